@@ -1,6 +1,7 @@
 // `strobe inspect`: what it prints, the shape it writes and reads, the figure it draws.
 #include <nlohmann/json.hpp>
 
+#include "edited_json.hpp"
 #include "program.hpp"
 
 namespace strobe::cli_test {
@@ -79,7 +80,7 @@ TEST_F(Inspect, AWrittenShapeIsPrintedAndWrittenAgainTheSame) {
   EXPECT_EQ(shape.at("vertices"), 1899);
   EXPECT_EQ(shape.at("events"), 59835);
   EXPECT_EQ(shape.at("smoothed").size(), 9u) << "windows 1, 2, 3, 4, 5, 8, 10, 15, 20 of 28 steps";
-  EXPECT_EQ(facts({"s.json"}), shape);
+  EXPECT_EQ(facts({"s.json"}), without_digests(shape));
   ASSERT_EQ(strobe({"inspect", "s.json", "--shape", "again.json"}).status, 0);
   EXPECT_EQ(read_text(path("again.json")), read_text(path("s.json")));
 }
