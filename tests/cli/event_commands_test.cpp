@@ -1,4 +1,6 @@
 // Models of events at the command line: a run with its files, a task told beside a workload, requests that do not fit.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -110,26 +112,33 @@ TEST_F(EventCommands, RequestsThatDoNotFitSayWhatToChange) {
   expect_refusal(
       strobe({"run", "--workload", "labels.csv", "--model", "jodie", "--task", "event-classification:labels=several"}),
       2, {"a single label of each event", "labels=single"});
+  expect_refusal(strobe({"inspect", "visits.csv", "--task", "link-prediction"}), 2, {"future-links"});
+  expect_refusal(strobe({"inspect", "uniform", "--task", "future-links"}), 2, {"has no events"});
+}
+
+TEST_F(EventCommands, FilesThatAModelHasNotAreRefusedByItsNameBeforeARunBegins) {
+  std::string labelled = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n";
+  for (int e = 0; e < 60; ++e) labelled += fmt::format("{},{},{},{},0\n", e % 5, e % 7, e, e % 2);
+  write_text(folder_ / "labels.csv", labelled);
   const auto dump = [&](const std::string& flag, const std::string& model, std::vector<std::string> more) {
-    std::vector<std::string> all = {"run", "--workload", "visits.csv", "--model", model, flag, "x"};
+    std::vector<std::string> all = {"run", "--model", model, flag, "x", "--out", "refused"};
     all.insert(all.end(), more.begin(), more.end());
     return strobe(all);
   };
-  expect_refusal(dump("--dump-memory", "tgat", {}), 2,
-                 {"--dump-memory", "model tgat with task future-links has no mem"});
-  expect_refusal(dump("--dump-memory", "t-gcn", {}), 2,
-                 {"--dump-memory: model t-gcn", "a model of events with memory"});
-  expect_refusal(dump("--dump-placement", "jodie", {}), 2, {"--dump-placement: model jodie", "a model of snapshots"});
-  expect_refusal(dump("--dump-schedule", "t-gcn", {}), 2, {"--dump-schedule: model t-gcn", "a model of events"});
-  expect_refusal(dump("--dump-schedule", "t-gcn", {"--dry-run"}), 2, {"--dump-schedule: model t-gcn"});
-  EXPECT_EQ(dump("--dump-memory", "tgat", {"--out", "refused"}).status, 2);
+  const std::vector<std::string> events = {"--workload", "visits.csv", "--strategy", "sequential:batch=50"},
+                                 steps = {"--workload", "visits.csv:window_count=5"},
+                                 classes = {"--workload",           "labels.csv", "--task",
+                                            "event-classification", "--strategy", "sequential:batch=9"};
+  expect_refusal(dump("--dump-memory", "tgat", events), 2, {"--dump-memory: model tgat with task future-links has no"});
+  expect_refusal(dump("--dump-placement", "jodie", events), 2, {"--dump-placement: model jodie", "model of snapshots"});
+  for (const char* flag : {"--dump-memory", "--dump-ranks", "--dump-schedule"})
+    expect_refusal(dump(flag, "t-gcn", steps), 2, {std::string(flag) + ": model t-gcn", "a model of events"});
+  for (const char* flag : {"--dump-ranks", "--dump-samples"})
+    expect_refusal(dump(flag, "jodie", classes), 2, {std::string(flag) + ": model jodie with task event-class"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "refused")) << "a request that is refused leaves no run";
-  const std::vector<std::string> classes = {"--workload",           "labels.csv", "--task",
-                                            "event-classification", "--strategy", "sequential:batch=2"};
-  expect_refusal(dump("--dump-ranks", "jodie", classes), 2, {"--dump-ranks: model jodie with task event-class"});
-  expect_refusal(dump("--dump-samples", "jodie", classes), 2, {"--dump-samples: model jodie with task event-class"});
-  expect_refusal(strobe({"inspect", "visits.csv", "--task", "link-prediction"}), 2, {"future-links"});
-  expect_refusal(strobe({"inspect", "uniform", "--task", "future-links"}), 2, {"has no events"});
+  expect_refusal(strobe({"run", "--workload", "visits.csv:window_count=5", "--model", "t-gcn", "--dump-schedule", "x",
+                         "--dry-run"}),
+                 2, {"--dump-schedule: model t-gcn"});
 }
 
 }  // namespace
