@@ -173,6 +173,28 @@ TEST(FutureLinksOfSnapshots, ScoresAreRankedEventByEvent) {
   }
 }
 
+TEST(FutureLinksOfSnapshots, BatchesThatBeginAmidAnInstantAreNoted) {
+  const EventGraph events = bursts(8, 300);
+  Windowing cut;
+  cut.count = 30;
+  const SnapshotGraph graph = make_snapshots(events, cut);
+  for (const int batch : {4, 7}) {
+    const TaskData data = links({{"batch", batch}})->draw_of_events(graph, events, 1);
+    const TimeSplit split = split_by_shares(events, 0.7, 0.15);
+    int begins = 0, amid = 0;
+    for (const auto& [first, last] :
+         {std::pair{split.train_end, split.validation_end}, {split.validation_end, events.events()}}) {
+      for (EdgeId e = first; e < last; e += batch, ++begins)
+        amid += events.time[static_cast<std::size_t>(e)] == events.time[static_cast<std::size_t>(e) - 1] ? 1 : 0;
+    }
+    EXPECT_EQ(amid > 0, batch == 7) << "two events at a time";
+    std::string notes;
+    for (const std::string& note : data.notes) notes += note + "\n";
+    const std::string words = std::to_string(amid) + " of " + std::to_string(begins) + " validation and test batches";
+    EXPECT_EQ(notes.find(words) != std::string::npos, amid > 0) << notes;
+  }
+}
+
 TEST(FutureLinksOfSnapshots, RefuseWhatCannotBeJudged) {
   const EventGraph events = bursts(1, 100);
   Windowing one;
