@@ -35,8 +35,10 @@ class HandedOver : public ::testing::TestWithParam<std::size_t> {
     request["ranks"] = 2, request["epochs"] = 3, request["warmup"] = 1;
     const Case c = case_from_json(request, "");
     const auto plan = make_plan(c);
+    LaunchRequest launch = launch_request(c);
+    launch.helpers = plan->schedule->helpers();
     CommunicatorRegistry::instance().find("local").value.launch(
-        launch_request(c), [&](Device& device, Communicator& communicator) {
+        launch, [&](Device& device, Communicator& communicator) {
           RankOutcome& outcome = outcomes_[static_cast<std::size_t>(device.rank())];
           RankWishes wishes;
           wishes.measured = [&](Communicator& all) { measured(all, outcome); };
