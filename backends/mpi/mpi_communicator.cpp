@@ -22,8 +22,7 @@
 namespace strobe::mpi {
 namespace {
 
-constexpr double longest_timeout_seconds = 1e9;  // keeps deadlines within the clock's range
-constexpr double least_agreement_seconds = 60;   // ranks may be computing when another one fails
+constexpr double least_agreement_seconds = 60;  // ranks may be computing when another one fails
 // Between SIGTERM and SIGKILL mpirun leaves a second, in which the first rank writes what there is.
 constexpr double stopped_agreement_seconds = 0.5;
 // A rank that was too late for a collective is given so long to hear of it and to meet the others; one that is gone
@@ -92,17 +91,16 @@ class MpiCommunicator final : public Communicator {
 
   Completion do_wait(const Collective&, const std::shared_ptr<void>& state) override {
     Operation& operation = *static_cast<Operation*>(state.get());
-    const std::chrono::duration<double> timeout(std::min(timeout_seconds(), longest_timeout_seconds));
-    const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(timeout);
+    WaitedTime waited;
     const double entered = device().now();
     double ready = 0;  // before anything: nothing had to be waited for
     if (!operation.arrived()) {
-      poll(operation, deadline, [&] { return operation.arrived(); });
+      poll(operation, waited, [&] { return operation.arrived(); });
       ready = device().now();
     }
     const std::string mismatch = operation.mismatch();
     if (!mismatch.empty()) throw Error("ranks disagree: " + mismatch);
-    poll(operation, deadline, [&] { return operation.finished(); });
+    poll(operation, waited, [&] { return operation.finished(); });
     own_.under_way.remove(operation);
     if (operation.seen_finished_seconds() != 0) {
       return {operation.seen_arrived_seconds(), operation.seen_finished_seconds()};
@@ -111,7 +109,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   template <class Done>
-  void poll(const Operation& operation, Clock::time_point deadline, const Done& done) {
+  void poll(const Operation& operation, WaitedTime& waited, const Done& done) {
     const Patience patience(own_.spin);
     while (!done()) {
       const Clock::time_point now = Clock::now();
@@ -119,7 +117,7 @@ class MpiCommunicator final : public Communicator {
       own_.look();
       const int signal = stop_signal().load();
       if (signal != 0) throw Interrupted(signal);
-      if (now >= deadline) throw_timeout(operation);
+      if (waited.seconds() >= timeout_seconds()) throw_timeout(operation);
       patience.pause(now);
     }
   }
