@@ -11,13 +11,14 @@
 
 #include "core/errors.hpp"
 #include "core/hash.hpp"
-#include "core/units.hpp"
 #include "workloads/binary/cache.hpp"
 #include "workloads/catalog/catalog.hpp"
 #include "workloads/generators/event_generation.hpp"
+#include "workloads/graph/outlying_times.hpp"
 #include "workloads/graph/sides.hpp"
 #include "workloads/graph/snapshot_file.hpp"
 #include "workloads/graph/step_range.hpp"
+#include "workloads/graph/window_span.hpp"
 #include "workloads/graph/windows.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/reading/events/compact_dates.hpp"
@@ -25,6 +26,7 @@
 #include "workloads/reading/events/vertex_data.hpp"
 #include "workloads/reading/ids/id_space.hpp"
 #include "workloads/reading/text/csv_columns.hpp"
+#include "workloads/reading/text/dates.hpp"
 #include "workloads/shape/shape.hpp"
 #include "workloads/shape/shape_graph.hpp"
 
@@ -84,7 +86,7 @@ void check_options(const FileOptions& options, const std::string& pointer) {
   const int repeating = options.cumulative + !options.stride.empty() + (options.lags != 0) + (options.edge_life != 1);
   if (repeating > 1)
     throw InvalidRequest(pointer, "cumulative, stride, lags and edge_life exclude each other; give one of them");
-  if (!options.window.empty()) parse_duration_seconds(options.window, pointer + "/window");
+  if (!options.window.empty()) parse_window(options.window, pointer + "/window");
   if (!options.format.empty()) FormatRegistry::instance().find(options.format, pointer + "/format");
   if (!options.missing.empty()) missing_value(options.missing, pointer + "/missing");
   if (!options.columns.empty()) column_names(options.columns, pointer + "/columns");
@@ -158,11 +160,22 @@ Source find_source(const std::string& workload, Kind kind, const FileOptions& op
     source.path = dataset_file(*source.set);
     if (format.empty()) format = source.set->value.format;
   }
-  if (format.empty() && !options.columns.empty()) format = "csv";
+  if (format.empty() && !options.columns.empty()) format = format_of_columns(source.path, options.columns);
   source.format = &find_format(source.path, format);
   if (!options.columns.empty() && source.format->read_columns == nullptr)
-    throw InvalidRequest("columns", fmt::format("the columns of format {} are fixed; columns is for csv", format));
+    throw InvalidRequest("columns",
+                         fmt::format("the columns of format {} are fixed; columns is for csv and table", format));
   return source;
+}
+
+/// Compares what was read with the catalogue, and notes where it came from.
+void check_dataset(const Source& source, const FileOptions& options, EventGraph& events) {
+  DatasetTag::Value expected = source.set->value;
+  if (options.ids != "auto") expected.expected_vertices = 0;  // the catalogue counts those that the format makes itself
+  check_counts(expected, events.vertices, events.events(), source.path);
+  name_source(*source.set, events.provenance);
+  const std::string difference = listed_difference(source.set->name, events.vertices, events.events());
+  if (!difference.empty()) events.provenance.notes.push_back(difference);
 }
 
 EventGraph read_event_source(const Source& source, const FileOptions& options) {
@@ -178,13 +191,8 @@ EventGraph read_event_source(const Source& source, const FileOptions& options) {
   const std::string choices =
       "format=" + format + " ids=" + options.ids + (options.columns.empty() ? "" : " columns=" + options.columns);
   EventGraph events = options.cache == "on" ? read_through_cache(source.path, choices, read) : read();
-  if (source.set == nullptr) return events;
-  DatasetTag::Value expected = source.set->value;
-  if (options.ids != "auto") expected.expected_vertices = 0;  // the catalogue counts those that the format makes itself
-  check_counts(expected, events.vertices, events.events(), source.path);
-  name_source(*source.set, events.provenance);
-  const std::string difference = listed_difference(source.set->name, events.vertices, events.events());
-  if (!difference.empty()) events.provenance.notes.push_back(difference);
+  if (source.set != nullptr) check_dataset(source, options, events);
+  settle_outlying_times(options.outliers, events);
   return events;
 }
 
@@ -228,52 +236,17 @@ void refuse_windows_without_times(const FileOptions& options, const EventGraph& 
                                    events.provenance.name));
 }
 
-}  // namespace
-
-constexpr char columns_help[] =
-    "csv: what its columns are called, such as source:from/target:to/time:when (weight and step likewise); empty = "
-    "source, target, time or step, weight; other columns are not read";
-
-const FieldTable& file_option_fields() {
-  static const FieldTable table =
-      make_fields<FileOptions>()
-          .text("format", &FileOptions::format, "file format; empty = detect from the content")
-          .text("columns", &FileOptions::columns, columns_help)
-          .text("window", &FileOptions::window,
-                "duration of a step, such as 30d or 1h (a number of steps when the file counts steps)")
-          .integer("window_events", &FileOptions::window_events, "", "events in a step; 0 = not by events", 0)
-          .integer("window_count", &FileOptions::window_count, "", "number of equal time slices; 0 = not by count", 0)
-          .choice("partial", &FileOptions::partial, {"keep", "drop"},
-                  "what becomes of a last window that the data does not fill")
-          .choice("weights", &FileOptions::weights, {"count", "binary", "file"},
-                  "value of an edge: its events in the step (files of steps: the file's value), 1, or the sum of their "
-                  "weights in the file")
-          .choice("orientation", &FileOptions::orientation, {"in", "out", "both"},
-                  "in: a vertex reads the sources of its incoming edges; out: the reverse; both: both")
-          .choice("ids", &FileOptions::ids, {"auto", "shared", "offset"},
-                  "equal source and target ids: one vertex (shared), two (offset), or as the format says (auto)")
-          .text(
-              "features", &FileOptions::features,
-              "empty: in- and out-degree of the step (files of steps: their values); own: the file's vertex features; "
-              "else a .npy file [N, F] or [T, N, F]")
-          .choice("labels", &FileOptions::labels, {"auto", "before", "within"},
-                  "step of a label with a time: the one that holds it (within), the last one that ends by then "
-                  "(before), or as the format says (auto)")
-          .boolean("cumulative", &FileOptions::cumulative, "a step holds all events so far")
-          .text("stride", &FileOptions::stride,
-                "windows begin this far apart and overlap: a duration, or a number of steps or events")
-          .integer("lags", &FileOptions::lags, "", "step i holds the windows i .. i + lags", 0)
-          .integer("edge_life", &FileOptions::edge_life, "", "steps for which an edge stays; its values add", 1)
-          .choice("cache", &FileOptions::cache, {"on", "off"},
-                  "on: text files above 1 MiB are kept in binary form and read from there the next time")
-          .text("missing", &FileOptions::missing,
-                "files of steps: the value that stands for what was not measured, such as 0; targets equal to it are "
-                "left out, features stay as they are; empty = none")
-          .integer("min_edges", &FileOptions::min_edges, "", "steps with fewer edges are dropped; 0 keeps all", 0)
-          .text("steps", &FileOptions::steps,
-                "A:B keeps of the steps that were made A to B - 1, counted from 0; empty = all");
-  return table;
+/// Where windows begin that do not begin at the first event.
+void note_window_origin(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes) {
+  if (options.window.empty() || events.stepped || events.events() == 0) return;
+  const WindowSpan length = parse_window(options.window, "window");
+  if (length.origin == WindowSpan::Origin::first) return;
+  const WindowSpan stride = options.stride.empty() ? length : parse_stride(options.stride, "stride");
+  const double begin = WindowBorders(length, stride, events.time.front()).begin(0).nearest;
+  notes.push_back(fmt::format("window={}: the first window begins at {} (UTC)", options.window, date_text(begin)));
 }
+
+}  // namespace
 
 Windowing windowing_for(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes) {
   refuse_windows_without_times(options, events);
@@ -283,6 +256,7 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
   if (!options.missing.empty())
     throw InvalidRequest("missing", "this is a file of events, which have no values; missing is for files of steps");
   note_unused_weights(options, events, notes);
+  note_window_origin(options, events, notes);
   if (has_window(options) || events.stepped || events.events() == 0) return windowing;
   const bool one_time = events.time.front() == events.time.back();
   windowing.count = one_time ? 1 : default_slices;
@@ -348,6 +322,7 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   if (options.columns.empty()) complete.erase("columns");
   if (options.missing.empty()) complete.erase("missing");
   if (options.steps.empty()) complete.erase("steps");
+  if (options.outliers == "keep") complete.erase("outliers");
   if (given.contains("feature_scale")) complete["feature_scale"] = given.at("feature_scale");
   return complete;
 }

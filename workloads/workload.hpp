@@ -21,6 +21,10 @@ namespace strobe {
 /// InvalidInput when none does, InvalidRequest for an unknown name.
 const FormatTag::Value& find_format(const std::string& path, const std::string& format);
 
+/// The format that reads the columns that `columns` names of the file at `path`: csv where its header has them, else
+/// table. Throws InvalidInput for columns that are not there.
+std::string format_of_columns(const std::string& path, const std::string& columns);
+
 /// Reads the event graph of a file. `format` "" probes; throws InvalidInput when no format recognises it. `ids` is
 /// auto, shared or offset, see `settle_ids`; throws InvalidRequest for another word and for a file of steps.
 EventGraph read_events(const std::string& path, const std::string& format = "", const std::string& ids = "auto");

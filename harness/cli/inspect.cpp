@@ -14,6 +14,7 @@
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
 #include "harness/cli/inspect_captured.hpp"
+#include "harness/cli/inspect_explain.hpp"
 #include "harness/cli/inspect_presence.hpp"
 #include "harness/cli/inspect_task.hpp"
 #include "harness/cli/narrate.hpp"
@@ -32,7 +33,7 @@ struct InspectRequest {
   std::vector<std::string> sets;
   std::string seed = "1";
   std::string shape, figure, task, presence, captured, csv;
-  bool json = false;
+  bool json = false, explain = false;
 };
 
 /// Windows whose degrees a written shape holds: what the models' smoothing is likely to ask for.
@@ -88,12 +89,16 @@ void check_request(const InspectRequest& request) {
 
 int inspect_request(const InspectRequest& request) {
   check_request(request);
-  if (is_shape(request.workload)) return inspect_shape(request);
+  if (is_shape(request.workload) && !request.explain) return inspect_shape(request);
   const CaseSlot& slot = *find_case_slot("workload");
   NamedParameters named = split_named_parameters(request.workload, slot.names(), "W");
   for (const auto& [key, text] : request.options) named.parameters.emplace_back(key, text);
   for (const std::string& text : request.sets) named.parameters.push_back(split_assignment(text, "--set"));
   const Json parameters = typed_parameters(slot.fields(named.name, "W"), named.parameters);
+  if (request.explain) {
+    print_data(explain_file(named.name, parameters, request.json));
+    return 0;
+  }
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
   std::optional<AtomicFile> file;  // opened before the work: a folder that cannot be written is known at once
@@ -121,6 +126,8 @@ CommandAction define_inspect(CommandOptions& options) {
   options.repeated("--set", request->sets, "key=value: a parameter of the workload", "KEY=VALUE");
   options.text("--seed", request->seed, "seed of a generator (default 1)", "N");
   options.toggle("--json", request->json, "print JSON");
+  options.toggle("--explain", request->explain,
+                 "only say how a file would be read: its form, what each column likely is and why, and the command");
   options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file",
                "FILE");
   options.text("--task", request->task,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/tasks/pair_samples.hpp"
+#include "workloads/graph/outlying_times.hpp"
 
 namespace strobe {
 namespace {
@@ -49,13 +50,7 @@ class PairDraw {
     data_.train.arity = data_.validation.arity = data_.test.arity = 2;
     data_.notes.push_back("negatives=" + kind_);
     for (Step t = 0; t < split_.train; ++t) draw_step(t, t, data_.train);
-    if (data_.train.count() == 0) {
-      throw InvalidRequest("/task/theta",
-                           fmt::format("no training pair was drawn: theta = {} of the {}edges of each of the {} "
-                                       "training steps rounds to none; set task.theta higher or take fewer, longer "
-                                       "windows",
-                                       p_.theta, only_new_ ? "new " : "", split_.train));
-    }
+    if (data_.train.count() == 0) refuse_no_training();
     draw_part("validation", split_.train, split_.validation, data_.validation);
     draw_part("test", split_.train + split_.validation, split_.test, data_.test);
     return std::move(data_);
@@ -63,6 +58,16 @@ class PairDraw {
 
  private:
   const Snapshot& snapshot(Step t) const { return *graph_.snapshots[static_cast<std::size_t>(t)]; }
+
+  [[noreturn]] void refuse_no_training() const {
+    const std::string cause = outlying_times_note(graph_.provenance.notes);
+    if (!cause.empty()) throw InvalidRequest("/workload/outliers", "no training pair was drawn: " + cause);
+    throw InvalidRequest("/task/theta",
+                         fmt::format("no training pair was drawn: theta = {} of the {}edges of each of the {} "
+                                     "training steps rounds to none; set task.theta higher or take fewer, longer "
+                                     "windows",
+                                     p_.theta, only_new_ ? "new " : "", split_.train));
+  }
 
   NegativePool make_pool() {
     kind_ = p_.negatives;
@@ -170,6 +175,8 @@ class PairDraw {
 
   /// The reason why no pair of the part was drawn.
   std::string why_none(const std::string& part, std::int64_t steps, std::int64_t eligible) const {
+    const std::string cause = outlying_times_note(graph_.provenance.notes);
+    if (!cause.empty()) return fmt::format("no {} pair was drawn: {}", part, cause);
     const std::string one = only_new_ ? "new edge" : "edge", several = one + "s";
     const std::string why = fmt::format("no {} pair was drawn: ", part);
     if (eligible == 0 && steps == 1) return why + fmt::format("the {} step has no {}", part, one);

@@ -51,12 +51,20 @@ TEST_F(InputFiles, VerticesOfACsvMayHaveNames) {
   expect_refusal(inspect("source,target,time\nana,bob,soon\n"), 2, {"in.csv:2:9", "soon"});
 }
 
-TEST_F(InputFiles, ANearMissSaysWhatIsWrong) {
-  expect_refusal(inspect("source;target;time\n1;2;10\n"), 2, {"in.csv:1:7", "separated by ';'", "comma"});
-  expect_refusal(inspect("\"source\";\"target\";\"time\"\n1;2;10\n"), 2, {"in.csv:1:9", "separated by ';'"});
-  expect_refusal(inspect("source\ttarget\tstep\n1\t2\t10\n"), 2, {"in.csv:1:7", "separated by tabs"});
-  expect_refusal(inspect("Source,Target,Time\n1,2,10\n"), 2, {"in.csv:1:1", "'Source,Target,Time'", "lower case"});
-  expect_refusal(inspect("source,target,tyme\n1,2,10\n"), 2, {"in.csv", "source,target,time", "columns=source:from"});
+TEST_F(InputFiles, ANearMissIsReadOrSaysWhatIsWrong) {
+  const Json plain = read("source,target,time\n1,2,10\n2,3,20\n");
+  for (const std::string near :
+       {"source;target;time\n1;2;10\n2;3;20\n", "\"source\";\"target\";\"time\"\n1;2;10\n2;3;20\n",
+        "Source,Target,Time\n1,2,10\n2,3,20\n", "source\ttarget\ttime\n1\t2\t10\n2\t3\t20\n"}) {
+    const Json seen = read(near);
+    ASSERT_TRUE(seen.is_object()) << near;
+    EXPECT_EQ(seen.at("format"), "table") << near;
+    for (const char* key : {"events", "vertices", "first_time", "last_time", "steps", "time_unit"})
+      EXPECT_EQ(seen.at(key), plain.at(key)) << near << key;
+  }
+  EXPECT_EQ(read("source\ttarget\tstep\n1\t2\t10\n").at("time_unit"), "steps");
+  expect_refusal(inspect("source,target,tyme\n1,2,10\n"), 2,
+                 {"in.csv", "it may be tyme", "columns=source:source/target:target/time:tyme"});
   EXPECT_NE(read("source,target,time,mass\n1,2,10,5\n").dump().find("columns that are not read: 'mass'"),
             std::string::npos);
   expect_refusal(inspect("source,target,time\n1,2,10\n\"2\",3,20\n"), 2, {"in.csv:3:1", "source vertex id '\"2\"'"});

@@ -11,6 +11,7 @@
 #include "core/errors.hpp"
 #include "core/program_files.hpp"
 #include "core/units.hpp"
+#include "workloads/graph/window_span.hpp"
 #include "workloads/storage/strict_json.hpp"
 
 namespace strobe {
@@ -93,7 +94,7 @@ CatalogueSet read_catalogue_file(const std::string& path) {
   value.licence = text_at(json, "terms", where);
   value.format = text_at(json, "format", where);
   value.windowing.duration = text_at(json, "window", where);
-  if (!value.windowing.duration.empty()) parse_duration_seconds(value.windowing.duration, where + "/window");
+  if (!value.windowing.duration.empty()) parse_window(value.windowing.duration, where + "/window");
   read_listed(json["listed"], where + "/listed", set);
   const Json& files = list_at(json, "files", where);
   for (std::size_t i = 0; i < files.size(); ++i)

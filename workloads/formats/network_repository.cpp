@@ -9,6 +9,7 @@
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/matrix_market.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/table/table_guess.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
 
@@ -18,9 +19,10 @@ namespace {
 constexpr std::string_view comments = "%#";
 
 /// The name is the only sign: bare columns of numbers could be anything, and a wrong guess would be read in silence.
+/// Quadruples of a knowledge graph (head, relation, tail, time) are left to `table`.
 int probe_network_repository(std::string_view head, std::string_view name) {
   const auto lines = data_lines(head, comments, 1);
-  if (!has_suffix(name, ".edges") || lines.empty()) return 0;
+  if (!has_suffix(name, ".edges") || lines.empty() || has_other_order(head, head.size() < probed_bytes)) return 0;
   return line_numbers(lines[0]).empty() ? 15 : 60;
 }
 

@@ -5,6 +5,7 @@
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/table/table_guess.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
 
@@ -17,7 +18,8 @@ constexpr std::size_t snap_columns = 3;
 int probe_snap(std::string_view head, std::string_view) {
   const auto lines = data_lines(head, "#", 1);
   const bool fits = !lines.empty() && lines[0].find(',') == std::string_view::npos;
-  return fits && line_numbers(lines[0]).size() == snap_columns ? 30 : 0;
+  if (!fits || line_numbers(lines[0]).size() != snap_columns) return 0;
+  return has_other_order(head, head.size() < probed_bytes) ? 0 : 30;
 }
 
 void add_rows_snap(TextReader& reader, EventBuilder& events) {

@@ -8,6 +8,7 @@
 #include "workloads/reading/events/event_builder.hpp"
 #include "workloads/reading/events/guessed_columns.hpp"
 #include "workloads/reading/events/parse_rows.hpp"
+#include "workloads/reading/table/table_guess.hpp"
 #include "workloads/reading/text/blanks.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
@@ -30,7 +31,8 @@ int probe_snap_signed(std::string_view head, std::string_view) {
   if (is_header(line)) return 100;
   if (line.find(',') == std::string_view::npos) return 0;
   const std::vector<double> row = line_numbers(line);
-  return row.size() == snap_signed_columns && is_id(row[0]) && is_id(row[1]) && row[3] >= earliest_time ? 40 : 0;
+  const bool fits = row.size() == snap_signed_columns && is_id(row[0]) && is_id(row[1]) && row[3] >= earliest_time;
+  return fits && !has_other_order(head, head.size() < probed_bytes) ? 40 : 0;
 }
 
 void add_row(TextReader& reader, EventBuilder& events) {

@@ -12,7 +12,7 @@ namespace strobe {
 struct FileOptions {
   std::string format;   // "" = detect
   std::string columns;  // names of columns of a csv, "source:from/target:to/time:when"; "" = source, target, time
-  std::string window;   // duration text; "" = the data set's default
+  std::string window;   // duration and origin (window_span.hpp); "" = the data set's default
   std::int64_t window_events = 0;
   std::int64_t window_count = 0;
   std::string partial = "keep";
@@ -27,8 +27,9 @@ struct FileOptions {
   std::int64_t lags = 0;
   std::int64_t edge_life = 1;
   std::int64_t min_edges = 0;
-  std::string steps;         // "A:B" = steps A to B - 1 of those made; "" = all
-  std::string cache = "on";  // on | off
+  std::string steps;              // "A:B" = steps A to B - 1 of those made; "" = all
+  std::string cache = "on";       // on | off
+  std::string outliers = "keep";  // keep | drop: events whose times lie far from all others (outlying_times.hpp)
 };
 const FieldTable& file_option_fields();
 

@@ -16,6 +16,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/outlying_times.hpp"
 #include "workloads/graph/removals.hpp"
 #include "workloads/graph/sides.hpp"
 #include "workloads/graph/smoothing.hpp"
@@ -318,8 +319,8 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   graph.orientation = orientation;
   if (weights == Weights::file) refuse_overflow(graph, events.provenance.source, &events);
   if (windowing.min_edges > 0) drop_small_steps(graph, windowing.min_edges, cut);
-  graph.step_begin = cut.begin;
-  graph.step_end = cut.end;
+  note_empty_steps(graph);
+  graph.step_begin = cut.begin, graph.step_end = cut.end;
   kept = std::move(cut);
   return graph;
 }

@@ -91,6 +91,7 @@ void refuse_windows(const FileOptions& options, const std::string& path) {
   refuse(options.edge_life != 1, "edge_life");
   refuse(options.min_edges != 0, "min_edges");
   refuse(!options.steps.empty(), "steps");
+  refuse(options.outliers != "keep", "outliers");
   if (options.ids == "offset")
     throw InvalidRequest("ids", path + " numbers one set of vertices; ids=offset is for files with two sides");
 }

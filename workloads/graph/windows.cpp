@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -17,7 +16,9 @@
 #include "core/errors.hpp"
 #include "core/machine_limits.hpp"
 #include "core/units.hpp"
+#include "workloads/graph/outlying_times.hpp"
 #include "workloads/graph/time_borders.hpp"
+#include "workloads/graph/window_span.hpp"
 
 namespace strobe {
 namespace {
@@ -52,28 +53,28 @@ std::size_t events_before(const EventGraph& events, const Border& border, std::s
 }
 
 /// Refuses numbers of steps that no machine of this size could hold, before anything is allocated.
-void check_steps(double steps, std::int64_t vertices, const std::string& where) {
-  const double bytes = steps * static_cast<double>(vertices + 1) * bytes_per_vertex_and_step;
+void check_steps(double steps, const EventGraph& events, const std::string& where) {
+  const double bytes = steps * static_cast<double>(events.vertices + 1) * bytes_per_vertex_and_step;
   const double memory = usable_memory_bytes();
   if (steps >= std::numeric_limits<Step>::max() || bytes > memory) {
-    throw InvalidRequest(where, fmt::format("{:.0f} steps of {} vertices need {}, this machine has {}; choose longer "
-                                            "windows",
-                                            steps, format_count(vertices), format_bytes(bytes), format_bytes(memory)));
+    const std::string hint = outlying_times_hint(events);
+    throw InvalidRequest(where, fmt::format("{:.0f} steps of {} vertices need {}, this machine has {}; {}", steps,
+                                            format_count(events.vertices), format_bytes(bytes), format_bytes(memory),
+                                            hint.empty() ? "choose longer windows" : hint));
   }
 }
 
-/// Half-open windows of `length`, `stride` apart, from the first event on, until one begins after the last event.
-Cut cut_by_length(const EventGraph& events, double length, double stride, const std::string& where) {
-  const double first = events.time.front(), end = events.time.back();
-  check_steps(std::floor((end - first) / stride) + 1, events.vertices, where);
-  const RegularBorders borders(first, stride, length);
+/// Half-open windows between `borders`, until one begins after the last event.
+Cut cut_by_borders(const EventGraph& events, const WindowBorders& borders, const std::string& where) {
+  const double end = events.time.back();
+  check_steps(std::floor((end - borders.begin(0).nearest) / borders.stride_seconds()) + 1, events, where);
   // A window of seconds that holds the last event ends after it, so it may have been cut off; integer steps tell.
   const double filled_until = events.stepped ? end + 1 : end;
   Cut cut;
   std::size_t low = 0, high = 0;
   for (std::int64_t k = 0; high < events.time.size() || !borders.begin(k).is_behind(end); ++k) {
     const Border begin = borders.begin(k), close = borders.end(k);
-    low = stride == length ? high : events_before(events, begin, low);
+    low = borders.disjoint() ? high : events_before(events, begin, low);
     high = events_before(events, close, high);
     cut.add(begin.nearest, close.nearest, borders.end(k + 1).nearest, low, high, close.is_behind(filled_until));
   }
@@ -87,7 +88,7 @@ Cut cut_by_count(const EventGraph& events, std::int64_t count) {
     throw InvalidRequest("window_count",
                          fmt::format("all events have the same time; they cannot be cut into {} slices", count));
   }
-  check_steps(static_cast<double>(count), events.vertices, "window_count");
+  check_steps(static_cast<double>(count), events, "window_count");
   const auto border = [&](std::int64_t k) { return slice_border(first, close, count, k); };
   const auto end_of = [&](std::int64_t k) {
     return k < count ? border(k).nearest : std::max(border(k).nearest, just_behind(events, events.time.back()));
@@ -105,7 +106,7 @@ Cut cut_by_count(const EventGraph& events, std::int64_t count) {
 /// Windows of `size` events, `stride` events apart.
 Cut cut_by_events(const EventGraph& events, std::int64_t size, std::int64_t stride) {
   const std::int64_t total = events.events();
-  check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(stride)), events.vertices, "window_events");
+  check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(stride)), events, "window_events");
   const auto end_of = [&](std::int64_t last) {
     const double behind = just_behind(events, events.time[static_cast<std::size_t>(last - 1)]);
     return last == total ? behind : std::max(behind, events.time[static_cast<std::size_t>(last)]);
@@ -121,20 +122,21 @@ Cut cut_by_events(const EventGraph& events, std::int64_t size, std::int64_t stri
   return cut;
 }
 
-double length_of(const EventGraph& events, const std::string& duration, const std::string& where) {
-  const double length = parse_duration_seconds(duration, where);
-  if (events.stepped && (!std::isdigit(static_cast<unsigned char>(duration.back())) || length != std::floor(length))) {
-    throw InvalidRequest(where, fmt::format("'{}': time counts steps here; write a whole number of steps", duration));
-  }
-  return length;
+/// Refuses what only seconds have where times count steps.
+void check_span(const EventGraph& events, const std::string& text, const WindowSpan& span, const std::string& where) {
+  if (!events.stepped) return;
+  if (!span.bare || span.seconds != std::floor(span.seconds) || span.origin != WindowSpan::Origin::first)
+    throw InvalidRequest(where, fmt::format("'{}': time counts steps here; write a whole number of steps", text));
 }
 
 Cut cut_by_duration(const EventGraph& events, const Windowing& windowing) {
-  const double length = length_of(events, windowing.duration, "window");
-  if (windowing.stride.empty()) return cut_by_length(events, length, length, "window");
-  const double stride = length_of(events, windowing.stride, "stride");
-  if (stride > length) throw InvalidRequest("stride", "a stride longer than the window would leave out events");
-  return cut_by_length(events, length, stride, "stride");
+  const WindowSpan length = parse_window(windowing.duration, "window");
+  check_span(events, windowing.duration, length, "window");
+  const double first = events.time.front();
+  if (windowing.stride.empty()) return cut_by_borders(events, {length, length, first}, "window");
+  const WindowSpan stride = parse_stride(windowing.stride, "stride");
+  check_span(events, windowing.stride, stride, "stride");
+  return cut_by_borders(events, {length, stride, first}, "stride");
 }
 
 Cut cut_by_event_numbers(const EventGraph& events, const Windowing& windowing) {
@@ -181,7 +183,8 @@ Cut cut_windows(const EventGraph& events, const Windowing& windowing) {
   if (!events.stepped) {
     throw InvalidRequest("window", "the events have times, not steps; give window, window_events or window_count");
   }
-  return cut_by_length(events, 1, 1, "workload");
+  const WindowSpan step{.seconds = 1};
+  return cut_by_borders(events, {step, step, events.time.front()}, "workload");
 }
 
 }  // namespace

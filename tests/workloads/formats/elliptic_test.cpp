@@ -195,15 +195,17 @@ TEST(ForeignFiles, AreRefusedByWhatTheyAre) {
   EXPECT_EQ(describe_foreign_file("\xEF\xBB\xBF" + text), "");
 }
 
-TEST(ForeignFiles, KnowledgeGraphsAreNamed) {
+TEST(ForeignFiles, KnowledgeGraphsAreReadOrNamed) {
   const TemporaryFolder folder;
-  for (const char* text : {"timestamp,head,tail,relation_type\n1,2,3,4\n", "0\t1\t2\t24\n5\t1\t7\t48\n"}) {
-    try {
-      read_events(folder.write("a.txt", text));
-      FAIL();
-    } catch (const InvalidInput& error) {
-      EXPECT_NE(std::string(error.what()).find("knowledge graph"), std::string::npos) << error.what();
-    }
+  const EventGraph facts = read_events(folder.write("a.txt", "timestamp,head,tail,relation_type\n1,2,3,4\n2,3,5,4\n"));
+  EXPECT_EQ(facts.original_id, (std::vector<std::int64_t>{2, 3, 5}));
+  EXPECT_EQ(facts.target, (std::vector<VertexId>{1, 2}));
+  EXPECT_TRUE(any_note(facts, "relation_type looks like a relation and is not read"));
+  try {
+    read_events(folder.write("a.txt", "0\t1\t2\t24\n5\t1\t7\t48\n"));
+    FAIL();
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("knowledge graph"), std::string::npos) << error.what();
   }
 }
 

@@ -79,18 +79,19 @@ std::optional<double> number_of(std::string_view text) {
 bool is_canonical(std::string_view text, double value) { return text == fmt::format("{:.0f}", value); }
 
 /// Throws at the first field of the columns that holds `word`.
-[[noreturn]] void refuse_at(const std::string& path, const std::array<std::size_t, 2>& columns, std::string_view word,
-                            std::string_view other) {
+[[noreturn]] void refuse_at(const std::string& path, const std::array<std::size_t, 2>& columns,
+                            const std::string& separator, std::string_view word, std::string_view other) {
   const std::string message = fmt::format(
       "'{}' and '{}' are one number written in two ways, and would become two vertices; write it in one way "
       "everywhere",
       printable(word), printable(other));
   TextReader reader(path);
-  QuotedCsv csv;
+  QuotedCsv csv(separator);
   while (reader.next()) {
-    const auto& fields = csv.split(reader);
+    const auto* fields = csv.try_split(reader.line());
     for (const std::size_t i : columns)
-      if (i < fields.size() && fields[i].text == word) reader.fail(fields[i].column, message);
+      if (fields != nullptr && i < fields->size() && (*fields)[i].text == word)
+        reader.fail((*fields)[i].column, message);
   }
   throw InvalidInput(path, 0, 0, message);
 }
@@ -104,7 +105,8 @@ bool is_plain_whole(std::string_view text) {
 
 bool is_like_number(std::string_view text) { return is_decimal(text) || is_hexadecimal(text); }
 
-void refuse_twin_names(const NameTable& names, const std::string& path, std::size_t first, std::size_t second) {
+void refuse_twin_names(const NameTable& names, const std::string& path, std::size_t first, std::size_t second,
+                       const std::string& separator) {
   const std::array<std::size_t, 2> columns{std::min(first, second), std::max(first, second)};
   std::unordered_map<double, std::int64_t>
       odd;  // numbers that are not written plainly, by the first name that says them
@@ -114,12 +116,12 @@ void refuse_twin_names(const NameTable& names, const std::string& path, std::siz
     const std::optional<double> value = number_of(word);
     if (!value || is_canonical(word, *value)) continue;
     const auto [at, is_new] = odd.emplace(*value, number);
-    if (!is_new) refuse_at(path, columns, word, names.name(at->second));
+    if (!is_new) refuse_at(path, columns, separator, word, names.name(at->second));
   }
   for (const auto& [value, number] : odd) {
     const std::int64_t plain = names.find(fmt::format("{:.0f}", value));
     if (value != std::floor(value) || plain < 0) continue;
-    refuse_at(path, columns, names.name(std::max(plain, number)), names.name(std::min(plain, number)));
+    refuse_at(path, columns, separator, names.name(std::max(plain, number)), names.name(std::min(plain, number)));
   }
 }
 

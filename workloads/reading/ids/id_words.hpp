@@ -16,7 +16,9 @@ bool is_plain_whole(std::string_view text);
 bool is_like_number(std::string_view text);
 
 /// Refuses a file whose names call one number by two words, such as 7 and 7.0, as they would become two vertices.
-/// Throws InvalidInput with the line and column of the later word. Columns `first` and `second` hold the names.
-void refuse_twin_names(const NameTable& names, const std::string& path, std::size_t first, std::size_t second);
+/// Throws InvalidInput with the line and column of the later word. Columns `first` and `second`, between `separator`s,
+/// hold the names.
+void refuse_twin_names(const NameTable& names, const std::string& path, std::size_t first, std::size_t second,
+                       const std::string& separator = ",");
 
 }  // namespace strobe

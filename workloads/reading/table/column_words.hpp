@@ -1,0 +1,23 @@
+// What the name of a column says about it.
+#pragma once
+
+#include <string_view>
+
+namespace strobe {
+
+enum class ColumnRole { none, source, target, time, step, weight, label, feature, relation, counter };
+
+/// "source", "target" and so on; "not read" for `none` and `counter`.
+const char* role_name(ColumnRole role);
+
+struct ColumnWord {
+  ColumnRole role = ColumnRole::none;
+  bool sure = false;   // the word means nothing else: source, dst, timestamp; not: user, value, date_of_birth
+  bool actor = false;  // it names somebody who acts on things: user, customer
+  bool thing = false;  // it names what is acted on: item, product
+};
+
+/// Reads a name in any case, with or without _ and blanks, and with "id" behind it: USERID, Target_Subreddit, ts.
+ColumnWord read_column_word(std::string_view name);
+
+}  // namespace strobe
