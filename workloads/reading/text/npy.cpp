@@ -9,6 +9,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string_view>
 
@@ -19,6 +20,9 @@ namespace strobe {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are used in the file's order of bytes");
+
+/// Fills the buffer with up to so many bytes; fewer only at the end.
+using ReadBytes = std::function<std::size_t(char* out, std::size_t size)>;
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t longest_header = std::size_t{1} << 20, values_piece = std::size_t{1} << 22;
@@ -40,7 +44,7 @@ class Dictionary {
       if (key == "descr" && array.type.empty())
         array.type = type();
       else if (key == "fortran_order" && !have_order)
-        have_order = order();
+        have_order = order(array.fortran);
       else if (key == "shape" && !have_shape)
         have_shape = shape(array.shape);
       else
@@ -88,12 +92,11 @@ class Dictionary {
     }
     return text;
   }
-  bool order() {
+  bool order(bool& fortran) {
     skip();
-    if (rest_.starts_with("True"))
-      throw InvalidInput(path_, 0, 0, "the .npy file is in Fortran order; save it with numpy.ascontiguousarray");
-    if (!rest_.starts_with("False")) fail("fortran_order is neither True nor False");
-    rest_.remove_prefix(5);
+    fortran = rest_.starts_with("True");
+    if (!fortran && !rest_.starts_with("False")) fail("fortran_order is neither True nor False");
+    rest_.remove_prefix(fortran ? 4 : 5);
     return true;
   }
   bool shape(std::vector<std::int64_t>& extents) {
@@ -114,10 +117,9 @@ class Dictionary {
   const std::string& path_;
 };
 
-std::string take_bytes(ByteSource& source, std::size_t size, const std::string& path) {
+std::string take_bytes(const ReadBytes& read, std::size_t size, const std::string& path) {
   std::string bytes(size, '\0');
-  if (source.read(bytes.data(), size) != size)
-    throw InvalidInput(path, 0, 0, "the .npy file is truncated in its header");
+  if (read(bytes.data(), size) != size) throw InvalidInput(path, 0, 0, "the .npy file is truncated in its header");
   return bytes;
 }
 
@@ -130,20 +132,45 @@ void check_size(const NpyArray& array, const std::string& path) {
   }
 }
 
-NpyArray parse_header(ByteSource& source, const std::string& path) {
+NpyArray parse_header(const ReadBytes& read, const std::string& path) {
   std::string start(magic.size() + 2, '\0');
-  const std::size_t got = source.read(start.data(), start.size());
+  const std::size_t got = read(start.data(), start.size());
   if (got < start.size() || !start.starts_with(magic)) throw InvalidInput(path, 0, 0, "is not a .npy file");
   const int major = start[6], minor = start[7];
   if ((major != 1 && major != 2) || minor != 0)
     throw InvalidInput(path, 0, 0, fmt::format("the .npy file has version {}.{}; 1.0 and 2.0 are read", major, minor));
-  const std::string length = take_bytes(source, major == 1 ? 2 : 4, path);
+  const std::string length = take_bytes(read, major == 1 ? 2 : 4, path);
   std::uint32_t size = 0;
   std::memcpy(&size, length.data(), length.size());
   if (size > longest_header) throw InvalidInput(path, 0, 0, "the header of the .npy file is longer than 1 MiB");
-  const std::string text = take_bytes(source, size, path);
+  const std::string text = take_bytes(read, size, path);
   NpyArray array = Dictionary(text, path).parse();
   check_size(array, path);
+  return array;
+}
+
+void refuse_fortran(const NpyArray& array, const std::string& path) {
+  if (array.fortran)
+    throw InvalidInput(path, 0, 0, "the .npy file is in Fortran order; save it with numpy.ascontiguousarray");
+}
+
+ReadBytes bytes_of(ByteSource& source) {
+  return [&source](char* out, std::size_t size) { return source.read(out, size); };
+}
+
+NpyArray parse_whole(const ReadBytes& read, const std::string& path, bool fortran_too = false) {
+  NpyArray array = parse_header(read, path);
+  if (!fortran_too) refuse_fortran(array, path);
+  const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
+  while (array.bytes.size() < expected) {
+    const std::size_t done = array.bytes.size(), part = std::min(values_piece, expected - done);
+    array.bytes.resize(done + part);
+    if (read(array.bytes.data() + done, part) != part) {
+      throw InvalidInput(path, 0, 0, fmt::format("the .npy file is truncated: its shape asks for {} bytes", expected));
+    }
+  }
+  char extra = 0;
+  if (read(&extra, 1) != 0) throw InvalidInput(path, 0, 0, "there are bytes after the elements of the .npy file");
   return array;
 }
 
@@ -170,24 +197,24 @@ double NpyArray::at(std::int64_t i) const {
 
 NpyArray read_npy_header(const std::string& path) {
   ByteSource source(path);
-  return parse_header(source, path);
+  const NpyArray array = parse_header(bytes_of(source), path);
+  refuse_fortran(array, path);
+  return array;
 }
 
 NpyArray read_npy(const std::string& path) {
   ByteSource source(path);
-  NpyArray array = parse_header(source, path);
-  const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
-  while (array.bytes.size() < expected) {
-    const std::size_t done = array.bytes.size(), part = std::min(values_piece, expected - done);
-    array.bytes.resize(done + part);
-    if (source.read(array.bytes.data() + done, part) != part) {
-      throw InvalidInput(path, 0, 0, fmt::format("the .npy file is truncated: its shape asks for {} bytes", expected));
-    }
-  }
-  char extra = 0;
-  if (source.read(&extra, 1) != 0)
-    throw InvalidInput(path, 0, 0, "there are bytes after the elements of the .npy file");
-  return array;
+  return parse_whole(bytes_of(source), path);
+}
+
+NpyArray parse_npy(std::string_view bytes, const std::string& path) {
+  return parse_whole(
+      [&](char* out, std::size_t size) {
+        const std::size_t got = bytes.copy(out, size);
+        bytes.remove_prefix(got);
+        return got;
+      },
+      path, true);
 }
 
 }  // namespace strobe

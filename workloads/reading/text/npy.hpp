@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace strobe {
@@ -12,6 +13,7 @@ struct NpyArray {
   std::string type;                 // "<f4", "<f8", "<i4" or "<i8"
   std::vector<std::int64_t> shape;  // [] is one number
   std::vector<char> bytes;          // of the elements
+  bool fortran = false;             // column-major, which only `parse_npy` lets pass
 
   std::int64_t size() const;
   /// Element `i` in row-major order. An <i8 beyond 2^53 is rounded to the nearest double.
@@ -24,5 +26,8 @@ NpyArray read_npy_header(const std::string& path);
 /// The whole array, plain or gzip. Throws InvalidInput for a file that is none, is of another version than 1.0 and 2.0,
 /// is in Fortran order, holds objects or another type, is truncated or has bytes left over.
 NpyArray read_npy(const std::string& path);
+
+/// The same of bytes that are one whole .npy file; `path` names them in messages. Takes Fortran order, too.
+NpyArray parse_npy(std::string_view bytes, const std::string& path);
 
 }  // namespace strobe
