@@ -1,14 +1,13 @@
-"""A program that is broken on purpose: broken.py HOW PROGRAM WORDS... runs PROGRAM and spoils what it did. Or, where HOW
-is one of PRELOADED, loads broken.c into it. scripts/fault_campaign --judge-itself must find each one."""
+"""A program that is broken on purpose: broken.py HOW PROGRAM WORDS... runs PROGRAM and spoils what it did.
+scripts/fault_campaign --judge-itself must find each one; those that break calls of the system are in broken.c."""
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
-
-PRELOADED = ("nofsync", "nofoldersync", "latesync", "follow", "fulldisk", "nolock", "deaf")
 
 
 def _value(words, option):
@@ -86,15 +85,11 @@ def _after(how, words, status):
 
 def main():
     how, program, *words = sys.argv[1:]
-    if how in PRELOADED:
-        os.environ.update(LD_PRELOAD=os.environ["STROBE_BROKEN_LIBRARY"], STROBE_BROKEN=how)
-        os.execv(program, [program, *words])
     _before(how, program, words)
     if how in ("forget", "patient", "shell"):
         os.execv(program, [program, *words])
     quiet = how == "swallow"
     with subprocess.Popen([program, *words], stderr=subprocess.PIPE if quiet else None) as process:
-        import signal
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda number, _: process.send_signal(number))
         err = process.communicate()[1] or b""

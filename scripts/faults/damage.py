@@ -89,9 +89,15 @@ class Reader:
         if not wrong and answer.status == 2 and not named and name.name not in answer.words() and str(name.parent) not in answer.words():
             wrong = f"refused without its name: {answer.command}: {answer.words()[-200:]}"
         if not wrong and self.numbers and answer.status in (0, 3):
-            found = self.numbers(field, answer)
-            wrong = f"accepted with other numbers: {answer.command}" if found != self.expected else ""
+            wrong = self._other_numbers(field, answer)
         return wrong
+
+    def _other_numbers(self, field, answer):
+        try:
+            found = self.numbers(field, answer)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            return f"accepted, and there are no numbers: {answer.command}: {error!r}"
+        return f"accepted with other numbers: {answer.command}" if found != self.expected else ""
 
 
 def _said(_, answer):

@@ -54,8 +54,9 @@ def cut_while_read(field):
         path = field.write("big.csv", text)
         process = field.start(["inspect", "big.csv", "--json"])
         time.sleep(field.rng.uniform(0, 0.15))
-        if field.rng.random() < 0.5:
-            os.truncate(path, field.rng.randrange(len(text)))
+        cut = field.rng.random() < 0.5
+        if cut:
+            os.truncate(path, field.rng.randrange(len(text) - 100))
         else:
             with open(path, "r+b") as file:
                 file.seek(field.rng.randrange(len(text)))
@@ -69,4 +70,6 @@ def cut_while_read(field):
             before = field.strobe("inspect", "big.csv", "--json")
             if answer.out not in (before.out, after.out):
                 wrong = "a report of no state of the file"
+            elif cut and after.out == before.out:
+                wrong = "the report of a shorter file is that of the longer one"
         yield wrong
