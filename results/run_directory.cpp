@@ -69,6 +69,14 @@ Json recorded_environment(const std::string& path) {
   return recorded;
 }
 
+/// A folder inside the run directory, where nobody but Strobe has anything to put: a link there leads to what is not its own.
+void make_own_folder(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_symlink(fs::symlink_status(path, ignored)))
+    throw SystemError(fmt::format("cannot write into {}: it is a link; remove it", path));
+  make_folder(path);
+}
+
 }  // namespace
 
 std::string plan_hash(const Json& cases) { return sha256_hex(cases.dump()); }
@@ -123,8 +131,8 @@ RunDirectory::RunDirectory(std::string path, const Json& cases, const Json& envi
   refuse_existing(resume);
   make_folder(path_);
   check_writable(path_);
-  make_folder(file("trace"));
-  make_folder(file("logs"));
+  make_own_folder(file("trace"));
+  make_own_folder(file("logs"));
   lock();
   refuse_existing(resume);  // another run may have begun here, and ended, since
   summary_.plan_hash = plan_hash(cases);

@@ -220,6 +220,17 @@ TEST(RunDirectory, LinksInItsPlacesLeadNowhere) {
   EXPECT_EQ(text_of(folder.file("victim")), "precious");
 }
 
+TEST(RunDirectory, FoldersInItThatAreLinksAreRefused) {
+  for (const std::string name : {"logs", "trace"}) {
+    const TemporaryFolder folder;
+    fs::create_directories(folder.file("elsewhere"));
+    fs::create_directories(folder.file("out"));
+    fs::create_symlink("../elsewhere", folder.file("out/" + name));
+    EXPECT_THROW(RunDirectory(folder.file("out"), plan(), env, false), SystemError) << name;
+    EXPECT_TRUE(fs::is_empty(folder.file("elsewhere"))) << name;
+  }
+}
+
 TEST(RunDirectory, RowOfTheSameCaseIsReplaced) {
   const TemporaryFolder folder;
   RunDirectory run(folder.path(), plan(), env, false);

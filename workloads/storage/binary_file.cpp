@@ -89,7 +89,7 @@ std::string seal_text(const FileMark& mark, std::string_view digest) {
 /// A seal only saves time, so one that cannot be written is none.
 void write_seal(const std::string& path, const FileMark& mark, std::string_view digest) {
   try {
-    AtomicFile seal(seal_path(path));
+    AtomicFile seal(seal_path(path), Links::replaced);
     seal.write(seal_text(mark, digest));
     seal.commit();
   } catch (const SystemError&) {

@@ -159,6 +159,17 @@ TEST(BinaryGraph, EqualGraphsAreEqualFiles) {
   EXPECT_NE(test::read_bytes(folder.file("a.bin.seal")), test::read_bytes(folder.file("b.bin.seal")));
 }
 
+TEST(BinaryGraph, ALinkInTheSealsPlaceLeadsNowhere) {
+  const TemporaryFolder folder;
+  folder.write("victim", "precious");
+  std::filesystem::create_symlink("victim", folder.file("a.bin.seal"));
+  std::filesystem::create_symlink("new", folder.file("b.bin.seal"));
+  write_binary_graph(awkward_graph(), folder.file("a.bin"));
+  write_binary_graph(awkward_graph(), folder.file("b.bin"));
+  EXPECT_EQ(test::read_bytes(folder.file("victim")), "precious");
+  EXPECT_FALSE(std::filesystem::exists(folder.file("new")));
+}
+
 TEST(BinaryGraph, ASealIsGoodForItsFileAlone) {
   const TemporaryFolder folder;
   write_binary_graph(awkward_graph(), folder.file("a.bin"));
