@@ -113,7 +113,8 @@ class Guesser {
     if (ids.size() < 2) return;
     source_ = ids[0], target_ = ids[1];
     if (named) doubt("the header does not say which columns are the vertices");
-    if (ids.size() == 2 && facts_[source_].whole == facts_[target_].whole) return;
+    // A column more may mean that one of these two is no vertex; cells in common tell.
+    if (guess_.layout.columns == 3 && ids.size() == 2 && facts_[source_].whole == facts_[target_].whole) return;
     choose_pair(ids);
   }
 
