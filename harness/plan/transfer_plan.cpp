@@ -1,5 +1,7 @@
 #include "harness/plan/transfer_plan.hpp"
 
+#include <fmt/format.h>
+
 #include "core/errors.hpp"
 #include "workloads/shape/shape_difference.hpp"
 
@@ -37,8 +39,9 @@ bool inputs_stay(const FullBatchPlan& plan) {
 void check_transfer(const FullBatchCase& c, const std::vector<BlockPlan>& blocks, std::vector<std::string>& notes) {
   if (!c.options.moves_snapshots()) return;
   if (c.options.resident) {
-    throw InvalidRequest("/inputs",
-                         "snapshots that are moved one by one are moved in every epoch; use inputs=streamed");
+    throw InvalidRequest("/inputs", fmt::format("with transfer={} snapshots are moved in every epoch; use "
+                                                "inputs=streamed, or transfer=direct",
+                                                c.options.transfer));
   }
   if (c.data.graph->presence != nullptr) {
     throw InvalidRequest("/transfer",

@@ -93,10 +93,11 @@ AttentionScale attention_scale(const std::string& name) {
   throw Error("no scale of attention is called '" + name + "'");
 }
 
-void check_heads(std::int64_t width, std::int64_t heads) {
+void check_heads(const std::string& option, std::int64_t width, std::int64_t heads) {
   if (width % heads == 0) return;
-  throw InvalidRequest("/model/heads", "an embedding of " + std::to_string(width) + " columns has no " +
-                                           std::to_string(heads) + " equal heads");
+  throw InvalidRequest("/model/heads", "an embedding of " + std::to_string(width) + " columns (" + option +
+                                           ") has no " + std::to_string(heads) +
+                                           " equal heads; take heads that divide it");
 }
 
 std::string AttentionLayer::merge_part(const char* part) const {

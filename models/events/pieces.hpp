@@ -30,8 +30,9 @@ StaticMemoryWish::Kind static_memory_kind(const std::string& name);
 
 /// The scale called "neighbours", "head" or "leaky". Throws Error for another word.
 AttentionScale attention_scale(const std::string& name);
-/// Throws InvalidRequest("/model/heads", ...) where `width` columns have no `heads` equal heads.
-void check_heads(std::int64_t width, std::int64_t heads);
+/// Throws InvalidRequest("/model/heads", ...) where `width` columns, which the model's `option` says, have no `heads`
+/// equal heads.
+void check_heads(const std::string& option, std::int64_t width, std::int64_t heads);
 
 /// One level of attention.
 struct AttentionLayer {

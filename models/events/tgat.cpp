@@ -43,7 +43,7 @@ const FieldTable& tgat_fields() {
 
 class Tgat final : public EventModel {
  public:
-  explicit Tgat(const TgatParameters& parameters) : p_(parameters) { check_heads(p_.hidden, p_.heads); }
+  explicit Tgat(const TgatParameters& parameters) : p_(parameters) { check_heads("hidden", p_.hidden, p_.heads); }
 
   EventModelTraits traits() const override {
     EventModelTraits traits;

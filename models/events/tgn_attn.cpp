@@ -69,7 +69,10 @@ const FieldTable& tgn_fields() {
 
 class TgnAttention final : public EventModel {
  public:
-  explicit TgnAttention(const TgnParameters& parameters) : p_(parameters) { check_heads(width(), p_.heads); }
+  explicit TgnAttention(const TgnParameters& parameters) : p_(parameters) {
+    check_heads(p_.embedding > 0 ? "embedding" : "memory", width(), p_.heads);
+    if (p_.static_memory == "pretrained") check_heads("memory", p_.memory, p_.heads);
+  }
 
   EventModelTraits traits() const override {
     EventModelTraits traits;

@@ -196,6 +196,8 @@ std::vector<double> groups_to_keep(const GroupPlan& plan) {
   const TrainingGroups& groups = plan.order.groups();
   std::vector<double> kept{static_cast<double>(groups.i), static_cast<double>(groups.j), static_cast<double>(groups.k),
                            static_cast<double>(plan.order.whole_batch())};
+  // Epochs of shared batches ended elsewhere once: a state of then is not one of the same iteration.
+  if (groups.i > 1) kept.push_back(static_cast<double>(plan.order.batches()));
   if (plan.remote != nullptr) kept.push_back(static_cast<double>(plan.remote->nodes()));
   return kept;
 }

@@ -109,7 +109,7 @@ StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) 
   const int size = group_size_of(parameters, input), groups = input.ranks / size;
   const Staleness staleness = staleness_of(parameters);
   refuse_stale_alone(staleness, size, input.ranks);
-  require_steps(input.blocks, groups, "snapshot_groups");
+  require_steps(input.blocks, groups, "snapshot_groups with group_size=" + std::to_string(size));
   require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot_groups");
   const std::vector<Rank> lane =
       partitioner.value(input.graph, size, input.seed, model_hops(input.layers, input.graph.first_product_done));

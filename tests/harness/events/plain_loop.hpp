@@ -3,13 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <vector>
 
 #include "harness/events/batch_pass.hpp"
 #include "harness/events/event_weights.hpp"
 #include "harness/events/groups/batch_order.hpp"
+#include "harness/events/static_memory.hpp"
 #include "harness/inputs/host_values.hpp"
 #include "tests/harness/events/event_runs.hpp"
 
@@ -45,6 +45,7 @@ class PlainLoop {
         loader_(case_.training, *device_) {
     for (std::int64_t copy = 0; copy < groups.k; ++copy) copies_.emplace_back(case_, width_);
     reads_.resize(static_cast<std::size_t>(groups.k * groups.j));
+    if (case_.data.static_memory != nullptr) case_.data.static_memory->prepare();
   }
 
   /// Mean loss of the events of an epoch.
@@ -129,8 +130,10 @@ class PlainLoop {
     if (updated != nullptr) updated->emplace_back();
     if (wish.count == 0) return 0;
     const std::int64_t rows = static_cast<std::int64_t>(read.drawn->vertices.size()), mails = read.drawn->mails;
-    const MemoryRows memory{device_->move_in(read.memory.data(), rows, width_, ElementType::f64),
-                            device_->move_in(read.mails.data(), mails, 2 * width_, ElementType::f64)};
+    MemoryRows memory;
+    if (width_ > 0)
+      memory = {device_->move_in(read.memory.data(), rows, width_, ElementType::f64),
+                device_->move_in(read.mails.data(), mails, 2 * width_, ElementType::f64)};
     BatchInput input = loader_.load(read.drawn);
     Pass pass;
     pass.seed = static_cast<std::uint64_t>(case_.request.seed);
@@ -140,29 +143,34 @@ class PlainLoop {
     Tape tape(*device_);
     const PassOutput output = compute_batch(case_, tape, weights_.parameters(), *read.drawn, input, memory, pass);
     const Tensor labels = case_.task->labels(*device_, *case_.training.graph, wish.first, wish.count);
-    case_.task->add_loss(tape, output.outputs, LinkLoss::cross_entropy, labels,
-                         1.0 / static_cast<double>(order_.events_in(n)), loss);
+    const bool binary = case_.model->traits().binary_loss;
+    case_.task->add_loss(tape, output.outputs, binary ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy,
+                         labels, 1.0 / static_cast<double>(order_.events_in(n)), loss);
     tape.backward();
-    if (updated != nullptr) updated->back() = host_values(*device_, output.updated);
+    if (updated != nullptr && width_ > 0) updated->back() = host_values(*device_, output.updated);
     return host_values(*device_, loss).front();
   }
 
-  /// Event by event in time order, so that the last mail of a vertex stays, whoever computed it.
+  /// Event by event in time order, so that the last mail of a vertex stays, whoever computed it. What an end's memory
+  /// has become is read off its root in the event.
   void write(std::int64_t copy, std::int64_t n, const std::vector<std::vector<double>>& updated) {
     PlainCopy& at = copies_[static_cast<std::size_t>(copy)];
     const EventGraph& graph = *case_.training.graph;
     const std::vector<ReadPart>& reads = reads_[slot(copy, n)];
-    for (std::size_t part = 0; part < updated.size(); ++part) {
+    for (std::size_t part = 0; part < updated.size() && width_ > 0; ++part) {
       const BatchDraw& drawn = *reads[part].drawn;
-      std::map<std::int64_t, std::int64_t> row;
-      for (std::size_t r = 0; r < drawn.vertices.size(); ++r) row[drawn.vertices[r]] = static_cast<std::int64_t>(r);
-      for (EdgeId e = drawn.wish.first; e < drawn.wish.first + drawn.wish.count; ++e) {
-        const VertexId ends[] = {graph.source[static_cast<std::size_t>(e)], graph.target[static_cast<std::size_t>(e)]};
+      const auto& rows = drawn.levels.empty() ? drawn.root_rows : drawn.levels.front().root_rows;
+      for (std::int64_t i = 0; i < drawn.wish.count; ++i) {
+        const auto e = static_cast<std::size_t>(drawn.wish.first + i);
+        const VertexId ends[] = {graph.source[e], graph.target[e]};
+        const std::int64_t roots[] = {i, drawn.wish.count + i * drawn.candidates};
         for (int own = 0; own < 2; ++own) {
-          const auto state = [&](VertexId v) { return updated[part].begin() + row.at(v) * width_; };
-          std::copy_n(state(ends[own]), width_, at.memory.begin() + ends[own] * width_);
-          std::copy_n(state(ends[own]), width_, at.mails.begin() + 2 * ends[own] * width_);
-          std::copy_n(state(ends[1 - own]), width_, at.mails.begin() + (2 * ends[own] + 1) * width_);
+          const auto state = [&](int end) {
+            return updated[part].begin() + rows[static_cast<std::size_t>(roots[end])] * width_;
+          };
+          std::copy_n(state(own), width_, at.memory.begin() + ends[own] * width_);
+          std::copy_n(state(own), width_, at.mails.begin() + 2 * ends[own] * width_);
+          std::copy_n(state(1 - own), width_, at.mails.begin() + (2 * ends[own] + 1) * width_);
         }
       }
     }
