@@ -119,8 +119,8 @@ std::string why_idle(const OptionValue& option, const OptionValue& beside) {
   if (beside.name == "dropout" && beside.value.get<double>() > 0.9) return "all that neighbours say is dropped";
   const bool of_scores = option.name == "attention" || option.name == "heads";
   if (of_scores && beside.name == "neighbours" && beside.value == 1) return "the softmax of one score is 1";
-  if (option.name == "intra_batch_history" && beside.name == "batch" && beside.value == 1)
-    return "a batch of one event has no history of its own";
+  if (option.name == "intra_batch_history" && beside.name == "batch" && (beside.value == 1 || beside.value == 3))
+    return "three events have one time, so none of such a batch is earlier than another";
   return "";
 }
 
