@@ -126,15 +126,14 @@ class ResumedPairs {
     return known->second = run(request, whole_epochs, {}).refusal;
   }
 
-  /// Of a value that is refused whatever stands beside it, the refusal speaks of that; else of both.
+  /// Of a value that is refused whatever stands beside it, the refusal speaks of that; else of one of both.
   void check_refusal(const OptionPair& pair, const std::string& refusal, const std::string& what) {
     ++refused_;
     const bool first = !refusal_alone(pair.first).empty(), second = !refusal_alone(pair.second).empty();
-    const bool named = (first && test::names_option(refusal, pair.first)) ||
-                       (second && test::names_option(refusal, pair.second)) ||
-                       (test::names_option(refusal, pair.first) && test::names_option(refusal, pair.second));
-    EXPECT_TRUE(named) << what << " is refused without a word of " << (first || second ? "it" : "both") << ": "
-                       << refusal;
+    const bool neither = !first && !second;
+    const bool named = ((first || neither) && test::names_option(refusal, pair.first)) ||
+                       ((second || neither) && test::names_option(refusal, pair.second));
+    EXPECT_TRUE(named) << what << " is refused without a word of " << (neither ? "either" : "it") << ": " << refusal;
   }
 
   void expect_same(const CaseResult& whole, const CaseResult& resumed, int stop, const std::string& what) const {
