@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "core/errors.hpp"
@@ -159,7 +160,7 @@ class RowsTable {
       return !cell.empty() && cell.find_first_not_of("0123456789.") == std::string::npos;
     });
     if (column.number)
-      for (const std::string& cell : column.cells) column.values.push_back({std::stod("0" + cell), 0, 1});
+      for (const std::string& cell : column.cells) column.values.push_back({std::strtod(cell.c_str(), nullptr), 0, 1});
     columns_.push_back(std::move(column));
   }
 

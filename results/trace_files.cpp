@@ -30,7 +30,35 @@ struct TraceProcess {
 
 using Key = std::pair<std::string, std::string>;  // where, phase
 
-std::int64_t nanoseconds_of(const Json& microseconds) { return std::llround(1000 * microseconds.get<double>()); }
+/// Numbers that no trace has: beyond them, sums and numbers of processes could not be held.
+constexpr double most_microseconds = 1e14;  // three years
+constexpr double most_number = 1e12;
+
+std::int64_t nanoseconds_of(const Json& event, const char* key) {
+  const double microseconds = event.at(key).get<double>();
+  if (!(std::abs(microseconds) <= most_microseconds))
+    throw InvalidRequest(
+        "", fmt::format("'{}' is {} microseconds, which is beyond what a trace can hold", key, microseconds));
+  return std::llround(1000 * microseconds);
+}
+
+std::int64_t number_of(const Json& event, const char* key) {
+  const Json& value = event.at(key);
+  if (!value.is_number_integer() || std::abs(value.get<double>()) > most_number)
+    throw InvalidRequest("", fmt::format("'{}' is {}, which numbers nothing in a trace", key, value.dump()));
+  return value.get<std::int64_t>();
+}
+
+/// What `read` makes of a trace. Values that no trace has are the file's fault, and it is named.
+template <class Read>
+auto reading_trace(const Json& trace, const Read& read) {
+  const std::string file = trace.at("otherData").value("file", "trace");
+  try {
+    return read_json_values(file, read);
+  } catch (const InvalidRequest& wrong) {
+    throw InvalidInput(file, 0, 0, wrong.message());
+  }
+}
 
 bool is_epoch(const Slice& range) { return range.name.rfind("epoch ", 0) == 0; }
 
@@ -38,10 +66,10 @@ std::map<std::int64_t, TraceProcess> processes_of(const Json& trace) {
   std::map<std::int64_t, TraceProcess> processes;
   for (const Json& event : trace.at("traceEvents")) {
     if (event.at("ph") != "X") continue;
-    const std::int64_t begin = nanoseconds_of(event.at("ts"));
-    const Slice slice{begin, begin + nanoseconds_of(event.at("dur")), event.at("name").get<std::string>(),
+    const std::int64_t begin = nanoseconds_of(event, "ts");
+    const Slice slice{begin, begin + nanoseconds_of(event, "dur"), event.at("name").get<std::string>(),
                       event.at("cat").get<std::string>()};
-    TraceProcess& process = processes[event.at("pid").get<std::int64_t>()];
+    TraceProcess& process = processes[number_of(event, "pid")];
     if (slice.phase == "range")
       process.ranges.push_back(slice);
     else if (event.at("args").value("blocking", false))
@@ -71,7 +99,9 @@ std::size_t add_process(const TraceProcess& process, std::map<Key, std::int64_t>
     if (around.empty() || !is_epoch(*around.front())) continue;
     std::string where;
     for (std::size_t i = 1; i < around.size(); ++i) where += around[i]->name + " / ";
-    sums[{where + span.name, span.phase}] += span.end - span.begin;
+    std::int64_t& sum = sums[{where + span.name, span.phase}];
+    if (__builtin_add_overflow(sum, span.end - span.begin, &sum))
+      throw InvalidRequest("", "its spans are longer together than a trace can hold");
   }
   return epochs;
 }
@@ -97,8 +127,8 @@ std::string ratio_text(const TraceDifference& d) {
 
 /// Numbers processes and flows behind those that are there.
 void renumber(Json& event, std::int64_t processes, std::int64_t flows) {
-  event["pid"] = event.at("pid").get<std::int64_t>() + processes;
-  if (event.contains("id")) event["id"] = event.at("id").get<std::int64_t>() + flows;
+  event["pid"] = number_of(event, "pid") + processes;
+  if (event.contains("id")) event["id"] = number_of(event, "id") + flows;
 }
 
 }  // namespace
@@ -119,7 +149,7 @@ Json merge_traces(const std::vector<std::string>& paths) {
   for (std::int64_t file = 0; file < files; ++file) {
     Json trace = read_trace(paths[static_cast<std::size_t>(file)]);
     const Json facts = trace.at("otherData");
-    read_json_values(facts.at("file").get<std::string>(), [&] {
+    reading_trace(trace, [&] {
       const std::string label = fmt::format("{} {}", file + 1, facts.at("time_source").get<std::string>());
       std::int64_t last_process = processes, last_flow = flows;
       for (Json& event : trace.at("traceEvents")) {
@@ -129,7 +159,7 @@ Json merge_traces(const std::vector<std::string>& paths) {
         if (event.at("name") == "process_name")
           event["args"]["name"] = fmt::format("{} {}", label, event.at("args").at("name").get<std::string>());
         if (event.at("name") == "process_sort_index")
-          event["args"]["sort_index"] = event.at("args").at("sort_index").get<std::int64_t>() * files + file;
+          event["args"]["sort_index"] = number_of(event.at("args"), "sort_index") * files + file;
         merged["traceEvents"].push_back(std::move(event));
       }
       processes = last_process, flows = last_flow;
@@ -144,8 +174,7 @@ std::vector<TraceDifference> compare_traces(const Json& first, const Json& secon
   TraceDifference whole{"epoch (blocking spans)", "", 0, 0};
   for (const auto& [trace, seconds, total] : {std::tuple{&first, &TraceDifference::first, &whole.first},
                                               std::tuple{&second, &TraceDifference::second, &whole.second}}) {
-    const std::map<Key, double> of_trace =
-        read_json_values(trace->at("otherData").value("file", "trace"), [trace = trace] { return seconds_of(*trace); });
+    const std::map<Key, double> of_trace = reading_trace(*trace, [trace = trace] { return seconds_of(*trace); });
     for (const auto& [key, value] : of_trace) {
       TraceDifference& entry = by_key.try_emplace(key, TraceDifference{key.first, key.second, 0, 0}).first->second;
       entry.*seconds = value;

@@ -37,6 +37,14 @@ void check_direct(const std::string& flag, const std::string& path, const Output
   }
 }
 
+/// Throws what came of trying to write. The request is not to blame for a full disk or a limit of the process, which
+/// the end of the message tells.
+[[noreturn]] void tell_refusal(const std::string& flag, const std::string& message) {
+  for (const int error : {ENOSPC, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOMEM})
+    if (message.ends_with(std::strerror(error))) throw SystemError(message);
+  throw InvalidRequest(flag, message);
+}
+
 }  // namespace
 
 void check_output_file(const std::string& flag, const std::string& path) {
@@ -53,7 +61,7 @@ void check_output_file(const std::string& flag, const std::string& path) {
   try {
     check_writable(folder.empty() ? "." : folder);
   } catch (const SystemError& error) {
-    throw InvalidRequest(flag, "'" + path + "' cannot be written: " + error.what());
+    tell_refusal(flag, "'" + path + "' cannot be written: " + error.what());
   }
 }
 
@@ -110,7 +118,7 @@ void make_output_folder(const std::string& flag, const std::string& path) {
     make_folder(path);
     check_writable(path);
   } catch (const SystemError& error) {
-    throw InvalidRequest(flag, error.what());
+    tell_refusal(flag, error.what());
   }
 }
 

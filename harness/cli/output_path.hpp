@@ -1,4 +1,5 @@
-// Where a command will write, looked at before it works for hours. All throw InvalidRequest(flag, ...).
+// Where a command will write, looked at before it works for hours. All throw InvalidRequest(flag, ...), or
+// SystemError where the system refuses (a full disk, a limit of the process).
 #pragma once
 
 #include <string>

@@ -70,17 +70,13 @@ int plot(const PlotRequest& request) {
   if (python.empty())
     throw Unavailable(
         "figures need Python with matplotlib (apt: python3-matplotlib; $STROBE_PYTHON chooses the interpreter)");
-  const ScratchFolder scratch;
   std::vector<std::string> words = {python,
                                     fmt::format("{}/{}.py", program_folder(STROBE_FIGURE_DIR), request.words.front())};
   for (std::size_t i = 1; i < request.words.size(); ++i)
     words.push_back(request.words[i].front() == '-' ? "./" + request.words[i] : request.words[i]);
   words.insert(words.end(), {"--out", out, "--format", request.format, "--width", request.width});
   if (!request.title.empty()) words.push_back("--title=" + request.title);
-  const int status = run_program(words, scratch.file("output"));
-  const std::string said = words_in(scratch.file("output"));
-  if (status == 2) throw InvalidRequest("RUN", said);
-  if (status != 0) throw SystemError(fmt::format("the figure could not be drawn: {}", said));
+  const std::string said = run_script(words, "RUN", "the figure could not be drawn");
   for (const std::string& line : split_text(said, '\n'))  // beside the files: which rows are not drawn
     line.rfind(out + "/", 0) == 0 ? print_data(line + "\n") : narrate(line);
   return 0;

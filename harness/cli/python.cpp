@@ -1,6 +1,7 @@
 #include "harness/cli/python.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -57,6 +58,18 @@ std::string find_python(const std::string& module) {
        {std::string(asked == nullptr ? "" : asked), std::string("python3"), std::string("/usr/bin/python3")})
     if (!python.empty() && run_program({python, "-c", question}, "/dev/null") == 0) return python;
   return "";
+}
+
+std::string run_script(std::vector<std::string> words, const std::string& where, const std::string& failure) {
+  const ScratchFolder scratch;
+  const int status = run_program(std::move(words), scratch.file("output"));
+  std::string said = words_in(scratch.file("output"));
+  if (status == 0) return said;
+  if (said.find("Traceback (most recent call last)") != std::string::npos)
+    said.erase(0, said.rfind('\n') + 1);  // of a traceback the last line says it
+  if (said.empty()) said = fmt::format("Python ended with status {}", status);
+  if (status == 2) throw InvalidRequest(where, said);
+  throw SystemError(failure + ": " + said);
 }
 
 std::string words_in(const std::string& path) {

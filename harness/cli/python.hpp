@@ -31,6 +31,10 @@ int run_program(std::vector<std::string> words, const std::string& output);
 /// The first Python that has `module`: $STROBE_PYTHON, python3 in PATH, the system's. "" when there is none.
 std::string find_python(const std::string& module);
 
+/// Runs a script of scripts/ and returns what it said. Throws InvalidRequest(where, ...) when it refuses what it reads
+/// (status 2), else SystemError, which begins with `failure`.
+std::string run_script(std::vector<std::string> words, const std::string& where, const std::string& failure);
+
 /// What a file holds, without the line ends behind it.
 std::string words_in(const std::string& path);
 

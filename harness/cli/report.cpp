@@ -14,6 +14,7 @@
 #include "harness/cli/output_path.hpp"
 #include "harness/cli/python.hpp"
 #include "harness/cli/run_request.hpp"
+#include "results/files.hpp"
 #include "results/loaded_run.hpp"
 
 namespace strobe {
@@ -50,12 +51,11 @@ int report(const ReportRequest& request) {
   const ScratchFolder scratch;
   std::vector<std::string> words = {python, program_folder(STROBE_FIGURE_DIR) + "/../report_page.py"};
   for (const std::string& run : request.runs) words.push_back(run.front() == '-' ? "./" + run : run);
-  words.insert(words.end(), {"--out", out, "--title=" + request.title});
+  const std::string page = scratch.file("page.html"), folder = std::filesystem::path(out).parent_path().string();
+  words.insert(words.end(), {"--out", page, "--beside", folder.empty() ? "." : folder, "--title=" + request.title});
   if (!peaks.empty()) words.push_back("--peaks=" + peaks);
-  const int status = run_program(words, scratch.file("output"));
-  const std::string said = words_in(scratch.file("output"));
-  if (status == 2) throw InvalidRequest("RUN", said);
-  if (status != 0) throw SystemError(fmt::format("the report {} could not be written: {}", out, said));
+  run_script(words, "RUN", fmt::format("the report {} could not be written", out));
+  write_file_atomically(out, read_text_file(page));
   narrate("wrote " + out);
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/errors.hpp"
@@ -23,11 +24,22 @@ struct TraceRequest {
   bool json = false;
 };
 
+/// Traces that cannot be read are a wrong request.
+template <class Read>
+auto reading(const Read& read) {
+  try {
+    return read();
+  } catch (const SystemError& error) {
+    throw InvalidRequest("FILE", error.what());
+  }
+}
+
 int merge(const TraceRequest& request, const std::vector<std::string>& files) {
   if (files.size() < 2) throw InvalidRequest("FILE", "name two traces or more to merge");
   if (request.out.empty()) throw InvalidRequest("--out", "say where the merged trace goes: --out FILE");
   check_output_file("--out", request.out);
-  write_file_atomically(request.out, merge_traces(files).dump() + "\n");
+  const std::string merged = reading([&] { return merge_traces(files).dump() + "\n"; });
+  write_file_atomically(request.out, merged);
   narrate("wrote " + request.out);
   return 0;
 }
@@ -37,7 +49,7 @@ int diff(const TraceRequest& request, const std::vector<std::string>& files) {
   if (!request.out.empty()) throw InvalidRequest("--out", "diff prints; --out is for merge");
   const double most = number_from_text(request.most, "--most");
   if (!(most >= 1 && most <= 1e6)) throw InvalidRequest("--most", "a number of lines from 1 to 1000000 is wanted");
-  const Json first = read_trace(files[0]), second = read_trace(files[1]);
+  const auto [first, second] = reading([&] { return std::pair(read_trace(files[0]), read_trace(files[1])); });
   const std::vector<TraceDifference> differences = compare_traces(first, second);
   if (!request.json) {
     print_data(shown_lines(difference_table(differences, static_cast<std::size_t>(most))));
@@ -50,18 +62,13 @@ int diff(const TraceRequest& request, const std::vector<std::string>& files) {
   return 0;
 }
 
-/// Files that cannot be read are a wrong request.
 int trace(const TraceRequest& request) {
   const std::string action = request.words.empty() ? "" : request.words.front();
   if (action != "merge" && action != "diff")
     throw InvalidRequest("", fmt::format("strobe trace merge FILE... --out FILE, or strobe trace diff A B; not '{}'",
                                          shown_line(action)));
   const std::vector<std::string> files(request.words.begin() + 1, request.words.end());
-  try {
-    return action == "merge" ? merge(request, files) : diff(request, files);
-  } catch (const SystemError& error) {
-    throw InvalidRequest("FILE", error.what());
-  }
+  return action == "merge" ? merge(request, files) : diff(request, files);
 }
 
 CommandAction define_trace(CommandOptions& options) {

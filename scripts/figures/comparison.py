@@ -239,8 +239,7 @@ def main():
     status = r.write_figure("comparison", options.out, read, draw)
     if status == 0:
         path = os.path.join(options.out, "comparison.md")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(report(rows))
+        r.write_whole(path, report(rows).encode())
         print(path)
         status = r.write_table(os.path.join(options.out, "comparison.csv"), [CSV_HEAD] + [csv_line(row) for row in rows])
         if options.show:
@@ -249,4 +248,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(r.ending(main))

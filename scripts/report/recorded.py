@@ -1,8 +1,17 @@
 """What runs keep beside their rows: samples of every rank, and traces. Read as far as they are of a size that a page can
 be made of; None where there is nothing, or too much."""
 import json
+import math
 
 MOST_BYTES = 64_000_000
+WRONG = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)  # of what no run writes
+
+
+def _number(value):
+    """A finite number of a run's file. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(value)
+    return value
 
 
 def _small(path):
@@ -23,11 +32,12 @@ def sent_by_rank(folder, case_ids):
                 sample = json.loads(line)
                 if sample["case_id"] not in case_ids or sample["warmup"]:
                     continue
-                own = sums.setdefault(sample["case_id"], {}).setdefault(sample["rank"], [0, {}])
+                sent = {purpose: _number(count) for purpose, count in sample["sent_bytes"].items()}
+                own = sums.setdefault(sample["case_id"], {}).setdefault(int(_number(sample["rank"])), [0, {}])
                 own[0] += 1
-                for purpose, count in sample["sent_bytes"].items():
+                for purpose, count in sent.items():
                     own[1][purpose] = own[1].get(purpose, 0) + count
-            except (ValueError, KeyError, TypeError):
+            except WRONG:
                 continue  # a line that a run which was killed left half
     return {case: {rank: {purpose: total / epochs for purpose, total in bytes_.items()} for rank, (epochs, bytes_) in sorted(ranks.items())}
             for case, ranks in sums.items()}
@@ -48,13 +58,13 @@ def live_bytes(folder, case_ids, most):
             ranks, begins = {}, {}
             for event in trace["traceEvents"]:
                 if event["ph"] == "X" and event["name"].startswith("epoch ") and event.get("cat") == "range":
-                    begins.setdefault(event["pid"] - 1, []).append(event["ts"] / 1e6)
+                    begins.setdefault(event["pid"] - 1, []).append(_number(event["ts"]) / 1e6)
                 if event["ph"] == "C" and event["name"] == "memory":
-                    ranks.setdefault(event["pid"] - 1, []).append((event["ts"] / 1e6, event["args"]["live_bytes"]))
+                    ranks.setdefault(event["pid"] - 1, []).append((_number(event["ts"]) / 1e6, _number(event["args"]["live_bytes"])))
             begin = min((sorted(own)[-2:][0] for own in begins.values()), default=0)
             kept = {rank: sorted(point for point in points if point[0] >= begin) for rank, points in sorted(ranks.items())}
             if any(kept.values()):
                 found[case] = {rank: points for rank, points in kept.items() if points}
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, *WRONG):
             continue
     return found

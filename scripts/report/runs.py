@@ -8,12 +8,10 @@ import pathlib
 import shlex
 from urllib.parse import quote
 
+from shared.files import Refused
+
 PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "ranks", "seed")
-
-
-class Refused(Exception):
-    """There is nothing to report; the text names the file and says why."""
 
 
 class Rows(list):
@@ -70,17 +68,24 @@ def _name(row, plugin):
     return (row.get(plugin) or {}).get("name", "?")
 
 
+def _parsed(path, part_of):
+    """What `part_of` takes of the JSON of a run's file. Raises Refused."""
+    try:
+        return part_of(json.loads(path.read_text("utf-8")))
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Refused(f"{path}: not of a run ({type(error).__name__}: {error})") from error
+
+
 def read_run(folder):
     """(name, rows, environment) of a run directory. Raises Refused."""
     folder = pathlib.Path(folder)
     path = folder / "summary.json"
     if not folder.is_dir() or not path.is_file():
         raise Refused(f"{folder}: no run directory (it has no summary.json)")
-    try:
-        rows = json.loads(path.read_text("utf-8"))["rows"]
-        environment = json.loads((folder / "env.json").read_text("utf-8")) if (folder / "env.json").is_file() else {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise Refused(f"{path}: not the summary of a run ({error})") from error
+    rows = _parsed(path, lambda summary: summary["rows"])
+    environment = _parsed(folder / "env.json", dict) if (folder / "env.json").is_file() else {}
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "case_id" in row for row in rows):
         raise Refused(f"{path}: not the summary of a run")
     return folder.name, rows, environment

@@ -3,11 +3,14 @@
 import argparse
 import copy
 import csv
+import io
 import json
 import os
 import re
 import statistics
 import sys
+
+from shared.files import Refused, ending, write_whole
 
 # Okabe and Ito's palette, told apart with every common form of colour blindness.
 BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"
@@ -22,10 +25,6 @@ LAYOUT = {"width": "page"}  # or "column": panels stand below each other
 LEFT_OUT = []  # rows that did not end ok, of the runs that are drawn
 
 
-class Refused(Exception):
-    """The rows cannot be drawn; the text says why."""
-
-
 def rows_in(path):
     """All rows of a run directory (or summary.json)."""
     if os.path.isdir(path):
@@ -35,7 +34,7 @@ def rows_in(path):
             rows = json.load(file)["rows"]
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Refused(f"{path}: not a summary.json ({error!r})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Refused(f"{path}: not a summary.json ('rows' is no list of objects)")
@@ -320,8 +319,7 @@ def fit_column(figure):
 def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
     """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and so on; exit status 2 when refused, 1 when it cannot
     write. What cannot be read is refused before matplotlib is loaded, which takes a second."""
-    label = os.path.basename(sys.argv[0]).removesuffix(".py")
-    try:
+    def write():
         what = read()
         figure = draw(what, start_matplotlib())
         show_control_characters(figure)
@@ -330,16 +328,13 @@ def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
         add_words(figure, title)
         os.makedirs(folder, exist_ok=True)
         for kind in formats:
-            path = os.path.join(folder, f"{name}.{kind}")
-            figure.savefig(path, bbox_inches="tight", metadata=METADATA[kind], pad_inches=0.02 if in_column() else 0.1)
+            path, drawn = os.path.join(folder, f"{name}.{kind}"), io.BytesIO()
+            figure.savefig(drawn, format=kind, bbox_inches="tight", metadata=METADATA[kind],
+                           pad_inches=0.02 if in_column() else 0.1)
+            write_whole(path, drawn.getvalue())
             print(path)
-    except Refused as refused:
-        print(f"{label}: {refused}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"{label}: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 1
-    return 0
+        return 0
+    return ending(write)
 
 
 def spreadsheet_cell(value):
@@ -355,14 +350,13 @@ def spreadsheet_cell(value):
 
 def write_table(path, lines):
     """Writes lines of a csv file, the first of which are names; exit status 1 when it cannot."""
-    try:
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([spreadsheet_cell(cell) for cell in line] for line in lines)
-    except OSError as error:
-        print(f"{os.path.basename(sys.argv[0]).removesuffix('.py')}: cannot write {path}: {error.strerror}", file=sys.stderr)
-        return 1
-    print(path)
-    return 0
+    def write():
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows([spreadsheet_cell(cell) for cell in line] for line in lines)
+        write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+        print(path)
+        return 0
+    return ending(write)
 
 
 def document_main(draw, read, name, argument, description):
