@@ -49,7 +49,9 @@ int diff(const TraceRequest& request, const std::vector<std::string>& files) {
   if (!request.out.empty()) throw InvalidRequest("--out", "diff prints; --out is for merge");
   const double most = number_from_text(request.most, "--most");
   if (!(most >= 1 && most <= 1e6)) throw InvalidRequest("--most", "a number of lines from 1 to 1000000 is wanted");
-  const auto [first, second] = reading([&] { return std::pair(read_trace(files[0]), read_trace(files[1])); });
+  const auto [first, second] = reading([&] {
+    return std::pair<Json, Json>{read_trace(files[0]), read_trace(files[1])};
+  });
   const std::vector<TraceDifference> differences = compare_traces(first, second);
   if (!request.json) {
     print_data(shown_lines(difference_table(differences, static_cast<std::size_t>(most))));
