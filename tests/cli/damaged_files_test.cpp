@@ -140,7 +140,8 @@ class DamagedFiles : public Report {
   /// An answer: done, or one line that names the run.
   void expect_answer(const Outcome& outcome, const std::vector<int>& statuses) {
     EXPECT_NE(std::find(statuses.begin(), statuses.end(), outcome.status), statuses.end()) << outcome.status;
-    for (const char* words : {"Traceback", "exception", "std::", "stod", "File \"", "_error.", "None", "Warning"})
+    for (const char* words :
+         {"Traceback", "exception", "std::", "stod", "File \"", "_error.", ": None", "write None", "Warning"})
       EXPECT_EQ(outcome.err.find(words), std::string::npos) << words;
     if (outcome.status == 2) {
       EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1);

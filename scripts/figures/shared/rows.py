@@ -53,7 +53,7 @@ def read_rows(paths, needed):
             if len(paths) > 1:
                 row["run"] = os.path.basename(os.path.normpath(path))
             if row.get("status") != "ok":
-                print(f"left out {name}: {row.get('status')} {row.get('reason', '')}".rstrip(), file=sys.stderr)
+                print(f"left out {name}: {row.get('status') or 'no status'} {row.get('reason') or ''}".rstrip(), file=sys.stderr)
                 LEFT_OUT.append(row)
                 continue
             for key in ("ranks", "time_source", "notes") + PLUGINS[:3] + tuple(needed):
