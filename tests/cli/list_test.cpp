@@ -109,6 +109,16 @@ TEST_F(List, ClustersEqualTheirFiles) {
   EXPECT_EQ(listed, present);
 }
 
+TEST_F(List, ClustersSayWhatMessagesCostAndHowFarTheirSourcesReach) {
+  for (const Json& entry : entries("clusters")) {
+    for (const char* key : {"message_seconds", "all_to_all_peer_seconds"}) {
+      EXPECT_GE(entry.at(key).at("value").get<double>(), 2.75e-7) << entry.at("name") << " " << key;
+      EXPECT_FALSE(entry.at(key).at("source").get<std::string>().empty()) << entry.at("name") << " " << key;
+    }
+    EXPECT_GE(entry.at("covered_ranks").get<int>(), 1) << entry.at("name");
+  }
+}
+
 TEST_F(List, WorkloadsSayWhereTheyComeFromAndHowLargeTheyAre) {
   std::map<std::string, int> kinds_seen;
   for (const Json& entry : entries("workloads")) {

@@ -42,6 +42,19 @@ TEST_F(Plan, EveryKeyOfTheJsonIsDocumentedAndEveryDocumentedKeyIsThere) {
   EXPECT_EQ(json.at("budget"), 500.0);
 }
 
+TEST_F(Plan, RanksBeyondEverySourceAreNamed) {
+  const auto noted = [this](const std::string& cluster) {
+    const Outcome outcome = strobe(
+        {"plan", "--workload", tiny, "--clusters", cluster, "--nodes", "2", "--vary", "nb=1", "--strategy", "vertex"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const bool named = outcome.out.find("extrapolated beyond ") != std::string::npos;
+    EXPECT_EQ(outcome.out.find("uncalibrated, extrapolated") != std::string::npos, named) << outcome.out;
+    return named;
+  };
+  EXPECT_FALSE(noted("dynahb-2080ti"));
+  EXPECT_TRUE(noted("dynahb-2080ti:covered_ranks=1"));
+}
+
 TEST_F(Plan, CountsAddUpAndTheBestIsKept) {
   const Json json = facts({});
   std::size_t total = 0;
