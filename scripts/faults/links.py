@@ -80,7 +80,8 @@ def _try(field, words, place, kind, names):
     target, kind = _link(field, place, kind)
     answer = field.strobe(*words)
     wrong = answer.wrong({0, 1, 2})
-    wrong = wrong or (_wrong_at_end(field, place, target, answer) if place in NAMED else _wrong_outside(field, target, kind))
+    named = place in NAMED or place.startswith("figures/")
+    wrong = wrong or (_wrong_at_end(field, place, target, answer) if named else _wrong_outside(field, target, kind))
     if not wrong and answer.status == 0 and words[0] == "run":
         wrong = "other numbers" if rows_of(field.folder / "out") != field.expected[tuple(words)] else ""
     wrong = wrong or leftovers(field.folder)

@@ -137,6 +137,9 @@ def _stop(field, process, pids, victim):
 def _judge_stop(field, answer, pids, victim, seconds):
     named = re.search(rf"\branks?:? {victim}\b", answer.words())
     rows = finished(field.folder / "out")
+    end = time.monotonic() + 3  # the launcher ends those that stand still when it ends itself
+    while any(_alive(pid) for pid in pids.values()) and time.monotonic() < end:
+        time.sleep(0.05)
     if any(_alive(pid) for pid in pids.values()):
         return f"a rank is still there after {seconds:.0f} s"
     if answer.status is None:
