@@ -248,6 +248,12 @@ std::vector<double> BatchFeed::kept() const {
   return counts;
 }
 
+std::vector<double> BatchFeed::state() const {
+  std::vector<double> counts = kept();
+  for (const Store& store : stores_) counts.push_back(static_cast<double>(store.begun));
+  return counts;
+}
+
 void BatchFeed::restore(const std::vector<double>& kept) {
   for (std::size_t action = 0; action < stores_.size() && action < kept.size(); ++action) {
     while (static_cast<double>(stores_[action].batches.size()) < kept[action]) {
@@ -255,9 +261,14 @@ void BatchFeed::restore(const std::vector<double>& kept) {
       finish(pending);
       const std::size_t before = stores_[action].batches.size();
       keep(pending);
-      if (stores_[action].batches.size() == before) break;  // no room for it any more
+      const bool known = action + stores_.size() < kept.size();
+      const bool more = known && static_cast<double>(stores_[action].begun) < kept[action + stores_.size()];
+      if (stores_[action].batches.size() == before && !more) break;  // no room for it any more
     }
   }
+  // The next batch has the number after the last that was begun, kept or not.
+  for (std::size_t action = 0; action < stores_.size() && action + stores_.size() < kept.size(); ++action)
+    stores_[action].begun = static_cast<std::uint64_t>(kept[action + stores_.size()]);
 }
 
 }  // namespace strobe

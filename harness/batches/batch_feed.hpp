@@ -23,8 +23,10 @@ class BatchFeed {
   /// A batch of that size for the `iteration`-th update of this rank.
   SharedBatch take(std::size_t action, std::uint64_t iteration);
 
-  /// Batches kept of each size, [actions]; and the other way, which makes them anew.
+  /// Batches kept of each size, [actions].
   std::vector<double> kept() const;
+  /// These, and behind them batches begun of each size; and the other way, which makes them anew.
+  std::vector<double> state() const;
   void restore(const std::vector<double>& kept);
 
  private:

@@ -200,7 +200,7 @@ void HybridTrainer::gather(const std::string& name, const Tensor& own) {
 
 void HybridTrainer::gather_state() {
   kept_.clear();
-  std::vector<double> counts = feed_.kept();
+  std::vector<double> counts = feed_.state();
   counts.push_back(static_cast<double>(iteration_));
   const Tensor own_counts =
       device_.move_in(counts.data(), static_cast<std::int64_t>(counts.size()), 1, ElementType::f64);
