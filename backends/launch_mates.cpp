@@ -9,8 +9,8 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
+#include <sstream>
 
 namespace strobe {
 namespace {
@@ -22,8 +22,10 @@ using Environment = std::map<std::string, std::string>;
 constexpr const char* name_of_those_that_left = "strobe:left";  // as the system lists the process
 
 std::string read_whole(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  const std::ifstream stream(path, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();  // throws nothing when the process ends meanwhile
+  return text.str();
 }
 
 Environment environment_of(const std::string& process) {

@@ -140,9 +140,10 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
   }
   Json json = sim::parse_cluster_text(text, path.string());
   if (!json.is_object()) throw InvalidInput(path.string(), 0, 0, "is no cluster: it holds no JSON object");
-  // Clusters are written by hand, too; measured ones are the program's.
-  if (!take_digest(json, path.string()) && json.contains("calibration")) note_unproven_file(path.string());
+  const bool proven = take_digest(json, path.string());
   const std::shared_ptr<const Cluster> described = sim::cluster_from_json(json);
+  // Clusters are written by hand, too; measured ones are the program's.
+  if (!proven && json.contains("calibration")) note_unproven_file(path.string());
   if (!comes_with_the_program(path)) refuse_future_listing(*described);
   const auto changes = changes_of(cluster);
   if (changes.empty()) return described;

@@ -14,6 +14,7 @@
 #include "harness/cli/typed_settings.hpp"
 #include "harness/cli/varied_values.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/json_text.hpp"
 
 namespace strobe {
 namespace {
@@ -285,8 +286,7 @@ void check_cluster(const std::string& cluster, const std::string& option) {
   try {
     load_cluster(cluster);
   } catch (const InvalidRequest& error) {
-    const bool in_file = error.where().rfind('/', 0) == 0;
-    throw InvalidRequest(option, (in_file ? error.where() + ": " : "") + error.message());
+    throw InvalidRequest(option, words_of_place(error, cluster_base(cluster)));
   }
 }
 

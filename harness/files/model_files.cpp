@@ -95,14 +95,11 @@ void check_cover(const std::string& path, std::vector<TensorBytes> tensors, std:
              : fmt::format("bytes {} to {} are left over after the last tensor, '{}'", covered, size, last->name));
 }
 
-/// Takes the digest out of the header. A file of another program has none.
-void check_safetensors_digest(const std::string& path, Json& header, std::string_view data) {
+/// Takes the digest out of the header. A file of another program has none; false where Strobe's own has none.
+bool take_safetensors_digest(const std::string& path, Json& header, std::string_view data) {
   const auto metadata = header.find(metadata_key);
-  if (metadata == header.end() || !metadata->is_object()) return;
-  if (!metadata->contains(safetensors_digest_key)) {
-    if (metadata->value("format", Json()) == "strobe") note_unproven_file(path);
-    return;
-  }
+  if (metadata == header.end() || !metadata->is_object()) return true;
+  if (!metadata->contains(safetensors_digest_key)) return metadata->value("format", Json()) != "strobe";
   const Json named = metadata->at(safetensors_digest_key);
   metadata->erase(safetensors_digest_key);
   const std::string found = content_digest(header, data);
@@ -110,6 +107,7 @@ void check_safetensors_digest(const std::string& path, Json& header, std::string
     throw InvalidInput(path, 0, 0,
                        digest_refusal("", found, named.is_string() ? named.get<std::string>() : named.dump(),
                                       std::string(safetensors_digest_key) + " of its metadata"));
+  return true;
 }
 
 /// One entry of the header, checked against the data's size.
@@ -167,7 +165,7 @@ std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* no
   Json header = parse_json_or_discard(std::string_view(content).substr(sizeof length, length));
   if (!header.is_object()) throw InvalidInput(path, 0, 0, "not a safetensors file: its header is not a JSON object");
   const std::string_view data = std::string_view(content).substr(sizeof length + length);
-  check_safetensors_digest(path, header, data);
+  const bool proven = take_safetensors_digest(path, header, data);
   std::vector<SavedMatrix> matrices;
   std::vector<TensorBytes> tensors;
   try {
@@ -184,6 +182,7 @@ std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* no
     throw InvalidInput(path, 0, 0, "malformed safetensors header: " + json_complaint(error));
   }
   check_cover(path, std::move(tensors), data.size());
+  if (!proven) note_unproven_file(path);
   return matrices;
 }
 

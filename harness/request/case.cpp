@@ -17,6 +17,7 @@
 #include "core/hash.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/impossible.hpp"
+#include "harness/request/json_text.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/shape_case.hpp"
 #include "harness/request/until.hpp"
@@ -115,14 +116,12 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
     }
   } catch (const InvalidRequest& error) {
     if (error.where() == "/ranks") throw InvalidRequest(pointer + "/ranks", error.message());
-    const bool in_file = error.where().rfind('/', 0) == 0;
-    throw InvalidRequest(pointer + "/cluster", (in_file ? error.where() + ": " : "") + error.message());
+    throw InvalidRequest(pointer + "/cluster", words_of_place(error, cluster_base(c.cluster)));
   }
   try {
     load_software(c.software);
   } catch (const InvalidRequest& error) {
-    const bool in_file = error.where().rfind('/', 0) == 0;
-    throw InvalidRequest(pointer + "/software", (in_file ? error.where() + ": " : "") + error.message());
+    throw InvalidRequest(pointer + "/software", words_of_place(error, c.software));
   }
 }
 

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/errors.hpp"
 #include "core/json_reader.hpp"
 
 namespace strobe {
@@ -28,6 +27,11 @@ Json read_json_file(const std::string& path) {
     throw InvalidRequest("", error.what());
   }
   return parse_json_text(text, path);
+}
+
+std::string words_of_place(const InvalidRequest& error, const std::string& file) {
+  if (error.where().rfind('/', 0) != 0) return error.message();
+  return fmt::format("{}#{}: {}", file, error.where(), error.message());
 }
 
 }  // namespace strobe

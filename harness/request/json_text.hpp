@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/errors.hpp"
 #include "core/fields.hpp"
 
 namespace strobe {
@@ -15,5 +16,9 @@ Json parse_json_text(const std::string& text, const std::string& source);
 /// The same for a file. Throws InvalidRequest("", ...) when there is none or it cannot be read, InvalidInput
 /// for a device or a pipe.
 Json read_json_file(const std::string& path);
+
+/// The words of a refusal of what stands in `file`: "FILE#/POINTER: message", or its message alone where it names no
+/// place in a file.
+std::string words_of_place(const InvalidRequest& error, const std::string& file);
 
 }  // namespace strobe

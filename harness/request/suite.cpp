@@ -237,9 +237,14 @@ Suite load_suite(const std::string& path, const std::vector<Setting>& settings, 
                  ImpossibleCases impossible) {
   const Json json = read_json_file(path);
   if (!json.is_object()) throw InvalidInput(path, 0, 0, "is no suite: it holds no JSON object");
-  Suite suite = expand_suite(json, settings, runs, impossible, std::filesystem::path(path).parent_path().string());
-  if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
-  return suite;
+  try {
+    Suite suite = expand_suite(json, settings, runs, impossible, std::filesystem::path(path).parent_path().string());
+    if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
+    return suite;
+  } catch (const InvalidRequest& error) {
+    if (error.where().rfind('/', 0) != 0) throw;  // a setting beside the file
+    throw InvalidRequest(path + "#" + error.where(), error.message());
+  }
 }
 
 Suite suite_from_settings(const std::vector<Setting>& settings, ImpossibleCases impossible) {

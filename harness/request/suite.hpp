@@ -50,7 +50,8 @@ struct Suite {
 Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here,
                    ImpossibleCases impossible = ImpossibleCases::refused, const std::string& folder = "");
 
-/// Reads and expands a suite file, whose files may lie beside it; a suite without name takes the file's.
+/// Reads and expands a suite file, whose files may lie beside it; a suite without name takes the file's. What is wrong
+/// in it is named as FILE#/POINTER.
 Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here,
                  ImpossibleCases impossible = ImpossibleCases::refused);
 

@@ -84,9 +84,7 @@ class Reader:
         # What is compared may differ (3) or be no longer comparable (4).
         wrong = answer.wrong({0, 1, 2, 3, 4})
         name = pathlib.Path(self.file)
-        # In a file that a user wrote, the place is enough.
-        named = not self.numbers and ": /" in answer.words()
-        if not wrong and answer.status == 2 and not named and name.name not in answer.words() and str(name.parent) not in answer.words():
+        if not wrong and answer.status == 2 and name.name not in answer.words() and str(name.parent) not in answer.words():
             wrong = f"refused without its name: {answer.command}: {answer.words()[-200:]}"
         if not wrong and self.numbers and answer.status in (0, 3):
             wrong = self._other_numbers(field, answer)

@@ -139,6 +139,18 @@ TEST_F(Refusals, StrictlyAnImpossibleCaseOfASuiteIsFoundBeforeAnythingIsMeasured
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 
+TEST_F(Refusals, APlaceInASuiteOrClusterIsNamedWithItsFile) {
+  const std::string name = suite(R"({"defaults": {"workload": {"name": "uniform", "density": true}}, "cases": [{}]})");
+  expect_refusal(strobe({"run", name, "--dry-run"}), 2, {name + "#/defaults/workload/density", "found true"});
+  write_text(folder_ / "mine.json", R"({"nodse": 2})");
+  const std::vector<std::string> words = {"run", "--workload", tiny, "--device", "sim", "--cluster"};
+  for (const std::string changes : {"", ":nodes=2"}) {
+    std::vector<std::string> simulated = words;
+    simulated.push_back(path("mine.json") + changes);
+    expect_refusal(strobe(simulated), 2, {"--cluster: " + path("mine.json") + "#/nodse", "'nodse'"});
+  }
+}
+
 TEST_F(Refusals, FileOfTheWrongFormat) {
   write_text(folder_ / "notes.txt", "this is not a graph\nat all\n");
   expect_refusal(strobe({"run", "--workload", path("notes.txt")}), 2, {"notes.txt"});

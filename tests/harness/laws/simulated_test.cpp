@@ -95,6 +95,7 @@ TEST(WholeEpochs, IdealLinksLeaveTheTimeOfTheDevices) {
   file["gpu"].erase("architecture");
   for (const char* key : {"intra_node_bytes_per_second", "inter_node_bytes_per_second"}) file[key]["value"] = 1e30;
   for (const char* key : {"intra_node_latency_seconds", "inter_node_latency_seconds"}) file[key]["value"] = 0;
+  for (const char* key : {"message_seconds", "all_to_all_peer_seconds"}) file[key].update({{"value", 0}, {"low", 0}});
   std::ofstream(path) << file.dump();
   Json json = simulated_case("tm-gcn", "snapshot", 16);
   json["cluster"] = path;

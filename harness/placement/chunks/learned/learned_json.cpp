@@ -122,8 +122,10 @@ LearnedWorkload learned_from_json(Json json, const std::string& file) {
   if (!json.is_object() || json.value("schema", Json()) != workload_schema)
     refuse(fmt::format(" is no file of chunk workloads (key schema must be '{}')", workload_schema));
   try {
-    if (!take_digest(json, file)) note_unproven_file(file);
-    return read_learned(json);
+    const bool proven = take_digest(json, file);
+    LearnedWorkload learned = read_learned(json);
+    if (!proven) note_unproven_file(file);
+    return learned;
   } catch (const InvalidInput& error) {
     throw InvalidRequest("/strategy/workloads", error.what() + anew);
   } catch (const std::exception& error) {
