@@ -25,7 +25,7 @@ std::string value_of(const PlanPoint& point, const std::string& choice) {
   return strategy.at(choice).is_string() ? strategy.at(choice).get<std::string>() : strategy.at(choice).dump();
 }
 
-bool same_place(const PlanPoint& a, const PlanPoint& b) {
+bool same_place_of_choice(const PlanPoint& a, const PlanPoint& b) {
   return a.cluster == b.cluster && a.nodes == b.nodes && a.request.ranks == b.request.ranks &&
          a.request.strategy.at("name") == b.request.strategy.at("name");
 }
@@ -96,7 +96,7 @@ std::vector<ChoiceCost> choice_costs(const std::vector<PlanOutcome>& outcomes, c
   std::vector<ChoiceCost> costs;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const PlanOutcome& other = outcomes[i];
-    if (&other == &best || !same_place(other.point, best.point)) continue;
+    if (&other == &best || !same_place_of_choice(other.point, best.point)) continue;
     const std::string choice = difference(other.point, best.point);
     if (choice.empty()) continue;
     const double times = other.status == "ok" && best.job_seconds > 0 ? other.job_seconds / best.job_seconds : 0;

@@ -12,7 +12,7 @@
 namespace strobe::test {
 
 /// A model under a strategy, with parameters of the strategy that stand: how many ranks do what.
-struct Setting {
+struct PairSetting {
   std::string schedule, model, strategy;
   Json stance = Json::object();
   int ranks = 1;
@@ -28,9 +28,9 @@ struct Setting {
 
 /// The strategy's ways at four ranks where a search knows some, else it as it is on the fewest ranks that differ.
 inline void add_stances(const std::string& schedule, const std::string& model,
-                        const Entry<StrategyTag::Value>& strategy, std::vector<Setting>& all) {
+                        const Entry<StrategyTag::Value>& strategy, std::vector<PairSetting>& all) {
   const Json defaults = strategy.parameters.empty() ? Json::object() : strategy.parameters.complete(Json::object(), "");
-  Setting setting{schedule, model, strategy.name};
+  PairSetting setting{schedule, model, strategy.name};
   if (strategy.value.searched_at != nullptr) {
     for (const StrategyTag::Searched& way : strategy.value.searched_at(defaults, 4, 4)) {
       setting.ranks = schedule == "event_batches" ? 4 : 2;
@@ -46,9 +46,9 @@ inline void add_stances(const std::string& schedule, const std::string& model,
   all.push_back(setting);
 }
 
-inline std::vector<Setting> settings(const std::string& schedule) {
+inline std::vector<PairSetting> settings(const std::string& schedule) {
   const std::string& family = ScheduleRegistry::instance().find(schedule).value.family;
-  std::vector<Setting> all;
+  std::vector<PairSetting> all;
   for (const std::string& model : names_with<ModelTag>(&ModelTag::Value::family, family)) {
     for (const auto& [name, strategy] : StrategyRegistry::instance().entries()) {
       if (strategy.value.schedule_for(family) == schedule) add_stances(schedule, model, strategy, all);
@@ -58,7 +58,7 @@ inline std::vector<Setting> settings(const std::string& schedule) {
 }
 
 /// What of a strategy's parameters a case of the setting may have.
-inline FieldTable strategy_fields(const Setting& setting) {
+inline FieldTable strategy_fields(const PairSetting& setting) {
   const auto& strategy = StrategyRegistry::instance().find(setting.strategy);
   std::vector<std::string> names = strategy.parameters.names();
   if (setting.schedule == "event_batches" || names.empty()) return strategy.parameters;

@@ -23,16 +23,17 @@
 namespace strobe {
 namespace {
 
-using Names = std::vector<const char*>;
+using ArrayNames = std::vector<const char*>;
 using namespace std::string_view_literals;
 
-const Names pair_names = {"edge_index", "edges", "edge_list"};
-const Names source_names = {"src", "source", "sources", "u", "from", "head"};
-const Names target_names = {"dst", "target", "targets", "destination", "destinations", "v", "i", "to", "tail"};
-const Names time_names = {"t",          "ts",        "time",       "times",          "timestamp",
-                          "timestamps", "edge_time", "edge_times", "edge_timestamp", "edge_timestamps"};
-const Names weight_names = {"weight", "weights", "edge_weight", "w"};
-const Names feature_names = {"msg", "edge_attr", "edge_feat", "edge_feats", "edge_features"};
+const ArrayNames arrays_of_pairs = {"edge_index", "edges", "edge_list"};
+const ArrayNames arrays_of_sources = {"src", "source", "sources", "u", "from", "head"};
+const ArrayNames arrays_of_targets = {"dst", "target", "targets", "destination", "destinations",
+                                      "v",   "i",      "to",      "tail"};
+const ArrayNames arrays_of_times = {"t",          "ts",        "time",       "times",          "timestamp",
+                                    "timestamps", "edge_time", "edge_times", "edge_timestamp", "edge_timestamps"};
+const ArrayNames arrays_of_weights = {"weight", "weights", "edge_weight", "w"};
+const ArrayNames arrays_of_features = {"msg", "edge_attr", "edge_feat", "edge_feats", "edge_features"};
 
 /// The first member's name ends in .npy, as in every archive that NumPy writes.
 int probe_npz(std::string_view head, std::string_view) {
@@ -49,7 +50,7 @@ class Arrays {
   explicit Arrays(const std::string& path) : path_(path), archive_(path) {}
 
   /// The array with one of the names; nothing when there is none. Two of them leave open which is meant.
-  std::optional<NpyArray> find(const Names& names) {
+  std::optional<NpyArray> find(const ArrayNames& names) {
     std::vector<std::string> found;
     for (const char* name : names)
       if (has(name)) found.emplace_back(name);
@@ -123,12 +124,12 @@ std::vector<std::int64_t> read_ids(const NpyArray& array, const Arrays& arrays) 
 }
 
 Ends read_ends(Arrays& arrays) {
-  const auto pairs = arrays.find(pair_names);
+  const auto pairs = arrays.find(arrays_of_pairs);
   if (pairs) return read_pairs(*pairs, arrays);
-  const auto source = arrays.find(source_names), target = arrays.find(target_names);
+  const auto source = arrays.find(arrays_of_sources), target = arrays.find(arrays_of_targets);
   if (!source || !target)
     arrays.fail(fmt::format("no arrays of edges: edge_index [2, E], or sources ({}) and targets ({})",
-                            fmt::join(source_names, ", "), fmt::join(target_names, ", ")));
+                            fmt::join(arrays_of_sources, ", "), fmt::join(arrays_of_targets, ", ")));
   return {read_ids(*source, arrays), read_ids(*target, arrays)};
 }
 
@@ -160,9 +161,9 @@ EventGraph read_npz(const std::string& path) {
   const Ends ends = read_ends(arrays);
   if (ends.source.size() != ends.target.size())
     arrays.fail(fmt::format("{} sources and {} targets", ends.source.size(), ends.target.size()));
-  const auto times = arrays.find(time_names);
-  if (!times) arrays.fail(fmt::format("no array of times ({})", fmt::join(time_names, ", ")));
-  const auto weights = arrays.find(weight_names), features = arrays.find(feature_names);
+  const auto times = arrays.find(arrays_of_times);
+  if (!times) arrays.fail(fmt::format("no array of times ({})", fmt::join(arrays_of_times, ", ")));
+  const auto weights = arrays.find(arrays_of_weights), features = arrays.find(arrays_of_features);
   require_rows(*times, ends.source.size(), "times", 1, arrays);
   if (weights) require_rows(*weights, ends.source.size(), "weights", 1, arrays);
   if (features) require_rows(*features, ends.source.size(), "features", 2, arrays);

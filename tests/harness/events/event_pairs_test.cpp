@@ -17,12 +17,12 @@ using event_test::expect_near;
 using event_test::PlainLoop;
 using test::OptionPair;
 using test::OptionValue;
-using test::Setting;
+using test::PairSetting;
 
 constexpr int pair_epochs = 3;
 
 /// A small case of a setting, with two options of it.
-Json request_of_pair(const Setting& setting) {
+Json request_of_pair(const PairSetting& setting) {
   Json request = {{"model", {{"name", setting.model}, {"neighbours", 3}}},
                   {"strategy", {{"name", setting.strategy}, {"batch", 7}}},
                   {"ranks", setting.ranks},
@@ -37,7 +37,7 @@ Json request_of_pair(const Setting& setting) {
   return request;
 }
 
-std::vector<OptionValue> values_of(const Setting& setting, bool of_strategy) {
+std::vector<OptionValue> values_of(const PairSetting& setting, bool of_strategy) {
   std::vector<OptionValue> values;
   test::add_values(ModelRegistry::instance().find(setting.model).parameters, "model", Json::object(), values);
   if (of_strategy) test::add_values(test::strategy_fields(setting), "strategy", setting.stance, values);
@@ -60,7 +60,7 @@ std::optional<Case> case_of_pair(const std::string& visits, const Json& request)
 }
 
 /// Whether there was a run.
-bool check_plain(const test::TemporaryFolder& folder, const std::string& visits, const Setting& setting,
+bool check_plain(const test::TemporaryFolder& folder, const std::string& visits, const PairSetting& setting,
                  const OptionPair& pair) {
   Json request = request_of_pair(setting);
   pair.first.set(request), pair.second.set(request);
@@ -80,14 +80,14 @@ bool check_plain(const test::TemporaryFolder& folder, const std::string& visits,
   return true;
 }
 
-std::vector<Setting> event_settings() { return test::settings("event_batches"); }
+std::vector<PairSetting> event_settings() { return test::settings("event_batches"); }
 
 TEST(EventPairs, SomeAreThePlainLoop) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::short_visits(folder, 77, 120);
   std::uint64_t number = 0;
   int ran = 0;
-  for (const Setting& setting : event_settings()) {
+  for (const PairSetting& setting : event_settings()) {
     const std::vector<OptionPair> pairs = test::all_pairs(values_of(setting, true));
     const RandomStream random(8, 5, static_cast<std::uint32_t>(number++));
     for (std::uint64_t n = 0; n < 3; ++n)
@@ -96,7 +96,7 @@ TEST(EventPairs, SomeAreThePlainLoop) {
   EXPECT_GT(ran, 20);
 }
 
-class EventPairsOfEverySetting : public ::testing::TestWithParam<Setting> {};
+class EventPairsOfEverySetting : public ::testing::TestWithParam<PairSetting> {};
 
 TEST_P(EventPairsOfEverySetting, AreThePlainLoop) {
   const test::TemporaryFolder folder;
@@ -126,7 +126,7 @@ std::string why_idle(const OptionValue& option, const OptionValue& beside) {
 
 /// The weights that a case leaves, as bits; nothing where it is refused.
 std::optional<std::vector<double>> weights_of(const test::TemporaryFolder& folder, const std::string& visits,
-                                              const Setting& setting, const std::vector<OptionValue>& options) {
+                                              const PairSetting& setting, const std::vector<OptionValue>& options) {
   Json request = request_of_pair(setting);
   for (const OptionValue& option : options) option.set(request);
   const std::optional<Case> c = case_of_pair(visits, request);
@@ -135,7 +135,7 @@ std::optional<std::vector<double>> weights_of(const test::TemporaryFolder& folde
 }
 
 /// Each of `pairs`, both ways round: with the first option at its value the run is another than without it.
-void check_counts(const Setting& setting, const std::vector<OptionPair>& pairs) {
+void check_counts(const PairSetting& setting, const std::vector<OptionPair>& pairs) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::short_visits(folder, 78, 160);
   std::map<std::string, std::optional<std::vector<double>>> alone;
@@ -152,15 +152,15 @@ void check_counts(const Setting& setting, const std::vector<OptionPair>& pairs) 
 }
 
 /// The settings on one rank.
-std::vector<Setting> alone_settings() {
-  std::vector<Setting> all = event_settings();
-  std::erase_if(all, [](const Setting& setting) { return setting.ranks > 1; });
+std::vector<PairSetting> alone_settings() {
+  std::vector<PairSetting> all = event_settings();
+  std::erase_if(all, [](const PairSetting& setting) { return setting.ranks > 1; });
   return all;
 }
 
 TEST(EventPairs, EveryOptionOfAModelCountsBesideSomeOthers) {
   std::uint64_t number = 0;
-  for (const Setting& setting : alone_settings()) {
+  for (const PairSetting& setting : alone_settings()) {
     const std::vector<OptionPair> pairs = test::all_pairs(values_of(setting, true));
     const RandomStream random(9, 5, static_cast<std::uint32_t>(number++));
     std::vector<OptionPair> some;
@@ -169,7 +169,7 @@ TEST(EventPairs, EveryOptionOfAModelCountsBesideSomeOthers) {
   }
 }
 
-class OptionsThatCount : public ::testing::TestWithParam<Setting> {};
+class OptionsThatCount : public ::testing::TestWithParam<PairSetting> {};
 
 TEST_P(OptionsThatCount, BesideEveryOther) { check_counts(GetParam(), test::all_pairs(values_of(GetParam(), true))); }
 

@@ -21,14 +21,14 @@ namespace {
 
 using test::OptionPair;
 using test::OptionValue;
-using test::Setting;
+using test::PairSetting;
 using test::settings;
 
 constexpr int whole_epochs = 3;
 
 class ResumedPairs {
  public:
-  explicit ResumedPairs(Setting setting) : setting_(std::move(setting)) {
+  explicit ResumedPairs(PairSetting setting) : setting_(std::move(setting)) {
     const bool events = setting_.schedule == "event_batches";
     base_ = {{"workload", events ? event_test::random_visits(folder_, 21, 90, 9, 12) : ""},
              {"model", {{"name", setting_.model}}},
@@ -158,7 +158,7 @@ class ResumedPairs {
   }
 
   test::TemporaryFolder folder_;
-  Setting setting_;
+  PairSetting setting_;
   Json base_;
   std::vector<OptionValue> values_;
   std::map<std::string, std::string> alone_;
@@ -169,7 +169,7 @@ class ResumedPairs {
 void check_some(const std::string& schedule, std::uint64_t each) {
   std::uint64_t number = 0;
   std::int64_t ran = 0;
-  for (const Setting& setting : settings(schedule)) {
+  for (const PairSetting& setting : settings(schedule)) {
     ResumedPairs judge(setting);
     const std::vector<OptionPair> pairs = judge.pairs();
     const RandomStream random(7, 5, static_cast<std::uint32_t>(number++));
@@ -183,7 +183,7 @@ TEST(ResumedPairsOfOptions, OfFullBatchesAreTheRunsThatWereNotStopped) { check_s
 TEST(ResumedPairsOfOptions, OfHybridBatchesAreTheRunsThatWereNotStopped) { check_some("hybrid_batches", 1); }
 TEST(ResumedPairsOfOptions, OfEventBatchesAreTheRunsThatWereNotStopped) { check_some("event_batches", 3); }
 
-class ResumedPairsOfEverySetting : public ::testing::TestWithParam<Setting> {};
+class ResumedPairsOfEverySetting : public ::testing::TestWithParam<PairSetting> {};
 
 TEST_P(ResumedPairsOfEverySetting, AreTheRunsThatWereNotStopped) {
   ResumedPairs judge(GetParam());
@@ -193,10 +193,10 @@ TEST_P(ResumedPairsOfEverySetting, AreTheRunsThatWereNotStopped) {
   EXPECT_GT(judge.ran(), judge.refused() / 4);
 }
 
-std::vector<Setting> every_setting() {
-  std::vector<Setting> all;
+std::vector<PairSetting> every_setting() {
+  std::vector<PairSetting> all;
   for (const char* schedule : {"full_batch", "hybrid_batches", "event_batches"}) {
-    for (Setting& setting : settings(schedule)) all.push_back(std::move(setting));
+    for (PairSetting& setting : settings(schedule)) all.push_back(std::move(setting));
   }
   return all;
 }

@@ -20,7 +20,7 @@ using test::TemporaryFolder;
 
 constexpr double in_2008 = 1.2e9;
 
-EventGraph events_at(const std::vector<double>& times) {
+EventGraph stream_at(const std::vector<double>& times) {
   std::vector<std::tuple<int, int, double>> rows;
   for (const double time : times) rows.emplace_back(0, 1, time);
   return test::make_events(2, rows);
@@ -35,7 +35,7 @@ std::vector<double> times(int before, double first, int others, double step, int
 
 TEST(OutlyingTimes, AreFoundAtEitherEnd) {
   const auto found = [](const std::vector<double>& all) {
-    const OutlyingTimes outlying = find_outlying_times(events_at(all));
+    const OutlyingTimes outlying = find_outlying_times(stream_at(all));
     return std::pair(outlying.before, outlying.after);
   };
   using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -48,13 +48,13 @@ TEST(OutlyingTimes, AreFoundAtEitherEnd) {
   EXPECT_EQ(found(times(60, 0, 100, 3600, 0, 0)), Pair(0, 0));                        // more than a quarter
   EXPECT_EQ(found(times(3, in_2008 - 4 * 179 * 3600, 180, 3600, 0, 0)), Pair(0, 0));  // not far enough
   EXPECT_EQ(found({0, 1e9, 1e9 + 1}), Pair(0, 0));                                    // too few to tell
-  EventGraph steps = events_at({0, 1, 1, 1, 1, 1, 1, 1, 1, 1});
+  EventGraph steps = stream_at({0, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   steps.stepped = true;
   EXPECT_FALSE(find_outlying_times(steps).any());
 }
 
 TEST(OutlyingTimes, AreNotedWithTheStepsThatTheyEmpty) {
-  EventGraph events = events_at(times(3, 0, 180, 3600, 0, 0));
+  EventGraph events = stream_at(times(3, 0, 180, 3600, 0, 0));
   settle_outlying_times("keep", events);
   settle_outlying_times("keep", events);  // as of a binary graph that was made of the file
   ASSERT_EQ(events.provenance.notes.size(), 1u);
@@ -64,7 +64,7 @@ TEST(OutlyingTimes, AreNotedWithTheStepsThatTheyEmpty) {
                "3 events lie 38 years before the others, so 18 of 20 steps are empty; outliers=drop leaves them"));
   EXPECT_TRUE(any_note(make_snapshots(events, {.count = 20, .min_edges = 1}), "the others; outliers=drop"));
   const EventGraph both = [] {
-    EventGraph graph = events_at(times(1, 0, 180, 3600, 2, 4e9));
+    EventGraph graph = stream_at(times(1, 0, 180, 3600, 2, 4e9));
     settle_outlying_times("keep", graph);
     return graph;
   }();
@@ -98,7 +98,7 @@ TEST(OutlyingTimes, AreLeftOutAsIfTheirRowsWereNotThere) {
 }
 
 TEST(OutlyingTimes, AreTheCauseOfTooManySteps) {
-  EventGraph events = events_at(times(3, 0, 180, 3600, 0, 0));
+  EventGraph events = stream_at(times(3, 0, 180, 3600, 0, 0));
   try {
     make_snapshots(events, {.duration = "10ms"});
     FAIL() << "so many steps were made";

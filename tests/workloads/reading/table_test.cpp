@@ -23,7 +23,7 @@ using test::any_note;
 using test::TemporaryFolder;
 using Event = std::tuple<std::string, std::string, double>;
 
-EventGraph read(const std::string& path, Json parameters = Json::object()) {
+EventGraph read_file(const std::string& path, Json parameters = Json::object()) {
   parameters["cache"] = "off";
   return *load_events(path, parameters);
 }
@@ -55,16 +55,17 @@ TEST(Table, ReadsTheActionsOfMooc) {
   const TemporaryFolder folder;
   const std::string path =
       folder.write("clicks.tsv", "ACTIONID\tUSERID\tTARGETID\tTIMESTAMP\n0\t0\t0\t0.0\n1\t0\t1\t6.0\n2\t1\t2\t41.0\n");
-  const EventGraph apart = read(path);  // users 0, 1 and targets 0, 1, 2
+  const EventGraph apart = read_file(path);  // users 0, 1 and targets 0, 1, 2
   EXPECT_EQ(apart.vertices, 5);
   EXPECT_EQ(apart.source, (std::vector<VertexId>{0, 0, 1}));
   EXPECT_EQ(apart.target, (std::vector<VertexId>{2, 3, 4}));
   EXPECT_EQ(apart.time, (std::vector<double>{0, 6, 41}));
   EXPECT_TRUE(any_note(apart, "columns=source:USERID/target:TARGETID/time:TIMESTAMP,ids=offset"));
   EXPECT_TRUE(any_note(apart, "'ACTIONID'"));
-  const EventGraph one = read(path, {{"ids", "shared"}});
+  const EventGraph one = read_file(path, {{"ids", "shared"}});
   EXPECT_EQ(events_of(one), (Events{{"0", "0", 0}, {"0", "1", 6}, {"1", "2", 41}}));
-  const EventGraph same = read(path, {{"columns", "source:USERID/target:TARGETID/time:TIMESTAMP"}, {"ids", "offset"}});
+  const EventGraph same =
+      read_file(path, {{"columns", "source:USERID/target:TARGETID/time:TIMESTAMP"}, {"ids", "offset"}});
   EXPECT_EQ(same.target, apart.target);
   EXPECT_EQ(same.original_id, apart.original_id);
 }
@@ -76,52 +77,55 @@ TEST(Table, ReadsTheHyperlinksOfReddit) {
                    "SOURCE_SUBREDDIT\tTARGET_SUBREDDIT\tPOST_ID\tTIMESTAMP\tLINK_SENTIMENT\tPROPERTIES\n"
                    "gardening\tcooking\t1u4nrps\t2014-01-02 16:39:58\t1\t3.5,0.1\n"
                    "cooking\tbread\t1u4qkd\t2014-01-05 18:18:37\t-1\t2,1\n");
-  EXPECT_EQ(events_of(read(path)), (Events{{"gardening", "cooking", 1388680798}, {"cooking", "bread", 1388945917}}));
+  EXPECT_EQ(events_of(read_file(path)),
+            (Events{{"gardening", "cooking", 1388680798}, {"cooking", "bread", 1388945917}}));
 }
 
 TEST(Table, ReadsAHeaderBehindAComment) {
   const TemporaryFolder folder;
   const EventGraph graph =
-      read(folder.write("edges.csv", "# source, target, weight, time\n0,1,3,10\n1,2,4,20\n2,0,1,35\n"));
+      read_file(folder.write("edges.csv", "# source, target, weight, time\n0,1,3,10\n1,2,4,20\n2,0,1,35\n"));
   EXPECT_EQ(events_of(graph), (Events{{"0", "1", 10}, {"1", "2", 20}, {"2", "0", 35}}));
   EXPECT_EQ(graph.weight, (std::vector<float>{3, 4, 1}));
   const EventGraph later =
-      read(folder.write("more.csv", "% made by hand\n% FromNodeId\tToNodeId\tTime\n4\t7\t5\n7\t4\t6\n"));
+      read_file(folder.write("more.csv", "% made by hand\n% FromNodeId\tToNodeId\tTime\n4\t7\t5\n7\t4\t6\n"));
   EXPECT_EQ(events_of(later), (Events{{"4", "7", 5}, {"7", "4", 6}}));
 }
 
 TEST(Table, TellsRelationsFromWeights) {
   const TemporaryFolder folder;
   const std::string quadruples = "12\t3\t40\t0\n12\t5\t41\t24\n40\t3\t12\t24\n41\t7\t40\t48\n";
-  const EventGraph graph = read(folder.write("quads.edges", quadruples));
+  const EventGraph graph = read_file(folder.write("quads.edges", quadruples));
   EXPECT_EQ(graph.vertices, 3);
   EXPECT_EQ(events_of(graph), (Events{{"12", "40", 0}, {"12", "41", 24}, {"40", "12", 24}, {"41", "40", 48}}));
   EXPECT_TRUE(any_note(graph, "column 2 looks like a relation and is not read"));
-  EXPECT_EQ(read(folder.write("w.edges", "1 2 5 10\n2 3 4 11\n3 1 5 12\n")).provenance.format, "network-repository");
-  const std::string text = message_of([&] { read(folder.write("quads.txt", quadruples)); });
+  EXPECT_EQ(read_file(folder.write("w.edges", "1 2 5 10\n2 3 4 11\n3 1 5 12\n")).provenance.format,
+            "network-repository");
+  const std::string text = message_of([&] { read_file(folder.write("quads.txt", quadruples)); });
   EXPECT_NE(text.find("columns=source:1/target:3/time:4"), std::string::npos) << text;
-  EXPECT_EQ(events_of(read(folder.file("quads.txt"), {{"columns", "source:1/target:3/time:4"}})), events_of(graph));
+  EXPECT_EQ(events_of(read_file(folder.file("quads.txt"), {{"columns", "source:1/target:3/time:4"}})),
+            events_of(graph));
   // Heads and tails that are numbered from 0, as in ICEWS14: their ids could be weights as well.
   std::string dense;
   for (int i = 0; i < 60; ++i) dense += fmt::format("{} {} {} {}\n", i * 7 % 50, i % 4, i * 11 % 50, i / 3);
-  EXPECT_NE(message_of([&] { read(folder.write("icews.edges", dense)); }).find("source:1/target:3/time:4"),
+  EXPECT_NE(message_of([&] { read_file(folder.write("icews.edges", dense)); }).find("source:1/target:3/time:4"),
             std::string::npos);
 }
 
 TEST(Table, RefusesDatedQuadruplesWithTheLinesThatReadThem) {
   const TemporaryFolder folder;
   const std::string path = folder.write("quads.txt", "12\t3\t40\t2014-01-01\n12\t5\t41\t2014-01-02\n");
-  const std::string text = message_of([&] { read(path); });
+  const std::string text = message_of([&] { read_file(path); });
   EXPECT_NE(text.find("type columns=source:1/target:2/weight:3/time:4 for source, target, weight and time, or "
                       "columns=source:1/target:3/time:4 for facts"),
             std::string::npos)
       << text;
-  EXPECT_EQ(events_of(read(path, {{"columns", "source:1/target:3/time:4"}})),
+  EXPECT_EQ(events_of(read_file(path, {{"columns", "source:1/target:3/time:4"}})),
             (Events{{"12", "40", new_year}, {"12", "41", new_year + 86400}}));
   const std::string words = folder.write("words.txt",
                                          "Ann\tmeets\tBob\t2014-01-01\nBob\tcalls\tEve\t2014-01-01\n"
                                          "Eve\tmeets\tAnn\t2014-01-02\n");
-  EXPECT_EQ(events_of(read(words)),
+  EXPECT_EQ(events_of(read_file(words)),
             (Events{{"Ann", "Bob", new_year}, {"Bob", "Eve", new_year}, {"Eve", "Ann", new_year + 86400}}));
 }
 
@@ -130,13 +134,13 @@ TEST(Table, TakesLargeNumbersForPartsOfSeconds) {
   const std::map<std::string, std::string> files = {
       {"1388534400", "s"}, {"1388534400500", "ms"}, {"1388534400500000", "us"}};
   for (const auto& [time, unit] : files) {
-    const EventGraph graph = read(folder.write(unit + ".csv", "src;dst;timestamp\n1;2;" + time + "\n"));
+    const EventGraph graph = read_file(folder.write(unit + ".csv", "src;dst;timestamp\n1;2;" + time + "\n"));
     EXPECT_EQ(graph.time[0], unit == "s" ? new_year : new_year + 0.5) << unit;
     EXPECT_EQ(any_note(graph, "since 1970, as they are too large for seconds"), unit != "s");
   }
   const std::string commas = folder.write("ms.csv", "src,dst,timestamp\n1,2,1388534400500\n");
-  EXPECT_EQ(read(commas).time[0], new_year + 0.5);
-  EXPECT_EQ(read(commas, {{"columns", "source:src/target:dst/time:timestamp"}}).time[0], new_year + 0.5);
+  EXPECT_EQ(read_file(commas).time[0], new_year + 0.5);
+  EXPECT_EQ(read_file(commas, {{"columns", "source:src/target:dst/time:timestamp"}}).time[0], new_year + 0.5);
 }
 
 TEST(Table, ReadsWithoutAHeaderWhereDatesTellTheTime) {
@@ -145,8 +149,9 @@ TEST(Table, ReadsWithoutAHeaderWhereDatesTellTheTime) {
   for (const std::string separator : {"\t", ";", "|", "::", ",", " "}) {
     const std::string rows =
         "5" + separator + "6" + separator + "2014-01-01\r\n6" + separator + "7" + separator + "2014-01-01T12:00:00Z";
-    EXPECT_EQ(events_of(read(folder.write("a.txt", rows))), expected) << separator;
-    EXPECT_EQ(events_of(read(folder.write("b.txt", "\xEF\xBB\xBF// made by hand\r\n" + rows))), expected) << separator;
+    EXPECT_EQ(events_of(read_file(folder.write("a.txt", rows))), expected) << separator;
+    EXPECT_EQ(events_of(read_file(folder.write("b.txt", "\xEF\xBB\xBF// made by hand\r\n" + rows))), expected)
+        << separator;
   }
 }
 
@@ -165,7 +170,7 @@ TEST(Table, RefusesWhatCouldBeReadInTwoWays) {
       {"% a\n1\t2\t2014-01-01\n% b\t2\t3\n", "stands between rows"},
   };
   for (const auto& [content, fragment] : files) {
-    const std::string text = message_of([&] { read(folder.write("x.txt", content)); });
+    const std::string text = message_of([&] { read_file(folder.write("x.txt", content)); });
     EXPECT_NE(text.find(fragment), std::string::npos) << content << text;
   }
 }
@@ -182,7 +187,7 @@ TEST(Table, RefusesBadRowsWithTheirPlace) {
       {"1\t2\t31.01.2014\n", "20002:5: '31.01.2014' leaves open which is the day"},
   };
   for (const auto& [row, fragment] : files) {
-    const std::string text = message_of([&] { read(folder.write("x.tsv", rows + row)); });
+    const std::string text = message_of([&] { read_file(folder.write("x.tsv", rows + row)); });
     EXPECT_NE(text.find(fragment), std::string::npos) << text;
   }
 }
@@ -200,7 +205,9 @@ TEST(Table, LooksAtAnyBytesWithoutHarm) {
     ++tables;
     EXPECT_EQ(guess->columns.size(), guess->layout.columns);
     EXPECT_EQ(guess->certain, guess->doubt.empty());
-    if (guess->certain) EXPECT_FALSE(guess->options.empty()) << text;
+    if (guess->certain) {
+      EXPECT_FALSE(guess->options.empty()) << text;
+    }
   }
   EXPECT_GT(tables, 1000);
 }
@@ -346,7 +353,7 @@ TEST(Table, ReadsRandomFilesRightlyOrNotAtAll) {
     (table.has_header() ? with_header : without)++;
     Events found;
     try {
-      found = events_of(read(path));
+      found = events_of(read_file(path));
     } catch (const InvalidInput&) {
       continue;
     }

@@ -19,7 +19,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::size_t end_bytes = 22, entry_bytes = 46, local_bytes = 30, longest_comment = 65535;
-constexpr std::size_t piece = std::size_t{1} << 20;
+constexpr std::size_t inflated_piece = std::size_t{1} << 20;
 constexpr std::uint32_t in_64_bits = 0xFFFFFFFF;
 
 /// A little-endian number of 2 or 4 bytes.
@@ -73,7 +73,7 @@ std::string ZipArchive::inflated(std::string_view packed, const Member& member, 
   int state = Z_OK;
   while (state == Z_OK && out.size() <= member.size) {
     const std::size_t before = out.size();
-    out.resize(before + piece);
+    out.resize(before + inflated_piece);
     if (stream.avail_in == 0) {
       const std::size_t part = std::min(packed.size(), std::size_t{1} << 30);
       stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
@@ -81,7 +81,7 @@ std::string ZipArchive::inflated(std::string_view packed, const Member& member, 
       packed.remove_prefix(part);
     }
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + before);
-    stream.avail_out = static_cast<uInt>(piece);
+    stream.avail_out = static_cast<uInt>(inflated_piece);
     state = inflate(&stream, Z_NO_FLUSH);
     out.resize(out.size() - stream.avail_out);
   }
