@@ -123,9 +123,14 @@ class Field:
     def start(self, words, before=(), limit=None):
         """Starts the program, in a session of its own; `before` goes in front of it."""
         command = [*before, self.binary, *words]
+
+        def begin():
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup hands it on ignored, and the program keeps to that
+            if limit is not None:
+                limit()
         process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-                                   preexec_fn=limit)
+                                   preexec_fn=begin)
         process.command = shlex.join(os.fsdecode(word) for word in ["strobe", *words])
         if before:
             process.command = f"{shlex.join(str(word) for word in before)} {process.command}"
