@@ -6,8 +6,8 @@
 
 namespace strobe {
 
-/// Loads the plug-ins that $STROBE_PLUGINS names, paths of shared libraries between colons. Their entries stand beside
-/// the program's own from then on, and what is loaded stays. To be called once, before there are threads.
+/// Loads the plug-ins that $STROBE_PLUGINS names: paths of shared libraries, with colons between them. It adds their
+/// entries to the registries, and never unloads them. Call it once, before there are threads.
 /// A name without a folder is refused: the working folder may be another's. A relative path is made absolute.
 /// Throws InvalidRequest with the path and the reason for a file that cannot be loaded, that was built for another
 /// release, that registers nothing, or whose static objects throw or end the program.

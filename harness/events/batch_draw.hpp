@@ -24,7 +24,7 @@ struct BatchWish {
   /// Events of the whole batch, of which others compute the rest; 0 = there are no others. Of several mails of a vertex
   /// the batch's last one stays, so a vertex is written by who computes its last event.
   std::int64_t batch_count = 0;
-  /// [count] the one candidate of each event beside its destination, -1 = none, in place of those that the task draws.
+  /// [count] One candidate of each event (-1: none), which replaces those that the task draws. Null: the task's.
   std::shared_ptr<const std::vector<VertexId>> others = nullptr;
 };
 

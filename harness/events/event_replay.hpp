@@ -19,7 +19,7 @@ struct MemoryState {
   MemoryClock clock;
 };
 
-/// What an evaluation shows beside its metrics: of the same pass, so in the same batches and from the same memory.
+/// What an evaluation shows in addition to its metrics. Both come from one pass, so from the same batches and memory.
 struct EventViews {
   /// [E, 3, F] of every event's source, destination and a negative: the first candidate of a judged event, and of an
   /// event that is trained on its first negative in group 0. Zero where nothing was drawn: of tasks without candidates,
@@ -40,13 +40,13 @@ class EventReplay {
   void keep(const OutputKinds& wanted) { wanted_ = wanted; }
   /// Metrics of the weights, those of the validation events with `validation_` in front; empty without values.
   std::map<std::string, double> metrics(const Parameters& parameters);
-  /// Likewise, and keeps what is wanted beside them.
+  /// The metrics, too; keeps the views that are wanted.
   std::map<std::string, double> metrics_and_views(const Parameters& parameters);
   /// What the last evaluation kept; it is made now where that was another one. Each is empty without values.
   const EventViews& views(const Parameters& parameters);
-  /// Likewise from memory that training left behind the events that are trained on.
+  /// Metrics from the memory that training left after the events that it trains on.
   std::map<std::string, double> metrics_from(const Parameters& parameters, const MemoryState& state);
-  /// Likewise of `batches` consecutive batches of each part, from empty memory; where they begin is drawn by the case's
+  /// Metrics of `batches` consecutive batches of each part, from empty memory; where they begin is drawn by the case's
   /// seed and `number`. Metrics that none of their events has are left out.
   std::map<std::string, double> metrics_of_some(const Parameters& parameters, std::int64_t batches,
                                                 std::int64_t number);

@@ -12,8 +12,8 @@ namespace strobe {
 /// the columns of VertexColumns stand behind. The destination itself is not listed. Throws SystemError.
 void write_link_samples(const std::string& path, const EventCase& c);
 
-/// What --dump-ranks writes: "event,part,source,destination,candidates,rank" of each judged event, numbered likewise,
-/// `ranks` being those of EventViews; candidates count the destination too. Throws SystemError.
+/// What --dump-ranks writes: "event,part,source,destination,candidates,rank" of each judged event, with
+/// the same numbers. `ranks` are those of EventViews; candidates count the destination. Throws SystemError.
 void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks);
 
 }  // namespace strobe
