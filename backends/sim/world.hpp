@@ -36,9 +36,10 @@ class World : private VirtualWaits {
   std::shared_ptr<Flight> enter_message(Circle& circle, int member, const Collective& collective);
   /// Settles the flight, and those behind it in the lines of its members, as far as they can be.
   void settle_collectives(std::shared_ptr<Flight> flight);
-  /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
-  /// When the link can have a message that a rank sends (side 0) or receives now: messages are issued one by one.
+  /// When a message that `rank` sends (side 0) or receives (side 1) now is issued: after its earlier ones of that side,
+  /// each of which takes `seconds`.
   double issue(std::size_t rank, std::size_t side, double seconds);
+  /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
   double settle(Flight& flight, const Topology& topology, double free_seconds);
   /// What a framework's program adds to a flight that moves `load`.
   double software_seconds(const Flight& flight, const CollectiveLoad& load) const;
