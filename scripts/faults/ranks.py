@@ -13,20 +13,34 @@ TIMEOUT = 2  # seconds a collective may wait
 PATIENCE = 25  # seconds in which those that are left must end, on a busy machine
 
 
+def _children(pid):
+    """Processes that `pid` started; none when it ends meanwhile."""
+    try:
+        return [int(child) for task in os.listdir(f"/proc/{pid}/task")
+                for child in pathlib.Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _rank_of(pid):
+    """The number of the rank that this process is, or None."""
+    try:
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    numbers = [int(variable.split(b"=")[1]) for variable in variables if variable.startswith(b"OMPI_COMM_WORLD_RANK=")]
+    return numbers[0] if numbers else None
+
+
 def _ranks_below(pid):
     """Processes of ranks by number, among those that `pid` started."""
     found, waiting = {}, [pid]
     while waiting:
-        for task in pathlib.Path(f"/proc/{waiting.pop()}/task").glob("*/children"):
-            for child in task.read_text().split():
-                waiting.append(int(child))
-                try:
-                    variables = pathlib.Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
-                except OSError:
-                    continue
-                for variable in variables:
-                    if variable.startswith(b"OMPI_COMM_WORLD_RANK="):
-                        found[int(variable.split(b"=")[1])] = int(child)
+        for child in _children(waiting.pop()):
+            waiting.append(child)
+            rank = _rank_of(child)
+            if rank is not None:
+                found[rank] = child
     return found
 
 
