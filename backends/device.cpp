@@ -9,7 +9,7 @@
 #include "backends/matrix/host_csr.hpp"
 #include "backends/matrix/matrix_use.hpp"
 #include "backends/ordered_sum.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 namespace {

@@ -19,7 +19,7 @@
 #include "backends/stage_rows.hpp"
 #include "backends/tensor.hpp"
 #include "core/registry.hpp"
-#include "core/subnormals.hpp"
+#include "core/system/subnormals.hpp"
 
 namespace strobe {
 

@@ -14,7 +14,7 @@
 
 namespace strobe {
 
-class Workers;  // core/parallel.hpp: threads and all they include, which a kernel of a GPU never needs
+class Workers;  // core/system/parallel.hpp: threads and all they include, which a kernel of a GPU never needs
 
 namespace cuda {
 class GatheredLaunches;  // backends/cuda/gathered_launches.hpp

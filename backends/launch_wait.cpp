@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "backends/launch_mates.hpp"
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 
 namespace strobe {
 namespace {

@@ -1,10 +1,10 @@
 // Attention over neighbours and over the past, forward and backward: narrow (T = 64, N = 16384, f = 3, w = 5, 2 heads
 // of 3) and wide (T = 32, N = 4096, f = 8, w = 5, 8 heads of 8). Over the past of packed sequences too: as many rows,
 // in which sequences of 1 to 15 steps lie end to end.
-#include "backends/conformance/packed_lanes.hpp"
 #include "backends/operations/operations_attention.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
+#include "tests/conformance/operations/packed_lanes.hpp"
 
 namespace strobe::bench {
 namespace {

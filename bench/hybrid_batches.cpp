@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "bench/measure.hpp"
-#include "harness/batches/encoding/batch_features.hpp"
-#include "harness/batches/encoding/layered_batch.hpp"
+#include "harness/hybrid_batches/encoding/batch_features.hpp"
+#include "harness/hybrid_batches/encoding/layered_batch.hpp"
 
 namespace strobe::bench {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backends/cpu/kernels/lanes.hpp"
-#include "core/machine_limits.hpp"
-#include "core/parallel.hpp"
+#include "core/system/machine_limits.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe::bench {
 namespace {

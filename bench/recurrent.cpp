@@ -1,9 +1,9 @@
 // LSTM and GRU over all steps, forward and backward, on the shape of ESDG's experiments (16384 vertices, 64 steps,
 // inputs 8, width 6), a wide one (4096 vertices, 32 steps, inputs and width 64), and at widths between them. Packed: as
 // many rows, in which sequences of 1 to 15 steps lie end to end, half of them given a state, half handing theirs on.
-#include "backends/conformance/packed_lanes.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 #include "bench/measure.hpp"
+#include "tests/conformance/operations/packed_lanes.hpp"
 
 namespace strobe::bench {
 namespace {

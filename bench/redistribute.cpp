@@ -7,7 +7,7 @@
 
 #include "backends/communicator.hpp"
 #include "bench/measure.hpp"
-#include "harness/exchange/exchange.hpp"
+#include "harness/full_batch/exchange/exchange.hpp"
 
 namespace strobe::bench {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "bench/measure.hpp"
 #include "core/random.hpp"
-#include "harness/plan/full_batch_plan.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/full_batch/plan/full_batch_plan.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/full_batch_schedule.hpp"
 
 namespace strobe::bench {
 namespace {

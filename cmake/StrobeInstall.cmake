@@ -1,6 +1,6 @@
 # `cmake --install`: the program, what it reads at run time, its headers and the package that plug-ins outside this tree are
 # built with (find_package(strobe), docs/plugins.md). A folder keeps its path of the source tree below share/strobe, where
-# core/program_files.cpp looks for it.
+# core/system/program_files.cpp looks for it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -39,7 +39,7 @@ install(CODE "
 foreach(folder core backends workloads models results harness)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/strobe
           FILES_MATCHING PATTERN "*.hpp" PATTERN cuda EXCLUDE PATTERN nccl EXCLUDE PATTERN mpi EXCLUDE
-          PATTERN conformance EXCLUDE PATTERN measured EXCLUDE PATTERN published EXCLUDE PATTERN data EXCLUDE)
+          PATTERN measured EXCLUDE PATTERN published EXCLUDE PATTERN data EXCLUDE)
 endforeach()
 
 set(strobe_package ${CMAKE_INSTALL_LIBDIR}/cmake/strobe)

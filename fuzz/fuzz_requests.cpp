@@ -15,11 +15,11 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "fuzz/folder.hpp"
-#include "harness/cli/kept_request.hpp"
 #include "harness/files/checkpoint.hpp"
+#include "harness/measure/kept_request.hpp"
 #include "harness/request/suite.hpp"
 #include "harness/training/make_plan.hpp"
-#include "results/run_directory.hpp"
+#include "results/run/run_directory.hpp"
 
 namespace strobe {
 namespace {

@@ -10,7 +10,7 @@
 #include "backends/host/wall_host.hpp"
 #include "backends/matrix/stored_forms.hpp"
 #include "backends/wall_clock.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 namespace {

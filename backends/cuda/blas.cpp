@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "core/errors.hpp"
-#include "core/late_library.hpp"
+#include "core/system/late_library.hpp"
 
 #define LATE(function) STROBE_LATE(cublas, function)
 

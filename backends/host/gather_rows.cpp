@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "core/errors.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 namespace {

@@ -11,9 +11,9 @@
 #include "backends/device.hpp"
 #include "backends/host/host_work.hpp"
 #include "backends/wall_clock.hpp"
-#include "core/interrupt.hpp"
-#include "core/parallel.hpp"
-#include "core/threads.hpp"
+#include "core/system/interrupt.hpp"
+#include "core/system/parallel.hpp"
+#include "core/system/threads.hpp"
 
 namespace strobe {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "backends/wall_clock.hpp"
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
-#include "core/threads.hpp"
+#include "core/system/interrupt.hpp"
+#include "core/system/threads.hpp"
 
 namespace strobe {
 namespace {

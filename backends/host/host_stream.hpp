@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "backends/event.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 

@@ -12,7 +12,7 @@
 
 namespace strobe {
 
-class Workers;  // core/parallel.hpp
+class Workers;  // core/system/parallel.hpp
 
 /// One piece of work for the host.
 struct HostWork {

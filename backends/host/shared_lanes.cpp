@@ -19,7 +19,7 @@
 
 #include "core/errors.hpp"
 #include "core/fields.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 
 namespace strobe {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "backends/host/helpers.hpp"
 #include "backends/local/world.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 
 namespace strobe::local {
 namespace {

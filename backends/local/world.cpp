@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 
 namespace strobe::local {
 namespace {

@@ -16,8 +16,8 @@
 #include "backends/launch_wait.hpp"
 #include "backends/lost_ranks.hpp"
 #include "backends/mpi/under_way.hpp"
-#include "core/interrupt.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/interrupt.hpp"
+#include "core/system/machine_limits.hpp"
 
 namespace strobe::mpi {
 namespace {

@@ -14,8 +14,8 @@
 #include "backends/host/helpers.hpp"
 #include "backends/host/shared_lanes.hpp"
 #include "backends/nccl/nccl_communicator.hpp"
-#include "core/interrupt.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/interrupt.hpp"
+#include "core/system/machine_limits.hpp"
 
 namespace strobe::nccl {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backends/communicator.hpp"
-#include "backends/sim/collective_cost.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
 
 namespace strobe::sim {
 

@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "backends/matrix/stored_forms.hpp"
-#include "backends/sim/operation_cost.hpp"
+#include "backends/sim/cost/operation_cost.hpp"
 
 namespace strobe::sim {
 

@@ -12,10 +12,10 @@
 
 #include "backends/cluster.hpp"
 #include "backends/device.hpp"
-#include "backends/sim/host_cost.hpp"
-#include "backends/sim/software_cost.hpp"
+#include "backends/sim/cost/host_cost.hpp"
+#include "backends/sim/cost/software_cost.hpp"
 #include "backends/sim/virtual_host.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe::sim {
 

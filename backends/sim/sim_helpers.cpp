@@ -12,7 +12,7 @@
 #include "backends/device.hpp"
 #include "backends/host/host_work.hpp"
 #include "backends/host/lane_words.hpp"
-#include "backends/sim/software_cost.hpp"
+#include "backends/sim/cost/software_cost.hpp"
 
 namespace strobe::sim {
 namespace {

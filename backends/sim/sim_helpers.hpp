@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "backends/host/lane.hpp"
-#include "backends/sim/host_cost.hpp"
+#include "backends/sim/cost/host_cost.hpp"
 #include "backends/sim/virtual_host.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe::sim {
 

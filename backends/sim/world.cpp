@@ -13,7 +13,7 @@
 #include <set>
 
 #include "backends/host/helpers.hpp"
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 
 namespace strobe::sim {
 namespace {

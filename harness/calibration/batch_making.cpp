@@ -7,11 +7,11 @@
 #include <tuple>
 
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
-#include "harness/batches/batch_feed.hpp"
+#include "core/system/interrupt.hpp"
+#include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/row.hpp"
-#include "results/statistics.hpp"
+#include "results/row/row.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

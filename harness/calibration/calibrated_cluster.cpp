@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
-#include "backends/sim/fit_terms.hpp"
+#include "backends/sim/cluster/fit_terms.hpp"
 #include "core/errors.hpp"
 #include "harness/calibration/calibration.hpp"
 #include "harness/calibration/least_squares.hpp"
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

@@ -8,13 +8,13 @@
 
 #include "backends/communicator.hpp"
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/interrupt.hpp"
+#include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/row.hpp"
-#include "results/statistics.hpp"
+#include "results/row/row.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

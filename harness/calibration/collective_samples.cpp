@@ -1,11 +1,11 @@
 // Every rank runs the same list of collectives; a barrier before each makes them enter together, and the span's wait
 // for stragglers is apart from its communication, so the median of rank 0's communicate spans is the time of the links.
-// Amounts follow the ring volumes of Communicator, as the simulator's (backends/sim/collective_cost.hpp). Cost: a few
-// hundred collectives; buffers grow eightfold.
+// Amounts follow the ring volumes of Communicator, as the simulator's (backends/sim/cost/collective_cost.hpp). Cost: a
+// few hundred collectives; buffers grow eightfold.
 #include "harness/calibration/collective_samples.hpp"
 
-#include "backends/sim/collective_cost.hpp"
-#include "results/statistics.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "harness/calibration/collective_samples.hpp"
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

@@ -14,9 +14,9 @@
 #include "harness/calibration/calibration.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/validation/pairs.hpp"
-#include "results/files.hpp"
-#include "results/row.hpp"
-#include "results/statistics.hpp"
+#include "results/row/row.hpp"
+#include "results/row/statistics.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

@@ -11,11 +11,11 @@
 #include "backends/device.hpp"
 #include "backends/host/gather_rows.hpp"
 #include "core/errors.hpp"
-#include "core/machine_limits.hpp"
-#include "core/parallel.hpp"
 #include "core/random.hpp"
+#include "core/system/machine_limits.hpp"
+#include "core/system/parallel.hpp"
 #include "harness/calibration/disk_rate.hpp"
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

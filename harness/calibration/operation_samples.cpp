@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

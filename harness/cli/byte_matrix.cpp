@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

@@ -13,14 +13,15 @@
 #include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/calibration/chunks/chunk_calibration.hpp"
-#include "harness/cli/narrate.hpp"
-#include "harness/cli/output_path.hpp"
-#include "harness/cli/signals.hpp"
-#include "harness/cli/typed_settings.hpp"
-#include "harness/plan/named_inputs.hpp"
-#include "results/environment.hpp"
-#include "results/files.hpp"
-#include "results/table.hpp"
+#include "harness/full_batch/plan/named_inputs.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
+#include "harness/process/signals.hpp"
+#include "harness/request/option_text.hpp"
+#include "harness/request/typed_settings.hpp"
+#include "results/row/table.hpp"
+#include "results/run/environment.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

@@ -1,7 +1,6 @@
 // Subcommands of `strobe`: each registers itself from its own file, declares its options and returns what it does.
 #pragma once
 
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/errors.hpp"
 #include "core/registry.hpp"
 
 namespace CLI {
@@ -57,24 +55,6 @@ struct CommandTag {
 };
 using CommandRegistry = Registry<CommandTag>;
 
-/// What ended the command has been said already, here or by another process; only the exit status is left.
-class Told : public Error {
- public:
-  explicit Told(int status) : Error("see what was said before"), status_(status) {}
-  int status() const { return status_; }
-
- private:
-  int status_;
-};
-
-/// The documented exit status of an error, and its words.
-int status_of(const std::exception& error);
-std::string failure_text(const std::exception& error);
-
-/// Says on standard error why the command failed, with the rank where a launcher started several processes, and returns
-/// the exit status.
-int report_failure(const std::exception& error);
-
 /// Parses the arguments (without the program's name), runs the subcommand and returns the exit status. Data goes to
 /// standard output, every word about it to standard error; an error becomes one line there and its status:
 /// 0 done; 1 a case failed; 2 the request was wrong; 3 regression; 4 not comparable; 5 unavailable; 128 + signal.
@@ -98,29 +78,5 @@ struct DescribedProgram {
   std::vector<DescribedCommand> commands;
 };
 DescribedProgram describe_program();
-
-/// A plug-in's name with parameters for it.
-struct NamedParameters {
-  std::string name;
-  std::vector<std::pair<std::string, std::string>> parameters;
-};
-
-/// Reads "NAME:key=value,key=value", where NAME is a known name or a file that is there. Other text is a name as a
-/// whole (a path may contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
-NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
-                                       const std::string& where);
-
-/// Typed parameters as a plug-in's table reads them: only those that were given. Throws InvalidRequest for one that the
-/// table does not have or that is no value of its field.
-Json typed_parameters(const FieldTable& table, const std::vector<std::pair<std::string, std::string>>& texts);
-
-/// "key=value" split at the first '='; throws InvalidRequest(where, ...) when there is none.
-std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where);
-
-/// The parts of `text` between separators; none of an empty text.
-std::vector<std::string> split_text(const std::string& text, char separator);
-
-/// The number in `text`; throws InvalidRequest(where, ...) when it is not one.
-double number_from_text(const std::string& text, const std::string& where);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
 // `strobe compare`: two runs side by side, with a gate for continuous integration; configurations; a machine with
 // itself.
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,10 @@
 
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "harness/cli/rerun.hpp"
-#include "results/compare_by.hpp"
+#include "harness/measure/rerun.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/request/option_text.hpp"
+#include "results/compare/compare_by.hpp"
 
 namespace strobe {
 namespace {

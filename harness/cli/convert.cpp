@@ -9,9 +9,10 @@
 
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "harness/cli/output_path.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/option_text.hpp"
 #include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"

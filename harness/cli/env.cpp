@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "results/environment.hpp"
+#include "harness/process/narrate.hpp"
+#include "results/run/environment.hpp"
 
 namespace strobe {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "core/program_files.hpp"
-#include "harness/cli/python.hpp"
-#include "results/files.hpp"
+#include "core/system/program_files.hpp"
+#include "harness/process/python.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

@@ -1,6 +1,6 @@
 // The `strobe` program.
 #include "harness/cli/command.hpp"
-#include "harness/cli/signals.hpp"
+#include "harness/process/signals.hpp"
 
 int main(int count, char** words) {
   strobe::leave_nothing_unfinished();

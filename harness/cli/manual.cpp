@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "results/environment.hpp"
+#include "harness/process/narrate.hpp"
+#include "results/run/environment.hpp"
 
 namespace strobe {
 namespace {

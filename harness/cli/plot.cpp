@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "core/errors.hpp"
-#include "core/program_files.hpp"
+#include "core/system/program_files.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "harness/cli/output_path.hpp"
-#include "harness/cli/python.hpp"
-#include "results/loaded_run.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
+#include "harness/process/python.hpp"
+#include "harness/request/option_text.hpp"
+#include "results/run/loaded_run.hpp"
 
 namespace strobe {
 namespace {

@@ -8,14 +8,14 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
-#include "core/program_files.hpp"
+#include "core/system/program_files.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "harness/cli/output_path.hpp"
-#include "harness/cli/python.hpp"
-#include "harness/cli/run_request.hpp"
-#include "results/files.hpp"
-#include "results/loaded_run.hpp"
+#include "harness/measure/run_request.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
+#include "harness/process/python.hpp"
+#include "results/run/files.hpp"
+#include "results/run/loaded_run.hpp"
 
 namespace strobe {
 namespace {

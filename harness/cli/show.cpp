@@ -9,9 +9,10 @@
 #include "core/errors.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/request/option_text.hpp"
 #include "harness/request/suite.hpp"
-#include "results/table.hpp"
+#include "results/row/table.hpp"
 
 namespace strobe {
 namespace {

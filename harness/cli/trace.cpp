@@ -10,10 +10,11 @@
 #include "core/errors.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
-#include "harness/cli/output_path.hpp"
-#include "results/files.hpp"
-#include "results/trace_files.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
+#include "harness/request/option_text.hpp"
+#include "results/run/files.hpp"
+#include "results/trace/trace_files.hpp"
 
 namespace strobe {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "harness/cli/output_path.hpp"
-#include "results/environment.hpp"
-#include "results/files.hpp"
+#include "harness/process/output_path.hpp"
+#include "results/run/environment.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/validation/validation_report.hpp"
-#include "results/run_directory.hpp"
+#include "results/run/run_directory.hpp"
 
 namespace strobe {
 

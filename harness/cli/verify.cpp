@@ -12,9 +12,9 @@
 #include "core/content_digest.hpp"
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/narrate.hpp"
 #include "harness/files/model_files.hpp"
-#include "results/verify_run.hpp"
+#include "harness/process/narrate.hpp"
+#include "results/run/verify_run.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/binary/binary_snapshots.hpp"
 

@@ -15,7 +15,7 @@
 #include "core/errors.hpp"
 #include "core/fields.hpp"
 #include "core/json_reader.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "workloads/storage/atomic_file.hpp"
 
 namespace strobe {

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "harness/files/vertex_ids.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/storage/output_target.hpp"
 

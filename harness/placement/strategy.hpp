@@ -1,5 +1,5 @@
 // Strategy: a way of parallelising, as a pure function from a graph to placements, a schedule and a staleness policy.
-// A full-batch strategy is one such function in one file of harness/strategies/.
+// A full-batch strategy is one such function in one file of harness/full_batch/strategies/.
 #pragma once
 
 #include <functional>

@@ -8,7 +8,7 @@
 
 #include "backends/kernel.hpp"
 #include "core/fields.hpp"
-#include "results/sample.hpp"
+#include "results/row/sample.hpp"
 
 namespace strobe {
 

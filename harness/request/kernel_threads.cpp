@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backends/communicator.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 
 namespace strobe {
 

@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-class SchedulePlanner;  // harness/plan/schedule.hpp
+class SchedulePlanner;  // harness/schedule/schedule.hpp
 struct CaseSlot;        // harness/request/case_slots.hpp
 
 /// What a plan is made for. A `report` names every exchange and its bytes; it holds no index lists and asks for no

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/communicator.hpp"
-#include "harness/plan/planned_case.hpp"
-#include "results/sample.hpp"
+#include "harness/schedule/planned_case.hpp"
+#include "results/row/sample.hpp"
 
 namespace strobe {
 

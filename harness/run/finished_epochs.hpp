@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/time_interval.hpp"
-#include "results/sample.hpp"
+#include "results/row/sample.hpp"
 
 namespace strobe {
 

@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "harness/plan/measured_fusion.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/full_batch/full_batch_trainer.hpp"
+#include "harness/full_batch/plan/measured_fusion.hpp"
 #include "harness/run/gather.hpp"
-#include "harness/timeline/full_batch_schedule.hpp"
-#include "harness/timeline/full_batch_trainer.hpp"
 
 namespace strobe {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/launch_request.hpp"
+#include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
 

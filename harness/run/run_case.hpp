@@ -7,8 +7,8 @@
 
 #include "backends/lost_ranks.hpp"
 #include "core/errors.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/run/finished_epochs.hpp"
+#include "harness/schedule/planned_case.hpp"
 #include "harness/training/tell_epoch.hpp"
 
 namespace strobe {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {

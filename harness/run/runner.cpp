@@ -11,7 +11,6 @@
 #include "backends/communicator.hpp"
 #include "backends/software.hpp"
 #include "harness/files/checkpoint.hpp"
-#include "harness/plan/planned_case.hpp"
 #include "harness/request/kernel_threads.hpp"
 #include "harness/run/case_facts.hpp"
 #include "harness/run/concurrency.hpp"
@@ -21,6 +20,7 @@
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
 #include "harness/run/sent_share.hpp"
+#include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/training.hpp"
 

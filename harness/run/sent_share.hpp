@@ -1,8 +1,8 @@
 // What a policy of staleness left of the bytes that the exact run sends.
 #pragma once
 
-#include "harness/plan/schedule.hpp"
-#include "results/sample.hpp"
+#include "harness/schedule/schedule.hpp"
+#include "results/row/sample.hpp"
 
 namespace strobe {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 
 namespace strobe {
 

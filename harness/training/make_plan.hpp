@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
 

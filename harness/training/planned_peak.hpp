@@ -1,7 +1,7 @@
 // The greatest device memory that a plan will take, known before it runs.
 #pragma once
 
-#include "harness/plan/planned_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
 

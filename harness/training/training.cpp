@@ -5,8 +5,8 @@
 #include <limits>
 #include <optional>
 
-#include "core/interrupt.hpp"
 #include "core/kept_text.hpp"
+#include "core/system/interrupt.hpp"
 #include "harness/request/until.hpp"
 
 namespace strobe {

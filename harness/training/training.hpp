@@ -9,7 +9,7 @@
 
 #include "backends/communicator.hpp"
 #include "harness/files/checkpoint.hpp"
-#include "harness/plan/planned_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 #include "harness/training/epoch_gate.hpp"
 #include "harness/training/tell_epoch.hpp"
 

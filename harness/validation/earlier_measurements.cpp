@@ -13,7 +13,7 @@
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
 #include "harness/validation/validation_lines.hpp"
-#include "results/sample_lines.hpp"
+#include "results/row/sample_lines.hpp"
 
 namespace strobe {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "harness/request/suite.hpp"
 #include "harness/validation/measure_pairs.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 

@@ -10,9 +10,9 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
-#include "harness/plan/planned_case.hpp"
+#include "core/system/interrupt.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/validation/baseline.hpp"
 

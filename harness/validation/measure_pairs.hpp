@@ -7,7 +7,7 @@
 
 #include "harness/validation/pairs.hpp"
 #include "harness/validation/span_parts.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 

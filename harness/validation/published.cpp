@@ -22,7 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "core/program_files.hpp"
+#include "core/system/program_files.hpp"
 #include "harness/request/json_text.hpp"
 
 namespace strobe {

@@ -9,14 +9,14 @@
 #include <filesystem>
 
 #include "backends/cluster.hpp"
-#include "backends/sim/collective_cost.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
-#include "core/program_files.hpp"
+#include "core/system/program_files.hpp"
 #include "core/units.hpp"
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
-#include "results/table.hpp"
+#include "results/row/table.hpp"
 
 namespace strobe {
 namespace {

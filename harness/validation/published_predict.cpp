@@ -13,15 +13,15 @@
 #include "backends/cluster.hpp"
 #include "backends/software.hpp"
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
-#include "harness/batches/batch_memory.hpp"
-#include "harness/plan/planned_case.hpp"
+#include "core/system/interrupt.hpp"
+#include "harness/hybrid_batches/batch_memory.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/schedule/planned_case.hpp"
 #include "harness/validation/baseline.hpp"
 #include "harness/validation/published.hpp"
 #include "harness/validation/published_orders.hpp"
 #include "harness/validation/span_parts.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "results/sample.hpp"
+#include "results/row/sample.hpp"
 
 namespace strobe {
 

@@ -7,7 +7,7 @@
 
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
-#include "results/table.hpp"
+#include "results/row/table.hpp"
 
 namespace strobe {
 namespace {

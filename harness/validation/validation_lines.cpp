@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "results/table.hpp"
+#include "results/row/table.hpp"
 #include "workloads/reading/text/quoted_csv.hpp"
 #include "workloads/reading/text/text_reader.hpp"
 

@@ -5,7 +5,7 @@
 // position vector, since theirs never learn (the paper trains on all). The structural attention runs over
 // the pattern of A + I of each step. A cut timeline hands over its inputs, from which keys and values are computed
 // again (decisions E22). The inputs' positions are added after the projection, as rows of positions W: the same sum,
-// without another pass. Options are what the public code (aravindsankar28/DySAT models/DySAT/layers.py) does otherwise:
+// without another pass. Options are what the public code (aravindsankar28/DySAT, layers.py) does otherwise:
 // scale=sqrt_T divides by the root of the number of steps, logits=weighted multiplies the structural logits by the
 // entries of D^-1/2 (A + I) D^-1/2. Dropout is of the coefficients of both attentions, each edge (or pair of steps) and
 // head by itself, and off unless asked for (the public code has 0.1 and 0.5). The random-walk loss is not part of this

@@ -1,7 +1,7 @@
 // Tape: reverse-mode differentiation over device operations. A forward function runs its operation at once and records
 // how gradients flow back; `backward` replays the records in reverse. Exchanges between ranks are recorded the same way
-// (harness/exchange/exchange.hpp), so one backward pass crosses ranks. Which records exist never depends on values, so
-// all ranks replay the same collectives in the same order.
+// (harness/full_batch/exchange/exchange.hpp), so one backward pass crosses ranks. Which records exist never depends on
+// values, so all ranks replay the same collectives in the same order.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 #include "tests/results/python.hpp"
 
 namespace strobe::cli_test {

@@ -1,7 +1,7 @@
 // Training whose numbers leave the finite ones: a failed row that keeps its samples, and no weights on disk.
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -32,8 +32,9 @@ TEST_F(Divergence, IsAFailedRowWithTimesAndTheSuiteGoesOn) {
 }
 
 TEST_F(Divergence, LeavesTheLastFiniteCheckpointAndNoWeights) {
-  const std::vector<std::string> training = {"run",         "--workload",    tiny,     "--task", "vertex-regression",
-                                             "--optimizer", "sgd:rate=1e6", "--epochs", "8",     "--warmup", "0"};
+  const std::vector<std::string> training = {
+      "run",      "--workload", tiny,       "--task", "vertex-regression", "--optimizer", "sgd:rate=1e6",
+      "--epochs", "8",          "--warmup", "0"};
   std::vector<std::string> words = training;
   words.insert(words.end(), {"--checkpoint", "state.safetensors", "--checkpoint-every", "1", "--save-model",
                              "model.safetensors", "--out", "out"});

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.hpp"
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/random.hpp"
-#include "mpi_program.hpp"
+#include "tests/cli/launch/mpi_program.hpp"
 
 namespace strobe::cli_test {
 namespace {

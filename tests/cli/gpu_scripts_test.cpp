@@ -1,7 +1,7 @@
 // The scripts for GPUs where there is none: what they say, and what they leave alone.
 #include <utility>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -2,7 +2,7 @@
 // others: what a run says of them.
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -1,8 +1,8 @@
 // `strobe inspect`: what it prints, the shape it writes and reads, the figure it draws.
 #include <nlohmann/json.hpp>
 
-#include "edited_json.hpp"
-#include "program.hpp"
+#include "tests/cli/edited_json.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -2,7 +2,7 @@
 // which the strategy of README.md is built outside of the tree.
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -68,7 +68,7 @@ TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
   const std::set<std::string> present = registering_files();
   for (const char* folder :
        {"workloads/catalog", "workloads/formats", "workloads/generators", "workloads/partitioners", "models/tasks",
-        "models/optimizers", "models/snapshots", "harness/placement/strategies", "backends/sim/collectives"}) {
+        "models/optimizers", "models/snapshots", "harness/full_batch/strategies", "backends/sim/collectives"}) {
     std::size_t files = 0;
     for (const auto& item : std::filesystem::directory_iterator(root / folder)) {
       const std::filesystem::path header = std::filesystem::path(item.path()).replace_extension(".hpp");

@@ -1,7 +1,7 @@
 // What `strobe plan` reports of the settings that it searches, and that any combination can be asked for.
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -1,7 +1,7 @@
 // The Python package says what the rows say: in one call, with losses, metrics and parameters as columns.
 #include <nlohmann/json.hpp>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

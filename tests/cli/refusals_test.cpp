@@ -1,5 +1,5 @@
 // Wrong requests: a clear message on standard error, the documented exit status, nothing measured.
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -4,8 +4,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "edited_json.hpp"
-#include "program.hpp"
+#include "tests/cli/edited_json.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 

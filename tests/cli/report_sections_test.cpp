@@ -1,7 +1,7 @@
 // The figures of `strobe report`: each says what rows, samples and traces say, and bears what they lack.
 #include <cmath>
 
-#include "report.hpp"
+#include "tests/cli/report.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -1,5 +1,5 @@
 // `strobe report`: a page that says what the rows say, whatever they are called.
-#include "report.hpp"
+#include "tests/cli/report.hpp"
 
 namespace strobe::cli_test {
 namespace {

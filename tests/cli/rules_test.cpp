@@ -1,5 +1,5 @@
 // The scripts that check the source tree's rules must see a violation; a checker that never fails checks nothing.
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -41,19 +41,23 @@ TEST_F(Rules, IncludingUpwardsIsFound) {
 }
 
 TEST_F(Rules, IncludingAHigherRoomIsFound) {
-  for (const char* room : {"plan", "timeline", "events", "attic"})
+  for (const char* room : {"schedule", "full_batch", "full_batch/plan", "event_batches", "attic"}) {
     std::filesystem::create_directories(folder_ / "harness" / room);
-  for (const char* room : {"plan", "timeline", "attic"})
     write_text(folder_ / "harness" / room / "part.hpp", "#pragma once\n");
-  write_text(folder_ / "harness/timeline/good.cpp", "#include \"harness/plan/part.hpp\"\n");
+  }
+  write_text(folder_ / "harness/full_batch/good.cpp", "#include \"harness/full_batch/plan/part.hpp\"\n");
+  write_text(folder_ / "harness/full_batch/plan/good.cpp", "#include \"harness/schedule/part.hpp\"\n");
   EXPECT_EQ(check("includes").status, 0);
-  write_text(folder_ / "harness/plan/bad.cpp", "#include \"harness/timeline/part.hpp\"\n");
-  expect_offence("includes", "harness/plan/bad.cpp:1: harness/plan/ may not include");
-  write_text(folder_ / "harness/plan/bad.cpp", "");
-  write_text(folder_ / "harness/events/bad.cpp", "#include \"harness/timeline/part.hpp\"\n");
+  write_text(folder_ / "harness/schedule/bad.cpp", "#include \"harness/full_batch/part.hpp\"\n");
+  expect_offence("includes", "harness/schedule/bad.cpp:1: harness/schedule/ may not include");
+  write_text(folder_ / "harness/schedule/bad.cpp", "");
+  write_text(folder_ / "harness/full_batch/plan/bad.cpp", "#include \"harness/full_batch/part.hpp\"\n");
+  expect_offence("includes", "harness/full_batch/plan/ may not include");
+  write_text(folder_ / "harness/full_batch/plan/bad.cpp", "");
+  write_text(folder_ / "harness/event_batches/bad.cpp", "#include \"harness/full_batch/plan/part.hpp\"\n");
   expect_offence("includes", "they are neighbours");
-  write_text(folder_ / "harness/events/bad.cpp", "");
-  write_text(folder_ / "harness/attic/bad.cpp", "#include \"harness/plan/part.hpp\"\n");
+  write_text(folder_ / "harness/event_batches/bad.cpp", "");
+  write_text(folder_ / "harness/attic/bad.cpp", "#include \"harness/schedule/part.hpp\"\n");
   expect_offence("includes", "harness/attic/ is in no list of rooms");
 }
 
@@ -87,6 +91,28 @@ TEST_F(Rules, LongFilesAreFoundUnlessArgued) {
   expect_offence("size", "models/long.cpp:1: the file has 401 lines");
   write_text(folder_ / "models/long.cpp", "// size: generated\n" + std::string(401, '\n'));
   EXPECT_EQ(check("size").status, 0);
+}
+
+TEST_F(Rules, FoldersWithTooManySourceFilesAreFound) {
+  for (int i = 0; i < 40; ++i) write_text(folder_ / "models" / ("m" + std::to_string(i) + ".cpp"), "\n");
+  for (int i = 0; i < 50; ++i) write_text(folder_ / "models" / ("m" + std::to_string(i) + ".json"), "{}\n");
+  std::filesystem::create_directories(folder_ / "models/room");
+  write_text(folder_ / "models/room/m.cpp", "\n");
+  EXPECT_EQ(check("size").status, 0);
+  write_text(folder_ / "models/m40.hpp", "\n");
+  expect_offence("size", "models: the folder has 41 source files, at most 40 are allowed");
+}
+
+TEST_F(Rules, PathsInCommentsThatAreNotThereAreFound) {
+  write_text(folder_ / "models/near.cpp",
+             "// See core/tree.hpp, core/tree, core/*.hpp, core/NAME.hpp, core/{tree,leaf}.hpp.\n");
+  write_text(folder_ / "core/tree.hpp", "\n");
+  write_text(folder_ / "core/leaf.hpp", "int a = 0; const char* path = \"core/gone.hpp\";\n");
+  EXPECT_EQ(check("size").status, 0);
+  write_text(folder_ / "models/near.cpp", "\nint a;  // see core/{tree,gone}.hpp\n");
+  expect_offence("size", "models/near.cpp:2: the comment names core/{tree,gone}.hpp, which is not there");
+  write_text(folder_ / "models/near.cpp", "// As core/gone says.\n");
+  expect_offence("size", "models/near.cpp:1: the comment names core/gone, which is not there");
 }
 
 TEST_F(Rules, ClocksOutsideBackendsAreFound) {

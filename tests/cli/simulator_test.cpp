@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -2,7 +2,7 @@
 // ranges, and a suite's files lie beside it.
 #include <set>
 
-#include "harness/cli/varied_values.hpp"
+#include "harness/request/varied_values.hpp"
 #include "tests/cli/program.hpp"
 
 namespace strobe {

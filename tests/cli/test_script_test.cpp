@@ -1,5 +1,5 @@
 // scripts/test before it builds anything, and which tests it finds that a change can reach.
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 #include "tests/results/trace_reader.hpp"
 
 namespace strobe::cli_test {

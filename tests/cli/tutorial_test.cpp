@@ -2,7 +2,7 @@
 #include <regex>
 #include <set>
 
-#include "program.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

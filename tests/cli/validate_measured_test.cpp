@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include "edited_json.hpp"
-#include "program.hpp"
+#include "tests/cli/edited_json.hpp"
+#include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
 namespace {

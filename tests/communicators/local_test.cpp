@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "backends/conformance/host_work.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 namespace strobe {
 namespace {

@@ -9,8 +9,8 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "core/ids.hpp"
-#include "core/parallel.hpp"
 #include "core/registry.hpp"
+#include "core/system/parallel.hpp"
 #include "core/units.hpp"
 
 namespace strobe {

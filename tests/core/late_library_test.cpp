@@ -1,4 +1,4 @@
-#include "core/late_library.hpp"
+#include "core/system/late_library.hpp"
 
 #include <gtest/gtest.h>
 

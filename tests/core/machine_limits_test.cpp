@@ -1,5 +1,5 @@
 // Limits of control groups read from trees of files as the kernel shows them, and cores divided by hand.
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 
 #include <gtest/gtest.h>
 #include <sched.h>

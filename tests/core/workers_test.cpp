@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/conformance/operations.hpp"
+#include "tests/conformance/operations/operations.hpp"
 
 namespace strobe {
 

@@ -1,5 +1,5 @@
 // Device cpu: the conformance suite of host work and transfers ahead, with one worker and with several.
-#include "backends/conformance/host_work.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "backends/host/host_work.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 namespace {

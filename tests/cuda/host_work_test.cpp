@@ -1,5 +1,5 @@
 // Device cuda: the conformance suite of host work and transfers ahead, with and without graphs.
-#include "backends/conformance/host_work.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
-#include "harness/events/batch_pass.hpp"
-#include "harness/inputs/host_values.hpp"
+#include "harness/event_batches/trainer/batch_pass.hpp"
+#include "harness/schedule/host_values.hpp"
 
 namespace strobe {
 namespace {

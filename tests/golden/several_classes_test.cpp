@@ -10,7 +10,7 @@
 
 #include "backends/device.hpp"
 #include "harness/files/model_files.hpp"
-#include "harness/inputs/host_values.hpp"
+#include "harness/schedule/host_values.hpp"
 #include "models/tasks/event_task.hpp"
 #include "models/tasks/metrics.hpp"
 

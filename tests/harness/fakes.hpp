@@ -9,7 +9,7 @@
 
 #include "backends/communicator.hpp"
 #include "backends/shapes_device.hpp"
-#include "harness/exchange/exchange_plan.hpp"
+#include "harness/full_batch/exchange/exchange_plan.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe::test {

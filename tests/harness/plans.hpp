@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "harness/timeline/full_batch_schedule.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/training/make_plan.hpp"
 
 namespace strobe::test {

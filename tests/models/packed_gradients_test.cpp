@@ -2,11 +2,11 @@
 // one through the operations of timelines. Normalisation over steps of different numbers of cells likewise.
 #include <numeric>
 
-#include "backends/conformance/packed_lanes.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_attention.hpp"
 #include "models/ops/ops_recurrent.hpp"
 #include "models/ops/ops_statistics.hpp"
+#include "tests/conformance/operations/packed_lanes.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {

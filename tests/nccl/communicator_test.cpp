@@ -4,9 +4,9 @@
 
 #include <chrono>
 
-#include "backends/conformance/host_work.hpp"
 #include "backends/cuda/emulated/device_memory.hpp"
 #include "backends/nccl/emulated/faults.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 namespace strobe {
 namespace {

@@ -1,12 +1,12 @@
 // Cases that differ in one field, from rows that are made up, so that every number is known.
-#include "results/compare_by.hpp"
+#include "results/compare/compare_by.hpp"
 
 #include <gtest/gtest.h>
 
 #include "core/errors.hpp"
-#include "results/case_difference.hpp"
-#include "results/rounds.hpp"
-#include "results/run_directory.hpp"
+#include "results/compare/case_difference.hpp"
+#include "results/row/rounds.hpp"
+#include "results/run/run_directory.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

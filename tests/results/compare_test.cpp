@@ -1,4 +1,4 @@
-#include "results/compare.hpp"
+#include "results/compare/compare.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
-#include "results/run_directory.hpp"
+#include "results/run/run_directory.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

@@ -1,4 +1,4 @@
-#include "results/environment.hpp"
+#include "results/run/environment.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe::testing_results {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/random.hpp"
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

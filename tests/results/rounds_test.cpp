@@ -1,13 +1,13 @@
 // Rows and run directories of several processes, and what the machine did meanwhile.
-#include "results/rounds.hpp"
+#include "results/row/rounds.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "core/errors.hpp"
-#include "results/run_directory.hpp"
-#include "results/sample_lines.hpp"
+#include "results/row/sample_lines.hpp"
+#include "results/run/run_directory.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

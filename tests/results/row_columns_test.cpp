@@ -5,9 +5,9 @@
 #include <random>
 
 #include "core/errors.hpp"
-#include "results/row_groups.hpp"
-#include "results/shared_notes.hpp"
-#include "results/table.hpp"
+#include "results/row/row_groups.hpp"
+#include "results/row/shared_notes.hpp"
+#include "results/row/table.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

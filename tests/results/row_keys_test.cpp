@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

@@ -1,4 +1,4 @@
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/random.hpp"
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

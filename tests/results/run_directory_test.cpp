@@ -1,4 +1,4 @@
-#include "results/run_directory.hpp"
+#include "results/run/run_directory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -9,8 +9,8 @@
 
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
-#include "results/files.hpp"
-#include "results/sample_lines.hpp"
+#include "results/row/sample_lines.hpp"
+#include "results/run/files.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

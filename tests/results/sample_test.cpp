@@ -1,11 +1,11 @@
-#include "results/sample.hpp"
+#include "results/row/sample.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "core/errors.hpp"
-#include "results/sample_lines.hpp"
+#include "results/row/sample_lines.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

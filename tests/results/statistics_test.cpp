@@ -1,4 +1,4 @@
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "results/table.hpp"
+#include "results/row/table.hpp"
 
 #include <gtest/gtest.h>
 

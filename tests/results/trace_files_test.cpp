@@ -1,6 +1,6 @@
 // Ranges, flows, merged traces and differences, judged by a small reader of the format that knows nothing of the
 // writer.
-#include "results/trace_files.hpp"
+#include "results/trace/trace_files.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,8 +16,8 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "models/tape/range_log.hpp"
-#include "results/trace.hpp"
-#include "results/trace_flows.hpp"
+#include "results/trace/trace.hpp"
+#include "results/trace/trace_flows.hpp"
 #include "tests/results/trace_reader.hpp"
 
 namespace strobe {

@@ -1,4 +1,4 @@
-#include "results/trace.hpp"
+#include "results/trace/trace.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A run directory that was changed in any place is found out, and one that was not is right.
-#include "results/verify_run.hpp"
+#include "results/run/verify_run.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/hash.hpp"
-#include "results/case_values.hpp"
-#include "results/json_lines.hpp"
-#include "results/loaded_run.hpp"
-#include "results/run_directory.hpp"
+#include "results/row/json_lines.hpp"
+#include "results/run/case_values.hpp"
+#include "results/run/loaded_run.hpp"
+#include "results/run/run_directory.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {

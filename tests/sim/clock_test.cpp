@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "backends/sim/operation_cost.hpp"
+#include "backends/sim/cost/operation_cost.hpp"
 #include "sim_support.hpp"
 
 namespace strobe {

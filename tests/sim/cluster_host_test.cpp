@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "backends/cluster.hpp"
-#include "backends/sim/cluster_file.hpp"
+#include "backends/sim/cluster/cluster_file.hpp"
 #include "core/errors.hpp"
 
 namespace strobe {

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
-#include "backends/sim/cluster_file.hpp"
+#include "backends/sim/cluster/cluster_file.hpp"
 #include "core/errors.hpp"
 
 namespace strobe {

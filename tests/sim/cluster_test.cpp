@@ -10,7 +10,7 @@
 #include <sstream>
 #include <tuple>
 
-#include "backends/sim/cluster_file.hpp"
+#include "backends/sim/cluster/cluster_file.hpp"
 #include "core/errors.hpp"
 
 namespace strobe {

@@ -1,5 +1,5 @@
 // Collective cost models: closed forms, a published table, and metamorphic relations that any cost model must keep.
-#include "backends/sim/collective_cost.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
 
 #include <gtest/gtest.h>
 

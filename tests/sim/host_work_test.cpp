@@ -1,5 +1,5 @@
 // Host work, transfers ahead and helpers in virtual time: their values, their times and their overlap.
-#include "backends/conformance/host_work.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/sim/cluster_file.hpp"
-#include "backends/sim/collective_cost.hpp"
+#include "backends/sim/cluster/cluster_file.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
 #include "core/errors.hpp"
 #include "sim_support.hpp"
 

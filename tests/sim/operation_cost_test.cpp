@@ -1,5 +1,5 @@
 // Seconds of one operation: the described model's bounds and metamorphic relations, and the seam of calibrations.
-#include "backends/sim/operation_cost.hpp"
+#include "backends/sim/cost/operation_cost.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "backends/operations/operations_evolve.hpp"
 #include "backends/operations/operations_pair.hpp"
 #include "backends/operations/operations_recurrent.hpp"
-#include "backends/sim/calibration.hpp"
+#include "backends/sim/cluster/calibration.hpp"
 #include "core/errors.hpp"
 #include "sim_support.hpp"
 

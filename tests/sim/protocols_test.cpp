@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "backends/sim/collective_cost.hpp"
-#include "backends/sim/nccl_protocols.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/cost/nccl_protocols.hpp"
 #include "sim_support.hpp"
 
 namespace strobe {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "backends/sim/software_cost.hpp"
+#include "backends/sim/cost/software_cost.hpp"
 #include "core/errors.hpp"
 #include "sim_support.hpp"
 

@@ -1,8 +1,8 @@
 // Numerics cpu in virtual time: the conformance suite of communicators, and the same times with and without values.
 #include <gtest/gtest.h>
 
-#include "backends/conformance/host_work.hpp"
 #include "sim_support.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 namespace strobe {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
-#include "core/program_files.hpp"
+#include "core/system/program_files.hpp"
 #include "core/units.hpp"
 #include "workloads/graph/window_span.hpp"
 #include "workloads/storage/strict_json.hpp"

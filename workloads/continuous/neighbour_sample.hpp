@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 #include "workloads/continuous/time_csr.hpp"
 
 namespace strobe {

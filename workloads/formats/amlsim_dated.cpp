@@ -3,7 +3,7 @@
 // is_fraud among its columns; other columns are not used.
 // Returns one event per transaction: seconds since 1970, the amount as weight, the flag (True or False) as event label.
 // accounts.csv and sar_accounts.csv beside it become labels of the accounts. Cost: one pass over each file.
-// Source: github.com/IBM/AMLSim, paramFiles/*/schema.json and scripts/convert_logs.py.
+// Source: github.com/IBM/AMLSim, paramFiles/*/schema.json and convert_logs.py.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -17,7 +17,7 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "workloads/generators/generation.hpp"
 #include "workloads/generators/weighted_choice.hpp"

@@ -13,7 +13,7 @@
 #include <numeric>
 
 #include "core/errors.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 
 namespace strobe {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/parallel.hpp"
 #include "core/random.hpp"
+#include "core/system/parallel.hpp"
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {

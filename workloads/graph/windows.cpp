@@ -14,7 +14,7 @@
 #include <limits>
 
 #include "core/errors.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "workloads/graph/outlying_times.hpp"
 #include "workloads/graph/time_borders.hpp"

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "core/threads.hpp"
+#include "core/system/threads.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
 

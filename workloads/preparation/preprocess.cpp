@@ -16,8 +16,8 @@
 #include <numeric>
 
 #include "core/errors.hpp"
-#include "core/machine_limits.hpp"
-#include "core/parallel.hpp"
+#include "core/system/machine_limits.hpp"
+#include "core/system/parallel.hpp"
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/graph/smoothing.hpp"
 #include "workloads/preparation/feature_scale.hpp"

@@ -13,7 +13,7 @@
 
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
-#include "core/program_files.hpp"
+#include "core/system/program_files.hpp"
 #include "workloads/storage/strict_json.hpp"
 
 namespace strobe {

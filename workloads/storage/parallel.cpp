@@ -6,8 +6,8 @@
 #include <exception>
 #include <mutex>
 
-#include "core/machine_limits.hpp"
-#include "core/parallel.hpp"
+#include "core/system/machine_limits.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/kernel.hpp"
-#include "core/parallel.hpp"
+#include "core/system/parallel.hpp"
 
 namespace strobe::cpu {
 

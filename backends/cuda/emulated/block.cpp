@@ -13,7 +13,7 @@
 #include "backends/cuda/emulated/language.hpp"
 #include "backends/sim/fibre.hpp"
 #include "core/errors.hpp"
-#include "core/subnormals.hpp"
+#include "core/system/subnormals.hpp"
 
 namespace strobe::cuda::emulated {
 

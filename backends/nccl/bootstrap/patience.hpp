@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 
 namespace strobe::nccl {
 

@@ -2,8 +2,8 @@
 //   time = base + latency of the n - 1 hops + (S - smallest part) / B,
 // which is (n-1) alpha + (n-1)/n S/B for even parts on one node without protocols. The protocol is the one for which
 // that is least (nccl_protocols.hpp). Source: Thakur, Rabenseifner and Gropp, IJHPCA 2005.
-#include "backends/sim/collective_cost.hpp"
-#include "backends/sim/nccl_protocols.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/cost/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {

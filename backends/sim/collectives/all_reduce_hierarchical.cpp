@@ -6,7 +6,7 @@
 // Source: three phases after Cho et al., BlueConnect, SysML 2019.
 #include <limits>
 
-#include "backends/sim/collective_cost.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
 
 namespace strobe::sim {
 namespace {

@@ -6,8 +6,8 @@
 // model.
 #include <string_view>
 
-#include "backends/sim/collective_cost.hpp"
-#include "backends/sim/nccl_protocols.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/cost/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {

@@ -2,8 +2,8 @@
 //   time = base + 2 ((g-1) alpha_intra + ceil(log2 N) alpha_inter) + 2 S / B
 // for N nodes with at most g ranks each, by the protocol for which that is least (nccl_protocols.hpp). On one node it
 // is a chain and never beats the ring. Source: NCCL's tuning model.
-#include "backends/sim/collective_cost.hpp"
-#include "backends/sim/nccl_protocols.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/cost/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {

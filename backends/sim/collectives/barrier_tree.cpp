@@ -1,6 +1,6 @@
 // Barrier of n ranks: an empty all-reduce along a binary tree, once up and once down: 2 ceil(log2 n) alpha, with the
 // largest latency between the ranks as alpha, because some pair of every round lies in two nodes.
-#include "backends/sim/collective_cost.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
 
 namespace strobe::sim {
 namespace {

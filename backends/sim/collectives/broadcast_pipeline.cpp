@@ -1,8 +1,8 @@
 // Pipelined broadcast of S bytes along the chain of n ranks: the first byte pays every hop's latency, the rest follow.
 //   time = base + latency of the n - 1 hops + S / B. The protocol is the one for which that is
 // least (nccl_protocols.hpp). Source: NCCL's ring broadcast.
-#include "backends/sim/collective_cost.hpp"
-#include "backends/sim/nccl_protocols.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/cost/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {

@@ -1,8 +1,8 @@
 // One message of S bytes: base + alpha + S / B of the link between the two ranks. A message between nodes leaves by one
 // NIC, and still has to leave its GPU, so its bandwidth is at most that of the link inside the node.
 // Source: Hockney, Parallel Computing 20(3), 1994.
-#include "backends/sim/collective_cost.hpp"
-#include "backends/sim/nccl_protocols.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/cost/nccl_protocols.hpp"
 
 namespace strobe::sim {
 namespace {

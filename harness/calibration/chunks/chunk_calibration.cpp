@@ -10,12 +10,12 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 #include "harness/calibration/chunks/chunk_plan.hpp"
 #include "harness/calibration/chunks/chunk_times.hpp"
 #include "harness/calibration/chunks/random_chunks.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
-#include "results/statistics.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "harness/full_batch/plan/full_batch_plan.hpp"
 #include "harness/placement/chunks/learned/chunk_sizes.hpp"
-#include "harness/plan/full_batch_plan.hpp"
 
 namespace strobe {
 

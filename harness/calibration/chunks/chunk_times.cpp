@@ -5,9 +5,9 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
-#include "harness/exchange/rank_sums.hpp"
-#include "harness/timeline/layer_walk.hpp"
-#include "results/statistics.hpp"
+#include "harness/full_batch/exchange/rank_sums.hpp"
+#include "harness/full_batch/layer_walk.hpp"
+#include "results/row/statistics.hpp"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/calibration/chunks/staged_model.hpp"
-#include "harness/plan/full_batch_plan.hpp"
+#include "harness/full_batch/plan/full_batch_plan.hpp"
 
 namespace strobe {
 

@@ -6,9 +6,9 @@ namespace strobe {
 namespace {
 
 /// Time of operations by arithmetic or memory, whichever takes longer.
-class Roofline {
+class RooflineTime {
  public:
-  Roofline(bool fp64, const DeviceRates& rates)
+  RooflineTime(bool fp64, const DeviceRates& rates)
       : flops_(fp64 ? rates.flops_per_second_fp64 : rates.flops_per_second_fp32),
         bytes_(rates.bytes_per_second),
         element_(fp64 ? 8 : 4) {}
@@ -24,7 +24,7 @@ class Roofline {
 constexpr double dense_passes = 3, sum_passes = 2, index_bytes = 4;
 
 /// An LSTM computes four gates, a GRU three, of its input and its state.
-double recurrent_cell(const Roofline& roofline, const LayerShape& layer) {
+double recurrent_cell(const RooflineTime& roofline, const LayerShape& layer) {
   const auto rows = static_cast<double>(layer.recurrent_state.rows_per_vertex);
   const auto width = static_cast<double>(layer.recurrent_state.width);
   const double gates = rows < 2 ? 3 : 4, stacked = std::max(1.0, rows / 2);
@@ -33,7 +33,7 @@ double recurrent_cell(const Roofline& roofline, const LayerShape& layer) {
   return dense_passes * roofline.seconds(flops, inputs + stacked * (gates + 2) * width);
 }
 
-void add_spatial(const Roofline& roofline, const LayerShape& layer, UnitSeconds& unit) {
+void add_spatial(const RooflineTime& roofline, const LayerShape& layer, UnitSeconds& unit) {
   const auto add_product = [&](std::int64_t columns) {
     const auto width = static_cast<double>(columns);
     unit.entry += sum_passes * roofline.seconds(2 * width, width + 1, index_bytes);
@@ -45,7 +45,7 @@ void add_spatial(const Roofline& roofline, const LayerShape& layer, UnitSeconds&
   if (!layer.step_by_step) unit.cell += dense_passes * roofline.seconds(2 * input * output, input + output);
 }
 
-void add_temporal(const Roofline& roofline, const LayerShape& layer, UnitSeconds& unit) {
+void add_temporal(const RooflineTime& roofline, const LayerShape& layer, UnitSeconds& unit) {
   const auto width = static_cast<double>(layer.spatial_width);
   double earlier = 0;
   if (layer.need == TemporalNeed::recurrent || layer.step_by_step) unit.cell += recurrent_cell(roofline, layer);
@@ -83,7 +83,7 @@ std::int64_t cells_read(const LayerShape& layer, std::int64_t place) {
 }
 
 UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const DeviceRates& rates) {
-  const Roofline roofline(fp64, rates);
+  const RooflineTime roofline(fp64, rates);
   UnitSeconds unit;
   for (const LayerShape& layer : layers) {
     add_spatial(roofline, layer, unit);

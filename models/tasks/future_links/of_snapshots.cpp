@@ -11,7 +11,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "models/ops/ops.hpp"
 #include "models/tasks/cut_instants.hpp"

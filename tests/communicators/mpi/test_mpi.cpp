@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "backends/conformance/host_work.hpp"
 #include "backends/mpi/operation.hpp"
+#include "tests/conformance/collectives/host_work.hpp"
 
 namespace strobe {
 namespace {

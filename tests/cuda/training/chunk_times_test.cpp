@@ -15,7 +15,7 @@
 #include "harness/calibration/chunks/chunk_plan.hpp"
 #include "harness/calibration/chunks/random_chunks.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "tests/cuda/gpu.hpp"
 
 namespace strobe {

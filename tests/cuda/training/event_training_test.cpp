@@ -8,7 +8,7 @@
 #include "core/registry_names.hpp"
 #include "models/events/event_model.hpp"
 #include "tests/cuda/gpu.hpp"
-#include "tests/harness/events/event_runs.hpp"
+#include "tests/harness/event_batches/event_runs.hpp"
 
 namespace strobe {
 namespace {

@@ -5,7 +5,7 @@
 #include "core/registry_names.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/cuda/gpu.hpp"
-#include "tests/harness/batches/hybrid_runs.hpp"
+#include "tests/harness/hybrid_batches/hybrid_runs.hpp"
 
 namespace strobe {
 namespace {

@@ -13,11 +13,11 @@
 
 #include "backends/cluster.hpp"
 #include "core/random.hpp"
-#include "harness/batches/batch_feed.hpp"
 #include "harness/calibration/calibration.hpp"
+#include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/validation/pairs.hpp"
-#include "results/statistics.hpp"
-#include "tests/harness/batches/hybrid_runs.hpp"
+#include "results/row/statistics.hpp"
+#include "tests/harness/hybrid_batches/hybrid_runs.hpp"
 
 namespace strobe {
 namespace {

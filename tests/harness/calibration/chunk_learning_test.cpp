@@ -13,10 +13,10 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "harness/calibration/chunks/chunk_calibration.hpp"
+#include "harness/full_batch/plan/named_inputs.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
-#include "harness/plan/named_inputs.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "tests/harness/plans.hpp"
 
 namespace strobe {

@@ -12,8 +12,8 @@
 #include "backends/cluster.hpp"
 #include "backends/host/gather_rows.hpp"
 #include "core/errors.hpp"
-#include "core/parallel.hpp"
 #include "core/random.hpp"
+#include "core/system/parallel.hpp"
 #include "harness/calibration/calibration.hpp"
 #include "harness/calibration/disk_rate.hpp"
 

@@ -12,7 +12,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {

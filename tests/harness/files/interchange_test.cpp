@@ -12,7 +12,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "tests/results/python.hpp"
 
 namespace strobe {

@@ -14,7 +14,7 @@
 #include "core/errors.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "workloads/reading/text/npy.hpp"
 
 namespace strobe {

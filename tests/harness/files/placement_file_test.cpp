@@ -12,7 +12,7 @@
 
 #include "core/registry_names.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "tests/harness/plans.hpp"
 
 namespace strobe {

@@ -13,7 +13,7 @@
 #include "core/errors.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "tests/harness/plans.hpp"
 
 namespace strobe {

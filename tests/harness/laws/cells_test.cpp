@@ -8,10 +8,10 @@
 
 #include "core/errors.hpp"
 #include "core/registry_names.hpp"
-#include "harness/plan/full_batch_plan.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/full_batch/plan/full_batch_plan.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/full_batch_schedule.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/run/results_of.hpp"
 

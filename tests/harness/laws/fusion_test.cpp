@@ -14,7 +14,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 #include "tests/harness/laws/comings_and_goings.hpp"
 #include "tests/harness/plans.hpp"
 #include "tests/harness/run/results_of.hpp"

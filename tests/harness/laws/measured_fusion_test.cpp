@@ -1,6 +1,6 @@
 // Fusion by what chunks were measured to take: the curve stays, units keep within the limit as they are measured again,
 // and where planned bytes would go beyond it they are smaller.
-#include "harness/plan/measured_fusion.hpp"
+#include "harness/full_batch/plan/measured_fusion.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <numeric>
 
 #include "core/errors.hpp"
+#include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/fusion_profile.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/full_batch_trainer.hpp"
 #include "tests/harness/laws/comings_and_goings.hpp"
 #include "tests/harness/plans.hpp"
 

@@ -16,7 +16,7 @@
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
-#include "results/files.hpp"
+#include "results/run/files.hpp"
 #include "tests/harness/laws/comings_and_goings.hpp"
 #include "tests/harness/plans.hpp"
 

@@ -10,10 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/full_batch_schedule.hpp"
 #include "harness/training/make_plan.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 namespace {

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 
 namespace strobe {
 namespace {

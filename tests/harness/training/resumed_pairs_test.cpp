@@ -12,7 +12,7 @@
 #include "harness/request/schedule_tag.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
-#include "tests/harness/events/event_runs.hpp"
+#include "tests/harness/event_batches/event_runs.hpp"
 #include "tests/harness/option_settings.hpp"
 #include "tests/long.hpp"
 

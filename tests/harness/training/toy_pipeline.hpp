@@ -11,8 +11,8 @@
 
 #include "backends/host/host_work.hpp"
 #include "harness/placement/strategy.hpp"
-#include "harness/plan/schedule.hpp"
 #include "harness/request/case.hpp"
+#include "harness/schedule/schedule.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 

@@ -10,7 +10,7 @@
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/planned_peak.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 namespace {

@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "harness/advisor/plan_points.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/placement/strategy.hpp"
-#include "harness/planner/plan_points.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/full_batch_schedule.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/planned_peak.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 namespace {

@@ -7,7 +7,7 @@
 #include "backends/cluster.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/validation/published.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 
 namespace strobe {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/errors.hpp"
 #include "harness/validation/earlier_measurements.hpp"
 #include "harness/validation/validation_report.hpp"
-#include "results/run_directory.hpp"
+#include "results/run/run_directory.hpp"
 
 namespace strobe {
 namespace {

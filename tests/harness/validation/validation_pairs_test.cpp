@@ -9,7 +9,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
-#include "core/interrupt.hpp"
+#include "core/system/interrupt.hpp"
 #include "harness/validation/validation_report.hpp"
 
 namespace strobe {

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "harness/full_batch/block_store.hpp"
 #include "harness/run/run_case.hpp"
-#include "harness/timeline/block_store.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/validation/published_report.hpp"
-#include "results/row.hpp"
+#include "results/row/row.hpp"
 #include "tests/harness/plans.hpp"
 #include "workloads/workload.hpp"
 

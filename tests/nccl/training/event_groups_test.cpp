@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/harness/events/event_runs.hpp"
+#include "tests/harness/event_batches/event_runs.hpp"
 
 namespace strobe {
 namespace {

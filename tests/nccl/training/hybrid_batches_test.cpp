@@ -1,7 +1,7 @@
 // Hybrid batches over communicator nccl, on the emulations of CUDA and NCCL: the curve of device cpu in fp64 to 1e-10.
 #include <gtest/gtest.h>
 
-#include "tests/harness/batches/hybrid_runs.hpp"
+#include "tests/harness/hybrid_batches/hybrid_runs.hpp"
 
 namespace strobe {
 namespace {

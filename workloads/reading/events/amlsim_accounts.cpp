@@ -1,5 +1,5 @@
 // The order of columns is up to the user's schema, so headers tell which is which. Cost: one pass over each table and a
-// look-up per row. Source: github.com/IBM/AMLSim, scripts/convert_logs.py and paramFiles/*/schema.json.
+// look-up per row. Source: github.com/IBM/AMLSim, convert_logs.py and paramFiles/*/schema.json.
 #include "workloads/reading/events/amlsim_accounts.hpp"
 
 #include <fmt/format.h>

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "core/errors.hpp"
-#include "core/machine_limits.hpp"
+#include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/reading/text/npy.hpp"

@@ -36,7 +36,7 @@ Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId f
   return side;
 }
 
-/// `first_name` is where the names of this side begin; see workloads/vertex_names.hpp.
+/// `first_name` is where the names of this side begin in `from.vertex_name` (workloads/graph/graph.hpp).
 void add_side(const Side& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to) {
   for (const VertexId v : side.members) {
     if (!from.vertex_name.empty()) to.vertex_name.push_back(from.vertex_name[first_name + static_cast<std::size_t>(v)]);

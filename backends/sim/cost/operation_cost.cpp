@@ -1,0 +1,52 @@
+// The described model of one operation: a roofline with a floor,
+//   time = max(launch, flops / sustained peak of the precision, memory bytes / achieved bandwidth, rounds x latency).
+// Rounds are the steps of a recurrence, each of which waits for the one before: a GPU takes about a microsecond for one
+// however little it computes, which for the evolving weights of EvolveGCN is nearly all of their time.
+// Memory bytes are the compulsory ones of the operation's shapes and, of rows that it reads through an index (sparse
+// products, attention over neighbours), those that the L2 cache does not catch:
+//   - width: a row is fetched in sectors of 32 bytes, so a row of 24 bytes costs 32 (CUDA C++ Programming Guide, device
+//     memory accesses);
+//   - degree and working set: of the accesses beyond the first of each row the share h = min(1, L2 / window) is caught,
+//     window being the sectors of one snapshot's rows: random replacement under uniform access. So the bytes lie
+//     between the compulsory (all rows of a snapshot fit) and one fetch per entry (none does), the two bounds between
+//     which published sparse products lie.
+// Size enters by the floor, precision by the peak. Not modelled: skew of degrees (hubs stay in the cache, so skewed
+// graphs are faster), the algorithm behind a product (published factors of 2 to 4). A calibration replaces the model
+// per operation. Invariants: more work never takes less time; more cache or bandwidth never more. Cost: O(1). Source:
+// Williams, Waterman and Patterson, CACM 52(4), 2009.
+#include "backends/sim/cost/operation_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace strobe::sim {
+namespace {
+constexpr double sector_bytes = 32;
+}
+
+double memory_bytes(const GpuModel& gpu, const Work& work) {
+  const Gather& gather = work.gather;
+  if (gpu.l2_bytes == 0 || !(gather.row_bytes > 0)) return work.bytes();
+  const double waste = std::ceil(gather.row_bytes / sector_bytes) * sector_bytes / gather.row_bytes;
+  const double window = gather.window_bytes * waste;
+  const double caught = window > 0 ? std::min(1.0, static_cast<double>(gpu.l2_bytes) / window) : 1.0;
+  const double again = std::max(0.0, gather.accessed_bytes - gather.distinct_bytes);
+  return work.bytes() + again * waste * (1 - caught);
+}
+
+double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision) {
+  const double peak = precision == ElementType::f64 ? gpu.flops_fp64_per_second : gpu.flops_fp32_per_second;
+  return std::max({gpu.launch_seconds, work.flops / peak, memory_bytes(gpu, work) / gpu.memory_bytes_per_second,
+                   work.rounds * gpu.round_seconds});
+}
+
+double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,
+                         double ranks) {
+  if (cluster.calibration != nullptr) {
+    const double fitted = cluster.calibration->operation_seconds(op, work, precision, ranks);
+    if (fitted >= 0) return fitted;
+  }
+  return roofline_seconds(cluster.gpu, work, precision);
+}
+
+}  // namespace strobe::sim

@@ -1,0 +1,48 @@
+// What a framework's program adds to operations, host work and collectives (backends/software.hpp).
+#pragma once
+
+#include <string_view>
+
+#include "backends/communicator.hpp"
+#include "backends/sim/cost/collective_cost.hpp"
+#include "backends/software.hpp"
+
+namespace strobe::sim {
+
+/// Of a rank's program: how many snapshots its operations cover. A framework's program handles them one by one.
+class SnapshotCount {
+ public:
+  /// Learns from the work of an operation: sparse products say it by the rows that one snapshot reads of all, and what
+  /// lies between two of them covers the same snapshots.
+  void learn(std::string_view op, const Work& work);
+  double count() const { return count_; }
+
+ private:
+  double count_ = 1;
+};
+
+/// Operations of the framework in place of one of Strobe's that covers `snapshots`. A recurrence has some for each of
+/// its rounds. 1 with Strobe's own program.
+double framework_calls(const Cluster& cluster, std::string_view op, const Work& work, double snapshots);
+
+/// Seconds of the host to issue what stands for one of Strobe's operations.
+double issue_seconds(const Cluster& cluster, double calls);
+
+/// Device seconds of an operation of Strobe's program that takes `seconds`, in the framework's.
+double framework_seconds(const Cluster& cluster, std::string_view op, const Work& work, double calls, double seconds);
+
+/// Seconds of host work beside what Strobe's takes.
+double framework_host_seconds(const Cluster& cluster, const Work& work);
+
+/// What the messages of a collective are of.
+struct MessageRows {
+  Traffic traffic = Traffic::other;
+  double row_bytes = 0;  // 0: not in rows
+};
+
+/// Seconds that the program adds to one collective: messages issued one by one to each peer, of halos for each of
+/// `snapshots`, their serialisation at both ends, and the index of each row of a halo, which the host makes.
+double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, const MessageRows& rows,
+                                    int ranks, double snapshots);
+
+}  // namespace strobe::sim

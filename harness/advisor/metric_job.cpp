@@ -1,0 +1,63 @@
+#include "harness/advisor/metric_job.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "harness/request/schedule_tag.hpp"
+#include "harness/request/until.hpp"
+
+namespace strobe {
+namespace {
+
+/// The same training on one rank of this machine.
+Json on_one_rank(Json request) {
+  for (const char* key : {"cluster", "memory_limit_gib"}) request.erase(key);
+  request.update({{"strategy", "sequential"}, {"ranks", 1}, {"device", "cpu"}, {"comm", "local"}, {"nb", "1"}});
+  request.update({{"overlap", 1}, {"inputs", "streamed"}, {"transfer", "direct"}});  // the values are the same
+  return request;
+}
+
+}  // namespace
+
+MetricJob::MetricJob(const std::string& until, std::int64_t epochs) : until_(until), epochs_(epochs) {
+  const UntilRule rule = parse_until(until);
+  if (!rule.converged && !rule.reads_loss()) return;
+  throw InvalidRequest("--until",
+                       fmt::format("'{}' asks for {}, which says nothing that two models have in common; ask "
+                                   "for the value of a metric, as mrr=0.3",
+                                   until, rule.converged ? "convergence" : "a loss"));
+}
+
+MetricReach MetricJob::train(const Json& request) const {
+  Json with_values = request;
+  with_values.update({{"numerics", "cpu"}, {"until", until_}, {"epochs", epochs_}, {"warmup", 0}});
+  const CaseResult result = run_case(case_from_json(with_values, ""));
+  MetricReach reach;
+  if (result.status != "ok") {
+    reach.refusal = result.reason;
+    return reach;
+  }
+  reach.epochs = static_cast<std::int64_t>(result.loss.per_epoch.size());
+  if (!result.until) throw Error("training that ends with a metric says how it ended");
+  reach.reached = result.until->reached;
+  reach.updates = result.until->iterations;
+  reach.seconds = result.until->seconds;
+  return reach;
+}
+
+MetricReach MetricJob::reach(const PlannedCase& plan, const Case& c) {
+  const std::lock_guard lock(mutex_);
+  const Json request = case_to_json(c);
+  if (!trains_full_batch(c) || !plan.schedule->approximations().empty()) return train(request);
+  const Json one = on_one_rank(request);
+  const auto [curve, is_new] = curves_.try_emplace(one.dump());
+  if (is_new) {
+    curve->second = train(one);
+    curve->second.seconds.reset();
+  }
+  return curve->second;
+}
+
+}  // namespace strobe

@@ -1,0 +1,152 @@
+#include "harness/advisor/training_groups/advice_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+#include "results/row/table.hpp"
+
+namespace strobe {
+namespace {
+
+Json count_or_null(std::int64_t count) { return count > 0 ? Json(count) : Json(nullptr); }
+
+Json id_or_null(const PlanOutcome* outcome) { return outcome == nullptr ? Json(nullptr) : Json(outcome->point.id); }
+
+/// Epoch of the rule's configuration over that of another.
+Json times_of(const AdviceOutcome& found, const PlanOutcome* other) {
+  if (found.rule == nullptr || found.rule->status != "ok" || other == nullptr) return nullptr;
+  return found.rule->epoch_seconds / other->epoch_seconds;
+}
+
+Json losses_json(const LargestBatch& largest) {
+  Json losses = Json::array();
+  for (const BatchLoss& loss : largest.tried)
+    losses.push_back(
+        {{"batch", loss.batch}, {"missing_share", loss.missing_share}, {"hub_missing_share", loss.hub_missing_share}});
+  return losses;
+}
+
+Json rates_json(const Saturation& saturation) {
+  Json rates = Json::array();
+  for (const BatchRate& rate : saturation.tried)
+    rates.push_back({{"batch", rate.batch},
+                     {"events_per_second", rate.events_per_second > 0 ? Json(rate.events_per_second) : Json(nullptr)},
+                     {"reason", rate.reason.empty() ? Json(nullptr) : Json(rate.reason)}});
+  return rates;
+}
+
+std::vector<std::string> steps_of(const GroupAdvice& place) {
+  std::vector<std::string> steps = place.assumptions;
+  steps.insert(steps.end(), place.choice.why.begin(), place.choice.why.end());
+  return steps;
+}
+
+Json place_json(const GroupAdvice& place, const std::vector<PlanOutcome>& outcomes) {
+  const AdviceOutcome found = outcome_of(place, outcomes);
+  Json choices = Json::object();
+  for (const auto& [key, value] : place.choices) choices[key] = value;
+  Json json = {{"cluster", place.cluster},
+               {"nodes", place.nodes},
+               {"ranks", place.ranks},
+               {"choices", choices},
+               {"saturating_batch", count_or_null(place.limits.saturating_batch)},
+               {"largest_batch", place.largest.tried.empty() ? Json(nullptr) : Json(place.largest.batch)},
+               {"largest_batch_allowed", place.largest.allowed},
+               {"copies", place.limits.copies ? Json(*place.limits.copies) : Json(nullptr)}};
+  const bool chosen = place.choice.groups.has_value();
+  json["i"] = chosen ? Json(place.choice.groups->i) : Json(nullptr);
+  json["j"] = chosen ? Json(place.choice.groups->j) : Json(nullptr);
+  json["k"] = chosen ? Json(place.choice.groups->k) : Json(nullptr);
+  json["batch"] = chosen ? Json(place.choice.local_batch) : Json(nullptr);
+  json["why"] = steps_of(place);
+  json["refusal"] = place.refusal.empty() ? Json(nullptr) : Json(place.refusal);
+  json["point"] = id_or_null(found.rule);
+  json["simulated"] = found.simulated;
+  json["fastest"] = id_or_null(found.fastest);
+  json["epoch_over_fastest"] = times_of(found, found.fastest);
+  json["fastest_within"] = id_or_null(found.fastest_within);
+  json["epoch_over_fastest_within"] = times_of(found, found.fastest_within);
+  json["missing_by_batch"] = losses_json(place.largest);
+  json["rate_by_batch"] = rates_json(place.saturation);
+  return json;
+}
+
+std::string value_of(const PlanPoint& point, const char* name) { return point.request.strategy.at(name).dump(); }
+
+/// One line of the table: a configuration of a place.
+void add_line(const GroupAdvice& place, const std::string& mark, const PlanOutcome* outcome, const PlanOutcome* rule,
+              TextTable& table) {
+  if (outcome == nullptr) return;
+  const PlanPoint& point = outcome->point;
+  const std::int64_t i = point.request.strategy.at("i").get<std::int64_t>(),
+                     j = point.request.strategy.at("j").get<std::int64_t>();
+  std::vector<std::string> choices;
+  for (const auto& [key, value] : place.choices) choices.push_back(key + "=" + value);
+  const bool ok = outcome->status == "ok", compared = ok && rule != nullptr && rule->status == "ok";
+  table.add({place.cluster, std::to_string(place.nodes), std::to_string(place.ranks),
+             fmt::format("{}", fmt::join(choices, " ")), mark, fmt::format("{}x{}x{}", i, j, place.ranks / (i * j)),
+             value_of(point, "batch"), std::to_string(whole_batch_of(point)),
+             ok ? format_seconds(outcome->epoch_seconds) : outcome->status,
+             compared ? fmt::format("{:.2f}", outcome->epoch_seconds / rule->epoch_seconds) : "-",
+             outcome->mails_lost_share ? fmt::format("{:.1f} %", 100 * *outcome->mails_lost_share) : "-"});
+}
+
+std::string places_table(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {
+  TextTable table({{"cluster", false},
+                   {"nodes", true},
+                   {"GPUs", true},
+                   {"choices", false},
+                   {"", false},
+                   {"i x j x k", true},
+                   {"batch", true},
+                   {"of i ranks", true},
+                   {"epoch", true},
+                   {"of the rule's", true},
+                   {"mails missed", true}});
+  for (const GroupAdvice& place : advice.places) {
+    const AdviceOutcome found = outcome_of(place, outcomes);
+    add_line(place, "rule", found.rule, found.rule, table);
+    add_line(place, fmt::format("fastest of {}", found.simulated), found.fastest, found.rule, table);
+    if (found.fastest_within != found.fastest)
+      add_line(place, "fastest within the largest batch", found.fastest_within, found.rule, table);
+  }
+  return table.text();
+}
+
+/// The last place of each cluster and choice: the one with most ranks.
+std::string steps_text(const GroupPlanAdvice& advice) {
+  std::map<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>, const GroupAdvice*> most;
+  for (const GroupAdvice& place : advice.places) {
+    const GroupAdvice*& kept = most[{place.cluster, place.choices}];
+    if (kept == nullptr || place.ranks >= kept->ranks) kept = &place;
+  }
+  std::string text;
+  for (const auto& [key, place] : most) {
+    text += fmt::format("the rule on {} GPUs of {}", place->ranks, place->cluster);
+    for (const auto& [name, value] : place->choices) text += fmt::format(" {}={}", name, value);
+    text += fmt::format("\n  {}\n", fmt::join(steps_of(*place), "\n  "));
+    if (!place->refusal.empty() && place->choice.why.empty()) text += fmt::format("  no choice: {}\n", place->refusal);
+  }
+  return text;
+}
+
+}  // namespace
+
+Json advice_json(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {
+  Json json = {
+      {"max_missing", advice.limits.missing_share},
+      {"max_missing_hubs", advice.limits.hub_missing_share ? Json(*advice.limits.hub_missing_share) : Json(nullptr)},
+      {"places", Json::array()}};
+  for (const GroupAdvice& place : advice.places) json["places"].push_back(place_json(place, outcomes));
+  return json;
+}
+
+std::string advice_text(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {
+  return "\nDistTGL's rule beside all simulated configurations\n" + places_table(advice, outcomes) + steps_text(advice);
+}
+
+}  // namespace strobe

@@ -1,0 +1,12 @@
+// The options of `strobe run`.
+#pragma once
+
+#include "harness/cli/command.hpp"
+#include "harness/measure/run_request.hpp"
+
+namespace strobe {
+
+/// Declares the options of `strobe run`; their values are stored in `request`.
+void define_run_options(CommandOptions& options, RunRequest& request);
+
+}  // namespace strobe

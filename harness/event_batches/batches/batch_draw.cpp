@@ -1,0 +1,180 @@
+// Roots are asked first; the slots of each level are asked behind them, and are roots of the next level in. So the
+// roots of a level are always the first of all that is asked, and what it gives are rows in that order.
+#include "harness/event_batches/batches/batch_draw.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace strobe {
+namespace {
+
+/// Numbers of roots, and of the slots that become roots, so far apart that no two are alike.
+constexpr std::int64_t numbers_of_event = 1 << 16, numbers_of_root = 1 << 13;
+
+}  // namespace
+
+BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
+    : case_(c),
+      data_(data),
+      traits_(c.model->traits()),
+      row_(static_cast<std::size_t>(data.graph->vertices)),
+      seen_(row_.size(), 0),
+      written_(row_.size(), 0) {}
+
+void BatchDrawer::draw(const BatchWish& wish, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
+  ++draws_;
+  drawn = BatchDraw{};
+  drawn.wish = wish;
+  asked_ = {};
+  ask_events(wish, drawn);
+  if (wish.scores) sample_levels(wish, workers, drawn);
+  number_vertices(clock, drawn);
+  find_rows(clock, drawn);
+  if (!wish.writes || traits_.memory == 0) return;
+  find_writes(wish, drawn);
+  if (wish.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], wish.first, wish.count);
+}
+
+void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchWish& wish, std::int64_t number) {
+  asked_.vertex.push_back(vertex);
+  asked_.asked_at.push_back(event);
+  asked_.before.push_back(wish.scores && traits_.levels > 0 ? data_.strictly_before(event) : 0);
+  asked_.number.push_back(number);
+  asked_.time.push_back(data_.time(event));
+}
+
+void BatchDrawer::ask_events(const BatchWish& wish, BatchDraw& drawn) {
+  const EventGraph& graph = *data_.graph;
+  const EventTaskData& task = *data_.task;
+  std::vector<std::vector<VertexId>> candidates(static_cast<std::size_t>(wish.count));
+  std::size_t most = 0;
+  for (std::int64_t i = 0; i < wish.count; ++i) {
+    const EdgeId e = wish.first + i;
+    auto& own = candidates[static_cast<std::size_t>(i)];
+    if (wish.others != nullptr) {
+      if (const VertexId other = (*wish.others)[static_cast<std::size_t>(i)]; other >= 0) own.push_back(other);
+    } else if (wish.scores && task.candidates != nullptr) {
+      if (wish.group < 0) own = task.candidates->evaluation(e, wish.candidates);
+      for (std::int64_t n = 0; wish.group >= 0 && n < task.training_negatives; ++n)
+        own.push_back(task.candidates->negative(e, n, wish.group));
+    }
+    most = std::max(most, own.size());
+    drawn.counts.push_back(1 + static_cast<std::int64_t>(own.size()));
+    add(graph.source[static_cast<std::size_t>(e)], e, wish, e * numbers_of_event);
+  }
+  drawn.candidates = 1 + static_cast<std::int64_t>(most);
+  for (std::int64_t i = 0; i < wish.count; ++i) {
+    const EdgeId e = wish.first + i;
+    const VertexId destination = graph.target[static_cast<std::size_t>(e)];
+    const auto& own = candidates[static_cast<std::size_t>(i)];
+    add(destination, e, wish, e * numbers_of_event + 1);
+    for (std::size_t n = 0; n < most; ++n) {
+      add(n < own.size() ? own[n] : destination, e, wish, e * numbers_of_event + 2 + static_cast<std::int64_t>(n));
+    }
+  }
+}
+
+void BatchDrawer::sample_levels(const BatchWish& wish, Workers& workers, BatchDraw& drawn) {
+  samples_.resize(static_cast<std::size_t>(traits_.levels));
+  level_roots_.clear();
+  drawn.levels.resize(samples_.size());
+  const EdgeId hidden_from = traits_.sees_own_batch ? std::numeric_limits<EdgeId>::max() : wish.batch_first;
+  for (NeighbourSample& sample : samples_) {
+    level_roots_.push_back(asked_.vertex.size());
+    // The released sampler compares a root's time with those of the file, not with seconds since the first event.
+    moments_.clear();
+    for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[static_cast<std::size_t>(event)]);
+    sample_neighbours(*data_.graph, *data_.neighbours,
+                      {asked_.vertex, asked_.before, asked_.number, moments_, hidden_from}, traits_.neighbours,
+                      traits_.sampling, static_cast<std::uint64_t>(case_.request.seed), workers, sample);
+    const bool asked_again = &sample != &samples_.back();
+    for (std::int64_t s = 0; s < sample.slots(); ++s) {
+      const auto at = static_cast<std::size_t>(s);
+      const std::int64_t root = sample.slot_root[at];
+      const std::int64_t number = asked_.number[static_cast<std::size_t>(root)] * numbers_of_root + 1 + s -
+                                  sample.offsets[static_cast<std::size_t>(root)];
+      if (asked_again) {
+        add(sample.vertex[at], sample.event[at], wish, number);
+      } else {
+        asked_.vertex.push_back(sample.vertex[at]);
+        asked_.time.push_back(data_.time(sample.event[at]));
+      }
+    }
+  }
+}
+
+void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
+  const bool own_rows = traits_.mail_dt_of_asker;
+  asked_row_.assign(own_rows ? asked_.vertex.size() : 0, 0);
+  for (const bool with_mail : {true, false}) {
+    for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
+      const VertexId v = asked_.vertex[i];
+      const auto at = static_cast<std::size_t>(v);
+      if (clock.has_mail(v) != with_mail || (!own_rows && seen_[at] == draws_)) continue;
+      seen_[at] = draws_;
+      (own_rows ? asked_row_[i] : row_[at]) = static_cast<std::int64_t>(drawn.vertices.size());
+      drawn.vertices.push_back(v);
+      if (!with_mail) continue;
+      drawn.mail_dt.push_back((own_rows ? asked_.time[i] : clock.mail_time[at]) - clock.updated[at]);
+      drawn.mail_events.push_back(clock.mail_event[at]);
+    }
+  }
+  drawn.mails = static_cast<std::int64_t>(drawn.mail_events.size());
+}
+
+std::int64_t BatchDrawer::row_of(std::size_t asked) const {
+  return traits_.mail_dt_of_asker ? asked_row_[asked] : row_[static_cast<std::size_t>(asked_.vertex[asked])];
+}
+
+void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
+  if (drawn.wish.scores && traits_.levels == 0) {
+    for (std::int64_t r = 0; r < drawn.roots(); ++r) {
+      const auto at = static_cast<std::size_t>(r);
+      drawn.root_rows.push_back(row_of(at));
+      const double now = asked_.time[at], then = clock.updated_after_mail(asked_.vertex[at]);
+      drawn.root_dt.push_back((now - then) / (now + 1));
+    }
+  }
+  for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
+    const NeighbourSample& sample = samples_[l];
+    const bool innermost = l + 1 == samples_.size();
+    DrawnLevel& level = drawn.levels[samples_.size() - 1 - l];
+    const std::size_t roots = level_roots_[l];
+    level.roots = static_cast<std::int64_t>(roots);
+    level.offsets = sample.offsets;
+    level.events.assign(sample.event.begin(), sample.event.end());
+    level.numbers.assign(asked_.number.begin(), asked_.number.begin() + level.roots);
+    for (std::size_t r = 0; innermost && r < roots; ++r) level.root_rows.push_back(row_of(r));
+    for (std::size_t s = 0; s < sample.vertex.size(); ++s) {
+      level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
+      const double then =
+          traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : data_.time(sample.event[s]);
+      level.dt.push_back(asked_.time[static_cast<std::size_t>(sample.slot_root[s])] - then);
+    }
+  }
+}
+
+void BatchDrawer::find_writes(const BatchWish& wish, BatchDraw& drawn) {
+  const EventGraph& graph = *data_.graph;
+  const bool alone = wish.batch_count == 0;
+  const EdgeId begin = alone ? wish.first : wish.batch_first;
+  const EdgeId end = begin + (alone ? wish.count : wish.batch_count);
+  const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
+    if (std::exchange(written_[static_cast<std::size_t>(v)], draws_) == draws_ || !own) return;
+    drawn.written.push_back(v);
+    drawn.own_rows.push_back(row_of(own_place));
+    drawn.other_rows.push_back(row_of(other_place));
+  };
+  // The last event of a vertex leaves the mail that stays: backwards, it is the first one met.
+  for (EdgeId e = end - 1; e >= begin; --e) {
+    const std::int64_t i = e - wish.first;
+    const bool own = i >= 0 && i < wish.count;
+    const auto source = static_cast<std::size_t>(own ? i : 0);
+    const auto target = static_cast<std::size_t>(own ? wish.count + i * drawn.candidates : 0);
+    write(graph.target[static_cast<std::size_t>(e)], own, target, source);
+    write(graph.source[static_cast<std::size_t>(e)], own, source, target);
+  }
+}
+
+}  // namespace strobe

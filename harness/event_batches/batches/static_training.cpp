@@ -1,0 +1,158 @@
+#include "harness/event_batches/batches/static_training.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/random.hpp"
+#include "harness/schedule/host_values.hpp"
+#include "models/events/static_attention.hpp"
+#include "models/ops/ops.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t batch_events = 600;          // of an update; the paper's local batch
+constexpr std::uint32_t order_of_batches = 44;      // purpose of a random stream
+constexpr std::int64_t numbers_of_event = 1 << 16;  // roots of an event, apart from those of the next
+
+std::vector<ParameterShape> shapes_of(const EventCase& c, const StaticMemoryWish& wish) {
+  std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.training.graph->vertices);
+  for (ParameterShape& shape : c.task->parameters(*c.training.graph, wish.width)) shapes.push_back(std::move(shape));
+  return shapes;
+}
+
+/// The batches of an epoch in random order.
+std::vector<std::int64_t> shuffled(std::int64_t batches, std::uint64_t seed, std::int64_t epoch) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(batches));
+  std::iota(order.begin(), order.end(), 0);
+  const RandomStream random(seed, order_of_batches, static_cast<std::uint32_t>(epoch));
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
+  return order;
+}
+
+Tensor list_on(Device& device, const std::vector<std::int64_t>& list) {
+  return device.move_in(list.data(), static_cast<std::int64_t>(list.size()), 1, ElementType::i64);
+}
+
+}  // namespace
+
+StaticTraining::StaticTraining(const EventCase& c, Device& device)
+    : case_(c),
+      device_(device),
+      wish_(c.model->traits().static_memory),
+      workers_(c.request.host_threads),
+      row_(static_cast<std::size_t>(c.training.graph->vertices)),
+      seen_(row_.size(), 0),
+      parameters_(device, shapes_of(c, wish_), static_cast<std::uint64_t>(c.request.seed)),
+      optimizer_(OptimizerRegistry::instance().find("adam", "").value({{"name", "adam"}, {"rate", wish_.rate}})),
+      batch_loss_(device.allocate(1, 1, ElementType::f64)),
+      epoch_loss_(device.allocate(1, 1, ElementType::f64)) {}
+
+double StaticTraining::epoch(std::int64_t number) {
+  device_.run(Fill{epoch_loss_, 0.0});
+  const std::int64_t batches = (case_.training_events() + batch_events - 1) / batch_events;
+  for (const std::int64_t batch : shuffled(batches, static_cast<std::uint64_t>(case_.request.seed), number))
+    train(draw(number, batch));
+  double loss = 0;
+  device_.move_out(epoch_loss_, &loss);
+  return loss;
+}
+
+void StaticTraining::ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& asked_of) const {
+  const EventGraph& graph = *case_.training.graph;
+  const EventTaskData& task = *case_.training.task;
+  for (std::int64_t i = 0; i < drawn.count; ++i)
+    drawn.roots.push_back(graph.source[static_cast<std::size_t>(drawn.first + i)]);
+  drawn.candidates = 1 + (task.candidates == nullptr ? 0 : task.training_negatives);
+  for (std::int64_t i = 0; i < drawn.count; ++i) {
+    const EdgeId e = drawn.first + i;
+    drawn.roots.push_back(graph.target[static_cast<std::size_t>(e)]);
+    for (std::int64_t n = 0; n + 1 < drawn.candidates; ++n)
+      drawn.roots.push_back(task.candidates->negative(e, n, epoch % task.negative_groups));
+  }
+  for (std::int64_t i = 0; i < drawn.count; ++i) asked_of.push_back(drawn.first + i);
+  for (std::int64_t i = 0; i < drawn.count * drawn.candidates; ++i)
+    asked_of.push_back(drawn.first + i / drawn.candidates);
+}
+
+StaticTraining::Draw StaticTraining::draw(std::int64_t epoch, std::int64_t batch) {
+  Draw drawn;
+  drawn.first = batch * batch_events;
+  drawn.count = std::min(batch_events, case_.training_events() - drawn.first);
+  std::vector<EdgeId> asked_of;
+  ask(epoch, drawn, asked_of);
+  const std::size_t roots = drawn.roots.size();
+  const std::vector<EdgeId> before(roots, case_.training_events());
+  std::vector<std::int64_t> numbers(roots);
+  for (std::size_t r = 0; r < roots; ++r) numbers[r] = drawn.first * numbers_of_event + static_cast<std::int64_t>(r);
+  const std::vector<double> moments(roots, 0.0);  // uniform draws look at no time
+  NeighbourSample sample;
+  // Draws of an epoch are told from another's by the seed.
+  const std::uint64_t seed =
+      static_cast<std::uint64_t>(case_.request.seed) + (static_cast<std::uint64_t>(epoch + 1) << 32);
+  sample_neighbours(*case_.training.graph, *case_.training.neighbours, {drawn.roots, before, numbers, moments},
+                    wish_.neighbours, Sampling::uniform, seed, workers_, sample);
+  // The event that is to be predicted is no neighbour: it would tell its own destination.
+  drawn.offsets.push_back(0);
+  for (std::size_t r = 0; r < roots; ++r) {
+    for (auto s = static_cast<std::size_t>(sample.offsets[r]); s < static_cast<std::size_t>(sample.offsets[r + 1]); ++s)
+      if (static_cast<EdgeId>(sample.event[s]) != asked_of[r]) drawn.slots.push_back(sample.vertex[s]);
+    drawn.offsets.push_back(static_cast<std::int64_t>(drawn.slots.size()));
+  }
+  number_vertices(drawn);
+  return drawn;
+}
+
+void StaticTraining::number_vertices(Draw& drawn) {
+  ++draws_;
+  const auto rows_of = [&](const std::vector<VertexId>& asked, std::vector<std::int64_t>& rows) {
+    for (const VertexId v : asked) {
+      const auto at = static_cast<std::size_t>(v);
+      if (std::exchange(seen_[at], draws_) != draws_) {
+        row_[at] = static_cast<std::int64_t>(drawn.vertices.size());
+        drawn.vertices.push_back(v);
+      }
+      rows.push_back(row_[at]);
+    }
+  };
+  rows_of(drawn.roots, drawn.root_rows);
+  rows_of(drawn.slots, drawn.slot_rows);
+}
+
+void StaticTraining::train(const Draw& drawn) {
+  device_.run(Fill{parameters_.gradients(), 0.0});
+  device_.run(Fill{batch_loss_, 0.0});
+  Tape tape(device_);
+  NeighbourLevel level;
+  level.roots = static_cast<std::int64_t>(drawn.roots.size());
+  level.root_rows = list_on(device_, drawn.root_rows);
+  level.slots = {list_on(device_, drawn.slot_rows), list_on(device_, drawn.offsets)};
+  const Var embeddings = static_attention(tape, parameters_, wish_, list_on(device_, drawn.vertices), level);
+  const Var outputs = case_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
+                                       slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
+  const Tensor labels = case_.task->labels(device_, *case_.training.graph, drawn.first, drawn.count);
+  const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
+  case_.task->add_loss(tape, outputs, loss, labels, 1.0 / static_cast<double>(drawn.count), batch_loss_);
+  tape.backward();
+  device_.run(AddScaled{batch_loss_, epoch_loss_,
+                        static_cast<double>(drawn.count) / static_cast<double>(case_.training_events())});
+  optimizer_->step(device_, parameters_);
+}
+
+std::vector<float> StaticTraining::rows() {
+  const std::vector<double> table = host_values(device_, parameters_.at("static.table")->value);
+  const EventGraph& graph = *case_.training.graph;
+  std::vector<char> known(row_.size(), 0);
+  for (EdgeId e = 0; e < case_.training_events(); ++e) {
+    known[static_cast<std::size_t>(graph.source[static_cast<std::size_t>(e)])] = 1;
+    known[static_cast<std::size_t>(graph.target[static_cast<std::size_t>(e)])] = 1;
+  }
+  std::vector<float> rows(table.size(), 0.0F);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (known[i / static_cast<std::size_t>(wish_.width)] != 0) rows[i] = static_cast<float>(table[i]);
+  }
+  return rows;
+}
+
+}  // namespace strobe

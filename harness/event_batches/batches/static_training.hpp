@@ -1,0 +1,49 @@
+// Training of static vectors on the graph of the training events: consecutive events make a batch, batches are visited
+// in random order, and neighbours are any training events of a root but the one that is to be predicted.
+#pragma once
+
+#include <vector>
+
+#include "core/system/parallel.hpp"
+#include "harness/event_batches/batches/event_case.hpp"
+#include "models/optimizers/optimizer.hpp"
+
+namespace strobe {
+
+class StaticTraining {
+ public:
+  /// `device` needs values. Both must outlive it.
+  StaticTraining(const EventCase& c, Device& device);
+
+  /// Visits every training event once; the mean loss of an event.
+  double epoch(std::int64_t number);
+  /// The table [N, d]; 0 for vertices that no training event has at either end.
+  std::vector<float> rows();
+
+ private:
+  /// A batch: roots as in BatchDraw, their slots, and the distinct vertices among both.
+  struct Draw {
+    EdgeId first = 0;
+    std::int64_t count = 0, candidates = 1;
+    std::vector<VertexId> roots, slots;
+    std::vector<std::int64_t> offsets, vertices, root_rows, slot_rows;
+  };
+
+  Draw draw(std::int64_t epoch, std::int64_t batch);
+  void ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& asked_of) const;
+  void number_vertices(Draw& drawn);
+  /// Loss of the batch's events, one update.
+  void train(const Draw& drawn);
+
+  const EventCase& case_;
+  Device& device_;
+  StaticMemoryWish wish_;
+  Workers workers_;
+  std::vector<std::int64_t> row_, seen_;  // [N] row of a vertex in the batch; the draw that gave it
+  std::int64_t draws_ = 0;
+  Parameters parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Tensor batch_loss_, epoch_loss_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,218 @@
+// The kind of training `event_batches`: batches of events in time order, with memory that every batch reads and writes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.hpp"
+#include "harness/event_batches/batches/batch_schedule_file.hpp"
+#include "harness/event_batches/batches/link_sample_file.hpp"
+#include "harness/event_batches/batches/static_memory.hpp"
+#include "harness/event_batches/groups/group_plan.hpp"
+#include "harness/event_batches/groups/group_trainer.hpp"
+#include "harness/event_batches/memory/mail_loss.hpp"
+#include "harness/event_batches/trainer/batch_rows.hpp"
+#include "harness/event_batches/trainer/event_trainer.hpp"
+#include "harness/files/model_files.hpp"
+#include "harness/files/vertex_ids.hpp"
+#include "harness/request/schedule_tag.hpp"
+#include "harness/request/until.hpp"
+#include "models/tasks/cut_instants.hpp"
+#include "models/tasks/future_links/ranking.hpp"
+
+namespace strobe {
+namespace {
+
+class EventSchedule final : public SchedulePlan {
+ public:
+  explicit EventSchedule(std::shared_ptr<const EventCase> c)
+      : case_(std::move(c)), plan_(plan_of_groups(case_)), notes_(case_->notes) {
+    plan_.metrics = metrics().names;
+    if (case_->model->traits().memory > 0)
+      loss_ = mail_loss(*case_->training.graph, case_->training_events(), plan_.order.whole_batch());
+    budget_ = budget_of(0);
+    BatchBegins begins;
+    begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
+    if (begins.amid_instant > 0) notes_.push_back(begins.note("training"));
+  }
+
+  const ByteBudget& budget() const override { return budget_; }
+  ByteBudget budget_of(std::int64_t epoch) const override {
+    std::int64_t weights = 0;
+    for (const ParameterShape& shape : case_->parameters) weights += shape.rows * shape.columns;
+    const std::uint64_t bytes = static_cast<std::uint64_t>(weights) * (case_->fp64() ? 8 : 4);
+    const std::int64_t updates = plan_.order.first_iteration(epoch + 1) - plan_.order.first_iteration(epoch);
+    ByteBudget budget;
+    budget.bytes[static_cast<std::size_t>(Traffic::gradient)] =
+        2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * updates);
+    if (plan_.remote != nullptr)
+      budget.bytes[static_cast<std::size_t>(Traffic::memory)] = plan_.remote->sent_bytes(
+          plan_.order.first_iteration(epoch), plan_.order.first_iteration(epoch + 1), plan_.memory.row_bytes());
+    return budget;
+  }
+  std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }
+  std::vector<std::string> approximations() const override { return approximations_of(plan_.order.groups()); }
+  std::vector<HelperRequest> helpers() const override { return memory_daemons(plan_); }
+  bool evaluates_after(std::int64_t epoch) const override { return plan_.evaluates_after(epoch); }
+  bool last_evaluation_differs() const override {
+    return case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
+  }
+  EpochItems items() const override {
+    const BatchEvents batches{case_->options.batch, case_->options.batch * plan_.order.groups().ranks(),
+                              case_->data.task->evaluation_batch, loss_.lost_share, loss_.mean_staleness_seconds};
+    const auto events = static_cast<double>(case_->training_events());
+    return {events, "events_per_second", 0, plan_.order.first_iteration(1), 0, batches};
+  }
+  const std::vector<ParameterShape>& parameters() const override { return case_->parameters; }
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+  MetricNames metrics() const override {
+    MetricNames all;
+    const std::string prefix = validation_prefix;
+    const auto add = [&](const std::string& metric, bool validation) {
+      const std::int64_t count = case_->judged_events(metric, validation);
+      if (count == 0) return;
+      all.names.push_back((validation ? prefix : "") + metric);
+      all.samples[all.names.back()] = count;
+    };
+    for (const bool validation : {false, true}) {
+      for (const std::string& name : case_->task->metric_names(*case_->data.graph)) add(name, validation);
+    }
+    for (const auto& [name, value] : case_->data.task->rules) {
+      const bool validation = name.rfind(prefix, 0) == 0;
+      add(validation ? name.substr(prefix.size()) : name, validation);
+    }
+    return all;
+  }
+
+  Json describe() const override {
+    const EventTaskData& task = *case_->data.task;
+    std::int64_t count = 0;
+    Json shapes = Json::array();
+    for (const ParameterShape& shape : case_->parameters) {
+      shapes.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
+      count += shape.rows * shape.columns;
+    }
+    const TrainingGroups& groups = plan_.order.groups();
+    Json schedule = {{"kind", "event_batches"},
+                     {"iterations", plan_.order.first_iteration(1)},
+                     {"local_batch", case_->options.batch},
+                     {"global_batch", case_->options.batch * groups.ranks()},
+                     {"batches_of_sweep", plan_.order.batches()},
+                     {"evaluation_batch", task.evaluation_batch},
+                     {"memory_on", case_->options.memory_on},
+                     {"training_events", case_->training_events()},
+                     {"validation_events", task.split.validation_end - task.split.train_end},
+                     {"test_events", case_->data.graph->events() - task.split.validation_end}};
+    const BatchRows rows = batch_rows(*case_, plan_.order);
+    schedule["mean_rows_of_batch"] = {
+        {"read", rows.read}, {"with_mail", rows.with_mail}, {"written", rows.written}, {"batches_drawn", rows.batches}};
+    if (grouped()) schedule.update({{"i", groups.i}, {"j", groups.j}, {"k", groups.k}});
+    if (!task.kept_out.empty()) {
+      schedule["kept_out_vertices"] = std::count(task.kept_out.begin(), task.kept_out.end(), 1);
+      schedule["removed_training_events"] = task.split.train_end - case_->training_events();
+      schedule["inductive_validation_events"] = case_->judged_events("inductive_mrr", true);
+      schedule["inductive_test_events"] = case_->judged_events("inductive_mrr", false);
+    }
+    return {{"schedule", schedule}, {"parameter_count", count}, {"parameters", shapes}};
+  }
+
+  std::string digest() const override {
+    const EventGraph& graph = *case_->data.graph;
+    return sha256_hex(fmt::format("{} {} {} {}", graph.provenance.sha256, graph.events(), graph.vertices,
+                                  case_->request.task.dump()));
+  }
+
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
+    const EventModelTraits traits = case_->model->traits();
+    std::vector<std::string> all = remarks_on_rules(metrics, traits.sees_own_batch && traits.levels > 0);
+    if (case_->data.static_memory != nullptr && !case_->data.static_memory->remark().empty())
+      all.push_back(case_->data.static_memory->remark());
+    return all;
+  }
+
+  OutputKinds outputs() const override {
+    const bool links = case_->data.task->candidates != nullptr;
+    return {.embeddings = true,
+            .memory = case_->model->traits().memory > 0,
+            .ranks = links,
+            .samples = links,
+            .schedule = true};
+  }
+  void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
+    // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.
+    write_safetensors(path, memory, true);
+    write_ids_beside(path);
+  }
+  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
+    write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
+    write_ids_beside(path);
+  }
+  void write_ids_beside(const std::string& path) const override { write_ids(path, vertex_ids(*case_->data.graph)); }
+  void write_ranks(const std::string& path, const std::vector<double>& ranks) const override {
+    write_link_ranks(path, *case_, ranks);
+  }
+  void write_samples(const std::string& path) const override { write_link_samples(path, *case_); }
+
+  void write_schedule(const std::string& path) const override {
+    write_batch_schedule(path, case_->training, plan_.order, case_->request.warmup + case_->request.epochs);
+  }
+
+  std::uint64_t kept_bytes() const override { return case_->kept_bytes(); }
+
+  void check_start(const TrainingState& state) const override {
+    if (!grouped()) return;
+    const auto kept = state.kept.find(kept_groups);
+    if (kept != state.kept.end() && kept->second == groups_to_keep(plan_)) return;
+    throw InvalidRequest(
+        "--resume-training",
+        "the checkpoint holds no memory of these groups of ranks; go on with the i, j, k and batch that "
+        "it was trained with");
+  }
+
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    if (grouped()) return std::make_unique<GroupTrainer>(plan_, device, communicator);
+    return std::make_unique<EventTrainer>(*case_, device, communicator);
+  }
+
+ private:
+  bool grouped() const { return case_->grouped(); }
+
+  std::shared_ptr<const EventCase> case_;
+  GroupPlan plan_;  // of one rank where the strategy knows no groups
+  std::vector<std::string> notes_;
+  ByteBudget budget_;
+  MailLoss loss_;  // zero for models without memory
+};
+
+class EventPlanner final : public SchedulePlanner {
+ public:
+  explicit EventPlanner(const Case& request) {
+    auto c = std::make_shared<EventCase>(begin_event_case(request));
+    const TimeSplit& split = c->data.task->split;
+    std::vector<std::string> names = c->task->metric_names(*c->data.graph);
+    const bool validates = split.validation_end > split.train_end;
+    if (validates) std::erase_if(names, [&](const std::string& name) { return c->judged_events(name, true) == 0; });
+    check_until(request, std::move(names), validates);
+    case_ = std::move(c);
+  }
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<EventSchedule>(case_); }
+
+ private:
+  std::shared_ptr<const EventCase> case_;
+};
+
+std::unique_ptr<SchedulePlanner> plan_event_batches(const Case& request, PlanUse) {
+  return std::make_unique<EventPlanner>(request);
+}
+
+const Register<ScheduleTag> event_batches_registered{
+    {"event_batches",
+     "batches of events in time order, an update after each; every batch reads and writes memory",
+     "Zhou et al., DistTGL: distributed memory-based temporal graph neural network training, SC 2023",
+     {},
+     {"events", plan_event_batches},
+     {}}};
+
+}  // namespace
+}  // namespace strobe

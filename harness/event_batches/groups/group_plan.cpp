@@ -1,0 +1,214 @@
+#include "harness/event_batches/groups/group_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "core/system/machine_limits.hpp"
+#include "core/units.hpp"
+#include "harness/event_batches/groups/distributed_memory.hpp"
+
+namespace strobe {
+namespace {
+
+void check_batch(const EventCase& c, const TrainingGroups& groups) {
+  if (groups.i * c.options.batch <= c.training_events()) return;
+  throw InvalidRequest(
+      "/strategy/batch",
+      fmt::format("a batch of {} ranks x {} events, but only {} are trained on; take a smaller batch or "
+                  "i, or a larger share for training",
+                  groups.i, c.options.batch, c.training_events()));
+}
+
+/// With more batches in training at a time than a sweep has, an epoch could have no iteration, and no loss.
+void check_ranks(const EventCase& c, const BatchOrder& order) {
+  const TrainingGroups& groups = order.groups();
+  if (groups.j * groups.k <= order.batches()) return;
+  throw InvalidRequest("/strategy/batch",
+                       fmt::format("{} training events are {} batches of {}, fewer than j x k = {} that are trained on "
+                                   "at a time, so that some epochs would have no update; take a smaller batch, or "
+                                   "fewer ranks",
+                                   c.training_events(), order.batches(), order.whole_batch(), groups.j * groups.k));
+}
+
+/// Ranks that share a memory share it on the host.
+void check_place(const EventCase& c, const TrainingGroups& groups) {
+  if (c.options.memory_on != "device" || groups.in_group() == 1) return;
+  throw InvalidRequest("/strategy/memory_on",
+                       fmt::format("i x j = {} ranks share a copy of the memory, which lies on the host then; take "
+                                   "memory_on=host, or i=1,j=1",
+                                   groups.in_group()));
+}
+
+/// A group shares a memory of its node's host, so it lies within one.
+void check_nodes(const EventCase& c, const TrainingGroups& groups) {
+  if (c.request.cluster.empty() || c.model->traits().memory == 0) return;
+  const std::int64_t of_node = load_cluster(c.request.cluster)->gpus_per_node;
+  if (groups.ranks() <= of_node || of_node % groups.in_group() == 0) return;
+  std::int64_t within = std::min(groups.in_group(), of_node);
+  while (of_node % within != 0 || groups.ranks() % within != 0) --within;
+  throw InvalidRequest(
+      "/strategy/k", fmt::format("a group of i x j = {} consecutive ranks shares a memory, and nodes of {} GPUs would "
+                                 "cut groups in two; k = {} fits, with i x j = {}",
+                                 groups.in_group(), of_node, groups.ranks() / within, within));
+}
+
+/// Nodes over which a distributed memory lies: those that the case's cluster needs for its ranks, unless it says so.
+std::int64_t nodes_of(const EventCase& c) {
+  if (c.options.nodes > 0) return c.options.nodes;
+  if (c.request.cluster.empty()) return 1;
+  const std::int64_t of_node = load_cluster(c.request.cluster)->gpus_per_node;
+  return (c.request.ranks + of_node - 1) / of_node;
+}
+
+/// The copies of a node's groups, with what their daemons and ranks pass each other, lie in its memory.
+void check_host(const GroupPlan& plan) {
+  const EventCase& c = *plan.events;
+  const TrainingGroups& groups = plan.order.groups();
+  if (!c.grouped() || plan.memory.width == 0 || plan.on_device()) return;
+  std::int64_t copies = groups.k;
+  auto room = static_cast<std::uint64_t>(usable_memory_bytes());
+  std::string whose = "this machine";
+  if (!c.request.cluster.empty()) {
+    const std::shared_ptr<const Cluster> cluster = load_cluster(c.request.cluster);
+    copies =
+        std::max<std::int64_t>(1, std::min<std::int64_t>(groups.ranks(), cluster->gpus_per_node) / groups.in_group());
+    room = cluster->host.memory_bytes;
+    whose = fmt::format("a node of {}", c.request.cluster);
+  } else if (c.request.comm == "mpi") {
+    copies = 1;  // how many are on one machine is not known before the launch
+  }
+  const std::uint64_t bytes = static_cast<std::uint64_t>(copies) * bytes_of_copy(groups, plan.memory);
+  if (room == 0 || bytes <= room) return;
+  throw InvalidRequest("/strategy/k",
+                       fmt::format("{} {} of the memory take {} on the host, with what daemons and ranks pass each "
+                                   "other, and {} has {}; take fewer copies (more i or j), a smaller batch or memory "
+                                   "of the model, or memory_on=device",
+                                   copies, copies == 1 ? "copy" : "copies", format_bytes(static_cast<double>(bytes)),
+                                   whose, format_bytes(static_cast<double>(room))));
+}
+
+/// What is read from a simulated disk takes time that the cluster's file has to tell.
+void check_disk(const EventCase& c) {
+  if (c.options.presample != "disk" || c.request.cluster.empty()) return;
+  if (load_cluster(c.request.cluster)->host.disk_bytes_per_second > 0) return;
+  throw InvalidRequest("/strategy/presample",
+                       fmt::format("cluster {} does not say how fast its disks read; add it, as in --cluster "
+                                   "{}:host.disk_bytes_per_second=5e9, or take presample=memory",
+                                   c.request.cluster, c.request.cluster));
+}
+
+void check_distributed(const EventCase& c, const TrainingGroups& groups, std::int64_t nodes) {
+  const auto refuse = [](const char* where, const std::string& why) { throw InvalidRequest(where, why); };
+  if (c.model->traits().memory == 0)
+    refuse("/strategy/memory_layout",
+           fmt::format("model {} has no memory to distribute", c.request.model.at("name").get<std::string>()));
+  if (groups.k != 1)
+    refuse("/strategy/k", fmt::format("memory_layout=distributed is one memory for all nodes, not {} copies; take k=1, "
+                                      "or memory_layout=copy",
+                                      groups.k));
+  if (c.options.memory_on == "device")
+    refuse("/strategy/memory_on", "a distributed memory lies on hosts; take memory_on=host");
+  if (c.options.evaluate == "copy0")
+    refuse("/strategy/evaluate",
+           "a distributed memory lies on several hosts, and is not evaluated as it is; take "
+           "evaluate=replay");
+  if (groups.ranks() % nodes != 0)
+    refuse("/strategy/nodes", fmt::format("{} ranks are no multiple of {} nodes", groups.ranks(), nodes));
+}
+
+void check_evaluation(const EventCase& c) {
+  if (c.options.evaluate != "copy0") return;
+  if (c.options.evaluate_batches > 0)
+    throw InvalidRequest("/strategy/evaluate_batches",
+                         "evaluate=copy0 goes on where the memory stands, and evaluate_batches begins with an empty "
+                         "one; leave one of them out");
+  if (c.model->traits().memory == 0)
+    throw InvalidRequest("/strategy/evaluate", "the model has no memory to begin with; take evaluate=replay");
+}
+
+}  // namespace
+
+MemoryShape memory_shape(const EventCase& c) {
+  const EventModelTraits traits = c.model->traits();
+  MemoryShape shape;
+  shape.vertices = c.training.graph->vertices;
+  shape.width = traits.memory;
+  shape.type = c.fp64() ? ElementType::f64 : ElementType::f32;
+  shape.values = c.request.numerics != "none";
+  std::int64_t asked = c.options.batch * (2 + c.training.task->training_negatives);
+  for (int level = 0; level < traits.levels; ++level) asked *= 1 + traits.neighbours;
+  // A vertex is read once, unless its mail depends on when it is asked.
+  shape.read_rows = traits.mail_dt_of_asker ? asked : std::min(asked, shape.vertices);
+  shape.write_rows = std::min(2 * c.options.batch, shape.vertices);
+  return shape;
+}
+
+GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
+  const EventBatchOptions& options = c->options;
+  const TrainingGroups groups = TrainingGroups::of(options.i, options.j, options.k, c->request.ranks);
+  check_batch(*c, groups);
+  const BatchOrder order(groups, c->training_events(), options.batch, c->training.task->negative_groups);
+  check_ranks(*c, order);
+  if (c->grouped()) check_place(*c, groups);
+  if (c->grouped()) check_evaluation(*c), check_disk(*c);
+  GroupPlan plan{c, order, memory_shape(*c), {}, nullptr};
+  if (options.memory_layout != "distributed") {
+    if (options.nodes > 0)
+      throw InvalidRequest("/strategy/nodes",
+                           "nodes are those of a distributed memory, and memory_layout is copy; leave nodes out, or "
+                           "take memory_layout=distributed");
+    check_nodes(*c, groups);
+    check_host(plan);
+    return plan;
+  }
+  const std::int64_t nodes = nodes_of(*c);
+  check_distributed(*c, groups, nodes);
+  const std::int64_t iterations = plan.order.first_iteration(c->planned_epochs());
+  if (nodes > 1) plan.remote = std::make_shared<const RemoteRows>(*c, plan.order, nodes, iterations);
+  return plan;
+}
+
+bool GroupPlan::evaluates_after(std::int64_t epoch) const {
+  const std::int64_t every = events->options.evaluate_every;
+  if (events->options.evaluate != "copy0") return (epoch + 1) % every == 0;
+  return sweeps_before(epoch + 1) / every > sweeps_before(epoch) / every;
+}
+
+std::vector<HelperRequest> memory_daemons(const GroupPlan& plan) {
+  std::vector<HelperRequest> all;
+  if (!plan.events->grouped() || plan.memory.width == 0 || plan.on_device()) return all;
+  const auto threads = static_cast<int>(plan.events->request.host_threads);
+  if (plan.remote != nullptr) {
+    for (std::int64_t node = 0; node < plan.remote->nodes(); ++node)
+      all.push_back(
+          memory_daemon(daemons_of_nodes(*plan.remote), node, shape_of_node(plan.memory, *plan.remote, node), threads));
+    return all;
+  }
+  for (std::int64_t copy = 0; copy < plan.order.groups().k; ++copy)
+    all.push_back(memory_daemon(plan.order.groups(), copy, plan.memory, threads));
+  return all;
+}
+
+std::vector<double> groups_to_keep(const GroupPlan& plan) {
+  const TrainingGroups& groups = plan.order.groups();
+  std::vector<double> kept{static_cast<double>(groups.i), static_cast<double>(groups.j), static_cast<double>(groups.k),
+                           static_cast<double>(plan.order.whole_batch())};
+  // Epochs of shared batches ended elsewhere once: a state of then is not one of the same iteration.
+  if (groups.i > 1) kept.push_back(static_cast<double>(plan.order.batches()));
+  if (plan.remote != nullptr) kept.push_back(static_cast<double>(plan.remote->nodes()));
+  return kept;
+}
+
+std::vector<std::string> approximations_of(const TrainingGroups& groups) {
+  std::vector<std::string> all;
+  if (groups.j > 1) all.push_back(fmt::format("epoch parallelism: memory is read once for {} iterations", groups.j));
+  if (groups.k > 1)
+    all.push_back(
+        fmt::format("memory parallelism: {} copies of the memory in different parts of the events", groups.k));
+  return all;
+}
+
+}  // namespace strobe

@@ -1,0 +1,77 @@
+#include "harness/event_batches/groups/remote_rows.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "core/system/parallel.hpp"
+#include "harness/event_batches/trainer/batch_source.hpp"
+
+namespace strobe {
+std::int64_t RowsOfNode::all_vertices() const {
+  return std::accumulate(vertices.begin(), vertices.end(), std::int64_t{0});
+}
+std::int64_t RowsOfNode::all_mails() const { return std::accumulate(mails.begin(), mails.end(), std::int64_t{0}); }
+
+RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations)
+    : order_(order), nodes_(nodes) {
+  GroupDrawState state(c, order, 0);
+  Workers workers(1);
+  BatchDraw drawn;
+  const auto sets = static_cast<std::size_t>(order.groups().j);
+  const auto ranks = static_cast<std::size_t>(order.groups().ranks()), parts = static_cast<std::size_t>(nodes);
+  for (std::int64_t n = 0; n < iterations; ++n) {
+    std::vector<RowsOfNode>& all = rows_.emplace_back(ranks * parts);
+    for (RowsOfNode& rows : all) rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+    state.move_to(n, c.training);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
+      for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
+        state.drawer.draw(wish_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
+                          workers, drawn);
+        const auto of = [&](std::int64_t v) -> RowsOfNode& {
+          return all[rank * parts + static_cast<std::size_t>(v % nodes)];
+        };
+        for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
+        for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[static_cast<std::size_t>(m)]).mails[set];
+        for (const std::int64_t v : drawn.written) ++of(v).written;
+      }
+    }
+  }
+  find_most();
+}
+
+const RowsOfNode& RemoteRows::rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const {
+  return rows_.at(static_cast<std::size_t>(iteration)).at(static_cast<std::size_t>(rank * nodes_ + node));
+}
+
+void RemoteRows::find_most() {
+  for (std::size_t n = 0; n < rows_.size(); ++n) {
+    for (std::int64_t rank = 0; rank < order_.groups().ranks(); ++rank) {
+      std::int64_t read = 0, written = 0;
+      for (std::int64_t other = 0; other < nodes_; ++other) {
+        const RowsOfNode& asked = rows(static_cast<std::int64_t>(n), agent(rank, other), node_of(rank));
+        read += asked.all_vertices(), written += asked.written;
+      }
+      most_read_ = std::max(most_read_, read), most_written_ = std::max(most_written_, written);
+    }
+  }
+}
+
+std::uint64_t RemoteRows::sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const {
+  std::uint64_t bytes = 0;
+  for (std::int64_t n = first; n < end; ++n) {
+    for (std::int64_t rank = 0; rank < order_.groups().ranks(); ++rank) {
+      for (std::int64_t node = 0; node < nodes_; ++node) {
+        if (node == node_of(rank)) continue;
+        const RowsOfNode& asked = rows(n, rank, node);
+        const auto read = static_cast<std::uint64_t>(asked.all_vertices() + 2 * asked.all_mails());
+        const auto written = static_cast<std::uint64_t>(asked.written);
+        bytes += (static_cast<std::uint64_t>(asked.all_vertices()) + written) * sizeof(std::int64_t);
+        bytes += (read + 3 * written) * row_bytes;
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace strobe

@@ -1,0 +1,64 @@
+#include "harness/event_batches/groups/shared_memory.hpp"
+
+namespace strobe {
+
+SharedMemory::SharedMemory(Device& device, Communicator& communicator, const TrainingGroups& groups,
+                           const MemoryShape& shape)
+    : device_(device),
+      shape_(shape),
+      lanes_(device, communicator, groups, shape),
+      answered_(static_cast<std::size_t>(groups.j)),
+      moved_(answered_.size()) {}
+
+void SharedMemory::ask(const std::vector<SharedDraw>& drawn) {
+  for (std::size_t set = 0; set < drawn.size(); ++set) {
+    TrainerLane& from = lanes_.read(static_cast<std::int64_t>(set));
+    const auto count = static_cast<std::int64_t>(drawn[set]->vertices.size());
+    const Event asked = lanes_.put_list(from, {MemoryRequestHeader::read, 0, 0, count, drawn[set]->mails},
+                                        VertexList(drawn[set], &drawn[set]->vertices), moved_[set]);
+    answered_[set] = from.ask({asked, moved_[set]});
+  }
+}
+
+std::vector<ComingRows> SharedMemory::read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>&) {
+  std::vector<ComingRows> rows;
+  for (std::size_t set = 0; set < drawn.size(); ++set) rows.push_back(read_set(set, drawn[set]));
+  return rows;
+}
+
+ComingRows SharedMemory::read_set(std::size_t set, const SharedDraw& drawn) {
+  const HostMemory answer = lanes_.read(static_cast<std::int64_t>(set)).answer();
+  const Event answered = answered_[set];
+  const auto count = static_cast<std::int64_t>(drawn->vertices.size());
+  ComingRows coming{{device_.allocate(count, shape_.width), device_.allocate(drawn->mails, 2 * shape_.width)},
+                    answered};
+  const Event free = device_.record(Stream::compute);
+  const Tensor& states = coming.rows.memory;
+  const Tensor& mails = coming.rows.mail;
+  if (count > 0) coming.ready = device_.start_stream_in(answer.slice(0, states.bytes()), states, {answered, free});
+  if (drawn->mails > 0)
+    coming.ready = device_.start_stream_in(answer.slice(states.bytes(), mails.bytes()), mails, {answered, free});
+  moved_[set] = coming.ready;
+  return coming;
+}
+
+void SharedMemory::write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) {
+  TrainerLane& to = lanes_.write();
+  const auto count = static_cast<std::int64_t>(drawn->written.size());
+  std::vector<Event> after{lanes_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0},
+                                           VertexList(drawn, &drawn->written), lanes_.written()),
+                           lanes_.written()};
+  if (count > 0) {
+    const Tensor mails = make_mails(device_, lists, updated);
+    const Tensor own = device_.allocate(count, updated.columns());
+    device_.run(CopyRows{updated, own, lists.own_rows, {}, count, 0, 0, updated.columns(), false});
+    const std::uint64_t first = request_rows_at(count);
+    after.push_back(device_.start_move_out(own, to.request().slice(first, own.bytes()), {lanes_.written()}));
+    after.push_back(
+        device_.start_move_out(mails, to.request().slice(first + own.bytes(), mails.bytes()), {lanes_.written()}));
+    device_.wait(Stream::compute, after.back());  // both are given back behind the copies
+  }
+  lanes_.send_write(std::move(after));
+}
+
+}  // namespace strobe

@@ -1,0 +1,58 @@
+#include "harness/event_batches/memory/mail_loss.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace strobe {
+namespace {
+
+/// Calls meet(vertex, event) for both ends of each event, a self-loop's once, in time order.
+template <class Meet>
+void for_each_mail(const EventGraph& graph, EdgeId events, const Meet& meet) {
+  for (EdgeId e = 0; e < events; ++e) {
+    const VertexId source = graph.source[static_cast<std::size_t>(e)],
+                   target = graph.target[static_cast<std::size_t>(e)];
+    meet(source, e);
+    if (target != source) meet(target, e);
+  }
+}
+
+/// What is known of a vertex on the way through the events.
+struct Heard {
+  EdgeId last = -1;    // its last event; -1: none
+  EdgeId known = -1;   // the last one before the batch of `last`
+  EdgeId before = -1;  // its last event at an earlier time than `last`
+};
+
+}  // namespace
+
+std::vector<std::int64_t> captured_mails(const EventGraph& graph, EdgeId events, std::int64_t batch) {
+  std::vector<std::int64_t> captured(static_cast<std::size_t>(graph.vertices), 0);
+  std::vector<std::int64_t> seen(captured.size(), -1);  // the last batch that has the vertex
+  for_each_mail(graph, events, [&](VertexId v, EdgeId e) {
+    const auto at = static_cast<std::size_t>(v);
+    captured[at] += std::exchange(seen[at], e / batch) != e / batch ? 1 : 0;
+  });
+  return captured;
+}
+
+MailLoss mail_loss(const EventGraph& graph, EdgeId events, std::int64_t batch) {
+  std::vector<Heard> heard(static_cast<std::size_t>(graph.vertices));
+  const auto time = [&](EdgeId e) { return graph.time[static_cast<std::size_t>(e)]; };
+  double mails = 0, captured = 0, stale = 0;
+  for_each_mail(graph, events, [&](VertexId v, EdgeId e) {
+    Heard& of = heard[static_cast<std::size_t>(v)];
+    const bool first_in_batch = of.last < 0 || of.last / batch != e / batch;
+    mails += 1;
+    captured += first_in_batch ? 1 : 0;
+    if (first_in_batch) of.known = of.last;
+    if (of.last >= 0 && time(of.last) < time(e)) of.before = of.last;
+    // An event at the same time as the known one, or before it, leaves nothing to hear of.
+    if (of.before > of.known) stale += time(of.before) - (of.known >= 0 ? time(of.known) : graph.time[0]);
+    of.last = e;
+  });
+  if (mails == 0) return {};
+  return {1 - captured / mails, stale / mails};
+}
+
+}  // namespace strobe

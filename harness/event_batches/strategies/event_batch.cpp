@@ -1,0 +1,53 @@
+// DistTGL's three ways to train a model of events on many ranks, and every mix of them.
+#include <nlohmann/json.hpp>
+
+#include "core/joined_fields.hpp"
+#include "harness/event_batches/strategies/event_options.hpp"
+#include "harness/placement/strategy.hpp"
+
+namespace strobe {
+namespace {
+
+/// Whether the user leaves the parameter open (0), or it is this.
+bool allows(const Json& parameters, const char* name, std::int64_t value) {
+  const std::int64_t given = parameters.value(name, std::int64_t{0});
+  return given == 0 || given == value;
+}
+
+/// Every i x j x k = ranks whose groups of i x j ranks lie within a node each; k follows from i and j. What is given
+/// and fits no such way is tried as it stands: its refusal says what would fit.
+std::vector<StrategyTag::Searched> groups_within_nodes(const Json& parameters, std::int64_t ranks,
+                                                       std::int64_t ranks_of_node) {
+  std::vector<StrategyTag::Searched> all;
+  if (parameters.value("memory_layout", "copy") == "distributed") {  // one memory for all nodes
+    for (std::int64_t i = 1; i <= ranks; ++i) {
+      if (ranks % i == 0 && allows(parameters, "i", i) && allows(parameters, "j", ranks / i))
+        all.push_back({{{"i", i}, {"j", ranks / i}}, {{"k", 1}}});
+    }
+    if (all.empty()) all.push_back({});
+    return all;
+  }
+  const bool alone = parameters.value("memory_on", "host") == "device";  // a copy is its only rank's
+  for (std::int64_t i = 1; i <= ranks_of_node; ++i) {
+    for (std::int64_t j = 1; i * j <= (alone ? 1 : ranks_of_node); ++j) {
+      if (ranks_of_node % (i * j) != 0 || !allows(parameters, "i", i) || !allows(parameters, "j", j) ||
+          !allows(parameters, "k", ranks / (i * j)))
+        continue;
+      all.push_back({{{"i", i}, {"j", j}}, {{"k", ranks / (i * j)}}});
+    }
+  }
+  if (all.empty()) all.push_back({});
+  return all;
+}
+
+const Register<StrategyTag> event_batch_registered{{
+    "event_batch",
+    "events in time order: i ranks share a batch, j batches of a memory at a time, k copies of the memory",
+    "Zhou et al., DistTGL: distributed memory-based temporal graph neural network training, SC'23, section 3.2",
+    joined_fields({event_batch_fields<EventBatchOptions>(), event_group_fields<EventBatchOptions>()}),
+    StrategyTag::Value("event_batches").searching(groups_within_nodes),
+    {},
+}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,233 @@
+// All lists of a batch travel in one buffer of whole numbers, all times and features in one of reals: a GPU is given
+// two copies and not twenty. Both buffers are laid out by the same walk over the batch that fills them.
+#include "harness/event_batches/trainer/batch_input.hpp"
+
+#include <algorithm>
+
+#include "harness/event_batches/batches/static_memory.hpp"
+#include "workloads/graph/event_data.hpp"
+
+namespace strobe {
+namespace {
+
+/// Sections begin where vector loads like to: at multiples of 64 bytes.
+constexpr std::int64_t section_bytes = 64;
+
+std::int64_t rounded(std::int64_t elements, std::size_t element) {
+  const std::int64_t step = section_bytes / static_cast<std::int64_t>(element);
+  return (elements + step - 1) / step * step;
+}
+
+/// Calls visit(list) for every list of whole numbers, in the order in which they lie in the buffer.
+template <class Visit>
+void for_each_list(const BatchDraw& drawn, const Visit& visit) {
+  for (const auto* list : {&drawn.vertices, &drawn.written, &drawn.own_rows, &drawn.other_rows, &drawn.root_rows})
+    visit(*list);
+  for (const DrawnLevel& level : drawn.levels) {
+    for (const auto* list : {&level.root_rows, &level.slot_rows, &level.offsets, &level.numbers}) visit(*list);
+  }
+}
+
+/// Rows of features of events or vertices.
+struct FeatureRows {
+  const std::vector<std::int64_t>* of = nullptr;
+  bool of_events = false;
+  std::int64_t width = 0;
+  std::int64_t count() const { return static_cast<std::int64_t>(of->size()); }
+};
+
+/// Calls times(values) and features(rows) for every section of reals in order.
+template <class Times, class Features>
+void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& times, const Features& features) {
+  const EventWidths& widths = data.widths;
+  times(drawn.mail_dt);
+  times(drawn.root_dt);
+  for (const DrawnLevel& level : drawn.levels) times(level.dt);
+  features(FeatureRows{&drawn.mail_events, true, widths.edge});
+  for (const DrawnLevel& level : drawn.levels) features(FeatureRows{&level.events, true, widths.edge});
+  features(FeatureRows{&drawn.vertices, false, widths.vertex});
+}
+
+/// What is known of a vertex beside its memory: its features, then its static memory, [width].
+void put_vertex(const EventData& data, VertexId vertex, float* to) {
+  const std::int64_t own = data.whole->vertex_feature_width;
+  std::copy_n(data.whole->vertex_features.data() + vertex * own, own, to);
+  if (data.static_memory != nullptr)
+    std::copy_n(data.static_memory->row(vertex), data.static_memory->width(), to + own);
+}
+
+template <class Real>
+void put_features(const EventData& data, const FeatureRows& rows, Real* to, Workers& workers) {
+  if (rows.width == 0) return;
+  constexpr std::int64_t of_task = 512;
+  workers.run((rows.count() + of_task - 1) / of_task, [&](std::int64_t task) {
+    std::vector<float> row(static_cast<std::size_t>(rows.width));
+    const std::int64_t end = std::min(rows.count(), (task + 1) * of_task);
+    for (std::int64_t i = task * of_task; i < end; ++i) {
+      const std::int64_t which = (*rows.of)[static_cast<std::size_t>(i)];
+      if (rows.of_events)
+        edge_feature_row(*data.whole, data.number(which), row.data());
+      else
+        put_vertex(data, which, row.data());
+      std::copy(row.begin(), row.end(), to + i * rows.width);
+    }
+  });
+}
+
+template <class Real>
+void pack_reals(const EventData& data, const BatchDraw& drawn, std::byte* buffer, Workers& workers) {
+  Real* at = reinterpret_cast<Real*>(buffer);
+  for_each_real(
+      data, drawn,
+      [&](const std::vector<double>& values) {
+        std::transform(values.begin(), values.end(), at, [](double value) { return static_cast<Real>(value); });
+        at += rounded(static_cast<std::int64_t>(values.size()), sizeof(Real));
+      },
+      [&](const FeatureRows& rows) {
+        put_features(data, rows, at, workers);
+        at += rounded(rows.count() * rows.width, sizeof(Real));
+      });
+}
+
+void pack_lists(const BatchDraw& drawn, std::byte* buffer) {
+  auto* at = reinterpret_cast<std::int64_t*>(buffer);
+  for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
+    std::copy(list.begin(), list.end(), at);
+    at += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
+  });
+}
+
+/// Cuts a buffer on the device into its sections.
+class Sections {
+ public:
+  explicit Sections(Tensor all) : all_(std::move(all)) {}
+  Tensor next(std::int64_t rows, std::int64_t width = 1) {
+    const Tensor section = all_.view(at_, rows, width);
+    at_ += rounded(rows * width, element_bytes(all_.type()));
+    return section;
+  }
+
+ private:
+  Tensor all_;
+  std::int64_t at_ = 0;
+};
+
+void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
+  std::vector<Tensor> cut;
+  Sections sections(all);
+  for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
+    cut.push_back(sections.next(static_cast<std::int64_t>(list.size())));
+  });
+  input.embed.vertex_numbers = cut.front();
+  auto next = cut.begin();
+  for (Tensor* to : {&input.lists.vertices, &input.lists.written, &input.lists.own_rows, &input.lists.other_rows,
+                     &input.embed.root_rows})
+    *to = *next++;
+  for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
+    NeighbourLevel& level = input.embed.levels[l];
+    level.roots = drawn.levels[l].roots;
+    if (!drawn.levels[l].root_rows.empty() || level.roots == 0) level.root_rows = *next;
+    ++next;
+    for (Tensor* to : {&level.slots.rows, &level.slots.offsets, &level.numbers}) *to = *next++;
+  }
+}
+
+void cut_reals(const EventData& data, const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
+  Sections sections(all);
+  std::vector<Tensor> times, features;
+  for_each_real(
+      data, drawn,
+      [&](const std::vector<double>& values) {
+        times.push_back(sections.next(static_cast<std::int64_t>(values.size())));
+      },
+      [&](const FeatureRows& rows) {
+        features.push_back(rows.width > 0 ? sections.next(rows.count(), rows.width) : Tensor());
+      });
+  input.mail_dt = times[0];
+  input.embed.root_dt = times[1];
+  input.mail_edge = features.front();
+  input.embed.features = features.back();
+  for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
+    input.embed.levels[l].dt = times[2 + l];
+    input.embed.levels[l].edge = features[1 + l];
+  }
+}
+
+}  // namespace
+
+Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing) {
+  const Tensor to = device_.allocate(elements, 1, type);
+  const Event free = device_.record(Stream::compute);
+  HostWork work = packing;
+  work.after = {travel.moved};
+  const Event packed = device_.run_on_host(std::move(work));
+  travel.moved = device_.start_stream_in(travel.buffer.slice(0, to.bytes()), to, {packed, free});
+  return to;
+}
+
+void BatchLoader::make_room(Travel& travel, std::uint64_t bytes) {
+  if (travel.buffer.bytes() >= bytes && travel.buffer.bytes() > 0) return;
+  device_.await(travel.moved);
+  travel.buffer = device_.allocate_host(bytes + bytes / 2 + section_bytes);
+}
+
+HostWork BatchLoader::packing_lists(const SharedDraw& drawn, std::int64_t elements) const {
+  const double bytes = 8.0 * static_cast<double>(elements);
+  HostWork work{"load_batch", {0, bytes, bytes}, 0, {}, {}};
+  work.serial = true;
+  if (numbers_.buffer.raw() != nullptr)
+    work.body = [drawn, buffer = numbers_.buffer](Workers&) { pack_lists(*drawn, buffer.raw()); };
+  return work;
+}
+
+HostWork BatchLoader::slicing_features(const SharedDraw& drawn, const Extent& extent) const {
+  const double bytes = static_cast<double>(extent.reals) * static_cast<double>(element_bytes(device_.precision()));
+  const double gathered = 4.0 * static_cast<double>(extent.features),
+               row = 4.0 * static_cast<double>(data_.widths.edge);
+  HostWork work{"slice_features", {0, bytes, bytes}, 0, {}, {}};
+  if (extent.features > 0)
+    work.work.gather = {gathered, gathered, static_cast<double>(data_.whole->events()) * row, row};
+  if (reals_.buffer.raw() == nullptr) return work;
+  work.body = [drawn, buffer = reals_.buffer, &data = data_, precision = device_.precision()](Workers& workers) {
+    if (precision == ElementType::f64)
+      pack_reals<double>(data, *drawn, buffer.raw(), workers);
+    else
+      pack_reals<float>(data, *drawn, buffer.raw(), workers);
+  };
+  return work;
+}
+
+BatchLoader::Extent BatchLoader::extent_of(const BatchDraw& drawn) const {
+  const std::size_t element = element_bytes(device_.precision());
+  Extent extent;
+  for_each_list(drawn, [&](const std::vector<std::int64_t>& list) {
+    extent.numbers += rounded(static_cast<std::int64_t>(list.size()), sizeof(std::int64_t));
+  });
+  for_each_real(
+      data_, drawn,
+      [&](const std::vector<double>& values) {
+        extent.reals += rounded(static_cast<std::int64_t>(values.size()), element);
+      },
+      [&](const FeatureRows& rows) {
+        extent.reals += rounded(rows.count() * rows.width, element);
+        extent.features += rows.count() * rows.width;
+      });
+  return extent;
+}
+
+BatchInput BatchLoader::load(const SharedDraw& drawn) {
+  BatchInput input;
+  input.embed.levels.resize(drawn->levels.size());
+  input.embed.vertices = static_cast<std::int64_t>(drawn->vertices.size());
+  const Extent extent = extent_of(*drawn);
+  make_room(numbers_, static_cast<std::uint64_t>(extent.numbers) * sizeof(std::int64_t));
+  make_room(reals_, static_cast<std::uint64_t>(extent.reals) * element_bytes(device_.precision()));
+  const HostWork lists = packing_lists(drawn, extent.numbers), features = slicing_features(drawn, extent);
+  cut_lists(*drawn, bring(numbers_, extent.numbers, ElementType::i64, lists), input);
+  cut_reals(data_, *drawn, bring(reals_, extent.reals, device_.precision(), features), input);
+  input.lists_there = numbers_.moved;
+  input.values_there = reals_.moved;
+  return input;
+}
+
+}  // namespace strobe

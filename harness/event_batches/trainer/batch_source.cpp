@@ -1,0 +1,103 @@
+#include "harness/event_batches/trainer/batch_source.hpp"
+
+#include <utility>
+
+#include "backends/host/host_work.hpp"
+#include "harness/event_batches/trainer/batch_pass.hpp"
+
+namespace strobe {
+
+void GroupDrawState::move_to(std::int64_t sequence, const EventData& data) {
+  for (; next < sequence; ++next) {
+    const std::int64_t batch = order.batch_at(copy, next);
+    if (batch == order.batches() - 1)
+      clock.reset();  // the next batch begins a sweep
+    else if (width > 0)
+      clock.pass(*data.graph, data.whole->time[0], batch * order.whole_batch(), order.batch_count(batch));
+  }
+}
+
+BatchWish wish_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set) {
+  const TrainerTurn turn = *order.turn(sequence + set, rank);
+  return {turn.first, turn.count, turn.batch_first, true, turn.group, 0, set == 0, turn.batch_count};
+}
+
+BatchSource::BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device)
+    : case_(std::move(c)),
+      order_(order),
+      rank_(rank),
+      device_(device),
+      ahead_(case_->options.draws_ahead(order.groups().j)),
+      end_(order.first_iteration(case_->planned_epochs())),
+      state_(std::make_shared<GroupDrawState>(*case_, order, order.groups().copy_of(rank))) {
+  if (case_->options.presample != "none") presample();
+}
+
+Event BatchSource::start_draw(std::int64_t sequence, const BatchWish& wish, std::shared_ptr<BatchDraw> drawn) {
+  HostWork work;
+  work.name = "draw_batch";
+  work.work = drawing_work(*case_, case_->training, wish);
+  work.body = [state = state_, drawn = std::move(drawn), wish, sequence, c = case_](Workers& workers) {
+    state->move_to(sequence, c->training);
+    state->drawer.draw(wish, state->clock, workers, *drawn);
+  };
+  return device_.run_on_host(std::move(work));
+}
+
+DrawnSets BatchSource::start(std::int64_t sequence) {
+  DrawnSets sets;
+  sets.sequence = sequence;
+  for (std::int64_t set = 0; set < order_.groups().j; ++set) {
+    const BatchWish wish = wish_of(order_, sequence, rank_, set);
+    if (presampled_ != nullptr) {
+      PresampledDraw kept = presampled_->find(PresampledKey::of(order_, sequence, state_->copy, wish));
+      if (kept.reading.body) sets.ready = device_.run_on_host(std::move(kept.reading));
+      sets.draws.push_back(std::move(kept.drawn));
+    } else {
+      const auto drawn = std::make_shared<BatchDraw>();
+      sets.ready = start_draw(sequence, wish, drawn);
+      sets.draws.push_back(drawn);
+    }
+  }
+  return sets;
+}
+
+DrawnSets BatchSource::take(std::int64_t sequence) {
+  if (coming_.empty() || coming_.front().sequence != sequence) {
+    coming_.clear();
+    return start(sequence);
+  }
+  DrawnSets sets = std::move(coming_.front());
+  coming_.pop_front();
+  return sets;
+}
+
+void BatchSource::draw_ahead(std::int64_t iteration) {
+  const std::int64_t step = order_.groups().j, own = order_.groups().subgroup_of(rank_);
+  // The first batch of this rank behind `iteration`, or behind those that are drawn already.
+  std::int64_t next = iteration < own ? own : iteration + step - (iteration - own) % step;
+  if (!coming_.empty()) next = coming_.back().sequence + step;
+  for (; next <= iteration + ahead_ && next < end_; next += step) coming_.push_back(start(next));
+}
+
+void BatchSource::restart(std::int64_t sequence) {
+  coming_.clear();
+  state_->next = sequence;
+  while (!order_.begins_sweep(state_->copy, state_->next)) --state_->next;
+}
+
+void BatchSource::presample() {
+  presampled_ = make_presampled_batches(case_->options.presample);
+  for (std::int64_t n = order_.groups().subgroup_of(rank_); n < end_; n += order_.groups().j) {
+    for (std::int64_t set = 0; set < order_.groups().j; ++set) {
+      const BatchWish wish = wish_of(order_, n, rank_, set);
+      const PresampledKey key = PresampledKey::of(order_, n, state_->copy, wish);
+      if (presampled_->has(key)) continue;
+      const auto drawn = std::make_shared<BatchDraw>();
+      device_.await(start_draw(n, wish, drawn));
+      presampled_->add(key, drawn);
+    }
+  }
+}
+
+}  // namespace strobe

@@ -1,0 +1,219 @@
+#include "harness/event_batches/trainer/event_replay.hpp"
+
+#include <algorithm>
+
+#include "core/random.hpp"
+#include "harness/request/until.hpp"
+#include "harness/schedule/host_values.hpp"
+#include "models/tasks/metrics.hpp"
+
+namespace strobe {
+namespace {
+
+/// Roots and slots that are scored at once, about: what they take must fit beside everything else.
+constexpr std::int64_t most_asked = 200'000;
+
+/// Which random numbers say where batches of an evaluation of some begin.
+constexpr std::uint32_t some_batches = 44;
+
+/// Of each of `count` events from `first` on the first negative that training draws for it in group 0; -1 of events
+/// that are not trained on, and where the task draws none.
+std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c, EdgeId first, std::int64_t count) {
+  auto negatives = std::make_shared<std::vector<VertexId>>(static_cast<std::size_t>(count), -1);
+  const EventTaskData& trained = *c.training.task;
+  if (trained.candidates == nullptr) return negatives;
+  EdgeId next = first;  // of the events that training walks over
+  if (const auto& left = c.data.task->trained; left != nullptr)
+    next = std::lower_bound(left->numbers.begin(), left->numbers.end(), first) - left->numbers.begin();
+  for (; next < c.training_events() && c.training.number(next) < first + count; ++next)
+    negatives->at(static_cast<std::size_t>(c.training.number(next) - first)) = trained.candidates->negative(next, 0, 0);
+  return negatives;
+}
+
+}  // namespace
+
+Pass EventReplay::evaluating() const {
+  Pass pass;
+  pass.seed = static_cast<std::uint64_t>(case_.request.seed);
+  pass.training = false;
+  return pass;
+}
+
+std::int64_t EventReplay::events_at_once(std::int64_t candidates) const {
+  const EventModelTraits traits = case_.model->traits();
+  std::int64_t of_root = 1;
+  for (int level = 0; level < traits.levels; ++level) of_root *= 1 + traits.neighbours;
+  const auto pool = case_.data.task->candidates == nullptr
+                        ? std::int64_t{0}
+                        : static_cast<std::int64_t>(case_.data.task->candidates->pool().size());
+  const std::int64_t roots = 2 + (candidates < 0 ? pool : std::min(candidates, pool));
+  return std::max<std::int64_t>(1, most_asked / (of_root * roots));
+}
+
+void EventReplay::remember(const Parameters& parameters, EdgeId first, std::int64_t count) {
+  if (walk_.memory() == nullptr) return;
+  Tape tape(device_, false);
+  const PendingDraw draw = walk_.start_draw({first, count, first, false, -1, 0, true});
+  walk_.write(walk_.pass(tape, parameters, draw, evaluating()));
+}
+
+void EventReplay::pass_by(const Parameters& parameters, EdgeId first, EdgeId last) {
+  const std::int64_t batch = case_.data.task->evaluation_batch;
+  for (EdgeId at = first; at < last; at += batch) {
+    const std::int64_t count = std::min(batch, last - at);
+    if (viewed_.embeddings) embed_trained(parameters, at, count);
+    remember(parameters, at, count);
+  }
+}
+
+void EventReplay::embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count) {
+  const std::int64_t at_once = events_at_once(1);
+  for (EdgeId at = batch; at < batch + count; at += at_once) {
+    const std::int64_t part = std::min(at_once, batch + count - at);
+    Tape tape(device_, false);
+    const PendingDraw draw =
+        walk_.start_draw({at, part, batch, true, -1, 1, false, 0, first_negatives(case_, at, part)});
+    keep_embeddings(*draw.drawn, walk_.pass(tape, parameters, draw, evaluating()).embeddings->value);
+  }
+}
+
+void EventReplay::keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings) {
+  const std::vector<double> rows = host_values(device_, embeddings);
+  if (rows.empty()) return;
+  const std::int64_t width = case_.model->traits().embedding, count = drawn.wish.count;
+  std::vector<double>& all = views_->embeddings;
+  const auto put = [&](std::int64_t row) {
+    all.insert(all.end(), rows.begin() + row * width, rows.begin() + (row + 1) * width);
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    put(i);
+    put(count + i * drawn.candidates);
+    if (drawn.counts[static_cast<std::size_t>(i)] > 1)
+      put(count + i * drawn.candidates + 1);
+    else
+      all.insert(all.end(), static_cast<std::size_t>(width), 0.0);
+  }
+}
+
+void EventReplay::score_part(const Parameters& parameters, const BatchWish& wish, EventOutputs& outputs) {
+  Tape tape(device_, false);
+  const PendingDraw draw = walk_.start_draw(wish);
+  const PassOutput output = walk_.pass(tape, parameters, draw, evaluating());
+  const Tensor scores = output.outputs->value;
+  const std::vector<double> values = host_values(device_, scores);
+  if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
+  const std::int64_t columns = scores.columns();
+  const auto behind = static_cast<std::int64_t>(outputs.values.size());
+  outputs.values.insert(outputs.values.end(), values.begin(), values.end());
+  for (std::int64_t i = 0; i < wish.count && !values.empty(); ++i) {
+    outputs.first.push_back(behind + i * columns);
+    // A head with as many columns as there are candidates has some of events with fewer: those repeat another.
+    const std::int64_t own = draw.drawn->counts[static_cast<std::size_t>(i)];
+    outputs.counts.push_back(columns == draw.drawn->candidates ? std::min(own, columns) : columns);
+  }
+}
+
+EventOutputs EventReplay::score(const Parameters& parameters, EdgeId first, EdgeId last) {
+  const EventTaskData& task = *case_.data.task;
+  const std::int64_t at_once = events_at_once(task.evaluation_candidates);
+  EventOutputs outputs;
+  for (EdgeId batch = first; batch < last; batch += task.evaluation_batch) {
+    const EdgeId end = std::min(last, batch + task.evaluation_batch);
+    for (EdgeId at = batch; at < end; at += at_once) {
+      score_part(parameters, {at, std::min(at_once, end - at), batch, true, -1, task.evaluation_candidates, false},
+                 outputs);
+    }
+    remember(parameters, batch, end - batch);
+  }
+  return outputs;
+}
+
+void EventReplay::judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
+                        std::map<std::string, double>& all) {
+  if (first == last) return;
+  const EventOutputs outputs = score(parameters, first, last);
+  if (outputs.values.empty()) return;
+  if (viewed_.ranks) {
+    const std::vector<double> ranks = case_.task->ranks(outputs);
+    views_->ranks.insert(views_->ranks.end(), ranks.begin(), ranks.end());
+  }
+  const EventTaskData& task = *case_.data.task;
+  for (const auto& [name, value] : case_.task->metrics(*case_.data.graph, task, first, outputs))
+    all[prefix + name] = value;
+  equal_outputs_ = all_equal(outputs.values, 1);
+}
+
+std::map<std::string, double> EventReplay::judge_both(const Parameters& parameters) {
+  const EventTaskData& task = *case_.data.task;
+  std::map<std::string, double> all;
+  judge(parameters, validation_prefix, task.split.train_end, task.split.validation_end, all);
+  judge(parameters, "", task.split.validation_end, case_.data.graph->events(), all);
+  if (device_.has_values()) all.insert(task.rules.begin(), task.rules.end());
+  return all;
+}
+
+void EventReplay::start(const OutputKinds& viewed) {
+  views_.reset();
+  viewed_ = viewed;
+  walk_.reset();
+}
+
+std::map<std::string, double> EventReplay::metrics(const Parameters& parameters) {
+  start({});
+  pass_by(parameters, 0, case_.data.task->split.train_end);
+  return judge_both(parameters);
+}
+
+std::map<std::string, double> EventReplay::metrics_and_views(const Parameters& parameters) {
+  start(wanted_);
+  views_.emplace();
+  pass_by(parameters, 0, case_.data.task->split.train_end);
+  std::map<std::string, double> all = judge_both(parameters);
+  if (wanted_.memory) views_->memory = memory_now();
+  return all;
+}
+
+const EventViews& EventReplay::views(const Parameters& parameters) {
+  if (!views_) metrics_and_views(parameters);
+  return *views_;
+}
+
+std::map<std::string, double> EventReplay::metrics_from(const Parameters& parameters, const MemoryState& state) {
+  start({});
+  walk_.start_from(state.clock);
+  if (walk_.memory() != nullptr) walk_.memory()->restore(state.memory, state.mails);
+  return judge_both(parameters);
+}
+
+std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& parameters, std::int64_t batches,
+                                                           std::int64_t number) {
+  const EventTaskData& task = *case_.data.task;
+  const RandomStream random(static_cast<std::uint64_t>(case_.request.seed), some_batches);
+  std::map<std::string, double> all;
+  const auto some_of = [&](const char* prefix, std::int64_t part, EdgeId begin, EdgeId end) {
+    const std::int64_t of_part = (end - begin + task.evaluation_batch - 1) / task.evaluation_batch;
+    const auto places = static_cast<std::uint64_t>(std::max<std::int64_t>(1, of_part - batches + 1));
+    const auto skipped = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * number + part), places));
+    const EdgeId first = begin + skipped * task.evaluation_batch;
+    start({});
+    judge(parameters, prefix, first, std::min(end, first + batches * task.evaluation_batch), all);
+  };
+  some_of(validation_prefix, 0, task.split.train_end, task.split.validation_end);
+  some_of("", 1, task.split.validation_end, case_.data.graph->events());
+  if (device_.has_values()) all.insert(task.rules.begin(), task.rules.end());
+  return all;
+}
+
+std::vector<SavedMatrix> EventReplay::memory_now() {
+  const std::int64_t vertices = case_.data.graph->vertices, width = case_.model->traits().memory;
+  const MemoryClock& clock = walk_.clock();
+  std::vector<SavedMatrix> saved{{"memory", vertices, width, walk_.memory()->memory()},
+                                 {"last_update", vertices, 1, clock.updated},
+                                 {"mails", vertices, 2 * width, walk_.memory()->mails()},
+                                 {"mail_time", vertices, 1, clock.mail_time},
+                                 {"mail_event", vertices, 1, {clock.mail_event.begin(), clock.mail_event.end()}}};
+  if (saved.front().values.empty()) return {};
+  return saved;
+}
+
+}  // namespace strobe

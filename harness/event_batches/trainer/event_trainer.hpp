@@ -1,0 +1,47 @@
+// Training of a model of events on one rank: batches in time order, each drawn while the one before is computed.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/event_weights.hpp"
+#include "harness/schedule/schedule.hpp"
+
+namespace strobe {
+
+class EventTrainer final : public Trainer {
+ public:
+  EventTrainer(const EventCase& c, Device& device, Communicator& communicator);
+
+  /// A sweep over the training events from zero memory.
+  void note_ranges(RangeLog* log) override { ranges_ = log; }
+  void keep(const OutputKinds& wanted) override { replay_.keep(wanted); }
+  void epoch(std::int64_t number) override;
+  EpochValues values(bool metrics_before) override;
+  std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
+  TrainingFindings findings() const override { return {0, false, replay_.equal_outputs()}; }
+  TrainingState state() override { return weights_.state(); }
+  void restore(const TrainingState& state) override { weights_.restore(state); }
+  std::vector<double> weights() override { return weights_.values(); }
+  std::vector<double> embeddings() override { return replay_.views(weights_.parameters()).embeddings; }
+  std::vector<SavedMatrix> memory() override { return replay_.views(weights_.parameters()).memory; }
+  std::vector<double> ranks() override { return replay_.views(weights_.parameters()).ranks; }
+
+ private:
+  PendingDraw draw(std::int64_t epoch, std::int64_t batch);
+  /// Trains a batch and, meanwhile, has the next one drawn.
+  void train(std::int64_t epoch, std::int64_t batch);
+
+  const EventCase& case_;
+  Device& device_;
+  EventWalk walk_;
+  EventReplay replay_;
+  EventWeights weights_;
+  PendingDraw next_;
+  Tensor batch_loss_, epoch_loss_;
+  RangeLog* ranges_ = nullptr;
+};
+
+}  // namespace strobe

@@ -1,0 +1,35 @@
+#include "harness/full_batch/device_samples.hpp"
+
+#include <algorithm>
+
+#include "harness/schedule/host_values.hpp"
+
+namespace strobe {
+
+DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only) {
+  DeviceSamples samples;
+  samples.count = local.count();
+  for (const auto& list : local.rows) {
+    samples.rows.push_back(device.move_in(list.data(), samples.count, 1, ElementType::i64));
+  }
+  if (rows_only) return samples;
+  samples.targets.label = device.move_in(local.label.data(), samples.count, 1, ElementType::i32);
+  samples.targets.value = local.counted_values ? device.move_in(nullptr, samples.count, 1, device.precision())
+                                               : vector_on(device, local.value);
+  samples.targets.weight = vector_on(device, local.weight);
+  return samples;
+}
+
+std::vector<double> in_task_order(const std::vector<double>& outputs, const PlacedSamples& placed, std::int64_t width) {
+  std::vector<double> ordered(outputs.size());
+  auto next = outputs.begin();
+  for (const LocalSamples& rank : placed.ranks) {
+    for (const std::int64_t index : rank.index) {
+      std::copy(next, next + width, ordered.begin() + index * width);
+      next += width;
+    }
+  }
+  return ordered;
+}
+
+}  // namespace strobe

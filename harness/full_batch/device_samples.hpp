@@ -1,0 +1,23 @@
+// One rank's samples on its device, and test outputs of all ranks put back into the task's order.
+#pragma once
+
+#include <vector>
+
+#include "backends/device.hpp"
+#include "harness/full_batch/exchange/placed_samples.hpp"
+
+namespace strobe {
+
+struct DeviceSamples {
+  std::vector<Tensor> rows;  // i64 [n, 1] per vertex of a sample
+  LossTargets targets;
+  std::int64_t count = 0;
+};
+
+/// Moves in the rows and, unless `rows_only`, what the samples should come out as.
+DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only);
+
+/// `outputs` [n, width] hold rank after rank; the result holds them in the order of the task's list.
+std::vector<double> in_task_order(const std::vector<double>& outputs, const PlacedSamples& placed, std::int64_t width);
+
+}  // namespace strobe

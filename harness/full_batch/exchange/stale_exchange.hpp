@@ -1,0 +1,95 @@
+// StaleExchange: an exchange under a staleness policy (DGC, SIGMOD'23, section 5.2; decisions G10, G11).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "harness/full_batch/exchange/exchange.hpp"
+#include "harness/full_batch/exchange/stale_rows.hpp"
+#include "harness/full_batch/exchange/stale_threshold.hpp"
+
+namespace strobe {
+
+/// One rank's side of an exchange whose rows are sent again only when they have moved far. The sender keeps each row as
+/// it was sent last, the reader as it came last, on the device; in the paper's form the sender's lie on the host.
+///
+/// The first epoch sends all rows as the exchange does. In each later one
+///   D = the maximum over ranks of |row now - row as sent last|    (all_reduce of one number)
+///   rows with a distance above StaleThreshold::share() * D are sent, to all of their readers: their number to each
+///   peer (i64), then their places among the peer's rows (i32) and the rows themselves.
+/// All of that is traffic of the exchange's own kind. Backward, readers return the gradients of the rows that were sent
+/// in the epoch, and others are constants; or those of all rows. A second pass of an epoch over the same input, as the
+/// re-run of a checkpoint block makes it, uses what the first one decided and sends nothing, because readers hold it.
+/// A constant input does not move: it is sent in the first epoch only, and nobody compares.
+///
+/// Memory: the rows that anybody reads once, and what comes once. Cost of an epoch beside the exchange's: distances of
+/// these rows, which leave the device, and the lists of those that are sent, which come back.
+class StaleExchange {
+ public:
+  struct Input {
+    bool constant = false;     // the same values in every epoch
+    double assumed_share = 1;  // of the rows, sent in later epochs where there are no values
+  };
+
+  /// `plan` must have lists for `device.rank()` when the device holds values; it and `threshold` must outlive this. Not
+  /// for identities.
+  StaleExchange(Device& device, const ExchangePlan& plan, Traffic traffic, const StaleThreshold& threshold,
+                const Input& input);
+
+  /// The exchanged rows [output_rows, F] of x [input_rows, F] in epoch `epoch`, recorded on the tape. All ranks must
+  /// call it.
+  Var apply(Tape& tape, Communicator& communicator, const Var& x, std::int64_t epoch);
+
+  /// Rows that all ranks together hold of each other.
+  std::int64_t held_rows() const { return plan_->total_rows(); }
+  /// What all ranks hold of other ranks' rows [held_rows(), F], rank by rank; undefined before the first
+  /// epoch. All ranks must call it.
+  Tensor gather(Device& device, Communicator& communicator) const;
+  /// The other way: this rank goes on from what all ranks held under the same plan.
+  void restore(Device& device, const Tensor& all);
+
+  /// Bytes that the policy adds to an epoch beside places: the largest distance, and the numbers of rows of `pairs`
+  /// ordered pairs of ranks. Summed over ranks.
+  static std::uint64_t added_bytes(std::uint64_t ranks, std::uint64_t pairs);
+  static constexpr std::uint64_t bytes_per_place = 4;
+
+ private:
+  /// What went over the wire forward in the epoch at hand.
+  struct Sent {
+    bool all = false;              // the whole exchange
+    std::int64_t out = 0, in = 0;  // rows
+    PeerParts send, receive;
+    Tensor input_rows, output_rows;  // i64 [out, 1], [in, 1]: rows of the input, and of the output
+  };
+  struct OnHost;  // what host work reads and writes: kept as long as any is under way
+
+  void advance(Device& device, Communicator& communicator, const Tensor& x);
+  void send_all(Device& device, Communicator& communicator, const Tensor& x);
+  void send_moved(Device& device, Communicator& communicator, const Tensor& x);
+  void keep_compared(Device& device, const Tensor& current);
+  void measure(Device& device, const Tensor& current);
+  void choose(Device& device, const Tensor& current, double threshold);
+  void carry(Device& device, Communicator& communicator, const Tensor& current);
+  std::vector<std::int64_t> tell_counts(Device& device, Communicator& communicator) const;
+  void take_in(Device& device, const Tensor& places, const Tensor& rows, Sent& sent);
+  Tensor compared_rows(Device& device, const Tensor& x) const;
+  Tensor assemble(Device& device, const Tensor& x) const;
+  Tensor give_back(Device& device, Communicator& communicator, const Tensor& gradient, const Sent& sent) const;
+  void keep_own(Device& device, const Tensor& from, const Tensor& to, bool reversed) const;
+
+  const ExchangePlan* plan_;
+  const RankExchange* rank_;
+  Traffic traffic_;
+  const StaleThreshold* threshold_;
+  Input input_;
+  Exchange exchange_;  // of all rows
+  std::shared_ptr<OnHost> host_;
+  Tensor keep_, keep_back_;        // i64 [moves, 3]: own rows of the output, and back
+  Tensor compared_, output_rows_;  // i64 [compared, 1], [received, 1]
+  Tensor last_;                    // [compared, F]: as sent last; where the device keeps them
+  Tensor received_;                // [received, F]: as came last
+  std::shared_ptr<const Sent> sent_;
+  std::int64_t epoch_ = -1;  // the last that was decided
+};
+
+}  // namespace strobe

@@ -1,0 +1,67 @@
+// Which cells of earlier steps ranks read and do not own. A vertex's sequence is walked from its end to its beginning,
+// and of each rank met on the way it is known at which step it next reads: so a cell is needed by those ranks whose
+// next reading step is near enough.
+#include <algorithm>
+#include <utility>
+
+#include "harness/full_batch/exchange/exchange_plan.hpp"
+
+namespace strobe {
+namespace {
+
+/// Ranks that own later cells of the sequence in hand, each with its next step.
+class LaterReaders {
+ public:
+  void clear() { readers_.clear(); }
+  void set(Rank rank, Step step) {
+    for (auto& [known, next] : readers_) {
+      if (known == rank) {
+        next = step;
+        return;
+      }
+    }
+    readers_.emplace_back(rank, step);
+  }
+  template <class Visit>
+  void others(Rank owner, const Visit& visit) const {
+    for (const auto& [rank, next] : readers_) {
+      if (rank != owner) visit(rank, next);
+    }
+  }
+
+ private:
+  std::vector<std::pair<Rank, Step>> readers_;
+};
+
+}  // namespace
+
+HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader) {
+  HaloNeeds needs = no_needs(placement.ranks, placement.steps());
+  if (placement.keeps_timelines()) return needs;
+  LaterReaders later;
+  for (VertexId v = 0; v < placement.vertices; ++v) {
+    later.clear();
+    for (Step t = static_cast<Step>(placement.steps()) - 1; t >= 0; --t) {
+      const Rank owner = placement.owner(v, t);
+      if (owner < 0) {
+        later.clear();
+        continue;
+      }
+      later.others(owner, [&](Rank rank, Step next) {
+        if (window == 0 || next - t < window) needs.at(rank, t).push_back(v);
+      });
+      if (t >= first_reader) later.set(owner, t);
+    }
+  }
+  for (auto& rank : needs.vertices) {
+    for (Step t = 0; t < static_cast<Step>(rank.size()); ++t) {
+      const VertexMap& map = placement.map(t);
+      std::sort(
+          rank[static_cast<std::size_t>(t)].begin(), rank[static_cast<std::size_t>(t)].end(),
+          [&map](VertexId u, VertexId v) { return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v); });
+    }
+  }
+  return needs;
+}
+
+}  // namespace strobe

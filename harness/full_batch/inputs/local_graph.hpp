@@ -1,0 +1,79 @@
+// The part of a prepared graph that one rank holds: its rows of A~ with columns renumbered to own and halo rows, and
+// its rows of X, on its device.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "backends/device.hpp"
+#include "backends/matrix/host_csr.hpp"
+#include "backends/matrix/matrix_use.hpp"
+#include "harness/full_batch/exchange/exchange_plan.hpp"
+
+namespace strobe {
+
+/// A~ and X of one rank. Without values on the device, shapes only.
+struct LocalGraph {
+  SparseMatrix a;        // [own rows, own + halo rows], columns of a row in vertex order
+  Tensor features;       // [own rows, F]: X, or A~ X where that replaces it
+  Tensor first_product;  // [own rows, F]: A~ X where X is kept beside it
+
+  /// What the first layer is given.
+  const Tensor& first_input() const { return first_product.defined() ? first_product : features; }
+  std::uint64_t bytes() const { return a.bytes() + features.bytes() + first_product.bytes(); }
+};
+
+/// A rank's rows of values of cells.
+struct HostRows {
+  bool gathered = false;
+  std::vector<float> values32;
+  std::vector<double> values64;
+};
+
+/// A rank's part of a graph as it lies on the host, ready to be moved in: kept where it will move again and again. X
+/// and A~ X are in it only where the rank's rows of the graph's own do not lie together.
+struct HostPart {
+  HostCsr csr;
+  HostRows features, product;
+};
+
+/// The parts that one block is built from, in the order in which they are asked for: made at the first visit.
+class HostParts {
+ public:
+  /// Begins a visit.
+  void rewind() { next_ = 0; }
+  HostPart& take() {
+    if (next_ == parts_.size()) parts_.emplace_back();
+    return parts_[next_++];
+  }
+
+ private:
+  std::deque<HostPart> parts_;
+  std::size_t next_ = 0;
+};
+
+/// What the host knows of the matrix that `rank` has under `placement` without its entries.
+HostCsr matrix_outline(const Placement& placement, Rank rank);
+
+/// The rows of A~ of `rank`, or without one of `device.rank()`, under `placement`, whose step t is the graph's step
+/// first_step + t; `needs` are the cells that its halo brings (may be empty lists). Cost O(rank's non-zeros + T N / P).
+/// Throws InvalidRequest when a rank holds more than 2^31 - 1 rows. The device prepares a matrix that lasts for its use
+/// while the host has the entries; see prepare_passing for others. With `parts`, what was made for the host is kept
+/// there and taken from there the next time.
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
+                                const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
+                                HostParts* parts = nullptr);
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, const Placement& placement,
+                                const HaloNeeds& needs, const MatrixUse& use, Rank rank);
+
+/// The same with the rank's rows of X and of A~ X. A~ is left out (no rows) when the use has no product.
+LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
+                             const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
+                             HostParts* parts = nullptr);
+
+/// Lets the device prepare, from what lies on it, a matrix that it has under `placement` for one pass. Nothing is done
+/// to one that lasts.
+void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, SparseMatrix& a);
+
+}  // namespace strobe

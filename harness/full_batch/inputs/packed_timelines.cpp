@@ -1,0 +1,197 @@
+#include "harness/full_batch/inputs/packed_timelines.hpp"
+
+#include <utility>
+
+#include "backends/matrix/host_csr.hpp"
+#include "backends/matrix/matrix_use.hpp"
+#include "harness/full_batch/inputs/device_lists.hpp"
+#include "harness/full_batch/inputs/lane_packing.hpp"
+#include "harness/full_batch/inputs/visible_cells.hpp"
+
+namespace strobe {
+namespace {
+
+/// Where each sequence of visible cells begins in the lanes, and the cells' places.
+struct PlacedCells {
+  LanePacking lanes;
+  std::vector<std::int64_t> place;       // of each visible cell
+  std::vector<std::int32_t> lane_begin;  // step of its lane at which its sequence begins
+};
+
+PlacedCells place_sequences(const VisibleCells& cells, bool padded) {
+  const VisibleSequences sequences = sequences_of(cells);
+  PlacedCells placed;
+  placed.lanes = padded ? pad_lanes(sequences.lengths) : pack_lanes(sequences.lengths);
+  for (std::size_t c = 0; c < cells.row.size(); ++c) {
+    const std::int64_t first = placed.lanes.first_row[sequences.of_cell[c]];
+    placed.place.push_back(first + sequences.position[c] * placed.lanes.lanes);
+    placed.lane_begin.push_back(static_cast<std::int32_t>(first / placed.lanes.lanes));
+  }
+  return placed;
+}
+
+/// A matrix of one block, its transpose prepared for the way back.
+SparseMatrix matrix_of(Device& device, HostCsr csr, std::int64_t halo_begin, std::int64_t columns,
+                       std::int64_t product_columns) {
+  SparseMatrix a;
+  a.rows = static_cast<std::int64_t>(csr.offsets.size()) - 1;
+  a.columns = columns;
+  a.halo_begin = halo_begin;
+  a.steps = 1;
+  a.nonzeros = csr.offsets.back();
+  const std::vector<std::int64_t> rows = {0, a.rows}, halo = {0, columns - halo_begin};
+  csr.step_rows = rows;
+  csr.has_entries = true;
+  MatrixUse use;
+  use.lasting = true;
+  use.products.push_back({product_columns, true, {}});
+  a.row_offsets = device.move_in(csr.offsets.data(), a.rows + 1, 1, ElementType::i64);
+  a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
+  a.values = device.move_in(csr.values(device.precision()), a.nonzeros, 1, device.precision());
+  device.prepare(a, csr, use);
+  a.step_rows = device.move_in(rows.data(), 2, 1, ElementType::i64);
+  a.step_halo = device.move_in(halo.data(), 2, 1, ElementType::i64);
+  return a;
+}
+
+void add_entry(HostCsr& csr, bool fp64, std::int64_t column, double value) {
+  csr.columns.push_back(static_cast<std::int32_t>(column));
+  fp64 ? csr.values64.push_back(value) : csr.values32.push_back(static_cast<float>(value));
+}
+
+/// A row of the M-transform: cells of its sequence, oldest first.
+void add_window_row(HostCsr& csr, bool fp64, const VisibleCells& cells, std::size_t own, std::int64_t window,
+                    bool fades) {
+  std::vector<std::int64_t> columns;
+  for (std::int64_t c = static_cast<std::int64_t>(own); c >= 0 && static_cast<std::int64_t>(columns.size()) < window;
+       c = cells.before[static_cast<std::size_t>(c)]) {
+    columns.push_back(cells.row[static_cast<std::size_t>(c)]);
+  }
+  for (std::size_t age = columns.size(); age-- > 0;) {
+    const double weight = fades ? 1.0 / static_cast<double>(age + 1) : 1.0 / static_cast<double>(columns.size());
+    add_entry(csr, fp64, columns[age], weight);
+  }
+  csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
+}
+
+/// Rows of a rank's cells of steps before the block.
+std::int64_t rows_before(const Placement& placement, Rank rank, std::int64_t steps) {
+  std::int64_t rows = 0;
+  for (Step t = 0; t < static_cast<Step>(steps); ++t) rows += placement.step_rows(rank, t);
+  return rows;
+}
+
+/// What the lanes of an attention are made for.
+struct PastShape {
+  std::int64_t vertices = 0, rows_before_block = 0, all_steps = 0, columns = 0;
+  bool ids = false;
+};
+
+/// The lists of lanes of sequences, as the host has them.
+struct PastLists {
+  std::vector<std::int64_t> rows, own_rows, numbers;
+  std::vector<std::int32_t> sequences, step_of;  // [lane rows, 3], [lane rows]
+  double pairs = 0;
+};
+
+PastLists past_lists(const VisibleCells& cells, const PlacedCells& placed, const EarlierSteps& steps,
+                     const PastShape& shape, const UnitRows* unit) {
+  const auto lane_rows = static_cast<std::size_t>(placed.lanes.rows());
+  PastLists lists;
+  lists.rows.assign(lane_rows, -1), lists.own_rows.assign(lane_rows, -1), lists.numbers.assign(lane_rows, 0);
+  lists.sequences.assign(3 * lane_rows, 0), lists.step_of.assign(lane_rows, -1);
+  for (std::size_t place = 0; place < lane_rows; ++place)
+    lists.sequences[3 * place] = static_cast<std::int32_t>(place / static_cast<std::size_t>(placed.lanes.lanes));
+  for (std::size_t c = 0; c < cells.row.size(); ++c) {
+    const auto place = static_cast<std::size_t>(placed.place[c]);
+    const auto step = static_cast<std::int32_t>(steps.first_step + cells.step[c]);
+    lists.rows[place] = unit == nullptr ? cells.row[c] : unit->read[static_cast<std::size_t>(cells.row[c])];
+    lists.step_of[place] = step;
+    lists.numbers[place] = step * shape.vertices + cells.vertex[c];
+    lists.sequences[3 * place] = placed.lane_begin[c];
+    lists.sequences[3 * place + 1] = step;
+    if (!cells.own(c) || cells.step[c] < steps.earlier) continue;
+    lists.own_rows[place] = lists.rows[place] - shape.rows_before_block;
+    lists.sequences[3 * place + 2] = 1;
+    lists.pairs += static_cast<double>(placed.place[c] / placed.lanes.lanes - placed.lane_begin[c] + 1);
+  }
+  return lists;
+}
+
+/// The lanes of an attention: of a rank's cells, or of one of its units, whose rows `unit` names.
+PackedRound past_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const PastShape& shape,
+                       const UnitRows* unit) {
+  const PlacedCells placed = place_sequences(cells, unit != nullptr);
+  const PastLists lists = past_lists(cells, placed, steps, shape, unit);
+  PackedRound round;
+  round.steps = placed.lanes.steps;
+  round.lanes = placed.lanes.lanes;
+  round.in = rows_in_lanes(device, lists.rows);
+  round.out = rows_in_lanes(device, lists.own_rows);
+  round.timelines.past = {list_of(device, lists.sequences, placed.lanes.rows(), 3), lists.pairs};
+  if (shape.ids) round.timelines.ids = list_of(device, lists.numbers, placed.lanes.rows());
+  HostCsr steps_of_rows;
+  steps_of_rows.offsets = {0};
+  for (const std::int32_t step : lists.step_of) {
+    if (step >= 0) add_entry(steps_of_rows, device.precision() == ElementType::f64, step, 1.0);
+    steps_of_rows.offsets.push_back(static_cast<std::int64_t>(steps_of_rows.columns.size()));
+  }
+  round.timelines.steps = std::make_shared<SparseMatrix>(
+      matrix_of(device, std::move(steps_of_rows), shape.all_steps, shape.all_steps, shape.columns));
+  return round;
+}
+
+/// The product of a window: of a rank's rows as they lie, or of one of its units, whose rows `unit` names.
+PackedRound window_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const WindowShape& shape,
+                         const UnitRows* unit) {
+  const bool fp64 = device.precision() == ElementType::f64;
+  HostCsr csr;
+  csr.offsets = {0};
+  for (std::size_t c = 0; c < cells.row.size(); ++c) {
+    if (cells.own(c) && cells.step[c] >= steps.earlier) add_window_row(csr, fp64, cells, c, shape.window, shape.fades);
+  }
+  PackedRound round;
+  round.timelines.window = std::make_shared<SparseMatrix>(
+      matrix_of(device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, shape.columns));
+  if (unit == nullptr) return round;
+  round.in = rows_on_device(device, unit->read);
+  round.out = rows_on_device(device, unit->own());
+  return round;
+}
+
+/// One round of what `make` gives for the rank's cells, or part by part for those of its units.
+template <class Make>
+PackedStage one_round(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
+                      const UnitCells& units, const Make& make) {
+  PackedStage stage;
+  stage.rows = placement.rows(device.rank()) - rows_before(placement, device.rank(), steps.earlier);
+  PackedRound& round = stage.rounds.emplace_back();
+  if (!units.given()) {
+    round = make(visible_cells(placement, needs, device.rank()), nullptr);
+    return stage;
+  }
+  auto unit = static_cast<Rank>(units.own.first);
+  for (const UnitRows& rows : unit_rows(placement, needs, units, device.rank()))
+    round.units.push_back(make(visible_cells(*units.placement, *units.reads, unit++), &rows));
+  return stage;
+}
+
+}  // namespace
+
+PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
+                       bool ids, std::int64_t columns, const UnitCells& units) {
+  const PastShape shape{placement.vertices, rows_before(placement, device.rank(), steps.earlier),
+                        steps.first_step + placement.steps(), columns, ids};
+  return one_round(device, placement, needs, steps, units, [&](const VisibleCells& cells, const UnitRows* unit) {
+    return past_round(device, cells, steps, shape, unit);
+  });
+}
+
+PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
+                            const EarlierSteps& steps, const WindowShape& shape, const UnitCells& units) {
+  return one_round(device, placement, needs, steps, units, [&](const VisibleCells& cells, const UnitRows* unit) {
+    return window_round(device, cells, steps, shape, unit);
+  });
+}
+
+}  // namespace strobe

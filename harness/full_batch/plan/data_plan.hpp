@@ -1,0 +1,36 @@
+// The data of a case of snapshots: its graph, prepared as the model wants it, and the task's samples.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/full_batch/plan/model_plan.hpp"
+#include "harness/request/shape_case.hpp"
+
+namespace strobe {
+
+struct DataPlan {
+  std::shared_ptr<const SnapshotGraph> raw;  // null when the workload is a shape
+  std::shared_ptr<const ShapeCase> shape;    // null when it is a graph
+  std::shared_ptr<const Presence> presence;  // cells of `raw` that exist; null: all
+  std::shared_ptr<const PreparedGraph> graph;
+  std::vector<std::shared_ptr<const PreparedGraph>> supports;  // of Preparation::supports
+  std::shared_ptr<const TaskData> samples;  // of cells that exist; without samples when the workload is a shape
+  std::int64_t trained_steps = 0;           // of the graph's steps, up to the last one that a training sample reads
+  std::vector<std::string> notes;           // what was assumed, one sentence each
+
+  /// Edges of the workload in the steps that are trained on: what every model has to work through, whatever it adds.
+  double trained_edges() const;
+  /// Vertices that exist at each of these steps, all steps together.
+  double trained_cells() const;
+  /// Steps that test samples, and validation samples, read, ascending; none of a task without the latter.
+  std::vector<Step> steps_tested() const;
+  std::vector<Step> steps_validated() const;
+};
+
+/// Loads the workload, draws the task's samples and preprocesses. Graphs are kept for the next case of the same
+/// workload. Throws InvalidRequest and InvalidInput.
+DataPlan load_data(const Case& c, const ModelChoice& choice);
+
+}  // namespace strobe

@@ -1,0 +1,104 @@
+// What ranks in several processes must have alike of a full-batch plan.
+#include <list>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "core/hash.hpp"
+#include "harness/full_batch/plan/full_batch_plan.hpp"
+
+namespace strobe {
+namespace {
+
+/// A digest of lists, each with its length before it, so that what ends one cannot begin the next.
+class ListDigest {
+ public:
+  template <class T>
+  void add(const std::vector<T>& values) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    add_number(static_cast<std::int64_t>(values.size()));
+    sha_.update(values.data(), values.size() * sizeof(T));
+  }
+  void add(const std::string& text) {
+    add_number(static_cast<std::int64_t>(text.size()));
+    sha_.update(text.data(), text.size());
+  }
+  void add_number(std::int64_t number) { sha_.update(&number, sizeof number); }
+  std::string hex() { return sha_.hex(); }
+
+ private:
+  Sha256 sha_;
+};
+
+std::string digest_of(const PreparedGraph& graph) {
+  ListDigest digest;
+  digest.add_number(graph.vertices);
+  digest.add_number(graph.steps);
+  digest.add_number(graph.feature_width);
+  digest.add(graph.row_offsets);
+  digest.add(graph.columns);
+  digest.add(graph.values64);
+  digest.add(graph.values32);
+  digest.add(graph.features64);
+  digest.add(graph.features32);
+  digest.add(graph.products64);
+  digest.add(graph.products32);
+  digest.add(graph.counted_nonzeros);
+  return digest.hex();
+}
+
+/// The digest of a graph, computed once while cases share it.
+std::string shared_digest(const std::shared_ptr<const PreparedGraph>& graph) {
+  static std::mutex mutex;
+  static std::list<std::pair<std::weak_ptr<const PreparedGraph>, std::string>> known;
+  const std::lock_guard lock(mutex);
+  known.remove_if([](const auto& entry) { return entry.first.expired(); });
+  for (const auto& [of, digest] : known)
+    if (of.lock() == graph) return digest;
+  return known.emplace_back(graph, digest_of(*graph)).second;
+}
+
+void add(const Samples& samples, ListDigest& digest) {
+  digest.add_number(samples.arity);
+  digest.add(samples.vertices);
+  digest.add(samples.step);
+  digest.add(samples.label);
+  digest.add(samples.value);
+  digest.add(samples.weight);
+  digest.add(samples.baseline);
+  digest.add(samples.candidate_of);
+  digest.add(samples.memory);
+}
+
+void add(const Placement& placement, ListDigest& digest) {
+  digest.add(placement.map_of_step);
+  for (const auto& map : placement.maps) {
+    digest.add_number(map->single);
+    digest.add(map->owner);
+  }
+}
+
+}  // namespace
+
+std::string digest_of(const FullBatchPlan& plan) {
+  ListDigest digest;
+  digest.add(shared_digest(plan.data.graph));
+  for (const auto& support : plan.data.supports) digest.add(shared_digest(support));
+  digest.add_number(plan.data.samples->steps);
+  add(plan.data.samples->train, digest);
+  add(plan.data.samples->validation, digest);
+  add(plan.data.samples->test, digest);
+  digest.add(plan.model.start_values);
+  add(plan.strategy.spatial, digest);
+  add(plan.strategy.temporal, digest);
+  for (const BlockPlan& block : plan.blocks) digest.add_number(block.steps());
+  if (plan.stale.active) digest.add(text_of(plan.strategy.staleness));
+  if (plan.fusion != nullptr) {
+    digest.add(plan.fusion->kind);
+    digest.add(plan.fusion->rank_of_unit);
+    add(plan.fusion->units, digest);
+  }
+  return digest.hex();
+}
+
+}  // namespace strobe

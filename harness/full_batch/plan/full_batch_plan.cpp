@@ -1,0 +1,130 @@
+#include "harness/full_batch/plan/full_batch_plan.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "backends/communicator.hpp"
+#include "harness/full_batch/exchange/exchange_memory.hpp"
+#include "harness/full_batch/plan/named_inputs.hpp"
+#include "harness/full_batch/plan/transfer_plan.hpp"
+#include "harness/placement/chunks/placed_chunks.hpp"
+#include "harness/request/until.hpp"
+
+namespace strobe {
+namespace {
+
+/// A world that others started has as many ranks as it has.
+void check_world(const Case& c) {
+  const int world = CommunicatorRegistry::instance().find(c.comm, "/comm").value.world_size();
+  if (world == 0 || world == c.ranks) return;
+  throw Unavailable("communicator " + c.comm + ": " + std::to_string(c.ranks) +
+                    " ranks were asked for, but this world has " + std::to_string(world) + "; start with: mpirun -n " +
+                    std::to_string(c.ranks) + " strobe run ... --comm " + c.comm + " --ranks " +
+                    std::to_string(c.ranks));
+}
+
+void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
+  const Schedule& schedule = strategy.schedule;
+  if (schedule.kind != "full_batch" && schedule.kind != "blocks") {
+    throw InvalidRequest("/strategy",
+                         "this run loop walks schedules of all steps or of blocks of them, not " + schedule.kind);
+  }
+  if (static_cast<std::int64_t>(schedule.blocks.size()) != blocks) {
+    throw InvalidRequest("/nb", "this strategy cannot go through the timeline in blocks; set nb=1");
+  }
+}
+
+}  // namespace
+
+FullBatchOptions full_batch_options(const Case& c) {
+  return {block_count(c), c.inputs == "resident", c.transfer, c.transfer_format == "coo64", c.overlap, c.rerun_last};
+}
+
+ListScope FullBatchCase::list_scope() const {
+  if (request.numerics == "none" || use == PlanUse::report) return {ListScope::Kind::none, 0};
+  const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
+  if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
+  return {};
+}
+
+std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {
+  std::vector<std::int64_t> counts;
+  for (std::int64_t size = steps; size >= 1; --size) {
+    const std::int64_t blocks = (steps + size - 1) / size;
+    if (counts.empty() || counts.back() != blocks) counts.push_back(blocks);
+  }
+  return counts;
+}
+
+std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, std::uint64_t row_bytes) {
+  std::vector<std::vector<std::uint64_t>> matrix;
+  for (Rank r = 0; r < plan.rank_count; ++r) {
+    std::vector<std::uint64_t>& row = matrix.emplace_back();
+    for (const PeerRows& peer : rows_of_ranks(plan.of(r).send.parts(), plan.rank_count)) {
+      row.push_back(static_cast<std::uint64_t>(peer.count) * row_bytes);
+    }
+  }
+  return matrix;
+}
+
+FullBatchCase begin_full_batch(const Case& request, PlanUse use) {
+  const ModelChoice choice = choose_model(request);
+  if (request.ranks < 1)
+    throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
+  if (use == PlanUse::run) check_world(request);
+  DataPlan data = load_data(request, choice);
+  check_until(request, choice.task->metric_names(), data.samples->validation.count() > 0);
+  ModelPlan model = plan_model(
+      request, choice, data.graph->feature_width / choice.equations->preparation().inputs.feature_terms.count());
+  const FullBatchOptions options = full_batch_options(request);
+  if (options.blocks > data.graph->steps) {
+    throw InvalidRequest("/nb", std::to_string(options.blocks) + " blocks, but only " +
+                                    std::to_string(data.graph->steps) + " steps are trained on; a block needs a step");
+  }
+  return {request, use, options, std::move(data), std::move(model)};
+}
+
+std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
+  const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
+  StrategyPlan strategy =
+      entry.value({*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed),
+                   even_blocks(c.data.graph->steps, blocks), &c.model.layers, c.model.fp64, named_inputs(c)},
+                  c.request.strategy);
+  check_supported(strategy, blocks);
+  return lay_out(c, std::move(strategy));
+}
+
+std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
+  if (c.data.graph->presence != nullptr)
+    leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
+  // Peers of a halo of which numbers are known are not stored, but for rows that stay unsent they are listed.
+  const double counted_pairs = strategy.staleness.reuses() ? 1e300 : 0;
+  const double most_pairs =
+      c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : counted_pairs;
+  const double exchange_bytes =
+      exchange_bytes_within_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
+                                    most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
+  const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
+  std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
+  std::vector<std::string> notes = c.data.notes;
+  if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
+  if (const std::string note = fusion_note(fusion.get(), c.ranks()); !note.empty()) notes.push_back(note);
+  if (strategy.chunks != nullptr && !strategy.chunks->measured_note.empty())
+    notes.push_back(strategy.chunks->measured_note);
+  check_transfer(c, block_plans, notes);
+  EvaluationPlan evaluation = place_evaluated(c, strategy.spatial);
+  if (const std::string note = overlap_note(c, block_plans); !note.empty()) notes.push_back(note);
+  auto bytes = count_planned_bytes(c, block_plans, c.options.keeps_last_block(block_plans.size()));
+  StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);
+  if (stale.active) bytes = stale.first_epoch;
+  if (stale.approximates) {
+    const std::string words = "stale rows: " + text_of(strategy.staleness);
+    auto& known = strategy.approximations;  // has it already where a plan is laid out anew
+    if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
+  }
+  return std::make_shared<const FullBatchPlan>(
+      FullBatchPlan{c, std::move(strategy), std::move(block_plans), std::move(evaluation), std::move(notes),
+                    std::move(stale), fusion, bytes, static_cast<std::uint64_t>(exchange_bytes)});
+}
+
+}  // namespace strobe

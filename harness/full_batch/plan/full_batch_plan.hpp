@@ -1,0 +1,59 @@
+// The plan of full-batch training: every cell once in an epoch, one update. Placements say who owns which cell in each
+// stage; blocks of steps with their exchanges follow from them (ESDG sections 3.1, 4).
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/full_batch/plan/block_plan.hpp"
+#include "harness/full_batch/plan/full_batch_case.hpp"
+#include "harness/full_batch/plan/fusion_plan.hpp"
+#include "harness/full_batch/plan/stale_plan.hpp"
+
+namespace strobe {
+
+struct FullBatchPlan : FullBatchCase {
+  StrategyPlan strategy;
+  std::vector<BlockPlan> blocks;  // of the schedule, in order
+  EvaluationPlan evaluation;
+  std::vector<std::string> notes;  // what was assumed, one sentence each
+  StalePlan stale;
+  std::shared_ptr<const FusionPlan> fusion;  // null for strategies without chunks
+  /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`; in the first one where
+  /// rows may be stale.
+  std::array<std::uint64_t, traffic_count> planned_bytes{};
+  std::uint64_t exchange_bytes = 0;  // memory that the plans of all exchanges take, about
+
+  /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.
+  bool keeps_last_block() const { return options.keeps_last_block(blocks.size()); }
+};
+
+/// Loads the case's data and builds its model. Throws InvalidRequest or InvalidInput, and Unavailable where a plan to
+/// run meets a world of another size.
+FullBatchCase begin_full_batch(const Case& request, PlanUse use);
+
+/// Asks the strategy and derives the exchanges, in `blocks` blocks of steps. Throws InvalidRequest when the graph
+/// cannot be divided so. What the exchanges take may grow with ranks squared: InvalidRequest("/ranks", ...) before it
+/// is taken when the machine, or the process's limit, does not have it.
+std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks);
+/// The same with what a strategy said.
+std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy);
+
+/// Steps of the largest block at a number of blocks fall as that number grows; the smallest numbers of blocks for each
+/// size of block, ascending from 1 to `steps`.
+std::vector<std::int64_t> useful_block_counts(std::int64_t steps);
+
+/// The bytes that these blocks will send in one epoch; the last block is gone through twice unless `keeps_last`.
+std::array<std::uint64_t, traffic_count> count_planned_bytes(const FullBatchCase& c,
+                                                             const std::vector<BlockPlan>& blocks, bool keeps_last);
+
+/// Bytes from rank to rank of one pass of an exchange of rows of `row_bytes`: [P][P].
+std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, std::uint64_t row_bytes);
+
+/// What `--dry-run` prints of it (SchedulePlan::describe), and what ranks must have alike (SchedulePlan::digest).
+Json describe(const FullBatchPlan& plan);
+std::string digest_of(const FullBatchPlan& plan);
+
+}  // namespace strobe

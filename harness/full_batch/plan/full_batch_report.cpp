@@ -1,0 +1,218 @@
+// What `--dry-run` prints of full-batch training: the plan as plain data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/hash.hpp"
+#include "harness/full_batch/plan/full_batch_plan.hpp"
+#include "harness/full_batch/plan/transfer_plan.hpp"
+#include "harness/placement/chunks/placed_chunks.hpp"
+#include "workloads/partitioners/load_aware.hpp"
+#include "workloads/partitioners/partitioning.hpp"
+
+namespace strobe {
+namespace {
+
+std::string kind_of(const Placement& placement) {
+  if (placement.keeps_timelines()) return "by vertex";
+  const bool whole_steps =
+      std::all_of(placement.maps.begin(), placement.maps.end(), [](const auto& map) { return map->single >= 0; });
+  return whole_steps ? "by time" : "by time and vertex";
+}
+
+/// Rows that one spatial pass over all steps must carry between ranks, counted from the graph and not from the
+/// exchanges; null of a graph that is known by its shape only.
+Json spatial_cut(const Placement& placement, const PreparedGraph& graph) {
+  if (!graph.has_structure()) return nullptr;
+  std::int64_t rows = 0;
+  for (Step t = 0; t < placement.steps(); ++t) {
+    const VertexMap& map = placement.map(t);
+    if (map.single < 0) rows += connectivity_minus_one(graph, t, map.owner, placement.ranks);
+  }
+  return rows;
+}
+
+Json describe_placement(const Placement& placement) {
+  std::vector<std::int64_t> rows;
+  for (Rank r = 0; r < placement.ranks; ++r) rows.push_back(placement.rows(r));
+  return Json{{"kind", kind_of(placement)},
+              {"cells_per_rank", rows},
+              {"max_over_mean_cells",
+               static_cast<double>(*std::max_element(rows.begin(), rows.end())) * static_cast<double>(rows.size()) /
+                   static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))}};
+}
+
+Json describe_exchange(const std::string& name, const std::string& traffic, const ExchangePlan& plan,
+                       std::int64_t width, bool fp64) {
+  const auto row_bytes = static_cast<std::uint64_t>(width) * (fp64 ? 8u : 4u);
+  Json exchange = {{"name", name},
+                   {"traffic", traffic},
+                   {"width", width},
+                   {"identity", plan.identity},
+                   {"rows", plan.total_rows()},
+                   {"bytes_per_pass", static_cast<std::uint64_t>(plan.total_rows()) * row_bytes}};
+  std::int64_t packed = 0;
+  for (const RankExchange& rank : plan.ranks) packed += rank.send.in_place ? 0 : rank.send.total;
+  exchange["packed_rows"] = packed;
+  exchange["byte_matrix"] = byte_matrix(plan, row_bytes);
+  return exchange;
+}
+
+/// What hands states on or brings earlier cells in a layer that walks its timelines packed.
+void describe_packed(const std::string& prefix, const PackedPlan& packed, std::int64_t width, bool fp64,
+                     Json& exchanges) {
+  for (std::size_t k = 0; k < packed.handover.size(); ++k) {
+    exchanges.push_back(describe_exchange(prefix + "state to round " + std::to_string(k + 2), "state",
+                                          packed.handover[k], packed.state.width, fp64));
+  }
+  if (packed.rounds.empty())
+    exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", packed.halo, width, fp64));
+}
+
+/// Rounds and pieces of a layer's timelines; null of one that walks none, or rectangles.
+Json describe_rounds(const BlockPlan& block) {
+  Json layers = Json::array();
+  for (const auto& packed : block.packed) {
+    if (packed == nullptr) {
+      layers.push_back(nullptr);
+      continue;
+    }
+    std::int64_t pieces = 0;
+    for (const RoundPieces& round : packed->rounds) {
+      for (const auto& rank : round) pieces += static_cast<std::int64_t>(rank.size());
+    }
+    layers.push_back({{"rounds", std::max<std::size_t>(1, packed->rounds.size())},
+                      {"pieces", packed->rounds.empty() ? Json() : Json(pieces)}});
+  }
+  return layers;
+}
+
+Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
+  Json exchanges = Json::array();
+  for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
+    const LayerShape& layer = plan.model.layers[l];
+    const std::string prefix = "layer " + std::to_string(l + 1) + " ";
+    if (layer.reads_neighbours) {
+      exchanges.push_back(
+          describe_exchange(prefix + "neighbours", "halo", block.spatial_halo, layer.input_width, plan.model.fp64));
+    }
+    if (!walks_timelines(layer)) continue;
+    exchanges.push_back(describe_exchange(prefix + "to temporal", "redistribute", block.to_temporal,
+                                          layer.spatial_width, plan.model.fp64));
+    exchanges.push_back(describe_exchange(prefix + "to spatial", "redistribute", block.to_spatial, layer.temporal_width,
+                                          plan.model.fp64));
+    if (block.earlier_steps[l]) {
+      exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", *block.earlier_steps[l],
+                                            layer.spatial_width, plan.model.fp64));
+    }
+    if (block.packed[l] != nullptr)
+      describe_packed(prefix, *block.packed[l], layer.spatial_width, plan.model.fp64, exchanges);
+  }
+  exchanges.push_back(describe_exchange("training samples", "halo", block.train.halo,
+                                        plan.model.layers.back().temporal_width, plan.model.fp64));
+  return exchanges;
+}
+
+/// Each block with its exchanges: [first step, step behind the last).
+Json describe_blocks(const FullBatchPlan& plan) {
+  Json blocks = Json::array();
+  for (const BlockPlan& block : plan.blocks) {
+    blocks.push_back({{"steps", {block.first_step, block.first_step + block.steps()}},
+                      {"slices", std::max<std::size_t>(1, block.slices.size())},
+                      {"packed_layers", describe_rounds(block)},
+                      {"exchanges", describe_exchanges(plan, block)}});
+  }
+  return blocks;
+}
+
+/// Content hash of the drawn samples: two runs with the same hash learnt from the same pairs.
+std::string samples_sha256(const Samples& samples) {
+  std::string text;
+  for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    for (int k = 0; k < samples.arity; ++k) {
+      text +=
+          std::to_string(samples.vertices[i * static_cast<std::size_t>(samples.arity) + static_cast<std::size_t>(k)]) +
+          " ";
+    }
+    text += std::to_string(samples.step[i]) + " " + std::to_string(samples.label[i]);
+    if (!samples.value.empty()) text += " " + fmt::format("{:a}", samples.value[i]);
+    if (!samples.weight.empty()) text += " " + fmt::format("{:a}", samples.weight[i]);
+    if (!samples.candidate_of.empty()) text += " " + std::to_string(samples.candidate_of[i]);
+    text += "\n";
+  }
+  return sha256_hex(text);
+}
+
+/// Null when blocks move in one piece, which is not counted on every device.
+Json describe_transfer(const FullBatchPlan& plan) {
+  if (!plan.options.moves_snapshots()) return nullptr;
+  const TransferBytes bytes = planned_transfer_bytes(plan);
+  return Json{{"snapshots", bytes.snapshots}, {"features", bytes.features}, {"total", bytes.total()}};
+}
+
+Json describe_staleness(const FullBatchPlan& plan) {
+  const std::string policy = plan.stale.active ? text_of(plan.strategy.staleness) : "none";
+  Json staleness = {{"policy", policy}};
+  if (!plan.stale.active) return staleness;
+  Json at_most = Json::object();
+  for (std::size_t i = 0; i < plan.stale.at_most.size(); ++i)
+    at_most[std::string(traffic_names[i])] = plan.stale.at_most[i];
+  staleness["distances"] = plan.strategy.staleness.distances_on_host ? "host" : "device";
+  staleness["bytes_after_the_first_epoch_at_most"] = at_most;
+  return staleness;
+}
+
+Json describe_graph(const FullBatchPlan& plan) {
+  return Json{{"vertices", plan.data.graph->vertices},
+              {"steps", plan.data.graph->steps},
+              {"nonzeros", plan.data.graph->nonzeros()},
+              {"feature_width", plan.model.feature_width}};
+}
+
+Json describe_samples(const TaskData& samples) {
+  return Json{{"train", samples.train.count()},
+              {"validation", samples.validation.count()},
+              {"test", samples.test.count()},
+              {"train_sha256", samples_sha256(samples.train)},
+              {"test_sha256", samples_sha256(samples.test)}};
+}
+
+/// Loads of the vertices of each rank, where they were shared out by them.
+Json describe_loads(const StrategyPlan& strategy) {
+  std::vector<double> ranks(static_cast<std::size_t>(strategy.spatial.ranks));
+  for (std::size_t v = 0; v < strategy.loads->load.size(); ++v) {
+    const Rank owner = strategy.spatial.owner(static_cast<VertexId>(v), 0);
+    if (owner >= 0) ranks[static_cast<std::size_t>(owner)] += strategy.loads->load[v];
+  }
+  return Json{{"load_per_rank", ranks}};
+}
+
+}  // namespace
+
+Json describe(const FullBatchPlan& plan) {
+  Json blocks = Json::array();
+  for (const Run& block : plan.strategy.schedule.blocks) blocks.push_back({block.first, block.first + block.count});
+  Json parameters = Json::array();
+  for (const ParameterShape& shape : plan.model.parameters)
+    parameters.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
+  Json described{{"graph", describe_graph(plan)},
+                 {"spatial_placement", describe_placement(plan.strategy.spatial)},
+                 {"temporal_placement", describe_placement(plan.strategy.temporal)},
+                 {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
+                 {"schedule", {{"kind", plan.strategy.schedule.kind}, {"blocks", blocks}}},
+                 {"staleness", describe_staleness(plan)},
+                 {"approximations", plan.strategy.approximations},
+                 {"samples", describe_samples(*plan.data.samples)},
+                 {"parameters", parameters},
+                 {"blocks", describe_blocks(plan)},
+                 {"notes", plan.notes},
+                 {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
+  if (plan.strategy.chunks != nullptr) described["chunks"] = describe_chunks(*plan.strategy.chunks);
+  if (plan.strategy.loads != nullptr) described["loads"] = describe_loads(plan.strategy);
+  if (plan.fusion != nullptr) described["fusion"] = describe_fusion(plan);
+  return described;
+}
+
+}  // namespace strobe

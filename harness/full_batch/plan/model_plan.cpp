@@ -1,0 +1,37 @@
+#include "harness/full_batch/plan/model_plan.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/files/checkpoint.hpp"
+#include "models/optimizers/optimizer.hpp"
+
+namespace strobe {
+
+bool ModelPlan::any_layer_reads_neighbours() const {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) { return layer.reads_neighbours; });
+}
+
+ModelChoice choose_model(const Case& c) {
+  const auto name = [](const Json& plugin) { return plugin.at("name").get<std::string>(); };
+  ModelChoice choice;
+  choice.equations = ModelRegistry::instance().find(name(c.model), "/model").value(c.model);
+  choice.task = TaskRegistry::instance().find(name(c.task), "/task").value(c.task);
+  choice.fp64 = c.precision == "fp64";
+  // Made here so that options which do not go together are refused before ranks make their own.
+  OptimizerRegistry::instance().find(name(c.optimizer), "/optimizer").value(c.optimizer);
+  return choice;
+}
+
+ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feature_width) {
+  ModelPlan plan{choice, feature_width, {}, {}, 0, {}};
+  plan.layers = choice.equations->layers(feature_width);
+  plan.parameters = choice.equations->parameters(feature_width);
+  for (ParameterShape& shape : choice.task->parameters(plan.layers.back().temporal_width))
+    plan.parameters.push_back(std::move(shape));
+  for (const ParameterShape& shape : plan.parameters) plan.parameter_count += shape.rows * shape.columns;
+  if (!c.load_model.empty()) plan.start_values = load_weights(c.load_model, c, plan.parameters);
+  return plan;
+}
+
+}  // namespace strobe

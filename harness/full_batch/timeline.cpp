@@ -1,0 +1,157 @@
+#include "harness/full_batch/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include "harness/schedule/host_values.hpp"
+
+namespace strobe {
+
+Timeline::Timeline(const FullBatchPlan& plan, Device& device, Communicator& communicator)
+    : plan_(plan),
+      device_(device),
+      communicator_(communicator),
+      threshold_(std::make_unique<StaleThreshold>(plan.strategy.staleness)),
+      parts_(plan.blocks.size()),
+      borders_(plan.blocks.size()) {
+  const std::size_t count = plan.blocks.size();
+  if (plan.options.moves_snapshots()) store_ = std::make_unique<BlockStore>(device, plan);
+  const bool stays = inputs_stay(plan);
+  for (std::size_t b = 0; b < count; ++b) {
+    walks_.emplace_back(plan, plan.blocks[b], b + 1 == count, device, threshold_.get());
+    if (!stays) {
+      resident_.push_back(nullptr);
+      continue;
+    }
+    resident_.push_back(
+        std::make_shared<const BlockInputs>(bring_inputs(device, plan, plan.blocks[b], Visit::lasting)));
+  }
+}
+
+void Timeline::stream_inputs() {
+  const bool streamed = !plan_.options.resident && plan_.blocks.size() == 1 && !store_;
+  if (!streamed) return;
+  for (const std::uint64_t bytes : resident_[0]->bytes()) device_.move_in_again(bytes);
+}
+
+template <class VisitExchange>
+void Timeline::for_stale(const VisitExchange& visit) const {
+  for (std::size_t b = 0; b < walks_.size(); ++b) {
+    for (const auto& [covers, exchange] : walks_[b].stale()) {
+      const std::string of_layer = fmt::format("stale.block{}.layer{}", b, covers.layer + 1);
+      visit(covers.what.empty() ? of_layer : of_layer + "." + covers.what, *exchange);
+    }
+  }
+}
+
+std::map<std::string, std::vector<double>> Timeline::gather_kept() {
+  std::map<std::string, std::vector<double>> kept;
+  for_stale([&](const std::string& name, const StaleExchange& stale) {
+    const Tensor all = stale.gather(device_, communicator_);
+    if (!all.defined()) return;
+    std::vector<double> values = host_values(device_, all);
+    if (device_.rank() == 0 && !values.empty()) kept[name] = std::move(values);
+  });
+  if (!kept.empty()) kept[StalePlan::layout_name] = plan_.stale.layout;
+  return kept;
+}
+
+void Timeline::restore_kept(const std::map<std::string, std::vector<double>>& kept, const std::vector<double>& losses) {
+  threshold_->resume(losses);
+  for_stale([&](const std::string& name, StaleExchange& stale) {
+    const auto values = kept.find(name);
+    if (values == kept.end()) return;  // of training without stale rows: the next epoch sends all
+    const Tensor all = vector_on(device_, values->second);
+    const std::int64_t rows = stale.held_rows();
+    stale.restore(device_, all.view(0, rows, all.rows() / rows));
+  });
+}
+
+std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit visit) {
+  if (resident_[block]) return resident_[block];
+  if (store_) return std::make_shared<const BlockInputs>(store_->bring(block, visit));
+  return std::make_shared<const BlockInputs>(bring_inputs(device_, plan_, plan_.blocks[block], visit, &parts_[block]));
+}
+
+void Timeline::take_over(std::size_t block, const std::vector<LayerMemory>& memory) {
+  Border& border = borders_[block];
+  border.assign(memory.size(), Tensor());
+  for (std::size_t l = 0; l < memory.size(); ++l) {
+    if (!memory[l].after) continue;
+    border[l] = walks_[block].take_over(device_, communicator_, l, memory[l].after->value);
+    share_prefix(block, l);
+  }
+}
+
+void Timeline::share_prefix(std::size_t block, std::size_t layer) {
+  Border& earlier = borders_[block - 1];
+  if (plan_.model.layers[layer].need != TemporalNeed::all || earlier.empty()) return;
+  const auto begins = [&](std::size_t b) {
+    const Placement& placement = plan_.blocks[b].temporal;
+    return placement.maps[static_cast<std::size_t>(placement.map_of_step[0])];
+  };
+  if (begins(block - 1) == begins(block)) {
+    earlier[layer] = borders_[block][layer].slice_rows(0, earlier[layer].rows());
+  }
+}
+
+void Timeline::walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep) {
+  const std::shared_ptr<const BlockInputs> here = inputs(block, Visit::forward);
+  Tape tape(device_, false);
+  std::vector<LayerMemory> memory = no_memory();
+  for (std::size_t l = 0; l < borders_[block].size(); ++l) {
+    if (borders_[block][l].defined()) memory[l].before = Tape::constant(borders_[block][l]);
+  }
+  const Var embeddings = walks_[block].forward(tape, communicator_, parameters, pass, *here, memory);
+  keep(block, embeddings->value);
+  if (block + 1 < walks_.size()) take_over(block + 1, memory);
+}
+
+void Timeline::forward(const Parameters& parameters, const Pass& pass, const Keep& keep) {
+  for (std::size_t b = 0; b < walks_.size(); ++b) {
+    walk_once(b, parameters, pass, keep);
+    borders_[b].clear();
+  }
+}
+
+std::vector<LayerMemory> Timeline::leaves(std::size_t block) {
+  std::vector<LayerMemory> memory = no_memory();
+  for (std::size_t l = 0; l < borders_[block].size(); ++l) {
+    const Tensor& state = borders_[block][l];
+    if (!state.defined()) continue;
+    const Tensor gradient = device_.allocate(state.rows(), state.columns(), state.type());
+    device_.run(Fill{gradient, 0.0});
+    memory[l].before = Tape::leaf(state, gradient);
+  }
+  return memory;
+}
+
+void Timeline::give_back(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory,
+                         const Border& gradients) {
+  for (std::size_t l = 0; l < gradients.size(); ++l) {
+    if (!gradients[l].defined()) continue;
+    tape.add_gradient(memory[l].after, walks_[block + 1].give_back(device_, communicator_, l, gradients[l]));
+  }
+}
+
+void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep& keep, const Loss& loss) {
+  const std::size_t count = walks_.size(), walked = plan_.keeps_last_block() ? count - 1 : count;
+  for (std::size_t b = 0; b < walked; ++b) walk_once(b, parameters, pass, keep);
+  Border gradients;  // of what the block in hand leaves to the one behind it
+  for (std::size_t b = count; b-- > 0;) {
+    const std::shared_ptr<const BlockInputs> here = inputs(b, Visit::differentiated);
+    Tape tape(device_);
+    std::vector<LayerMemory> memory = leaves(b);
+    const Var embeddings = walks_[b].forward(tape, communicator_, parameters, pass, *here, memory);
+    if (b >= walked) keep(b, embeddings->value);
+    const Range range(pass.ranges, "backward");
+    loss(b, tape, embeddings);
+    give_back(b, tape, memory, gradients);
+    gradients.clear();
+    for (LayerMemory& layer : memory) layer.after = nullptr;
+    tape.backward();
+    for (const LayerMemory& layer : memory) gradients.push_back(layer.before ? layer.before->gradient : Tensor());
+    borders_[b].clear();
+  }
+}
+
+}  // namespace strobe

@@ -1,0 +1,63 @@
+// Deep Q-learning over batch sizes (Mnih et al., Nature 518, 2015; DynaHB, VLDB'24, section 5.1): the state is by how
+// much the last stretch reduced the loss, an action is a size.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <vector>
+
+#include "core/random.hpp"
+#include "harness/hybrid_batches/adjusters/adjuster.hpp"
+
+namespace strobe {
+
+/// Q values of every action by a state: relu(w1 s + b1) [hidden], then w2 h + b2 [actions].
+struct QNetwork {
+  Eigen::VectorXd w1, b1;  // [hidden]
+  Eigen::MatrixXd w2;      // [actions, hidden]
+  Eigen::VectorXd b2;      // [actions]
+
+  QNetwork(std::int64_t hidden, std::int64_t actions, const RandomStream& random);
+  Eigen::VectorXd values(double state) const;
+  /// A step of gradient descent on (values(state)[action] - target)^2 / 2.
+  void descend(double state, std::int64_t action, double target, double rate);
+  std::vector<double> numbers() const;
+  void assign(const std::vector<double>& numbers, std::size_t from);
+};
+
+/// What one choice led to.
+struct Experience {
+  double state = 0;
+  std::int64_t action = 0;
+  double reward = 0, next_state = 0;
+};
+
+class DeepQ {
+ public:
+  DeepQ(std::int64_t actions, std::uint64_t seed, const DqnConstants& constants = {});
+
+  /// By chance with the probability of exploring, which falls with every call; else the action of the largest value.
+  std::int64_t act(double state);
+  /// Keeps the experience and learns from some of those kept, at random.
+  void learn(const Experience& experience);
+  /// One pass over given experiences: targets reward + discount max values(next_state), by the target network.
+  void learn_from(const std::vector<Experience>& experiences);
+  const QNetwork& network() const { return network_; }
+  double exploration() const { return exploration_; }
+
+  std::vector<double> state() const;
+  void restore(const std::vector<double>& state);
+
+ private:
+  DqnConstants constants_;
+  RandomStream random_;
+  std::int64_t actions_;
+  QNetwork network_, target_;
+  std::vector<Experience> replay_;  // a ring
+  double exploration_;
+  std::uint64_t drawn_ = 0, learnt_ = 0, kept_ = 0;
+};
+
+std::unique_ptr<BatchAdjuster> dqn_adjuster(const AdjusterSetting& setting);
+
+}  // namespace strobe

@@ -1,0 +1,32 @@
+// The stages of a model over one hybrid batch: every layer on rows of its own, all on this rank, so that nothing
+// crosses ranks but sums over vertices where the pass has them.
+#pragma once
+
+#include "harness/hybrid_batches/batch_inputs.hpp"
+#include "models/snapshots/layer_protocol.hpp"
+
+namespace strobe {
+
+class BatchStages final : public LayerStages {
+ public:
+  BatchStages(const ModelCall& call, const BatchInputs& inputs);
+
+  SpatialInput spatial_input(int layer, const Var& x) override;
+  /// Layers have rows of their own, so a layer cannot be computed again within the next.
+  bool own_neighbours() const override { return false; }
+  Timelines timelines() const override { return {&here().cells, segments_}; }
+  const Neighbours& neighbours(std::int64_t step) override;
+
+ private:
+  class StepProducts;
+  const LayerInputs& here() const { return inputs_.layers[layer_]; }
+
+  const ModelCall& call_;
+  const BatchInputs& inputs_;
+  std::size_t layer_ = 0;  // whose stages are being called
+  std::vector<TemporalSegment> segments_;
+  Var features_;  // [own cells of the layer, F]
+  std::shared_ptr<Neighbours> neighbours_;
+};
+
+}  // namespace strobe

@@ -1,0 +1,295 @@
+#include "harness/hybrid_batches/encoding/layered_batch.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+std::span<const VertexId> step_of(const StepCells& cells, std::int64_t t) {
+  return {cells.vertices.data() + cells.begin(t), static_cast<std::size_t>(cells.count(t))};
+}
+
+/// Cells of either, step by step.
+StepCells united(const StepCells& a, const StepCells& b) {
+  StepCells all;
+  for (std::int64_t t = 0; t < a.steps(); ++t) {
+    const auto left = step_of(a, t), right = step_of(b, t);
+    std::set_union(left.begin(), left.end(), right.begin(), right.end(), std::back_inserter(all.vertices));
+    all.close_step();
+  }
+  return all;
+}
+
+/// Every vertex of the cells at every step: what rectangles of timelines need.
+StepCells whole_timelines(const StepCells& cells) {
+  std::vector<VertexId> vertices = cells.vertices;
+  std::sort(vertices.begin(), vertices.end());
+  vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
+  StepCells all;
+  for (std::int64_t t = 0; t < cells.steps(); ++t) {
+    all.vertices.insert(all.vertices.end(), vertices.begin(), vertices.end());
+    all.close_step();
+  }
+  return all;
+}
+
+/// Rows in `outer` of cells of `inner`, which are among them at their steps, appended.
+void append_rows(const StepCells& outer, const StepCells& inner, std::vector<std::int64_t>& rows) {
+  for (std::int64_t t = 0; t < inner.steps(); ++t) {
+    std::int64_t at = outer.begin(t);
+    for (const VertexId v : step_of(inner, t)) {
+      while (at < outer.end(t) && outer.vertex(at) < v) ++at;
+      if (at == outer.end(t) || outer.vertex(at) != v) throw Error("a layer reads a cell that the one before lacks");
+      rows.push_back(at);
+    }
+  }
+}
+
+bool same(const StepCells& a, const StepCells& b) { return a.offsets == b.offsets && a.vertices == b.vertices; }
+
+}  // namespace
+
+bool is_rectangle(const LayerShape& layer) { return walks_timelines(layer) || layer.step_by_step; }
+bool chooses_rows(const LayerShape& layer) { return layer.sums.constants_per_rank > 0; }
+bool reads_own_rows_alone(const LayerShape& layer) { return !layer.reads_neighbours && !is_rectangle(layer); }
+
+std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers) {
+  std::vector<StepCells> needed(layers);
+  for (const StepFrontier& step : frontier.steps) {
+    for (std::size_t l = 0; l < layers; ++l) {
+      for (const std::int32_t place : step.inner_rows(static_cast<int>(l)))
+        needed[l].vertices.push_back(frontier.field[static_cast<std::size_t>(place)]);
+      needed[l].close_step();
+    }
+  }
+  return needed;
+}
+
+BatchEncoder::BatchEncoder(const LayerSource& source)
+    : source_(source),
+      stamp_(static_cast<std::size_t>(source.graph.vertices), 0),
+      there_(stamp_.size(), 0),
+      row_(static_cast<std::size_t>(source.graph.vertices), 0),
+      bits_(stamp_.size() / 64 + 1, 0) {}
+
+LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<StepCells>& needed,
+                                  std::span<const VertexId> targets) {
+  LayeredBatch batch;
+  batch.window = window;
+  counted_ = source_.degrees != nullptr ? rows_read(needed) : nullptr;
+  first_ = window.first;
+  batch.targets = static_cast<std::int64_t>(targets.size());
+  const std::size_t count = source_.layers.size();
+  batch.layers.resize(count);
+  for (std::size_t l = count; l-- > 0;) {
+    StepCells& cells = batch.layers[l].cells;
+    cells = l + 1 < count ? united(needed[l], batch.layers[l + 1].cells) : needed[l];
+    if (is_rectangle(source_.layers[l])) cells = whole_timelines(cells);
+  }
+  for (std::size_t l = 0; l < count; ++l) {
+    BatchLayer& layer = batch.layers[l];
+    const BatchLayer* const before = l > 0 ? &batch.layers[l - 1] : nullptr;
+    if (before != nullptr && reads_own_rows_alone(source_.layers[l])) layer.cells = before->cells;
+    for (std::int64_t t = 0; t < window.count; ++t) layer.halo.close_step();
+    if (source_.layers[l].reads_neighbours) add_matrix(window, needed[l], before, layer);
+    if (chooses_rows(source_.layers[l]) && !source_.layers[l].reads_neighbours)
+      add_connections(window, needed[l], layer);
+    if (source_.layers[l].step_by_step) add_supports(window, needed[l], layer);
+    if (before != nullptr) read_rows(*before, layer);
+    count_targets(targets, layer, batch.counted.emplace_back());
+    batch.computed_cells += layer.cells.count();
+    batch.needed_cells += needed[l].count();
+  }
+  return batch;
+}
+
+const StepCells* BatchEncoder::rows_read(const std::vector<StepCells>& needed) const {
+  for (std::size_t l = 0; l < needed.size(); ++l)
+    if (source_.layers[l].reads_neighbours) return &needed[l];
+  return nullptr;
+}
+
+void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size_t entry, HostCsr& csr) const {
+  double scale = 1;
+  if (counted_ != nullptr) {
+    // The row is one that is read, and complete: its degree is the graph's. A column's is 1 where its row is not.
+    const VertexId column = graph.columns[entry];
+    const std::span<const VertexId> read = step_of(*counted_, step - first_);
+    if (!std::binary_search(read.begin(), read.end(), column))
+      scale = std::sqrt((*source_.degrees)[static_cast<std::size_t>(step * graph.vertices + column)]);
+  }
+  if (source_.fp64) {
+    csr.values64.push_back(graph.values64[entry] * scale);
+  } else {
+    csr.values32.push_back(static_cast<float>(graph.values32[entry] * scale));
+  }
+}
+
+void BatchEncoder::count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
+                                 std::vector<std::int64_t>& rows) {
+  StepCells all;
+  for (std::int64_t t = 0; t < layer.cells.steps(); ++t) {
+    all.vertices.insert(all.vertices.end(), targets.begin(), targets.end());
+    all.close_step();
+  }
+  append_rows(layer.cells, all, rows);
+}
+
+void BatchEncoder::read_rows(const BatchLayer& before, BatchLayer& layer) {
+  if (layer.halo.count() == 0 && same(layer.cells, before.cells)) return;
+  layer.input.reserve(static_cast<std::size_t>(layer.columns()));
+  append_rows(before.cells, layer.cells, layer.input);
+  append_rows(before.cells, layer.halo, layer.input);
+}
+
+void BatchEncoder::number(std::span<const VertexId> vertices, std::int64_t first) {
+  for (const VertexId v : vertices) {
+    stamp_[static_cast<std::size_t>(v)] = now_;
+    row_[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(first++);
+  }
+}
+
+void BatchEncoder::ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i) {
+  constexpr std::size_t ahead = 8;
+  const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
+  if (i + 2 * ahead < rows.size()) __builtin_prefetch(offsets + rows[i + 2 * ahead]);
+  if (i + ahead < rows.size()) __builtin_prefetch(graph.columns.data() + offsets[rows[i + ahead]]);
+}
+
+template <class Visit>
+void BatchEncoder::for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows,
+                               const Visit& visit) const {
+  const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
+  const VertexId* const columns = graph.columns.data();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ask_for(graph, step, rows, i);
+    const VertexId v = rows[i];
+    for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) visit(columns[e]);
+  }
+}
+
+void BatchEncoder::order(std::vector<VertexId>& vertices) {
+  if (vertices.size() * 16 < bits_.size()) return std::sort(vertices.begin(), vertices.end());
+  for (const VertexId v : vertices)
+    bits_[static_cast<std::size_t>(v) / 64] |= std::uint64_t{1} << (static_cast<std::size_t>(v) % 64);
+  auto to = vertices.begin();
+  for (std::size_t word = 0; word < bits_.size(); ++word) {
+    for (std::uint64_t& left = bits_[word]; left != 0; left &= left - 1)
+      *to++ = static_cast<VertexId>(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+  }
+}
+
+std::vector<VertexId> BatchEncoder::only_read(Step step, std::span<const VertexId> rows,
+                                              std::span<const VertexId> before) {
+  const bool all = before.data() == nullptr;
+  for (const VertexId v : before) there_[static_cast<std::size_t>(v)] = now_;
+  std::vector<VertexId> found;
+  for_entries(source_.graph, step, rows, [&](VertexId u) {
+    const auto place = static_cast<std::size_t>(u);
+    if (stamp_[place] == now_ || (!all && there_[place] != now_)) return;
+    stamp_[place] = now_;
+    found.push_back(u);
+  });
+  order(found);
+  return found;
+}
+
+void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
+                                  std::span<const VertexId> needed, HostCsr& csr) const {
+  const bool plain = counted_ == nullptr && !source_.fp64;
+  const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
+  std::size_t next = 0;
+  for (const VertexId v : cells) {
+    if (next < needed.size() && needed[next] == v) {
+      ask_for(graph, step, needed, next++);
+      for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
+        const auto entry = static_cast<std::size_t>(e);
+        const VertexId u = graph.columns[entry];
+        if (!has(u)) continue;  // of an approximate frontier
+        csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
+        if (plain) {
+          csr.values32.push_back(graph.values32[entry]);
+        } else {
+          append_value(graph, step, entry, csr);
+        }
+      }
+    }
+    csr.offsets.push_back(static_cast<std::int64_t>(csr.columns.size()));
+  }
+}
+
+void BatchEncoder::make_room(std::int64_t rows, BatchLayer& layer) const {
+  const PreparedGraph& graph = source_.graph;
+  const double of_row = static_cast<double>(graph.nonzeros()) / static_cast<double>(graph.row_offsets.size());
+  const auto entries = static_cast<std::size_t>(1.1 * of_row * static_cast<double>(rows));
+  layer.a.columns.reserve(entries);
+  if (source_.fp64) {
+    layer.a.values64.reserve(entries);
+  } else {
+    layer.a.values32.reserve(entries);
+  }
+  layer.a.offsets.reserve(static_cast<std::size_t>(layer.cells.count()) + 1);
+}
+
+void BatchEncoder::add_matrix(const BatchWindow& window, const StepCells& needed, const BatchLayer* before,
+                              BatchLayer& layer) {
+  layer.a.has_entries = true;
+  layer.a.step_rows = layer.cells.offsets;
+  make_room(needed.count(), layer);
+  StepCells halo;
+  for (std::int64_t t = 0; t < window.count; ++t) {
+    const Step step = static_cast<Step>(window.first + t);
+    ++now_;
+    number(step_of(layer.cells, t), layer.cells.begin(t));
+    const std::span<const VertexId> all = before != nullptr ? step_of(before->cells, t) : std::span<const VertexId>();
+    const std::vector<VertexId> read = only_read(step, step_of(needed, t), all);
+    number(read, layer.cells.count() + halo.count());
+    halo.vertices.insert(halo.vertices.end(), read.begin(), read.end());
+    halo.close_step();
+    append_entries(source_.graph, step, step_of(layer.cells, t), step_of(needed, t), layer.a);
+  }
+  layer.halo = std::move(halo);
+}
+
+void BatchEncoder::add_connections(const BatchWindow& window, const StepCells& needed, BatchLayer& layer) const {
+  layer.a.has_entries = true;
+  layer.a.step_rows = layer.cells.offsets;
+  const auto elsewhere = static_cast<std::int32_t>(layer.cells.count());
+  const PreparedGraph& graph = source_.graph;
+  for (std::int64_t t = 0; t < window.count; ++t) {
+    const std::span<const VertexId> some = step_of(needed, t);
+    std::size_t next = 0;
+    for (std::int64_t row = layer.cells.begin(t); row < layer.cells.end(t); ++row) {
+      const VertexId v = layer.cells.vertex(row);
+      const bool real = next < some.size() && some[next] == v;
+      next += real ? 1 : 0;
+      const auto of_graph = static_cast<std::size_t>((window.first + t) * graph.vertices + v);
+      for (std::int64_t e = graph.row_offsets[of_graph]; real && e < graph.row_offsets[of_graph + 1]; ++e) {
+        const bool itself = graph.columns[static_cast<std::size_t>(e)] == v;
+        layer.a.columns.push_back(itself ? static_cast<std::int32_t>(row) : elsewhere);
+        append_value(graph, static_cast<Step>(window.first + t), static_cast<std::size_t>(e), layer.a);
+      }
+      layer.a.offsets.push_back(static_cast<std::int64_t>(layer.a.columns.size()));
+    }
+  }
+}
+
+void BatchEncoder::add_supports(const BatchWindow& window, const StepCells& needed, BatchLayer& layer) {
+  for (const auto& graph : source_.supports) {
+    std::vector<HostCsr>& steps = layer.steps.emplace_back();
+    for (std::int64_t t = 0; t < window.count; ++t) {
+      HostCsr& csr = steps.emplace_back();
+      csr.has_entries = true;
+      csr.step_rows = {0, layer.cells.count(t)};
+      ++now_;
+      number(step_of(layer.cells, t), 0);
+      append_entries(*graph, static_cast<Step>(window.first + t), step_of(layer.cells, t), step_of(needed, t), csr);
+    }
+  }
+}
+
+}  // namespace strobe

@@ -1,0 +1,149 @@
+// Invariant: what is foreseen is not more than what the arrays take, so nothing is refused that would have room. Cost
+// O(1), and O(T) of a graph that is there.
+#include "harness/hybrid_batches/graph_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "core/units.hpp"
+#include "workloads/catalog/catalog.hpp"
+#include "workloads/shape/shape_graph.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr double offset_bytes = sizeof(std::int64_t), vertex_bytes = sizeof(VertexId), raw_value_bytes = sizeof(float);
+
+template <class T>
+double bytes_of(const std::vector<T>& values) {
+  return static_cast<double>(values.size()) * sizeof(T);
+}
+
+double bytes_of(const PreparedGraph& graph) {
+  return bytes_of(graph.row_offsets) + bytes_of(graph.columns) + bytes_of(graph.values32) + bytes_of(graph.values64) +
+         bytes_of(graph.features32) + bytes_of(graph.features64) + bytes_of(graph.products32) +
+         bytes_of(graph.products64);
+}
+
+double bytes_of(const SnapshotGraph& graph) {
+  double sum = bytes_of(graph.features) + bytes_of(graph.exact_features) + bytes_of(graph.targets);
+  const Snapshot* before = nullptr;
+  for (const auto& snapshot : graph.snapshots) {
+    if (snapshot.get() == before) continue;  // equal steps lie there once
+    before = snapshot.get();
+    sum += bytes_of(snapshot->row_offsets) + bytes_of(snapshot->columns) + bytes_of(snapshot->values) +
+           bytes_of(snapshot->exact_values);
+  }
+  return sum;
+}
+
+double bytes_of(const Samples& samples) {
+  return bytes_of(samples.vertices) + bytes_of(samples.step) + bytes_of(samples.label) + bytes_of(samples.value) +
+         bytes_of(samples.weight) + bytes_of(samples.baseline) + bytes_of(samples.candidate_of) +
+         bytes_of(samples.memory);
+}
+
+double raw_bytes(const GraphCounts& counts) {
+  return counts.steps * (counts.vertices * (offset_bytes + counts.feature_width * raw_value_bytes) + offset_bytes) +
+         counts.edges * (vertex_bytes + raw_value_bytes);
+}
+
+/// A matrix of some steps: rows of self-loops where the Laplacian adds them.
+double matrix_bytes(const GraphCounts& counts, const Preprocessing& what, double element) {
+  const double cells = counts.vertices * counts.steps, loops = what.laplacian ? cells : 0;
+  return cells * offset_bytes + (counts.edges + loops) * (vertex_bytes + element);
+}
+
+double number(const Json& workload, const char* key) {
+  return workload.contains(key) && workload.at(key).is_number() ? workload.at(key).get<double>() : 0;
+}
+
+/// Vertices of a workload of events, where they are known without reading it.
+double listed_vertices(const std::string& name, const Json& workload) {
+  if (name == "bursty_events") return number(workload, "vertices");
+  const auto found = catalogue().find(name);
+  if (found == catalogue().end()) return 0;
+  return static_cast<double>(found->second.listed_vertices.value_or(0));
+}
+
+bool is_set(const Json& workload, const char* key) {
+  return workload.contains(key) && workload.at(key).is_string() && !workload.at(key).get<std::string>().empty();
+}
+
+}  // namespace
+
+GraphBytes graph_bytes(const GraphCounts& counts, const Preparation& preparation, bool fp64) {
+  const double element = fp64 ? sizeof(double) : sizeof(float);
+  GraphCounts trained = counts;
+  trained.steps = std::max(1.0, counts.steps - 1);
+  trained.edges = counts.edges * trained.steps / std::max(1.0, counts.steps);
+  const Preprocessing& inputs = preparation.inputs;
+  const double width = counts.feature_width * static_cast<double>(inputs.feature_terms.count());
+  GraphBytes bytes;
+  bytes.raw = raw_bytes(counts);
+  bytes.prepared = matrix_bytes(trained, inputs, element);
+  bytes.prepared += trained.vertices * trained.steps * width * element * (inputs.keep_features ? 2 : 1);
+  for (const Preprocessing& support : preparation.supports) bytes.prepared += matrix_bytes(trained, support, element);
+  return bytes;
+}
+
+GraphBytes graph_bytes(const DataPlan& data, const ModelChoice& choice) {
+  const Preparation preparation = choice.equations->preparation();
+  if (!data.graph->has_structure()) {
+    GraphCounts counts;
+    counts.vertices = static_cast<double>(data.graph->vertices);
+    counts.steps = static_cast<double>(data.shape->complete.shape.steps.value_or(data.graph->steps));
+    counts.feature_width = static_cast<double>(data.graph->feature_width /
+                                               std::max<std::int64_t>(1, preparation.inputs.feature_terms.count()));
+    for (const std::int64_t edges : step_edges(data.shape->complete.shape)) counts.edges += static_cast<double>(edges);
+    return graph_bytes(counts, preparation, choice.fp64);
+  }
+  GraphBytes bytes;
+  bytes.raw = bytes_of(*data.raw);
+  bytes.prepared = bytes_of(*data.graph);
+  for (const auto& support : data.supports) bytes.prepared += bytes_of(*support);
+  for (const Samples* some : {&data.samples->train, &data.samples->test, &data.samples->validation})
+    bytes.samples += bytes_of(*some);
+  return bytes;
+}
+
+std::optional<GraphCounts> foreseen_counts(const Json& workload) {
+  const std::string name = workload.at("name").get<std::string>();
+  if (is_shape_workload(name)) return std::nullopt;
+  GraphCounts counts;
+  if (name == "uniform" || name == "power-law") {
+    counts.vertices = number(workload, "vertices"), counts.steps = number(workload, "steps");
+    const double of_step =
+        name == "uniform" ? counts.vertices * number(workload, "density") : number(workload, "edges");
+    counts.edges = of_step * counts.steps;
+    return counts;
+  }
+  // Steps that are dropped again, and features of a file, are known when it is read.
+  if (is_set(workload, "steps") || is_set(workload, "features") || number(workload, "min_edges") > 0)
+    return std::nullopt;
+  counts.vertices = listed_vertices(name, workload);
+  counts.steps = number(workload, "window_count") - number(workload, "lags");
+  if (counts.vertices < 1 || counts.steps < 1) return std::nullopt;
+  return counts;
+}
+
+void check_foreseen(const Case& request, const ModelChoice& choice, double memory_bytes) {
+  const auto counts = foreseen_counts(request.workload);
+  if (!counts) return;
+  const GraphBytes bytes = graph_bytes(*counts, choice.equations->preparation(), choice.fp64);
+  if (bytes.all() <= memory_bytes) return;
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  throw InvalidRequest(
+      "/workload",
+      fmt::format(
+          "{:.0f} steps of {} vertices take at least {:.1f} GiB of the host's memory, {:.1f} as they are made or "
+          "read and {:.1f} as the model reads them, and this machine has {:.1f} GiB; take longer windows, fewer "
+          "steps or vertices, or simulate a shape of these counts (--device sim --numerics none)",
+          counts->steps, format_count(static_cast<std::int64_t>(counts->vertices)), bytes.all() / gib, bytes.raw / gib,
+          bytes.prepared / gib, memory_bytes / gib));
+}
+
+}  // namespace strobe

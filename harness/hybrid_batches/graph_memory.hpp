@@ -1,0 +1,35 @@
+// What the graph of hybrid batches takes of the host's memory, from counts alone: known before it is made or read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "harness/full_batch/plan/data_plan.hpp"
+
+namespace strobe {
+
+/// Counts of a graph of steps that need not be there. Edges are those of all steps, at least.
+struct GraphCounts {
+  double vertices = 0, steps = 0, edges = 0, feature_width = 2;
+};
+
+/// Bytes of the steps as they were read or made, of the matrices and features that training reads, and of the samples.
+struct GraphBytes {
+  double raw = 0, prepared = 0, samples = 0;
+  double all() const { return raw + prepared + samples; }
+};
+
+/// Of a graph of these counts, whose last step only gives targets; without samples. Edges that smoothing adds are not
+/// counted.
+GraphBytes graph_bytes(const GraphCounts& counts, const Preparation& preparation, bool fp64);
+/// Of arrays that are there; of a shape, what the graph would take.
+GraphBytes graph_bytes(const DataPlan& data, const ModelChoice& choice);
+
+/// What the workload's parameters tell: generators of steps with as many edges as they say, and events, generated or of
+/// a listed data set, in a number of slices. Edges of events are left out, as some come again.
+std::optional<GraphCounts> foreseen_counts(const Json& workload);
+
+/// Refuses a graph that takes more than `memory_bytes`, before it is made: InvalidRequest with both figures.
+void check_foreseen(const Case& request, const ModelChoice& choice, double memory_bytes);
+
+}  // namespace strobe

@@ -1,0 +1,312 @@
+#include "harness/hybrid_batches/hybrid_plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "core/system/machine_limits.hpp"
+#include "harness/hybrid_batches/batch_feed.hpp"
+#include "harness/hybrid_batches/batch_memory.hpp"
+#include "harness/hybrid_batches/graph_memory.hpp"
+#include "harness/hybrid_batches/update_cost.hpp"
+#include "harness/placement/model_hops.hpp"
+#include "workloads/partitioners/load_aware.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+
+namespace strobe {
+namespace {
+
+std::uint64_t plan_seed(const Case& c) { return static_cast<std::uint64_t>(c.seed); }
+
+HybridOptions options_of(const Case& c) {
+  HybridOptions options;
+  Json known = Json::object();
+  for (const std::string& name : hybrid_fields<HybridOptions>().names()) {
+    if (c.strategy.contains(name)) known[name] = c.strategy.at(name);
+  }
+  static const FieldTable table = hybrid_fields<HybridOptions>();
+  table.apply(&options, known, "/strategy");
+  return options;
+}
+
+void check_adjuster(const HybridOptions& options, const Case& c) {
+  const bool watches = options.adjuster == "dqn" || options.adjuster == "bandit" || options.adjuster == "best_fixed";
+  if (!watches || c.numerics != "none") return;
+  throw InvalidRequest("/strategy/adjuster",
+                       fmt::format("{} goes by losses, and numerics=none computes none; take numerics=cpu, or "
+                                   "adjuster=cost, random or none",
+                                   options.adjuster));
+}
+
+/// A shape has no samples.
+void check_samples(const FullBatchCase& c) {
+  if (c.data.samples->train.count() > 0 || !c.data.graph->has_structure()) return;
+  throw InvalidRequest("/task",
+                       "the task has no samples in its training steps, so batches would have no targets; take "
+                       "another task, or a larger share for training");
+}
+
+BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, const std::vector<std::int64_t>& owned,
+                      std::int64_t steps) {
+  BatchAction action{vertices, snapshots, {}};
+  for (const std::int64_t own : owned) {
+    action.of_rank.push_back({vertices.of(own, "vertices of a rank", "/strategy/vertices"),
+                              snapshots.of(steps, "training steps", "/strategy/snapshots")});
+  }
+  return action;
+}
+
+/// The sizes that an adjuster chooses from; those that come to no vertex or no step are left out, and said so.
+void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
+  const BatchAction first = plan.actions.front();
+  std::vector<std::string> left_out;
+  plan.actions.clear();
+  for (const BatchShare& vertices : parse_shares(plan.options.vertex_sizes, "/strategy/vertex_sizes")) {
+    for (const BatchShare& snapshots : parse_shares(plan.options.snapshot_sizes, "/strategy/snapshot_sizes")) {
+      try {
+        plan.actions.push_back(action_of(vertices, snapshots, owned, plan.trained_steps()));
+        const bool is_first = vertices.text == first.vertices.text && snapshots.text == first.snapshots.text;
+        if (is_first) plan.first_action = plan.actions.size() - 1;
+      } catch (const InvalidRequest&) {
+        left_out.push_back(vertices.text + " x " + snapshots.text);
+      }
+    }
+  }
+  if (plan.actions.empty()) {
+    throw InvalidRequest("/strategy/vertex_sizes",
+                         "none of the sizes comes to a vertex of every rank and a training "
+                         "step; take larger vertex_sizes or snapshot_sizes");
+  }
+  if (!left_out.empty())
+    plan.notes.push_back(
+        fmt::format("sizes that come to no vertex or no step are not chosen from: {}", fmt::join(left_out, ", ")));
+}
+
+BatchSource source_of(const HybridPlan& plan) {
+  BatchSource source;
+  source.inputs = plan.full->data.graph.get();
+  for (const auto& support : plan.full->data.supports) source.supports.push_back(support.get());
+  source.layers = layer_reads(plan.layers());
+  source.frontier = plan.options.frontier == "exact" ? FrontierKind::exact : FrontierKind::layers;
+  return source;
+}
+
+double entries_of(const LayeredBatch& batch) {
+  double sum = 0;
+  for (const BatchLayer& layer : batch.layers) {
+    sum += static_cast<double>(layer.a.columns.size()) + static_cast<double>(layer.entries);
+    for (const auto& support : layer.steps) {
+      for (const HostCsr& csr : support) sum += static_cast<double>(csr.columns.size());
+    }
+    for (const auto& support : layer.step_entries) {
+      for (const std::int64_t entries : support) sum += static_cast<double>(entries);
+    }
+  }
+  return sum;
+}
+
+/// Means over a few batches of different ranks, numbered as no training's.
+TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMaker& maker) {
+  constexpr std::uint64_t first_number = std::uint64_t{1} << 31;
+  const int count = std::clamp(plan.ranks(), 2, 4);
+  TypicalBatch mean;
+  for (int i = 0; i < count; ++i) {
+    const SharedBatch batch = maker.make(i % plan.ranks(), action, first_number + static_cast<std::uint64_t>(i));
+    const BatchLayer& first = batch->layers.layers.front();
+    const double features =
+        static_cast<double>(first.columns() * plan.graph().cell_width()) * (plan.full->model.fp64 ? 8.0 : 4.0);
+    mean.cells += static_cast<double>(batch->layers.computed_cells) / count;
+    mean.needed_cells += static_cast<double>(batch->layers.needed_cells) / count;
+    mean.target_cells += static_cast<double>(batch->layers.targets * batch->layers.window.count) / count;
+    mean.entries += entries_of(batch->layers) / count;
+    mean.bytes += (static_cast<double>(batch->bytes()) + features) / count;
+  }
+  return mean;
+}
+
+/// A rank's vertices in groups of like load; fewer groups where a rank has fewer vertices.
+void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
+  const int groups = static_cast<int>(plan.options.groups);
+  const std::vector<std::int32_t> group = balanced_groups(load, plan.owner, plan.ranks(), groups);
+  plan.groups.assign(static_cast<std::size_t>(plan.ranks()), BalancedGroups(static_cast<std::size_t>(groups)));
+  for (std::size_t v = 0; v < plan.owner.size(); ++v)
+    plan.groups[static_cast<std::size_t>(plan.owner[v])][static_cast<std::size_t>(group[v])].push_back(
+        static_cast<VertexId>(v));
+  for (BalancedGroups& of_rank : plan.groups)
+    std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
+  plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});
+}
+
+std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(plan.ranks()), 0);
+  for (const Rank rank : plan.owner) ++counts[static_cast<std::size_t>(rank)];
+  return counts;
+}
+
+std::string frontier_note(const TypicalBatch& typical) {
+  return fmt::format(
+      "a batch has {:.0f} target cells; its layers compute {:.0f} cells, {:.1f} times as many, of which {:.0f} % are "
+      "needed and the others fill timelines up",
+      typical.target_cells, typical.cells, typical.cells / typical.target_cells,
+      100 * typical.needed_cells / typical.cells);
+}
+
+/// Whether an update is that of all samples of the training steps, with all that they depend on.
+bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
+  bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" &&
+               plan.options.normalise == "whole" && plan.options.loss == "pooled";
+  for (std::size_t r = 0; r < owned.size(); ++r) {
+    const BatchSize& size = plan.actions.front().of_rank[r];
+    exact = exact && size.vertices == owned[r] && size.steps == plan.trained_steps();
+  }
+  return exact;
+}
+
+/// Too long to find out where ranks and entries are many.
+void add_caches(HybridPlan& plan) {
+  constexpr std::int64_t most_visits = 2'000'000'000;
+  if (!plan.graph().has_structure()) {
+    plan.notes.emplace_back(
+        "of this workload only the shape is known: batches have the sizes that follow when every row has its step's "
+        "mean "
+        "number of entries, which fall on all vertices alike; what ranks keep of each other was not counted");
+    return;
+  }
+  if (plan.graph().nonzeros() > most_visits / plan.ranks()) {
+    plan.notes.emplace_back(
+        "how many vertices ranks hold of each other was not counted, nor whether their memory has room: too many "
+        "entries and ranks");
+    return;
+  }
+  plan.caches = count_caches(plan);
+  if (plan.ranks() < 2) return;
+  std::uint64_t cached = 0, most = 0;
+  for (std::size_t r = 0; r < plan.caches->own_bytes.size(); ++r) {
+    cached += plan.caches->cached_bytes[r];
+    most = std::max(most, plan.caches->own_bytes[r] + plan.caches->cached_bytes[r]);
+  }
+  const double held =
+      1 + static_cast<double>(plan.caches->cached_vertices) / static_cast<double>(plan.graph().vertices);
+  plan.notes.push_back(fmt::format(
+      "ranks hold {:.2f} times the vertices of the graph, those within the hops of their own; {:.1f} MB of others' "
+      "move once, before training, and the largest rank holds {:.1f} MB",
+      held, static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
+}
+
+/// 1 + row sums of A as the model has it smoothed, [T * N].
+std::vector<double> degrees_of(const DataPlan& data, Preprocessing what) {
+  what.laplacian = what.keep_features = false;
+  what.feature_scale = "none";
+  const PreparedGraph plain = prepare(*data.raw, what, data.graph->steps, true, data.presence);
+  std::vector<double> degrees(plain.row_offsets.size() - 1, 1.0);
+  for (std::size_t row = 0; row < degrees.size(); ++row) {
+    for (std::int64_t e = plain.row_offsets[row]; e < plain.row_offsets[row + 1]; ++e)
+      degrees[row] += plain.values64[static_cast<std::size_t>(e)];
+  }
+  return degrees;
+}
+
+void add_degrees(HybridPlan& plan) {
+  if (plan.options.normalise == "whole") return;
+  const Preparation what = plan.full->model.equations->preparation();
+  if (plan.full->data.raw == nullptr)
+    throw InvalidRequest("/strategy/normalise", "degrees are counted in a graph, and this workload is a shape alone");
+  if (what.inputs.precompute_first_product) {
+    throw InvalidRequest("/strategy/normalise",
+                         "degrees are counted inside a batch, and this model's first product is made before there are "
+                         "batches; take the model's precompute=false");
+  }
+  if (!what.inputs.laplacian || !what.supports.empty()) {
+    throw InvalidRequest("/strategy/normalise",
+                         "the degrees of a batch are those of D^-1/2 (A + I) D^-1/2, and this model's layers multiply "
+                         "with something else; take normalise=whole");
+  }
+  plan.degrees = std::make_shared<const std::vector<double>>(degrees_of(plan.full->data, what.inputs));
+}
+
+/// A measured cluster may be older than the calibration of batch making.
+void note_calibration(HybridPlan& plan) {
+  const std::string& name = plan.full->request.cluster;
+  if (name.empty()) return;
+  const auto cluster = load_cluster(name);
+  if (cluster->calibration == nullptr) return;  // such a row is uncalibrated as a whole
+  if (cluster->calibration->host_seconds(making_batches, making_work(plan, plan.first_action)) >= 0) return;
+  plan.notes.emplace_back(
+      "uncalibrated: the cluster file does not say what making batches takes (calibration/host_operations/make_batch), "
+      "so phase sample follows from the rates of its host; measure it again with strobe calibrate");
+}
+
+/// Owners by the partitioner, and each vertex's load. Vertices of a shape are all alike and dealt in turn.
+std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
+  const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
+  std::vector<double> load;
+  if (!c.data.graph->has_structure()) {
+    for (std::int64_t v = 0; v < c.data.graph->vertices; ++v) plan.owner.push_back(static_cast<Rank>(v % c.ranks()));
+    return std::vector<double>(plan.owner.size(), 1.0);
+  }
+  const int hops = model_hops(&c.model.layers, c.data.graph->first_product_done);
+  plan.owner = partitioner.value(*c.data.graph, c.ranks(), plan_seed(c.request), hops, &load);
+  return load.empty() ? walk_loads(*c.data.graph, hops) : load;
+}
+
+/// Owners, groups and sizes of batches.
+void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
+  const std::vector<double> load = add_owners(plan, c);
+  const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
+  plan.full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
+  plan.notes = plan.full->notes;
+  plan.source = source_of(plan);
+  add_degrees(plan);
+  plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
+  own_vertices(plan, load);
+  const std::vector<std::int64_t> owned = owned_counts(plan);
+  plan.actions.push_back(action_of(parse_share(plan.options.vertices, "/strategy/vertices"),
+                                   parse_share(plan.options.snapshots, "/strategy/snapshots"), owned,
+                                   plan.trained_steps()));
+  plan.exact = is_exact(plan, owned);
+  if (plan.adjusts()) add_choices(plan, owned);
+}
+
+/// Seconds of a run whose reservoir is still filling are not those of the long run.
+void note_filling(HybridPlan& plan) {
+  if (!plan.options.reservoir || plan.exact || plan.options.reservoir_start == "full" || plan.iterations() == 0) return;
+  const Case& c = plan.full->request;
+  std::int64_t most = 0;
+  for (std::size_t a = 0; a < plan.actions.size(); ++a) most += most_kept(plan, 0, a);
+  const std::int64_t updates = (c.warmup + c.epochs) * plan.iterations();
+  if (updates >= most) return;
+  plan.notes.push_back(fmt::format(
+      "the reservoir of a rank may hold {} batches, more than the {} updates of this run: it is still filling, and "
+      "seconds are not those of the long run; reservoir_start=full begins there",
+      most, updates));
+}
+
+}  // namespace
+
+std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) {
+  auto plan = std::make_shared<HybridPlan>();
+  plan->options = options_of(request);
+  plan->interval = parse_interval(plan->options.interval, "/strategy/interval");
+  check_adjuster(plan->options, request);
+  check_foreseen(request, choose_model(request), usable_memory_bytes());
+  const FullBatchCase c = begin_full_batch(request, use);
+  check_samples(c);
+  require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());
+  lay_out_batches(*plan, c);
+  BatchMaker maker(*plan, false);
+  for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
+  if (plan->options.adjuster == "cost") plan->update_seconds = expected_update_seconds(*plan);
+  plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
+  note_calibration(*plan);
+  note_filling(*plan);
+  add_caches(*plan);
+  check_memory(*plan);
+  plan->notes.emplace_back(
+      "weights are evaluated on the whole graph, whose memory is not in peak_bytes, which is that of training");
+  return plan;
+}
+
+}  // namespace strobe

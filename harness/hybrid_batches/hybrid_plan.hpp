@@ -1,0 +1,77 @@
+// The plan of training in hybrid batches: who owns which vertices, how large batches are, and what they are cut from
+// (DynaHB, VLDB'24).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/full_batch/plan/full_batch_plan.hpp"
+#include "harness/hybrid_batches/encoding/frontier.hpp"
+#include "harness/hybrid_batches/sampling/batch_sampler.hpp"
+#include "harness/hybrid_batches/sampling/batch_samples.hpp"
+#include "harness/hybrid_batches/sampling/batch_sizes.hpp"
+#include "harness/hybrid_batches/strategies/hybrid_options.hpp"
+#include "workloads/partitioners/load_aware.hpp"
+
+namespace strobe {
+
+/// One size that batches may have: the shares, and what they come to on each rank.
+struct BatchAction {
+  BatchShare vertices, snapshots;
+  std::vector<BatchSize> of_rank;  // [P]
+};
+
+/// What batches of one size hold on average, over a few drawn while planning.
+struct TypicalBatch {
+  double cells = 0;         // that layers compute, all layers together
+  double needed_cells = 0;  // of these, what the targets depend on
+  double target_cells = 0;
+  double entries = 0;  // of all matrices
+  double bytes = 0;    // on the device
+};
+
+/// What ranks keep of the graph for their batches: bytes of matrices and features of all training steps.
+struct CacheSizes {
+  std::vector<std::uint64_t> own_bytes, cached_bytes;  // [P]; the cached ones are of others' vertices
+  std::int64_t cached_vertices = 0;                    // over all ranks
+};
+
+struct HybridPlan {
+  HybridOptions options;
+  /// Data, model and task; and the placement of whole timelines by owner, under which weights are evaluated.
+  std::shared_ptr<const FullBatchPlan> full;
+  std::vector<Rank> owner;             // [N]
+  std::vector<BalancedGroups> groups;  // [P]
+  std::shared_ptr<const VertexLoads> loads;
+  std::vector<BatchAction> actions;  // at least 1; several where an adjuster chooses
+  std::size_t first_action = 0;      // in force until one is chosen
+  AveragingInterval interval;        // of models, where ranks update alone
+  BatchSource source;                // of the graph's matrices
+  /// LayerSource::degrees, where degrees are counted inside a batch; else null.
+  std::shared_ptr<const std::vector<double>> degrees;
+  SampleIndex samples;                 // of training
+  std::vector<TypicalBatch> typical;   // [actions]
+  std::vector<double> update_seconds;  // [actions] by a model of costs, where an adjuster goes by it; else empty
+  std::optional<CacheSizes> caches;    // not counted where entries and ranks are many
+  bool exact = false;                  // an update is that of all samples
+  std::vector<std::string> notes;      // what was assumed, one sentence each
+
+  const PreparedGraph& graph() const { return *full->data.graph; }
+  const std::vector<LayerShape>& layers() const { return full->model.layers; }
+  std::int64_t trained_steps() const { return full->data.trained_steps; }
+  int ranks() const { return full->ranks(); }
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(full->request.seed); }
+  bool sync() const { return options.averaging == "sync"; }
+  bool adjusts() const { return options.adjuster != "none"; }
+  /// Updates of an epoch: the stretch between two averagings, which is one update where gradients are summed. 0: as
+  /// many as its seconds allow.
+  std::int64_t iterations() const { return sync() ? 1 : interval.iterations; }
+};
+
+/// Throws InvalidRequest and InvalidInput.
+std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use);
+
+}  // namespace strobe

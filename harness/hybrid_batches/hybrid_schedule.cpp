@@ -1,0 +1,214 @@
+// The kind of training `hybrid_batches`: windows of steps times some of a rank's own vertices.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "backends/shapes_device.hpp"
+#include "harness/files/placement_file.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/hybrid_batches/graph_memory.hpp"
+#include "harness/hybrid_batches/hybrid_trainer.hpp"
+#include "harness/request/schedule_tag.hpp"
+
+namespace strobe {
+namespace {
+
+class HybridSchedule final : public SchedulePlan {
+ public:
+  explicit HybridSchedule(std::shared_ptr<const HybridPlan> plan)
+      : plan_(std::move(plan)),
+        full_(full_batch_schedule(plan_->full)),
+        vectors_(vectors_of_optimizer()),
+        budget_(budget_of_epoch()) {}
+
+  const ByteBudget& budget() const override { return budget_; }
+  EpochItems items() const override {
+    EpochItems items;
+    const auto iterations = static_cast<double>(plan_->iterations());
+    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
+      items.count += iterations * static_cast<double>(size.vertices * size.steps);
+    // Sizes that an adjuster chooses, and updates that seconds allow, differ from epoch to epoch.
+    if (plan_->adjusts()) items.count = 0;
+    items.batch_events = full_->items().batch_events;
+    items.unit = "cells_per_second";
+    items.iterations = std::max<std::int64_t>(1, plan_->iterations());
+    items.batch_redundancy = redundancy();
+    return items;
+  }
+  std::vector<std::string> approximations() const override {
+    std::vector<std::string> all;
+    if (!plan_->exact) {
+      all.push_back(fmt::format("batches of {} of a rank's vertices in windows of {} of the training steps",
+                                plan_->options.vertices, plan_->options.snapshots));
+      for (const LayerShape& layer : plan_->layers()) {
+        if (layer.sums.values + layer.sums.constants_per_rank == 0) continue;
+        all.emplace_back("batch_statistics: sums over vertices run over a batch's own");
+        break;
+      }
+    }
+    if (plan_->adjusts())
+      all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
+    if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
+    if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
+    if (plan_->options.normalise != "whole")
+      all.emplace_back("normalise=batch: degrees are counted inside a batch's own graph");
+    if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact &&
+        plan_->options.reservoir_start != "full")
+      all.emplace_back("which batch comes next depends on what the generator has made by then");
+    if (plan_->options.averaging == "async")
+      all.push_back(fmt::format("ranks update alone; models are averaged every {}", interval_text()));
+    if (plan_->options.averaging == "never")
+      all.emplace_back("ranks update alone, and their models are never averaged");
+    return all;
+  }
+  const std::vector<ParameterShape>& parameters() const override { return full_->parameters(); }
+  MetricNames metrics() const override { return full_->metrics(); }
+  bool evaluates_after(std::int64_t epoch) const override {
+    const std::int64_t every = plan_->options.evaluate_every, each = std::max<std::int64_t>(1, plan_->iterations());
+    return (epoch + 1) * each / every > epoch * each / every;
+  }
+  const std::vector<std::string>& notes() const override { return plan_->notes; }
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
+    return full_->remarks(metrics);
+  }
+
+  Json describe() const override {
+    Json described = full_->describe();
+    const TypicalBatch& typical = plan_->typical[plan_->first_action];
+    Json sizes = Json::array();
+    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
+      sizes.push_back({{"vertices", size.vertices}, {"steps", size.steps}});
+    Json schedule = {{"kind", "hybrid_batches"},
+                     {"averaging", plan_->options.averaging},
+                     {"iterations", plan_->iterations()},
+                     {"batch_of_rank", sizes},
+                     {"training_steps", plan_->trained_steps()},
+                     {"cells_of_all", plan_->graph().vertices * plan_->trained_steps()},
+                     {"typical_batch",
+                      {{"target_cells", typical.target_cells},
+                       {"computed_cells", typical.cells},
+                       {"needed_cells", typical.needed_cells},
+                       {"entries", typical.entries},
+                       {"bytes", typical.bytes}}}};
+    const GraphBytes graph = graph_bytes(plan_->full->data, plan_->full->model);
+    schedule["graph_bytes"] = {{"raw", graph.raw}, {"prepared", graph.prepared}, {"samples", graph.samples}};
+    const BatchRedundancy twice = redundancy();
+    schedule["redundant_computation"] = twice.redundant_computation;
+    if (plan_->caches) {
+      schedule["own_bytes"] = plan_->caches->own_bytes;
+      schedule["cached_bytes"] = *twice.cached_bytes;
+      schedule["distributed_bytes"] = *twice.distributed_bytes;
+      schedule["duplication"] = *twice.duplication;
+    }
+    return {{"schedule", schedule},
+            {"parameter_count", described["parameter_count"]},
+            {"parameters", described["parameters"]}};
+  }
+  std::string digest() const override { return full_->digest(); }
+
+  OutputKinds outputs() const override { return full_->outputs(); }
+  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
+    full_->write_embeddings(path, values);
+  }
+  void write_samples(const std::string& path) const override { full_->write_samples(path); }
+  void write_placement(const std::string& path) const override {
+    const Placement& placement = plan_->full->strategy.spatial;
+    write_placement_file(path, placement, placement, nullptr, plan_->loads.get());
+    write_ids_beside(path);
+  }
+  void write_ids_beside(const std::string& path) const override { full_->write_ids_beside(path); }
+  std::uint64_t kept_bytes() const override { return full_->kept_bytes(); }
+
+  void check_start(const TrainingState& state) const override {
+    const bool alone = state.kept.find("hybrid.weights") != state.kept.end();
+    if (alone == !plan_->sync()) return;
+    throw InvalidRequest("--resume-training",
+                         "the checkpoint was written with another way of averaging; go on with it");
+  }
+
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    return std::make_unique<HybridTrainer>(*plan_, device, communicator);
+  }
+
+ private:
+  BatchRedundancy redundancy() const {
+    const TypicalBatch& typical = plan_->typical[plan_->first_action];
+    const double targets = typical.target_cells * static_cast<double>(plan_->layers().size());
+    BatchRedundancy twice;
+    twice.redundant_computation = std::max(0.0, typical.cells / targets - 1);
+    if (!plan_->caches) return twice;
+    const CacheSizes& caches = *plan_->caches;
+    twice.cached_bytes = caches.cached_bytes;
+    // With the rows goes which vertices they are of.
+    twice.distributed_bytes = static_cast<std::uint64_t>(caches.cached_vertices) * sizeof(VertexId);
+    for (const std::uint64_t bytes : caches.cached_bytes) *twice.distributed_bytes += bytes;
+    twice.duplication = static_cast<double>(caches.cached_vertices) / static_cast<double>(plan_->graph().vertices);
+    return twice;
+  }
+  std::string interval_text() const {
+    const AveragingInterval& interval = plan_->interval;
+    return interval.iterations > 0 ? fmt::format("{} iterations", interval.iterations)
+                                   : fmt::format("{} s", interval.seconds);
+  }
+
+  std::uint64_t vectors_of_optimizer() const {
+    DeviceRequest without_values;
+    without_values.numerics = Numerics::none;
+    ShapesDevice device(without_values);
+    return TrainedWeights(device, plan_->full->model.parameters, 1, {}, plan_->full->request.optimizer)
+        .vectors()
+        .size();
+  }
+
+  ByteBudget budget_of_epoch() const {
+    ByteBudget budget;
+    const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[static_cast<std::size_t>(traffic)]; };
+    const std::uint64_t element = plan_->full->model.fp64 ? 8 : 4;
+    const auto ring = 2 * (static_cast<std::uint64_t>(plan_->ranks()) - 1);
+    const auto weights = static_cast<std::uint64_t>(plan_->full->model.parameter_count) * element;
+    if (plan_->sync()) {
+      to(Traffic::gradient) = ring * weights;
+      to(Traffic::other) = ring * 2 * sizeof(double);
+    } else if (plan_->options.averaging == "async") {
+      to(Traffic::parameters) = ring * weights * (plan_->options.average == "moments" ? 1 + vectors_ : 1);
+    }
+    if (plan_->adjusts()) to(Traffic::other) += ring * sizeof(double);
+    if (!plan_->exact) return budget;
+    for (const LayerShape& layer : plan_->layers()) {
+      const auto steps = static_cast<std::uint64_t>(plan_->trained_steps());
+      const auto constants = static_cast<std::uint64_t>(layer.sums.constants_per_rank * plan_->ranks());
+      to(Traffic::state) += ring * element * steps * (2 * static_cast<std::uint64_t>(layer.sums.values) + constants);
+    }
+    return budget;
+  }
+
+  std::shared_ptr<const HybridPlan> plan_;
+  std::shared_ptr<const SchedulePlan> full_;
+  std::uint64_t vectors_;  // that the optimiser keeps
+  ByteBudget budget_;
+};
+
+class HybridPlanner final : public SchedulePlanner {
+ public:
+  HybridPlanner(const Case& request, PlanUse use) : plan_(plan_hybrid(request, use)) {}
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<HybridSchedule>(plan_); }
+
+ private:
+  std::shared_ptr<const HybridPlan> plan_;
+};
+
+std::unique_ptr<SchedulePlanner> plan_hybrid_batches(const Case& request, PlanUse use) {
+  return std::make_unique<HybridPlanner>(request, use);
+}
+
+const Register<ScheduleTag> hybrid_batches_registered{
+    {"hybrid_batches",
+     "some of a rank's own vertices in a window of steps, an update after each; ranks train alone between averagings",
+     "Song et al., DynaHB: a communication-avoiding asynchronous distributed framework with hybrid batches for dynamic "
+     "GNN training, VLDB 2024",
+     {},
+     {"snapshots", plan_hybrid_batches, false},
+     {}}};
+
+}  // namespace
+}  // namespace strobe

@@ -1,0 +1,100 @@
+#include "harness/hybrid_batches/sampling/batch_samples.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+namespace strobe {
+namespace {
+
+/// The sample whose first vertex decides where sample i goes: of a candidate its edge.
+std::int64_t leader(const Samples& samples, std::int64_t i) {
+  if (samples.candidate_of.empty()) return i;
+  const std::int32_t edge = samples.candidate_of[static_cast<std::size_t>(i)];
+  return edge < 0 ? i : edge;
+}
+
+VertexId vertex_of(const Samples& samples, std::int64_t i, std::int64_t k) {
+  return samples.vertices[static_cast<std::size_t>(i * samples.arity + k)];
+}
+
+/// std::lower_bound in steps that double, since the next one is near.
+std::vector<VertexId>::const_iterator first_from(std::vector<VertexId>::const_iterator begin,
+                                                 std::vector<VertexId>::const_iterator end, VertexId vertex) {
+  std::ptrdiff_t stride = 1;
+  while (stride < end - begin && begin[stride] < vertex) begin += stride, stride *= 2;
+  return std::lower_bound(begin, begin + std::min(stride + 1, end - begin), vertex);
+}
+
+/// Calls found(i) for the places i in `vertex` [first, last), ascending, whose vertex is among `targets`.
+template <class Found>
+void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::int64_t last,
+                const std::vector<VertexId>& targets, const Found& found) {
+  const auto begin = vertex.begin() + first, end = vertex.begin() + last;
+  if (static_cast<std::int64_t>(targets.size()) *
+          static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(last - first))) <
+      last - first) {
+    auto at = begin;  // few targets: look each of them up
+    for (const VertexId v : targets)
+      for (at = first_from(at, end, v); at != end && *at == v; ++at) found(at - vertex.begin());
+    return;
+  }
+  auto target = targets.begin();
+  for (auto at = begin; at != end && target != targets.end(); ++at) {
+    while (target != targets.end() && *target < *at) ++target;
+    if (target != targets.end() && *target == *at) found(at - vertex.begin());
+  }
+}
+
+}  // namespace
+
+SampleIndex index_samples(const Samples& samples, std::int64_t steps) {
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i < samples.count(); ++i)
+    if (samples.step[static_cast<std::size_t>(i)] < steps) order.push_back(i);
+  const auto key = [&](std::int64_t i) {
+    return std::pair(samples.step[static_cast<std::size_t>(i)], vertex_of(samples, leader(samples, i), 0));
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
+  SampleIndex index;
+  index.step_offsets.assign(static_cast<std::size_t>(steps) + 1, 0);
+  for (const std::int64_t i : order) {
+    const auto [step, vertex] = key(i);
+    ++index.step_offsets[static_cast<std::size_t>(step) + 1];
+    index.vertex.push_back(vertex);
+  }
+  std::partial_sum(index.step_offsets.begin(), index.step_offsets.end(), index.step_offsets.begin());
+  index.sample = std::move(order);
+  return index;
+}
+
+std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector<VertexId>& targets, Run steps) {
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t t = steps.first; t < steps.first + steps.count; ++t) {
+    const auto step = static_cast<std::size_t>(t);
+    for_common(index.vertex, index.step_offsets[step], index.step_offsets[step + 1], targets,
+               [&](std::int64_t i) { chosen.push_back(index.sample[static_cast<std::size_t>(i)]); });
+  }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::vector<std::vector<VertexId>> other_vertices(const Samples& samples, const std::vector<std::int64_t>& chosen,
+                                                  const std::vector<VertexId>& targets, Run steps) {
+  std::vector<std::vector<VertexId>> others(static_cast<std::size_t>(steps.count));
+  for (const std::int64_t i : chosen) {
+    std::vector<VertexId>& step =
+        others.at(static_cast<std::size_t>(samples.step[static_cast<std::size_t>(i)] - steps.first));
+    for (std::int64_t k = 0; k < samples.arity; ++k) step.push_back(vertex_of(samples, i, k));
+  }
+  for (std::vector<VertexId>& step : others) {
+    std::sort(step.begin(), step.end());
+    step.erase(std::unique(step.begin(), step.end()), step.end());
+    std::vector<VertexId> rest;
+    std::set_difference(step.begin(), step.end(), targets.begin(), targets.end(), std::back_inserter(rest));
+    step = std::move(rest);
+  }
+  return others;
+}
+
+}  // namespace strobe

@@ -1,0 +1,174 @@
+#include "harness/measure/kept_request.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/content_digest.hpp"
+#include "core/errors.hpp"
+#include "harness/request/impossible.hpp"
+#include "harness/request/json_text.hpp"
+#include "results/row/row.hpp"
+
+namespace strobe {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Kept {
+  const char* key;
+  std::string ModelOutputs::*path;
+};
+constexpr Kept kept_paths[] = {
+    {"save_model", &ModelOutputs::weights},       {"dump_embeddings", &ModelOutputs::embeddings},
+    {"dump_memory", &ModelOutputs::memory},       {"dump_ranks", &ModelOutputs::ranks},
+    {"dump_samples", &ModelOutputs::samples},     {"dump_schedule", &ModelOutputs::schedule},
+    {"dump_placement", &ModelOutputs::placement}, {"checkpoint", &ModelOutputs::checkpoint}};
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return !path.empty() && fs::is_directory(path, ignored);
+}
+
+Json read_plan(const std::string& path) {
+  Json plan = read_json_file(path);
+  take_digest(plan, path);
+  return plan;
+}
+
+/// The first flag that says what to run, and so would change the plan; "" when there is none.
+std::string flag_about_cases(const RunRequest& request) {
+  if (!request.plugins.empty()) return "--" + request.plugins.begin()->first;
+  if (!request.scalars.empty()) return "--" + request.scalars.begin()->first;
+  if (!request.sets.empty()) return "--set";
+  if (!request.varied.empty()) return "--vary";
+  return request.filter.empty() ? "" : "--filter";
+}
+
+/// What the user gives now goes before what the plan says. Throws Json::exception.
+void take_outputs(const Json& outputs, RunRequest& request) {
+  for (const Kept& kept : kept_paths) {
+    std::string& path = request.outputs.*kept.path;
+    if (path.empty()) path = outputs.value(kept.key, "");
+  }
+  if (request.checkpoint_every.empty() && outputs.contains("checkpoint_every"))
+    request.outputs.checkpoint_every = outputs.at("checkpoint_every").get<std::int64_t>();
+  request.outputs.checkpoint_on_signal =
+      request.outputs.checkpoint_on_signal && outputs.value("checkpoint_on_signal", true);
+  if (request.time_limit.empty()) request.limit_seconds = outputs.value("time_limit_seconds", 0.0);
+  request.trace = request.trace || outputs.value("trace", false);
+  if (!request.outputs.checkpoint.empty()) request.outputs.resume_training = true;
+}
+
+Suite cases_in(const Json& plan, const std::string& path) {
+  Suite suite;
+  suite.name = fs::path(path).parent_path().filename().string();
+  std::size_t number = 0;
+  for (const Json& json : plan.at("cases")) {
+    const std::string pointer = fmt::format("/cases/{}", number++);
+    std::optional<InvalidRequest> refusal;
+    try {
+      suite.cases.push_back(case_or_refusal(json, pointer, CaseRuns::here, refusal));
+    } catch (const InvalidRequest& error) {
+      throw InvalidInput(path, 0, 0, error.where() + ": " + error.message());
+    }
+    if (refusal) suite.impossible.emplace(case_id(suite.cases.back()), *refusal);
+    suite.origins[case_id(suite.cases.back())]["/comm"] = path;
+  }
+  if (suite.cases.empty()) throw InvalidInput(path, 0, 0, "this plan has no cases");
+  return suite;
+}
+
+}  // namespace
+
+Json kept_outputs(const RunRequest& request) {
+  Json outputs = Json::object();
+  for (const Kept& kept : kept_paths) {
+    const std::string& path = request.outputs.*kept.path;
+    if (!path.empty()) outputs[kept.key] = fs::absolute(path).lexically_normal().string();
+  }
+  if (request.outputs.checkpoint_every > 0) outputs["checkpoint_every"] = request.outputs.checkpoint_every;
+  if (!request.outputs.checkpoint_on_signal) outputs["checkpoint_on_signal"] = false;
+  if (request.limit_seconds > 0) outputs["time_limit_seconds"] = request.limit_seconds;
+  if (request.trace) outputs["trace"] = true;
+  if (!request.rounds.empty()) outputs["rounds"] = request.rounds;
+  if (!request.launch.empty()) outputs["launch"] = request.launch;
+  if (!request.session.empty()) outputs["session"] = request.session;
+  return outputs;
+}
+
+bool asks_for_kept_cases(const RunRequest& request) {
+  if (is_folder(request.suite)) return true;
+  return request.resume && request.suite.empty() && !request.out.empty() && flag_about_cases(request).empty();
+}
+
+Suite kept_cases(RunRequest& request) {
+  if (!request.resume) {
+    throw InvalidRequest("suite", fmt::format("'{}' is a folder; to go on with the run in it, say --resume {}",
+                                              request.suite, request.suite));
+  }
+  const std::string folder = request.suite.empty() ? request.out : request.suite;
+  const std::string flag = flag_about_cases(request);
+  if (!flag.empty()) throw InvalidRequest(flag, fmt::format("{} holds its plan, which is not changed", folder));
+  if (!request.out.empty() && request.out != folder)
+    throw InvalidRequest("--out", fmt::format("a run is continued where it is, in {}", folder));
+  const std::string path = folder + "/plan.json";
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) {
+    throw InvalidRequest("--resume", fmt::format("there is no plan in '{}', so say what to run: a suite file, or "
+                                                 "--workload NAME",
+                                                 folder));
+  }
+  const Json plan = read_plan(path);
+  try {
+    Suite suite = cases_in(plan, path);
+    take_outputs(plan.value("outputs", Json::object()), request);
+    request.out = folder;
+    request.suite.clear();
+    return suite;
+  } catch (const Json::exception&) {
+    throw InvalidInput(path, 0, 0, "this is no plan of Strobe");
+  }
+}
+
+void settle_rounds(RunRequest& request) {
+  const std::string path = request.out + "/plan.json";
+  std::error_code ignored;
+  if (!request.resume || !fs::is_regular_file(path, ignored)) return;
+  const Json plan = read_plan(path);
+  const Json outputs = plan.value("outputs", Json::object());
+  try {
+    const std::string rounds = outputs.value("rounds", ""), launch = outputs.value("launch", "");
+    if (!request.rounds.empty() && request.rounds != rounds) {
+      throw InvalidRequest("--rounds", fmt::format("{} was begun with {}, which is not changed", request.out,
+                                                   rounds.empty() ? "none" : rounds + " rounds"));
+    }
+    request.rounds = rounds;
+    request.session = outputs.value("session", "");
+    if (request.launch.empty()) request.launch = launch;
+  } catch (const Json::exception&) {
+    throw InvalidInput(path, 0, 0, "this is no plan of Strobe");
+  }
+}
+
+void settle_resumption(RunRequest& request) {
+  if (!request.resume) return;
+  request.outputs.resume_over = true;
+  std::error_code ignored;
+  const std::string& checkpoint = request.outputs.checkpoint;
+  if (!checkpoint.empty() && !fs::exists(checkpoint, ignored)) request.outputs.resume_training = false;
+}
+
+Json finished_in(const RunRequest& request, const std::string& folder) {
+  Json finished = Json::object();
+  std::error_code ignored;
+  if (!request.resume || !fs::exists(folder + "/summary.json", ignored)) return finished;
+  for (const Row& row : read_summary(folder + "/summary.json").rows) {
+    if (row.status == "interrupted" || (row.status != "ok" && request.retry_failed)) continue;
+    finished[row.case_id] = row.status;
+  }
+  return finished;
+}
+
+}  // namespace strobe

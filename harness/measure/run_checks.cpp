@@ -1,0 +1,146 @@
+#include "harness/measure/run_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "backends/device.hpp"
+#include "core/system/machine_limits.hpp"
+#include "harness/files/checkpoint.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
+#include "harness/request/impossible.hpp"
+#include "harness/run/plan_digest.hpp"
+#include "harness/run/run_outputs.hpp"
+
+namespace strobe {
+namespace {
+
+/// Plans every case before the first is measured, so that an impossible one is found now and not after hours. Returns
+/// the digest of each, where several ranks compare them.
+std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bool several, KeptPlans& plans) {
+  std::vector<std::string> digests;
+  for (const Case& c : suite.cases) {
+    const auto plan = plan_or_note(request, suite, c, [&] { return plans.get(c); });
+    if (plan != nullptr) check_offered(*plan, request.outputs);
+    if (several) digests.push_back(plan ? plan_digest(*plan) : suite.impossible.at(case_id(c)).message());
+  }
+  refuse_if_all_impossible(suite);
+  return digests;
+}
+
+void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite, bool kept) {
+  if (outputs.checkpoint.empty()) {
+    if (!outputs.resume_training && outputs.checkpoint_every == 0) return;
+    throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
+                         "name the file with --checkpoint");
+  }
+  if (const Case& c = suite.cases.front(); c.repeat > 1) {
+    throw InvalidRequest(suite.place_of(case_id(c), "/repeat"),
+                         fmt::format("a checkpoint is of one training run, not of {}; set repeat=1", c.repeat));
+  }
+  std::error_code ignored;
+  if (kept || outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
+  throw InvalidRequest("--checkpoint", fmt::format("{} is there already and would be lost; go on from it with "
+                                                   "--resume-training, or name another file",
+                                                   outputs.checkpoint));
+}
+
+/// A checkpoint that cannot be continued is found before a run directory is made.
+void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process, KeptPlans& plans) {
+  if (!outputs.resume_training) return;
+  const Case& c = suite.cases.front();
+  const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->parameters());
+  if (!outputs.resume_over) refuse_over(c, state, outputs.checkpoint);
+  if (first_process && is_over(c, state))
+    narrate(fmt::format("{} is at the end of its training, epoch {}: only the row is left to make", outputs.checkpoint,
+                        state.epoch));
+  else if (first_process)
+    narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
+}
+
+/// A device that this machine lacks ends the run before a directory is made for it; a later case's is a row.
+void check_first_device(const Suite& suite, const World& world) {
+  const Case& c = suite.cases.front();
+  if (!c.cluster.empty()) return;
+  DeviceRequest request;
+  request.rank = world.rank;
+  DeviceRegistry::instance().find(c.device, "--device").value(request);
+}
+
+/// Ranks that are threads of this process take turns when there are many more than cores; that may be meant, as a test
+/// of many ranks, but its times are no measurement of them.
+void warn_of_crowded_ranks(const Suite& suite) {
+  constexpr std::int64_t far_beyond = 4;
+  std::int64_t most = 0;
+  for (const Case& c : suite.cases)
+    if (c.cluster.empty() && c.comm == "local" && suite.impossible.count(case_id(c)) == 0)
+      most = std::max(most, c.ranks);
+  const int cores = usable_cores();
+  if (most <= far_beyond * cores) return;
+  narrate(
+      fmt::format("warning: {} ranks are as many threads on {} here and take turns: their times are not those of {} "
+                  "devices, which --cluster predicts",
+                  most, counted(static_cast<std::size_t>(cores), "core"), most));
+}
+
+}  // namespace
+
+void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
+  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
+                                   {"--dump-embeddings", outputs.embeddings},
+                                   {"--dump-memory", outputs.memory},
+                                   {"--dump-ranks", outputs.ranks},
+                                   {"--dump-samples", outputs.samples},
+                                   {"--dump-schedule", outputs.schedule},
+                                   {"--dump-placement", outputs.placement},
+                                   {"--checkpoint", outputs.checkpoint}}) {
+    if (path.empty()) continue;
+    if (suite.cases.size() != 1)
+      throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
+    if (suite.cases.front().numerics == "none" && path != outputs.placement && path != outputs.schedule)
+      throw InvalidRequest(flag, "numerics none computes no values to write");
+    path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
+  }
+  check_checkpoint_wishes(outputs, suite, kept);
+}
+
+CaseResult skipped_case(const Case& c, const std::string& reason) {
+  CaseResult result;
+  result.status = "skipped";
+  result.reason = reason;
+  if (!c.cluster.empty()) result.time_source = "virtual";  // beside the rows that it is compared with
+  return result;
+}
+
+std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite& suite, const Case& c,
+                                                const std::function<std::shared_ptr<const PlannedCase>()>& make) {
+  const std::string id = case_id(c);
+  if (suite.impossible.count(id) != 0) return nullptr;
+  if (request.strict || suite.cases.size() == 1) return blaming(suite, c, make);
+  try {
+    return make();
+  } catch (const InvalidRequest& error) {
+    const InvalidRequest here(suite.place_of(id, error.where()), error.message());
+    if (!is_impossible_combination(error)) throw InvalidRequest(here.where(), id + ": " + here.message());
+    suite.impossible.emplace(id, here);
+    return nullptr;
+  }
+}
+
+void check_all(const RunRequest& request, Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept) {
+  std::vector<std::string> digests;
+  const auto check = [&]() -> std::string {
+    check_outputs(request.outputs, suite, kept);
+    digests = check_plans(request, suite, ranks.several(), plans);
+    if (!kept) check_checkpoint(request.outputs, suite, ranks.first(), plans);
+    if (!request.resume) check_first_device(suite, ranks.world());
+    return ranks.several() ? agreed_digest(request, suite, digests) : "";
+  };
+  ranks.agree_or_end(check, [&] { return account_of(request, suite, digests); });
+  if (ranks.first()) warn_of_crowded_ranks(suite);
+}
+
+}  // namespace strobe

@@ -1,0 +1,141 @@
+#include "harness/measure/run_request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "backends/cluster.hpp"
+#include "core/errors.hpp"
+#include "core/units.hpp"
+#include "harness/request/case_slots.hpp"
+#include "harness/request/json_text.hpp"
+#include "harness/request/option_text.hpp"
+#include "harness/request/typed_settings.hpp"
+#include "harness/request/varied_values.hpp"
+
+namespace strobe {
+std::int64_t checkpoint_interval(const RunRequest& request) {
+  if (request.checkpoint_every.empty()) return 0;
+  const double epochs = number_from_text(request.checkpoint_every, "--checkpoint-every");
+  if (epochs >= 1 && epochs <= 1e9 && epochs == std::floor(epochs)) return static_cast<std::int64_t>(epochs);
+  throw InvalidRequest("--checkpoint-every",
+                       "expected a whole number of epochs from 1, found " + request.checkpoint_every);
+}
+
+double time_limit_seconds(const RunRequest& request) {
+  if (request.time_limit.empty()) return 0;
+  const double seconds = parse_duration_seconds(request.time_limit, "--time-limit");
+  if (seconds > 0) return seconds;
+  throw InvalidRequest("--time-limit", "expected a time above 0, found " + request.time_limit);
+}
+
+namespace {
+
+/// The settings once for every combination of the values of --vary, those of the last one varying fastest.
+std::vector<std::vector<Setting>> varied_settings(const RunRequest& request) {
+  std::vector<std::vector<Setting>> all = {typed_settings(request.plugins, request.scalars, request.sets)};
+  for (const std::string& text : request.varied) {
+    const auto [path, typed] = split_assignment(text, "--vary");
+    const std::vector<std::string> values = varied_values(path, typed);
+    if (all.size() * values.size() > most_cases) {
+      throw InvalidRequest("--vary", fmt::format("more than {} cases; vary less in one run", most_cases));
+    }
+    std::vector<std::vector<Setting>> longer;
+    for (const std::vector<Setting>& settings : all) {
+      for (const std::string& value : values) {
+        longer.push_back(settings);
+        for (Setting& setting : settings_of_value(path, value)) longer.back().push_back(std::move(setting));
+      }
+    }
+    if (longer.empty()) throw InvalidRequest("--vary", "no value is given for " + path);
+    all = std::move(longer);
+  }
+  return all;
+}
+
+/// Adds the cases that `suite` does not have yet.
+void add_cases(Suite& suite, Suite more) {
+  suite.merged += more.merged;
+  for (Case& c : more.cases) {
+    const std::string id = case_id(c);
+    if (suite.origins.emplace(id, more.origins[id]).second) {
+      if (const auto refusal = more.impossible.find(id); refusal != more.impossible.end())
+        suite.impossible.insert(*refusal);
+      suite.cases.push_back(std::move(c));
+    } else {
+      ++suite.merged;
+    }
+  }
+}
+
+}  // namespace
+
+Suite cases_of(const RunRequest& request) {
+  const bool has_workload = request.plugins.count("workload") != 0 ||
+                            std::any_of(request.varied.begin(), request.varied.end(),
+                                        [](const std::string& text) { return text.starts_with("workload="); });
+  if (request.suite.empty() && !has_workload) {
+    throw InvalidRequest("", "run what? Give a suite file, a name from `strobe list suites`, or --workload NAME");
+  }
+  Suite suite;
+  const ImpossibleCases impossible = request.strict ? ImpossibleCases::refused : ImpossibleCases::kept;
+  for (const std::vector<Setting>& settings : varied_settings(request)) {
+    Suite one = request.suite.empty() ? suite_from_settings(settings, impossible)
+                                      : load_suite(request.suite, settings, CaseRuns::here, impossible);
+    if (suite.cases.empty()) {
+      suite = std::move(one);
+    } else {
+      add_cases(suite, std::move(one));
+    }
+  }
+  if (suite.cases.size() > most_cases) {
+    throw InvalidRequest("", fmt::format("{} cases, at most {} are planned in one run; vary less, or split the suite",
+                                         suite.cases.size(), most_cases));
+  }
+  filter_cases(suite, request.filter);
+  refuse_if_all_impossible(suite);
+  return suite;
+}
+
+namespace {
+
+/// Makes folder `path`, or `path`-2, -3, ...: the first that is not there, so that runs begun in one second, by other
+/// processes too, keep apart. What cannot be made is left to whoever writes to it.
+std::string new_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  constexpr int most = 1000;
+  for (int number = 1; number <= most && !failed; ++number) {
+    const std::string name = number == 1 ? path : fmt::format("{}-{}", path, number);
+    if (fs::create_directory(name, failed)) return name;
+  }
+  return path;
+}
+
+}  // namespace
+
+std::string output_folder(const RunRequest& request, const Suite& suite) {
+  if (!request.out.empty()) return request.out;
+  if (request.resume) throw InvalidRequest("--resume", "name the run to continue with --out");
+  const std::time_t now = std::time(nullptr);  // calendar: part of a folder's name
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
+  return new_folder(fmt::format("runs/{}-{}", suite.name, stamp));
+}
+
+void check_cluster(const std::string& cluster, const std::string& option) {
+  try {
+    load_cluster(cluster);
+  } catch (const InvalidRequest& error) {
+    throw InvalidRequest(option, words_of_place(error, cluster_base(cluster)));
+  }
+}
+
+}  // namespace strobe

@@ -1,0 +1,48 @@
+// What `strobe run` was asked to do, before it becomes cases.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/request/suite.hpp"
+
+namespace strobe {
+
+struct RunRequest {
+  std::string suite;                           // file; "" = the one case that the flags describe
+  std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
+  std::map<std::string, std::string> scalars;  // --ranks, --epochs, ...: by field, as typed
+  std::vector<std::string> sets;               // --set key.path=value
+  std::vector<std::string> varied;             // --vary key.path=a,b,...
+  std::string filter;
+  std::string out;
+  ModelOutputs outputs;
+  std::string checkpoint_every;  // --checkpoint-every, as typed
+  std::string time_limit;        // --time-limit, as typed
+  double limit_seconds = 0;      // what it means; 0 = none
+  std::string rounds;            // --rounds, as typed
+  std::string launch;            // --launch: words before the processes of rounds
+  std::string session;           // of the rounds of a run that is continued; "" = a new one
+  std::string byte_matrix;       // folder of --byte-matrix; "" = none
+  bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
+  bool strict = false;  // --strict: a combination that does not go together refuses all
+};
+
+/// The number of --checkpoint-every, 0 when it is not given. Throws InvalidRequest.
+std::int64_t checkpoint_interval(const RunRequest& request);
+
+/// The seconds of --time-limit, 0 when it is not given. Throws InvalidRequest.
+double time_limit_seconds(const RunRequest& request);
+
+/// Reads a cluster as `option` names it. One that cannot be read is the option's fault, wherever in the file the
+/// mistake is: throws InvalidRequest.
+void check_cluster(const std::string& cluster, const std::string& option);
+
+/// The cases of the request, filtered.
+Suite cases_of(const RunRequest& request);
+
+/// --out, or a new folder runs/NAME-UTCTIME, with -2, -3, ... behind it where another run has that name.
+std::string output_folder(const RunRequest& request, const Suite& suite);
+
+}  // namespace strobe

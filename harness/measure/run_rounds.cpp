@@ -1,0 +1,124 @@
+// Invariant: what this process checks is what the processes of the rounds will do; none of its memory is held by plans
+// while they run.
+#include "harness/measure/run_rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/errors.hpp"
+#include "core/shown_text.hpp"
+#include "harness/measure/kept_request.hpp"
+#include "harness/measure/rounds.hpp"
+#include "harness/measure/run_checks.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/process/output_path.hpp"
+#include "harness/process/signals.hpp"
+#include "results/row/table.hpp"
+#include "results/run/environment.hpp"
+
+namespace strobe {
+namespace {
+
+void refuse_files_of_one_training(const RunRequest& request) {
+  const ModelOutputs& outputs = request.outputs;
+  for (const auto& [flag, path] : {std::pair{"--save-model", &outputs.weights},
+                                   {"--dump-embeddings", &outputs.embeddings},
+                                   {"--dump-memory", &outputs.memory},
+                                   {"--dump-ranks", &outputs.ranks},
+                                   {"--dump-samples", &outputs.samples},
+                                   {"--dump-placement", &outputs.placement},
+                                   {"--dump-schedule", &outputs.schedule},
+                                   {"--checkpoint", &outputs.checkpoint}}) {
+    if (!path->empty())
+      throw InvalidRequest(flag, "is of one training, and --rounds trains in several processes; run it once without");
+  }
+}
+
+void check_processes(const RunRequest& request, const World& world) {
+  if (world.size > 1) {
+    throw InvalidRequest(
+        "--rounds", fmt::format("the {} processes of this launch (says {}) live as long as the run, and each round "
+                                "needs fresh ones; start one process and give --launch \"mpirun -n {{ranks}}\"",
+                                world.size, world.launcher));
+  }
+  if (request.launch.empty()) return;
+  if (const std::string fault = fault_of_launch(request.launch); !fault.empty())
+    throw InvalidRequest("--launch", fault);
+}
+
+/// Under --launch only the processes of a case can plan it; the first one tells what is wrong.
+void check_cases(const RunRequest& request, Suite& suite) {
+  if (!request.launch.empty()) return;
+  KeptPlans plans;
+  check_all(request, suite, Ranks(), plans, false);
+}
+
+RunDirectory open_directory(RunRequest& request, const Suite& suite) {
+  const std::string folder = output_folder(request, suite);
+  refuse_foreign_folder("--out", folder, {request.suite});
+  make_output_folder("--out", folder);
+  if (request.session.empty()) request.session = new_session(folder);
+  try {
+    return {folder,
+            plan_json(suite.cases),
+            environment(),
+            request.resume,
+            data_digests(suite.cases),
+            request.retry_failed,
+            kept_outputs(request)};
+  } catch (const SystemError& error) {  // nothing is measured yet: another folder will do
+    throw InvalidRequest("--out", error.what());
+  }
+}
+
+/// Combinations that do not go together have their rows at once; the others take turns.
+RoundSide side_of(const Suite& suite, RunDirectory& directory) {
+  RoundSide side;
+  side.directory = &directory;
+  for (const Case& c : suite.cases) {
+    const std::string id = case_id(c);
+    const auto refusal = suite.impossible.find(id);
+    if (refusal == suite.impossible.end())
+      side.cases.push_back({case_to_json(c), id, {}, {}, false});
+    else if (!directory.finished(id))
+      directory.add_row(summarise(case_to_json(c), id, skipped_case(c, refusal->second.message())));
+  }
+  return side;
+}
+
+}  // namespace
+
+std::string table_on_terminal(const std::vector<Row>& rows) {
+  TableWishes wishes;
+  wishes.width = terminal_width();
+  return rows_table(rows, wishes);
+}
+
+bool asks_for_rounds(const RunRequest& request) {
+  const int rounds = number_of_rounds(request.rounds);
+  if (rounds == 1 && !request.launch.empty()) throw InvalidRequest("--launch", "goes with --rounds");
+  return rounds > 1;
+}
+
+int run_in_rounds(RunRequest& request, Suite& suite, const World& world) {
+  check_processes(request, world);
+  refuse_files_of_one_training(request);
+  check_cases(request, suite);
+  install_signal_handlers();
+  RunDirectory directory = open_directory(request, suite);
+  const RoundPlan plan{number_of_rounds(request.rounds), request.session};
+  narrate(fmt::format("{} in {} rounds into {}", counted(suite.cases.size(), "case"), plan.rounds, directory.path()));
+  std::vector<RoundSide> sides{side_of(suite, directory)};
+  sides.front().process.launch = request.launch;
+  sides.front().outputs = kept_outputs(request);
+  for (const char* key : {"rounds", "launch", "session"}) sides.front().outputs.erase(key);
+  take_left_rounds(sides.front());
+  const bool all_ok = run_rounds(sides, plan);
+  print_data(request.json ? read_text_file(directory.file("summary.json"))
+                          : shown_lines(table_on_terminal(directory.rows())));
+  return all_ok ? 0 : 1;
+}
+
+}  // namespace strobe

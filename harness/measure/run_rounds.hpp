@@ -1,0 +1,23 @@
+// `strobe run --rounds N`: every case in fresh processes, all in turn.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/measure/run_request.hpp"
+#include "harness/process/world.hpp"
+#include "harness/request/suite.hpp"
+#include "results/row/row.hpp"
+
+namespace strobe {
+
+/// Whether the request asks for more than one round. Throws InvalidRequest.
+bool asks_for_rounds(const RunRequest& request);
+
+/// Checks what can be wrong before the first case is measured, then runs the rounds; the exit status.
+int run_in_rounds(RunRequest& request, Suite& suite, const World& world);
+
+/// The table of a run's rows, as wide as the terminal.
+std::string table_on_terminal(const std::vector<Row>& rows);
+
+}  // namespace strobe

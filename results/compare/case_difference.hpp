@@ -1,0 +1,34 @@
+// In which fields two cases differ.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "results/row/row.hpp"
+
+namespace strobe {
+
+/// One field of a case: "strategy", "model.hidden", "ranks".
+struct FieldDifference {
+  std::string field;
+  std::string a, b;  // values as typed; "-" where a side has none
+};
+
+/// The leaves in which two cases differ. Where plug-ins differ in name, their parameters do not count.
+std::vector<FieldDifference> differences_of(const Json& a, const Json& b);
+
+/// The row of `rows` that differs from `row` in the fewest fields; null when there are none.
+const Row* nearest_row(const Row& row, const std::vector<Row>& rows);
+
+/// "its nearest there, CASE, has strategy snapshot instead of vertex"; "" when `rows` is empty.
+std::string nearest_text(const Row& row, const std::vector<Row>& rows);
+
+/// A case's value at a field as typed: "strategy" is its plug-in with the parameters that are given in brackets only
+/// where `parameters`. Throws InvalidRequest("--by") for a field that cases do not have.
+std::string value_at(const Json& case_json, const std::string& field, bool parameters = true);
+
+/// The case without that field.
+Json without_field(Json case_json, const std::string& field);
+
+}  // namespace strobe

@@ -1,0 +1,188 @@
+// Invariant: a row made from one round has the values of that round's own row; only what rounds say is added.
+#include "results/row/rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "results/row/json_lines.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::uint64_t row_bootstrap_seed = 1;
+constexpr double row_confidence = 0.95;
+
+Series series_of(const std::optional<std::vector<double>>& values, const std::string& pointer, const Row& row) {
+  Series series;
+  if (values) series.per_epoch = *values;
+  if (const auto reason = row.absent.find(pointer); reason != row.absent.end()) series.absent_reason = reason->second;
+  return series;
+}
+
+/// Rates are of the row's own times, so that other samples give other rates.
+void take_rates(const Row& row, CaseResult& result) {
+  if (!row.epoch_seconds) return;
+  for (const auto& [unit, per_second] : row.throughput) {
+    const double per_epoch = per_second * row.epoch_seconds->median;
+    if (unit == "nonzeros_per_second")
+      result.nonzeros_per_epoch = per_epoch;
+    else if (unit == "cells_per_second")
+      result.cells_per_epoch = per_epoch;
+    else {
+      result.throughput_unit = unit;
+      result.items_per_epoch = per_epoch;
+    }
+  }
+  const double mean = row.epoch_seconds->mean;
+  if (row.device_peaks) {
+    const auto ranks = static_cast<double>(row.ranks);
+    result.peak_flops_per_second = row.device_peaks->flops_per_second * ranks;
+    result.peak_bytes_per_second = row.device_peaks->bytes_per_second * ranks;
+  }
+  if (std::isfinite(row.dollars_per_epoch)) {
+    result.dollars_per_second = row.dollars_per_epoch / mean;
+    result.currency = row.currency;
+  }
+}
+
+/// The interval of the median from the spread between rounds, which is what another run would differ by.
+void take_interval(const std::map<int, std::vector<double>>& seconds, Row& row) {
+  Rounds rounds;
+  for (const auto& [round, epochs] : seconds) rounds.push_back(epochs);
+  const auto level = level_of_rounds(rounds, row_bootstrap_seed);
+  if (!level || !row.epoch_seconds) return;
+  const ConfidenceInterval interval = level->interval(row_confidence);
+  row.epoch_seconds->ci95_low = row.epoch_seconds->median * interval.low / level->value();
+  row.epoch_seconds->ci95_high = row.epoch_seconds->median * interval.high / level->value();
+  row.absent.erase("/epoch_seconds/ci95_low");
+  row.absent.erase("/epoch_seconds/ci95_high");
+}
+
+/// Samples whose process came to nothing are kept in samples.jsonl, but are of no epoch of the row.
+void end_with(const std::vector<RoundRecord>& records, int wanted, CaseResult& result) {
+  for (const RoundRecord& record : records) {
+    if (record.row.status == "ok") continue;
+    result.status = record.row.status;
+    result.reason = fmt::format("round {}: {}", record.round + 1, record.row.reason);
+    return;
+  }
+  if (static_cast<int>(records.size()) >= wanted) return;
+  result.status = "interrupted";
+  result.reason = fmt::format("{} of {} rounds were run", records.size(), wanted);
+}
+
+Row row_of_virtual_time(const RoundRecord& record) {
+  Row row = record.row;
+  row.notes.push_back("one round: virtual time is the same in every process");
+  return row;
+}
+
+RoundRecord record_from_json(const Json& json, const std::string& file) {
+  return {json.at("case_id").get<std::string>(), json.at("round").get<int>(), json.at("session").get<std::string>(),
+          machine_from_json(json.at("machine")), row_from_json(json.at("row"), file)};
+}
+
+}  // namespace
+
+Json round_to_json(const RoundRecord& record) {
+  return {{"case_id", record.case_id},
+          {"round", record.round},
+          {"session", record.session},
+          {"machine", machine_to_json(record.machine)},
+          {"row", row_to_json(record.row)}};
+}
+
+std::map<std::string, std::vector<RoundRecord>> read_rounds(const std::string& path) {
+  std::map<std::string, std::vector<RoundRecord>> records;
+  for_each_json_line(path, "round", [&](std::string_view, const Json& json, std::uint64_t) {
+    RoundRecord record = record_from_json(json, path);
+    records[record.case_id].push_back(std::move(record));
+  });
+  return records;
+}
+
+int repetitions_of(const Row& row) {
+  const auto repeat = row.settings.find("repeat");
+  return repeat != row.settings.end() && repeat->is_number_integer() ? std::max(1, repeat->get<int>()) : 1;
+}
+
+void number_repetitions(std::vector<EpochSample>& samples, int round, int repetitions) {
+  for (EpochSample& sample : samples) sample.repetition += round * repetitions;
+}
+
+std::map<int, std::vector<double>> seconds_by_round(const std::vector<EpochSample>& samples, const Row& row) {
+  std::map<int, std::vector<double>> rounds;
+  const int repetitions = repetitions_of(row);
+  for (const EpochSample* sample : slowest_of_each_epoch(samples, row.ranks))
+    rounds[sample->repetition / repetitions].push_back(sample->epoch_seconds);
+  return rounds;
+}
+
+CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
+  CaseResult result;
+  result.status = row.status;
+  result.reason = row.reason;
+  result.samples = std::move(samples);
+  result.loss = series_of(row.loss, "/loss", row);
+  for (const auto& [name, values] : row.metrics) result.metrics[name] = series_of(values, "/metrics/" + name, row);
+  result.metric_samples = row.metric_samples;
+  result.sent_share = row.sent_share;
+  result.sent_bytes_by_epoch = row.sent_bytes_by_epoch;
+  result.time_source = row.time_source;
+  result.iterations_per_epoch = row.iterations.value_or(0);
+  result.batch_events = row.batch_events;
+  result.batch_redundancy = row.batch_redundancy;
+  result.fusion_units = row.fusion_units;
+  result.threads = row.threads;
+  result.until = row.until;
+  result.exact = row.exact;
+  result.approximations = row.approximations;
+  result.notes = row.notes;
+  result.planned_bytes = row.planned_bytes;
+  take_rates(row, result);
+  return result;
+}
+
+Row row_of_rounds(const std::vector<RoundRecord>& records, const std::vector<EpochSample>& samples, int wanted) {
+  if (records.front().row.time_source == "virtual") return row_of_virtual_time(records.front());
+  const auto first =
+      std::find_if(records.begin(), records.end(), [](const RoundRecord& record) { return record.row.status == "ok"; });
+  const Row& facts = first == records.end() ? records.front().row : first->row;
+  std::vector<EpochSample> of_first;
+  const int repetitions = repetitions_of(facts), round = first == records.end() ? 0 : first->round;
+  for (const EpochSample& sample : samples)
+    if (sample.repetition / repetitions == round) of_first.push_back(sample);
+  CaseResult result = result_of_row(facts, std::move(of_first));
+  result.samples = samples;
+  // What differs between epochs is said anew of all samples.
+  std::erase_if(result.notes, [](const std::string& note) { return note.find("differ between epochs") != note.npos; });
+  end_with(records, wanted, result);
+  Row row = summarise(case_json_of(facts), facts.case_id, result);
+  const std::map<int, std::vector<double>> seconds = seconds_by_round(samples, row);
+  MachineState machine;
+  RoundTimes times;
+  for (const RoundRecord& record : records) {
+    machine.add(record.machine);
+    times.session = record.session;
+    const auto found = seconds.find(record.round);
+    times.seconds.push_back(found == seconds.end() ? MachineReading::unknown : median(found->second));
+  }
+  take_interval(seconds, row);
+  row.rounds = std::move(times);
+  row.absent.erase("/rounds");
+  note_machine(row, machine, "rounds");
+  return row;
+}
+
+void note_machine(Row& row, const MachineState& state, const std::string& where) {
+  row.machine = state;
+  row.absent.erase("/machine");
+  const Json json = machine_to_json(state);
+  for (const auto& [key, value] : json.items())
+    if (value.is_null()) row.absent["/machine/" + key] = "the machine does not tell, or the time was too short";
+  for (const std::string& note : machine_notes(state, where)) row.notes.push_back(note);
+}
+
+}  // namespace strobe

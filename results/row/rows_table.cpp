@@ -1,0 +1,347 @@
+// The table of rows: which lines, which columns, what stands below. Returns it as text. Cost: rows x columns.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+#include "core/errors.hpp"
+#include "core/shown_text.hpp"
+#include "results/row/row_columns.hpp"
+#include "results/row/row_groups.hpp"
+#include "results/row/shared_notes.hpp"
+#include "results/row/table.hpp"
+
+namespace strobe {
+namespace {
+
+/// One column of the table as it stands: of a key, of a quantity, or of what is counted.
+struct ShownColumn {
+  std::string name, title, key;
+  bool number = false;
+  std::vector<std::string> cells;  // for people
+  std::vector<Spread> values;      // of numbers
+};
+
+bool in_list(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// What a case's id says already.
+bool stands_in_id(const std::string& key) {
+  return key == "workload" || key == "model" || key == "strategy" || key == "device" || key == "ranks" ||
+         key == "time_source";
+}
+
+class RowsTable {
+ public:
+  RowsTable(const std::vector<Row>& rows, const TableWishes& wishes, const std::vector<std::string>& runs)
+      : rows_(rows), wishes_(wishes), quantities_(row_columns(rows)), varied_(varied_keys(rows)) {
+    for (std::size_t i = 0; i < runs.size(); ++i) run_of_[&rows[i]] = runs[i];
+    several_runs_ = std::set<std::string>(runs.begin(), runs.end()).size() > 1;
+    check_keys("--by", wishes.by);
+    check_keys("--over", wishes.over);
+    choose_lines();
+    choose_columns();
+    sort();
+  }
+
+  std::string text() {
+    const SharedNotes notes = share_notes(members());
+    add_notes_column(notes);
+    if (wishes_.format == TableFormat::csv) return csv();
+    const std::string left_out = fit_width();
+    std::vector<TextTable::Column> titles;
+    for (const ShownColumn& column : columns_) titles.push_back({column.title, column.number});
+    TextTable table(titles);
+    for (const std::size_t line : order_) {
+      std::vector<std::string> cells;
+      for (const ShownColumn& column : columns_) cells.push_back(column.cells[line]);
+      table.add(std::move(cells));
+    }
+    return table.in(wishes_.format) + below(notes, left_out);
+  }
+
+ private:
+  void check_keys(const char* option, const std::vector<std::string>& keys) const {
+    std::set<std::string> known;
+    for (const Row& row : rows_)
+      for (const auto& [key, value] : case_keys_of(row)) known.insert(key);
+    for (const std::string& key : keys) {
+      if (known.count(key) == 0)
+        throw InvalidRequest(option, unknown_name_message("key", key, {known.begin(), known.end()}));
+    }
+  }
+
+  void choose_lines() {
+    over_ = wishes_.over;
+    if (over_.empty() && wishes_.by.empty() && in_list(varied_, "seed")) over_ = {"seed"};
+    keys_ = wishes_.by;
+    if (keys_.empty())
+      for (const std::string& key : varied_)
+        if (!in_list(over_, key)) keys_.push_back(key);
+    averaged_ = !over_.empty() || !wishes_.by.empty();
+    if (!averaged_) {
+      for (const Row& row : rows_) groups_.push_back({{&row}, case_keys_of(row)});
+    } else {
+      std::vector<std::string> apart = keys_;  // what was measured and what was predicted have no mean
+      if (!in_list(apart, "time_source") && in_list(varied_, "device")) apart.emplace_back("time_source");
+      groups_ = group_rows(rows_, apart);
+      if (apart.size() > keys_.size()) keys_.emplace_back("time_source");
+    }
+    for (std::size_t i = 0; i < groups_.size(); ++i) order_.push_back(i);
+  }
+
+  void choose_columns() {
+    std::vector<std::string> names = wishes_.columns;
+    if (names.empty()) {
+      if (several_runs_ && !averaged_) names.emplace_back("run");
+      if (!averaged_) names.emplace_back("case");
+      names.insert(names.end(), keys_.begin(), keys_.end());
+      if (averaged_) names.emplace_back("rows");
+      for (const std::string& name : usual_columns(rows_))
+        if (!averaged_ || name != "exact" || !all_exact()) names.push_back(name);
+    }
+    for (const std::string& name : names) add_column(name);
+  }
+
+  bool all_exact() const {
+    return std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.exact; });
+  }
+
+  void add_column(const std::string& name) {
+    if (name == "notes") return;  // always the last one
+    const auto quantity = std::find_if(quantities_.begin(), quantities_.end(),
+                                       [&](const RowColumn& column) { return column.name == name; });
+    if (name == "run" || name == "rows") return add_own_column(name);
+    if (quantity != quantities_.end()) return add_quantity(*quantity);
+    std::set<std::string> known{"rows", "run", "notes"};
+    for (const Row& row : rows_)
+      for (const auto& [key, value] : case_keys_of(row)) known.insert(key);
+    if (known.count(name) != 0) return add_key(name);
+    for (const RowColumn& column : quantities_) known.insert(column.name);
+    throw InvalidRequest("--columns", unknown_name_message("column", name, {known.begin(), known.end()}));
+  }
+
+  void add_own_column(const std::string& name) {
+    ShownColumn column{name, name, name, name == "rows", {}, {}};
+    for (const RowGroup& group : groups_) {
+      if (name == "run") {
+        const auto found = run_of_.find(group.rows.front());
+        column.cells.push_back(found == run_of_.end() ? "" : found->second);
+        continue;
+      }
+      const auto ran = std::count_if(group.rows.begin(), group.rows.end(),
+                                     [](const Row* row) { return row->epoch_seconds.has_value(); });
+      column.cells.push_back(std::to_string(ran));
+      column.values.push_back({static_cast<double>(ran), 0, 1});
+    }
+    columns_.push_back(std::move(column));
+  }
+
+  /// The last part of the key says enough, unless another key ends so.
+  std::string title_of_key(const std::string& key) const {
+    const std::string last = key.substr(key.rfind('.') + 1);
+    const auto same = std::count_if(keys_.begin(), keys_.end(), [&](const std::string& other) {
+      return other.substr(other.rfind('.') + 1) == last;
+    });
+    return same > 1 ? key : last;
+  }
+
+  void add_key(const std::string& key) {
+    ShownColumn column{key, title_of_key(key), key, false, {}, {}};
+    for (const RowGroup& group : groups_) {
+      const auto found = group.keys.find(key);
+      column.cells.push_back(found == group.keys.end() ? "" : found->second);
+    }
+    column.number = std::all_of(column.cells.begin(), column.cells.end(), [](const std::string& cell) {
+      return !cell.empty() && cell.find_first_not_of("0123456789.") == std::string::npos;
+    });
+    if (column.number)
+      for (const std::string& cell : column.cells) column.values.push_back({std::strtod(cell.c_str(), nullptr), 0, 1});
+    columns_.push_back(std::move(column));
+  }
+
+  void add_quantity(const RowColumn& quantity) {
+    ShownColumn column{quantity.name, quantity.title, quantity.key, quantity.number != nullptr, {}, {}};
+    for (const RowGroup& group : groups_) {
+      if (quantity.number == nullptr) {
+        std::vector<std::string> words;
+        for (const Row* row : group.rows) {
+          const std::string word = quantity.word(*row);
+          if (!word.empty() && !in_list(words, word)) words.push_back(word);
+        }
+        column.cells.push_back(words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", ")));
+        continue;
+      }
+      std::vector<double> values;
+      for (const Row* row : group.rows) values.push_back(quantity.number(*row));
+      const Spread spread = spread_of(values);
+      column.values.push_back(spread);
+      column.cells.push_back(spread.n == 0 ? "-"
+                             : spread.n > 1 && spread.deviation > 0
+                                 ? quantity.shown(spread.mean) + " ± " + quantity.shown(spread.deviation)
+                                 : quantity.shown(spread.mean));
+    }
+    columns_.push_back(std::move(column));
+  }
+
+  void sort() {
+    if (wishes_.sort.empty()) return;
+    const bool descending = wishes_.sort.front() == '-';
+    const std::string name = descending ? wishes_.sort.substr(1) : wishes_.sort;
+    const std::size_t shown = columns_.size();
+    const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const auto& c) { return c.name == name; });
+    if (found == columns_.end()) add_column_to_sort(name);
+    const ShownColumn column = found == columns_.end() ? columns_.back() : *found;
+    columns_.resize(shown);
+    const auto before = [&](std::size_t a, std::size_t b) {
+      if (column.values.empty()) {
+        return descending ? column.cells[b] < column.cells[a] : column.cells[a] < column.cells[b];
+      }
+      const double x = column.values[a].mean, y = column.values[b].mean;
+      if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);  // what is not there comes last
+      return descending ? y < x : x < y;
+    };
+    std::stable_sort(order_.begin(), order_.end(), before);
+  }
+
+  void add_column_to_sort(const std::string& name) {
+    try {
+      add_column(name);
+    } catch (const InvalidRequest& error) {
+      throw InvalidRequest("--sort", error.message());
+    }
+    if (name == "notes") throw InvalidRequest("--sort", "notes have no order");
+  }
+
+  std::vector<std::vector<const Row*>> members() const {
+    std::vector<std::vector<const Row*>> all;
+    for (const std::size_t line : order_) all.push_back(groups_[line].rows);
+    return all;
+  }
+
+  void add_notes_column(const SharedNotes& notes) {
+    if (notes.numbered.empty()) return;
+    ShownColumn column{"notes", "notes", "notes", false, std::vector<std::string>(groups_.size()), {}};
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      std::vector<std::string> words;
+      for (const std::size_t number : notes.of_group[i])
+        words.push_back(wishes_.format == TableFormat::csv ? notes.numbered[number - 1] : std::to_string(number));
+      column.cells[order_[i]] = fmt::format("{}", fmt::join(words, wishes_.format == TableFormat::csv ? "; " : ","));
+    }
+    columns_.push_back(std::move(column));
+  }
+
+  /// Numbers with all their digits, and their spread in a column of its own where lines have one.
+  std::string csv() const {
+    std::vector<TextTable::Column> titles;
+    for (const ShownColumn& column : columns_) {
+      titles.push_back({column.key});
+      if (spreads(column)) titles.push_back({column.key + "_sd"});
+    }
+    TextTable table(titles);
+    for (const std::size_t line : order_) {
+      std::vector<std::string> cells;
+      for (const ShownColumn& column : columns_) {
+        const bool number = column.number && line < column.values.size();
+        const Spread value = number ? column.values[line] : Spread{};
+        cells.push_back(!number                     ? (column.cells[line] == "-" ? "" : column.cells[line])
+                        : std::isfinite(value.mean) ? fmt::format("{:.10g}", value.mean)
+                                                    : "");
+        if (spreads(column)) cells.push_back(value.n > 1 ? fmt::format("{:.10g}", value.deviation) : "");
+      }
+      table.add(std::move(cells));
+    }
+    return table.in(TableFormat::csv);
+  }
+
+  static bool spreads(const ShownColumn& column) {
+    return std::any_of(column.values.begin(), column.values.end(), [](const Spread& value) { return value.n > 1; });
+  }
+
+  static std::size_t characters(const std::string& text) {
+    const std::string shown = shown_line(text);
+    return static_cast<std::size_t>(std::count_if(
+        shown.begin(), shown.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  }
+
+  std::size_t width() const {
+    std::size_t sum = 0;
+    for (const ShownColumn& column : columns_) {
+      std::size_t widest = characters(column.title);
+      for (const std::string& cell : column.cells) widest = std::max(widest, characters(cell));
+      sum += widest + 2;
+    }
+    return sum < 2 ? 0 : sum - 2;
+  }
+
+  void drop(const std::string& name) {
+    std::erase_if(columns_, [&](const ShownColumn& column) { return column.name == name; });
+  }
+
+  /// What stands in the id already is shown once. Leaves out what can be missed until the table is as wide as it may
+  /// be; returns the titles of that.
+  std::string fit_width() {
+    if (!wishes_.columns.empty()) return "";
+    const bool fits = wishes_.width == 0 || width() <= wishes_.width || keys_.empty();
+    if (!averaged_ && (fits || wishes_.width == 0)) drop_what_id_says();
+    if (wishes_.width == 0 || wishes_.format != TableFormat::text || width() <= wishes_.width) return "";
+    std::vector<std::string> left_out;
+    std::vector<std::string> candidates{"sample",      "other",   "wait", "transfer", "busy",
+                                        "communicate", "compute", "band", "sent"};
+    if (!averaged_ && !keys_.empty()) candidates.insert(candidates.begin(), "case");
+    for (const std::string& name : candidates) {
+      if (width() <= wishes_.width) break;
+      const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const auto& c) { return c.name == name; });
+      if (found == columns_.end()) continue;
+      left_out.push_back(found->title);
+      drop(name);
+    }
+    return fmt::format("{}", fmt::join(left_out, ", "));
+  }
+
+  void drop_what_id_says() {
+    std::erase_if(columns_, [](const ShownColumn& column) { return stands_in_id(column.name); });
+  }
+
+  std::string below(const SharedNotes& notes, const std::string& left_out) const {
+    const std::string mark = wishes_.format == TableFormat::latex ? "% " : "";
+    std::string text;
+    const auto add = [&](const std::string& line) { text += mark + shown_line(line) + "\n"; };
+    if (wishes_.format == TableFormat::markdown) text += "\n";
+    if (averaged_) add(fmt::format("mean ± standard deviation over {}", averaged_over()));
+    for (std::size_t i = 0; i < notes.numbered.size(); ++i) add(fmt::format("{}: {}", i + 1, notes.numbered[i]));
+    for (const std::string& note : notes.of_all) add(rows_.size() == 1 ? note : "all: " + note);
+    if (!left_out.empty())
+      add(fmt::format("left out, as the terminal is {} wide: {} (--columns)", wishes_.width, left_out));
+    return text == "\n" ? "" : text;
+  }
+
+  std::string averaged_over() const {
+    std::vector<std::string> words;
+    for (const std::string& key : varied_)
+      if (!in_list(keys_, key)) words.push_back(key);
+    return words.empty() ? "rows" : fmt::format("{}", fmt::join(words, ", "));
+  }
+
+  const std::vector<Row>& rows_;
+  const TableWishes& wishes_;
+  std::vector<RowColumn> quantities_;
+  std::vector<std::string> varied_, keys_, over_;
+  std::map<const Row*, std::string> run_of_;
+  bool several_runs_ = false, averaged_ = false;
+  std::vector<RowGroup> groups_;
+  std::vector<std::size_t> order_;
+  std::vector<ShownColumn> columns_;
+};
+
+}  // namespace
+
+std::string rows_table(const std::vector<Row>& rows, const TableWishes& wishes, const std::vector<std::string>& runs) {
+  return RowsTable(rows, wishes, runs).text();
+}
+
+}  // namespace strobe

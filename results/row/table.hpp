@@ -1,0 +1,62 @@
+// Plain text tables for people, and the same for spreadsheets and papers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "results/row/row.hpp"
+
+namespace strobe {
+
+enum class TableFormat : std::uint8_t { text, csv, markdown, latex };
+
+/// Cells in aligned columns, two blanks apart, with a rule under the header; widths count UTF-8 characters.
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    bool right = false;  // right-aligned, for numbers
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// Adds a line; it must have one cell per column.
+  void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }
+
+  /// The table, each line ended by a newline and without trailing blanks.
+  std::string text() const;
+
+  /// The table as text, CSV (csv_for_people), a table of Markdown, or a LaTeX tabular with the rules of booktabs, whose
+  /// special characters are escaped.
+  std::string in(TableFormat format) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> lines_;
+};
+
+/// A cell of CSV (RFC 4180) for spreadsheets. Text that a spreadsheet would run as a formula, because it begins with
+/// = + - @, a tab or a line end and is no number, gets an apostrophe in front; so does text with apostrophes before
+/// those.
+std::string csv_for_people(const std::string& text);
+/// The text of a cell, without quotes, that csv_for_people wrote.
+std::string text_of_cell(const std::string& cell);
+
+/// What a table of rows shows.
+struct TableWishes {
+  std::vector<std::string> by;       // one line per combination of these keys; empty = as rows are
+  std::vector<std::string> over;     // keys whose values share a line, with mean and spread
+  std::vector<std::string> columns;  // keys and quantities by name; empty = what was varied, and the usual quantities
+  std::string sort;                  // a column; '-' in front: largest first
+  TableFormat format = TableFormat::text;
+  std::size_t width = 0;  // characters of a line of text; 0 = any
+};
+
+/// A table of rows: what was varied among them, and what they measured (row_columns.hpp). Without `by` and `over`, rows
+/// that differ in their seed alone share a line. Notes that all rows have stand once below, others by number. What is
+/// too wide loses the case's id, then phases, and says so. `runs`: of each row the run it is from; empty = one run.
+/// Throws InvalidRequest("--columns", ...) and the like for a name that no column has.
+std::string rows_table(const std::vector<Row>& rows, const TableWishes& wishes = {},
+                       const std::vector<std::string>& runs = {});
+
+}  // namespace strobe

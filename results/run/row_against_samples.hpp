@@ -1,0 +1,17 @@
+// A row held against the samples that it was made from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/row/row.hpp"
+
+namespace strobe {
+
+/// What of the row is not what its samples come to, as "epoch_seconds/median is 0.2 in the row, but 0.1 by its
+/// samples";
+/// "" where all is. Of rows that are not ok, whose last epochs may be cut, only the number of epochs is looked at.
+/// `from_start`: no checkpoint was continued, so each repetition has samples of its first epoch.
+std::string difference_from_samples(const Row& row, const std::vector<EpochSample>& samples, bool from_start);
+
+}  // namespace strobe

@@ -1,0 +1,89 @@
+// Sizes and intervals as users write them, and draws by brute force.
+#include "harness/hybrid_batches/sampling/batch_sizes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/errors.hpp"
+#include "harness/hybrid_batches/sampling/batch_sampler.hpp"
+
+namespace strobe {
+namespace {
+
+TEST(BatchSizes, SharesAndNumbers) {
+  EXPECT_EQ(parse_share("5%", "/x").of(100, "vertices", "/x"), 5);
+  EXPECT_EQ(parse_share("5%", "/x").of(50, "vertices", "/x"), 3);  // 2.5, to the nearest
+  EXPECT_EQ(parse_share("100%", "/x").of(7, "vertices", "/x"), 7);
+  EXPECT_EQ(parse_share("7", "/x").of(7, "vertices", "/x"), 7);
+  EXPECT_THROW(parse_share("1%", "/x").of(40, "vertices", "/x"), InvalidRequest);
+  EXPECT_THROW(parse_share("8", "/x").of(7, "vertices", "/x"), InvalidRequest);
+  for (const char* wrong :
+       {"", "%", "0%", "101%", "-5%", "nan%", "inf%", "0", "-3", "3.5", "5 %", "five", "99999999999999999999"})
+    EXPECT_THROW(parse_share(wrong, "/x"), InvalidRequest) << wrong;
+  EXPECT_EQ(parse_shares("1%/20%/300", "/x").size(), 3u);
+  EXPECT_THROW(parse_shares("1%//3%", "/x"), InvalidRequest);
+}
+
+TEST(BatchSizes, Intervals) {
+  EXPECT_EQ(parse_interval("10", "/x").iterations, 10);
+  EXPECT_DOUBLE_EQ(parse_interval("2s", "/x").seconds, 2);
+  EXPECT_DOUBLE_EQ(parse_interval("1.5s", "/x").seconds, 1.5);
+  EXPECT_DOUBLE_EQ(parse_interval("500ms", "/x").seconds, 0.5);
+  for (const char* wrong : {"", "0", "-1", "0s", "s", "ms", "2 s", "2m", "infs"})
+    EXPECT_THROW(parse_interval(wrong, "/x"), InvalidRequest) << wrong;
+}
+
+/// Groups of 4, 3 and 3 vertices.
+BalancedGroups three_groups() { return {{9, 1, 4, 7}, {0, 2, 8}, {3, 5, 6}}; }
+
+TEST(BatchSampler, DrawsEvenlyFromGroupsAndWindowsUniformly) {
+  const BalancedGroups groups = three_groups();
+  constexpr std::int64_t steps = 7;
+  std::map<Step, int> starts;
+  std::map<VertexId, int> drawn;
+  constexpr int draws = 20000;
+  for (int number = 0; number < draws; ++number) {
+    const DrawnTargets targets = draw_targets(groups, {5, 3}, steps, 11, 2, static_cast<std::uint64_t>(number));
+    ++starts[targets.window.first];
+    EXPECT_EQ(targets.window.count, 3);
+    EXPECT_EQ(std::set<VertexId>(targets.vertices.begin(), targets.vertices.end()).size(), 5u) << "one twice";
+    EXPECT_TRUE(std::is_sorted(targets.vertices.begin(), targets.vertices.end()));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const auto from = std::count_if(targets.vertices.begin(), targets.vertices.end(), [&](VertexId v) {
+        return std::find(groups[g].begin(), groups[g].end(), v) != groups[g].end();
+      });
+      EXPECT_EQ(from, g < 2 ? 2 : 1) << "5 of 3 groups, the first ones one more";
+    }
+    for (const VertexId v : targets.vertices) ++drawn[v];
+  }
+  ASSERT_EQ(starts.size(), 5u) << "0 to T - N_S, both ends among them (decisions D4)";
+  for (const auto& [start, count] : starts) EXPECT_NEAR(count, draws / 5, 5 * std::sqrt(draws * 0.2 * 0.8)) << start;
+  for (const auto& group : groups) {
+    for (const VertexId v : group) EXPECT_NEAR(drawn[v], drawn[group[0]], 0.05 * draws) << v;
+  }
+}
+
+TEST(BatchSampler, TakesAllWhereAllAreAsked) {
+  const DrawnTargets all = draw_targets(three_groups(), {10, 4}, 4, 1, 0, 5);
+  EXPECT_EQ(all.window.first, 0);
+  EXPECT_EQ(all.vertices, (std::vector<VertexId>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(BatchSampler, DependsOnItsArgumentsAlone) {
+  const auto draw = [](std::uint64_t seed, Rank rank, std::uint64_t number) {
+    return draw_targets(three_groups(), {3, 2}, 30, seed, rank, number);
+  };
+  EXPECT_EQ(draw(1, 0, 3).vertices, draw(1, 0, 3).vertices);
+  int alike = 0;
+  for (std::uint64_t number = 0; number < 40; ++number) {
+    alike += draw(1, 0, number).window.first == draw(1, 1, number).window.first ? 1 : 0;
+    alike += draw(1, 0, number).window.first == draw(2, 0, number).window.first ? 1 : 0;
+  }
+  EXPECT_LT(alike, 20);
+}
+
+}  // namespace
+}  // namespace strobe
