@@ -40,7 +40,7 @@ const Case& small_case() {
 
 void read_checkpoint(const FuzzFolder& folder, std::string_view input) {
   static const auto plan = make_plan(small_case());
-  const std::vector<ParameterShape>& parameters = plan->schedule->parameters();
+  const std::vector<ParameterShape>& parameters = plan->schedule->summary().parameters;
   static const std::string valid = [&] {
     TrainingState state;
     state.epoch = 2;

@@ -66,7 +66,7 @@ std::int64_t measured_updates(const SchedulePlan& plan, const Case& c) {
 
 /// Cells that an update trains where epochs are no passes; 0 where an adjuster chooses.
 double cells_of_update(const SchedulePlan& plan, const Case& c) {
-  return plan.items().count * static_cast<double>(c.epochs) / static_cast<double>(measured_updates(plan, c));
+  return plan.summary().items.count * static_cast<double>(c.epochs) / static_cast<double>(measured_updates(plan, c));
 }
 
 /// Updates that train as many cells as there are; 1 where it is not known how many one trains.
@@ -107,7 +107,8 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
                                      "are, each cell perhaps not once"
                                    : "an epoch of the plan is one update, of sizes that an adjuster chooses");
   }
-  if (row.batch_events) outcome.mails_lost_share = row.batch_events->mails_lost_share;
+  if (const auto lost = row.facts.find("mails_lost_share"); lost != row.facts.end())
+    outcome.mails_lost_share = lost->second.get<double>();
   outcome.phase_seconds = *row.phase_seconds;
   for (double& seconds : outcome.phase_seconds) seconds *= share;
 }

@@ -50,7 +50,7 @@ MetricReach MetricJob::train(const Json& request) const {
 MetricReach MetricJob::reach(const PlannedCase& plan, const Case& c) {
   const std::lock_guard lock(mutex_);
   const Json request = case_to_json(c);
-  if (!trains_full_batch(c) || !plan.schedule->approximations().empty()) return train(request);
+  if (!trains_full_batch(c) || !plan.schedule->summary().approximations.empty()) return train(request);
   const Json one = on_one_rank(request);
   const auto [curve, is_new] = curves_.try_emplace(one.dump());
   if (is_new) {

@@ -26,6 +26,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/signals.hpp"
+#include "harness/request/output_files.hpp"
 #include "harness/run/kept_plans.hpp"
 #include "harness/run/plan_digest.hpp"
 #include "harness/run/run_case.hpp"
@@ -52,9 +53,7 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
       continue;
     }
     check_offered(*plan, request.outputs);
-    if (world.rank == 0 && !request.outputs.placement.empty())
-      plan->schedule->write_placement(request.outputs.placement);
-    if (world.rank == 0 && !request.outputs.schedule.empty()) plan->schedule->write_schedule(request.outputs.schedule);
+    if (world.rank == 0) write_planned_outputs(*plan, request.outputs);
     plans.push_back(describe(*plan));
     if (world.rank != 0 || request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
@@ -120,26 +119,15 @@ class Sweep {
   /// What was asked for of a case that is not run again, for its line; "" when nothing was.
   std::string unwritten() const {
     std::string flags;
-    const ModelOutputs& outputs = request_.outputs;
-    for (const auto& [flag, asked] : {std::pair{"--save-model", !outputs.weights.empty()},
-                                      {"--dump-embeddings", !outputs.embeddings.empty()},
-                                      {"--dump-memory", !outputs.memory.empty()},
-                                      {"--dump-ranks", !outputs.ranks.empty()},
-                                      {"--dump-samples", !outputs.samples.empty()},
-                                      {"--dump-schedule", !outputs.schedule.empty()},
-                                      {"--dump-placement", !outputs.placement.empty()},
-                                      {"--checkpoint", !outputs.checkpoint.empty()},
-                                      {"--trace", request_.trace}}) {
-      if (asked) flags += std::string(flags.empty() ? "" : ", ") + flag;
-    }
+    for (const AskedFile& file : asked_files(request_.outputs)) flags += (flags.empty() ? "" : ", ") + file.flag;
+    if (request_.trace) flags += std::string(flags.empty() ? "" : ", ") + "--trace";
     return flags.empty() ? "" : flags + " left nothing, as the case is not run again; another --out would run it";
   }
 
   void open(const std::string& folder) {
-    const ModelOutputs& files = request_.outputs;
-    refuse_foreign_folder("--out", folder,
-                          {files.weights, files.embeddings, files.memory, files.ranks, files.samples, files.schedule,
-                           files.placement, files.checkpoint, request_.suite});
+    std::vector<std::string> files{request_.suite};
+    for (const AskedFile& file : asked_files(request_.outputs)) files.push_back(file.path);
+    refuse_foreign_folder("--out", folder, files);
     make_output_folder("--out", folder);
     Json about = environment();
     if (ranks_.several()) about["hosts"] = ranks_.hosts();
@@ -234,7 +222,7 @@ class Sweep {
   void warn(const PlannedCase& planned, const std::string& id) const {
     if (ranks_.world().rank != 0 || planned.request.numerics == "none") return;
     std::set<std::string> told;
-    const MetricNames metrics = planned.schedule->metrics();
+    const MetricNames metrics = planned.schedule->summary().metrics;
     for (const auto& [metric, reason] : metrics.absent) {
       if (told.insert(reason).second) narrate(fmt::format("warning: {}: {}", id, reason));
     }

@@ -7,6 +7,7 @@
 
 #include "harness/request/case.hpp"
 #include "harness/request/case_slots.hpp"
+#include "harness/request/output_files.hpp"
 
 namespace strobe {
 namespace {
@@ -99,35 +100,8 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
   options.group("Files of one case");
   options.text("--save-model", request.outputs.weights,
                "write the trained weights of the one case to this safetensors file", "FILE");
-  options.text(
-      "--dump-embeddings", request.outputs.embeddings,
-      "write the embeddings that the trained weights of the one case give to this .npy file: [steps, vertices, "
-      "features], or of models of events [events, 3, features] for source, destination and a negative",
-      "FILE");
-  options.text(
-      "--dump-memory", request.outputs.memory,
-      "models of events: write node memory, last update, mails, their time and event, as the last evaluation leaves "
-      "them, to this safetensors file",
-      "FILE");
-  options.text(
-      "--dump-ranks", request.outputs.ranks,
-      "models of events: write where each judged event's destination stands among its candidates under the "
-      "trained weights of the one case to this .csv file (event, part, source, destination, candidates, rank, then "
-      "ids and names of both)",
-      "FILE");
-  options.text("--dump-samples", request.outputs.samples,
-               "write the samples that the task of the one case drew, positives and negatives, to this .csv file",
-               "FILE");
-  options.text("--dump-placement", request.outputs.placement,
-               "write who owns which cell under the strategy of the one case to this .csv file (step, vertex, rank, "
-               "temporal_rank), in a dry run too",
-               "FILE");
-  options.text(
-      "--dump-schedule", request.outputs.schedule,
-      "models of events: write which rank trains on which events in which iteration, and when memory is read and "
-      "written, to this .csv file (iteration, trainer, copy, sweep, first_event, last_event, negatives, "
-      "operation), in a dry run too",
-      "FILE");
+  for (const auto& [name, entry] : OutputFileRegistry::instance().entries())
+    options.text(output_flag(name), request.outputs.files[name], entry.description, "FILE");
 }
 
 void define_checkpoint_options(CommandOptions& options, RunRequest& request) {

@@ -25,19 +25,15 @@ namespace {
 
 class EventSchedule final : public SchedulePlan {
  public:
-  explicit EventSchedule(std::shared_ptr<const EventCase> c)
-      : case_(std::move(c)), plan_(plan_of_groups(case_)), notes_(case_->notes) {
-    plan_.metrics = metrics().names;
+  explicit EventSchedule(std::shared_ptr<const EventCase> c) : case_(std::move(c)), plan_(plan_of_groups(case_)) {
+    summary_ = summarised();
+    plan_.metrics = summary_.metrics.names;
     if (case_->model->traits().memory > 0)
       loss_ = mail_loss(*case_->training.graph, case_->training_events(), plan_.order.whole_batch());
-    budget_ = budget_of(0);
-    BatchBegins begins;
-    begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
-    if (begins.amid_instant > 0) notes_.push_back(begins.note("training"));
   }
 
-  const ByteBudget& budget() const override { return budget_; }
-  ByteBudget budget_of(std::int64_t epoch) const override {
+  const PlanSummary& summary() const override { return summary_; }
+  ByteBudget budget(std::int64_t epoch) const override {
     std::int64_t weights = 0;
     for (const ParameterShape& shape : case_->parameters) weights += shape.rows * shape.columns;
     const std::uint64_t bytes = static_cast<std::uint64_t>(weights) * (case_->fp64() ? 8 : 4);
@@ -51,38 +47,19 @@ class EventSchedule final : public SchedulePlan {
     return budget;
   }
   std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }
-  std::vector<std::string> approximations() const override { return approximations_of(plan_.order.groups()); }
   std::vector<HelperRequest> helpers() const override { return memory_daemons(plan_); }
   bool evaluates_after(std::int64_t epoch) const override { return plan_.evaluates_after(epoch); }
-  bool last_evaluation_differs() const override {
-    return case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
-  }
-  EpochItems items() const override {
-    const BatchEvents batches{case_->options.batch, case_->options.batch * plan_.order.groups().ranks(),
-                              case_->data.task->evaluation_batch, loss_.lost_share, loss_.mean_staleness_seconds};
-    const auto events = static_cast<double>(case_->training_events());
-    return {events, "events_per_second", 0, plan_.order.first_iteration(1), 0, batches};
-  }
-  const std::vector<ParameterShape>& parameters() const override { return case_->parameters; }
-  const std::vector<std::string>& notes() const override { return notes_; }
-
-  MetricNames metrics() const override {
-    MetricNames all;
-    const std::string prefix = validation_prefix;
-    const auto add = [&](const std::string& metric, bool validation) {
-      const std::int64_t count = case_->judged_events(metric, validation);
-      if (count == 0) return;
-      all.names.push_back((validation ? prefix : "") + metric);
-      all.samples[all.names.back()] = count;
+  Facts facts(const std::vector<EpochSample>&) const override {
+    Facts facts;
+    const auto set_size = [&](const char* key, std::int64_t events) {
+      if (events > 0) facts.values[key] = events;
     };
-    for (const bool validation : {false, true}) {
-      for (const std::string& name : case_->task->metric_names(*case_->data.graph)) add(name, validation);
-    }
-    for (const auto& [name, value] : case_->data.task->rules) {
-      const bool validation = name.rfind(prefix, 0) == 0;
-      add(validation ? name.substr(prefix.size()) : name, validation);
-    }
-    return all;
+    set_size("local_batch", case_->options.batch);
+    set_size("global_batch", case_->options.batch * plan_.order.groups().ranks());
+    set_size("evaluation_batch", case_->data.task->evaluation_batch);
+    facts.set("mails_lost_share", loss_.lost_share);
+    facts.set("mean_staleness_seconds", loss_.mean_staleness_seconds);
+    return facts;
   }
 
   Json describe() const override {
@@ -131,34 +108,35 @@ class EventSchedule final : public SchedulePlan {
     return all;
   }
 
-  OutputKinds outputs() const override {
-    const bool links = case_->data.task->candidates != nullptr;
-    return {.embeddings = true,
-            .memory = case_->model->traits().memory > 0,
-            .ranks = links,
-            .samples = links,
-            .schedule = true};
+  std::vector<OutputFile> outputs() const override {
+    const auto ids = [this](const std::string& path, const OutputContent&) { write_own_ids(path); };
+    std::vector<OutputFile> files{{"embeddings",
+                                   [this](const std::string& path, const OutputContent& content) {
+                                     write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding},
+                                               content.values, case_->fp64());
+                                     write_own_ids(path);
+                                   }},
+                                  {"schedule",
+                                   [this](const std::string& path, const OutputContent&) {
+                                     write_batch_schedule(path, case_->training, plan_.order,
+                                                          case_->request.warmup + case_->request.epochs);
+                                   }},
+                                  {ids_beside_checkpoint, ids}};
+    if (case_->model->traits().memory > 0)
+      files.push_back({"memory", [this](const auto& path, const auto& content) {
+                         // Numbers of events do not fit 24 bits: the file is
+                         // fp64 whatever the case's precision.
+                         write_safetensors(path, content.matrices, true);
+                         write_own_ids(path);
+                       }});
+    if (case_->data.task->candidates == nullptr) return files;
+    files.push_back({"ranks", [this](const std::string& path, const OutputContent& content) {
+                       write_link_ranks(path, *case_, content.values);
+                     }});
+    files.push_back(
+        {"samples", [this](const std::string& path, const OutputContent&) { write_link_samples(path, *case_); }});
+    return files;
   }
-  void write_memory(const std::string& path, const std::vector<SavedMatrix>& memory) const override {
-    // Numbers of events do not fit 24 bits: the file is fp64 whatever the case's precision.
-    write_safetensors(path, memory, true);
-    write_ids_beside(path);
-  }
-  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
-    write_npy(path, {case_->data.graph->events(), 3, case_->model->traits().embedding}, values, case_->fp64());
-    write_ids_beside(path);
-  }
-  void write_ids_beside(const std::string& path) const override { write_ids(path, vertex_ids(*case_->data.graph)); }
-  void write_ranks(const std::string& path, const std::vector<double>& ranks) const override {
-    write_link_ranks(path, *case_, ranks);
-  }
-  void write_samples(const std::string& path) const override { write_link_samples(path, *case_); }
-
-  void write_schedule(const std::string& path) const override {
-    write_batch_schedule(path, case_->training, plan_.order, case_->request.warmup + case_->request.epochs);
-  }
-
-  std::uint64_t kept_bytes() const override { return case_->kept_bytes(); }
 
   void check_start(const TrainingState& state) const override {
     if (!grouped()) return;
@@ -177,11 +155,46 @@ class EventSchedule final : public SchedulePlan {
 
  private:
   bool grouped() const { return case_->grouped(); }
+  void write_own_ids(const std::string& path) const { write_ids(path, vertex_ids(*case_->data.graph)); }
+
+  PlanSummary summarised() const {
+    PlanSummary summary;
+    summary.items = {static_cast<double>(case_->training_events()), "events_per_second", 0,
+                     plan_.order.first_iteration(1), 0};
+    summary.parameters = case_->parameters;
+    summary.metrics = metrics();
+    summary.approximations = approximations_of(plan_.order.groups());
+    summary.notes = case_->notes;
+    BatchBegins begins;
+    begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
+    if (begins.amid_instant > 0) summary.notes.push_back(begins.note("training"));
+    summary.last_evaluation_differs = case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
+    summary.kept_bytes = case_->kept_bytes();
+    return summary;
+  }
+
+  MetricNames metrics() const {
+    MetricNames all;
+    const std::string prefix = validation_prefix;
+    const auto add = [&](const std::string& metric, bool validation) {
+      const std::int64_t count = case_->judged_events(metric, validation);
+      if (count == 0) return;
+      all.names.push_back((validation ? prefix : "") + metric);
+      all.samples[all.names.back()] = count;
+    };
+    for (const bool validation : {false, true}) {
+      for (const std::string& name : case_->task->metric_names(*case_->data.graph)) add(name, validation);
+    }
+    for (const auto& [name, value] : case_->data.task->rules) {
+      const bool validation = name.rfind(prefix, 0) == 0;
+      add(validation ? name.substr(prefix.size()) : name, validation);
+    }
+    return all;
+  }
 
   std::shared_ptr<const EventCase> case_;
   GroupPlan plan_;  // of one rank where the strategy knows no groups
-  std::vector<std::string> notes_;
-  ByteBudget budget_;
+  PlanSummary summary_;
   MailLoss loss_;  // zero for models without memory
 };
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -11,65 +10,81 @@
 #include "harness/files/sample_file.hpp"
 #include "harness/files/vertex_ids.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
+#include "harness/full_batch/plan/sent_share.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/request/until.hpp"
+#include "results/row/epoch_ranks.hpp"
 
 namespace strobe {
 namespace {
 
-/// Batches of an evaluation alone; nothing where the task is not judged on events.
-std::optional<BatchEvents> judged_batches(const Task& task) {
-  if (task.evaluation_batch() == 0) return std::nullopt;
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  return BatchEvents{0, 0, task.evaluation_batch(), none, none};
-}
-
 class FullBatchSchedule final : public SchedulePlan {
  public:
   explicit FullBatchSchedule(std::shared_ptr<const FullBatchPlan> plan)
-      : plan_(std::move(plan)), budget_{plan_->planned_bytes, {}} {}
+      : plan_(std::move(plan)), summary_(summarised()) {}
 
   const FullBatchPlan& plan() const { return *plan_; }
 
-  const ByteBudget& budget() const override { return budget_; }
-  ByteBudget budget_of(std::int64_t epoch) const override {
-    if (epoch == 0 || !plan_->stale.active) return budget_;
+  const PlanSummary& summary() const override { return summary_; }
+  ByteBudget budget(std::int64_t epoch) const override {
+    if (epoch == 0 || !plan_->stale.active) return {plan_->planned_bytes, {}};
     ByteBudget later{plan_->stale.at_most, {}};
     for (std::size_t traffic = 0; traffic < traffic_count; ++traffic) {
       if (plan_->stale.traffic.exact[traffic] > 0) later.promise[traffic] = Promise::at_most;
     }
     return later;
   }
-  std::optional<StaleTraffic> stale_traffic() const override {
-    if (!plan_->stale.active) return std::nullopt;
-    return plan_->stale.traffic;
-  }
-  EpochItems items() const override {
-    return {plan_->data.trained_edges(),
-            "edges_per_second",
-            static_cast<double>(plan_->data.graph->nonzeros()),
-            1,
-            plan_->data.trained_cells(),
-            judged_batches(*plan_->model.task)};
-  }
-  std::vector<std::int64_t> fusion_units() const override {
-    return plan_->fusion == nullptr ? std::vector<std::int64_t>() : plan_->fusion->units_per_rank(plan_->ranks());
-  }
-  std::vector<std::string> approximations() const override { return plan_->strategy.approximations; }
-  const std::vector<ParameterShape>& parameters() const override { return plan_->model.parameters; }
-  /// Passes of training with stale rows are not those of an evaluation.
-  bool epochs_tell_metrics() const override {
-    return !plan_->model.equations->traits().stochastic && !plan_->stale.active;
+  Facts facts(const std::vector<EpochSample>& samples) const override {
+    Facts facts;
+    if (const std::int64_t batch = plan_->model.task->evaluation_batch(); batch > 0)
+      facts.values["evaluation_batch"] = batch;
+    if (plan_->fusion != nullptr) add_fusion(samples, facts);
+    if (plan_->stale.active)
+      add_sent_share(plan_->stale.traffic, plan_->ranks(), summary_.approximations.empty(), samples, facts);
+    return facts;
   }
   void check_start(const TrainingState& state) const override { plan_->stale.check_start(state); }
-  const std::vector<std::string>& notes() const override { return plan_->notes; }
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
     return plan_->model.task->remarks(metrics);
   }
   Json describe() const override { return strobe::describe(*plan_); }
   std::string digest() const override { return digest_of(*plan_); }
 
-  MetricNames metrics() const override {
+  std::vector<OutputFile> outputs() const override {
+    std::vector<OutputFile> files{
+        {"placement", [this](const std::string& path, const OutputContent&) { write_placement(path); }}};
+    if (plan_->data.raw == nullptr) return files;
+    files.push_back({"embeddings", [this](const std::string& path, const OutputContent& content) {
+                       write_embeddings(path, content.values);
+                     }});
+    files.push_back({"samples", [this](const std::string& path, const OutputContent&) {
+                       write_samples(path, *plan_->data.samples, *plan_->data.raw);
+                     }});
+    files.push_back(
+        {ids_beside_checkpoint, [this](const std::string& path, const OutputContent&) { write_own_ids(path); }});
+    return files;
+  }
+
+  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
+    return std::make_unique<FullBatchTrainer>(*plan_, device, communicator);
+  }
+
+ private:
+  PlanSummary summarised() const {
+    PlanSummary summary;
+    summary.items = {plan_->data.trained_edges(), "edges_per_second",
+                     static_cast<double>(plan_->data.graph->nonzeros()), 1, plan_->data.trained_cells()};
+    summary.parameters = plan_->model.parameters;
+    summary.metrics = metrics();
+    summary.approximations = plan_->strategy.approximations;
+    summary.notes = plan_->notes;
+    // Passes of training with stale rows are not those of an evaluation.
+    summary.epochs_tell_metrics = !plan_->model.equations->traits().stochastic && !plan_->stale.active;
+    summary.kept_bytes = kept_bytes();
+    return summary;
+  }
+
+  MetricNames metrics() const {
     MetricNames all;
     add_metrics("", plan_->data.samples->test, all);
     if (!plan_->evaluation.validation_steps.empty())
@@ -77,27 +92,7 @@ class FullBatchSchedule final : public SchedulePlan {
     return all;
   }
 
-  OutputKinds outputs() const override {
-    const bool values = plan_->data.raw != nullptr;
-    return {.embeddings = values, .samples = values, .placement = true};
-  }
-  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
-    write_npy(path, {plan_->data.graph->steps, plan_->data.graph->vertices, plan_->model.layers.back().temporal_width},
-              values, plan_->model.fp64);
-    write_ids_beside(path);
-  }
-  void write_samples(const std::string& path) const override {
-    strobe::write_samples(path, *plan_->data.samples, *plan_->data.raw);
-  }
-  void write_placement(const std::string& path) const override {
-    const auto& chunks = plan_->strategy.chunks;
-    write_placement_file(path, plan_->strategy.spatial, plan_->strategy.temporal,
-                         chunks == nullptr ? nullptr : &chunks->of_cell, plan_->strategy.loads.get());
-    if (plan_->data.raw != nullptr) write_ids_beside(path);
-  }
-  void write_ids_beside(const std::string& path) const override { write_ids(path, vertex_ids(*plan_->data.raw)); }
-
-  std::uint64_t kept_bytes() const override {
+  std::uint64_t kept_bytes() const {
     const PreparedGraph& graph = *plan_->data.graph;
     const std::uint64_t element = plan_->model.fp64 ? 8 : 4;
     const auto cells = static_cast<std::uint64_t>(graph.vertices * graph.steps);
@@ -110,11 +105,39 @@ class FullBatchSchedule final : public SchedulePlan {
     return entries * 2 * (4 + element) + cells * (static_cast<std::uint64_t>(graph.cell_width()) * element + 64);
   }
 
-  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
-    return std::make_unique<FullBatchTrainer>(*plan_, device, communicator);
+  /// How chunks are walked, and from the first measured epoch what that loaded.
+  void add_fusion(const std::vector<EpochSample>& samples, Facts& facts) const {
+    const std::vector<std::int64_t> units = plan_->fusion->units_per_rank(plan_->ranks());
+    if (units.empty()) return;
+    facts.values["fusion_units"] = units;
+    const Epochs epochs = complete_epochs(samples, plan_->ranks());
+    if (epochs.empty()) {
+      facts.absent["loaded_bytes"] = facts.absent["padded_share"] = "";
+      return;
+    }
+    StageRows rows;
+    for (const EpochSample* sample : epochs.begin()->second) {
+      rows.loaded_bytes += sample->stage_rows.loaded_bytes;
+      rows.lane_rows += sample->stage_rows.lane_rows;
+      rows.filled_rows += sample->stage_rows.filled_rows;
+    }
+    facts.values["loaded_bytes"] = rows.loaded_bytes;
+    facts.set("padded_share", rows.padded_share());
   }
 
- private:
+  void write_embeddings(const std::string& path, const std::vector<double>& values) const {
+    write_npy(path, {plan_->data.graph->steps, plan_->data.graph->vertices, plan_->model.layers.back().temporal_width},
+              values, plan_->model.fp64);
+    write_own_ids(path);
+  }
+  void write_placement(const std::string& path) const {
+    const auto& chunks = plan_->strategy.chunks;
+    write_placement_file(path, plan_->strategy.spatial, plan_->strategy.temporal,
+                         chunks == nullptr ? nullptr : &chunks->of_cell, plan_->strategy.loads.get());
+    if (plan_->data.raw != nullptr) write_own_ids(path);
+  }
+  void write_own_ids(const std::string& path) const { write_ids(path, vertex_ids(*plan_->data.raw)); }
+
   void add_metrics(const std::string& prefix, const Samples& samples, MetricNames& all) const {
     const TaskData& data = *plan_->data.samples;
     for (const std::string& name : plan_->model.task->metric_names()) {
@@ -128,7 +151,7 @@ class FullBatchSchedule final : public SchedulePlan {
   }
 
   std::shared_ptr<const FullBatchPlan> plan_;
-  ByteBudget budget_;
+  PlanSummary summary_;
 };
 
 class FullBatchPlanner final : public SchedulePlanner {

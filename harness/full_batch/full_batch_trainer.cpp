@@ -82,6 +82,10 @@ std::map<std::string, double> FullBatchTrainer::evaluate(const EvaluationMoment&
   return evaluation_.metrics(evaluated_, evaluated_embeddings(evaluation_.steps()));
 }
 
+OutputContent FullBatchTrainer::output(const std::string& name) {
+  return name == "embeddings" ? OutputContent{embeddings(), {}} : OutputContent();
+}
+
 std::vector<double> FullBatchTrainer::embeddings() {
   return gather(evaluated_embeddings(step_range(0, plan_.data.graph->steps)));
 }

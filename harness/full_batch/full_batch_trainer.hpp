@@ -35,7 +35,9 @@ class FullBatchTrainer final : public Trainer {
   void take_weights(const Tensor& weights);
   std::vector<double> weights() override { return host_values(device_, parameters_.values()); }
   /// All ranks' embeddings of the weights as they are, as [T, N, F], on rank 0.
-  std::vector<double> embeddings() override;
+  /// [T * N * F] that the weights give, on rank 0.
+  std::vector<double> embeddings();
+  OutputContent output(const std::string& name) override;
 
  private:
   /// The training samples of one block on one rank.

@@ -1,6 +1,7 @@
 // The kind of training `hybrid_batches`: windows of steps times some of a rank's own vertices.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "backends/shapes_device.hpp"
@@ -19,55 +20,31 @@ class HybridSchedule final : public SchedulePlan {
       : plan_(std::move(plan)),
         full_(full_batch_schedule(plan_->full)),
         vectors_(vectors_of_optimizer()),
+        summary_(summarised()),
         budget_(budget_of_epoch()) {}
 
-  const ByteBudget& budget() const override { return budget_; }
-  EpochItems items() const override {
-    EpochItems items;
-    const auto iterations = static_cast<double>(plan_->iterations());
-    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
-      items.count += iterations * static_cast<double>(size.vertices * size.steps);
-    // Sizes that an adjuster chooses, and updates that seconds allow, differ from epoch to epoch.
-    if (plan_->adjusts()) items.count = 0;
-    items.batch_events = full_->items().batch_events;
-    items.unit = "cells_per_second";
-    items.iterations = std::max<std::int64_t>(1, plan_->iterations());
-    items.batch_redundancy = redundancy();
-    return items;
-  }
-  std::vector<std::string> approximations() const override {
-    std::vector<std::string> all;
-    if (!plan_->exact) {
-      all.push_back(fmt::format("batches of {} of a rank's vertices in windows of {} of the training steps",
-                                plan_->options.vertices, plan_->options.snapshots));
-      for (const LayerShape& layer : plan_->layers()) {
-        if (layer.sums.values + layer.sums.constants_per_rank == 0) continue;
-        all.emplace_back("batch_statistics: sums over vertices run over a batch's own");
-        break;
-      }
+  const PlanSummary& summary() const override { return summary_; }
+  ByteBudget budget(std::int64_t) const override { return budget_; }
+  Facts facts(const std::vector<EpochSample>&) const override {
+    Facts facts;
+    const Facts of_full = full_->facts({});
+    if (of_full.has("evaluation_batch")) facts.values["evaluation_batch"] = of_full.values.at("evaluation_batch");
+    const BatchRedundancy twice = redundancy();
+    facts.set("redundant_computation", twice.redundant_computation);
+    if (!plan_->caches) {
+      for (const char* key : {"cached_bytes", "distributed_bytes", "duplication"})
+        facts.absent[key] = "not counted: too many entries and ranks";
+      return facts;
     }
-    if (plan_->adjusts())
-      all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
-    if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
-    if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
-    if (plan_->options.normalise != "whole")
-      all.emplace_back("normalise=batch: degrees are counted inside a batch's own graph");
-    if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact &&
-        plan_->options.reservoir_start != "full")
-      all.emplace_back("which batch comes next depends on what the generator has made by then");
-    if (plan_->options.averaging == "async")
-      all.push_back(fmt::format("ranks update alone; models are averaged every {}", interval_text()));
-    if (plan_->options.averaging == "never")
-      all.emplace_back("ranks update alone, and their models are never averaged");
-    return all;
+    facts.values["cached_bytes"] = plan_->caches->cached_bytes;
+    facts.values["distributed_bytes"] = twice.distributed_bytes;
+    facts.set("duplication", twice.duplication);
+    return facts;
   }
-  const std::vector<ParameterShape>& parameters() const override { return full_->parameters(); }
-  MetricNames metrics() const override { return full_->metrics(); }
   bool evaluates_after(std::int64_t epoch) const override {
     const std::int64_t every = plan_->options.evaluate_every, each = std::max<std::int64_t>(1, plan_->iterations());
     return (epoch + 1) * each / every > epoch * each / every;
   }
-  const std::vector<std::string>& notes() const override { return plan_->notes; }
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
     return full_->remarks(metrics);
   }
@@ -96,9 +73,9 @@ class HybridSchedule final : public SchedulePlan {
     schedule["redundant_computation"] = twice.redundant_computation;
     if (plan_->caches) {
       schedule["own_bytes"] = plan_->caches->own_bytes;
-      schedule["cached_bytes"] = *twice.cached_bytes;
-      schedule["distributed_bytes"] = *twice.distributed_bytes;
-      schedule["duplication"] = *twice.duplication;
+      schedule["cached_bytes"] = plan_->caches->cached_bytes;
+      schedule["distributed_bytes"] = twice.distributed_bytes;
+      schedule["duplication"] = twice.duplication;
     }
     return {{"schedule", schedule},
             {"parameter_count", described["parameter_count"]},
@@ -106,18 +83,21 @@ class HybridSchedule final : public SchedulePlan {
   }
   std::string digest() const override { return full_->digest(); }
 
-  OutputKinds outputs() const override { return full_->outputs(); }
-  void write_embeddings(const std::string& path, const std::vector<double>& values) const override {
-    full_->write_embeddings(path, values);
+  std::vector<OutputFile> outputs() const override {
+    std::vector<OutputFile> files = full_->outputs();
+    const auto ids = std::find_if(files.begin(), files.end(),
+                                  [](const OutputFile& file) { return file.name == ids_beside_checkpoint; });
+    const auto write_ids = ids == files.end() ? nullptr : ids->write;
+    for (OutputFile& file : files) {
+      if (file.name != "placement") continue;
+      file.write = [this, write_ids](const std::string& path, const OutputContent& content) {
+        const Placement& placement = plan_->full->strategy.spatial;
+        write_placement_file(path, placement, placement, nullptr, plan_->loads.get());
+        if (write_ids) write_ids(path, content);
+      };
+    }
+    return files;
   }
-  void write_samples(const std::string& path) const override { full_->write_samples(path); }
-  void write_placement(const std::string& path) const override {
-    const Placement& placement = plan_->full->strategy.spatial;
-    write_placement_file(path, placement, placement, nullptr, plan_->loads.get());
-    write_ids_beside(path);
-  }
-  void write_ids_beside(const std::string& path) const override { full_->write_ids_beside(path); }
-  std::uint64_t kept_bytes() const override { return full_->kept_bytes(); }
 
   void check_start(const TrainingState& state) const override {
     const bool alone = state.kept.find("hybrid.weights") != state.kept.end();
@@ -131,6 +111,12 @@ class HybridSchedule final : public SchedulePlan {
   }
 
  private:
+  /// What ranks keep and compute more than once. The first two are known where caches were counted.
+  struct BatchRedundancy {
+    std::uint64_t distributed_bytes = 0;  // that bringing other ranks' rows to each rank once moves, over all ranks
+    double duplication = 0;               // others' vertices that ranks keep, over the vertices of the graph
+    double redundant_computation = 0;     // cells that layers compute beyond the targets, per target and layer
+  };
   BatchRedundancy redundancy() const {
     const TypicalBatch& typical = plan_->typical[plan_->first_action];
     const double targets = typical.target_cells * static_cast<double>(plan_->layers().size());
@@ -138,13 +124,64 @@ class HybridSchedule final : public SchedulePlan {
     twice.redundant_computation = std::max(0.0, typical.cells / targets - 1);
     if (!plan_->caches) return twice;
     const CacheSizes& caches = *plan_->caches;
-    twice.cached_bytes = caches.cached_bytes;
     // With the rows goes which vertices they are of.
     twice.distributed_bytes = static_cast<std::uint64_t>(caches.cached_vertices) * sizeof(VertexId);
-    for (const std::uint64_t bytes : caches.cached_bytes) *twice.distributed_bytes += bytes;
+    for (const std::uint64_t bytes : caches.cached_bytes) twice.distributed_bytes += bytes;
     twice.duplication = static_cast<double>(caches.cached_vertices) / static_cast<double>(plan_->graph().vertices);
     return twice;
   }
+
+  PlanSummary summarised() const {
+    const PlanSummary& full = full_->summary();
+    PlanSummary summary;
+    summary.items = items();
+    summary.parameters = full.parameters;
+    summary.metrics = full.metrics;
+    summary.approximations = approximations();
+    summary.notes = plan_->notes;
+    summary.kept_bytes = full.kept_bytes;
+    return summary;
+  }
+
+  EpochItems items() const {
+    EpochItems items;
+    const auto iterations = static_cast<double>(plan_->iterations());
+    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
+      items.count += iterations * static_cast<double>(size.vertices * size.steps);
+    // Sizes that an adjuster chooses, and updates that seconds allow, differ from epoch to epoch.
+    if (plan_->adjusts()) items.count = 0;
+    items.unit = "cells_per_second";
+    items.iterations = std::max<std::int64_t>(1, plan_->iterations());
+    return items;
+  }
+
+  std::vector<std::string> approximations() const {
+    std::vector<std::string> all;
+    if (!plan_->exact) {
+      all.push_back(fmt::format("batches of {} of a rank's vertices in windows of {} of the training steps",
+                                plan_->options.vertices, plan_->options.snapshots));
+      for (const LayerShape& layer : plan_->layers()) {
+        if (layer.sums.values + layer.sums.constants_per_rank == 0) continue;
+        all.emplace_back("batch_statistics: sums over vertices run over a batch's own");
+        break;
+      }
+    }
+    if (plan_->adjusts())
+      all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
+    if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
+    if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
+    if (plan_->options.normalise != "whole")
+      all.emplace_back("normalise=batch: degrees are counted inside a batch's own graph");
+    if (plan_->options.reservoir && plan_->options.generator == "pipelined" && !plan_->exact &&
+        plan_->options.reservoir_start != "full")
+      all.emplace_back("which batch comes next depends on what the generator has made by then");
+    if (plan_->options.averaging == "async")
+      all.push_back(fmt::format("ranks update alone; models are averaged every {}", interval_text()));
+    if (plan_->options.averaging == "never")
+      all.emplace_back("ranks update alone, and their models are never averaged");
+    return all;
+  }
+
   std::string interval_text() const {
     const AveragingInterval& interval = plan_->interval;
     return interval.iterations > 0 ? fmt::format("{} iterations", interval.iterations)
@@ -185,6 +222,7 @@ class HybridSchedule final : public SchedulePlan {
   std::shared_ptr<const HybridPlan> plan_;
   std::shared_ptr<const SchedulePlan> full_;
   std::uint64_t vectors_;  // that the optimiser keeps
+  PlanSummary summary_;
   ByteBudget budget_;
 };
 

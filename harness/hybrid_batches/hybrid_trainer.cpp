@@ -183,10 +183,11 @@ std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& mo
 
 std::vector<double> HybridTrainer::weights() { return host_values(device_, common_weights()); }
 
-std::vector<double> HybridTrainer::embeddings() {
+OutputContent HybridTrainer::output(const std::string& name) {
+  if (name != "embeddings") return {};
   FullBatchTrainer judge(*plan_.full, device_, communicator_);
   judge.take_weights(common_weights());
-  return judge.embeddings();
+  return judge.output(name);
 }
 
 void HybridTrainer::gather(const std::string& name, const Tensor& own) {

@@ -31,7 +31,7 @@ class HybridTrainer final : public Trainer {
   TrainingState state() override;
   void restore(const TrainingState& state) override;
   std::vector<double> weights() override;
-  std::vector<double> embeddings() override;
+  OutputContent output(const std::string& name) override;
 
  private:
   Pass pass() const;

@@ -9,6 +9,7 @@
 #include "core/errors.hpp"
 #include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
+#include "harness/request/output_files.hpp"
 #include "results/row/row.hpp"
 
 namespace strobe {
@@ -16,15 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Kept {
-  const char* key;
-  std::string ModelOutputs::*path;
-};
-constexpr Kept kept_paths[] = {
-    {"save_model", &ModelOutputs::weights},       {"dump_embeddings", &ModelOutputs::embeddings},
-    {"dump_memory", &ModelOutputs::memory},       {"dump_ranks", &ModelOutputs::ranks},
-    {"dump_samples", &ModelOutputs::samples},     {"dump_schedule", &ModelOutputs::schedule},
-    {"dump_placement", &ModelOutputs::placement}, {"checkpoint", &ModelOutputs::checkpoint}};
+/// Keys of plan.json and the paths of `outputs` that they hold.
+std::vector<std::pair<std::string, std::string*>> kept_paths(ModelOutputs& outputs) {
+  std::vector<std::pair<std::string, std::string*>> paths{{"save_model", &outputs.weights},
+                                                          {"checkpoint", &outputs.checkpoint}};
+  for (const std::string& name : OutputFileRegistry::instance().names())
+    paths.emplace_back("dump_" + name, &outputs.files[name]);
+  return paths;
+}
 
 bool is_folder(const std::string& path) {
   std::error_code ignored;
@@ -48,10 +48,8 @@ std::string flag_about_cases(const RunRequest& request) {
 
 /// What the user gives now goes before what the plan says. Throws Json::exception.
 void take_outputs(const Json& outputs, RunRequest& request) {
-  for (const Kept& kept : kept_paths) {
-    std::string& path = request.outputs.*kept.path;
-    if (path.empty()) path = outputs.value(kept.key, "");
-  }
+  for (const auto& [key, path] : kept_paths(request.outputs))
+    if (path->empty()) *path = outputs.value(key, "");
   if (request.checkpoint_every.empty() && outputs.contains("checkpoint_every"))
     request.outputs.checkpoint_every = outputs.at("checkpoint_every").get<std::int64_t>();
   request.outputs.checkpoint_on_signal =
@@ -84,10 +82,9 @@ Suite cases_in(const Json& plan, const std::string& path) {
 
 Json kept_outputs(const RunRequest& request) {
   Json outputs = Json::object();
-  for (const Kept& kept : kept_paths) {
-    const std::string& path = request.outputs.*kept.path;
-    if (!path.empty()) outputs[kept.key] = fs::absolute(path).lexically_normal().string();
-  }
+  ModelOutputs files = request.outputs;
+  for (const auto& [key, path] : kept_paths(files))
+    if (!path->empty()) outputs[key] = fs::absolute(*path).lexically_normal().string();
   if (request.outputs.checkpoint_every > 0) outputs["checkpoint_every"] = request.outputs.checkpoint_every;
   if (!request.outputs.checkpoint_on_signal) outputs["checkpoint_on_signal"] = false;
   if (request.limit_seconds > 0) outputs["time_limit_seconds"] = request.limit_seconds;

@@ -12,6 +12,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/request/impossible.hpp"
+#include "harness/request/output_files.hpp"
 #include "harness/run/plan_digest.hpp"
 #include "harness/run/run_outputs.hpp"
 
@@ -52,7 +53,7 @@ void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite, bo
 void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process, KeptPlans& plans) {
   if (!outputs.resume_training) return;
   const Case& c = suite.cases.front();
-  const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->parameters());
+  const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->summary().parameters);
   if (!outputs.resume_over) refuse_over(c, state, outputs.checkpoint);
   if (first_process && is_over(c, state))
     narrate(fmt::format("{} is at the end of its training, epoch {}: only the row is left to make", outputs.checkpoint,
@@ -89,18 +90,10 @@ void warn_of_crowded_ranks(const Suite& suite) {
 }  // namespace
 
 void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
-  for (const auto& [flag, path] : {std::pair{"--save-model", outputs.weights},
-                                   {"--dump-embeddings", outputs.embeddings},
-                                   {"--dump-memory", outputs.memory},
-                                   {"--dump-ranks", outputs.ranks},
-                                   {"--dump-samples", outputs.samples},
-                                   {"--dump-schedule", outputs.schedule},
-                                   {"--dump-placement", outputs.placement},
-                                   {"--checkpoint", outputs.checkpoint}}) {
-    if (path.empty()) continue;
+  for (const auto& [flag, path, of_plan] : asked_files(outputs)) {
     if (suite.cases.size() != 1)
       throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
-    if (suite.cases.front().numerics == "none" && path != outputs.placement && path != outputs.schedule)
+    if (suite.cases.front().numerics == "none" && !of_plan)
       throw InvalidRequest(flag, "numerics none computes no values to write");
     path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
   }

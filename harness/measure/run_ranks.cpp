@@ -14,6 +14,7 @@
 #include "harness/measure/kept_request.hpp"
 #include "harness/request/bundled_suite.hpp"
 #include "harness/request/json_text.hpp"
+#include "harness/request/output_files.hpp"
 #include "harness/run/plan_digest.hpp"
 #include "results/run/environment.hpp"
 
@@ -31,12 +32,11 @@ bool comm_is_given(const Suite& suite, const Case& c) {
 /// What differs between processes in ways that numbers do not show, but the collectives around training would.
 Json flags_of(const RunRequest& request) {
   const ModelOutputs& outputs = request.outputs;
-  return {{"--save-model", !outputs.weights.empty()},       {"--dump-embeddings", !outputs.embeddings.empty()},
-          {"--dump-memory", !outputs.memory.empty()},       {"--dump-ranks", !outputs.ranks.empty()},
-          {"--dump-samples", !outputs.samples.empty()},     {"--checkpoint", !outputs.checkpoint.empty()},
-          {"--checkpoint-every", outputs.checkpoint_every}, {"--resume-training", outputs.resume_training},
-          {"--time-limit", request.limit_seconds},          {"--resume", request.resume},
-          {"--retry-failed", request.retry_failed},         {"--trace", request.trace}};
+  Json flags{{"--checkpoint-every", outputs.checkpoint_every}, {"--resume-training", outputs.resume_training},
+             {"--time-limit", request.limit_seconds},          {"--resume", request.resume},
+             {"--retry-failed", request.retry_failed},         {"--trace", request.trace}};
+  for (const AskedFile& file : asked_files(outputs)) flags[file.flag] = true;
+  return flags;
 }
 
 /// The first communicator of several processes that the suite in `json` names; `named`: `json` is a value of its key.

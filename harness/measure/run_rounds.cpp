@@ -15,6 +15,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/signals.hpp"
+#include "harness/request/output_files.hpp"
 #include "results/row/table.hpp"
 #include "results/run/environment.hpp"
 
@@ -22,18 +23,9 @@ namespace strobe {
 namespace {
 
 void refuse_files_of_one_training(const RunRequest& request) {
-  const ModelOutputs& outputs = request.outputs;
-  for (const auto& [flag, path] : {std::pair{"--save-model", &outputs.weights},
-                                   {"--dump-embeddings", &outputs.embeddings},
-                                   {"--dump-memory", &outputs.memory},
-                                   {"--dump-ranks", &outputs.ranks},
-                                   {"--dump-samples", &outputs.samples},
-                                   {"--dump-placement", &outputs.placement},
-                                   {"--dump-schedule", &outputs.schedule},
-                                   {"--checkpoint", &outputs.checkpoint}}) {
-    if (!path->empty())
-      throw InvalidRequest(flag, "is of one training, and --rounds trains in several processes; run it once without");
-  }
+  for (const AskedFile& file : asked_files(request.outputs))
+    throw InvalidRequest(file.flag,
+                         "is of one training, and --rounds trains in several processes; run it once without");
 }
 
 void check_processes(const RunRequest& request, const World& world) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -44,18 +45,13 @@ struct Case {
 
 /// Files that a run leaves beside its rows; "" = not wanted. Without values (numerics none) there is nothing to write.
 struct ModelOutputs {
-  std::string weights;                // safetensors: the trained weights
-  std::string embeddings;             // .npy [T, N, F], or [E, 3, F] of events: that the trained weights give
-  std::string memory;                 // safetensors: node memory behind a pass over all events
-  std::string ranks;                  // .csv: where each judged event's destination stands among its candidates
-  std::string samples;                // .csv: the samples that the task drew, positives and negatives
-  std::string schedule;               // .csv: which rank trains on which events when
-  std::string placement;              // .csv: which rank owns which cell in each stage
-  std::string checkpoint;             // safetensors: where training stands, weights and optimiser state
-  std::int64_t checkpoint_every = 0;  // epochs from one checkpoint to the next; 0 = only after the last epoch
-  bool resume_training = false;       // start from where `checkpoint` stands, not from the beginning
-  bool checkpoint_on_signal = true;   // a signal that ends the run leaves a checkpoint, where one is asked for
-  bool resume_over = false;           // with `resume_training`: training that is over there gives its row, too
+  std::string weights;                       // safetensors: the trained weights
+  std::map<std::string, std::string> files;  // paths by the file's name in OutputFileRegistry, as "embeddings"
+  std::string checkpoint;                    // safetensors: where training stands, weights and optimiser state
+  std::int64_t checkpoint_every = 0;         // epochs from one checkpoint to the next; 0 = only after the last epoch
+  bool resume_training = false;              // start from where `checkpoint` stands, not from the beginning
+  bool checkpoint_on_signal = true;          // a signal that ends the run leaves a checkpoint, where one is asked for
+  bool resume_over = false;                  // with `resume_training`: training that is over there gives its row, too
 };
 
 /// Field table of the scalar settings above (not of the plug-in objects).

@@ -58,23 +58,21 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
 CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   CaseResult result;
   const Case& c = plan.request;
-  const EpochItems items = plan.schedule->items();
+  const PlanSummary& summary = plan.schedule->summary();
+  const EpochItems& items = summary.items;
   result.items_per_epoch = items.count;
   result.throughput_unit = items.unit;
   result.nonzeros_per_epoch = items.nonzeros;
   result.cells_per_epoch = items.cells;
   result.iterations_per_epoch = items.iterations;
-  result.batch_events = items.batch_events;
-  result.batch_redundancy = items.batch_redundancy;
-  result.fusion_units = plan.schedule->fusion_units();
-  result.approximations = plan.schedule->approximations();
+  result.facts = plan.schedule->facts({});
+  result.approximations = summary.approximations;
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
   if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
-  for (int traffic = 0; traffic < traffic_count; ++traffic) {
-    result.planned_bytes[std::string(traffic_names[traffic])] =
-        plan.schedule->budget().bytes[static_cast<std::size_t>(traffic)];
-  }
+  const ByteBudget budget = plan.schedule->budget(0);
+  for (std::size_t traffic = 0; traffic < traffic_count; ++traffic)
+    result.planned_bytes[std::string(traffic_names[traffic])] = budget.bytes[traffic];
   if (launch.device.cluster) {
     const Cluster& cluster = *launch.device.cluster;
     result.time_source = "virtual";

@@ -43,7 +43,7 @@ Json describe(const PlannedCase& plan) {
   const std::vector<HelperRequest> helpers = plan.schedule->helpers();
   if (!helpers.empty()) report["helpers"] = describe_helpers(helpers);
   report["notes"] = plan.notes;
-  report["planned_bytes_per_epoch"] = describe_bytes(plan.schedule->budget());
+  report["planned_bytes_per_epoch"] = describe_bytes(plan.schedule->budget(0));
   return report;
 }
 

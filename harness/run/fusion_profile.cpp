@@ -35,7 +35,7 @@ std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<co
   if (full == nullptr || full->fusion == nullptr || !full->fusion->to_measure) return plan;
   const std::shared_ptr<const FullBatchPlan> alone = plan_chunks_alone(*full);
   auto schedule = full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
-  std::vector<std::string> notes = schedule->notes();
+  std::vector<std::string> notes = schedule->summary().notes;
   const auto known = static_cast<std::ptrdiff_t>(full->notes.size());  // behind these: how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());
   return std::make_shared<const PlannedCase>(PlannedCase{plan->request, std::move(schedule), std::move(notes)});

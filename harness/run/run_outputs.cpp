@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+
+#include "harness/request/output_files.hpp"
 
 namespace strobe {
 
 void check_outputs(const Case& c, const ModelOutputs& outputs) {
-  if (c.numerics == "none" && (!outputs.weights.empty() || !outputs.embeddings.empty() || !outputs.memory.empty() ||
-                               !outputs.ranks.empty() || !outputs.samples.empty() || !outputs.checkpoint.empty())) {
+  const std::vector<AskedFile> asked = asked_files(outputs);
+  const bool of_values = std::any_of(asked.begin(), asked.end(), [](const AskedFile& file) { return !file.of_plan; });
+  if (c.numerics == "none" && of_values) {
     throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
   }
   if (c.repeat > 1 && !outputs.checkpoint.empty()) {
@@ -21,24 +26,23 @@ void check_outputs(const Case& c, const ModelOutputs& outputs) {
 }
 
 void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
-  const OutputKinds offered = plan.schedule->outputs();
-  struct Flag {
-    const char* flag;
-    const std::string& path;
-    bool has;
-    const char *what, *instead;
-  };
-  for (const Flag& asked :
-       {Flag{"--dump-embeddings", outputs.embeddings, offered.embeddings, "embeddings", "a workload with values"},
-        {"--dump-memory", outputs.memory, offered.memory, "memory of vertices", "a model of events with memory"},
-        {"--dump-ranks", outputs.ranks, offered.ranks, "ranks", "a model of events and task future-links"},
-        {"--dump-samples", outputs.samples, offered.samples, "samples", "a task that draws some"},
-        {"--dump-schedule", outputs.schedule, offered.schedule, "schedule of batches", "a model of events"},
-        {"--dump-placement", outputs.placement, offered.placement, "cells to place", "a model of snapshots"}}) {
-    if (asked.path.empty() || asked.has) continue;
-    throw InvalidRequest(asked.flag, fmt::format("model {} with task {} has no {}; leave the flag out, or take {}",
-                                                 plan.request.model.value("name", ""),
-                                                 plan.request.task.value("name", ""), asked.what, asked.instead));
+  std::set<std::string> offered;
+  for (const OutputFile& file : plan.schedule->outputs()) offered.insert(file.name);
+  for (const auto& [name, path] : outputs.files) {
+    if (path.empty() || offered.count(name) != 0) continue;
+    const OutputFileTag::Value& file = OutputFileRegistry::instance().find(name).value;
+    throw InvalidRequest(output_flag(name),
+                         fmt::format("model {} with task {} has no {}; leave the flag out, or take {}",
+                                     plan.request.model.value("name", ""), plan.request.task.value("name", ""),
+                                     file.what, file.instead));
+  }
+}
+
+void write_planned_outputs(const PlannedCase& plan, const ModelOutputs& outputs) {
+  for (const OutputFile& file : plan.schedule->outputs()) {
+    const auto asked = outputs.files.find(file.name);
+    if (asked == outputs.files.end() || asked->second.empty()) continue;
+    if (OutputFileRegistry::instance().find(file.name).value.of_plan) file.write(asked->second, {});
   }
 }
 
@@ -46,16 +50,17 @@ void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const Model
                    Divergence& divergence) {
   if (!outputs.weights.empty()) {
     if (all_finite(rank.weights))
-      save_weights(outputs.weights, plan.request, plan.schedule->parameters(), rank.weights, rank.epochs_trained);
+      save_weights(outputs.weights, plan.request, plan.schedule->summary().parameters, rank.weights,
+                   rank.epochs_trained);
     else
       divergence.leave_out(outputs.weights);
   }
-  if (!outputs.samples.empty()) plan.schedule->write_samples(outputs.samples);
-  if (!outputs.placement.empty()) plan.schedule->write_placement(outputs.placement);
-  if (!outputs.schedule.empty()) plan.schedule->write_schedule(outputs.schedule);
-  if (!outputs.embeddings.empty()) plan.schedule->write_embeddings(outputs.embeddings, rank.embeddings);
-  if (!outputs.memory.empty()) plan.schedule->write_memory(outputs.memory, rank.memory);
-  if (!outputs.ranks.empty()) plan.schedule->write_ranks(outputs.ranks, rank.ranks);
+  for (const OutputFile& file : plan.schedule->outputs()) {
+    const auto asked = outputs.files.find(file.name);
+    if (asked == outputs.files.end() || asked->second.empty()) continue;
+    const auto content = rank.outputs.find(file.name);
+    file.write(asked->second, content == rank.outputs.end() ? OutputContent() : content->second);
+  }
 }
 
 }  // namespace strobe

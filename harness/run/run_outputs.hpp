@@ -22,6 +22,9 @@ void check_outputs(const Case& c, const ModelOutputs& outputs);
 /// Refuses files that this kind of training has not. Throws InvalidRequest that names the flag.
 void check_offered(const PlannedCase& plan, const ModelOutputs& outputs);
 
+/// Writes the files that follow from the plan alone, as a dry run does. Throws SystemError.
+void write_planned_outputs(const PlannedCase& plan, const ModelOutputs& outputs);
+
 /// Writes what rank 0 hands back; weights that are no numbers stay out. Throws SystemError.
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
                    Divergence& divergence);

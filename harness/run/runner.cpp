@@ -12,6 +12,7 @@
 #include "backends/software.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/request/kernel_threads.hpp"
+#include "harness/request/output_files.hpp"
 #include "harness/run/case_facts.hpp"
 #include "harness/run/concurrency.hpp"
 #include "harness/run/fusion_profile.hpp"
@@ -19,7 +20,6 @@
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
-#include "harness/run/sent_share.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/training.hpp"
@@ -36,7 +36,7 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
   for (const auto& [key, bytes] : sent) {
     for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const ByteBudget budget = plan.schedule->budget_of(key.second);
+      const ByteBudget budget = plan.schedule->budget(key.second);
       if (budget.allows(i, bytes[i])) continue;
       result.status = "failed";
       result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {}{} were planned",
@@ -51,7 +51,7 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
   result.loss = {outcome.loss, reason};
-  const MetricNames metrics = plan.schedule->metrics();
+  const MetricNames& metrics = plan.schedule->summary().metrics;
   for (const std::string& name : metrics.names) {
     const auto values = outcome.metrics.find(name);
     const auto absent = metrics.absent.find(name);
@@ -78,6 +78,13 @@ void note_rounding(const RankOutcome& rank, CaseResult& result) {
       "rounding may carry the losses of other strategies and rank counts about {:.0e} apart", rank.rounding));
 }
 
+/// Adds what the kind of training states about itself.
+void take_facts(const Facts& facts, CaseResult& result) {
+  result.facts = facts;
+  result.notes.insert(result.notes.end(), facts.notes.begin(), facts.notes.end());
+  result.approximations.insert(result.approximations.end(), facts.approximations.begin(), facts.approximations.end());
+}
+
 /// What the ranks left behind. A rank writes its own entry; of ranks in other processes each process keeps samples.
 using Outcomes = std::vector<RankOutcome>;
 
@@ -88,7 +95,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   }
   fill_values(plan, outcomes.front(), result);
   note_rounding(outcomes.front(), result);
-  if (const auto stale = plan.schedule->stale_traffic()) add_sent_share(*stale, plan.ranks(), result);
+  take_facts(plan.schedule->facts(result.samples), result);
 }
 
 /// Of a case that something ended, the epochs that all of its ranks had finished.
@@ -138,8 +145,8 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
                               limit ? fmt::format("the time limit of {:.6g} s was over", gate.limit_seconds())
                                     : std::string(Interrupted(gate.signal()).what()),
                               epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
-  for (const std::string& file : {outputs.weights, outputs.embeddings, outputs.memory, outputs.ranks})
-    if (!file.empty()) result.reason += "; " + file + " was not written";
+  for (const AskedFile& file : asked_files(outputs))
+    if (file.path != outputs.checkpoint) result.reason += "; " + file.path + " was not written";
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
 
@@ -218,10 +225,16 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
 
 /// Where the training that is gone on with stands.
 TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs) {
-  TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->parameters());
+  TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->summary().parameters);
   plan.schedule->check_start(start);
   if (!outputs.resume_over) refuse_over(c, start, outputs.checkpoint);
   return start;
+}
+
+/// Lists the original ids of vertices beside a checkpoint, where the plan has such a list.
+void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
+  for (const OutputFile& file : plan.schedule->outputs())
+    if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
 }
 
 RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
@@ -229,17 +242,17 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
   RankWishes wishes;
   wishes.spans = spans;
   wishes.weights = !outputs.weights.empty();
-  wishes.embeddings = !outputs.embeddings.empty();
-  wishes.memory = !outputs.memory.empty();
-  wishes.ranks = !outputs.ranks.empty();
+  for (const auto& [name, path] : outputs.files) {
+    if (!path.empty() && !OutputFileRegistry::instance().find(name).value.of_plan) wishes.outputs.insert(name);
+  }
   if (outputs.resume_training) wishes.start = &start;
   if (outputs.checkpoint.empty()) return wishes;
   wishes.checkpoint_every = outputs.checkpoint_every;
   wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
                        listed = false](const TrainingState& state) mutable {
     if (is_finite(state)) {
-      save_checkpoint(path, plan.request, plan.schedule->parameters(), state, digests);
-      if (!std::exchange(listed, true)) plan.schedule->write_ids_beside(path);
+      save_checkpoint(path, plan.request, plan.schedule->summary().parameters, state, digests);
+      if (!std::exchange(listed, true)) write_ids_beside(plan, path);
     } else if (divergence.unwritten.empty())
       divergence.leave_out(fmt::format("the checkpoint {} after epoch {} and later", path, state.epoch - 1));
   };

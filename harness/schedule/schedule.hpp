@@ -4,9 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "harness/request/schedule_tag.hpp"
 #include "models/tape/parameters.hpp"
 #include "models/tape/range_log.hpp"
+#include "results/row/facts.hpp"
 #include "results/row/sample.hpp"
 
 namespace strobe {
@@ -36,12 +39,6 @@ struct ByteBudget {
   bool allows(std::size_t traffic, std::uint64_t sent) const;
 };
 
-/// Traffic of exchanges that do not send all of their rows in every epoch: bytes in an epoch, all ranks together.
-struct StaleTraffic {
-  std::array<std::uint64_t, traffic_count> exact{};   // what they would send if they sent all
-  std::array<std::uint64_t, traffic_count> beside{};  // what others send of the same kinds of traffic, in every epoch
-};
-
 /// What an epoch works through, for throughput.
 struct EpochItems {
   double count = 0;                       // of `unit`, over all ranks
@@ -49,8 +46,6 @@ struct EpochItems {
   double nonzeros = 0;                    // stored entries of the matrices that are multiplied with; 0 = unknown
   std::int64_t iterations = 1;            // updates of the weights
   double cells = 0;                       // vertices of all steps trained on, beside another unit; 0 = not stated
-  std::optional<BatchEvents> batch_events = {};          // of kinds that go through events in batches
-  std::optional<BatchRedundancy> batch_redundancy = {};  // of hybrid batches
 };
 
 /// The metrics that an evaluation gives.
@@ -60,15 +55,22 @@ struct MetricNames {
   std::map<std::string, std::int64_t> samples;  // by name, over how many samples it is taken
 };
 
-/// Files beside rows: those that a kind of training can write, or those that are wanted of it.
-struct OutputKinds {
-  bool embeddings = false;  // --dump-embeddings
-  bool memory = false;      // --dump-memory
-  bool ranks = false;       // --dump-ranks
-  bool samples = false;     // --dump-samples
-  bool placement = false;   // --dump-placement
-  bool schedule = false;    // --dump-schedule
+/// What a trainer hands over for a file, on rank 0. Files that follow from the plan alone need none of it.
+struct OutputContent {
+  std::vector<double> values;
+  std::vector<SavedMatrix> matrices;
 };
+
+/// A file beside the row that a plan can write; `name` is registered (OutputFileTag).
+struct OutputFile {
+  std::string name;
+  /// Throws SystemError.
+  std::function<void(const std::string& path, const OutputContent& content)> write;
+};
+
+/// The name of the file that stands beside a checkpoint and lists the original ids of vertices where they differ from
+/// the dense ones. It has no option of its own.
+inline constexpr const char* ids_beside_checkpoint = "ids";
 
 /// What an epoch came to; the same on every rank, and empty without values.
 struct EpochValues {
@@ -96,8 +98,8 @@ class Trainer {
   virtual ~Trainer() = default;
   /// Notes in `log`, which must outlive the trainer, what an epoch goes through; kinds without such parts ignore it.
   virtual void note_ranges(RangeLog* /*log*/) {}
-  /// What will be asked for behind the evaluation of the weights that are left, which may then keep it.
-  virtual void keep(const OutputKinds& /*wanted*/) {}
+  /// Names the files whose content will be asked for after the last evaluation, so that it can be kept.
+  virtual void keep(const std::set<std::string>& /*names*/) {}
   /// Trains one measured epoch, with its updates. `number` counts from 0, warm-up included.
   virtual void epoch(std::int64_t number) = 0;
   /// What the epoch trained last came to; to be called once after it, outside of measured time. Without
@@ -113,12 +115,20 @@ class Trainer {
   virtual void restore(const TrainingState& state) = 0;
   /// In the order of the plan's parameters; empty without values.
   virtual std::vector<double> weights() = 0;
-  /// What --dump-embeddings writes, on rank 0; only of plans that offer it.
-  virtual std::vector<double> embeddings() { return {}; }
-  /// Likewise of --dump-memory.
-  virtual std::vector<SavedMatrix> memory() { return {}; }
-  /// Likewise of --dump-ranks.
-  virtual std::vector<double> ranks() { return {}; }
+  /// The content of the file of this name, on rank 0; asked for only where the plan offers the file.
+  virtual OutputContent output(const std::string& /*name*/) { return {}; }
+};
+
+/// What the loop and the row must know of a training before it begins.
+struct PlanSummary {
+  EpochItems items;
+  std::vector<ParameterShape> parameters;
+  MetricNames metrics;
+  std::vector<std::string> approximations;  // how it differs from exact training, for the row; empty where it does not
+  std::vector<std::string> notes;           // what was assumed while planning, one sentence each
+  bool epochs_tell_metrics = false;         // an epoch's own passes give the metrics of the weights that it began with
+  bool last_evaluation_differs = false;     // the last evaluation is of another kind than those before it
+  std::uint64_t kept_bytes = 0;             // about what keeping the plan takes, the same in every process
 };
 
 /// Everything about a case that is decided before ranks start and depends on the kind of training: immutable and shared
@@ -127,58 +137,30 @@ class SchedulePlan {
  public:
   virtual ~SchedulePlan() = default;
 
-  /// Of the first epoch, and of all others unless `budget_of` says otherwise.
-  virtual const ByteBudget& budget() const = 0;
-  virtual ByteBudget budget_of(std::int64_t /*epoch*/) const { return budget(); }
-  virtual EpochItems items() const = 0;
-  /// [ranks] units of chunks that each rank walks one by one; empty for kinds and strategies without chunks.
-  virtual std::vector<std::int64_t> fusion_units() const { return {}; }
-  /// Only where a policy of staleness is in force.
-  virtual std::optional<StaleTraffic> stale_traffic() const { return std::nullopt; }
+  virtual const PlanSummary& summary() const = 0;
+  /// Bytes of measured epoch `epoch`, which counts from 0, warm-up included.
+  virtual ByteBudget budget(std::int64_t epoch) const = 0;
   /// Updates of the weights in the first `epochs` epochs.
-  virtual std::int64_t updates_through(std::int64_t epochs) const { return epochs * items().iterations; }
-  /// What makes the training differ from the exact one, in words of the row; empty for an exact plan (law 3).
-  virtual std::vector<std::string> approximations() const { return {}; }
-  /// The roles beside the ranks, which are trainers, with programs for one launch: where they run is the launcher's
-  /// affair. Trainers find their lanes at the communicator.
-  virtual std::vector<HelperRequest> helpers() const { return {}; }
-  virtual const std::vector<ParameterShape>& parameters() const = 0;
-  virtual MetricNames metrics() const { return {}; }
-  /// What the curves of metrics (one value an epoch) say that the row must say in words.
+  virtual std::int64_t updates_through(std::int64_t epochs) const { return epochs * summary().items.iterations; }
+  /// Whether weights are evaluated after that epoch; those that are left always are.
+  virtual bool evaluates_after(std::int64_t /*epoch*/) const { return true; }
+  /// The kind's own keys of the row (FactsTag), from the epochs of all ranks; without samples, those known beforehand.
+  virtual Facts facts(const std::vector<EpochSample>& /*samples*/) const { return {}; }
+  /// Sentences for the row about the curves of metrics (one value an epoch).
   virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
     return {};
   }
-  /// Whether an epoch's own passes tell the metrics of the weights that it began with (EpochValues::metrics_before).
-  virtual bool epochs_tell_metrics() const { return false; }
-  /// Whether weights are evaluated after that epoch; those that are left always are.
-  virtual bool evaluates_after(std::int64_t /*epoch*/) const { return true; }
-  /// Whether the evaluation of weights that are left is another one than those before it.
-  virtual bool last_evaluation_differs() const { return false; }
-  /// What was assumed while planning, one sentence each.
-  virtual const std::vector<std::string>& notes() const = 0;
-
-  /// What `--dry-run` prints behind the case itself; `notes` and the bytes are filled in there.
+  /// The roles beside the ranks, which are trainers, with programs for one launch: where they run is the launcher's
+  /// affair. Trainers find their lanes at the communicator.
+  virtual std::vector<HelperRequest> helpers() const { return {}; }
+  /// What `--dry-run` prints after the case itself; notes and bytes are filled in there.
   virtual Json describe() const = 0;
   /// SHA-256 of all that ranks in several processes must have alike, beside the request.
   virtual std::string digest() const = 0;
-
-  virtual OutputKinds outputs() const { return {}; }
-  /// Write the files that `outputs` offers. Throw SystemError.
-  virtual void write_embeddings(const std::string& /*path*/, const std::vector<double>& /*values*/) const {}
-  virtual void write_memory(const std::string& /*path*/, const std::vector<SavedMatrix>& /*memory*/) const {}
-  virtual void write_ranks(const std::string& /*path*/, const std::vector<double>& /*ranks*/) const {}
-  virtual void write_samples(const std::string& /*path*/) const {}
-  virtual void write_placement(const std::string& /*path*/) const {}
-  virtual void write_schedule(const std::string& /*path*/) const {}
-  /// Writes the original ids of vertices beside the file at `path`, where they differ from the dense ones.
-  virtual void write_ids_beside(const std::string& /*path*/) const {}
-
-  /// About what keeping the plan for later takes, the same in every process.
-  virtual std::uint64_t kept_bytes() const { return 0; }
-
+  /// The files that this plan can write.
+  virtual std::vector<OutputFile> outputs() const { return {}; }
   /// Refuses a state that training of this plan cannot go on from. Throws InvalidRequest("--resume-training", ...).
   virtual void check_start(const TrainingState& /*state*/) const {}
-
   /// A trainer of this plan, which must outlive it.
   virtual std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const = 0;
 };

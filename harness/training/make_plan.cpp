@@ -11,7 +11,7 @@ double gib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 
 
 std::shared_ptr<const PlannedCase> planned(const Case& request, std::shared_ptr<const SchedulePlan> schedule,
                                            const std::string& note = "") {
-  std::vector<std::string> notes = schedule->notes();
+  std::vector<std::string> notes = schedule->summary().notes;
   if (!note.empty()) notes.push_back(note);
   return std::make_shared<const PlannedCase>(PlannedCase{request, std::move(schedule), std::move(notes)});
 }

@@ -63,9 +63,9 @@ class TrainingRun {
         epochs_(wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs),
         trainer_(plan.schedule->trainer(device, communicator)) {
     trainer_->note_ranges(ranges_);
-    trainer_->keep({.embeddings = wishes.embeddings, .memory = wishes.memory, .ranks = wishes.ranks});
+    trainer_->keep(wishes.outputs);
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
-    each_epoch_ = !plan.schedule->epochs_tell_metrics() || (watch_ && !watch_->rule().reads_loss());
+    each_epoch_ = !plan.schedule->summary().epochs_tell_metrics || (watch_ && !watch_->rule().reads_loss());
   }
 
   /// False when the gate closed before the last epoch.
@@ -181,7 +181,7 @@ class TrainingRun {
   /// Evaluates the weights after epoch `e`, unless that is done; `last`: they are left.
   void evaluate_after(std::int64_t e, bool last) {
     const Range range(ranges_, "evaluate");
-    const bool differs = last && plan_.schedule->last_evaluation_differs();
+    const bool differs = last && plan_.schedule->summary().last_evaluation_differs;
     if (evaluated_ > e && !(differs && evaluated_last_ <= e)) return;
     set_metrics(e, trainer_->evaluate({e, last}));
     evaluated_ = e + 1;
@@ -220,9 +220,7 @@ class TrainingRun {
   }
 
   void keep_weights() {
-    if (wishes_.embeddings) outcome_.embeddings = trainer_->embeddings();
-    if (wishes_.memory) outcome_.memory = trainer_->memory();
-    if (wishes_.ranks) outcome_.ranks = trainer_->ranks();
+    for (const std::string& name : wishes_.outputs) outcome_.outputs[name] = trainer_->output(name);
     std::vector<double> weights = trainer_->weights();
     outcome_.finite_weights = all_finite(weights);
     if (wishes_.weights) outcome_.weights = std::move(weights);

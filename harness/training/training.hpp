@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,20 +30,16 @@ struct RankOutcome {
   bool finite_weights = true;       // those that are left
   std::vector<Span> last_spans;     // of the last repetition, with its ranges behind them (models/tape/range_log.hpp)
   std::vector<double> weights;      // after the last update, in the plan's order
-  std::vector<double> embeddings;   // [T * N * F] that these weights give, on rank 0
-  std::vector<SavedMatrix> memory;  // node memory that the evaluation of these weights ended with, on rank 0
-  std::vector<double> ranks;        // of judged events' destinations under these weights, on rank 0
-  double rounding = 0;              // of the first repetition, on rank 0: RoundingEstimate::largest beyond its limit
-  bool dead_start = false;          // likewise: RoundingEstimate::dead of its first epoch
+  std::map<std::string, OutputContent> outputs;  // by name, content of files under these weights, on rank 0
+  double rounding = 0;      // of the first repetition, on rank 0: RoundingEstimate::largest beyond its limit
+  bool dead_start = false;  // likewise: RoundingEstimate::dead of its first epoch
 };
 
 /// What to keep beside samples, and where to begin.
 struct RankWishes {
   bool spans = false;
   bool weights = false;
-  bool embeddings = false;
-  bool memory = false;
-  bool ranks = false;
+  std::set<std::string> outputs;                         // names of files whose content is wanted
   std::function<void(const TrainingState&)> checkpoint;  // called on rank 0 when a checkpoint is due; or empty
   std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
   const TrainingState* start = nullptr;                  // null: from the beginning

@@ -120,6 +120,23 @@ std::map<int, std::vector<double>> seconds_by_round(const std::vector<EpochSampl
   return rounds;
 }
 
+namespace {
+
+/// The facts of a row, with the reasons why some have no value.
+Facts facts_of(const Row& row) {
+  Facts facts;
+  facts.values = row.facts;
+  for (const auto& [name, entry] : FactsRegistry::instance().entries()) {
+    for (const FactField& field : entry.value.fields) {
+      if (const auto why = row.absent.find("/" + field.key); why != row.absent.end())
+        facts.absent[field.key] = why->second;
+    }
+  }
+  return facts;
+}
+
+}  // namespace
+
 CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   CaseResult result;
   result.status = row.status;
@@ -128,13 +145,9 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.loss = series_of(row.loss, "/loss", row);
   for (const auto& [name, values] : row.metrics) result.metrics[name] = series_of(values, "/metrics/" + name, row);
   result.metric_samples = row.metric_samples;
-  result.sent_share = row.sent_share;
-  result.sent_bytes_by_epoch = row.sent_bytes_by_epoch;
   result.time_source = row.time_source;
   result.iterations_per_epoch = row.iterations.value_or(0);
-  result.batch_events = row.batch_events;
-  result.batch_redundancy = row.batch_redundancy;
-  result.fusion_units = row.fusion_units;
+  result.facts = facts_of(row);
   result.threads = row.threads;
   result.until = row.until;
   result.exact = row.exact;

@@ -130,8 +130,8 @@ void take_peaks(const std::vector<EpochSample>& samples, Row& row) {
   row.peak_bytes = peaks;
 }
 
-/// The fullest rank's share of its memory, and what chunks come to, where the strategy has some.
-void take_fusion(const Epochs& epochs, const CaseResult& result, Row& row) {
+/// The fullest rank's share of its memory.
+void take_memory_share(const CaseResult& result, Row& row) {
   double share = 0;
   for (const EpochSample& sample : result.samples) {
     const std::uint64_t peak = std::max(sample.peak_device_bytes, sample.peak_host_bytes);
@@ -140,21 +140,6 @@ void take_fusion(const Epochs& epochs, const CaseResult& result, Row& row) {
   }
   if (share > 0) row.device_memory_share = share;
   if (share == 0) row.absent["/device_memory_share"] = "no limit of the device's memory is known";
-  row.fusion_units = result.fusion_units;
-  if (result.fusion_units.empty()) {
-    for (const char* key : {"/fusion_units", "/loaded_bytes", "/padded_share"})
-      row.absent[key] = "the strategy has no chunks";
-    return;
-  }
-  if (epochs.empty()) return;
-  StageRows rows;
-  for (const EpochSample* sample : epochs.begin()->second) {
-    rows.loaded_bytes += sample->stage_rows.loaded_bytes;
-    rows.lane_rows += sample->stage_rows.lane_rows;
-    rows.filled_rows += sample->stage_rows.filled_rows;
-  }
-  row.loaded_bytes = rows.loaded_bytes;
-  row.padded_share = rows.padded_share();
 }
 
 void take_imbalance(const Epochs& epochs, Row& row) {
@@ -270,6 +255,22 @@ void explain_nulls(const Json& value, const std::string& pointer, const std::str
   }
 }
 
+/// The keys of the kind of training. A key without a value keeps the reason that the kind gives, if it gives one.
+void take_kind(const Facts& facts, Row& row) {
+  for (const auto& [name, entry] : FactsRegistry::instance().entries()) {
+    for (const FactField& field : entry.value.fields) {
+      const auto value = facts.values.find(field.key);
+      if (value != facts.values.end() && !value->second.is_null()) {
+        row.facts[field.key] = value->second;
+        continue;
+      }
+      const auto why = facts.absent.find(field.key);
+      const std::string reason = why == facts.absent.end() ? field.absent : why->second;
+      if (!reason.empty()) row.absent["/" + field.key] = reason;
+    }
+  }
+}
+
 /// What is known of the case whatever became of it.
 void take_facts(const Json& case_json, const std::string& case_id, const CaseResult& result, Row& row) {
   row.case_id = case_id;
@@ -283,12 +284,7 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   row.notes = result.notes;
   row.planned_bytes = result.planned_bytes;
   row.threads = result.threads;
-  row.batch_events = result.batch_events;
-  row.batch_redundancy = result.batch_redundancy;
-  if (row.batch_redundancy && !row.batch_redundancy->cached_bytes) {
-    for (const char* key : {"/cached_bytes", "/distributed_bytes", "/duplication"})
-      row.absent[key] = "not counted: too many entries and ranks";
-  }
+  take_kind(result.facts, row);
   if (result.iterations_per_epoch > 0) {
     row.iterations = result.iterations_per_epoch;
   } else {
@@ -327,7 +323,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     take_band(result, row);
     take_rates(epochs, result, row);
   }
-  take_fusion(epochs, result, row);
+  take_memory_share(result, row);
   row.loss = take_series(result.loss, "/loss", row);
   for (const auto& [name, series] : result.metrics) {
     row.metrics[name] = take_series(series, "/metrics/" + name, row);
@@ -337,10 +333,6 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   const bool is_virtual = row.time_source == "virtual";
   row.absent["/rounds"] = is_virtual ? "virtual time is the same in every process" : "one process measured it";
   row.absent["/machine"] = is_virtual ? "the time is virtual" : "nobody looked at it";
-  row.sent_share = result.sent_share;
-  row.sent_bytes_by_epoch = result.sent_bytes_by_epoch;
-  for (const char* key : {"/sent_share", "/sent_bytes_by_epoch"})
-    if (row.sent_share.empty()) row.absent[key] = "no exchange is under a policy of staleness";
   row.metric_samples = result.metric_samples;
   explain_nulls(row_to_json(row), "", why_null(result, epochs, row), row);
   return row;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -91,22 +92,16 @@ struct Row {
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::map<std::string, double>> operation_seconds, operation_flops, operation_bytes;  // by operation
   std::optional<SentBytes> sent_bytes;
-  std::vector<double> sent_share;                  // per epoch, of exchanges under a policy of staleness; or empty
-  std::vector<std::uint64_t> sent_bytes_by_epoch;  // likewise, of all traffic
   std::optional<std::uint64_t> transfer_bytes, messages;
   std::optional<PeakBytes> peak_bytes;
   double device_memory_share = std::numeric_limits<double>::quiet_NaN();  // peak over limit of the fullest rank
-  std::vector<std::int64_t> fusion_units;                                 // [ranks] of strategies with chunks; or empty
-  std::optional<std::uint64_t> loaded_bytes;                              // likewise
-  double padded_share = std::numeric_limits<double>::quiet_NaN();         // likewise
   std::optional<Imbalance> imbalance;
   std::optional<std::vector<double>> loss;
   std::map<std::string, std::optional<std::vector<double>>> metrics;
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::map<std::string, double> throughput;            // of throughput_keys
   std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
-  std::optional<BatchEvents> batch_events;             // of models of events, and of what is judged on events
-  std::optional<BatchRedundancy> batch_redundancy;     // only of hybrid batches
+  std::map<std::string, Json> facts;  // keys of the kind of training (FactsTag), those that have a value
   std::optional<Roofline> roofline;
   std::optional<DevicePeaks> device_peaks;
   double dollars_per_epoch = std::numeric_limits<double>::quiet_NaN();
@@ -147,8 +142,8 @@ struct RowField {
   std::string unit;  // "s", "bytes", "1" for a pure number, "" for text
   std::string help;
   Json schema;  // JSON Schema of the value, without its description
-  Json (*get)(const Row&) = nullptr;
-  void (*set)(Row&, const Json&) = nullptr;
+  std::function<Json(const Row&)> get;
+  std::function<void(Row&, const Json&)> set;
   bool later = false;  // not in files of an older version; absent there, it keeps its default
 };
 const std::vector<RowField>& row_fields();

@@ -168,6 +168,7 @@ inline Json group(Json properties) {
           {"additionalProperties", false}};
 }
 inline Json or_null(Json schema) {
+  if (schema["type"].is_array()) return schema;
   schema["type"] = Json::array({schema["type"], "null"});
   return schema;
 }
@@ -229,7 +230,7 @@ Json scalar(T value) {
   return value;
 }
 
-/// Of row_kind_fields.cpp.
-std::vector<RowField> fields_of_kinds();
+/// The registered facts (fact_fields.cpp), in the order of their tables' names.
+std::vector<RowField> fact_fields();
 
 }  // namespace strobe::row_codec

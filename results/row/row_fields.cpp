@@ -245,7 +245,9 @@ const std::vector<RowField>& row_fields() {
     for (RowField& item : measured_fields()) fields.push_back(std::move(item));
     for (RowField& item : value_fields()) fields.push_back(std::move(item));
     for (RowField& item : until_fields()) fields.push_back(std::move(item));
-    for (RowField& item : fields_of_kinds()) fields.push_back(std::move(item));
+    fields.push_back(later(field<&Row::device_memory_share>(
+        "device_memory_share", "1", number(), "Peak accounted memory as a share of its limit, of the fullest rank.")));
+    for (RowField& item : fact_fields()) fields.push_back(std::move(item));
     return fields;
   }();
   return table;

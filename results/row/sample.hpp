@@ -13,6 +13,7 @@
 #include "backends/span.hpp"
 #include "backends/stage_rows.hpp"
 #include "core/fields.hpp"
+#include "results/row/facts.hpp"
 
 namespace strobe {
 
@@ -75,44 +76,20 @@ struct UntilOutcome {
   double seconds = 0;           // of these, the slowest rank's epochs added up
 };
 
-/// Events of batches, of models of events.
-struct BatchEvents {
-  std::int64_t local = 0;             // of one update, on one rank; 0 = none are trained on one by one
-  std::int64_t global = 0;            // of one update, on all ranks; likewise
-  std::int64_t evaluation = 0;        // between two refreshes of what an evaluation knows
-  double mails_lost_share = 0;        // of a model with memory: mails that a later one of their batch replaces
-  double mean_staleness_seconds = 0;  // likewise: by which what a memory has heard of lies behind what has happened
-};
-
-/// What it costs that ranks train on batches of their own vertices and nothing crosses: known from the plan.
-struct BatchRedundancy {
-  /// [ranks] rows of matrices and features of other ranks' vertices that each rank keeps. The first three are there, or
-  /// none of them is counted.
-  std::optional<std::vector<std::uint64_t>> cached_bytes;
-  std::optional<std::uint64_t> distributed_bytes;  // that bringing them there once moves, over all ranks
-  std::optional<double> duplication;               // others' vertices that ranks keep, over the vertices of the graph
-  double redundant_computation = 0;                // cells that layers compute beyond the targets, per target and layer
-};
-
 /// Everything that running one case produced, over all repetitions; rank 0 holds all ranks' samples.
 struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
   std::string reason;
   std::vector<EpochSample> samples;
-  std::string untimed;                    // why a case that is `ok` has no samples: "" = it must have some
-  Series loss;                            // of the first repetition, summed over ranks
-  std::map<std::string, Series> metrics;  // accuracy, auc, ...
-  /// Of exchanges under a policy of staleness, per epoch of the first repetition; empty where there are none.
-  std::vector<double> sent_share;                    // bytes as a share of what the exact run sends through them
-  std::vector<std::uint64_t> sent_bytes_by_epoch;    // of all traffic, summed over ranks
+  std::string untimed;                               // why a case that is `ok` has no samples: "" = it must have some
+  Series loss;                                       // of the first repetition, summed over ranks
+  std::map<std::string, Series> metrics;             // accuracy, auc, ...
   std::string time_source = "wall";                  // wall | virtual
   std::string throughput_unit = "edges_per_second";  // one of throughput_units
   double items_per_epoch = 0;                        // of that unit: edges of the trained steps, events, ...
   double cells_per_epoch = 0;                        // vertices of the trained steps; 0 = the unit says it all
   std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
-  std::optional<BatchEvents> batch_events;           // only of models of events
-  std::optional<BatchRedundancy> batch_redundancy;   // only of hybrid batches
-  std::vector<std::int64_t> fusion_units;            // [ranks] of strategies with chunks: units that each rank walks
+  Facts facts;                                       // keys of the kind of training, and why some are absent
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = the device has none of its own

@@ -121,7 +121,7 @@ class Golden : public testing::TestWithParam<Json> {
     request["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};
     request["epochs"] = 1;
     ModelOutputs outputs;
-    outputs.embeddings = path;
+    outputs.files["embeddings"] = path;
     const CaseResult result = run_case(case_from_json(request, ""), nullptr, outputs);
     EXPECT_EQ(result.status, "ok") << result.reason;
   }

@@ -80,7 +80,7 @@ TEST_P(StaleGolden, AgreesWithPyTorch) {
     const CaseResult result = run(golden, distances, after);
     ASSERT_EQ(result.status, "ok") << result.reason;
     expect_alike(result.loss.per_epoch, golden.at("loss").values, "loss");
-    expect_alike(result.sent_share, share, "sent_share");
+    expect_alike(result.facts.get<std::vector<double>>("sent_share"), share, "sent_share");
     for (const auto& [name, matrix] : after) expect_alike(matrix.values, golden.at("after." + name).values, name);
   }
 }

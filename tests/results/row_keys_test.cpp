@@ -87,25 +87,26 @@ TEST(Summarise, WhatHybridBatchesKeepTwiceIsThereOrAbsentWithAReason) {
   const char* keys[] = {"cached_bytes", "distributed_bytes", "duplication", "redundant_computation"};
   CaseResult result = make_result();
   for (const char* key : keys) EXPECT_TRUE(row_to_json(summarise(case_json(), "c", result)).at(key).is_null());
-  result.batch_redundancy.emplace();
-  result.batch_redundancy->redundant_computation = 1.5;
+  result.facts.values["redundant_computation"] = 1.5;
+  result.facts.absent["cached_bytes"] = "not counted";
   const Row uncounted = summarise(case_json(), "c", result);
   EXPECT_EQ(row_to_json(uncounted).at("redundant_computation"), 1.5);
   EXPECT_TRUE(row_to_json(uncounted).at("cached_bytes").is_null());
-  for (const char* key : {"/cached_bytes", "/distributed_bytes", "/duplication"})
-    EXPECT_EQ(uncounted.absent.count(key), 1u) << key;
-  result.batch_redundancy->cached_bytes = {7, 9};
-  result.batch_redundancy->distributed_bytes = 20;
-  result.batch_redundancy->duplication = 0.25;
+  EXPECT_EQ(uncounted.absent.at("/cached_bytes"), "not counted");
+  for (const char* key : {"/distributed_bytes", "/duplication"}) EXPECT_EQ(uncounted.absent.count(key), 1u) << key;
+  result.facts.values["cached_bytes"] = {7, 9};
+  result.facts.values["distributed_bytes"] = 20;
+  result.facts.set("duplication", 0.25);
   Json json = row_to_json(summarise(case_json(), "c", result));
   const Row row = row_from_json(json, "here");
-  EXPECT_EQ(row.batch_redundancy->cached_bytes, (std::vector<std::uint64_t>{7, 9}));
-  EXPECT_EQ(row.batch_redundancy->distributed_bytes, 20u);
-  EXPECT_EQ(row.batch_redundancy->duplication, 0.25);
-  EXPECT_EQ(row.batch_redundancy->redundant_computation, 1.5);
+  EXPECT_EQ(row.facts, result.facts.values);
   EXPECT_EQ(row_to_json(row), json);
+  json["cached_bytes"] = "many";
+  EXPECT_THROW(row_from_json(json, "here"), InvalidInput);
   for (const char* key : keys) ASSERT_EQ(json.erase(key), 1u) << key;
-  EXPECT_FALSE(row_from_json(json, "here").batch_redundancy);
+  EXPECT_TRUE(row_from_json(json, "here").facts.empty());
+  result.facts.set("duplication", std::numeric_limits<double>::quiet_NaN());
+  EXPECT_TRUE(row_to_json(summarise(case_json(), "c", result)).at("duplication").is_null());
 }
 
 TEST(Row, OfTheVersionBeforeIsRead) {

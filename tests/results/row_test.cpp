@@ -275,13 +275,11 @@ TEST(Row, ThreadsOfEachRankAreStatedOrAbsentWithAReason) {
 
 TEST(Row, SharesOfStaleExchangesAreStatedOrAbsentWithAReason) {
   CaseResult result = make_result();
-  result.sent_share = {1, 0.25};
-  result.sent_bytes_by_epoch = {800, 200};
+  result.facts.values = {{"sent_share", {1, 0.25}}, {"sent_bytes_by_epoch", {800, 200}}};
   const Json stated = row_to_json(summarise(case_json(), "c", result));
   EXPECT_EQ(stated.at("sent_share"), Json({1, 0.25}));
   EXPECT_EQ(stated.at("sent_bytes_by_epoch"), Json({800, 200}));
-  EXPECT_EQ(row_from_json(stated, "here").sent_share, result.sent_share);
-  EXPECT_EQ(row_from_json(stated, "here").sent_bytes_by_epoch, result.sent_bytes_by_epoch);
+  EXPECT_EQ(row_from_json(stated, "here").facts, result.facts.values);
   const Row exact = summarise(case_json(), "c", make_result());
   for (const char* key : {"sent_share", "sent_bytes_by_epoch"}) {
     EXPECT_TRUE(row_to_json(exact).at(key).is_null());
@@ -289,7 +287,7 @@ TEST(Row, SharesOfStaleExchangesAreStatedOrAbsentWithAReason) {
   }
   Json earlier = stated;
   for (const char* key : {"sent_share", "sent_bytes_by_epoch"}) earlier.erase(key);
-  EXPECT_TRUE(row_from_json(earlier, "here").sent_share.empty());
+  EXPECT_TRUE(row_from_json(earlier, "here").facts.empty());
 }
 
 TEST(Row, MissingKeysAndWrongTypesNameTheKey) {

@@ -199,22 +199,14 @@ std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& mom
   return metrics;
 }
 
-void GroupTrainer::keep(const OutputKinds& wanted) {
-  if (replay_ != nullptr) replay_->keep(wanted);
+void GroupTrainer::keep(const std::set<std::string>& names) {
+  if (replay_ != nullptr) replay_->keep(names);
 }
 
 TrainingFindings GroupTrainer::findings() const { return {0, false, replay_ != nullptr && replay_->equal_outputs()}; }
 
-std::vector<double> GroupTrainer::embeddings() {
-  return replay_ == nullptr ? std::vector<double>{} : replay_->views(weights_.parameters()).embeddings;
-}
-
-std::vector<double> GroupTrainer::ranks() {
-  return replay_ == nullptr ? std::vector<double>{} : replay_->views(weights_.parameters()).ranks;
-}
-
-std::vector<SavedMatrix> GroupTrainer::memory() {
-  return replay_ == nullptr ? std::vector<SavedMatrix>{} : replay_->views(weights_.parameters()).memory;
+OutputContent GroupTrainer::output(const std::string& name) {
+  return replay_ == nullptr ? OutputContent() : replay_->content(name, weights_.parameters());
 }
 
 }  // namespace strobe

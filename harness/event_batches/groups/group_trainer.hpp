@@ -21,7 +21,7 @@ class GroupTrainer final : public Trainer {
   GroupTrainer(const GroupPlan& plan, Device& device, Communicator& communicator);
 
   void note_ranges(RangeLog* log) override { ranges_ = log; }
-  void keep(const OutputKinds& wanted) override;
+  void keep(const std::set<std::string>& names) override;
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
@@ -30,9 +30,7 @@ class GroupTrainer final : public Trainer {
   TrainingState state() override;
   void restore(const TrainingState& state) override;
   std::vector<double> weights() override { return weights_.values(); }
-  std::vector<double> embeddings() override;
-  std::vector<SavedMatrix> memory() override;
-  std::vector<double> ranks() override;
+  OutputContent output(const std::string& name) override;
 
  private:
   /// A batch that this rank trains on for j iterations: what it reads, for each set of negatives.

@@ -152,7 +152,7 @@ std::map<std::string, double> EventReplay::judge_both(const Parameters& paramete
   return all;
 }
 
-void EventReplay::start(const OutputKinds& viewed) {
+void EventReplay::start(const WantedViews& viewed) {
   views_.reset();
   viewed_ = viewed;
   walk_.reset();
@@ -171,6 +171,13 @@ std::map<std::string, double> EventReplay::metrics_and_views(const Parameters& p
   std::map<std::string, double> all = judge_both(parameters);
   if (wanted_.memory) views_->memory = memory_now();
   return all;
+}
+
+OutputContent EventReplay::content(const std::string& name, const Parameters& parameters) {
+  if (name == "embeddings") return {views(parameters).embeddings, {}};
+  if (name == "memory") return {{}, views(parameters).memory};
+  if (name == "ranks") return {views(parameters).ranks, {}};
+  return {};
 }
 
 const EventViews& EventReplay::views(const Parameters& parameters) {

@@ -32,18 +32,27 @@ struct EventViews {
   std::vector<double> ranks;
 };
 
+/// Which views an evaluation keeps.
+struct WantedViews {
+  bool embeddings = false, memory = false, ranks = false;
+};
+
 class EventReplay {
  public:
   EventReplay(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, c.data, device) {}
 
   /// What `metrics_and_views` keeps; nothing unless told.
-  void keep(const OutputKinds& wanted) { wanted_ = wanted; }
+  void keep(const std::set<std::string>& names) {
+    wanted_ = {names.count("embeddings") != 0, names.count("memory") != 0, names.count("ranks") != 0};
+  }
   /// Metrics of the weights, those of the validation events with `validation_` in front; empty without values.
   std::map<std::string, double> metrics(const Parameters& parameters);
   /// The metrics, too; keeps the views that are wanted.
   std::map<std::string, double> metrics_and_views(const Parameters& parameters);
   /// What the last evaluation kept; it is made now where that was another one. Each is empty without values.
   const EventViews& views(const Parameters& parameters);
+  /// The view that a file of this name holds; empty of another name.
+  OutputContent content(const std::string& name, const Parameters& parameters);
   /// Metrics from the memory that training left after the events that it trains on.
   std::map<std::string, double> metrics_from(const Parameters& parameters, const MemoryState& state);
   /// Metrics of `batches` consecutive batches of each part, from empty memory; where they begin is drawn by the case's
@@ -55,7 +64,7 @@ class EventReplay {
 
  private:
   /// From empty memory, keeping what is viewed.
-  void start(const OutputKinds& viewed);
+  void start(const WantedViews& viewed);
   /// Lets the events [first, last), which are not judged, pass into memory.
   void pass_by(const Parameters& parameters, EdgeId first, EdgeId last);
   EventOutputs score(const Parameters& parameters, EdgeId first, EdgeId last);
@@ -77,7 +86,7 @@ class EventReplay {
   Device& device_;
   EventWalk walk_;
   bool equal_outputs_ = false;
-  OutputKinds wanted_, viewed_;      // when all is kept; in the pass under way
+  WantedViews wanted_, viewed_;      // when all is kept; in the pass under way
   std::optional<EventViews> views_;  // of the last evaluation, where it kept them
 };
 

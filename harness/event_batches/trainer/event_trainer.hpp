@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ class EventTrainer final : public Trainer {
 
   /// A sweep over the training events from zero memory.
   void note_ranges(RangeLog* log) override { ranges_ = log; }
-  void keep(const OutputKinds& wanted) override { replay_.keep(wanted); }
+  void keep(const std::set<std::string>& names) override { replay_.keep(names); }
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
@@ -25,9 +26,7 @@ class EventTrainer final : public Trainer {
   TrainingState state() override { return weights_.state(); }
   void restore(const TrainingState& state) override { weights_.restore(state); }
   std::vector<double> weights() override { return weights_.values(); }
-  std::vector<double> embeddings() override { return replay_.views(weights_.parameters()).embeddings; }
-  std::vector<SavedMatrix> memory() override { return replay_.views(weights_.parameters()).memory; }
-  std::vector<double> ranks() override { return replay_.views(weights_.parameters()).ranks; }
+  OutputContent output(const std::string& name) override { return replay_.content(name, weights_.parameters()); }
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);

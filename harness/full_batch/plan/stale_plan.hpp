@@ -25,6 +25,12 @@ struct CoveredExchange {
 /// halos, and states that are handed over within the block.
 std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& layers, const BlockPlan& block);
 
+/// Traffic of exchanges that do not send all of their rows in every epoch: bytes in an epoch, all ranks together.
+struct StaleTraffic {
+  std::array<std::uint64_t, traffic_count> exact{};   // what they would send if they sent all
+  std::array<std::uint64_t, traffic_count> beside{};  // what others send of the same kinds of traffic, in every epoch
+};
+
 /// What a policy comes to. Halos of samples, in front of the task's head, and states that cross a block's border always
 /// send all rows.
 struct StalePlan {

@@ -77,7 +77,7 @@ TEST(EventViews, MemoryAndRanksAreThoseOfTheEvaluationBitForBit) {
         const auto device = cpu_of(c);
         const Parameters parameters(*device, c.parameters, seed);
         EventReplay replay(c, *device);
-        replay.keep({.embeddings = true, .memory = true, .ranks = true});
+        replay.keep({"embeddings", "memory", "ranks"});
         const auto metrics = replay.metrics_and_views(parameters);
         const EventViews& views = replay.views(parameters);
         const TimeSplit& split = c.data.task->split;
@@ -163,17 +163,17 @@ TEST(EventViews, TheNegativeInEmbeddingsIsTheFirstThatIsDumped) {
       const EventCase c = begin_event_case(event_case(
           visits, {{"model", model}, {"task", {{"training_negatives", 2}, {"batch", 17}, {"kept_out", kept_out}}}}));
       ModelOutputs outputs;
-      outputs.samples = folder.file("samples.csv");
-      outputs.embeddings = folder.file("z.npy");
+      outputs.files["samples"] = folder.file("samples.csv");
+      outputs.files["embeddings"] = folder.file("z.npy");
       ASSERT_EQ(run_case(c.request, nullptr, outputs).status, "ok");
-      const auto others = first_negatives(outputs.samples);
+      const auto others = first_negatives(outputs.files["samples"]);
       const std::int64_t left_out = c.data.task->split.train_end - c.training_events();
       EXPECT_EQ(others.size(), static_cast<std::size_t>(c.data.graph->events() - left_out));
       EXPECT_EQ(left_out > 0, kept_out > 0);
       const auto device = cpu_of(c);
       const Parameters parameters(*device, c.parameters, 5);
       EventReplay replay(c, *device);
-      replay.keep({.embeddings = true});
+      replay.keep({"embeddings"});
       const std::vector<double>& shown = replay.views(parameters).embeddings;
       const std::vector<double> wanted = embeddings_beside(c, *device, parameters, others);
       ASSERT_EQ(shown.size(), wanted.size());
@@ -218,8 +218,8 @@ void expect_ids_of_ranks(const std::string& path, const EventCase& c) {
 TEST(EventViews, EveryOutputNumbersVerticesAndEventsAlike) {
   const test::TemporaryFolder folder;
   ModelOutputs outputs;
-  outputs.samples = folder.file("samples.csv"), outputs.ranks = folder.file("ranks.csv");
-  outputs.memory = folder.file("m.safetensors"), outputs.embeddings = folder.file("z.npy");
+  outputs.files["samples"] = folder.file("samples.csv"), outputs.files["ranks"] = folder.file("ranks.csv");
+  outputs.files["memory"] = folder.file("m.safetensors"), outputs.files["embeddings"] = folder.file("z.npy");
   outputs.checkpoint = folder.file("state.safetensors");
   const Case c = event_case(renumbered_visits(folder), {{"model", {{"name", "jodie"}, {"memory", 4}, {"time", 3}}},
                                                         {"task", {{"candidates", "all"}}}});
@@ -230,7 +230,7 @@ TEST(EventViews, EveryOutputNumbersVerticesAndEventsAlike) {
   for (std::size_t v = 0; v < graph.original_id.size(); ++v)
     ids.push_back(fmt::format("{},{}", v, graph.original_id[v]));
   for (const char* list : {"m.ids.csv", "z.ids.csv", "state.ids.csv"}) EXPECT_EQ(lines_of(folder.file(list)), ids);
-  const std::vector<std::string> samples = lines_of(outputs.samples);
+  const std::vector<std::string> samples = lines_of(outputs.files["samples"]);
   EXPECT_EQ(samples.front(), "event,part,group,place,vertex,id");
   EXPECT_GT(samples.size(), 1000u);
   for (std::size_t i = 1; i < samples.size(); ++i) {
@@ -238,7 +238,7 @@ TEST(EventViews, EveryOutputNumbersVerticesAndEventsAlike) {
     const std::size_t id = line.rfind(','), vertex = line.rfind(',', id - 1);
     EXPECT_EQ(graph.original_id[std::stoul(line.substr(vertex + 1))], std::stoll(line.substr(id + 1))) << line;
   }
-  expect_ids_of_ranks(outputs.ranks, planned);
+  expect_ids_of_ranks(outputs.files["ranks"], planned);
 }
 
 /// Batches of `size` of the events [first, last), and those whose first event has the time of the one before.

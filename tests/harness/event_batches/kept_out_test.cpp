@@ -239,12 +239,13 @@ TEST(KeptOut, WhatTheirTrainingEventsAreLikeChangesNeitherLossesNorWeights) {
     const std::string other = folder.write("changed.csv", joined(lines));
     ModelOutputs before, after;
     before.weights = folder.file("before.safetensors"), after.weights = folder.file("after.safetensors");
-    before.embeddings = folder.file("before.npy"), after.embeddings = folder.file("after.npy");
+    before.files["embeddings"] = folder.file("before.npy"), after.files["embeddings"] = folder.file("after.npy");
     const CaseResult a = run_case(event_case(visits, {{"task", keeping_out}, {"seed", seed}}), nullptr, before);
     const CaseResult b = run_case(event_case(other, {{"task", keeping_out}, {"seed", seed}}), nullptr, after);
     EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch) << "seed " << seed;
     EXPECT_TRUE(all_of(before.weights) == all_of(after.weights)) << "seed " << seed;
-    EXPECT_FALSE(all_of(before.embeddings) == all_of(after.embeddings)) << "an evaluation replays them";
+    EXPECT_FALSE(all_of(before.files["embeddings"]) == all_of(after.files["embeddings"]))
+        << "an evaluation replays them";
   }
 }
 
@@ -308,7 +309,7 @@ TEST(KeptOut, InductiveMetricsAreThoseOfTheScoresOfTheirEvents) {
     const auto device = cpu_of(c);
     const Parameters parameters(*device, c.parameters, seed);
     EventReplay replay(c, *device);
-    replay.keep({.embeddings = true});
+    replay.keep({"embeddings"});
     const auto metrics = replay.metrics_and_views(parameters);
     const DecodedPairs pairs(*device, parameters, replay.views(parameters).embeddings, c.model->traits().embedding);
     const TimeSplit& split = c.data.task->split;
@@ -338,7 +339,7 @@ TEST(KeptOut, AStoppedRunGoesOnBitForBitAndSamplesAreOfTrainedEvents) {
     return run_case(event_case(visits, {{"task", keeping_out}, {"epochs", epochs}}), nullptr, outputs);
   };
   ModelOutputs outputs, samples;
-  samples.samples = folder.file("samples.csv");
+  samples.files["samples"] = folder.file("samples.csv");
   outputs.checkpoint = folder.file("state.safetensors");
   const CaseResult whole = run(4, samples);
   run(2, outputs);
@@ -349,7 +350,7 @@ TEST(KeptOut, AStoppedRunGoesOnBitForBitAndSamplesAreOfTrainedEvents) {
 
   const EventCase c = begin_event_case(event_case(visits, {{"task", keeping_out}}));
   std::set<EdgeId> listed;
-  const auto lines = lines_of(samples.samples);
+  const auto lines = lines_of(samples.files["samples"]);
   for (const std::string& line : lines) {
     if (line.find(",training,") != std::string::npos) listed.insert(std::stoll(line));
   }

@@ -75,7 +75,7 @@ std::vector<double> embeddings(std::int64_t per_event) {
   const auto device = DeviceRegistry::instance().find("cpu").value(DeviceRequest{});
   const Parameters parameters(*device, c.parameters, 1);
   EventReplay replay(c, *device);
-  replay.keep({.embeddings = true});
+  replay.keep({"embeddings"});
   return replay.views(parameters).embeddings;
 }
 

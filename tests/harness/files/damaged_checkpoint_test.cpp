@@ -60,7 +60,7 @@ class DamagedCheckpoint : public testing::TestWithParam<Kind> {
     outputs.checkpoint = path("state");
     const CaseResult result = run_case(c_, nullptr, outputs);
     EXPECT_EQ(result.status, "ok") << result.reason;
-    parameters_ = make_plan(c_)->schedule->parameters();
+    parameters_ = make_plan(c_)->schedule->summary().parameters;
     whole_ = read_text_file(path("state"));
   }
   ~DamagedCheckpoint() override { std::filesystem::remove_all(folder_); }

@@ -43,7 +43,7 @@ class Interchange : public testing::Test {
     folder_ = pattern;
     ModelOutputs outputs;
     outputs.weights = folder_ + "/model.safetensors";
-    outputs.embeddings = folder_ + "/embeddings.npy";
+    outputs.files["embeddings"] = folder_ + "/embeddings.npy";
     const Json request = {{"workload", {{"name", "uniform"}, {"vertices", 30}, {"steps", 7}, {"density", 3}}},
                           {"epochs", 2}};
     const CaseResult result = run_case(case_from_json(request, ""), nullptr, outputs);

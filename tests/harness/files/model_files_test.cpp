@@ -62,7 +62,7 @@ class ModelFiles : public testing::Test {
 ModelOutputs files(const std::string& weights, const std::string& embeddings) {
   ModelOutputs outputs;
   outputs.weights = weights;
-  outputs.embeddings = embeddings;
+  outputs.files["embeddings"] = embeddings;
   return outputs;
 }
 
@@ -248,7 +248,7 @@ TEST_F(ModelFiles, WeightsEmbeddingsAndLastMetricsAgree) {
     if (json["model"]["name"] == "mpnn-lstm") json["model"]["dropout"] = 0.3;
     json["optimizer"] = {{"name", "adam"}, {"rate", 0.1}};
     ModelOutputs outputs = files(path("w"), path("e.npy"));
-    outputs.samples = path("s.csv");
+    outputs.files["samples"] = path("s.csv");
     const CaseResult trained = run(json, outputs);
     json["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};
     json["load_model"] = path("w");

@@ -60,7 +60,7 @@ TEST_P(PlacementFile, TellsWhoOwnsEveryCell) {
   const Case c = case_from_json(json, "");
   const auto plan = test::full_batch_plan(c);
   ModelOutputs outputs;
-  outputs.placement = path_;
+  outputs.files["placement"] = path_;
   ASSERT_EQ(run_case(c, nullptr, outputs).status, "ok");
   const Placement &spatial = plan->strategy.spatial, &temporal = plan->strategy.temporal;
   const std::string more = plan->strategy.chunks != nullptr  ? ",chunk"
@@ -88,7 +88,7 @@ TEST(PlacementFileOfLoads, TellsLoadAndGroupOfEveryVertex) {
     const auto plan = test::full_batch_plan(c);
     ASSERT_NE(plan->strategy.loads, nullptr);
     ModelOutputs outputs;
-    outputs.placement = path;
+    outputs.files["placement"] = path;
     ASSERT_EQ(run_case(c, nullptr, outputs).status, "ok");
     const VertexLoads& loads = *plan->strategy.loads;
     std::istringstream text(read_text_file(path));

@@ -39,10 +39,10 @@ class SampleFile : public testing::Test {
     json["strategy"] = strategy;
     json["ranks"] = ranks;
     ModelOutputs outputs;
-    outputs.samples = (folder_ / "samples.csv").string();
+    outputs.files["samples"] = (folder_ / "samples.csv").string();
     const CaseResult result = run_case(case_from_json(json, ""), nullptr, outputs);
     EXPECT_EQ(result.status, "ok") << result.reason;
-    return read_text_file(outputs.samples);
+    return read_text_file(outputs.files["samples"]);
   }
 
   std::filesystem::path folder_;

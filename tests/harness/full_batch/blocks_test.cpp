@@ -169,9 +169,9 @@ TEST(BlockOutputs, EmbeddingsOfAllSteps) {
   const auto embeddings = [&](const std::string& strategy, int ranks, int nb) {
     request.update({{"strategy", strategy}, {"ranks", ranks}, {"nb", nb}});
     ModelOutputs outputs;
-    outputs.embeddings = scratch(strategy + std::to_string(nb) + ".npy");
+    outputs.files["embeddings"] = scratch(strategy + std::to_string(nb) + ".npy");
     EXPECT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok");
-    return numbers_in(outputs.embeddings);
+    return numbers_in(outputs.files["embeddings"]);
   };
   const std::vector<double> whole = embeddings("sequential", 1, 1);
   ASSERT_EQ(whole.size(), 7u * 20u * 6u);

@@ -46,8 +46,8 @@ TEST(FutureLinks, BothFamiliesAreJudgedByOneTest) {
                          [&](const std::string& note) { return note.find(words) != std::string::npos; });
     };
     EXPECT_TRUE(says("recency rule")) << model;
-    ASSERT_TRUE(snapshots.batch_events) << model;
-    EXPECT_EQ(snapshots.batch_events->evaluation, events.batch_events->evaluation);
+    EXPECT_EQ(snapshots.facts.get<std::int64_t>("evaluation_batch"),
+              events.facts.get<std::int64_t>("evaluation_batch"));
   }
 }
 

@@ -133,7 +133,7 @@ TEST_F(SamplesInRows, DysatReadsUntrainedStepsWithTheLastTrainedPosition) {
   const SnapshotGraph graph = load_workload("uniform", workload, 1);
   ModelOutputs outputs;
   outputs.weights = path("weights");
-  outputs.embeddings = path("embeddings.npy");
+  outputs.files["embeddings"] = path("embeddings.npy");
   for (const Json& task : {Json{{"name", "vertex-regression"}, {"train_share", 0.5}},
                            Json{{"name", "link-prediction"}, {"theta", 0.5}, {"split", "50/20/30"}}}) {
     const std::size_t trained = task.contains("split") ? 6 : 5;  // of 12 steps, or of the 11 that have a next one

@@ -190,7 +190,7 @@ TEST(HybridTraining, ReadsTheFeaturesOfAMadeGraph) {
   }
 }
 
-void expect_refused(Json request, const std::string& pointer) {
+void expect_batches_refused(Json request, const std::string& pointer) {
   try {
     plan_of(request);
     FAIL() << request["strategy"].dump() << " was taken";
@@ -204,20 +204,20 @@ TEST(HybridRefusals, SayWhatToChange) {
   const auto with = [&](const char* option, const char* value) {
     return hybrid_case(events.workload(6), "t-gcn", {{"name", "hybrid_batch"}, {option, value}}, 2);
   };
-  expect_refused(with("vertices", "1%"), "/strategy/vertices");
-  expect_refused(with("snapshots", "1%"), "/strategy/snapshots");
-  expect_refused(with("snapshots", "60"), "/strategy/snapshots");
-  expect_refused(with("interval", "0"), "/strategy/interval");
-  expect_refused(with("partitioner", "nobody"), "/strategy/partitioner");
+  expect_batches_refused(with("vertices", "1%"), "/strategy/vertices");
+  expect_batches_refused(with("snapshots", "1%"), "/strategy/snapshots");
+  expect_batches_refused(with("snapshots", "60"), "/strategy/snapshots");
+  expect_batches_refused(with("interval", "0"), "/strategy/interval");
+  expect_batches_refused(with("partitioner", "nobody"), "/strategy/partitioner");
   Json request = with("adjuster", "dqn");
   request["strategy"]["vertex_sizes"] = "0.1%";
-  expect_refused(request, "/strategy/vertex_sizes");
+  expect_batches_refused(request, "/strategy/vertex_sizes");
   request = with("adjuster", "dqn");
   request["device"] = "sim", request["cluster"] = "aimos-v100";
-  expect_refused(request, "/strategy/adjuster");
+  expect_batches_refused(request, "/strategy/adjuster");
   request = with("vertices", "50%");
   request["ranks"] = 41;
-  expect_refused(request, "vertices");
+  expect_batches_refused(request, "vertices");
 }
 
 }  // namespace

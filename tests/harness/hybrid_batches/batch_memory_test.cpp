@@ -92,19 +92,19 @@ TEST(BatchRedundancy, CachesAreWhatLiesWithinTheHops) {
         const Case request = case_from_json(regression_case(events, model, "dbov", ranks), "");
         const auto plan = plan_hybrid(request, PlanUse::run);
         const Row row = row_from_json(row_to_json(summarise(case_to_json(request), "c", run_case(request))), "here");
-        ASSERT_TRUE(row.batch_redundancy && row.batch_redundancy->cached_bytes) << row.reason;
+        ASSERT_EQ(row.facts.count("cached_bytes"), 1u) << row.reason;
         std::uint64_t moved = 0;
         double copies = 0;
         for (Rank rank = 0; rank < ranks; ++rank) {
           const Kept kept = judged(*plan, rank, 2);
-          EXPECT_EQ(row.batch_redundancy->cached_bytes->at(static_cast<std::size_t>(rank)), kept.cached) << model;
+          EXPECT_EQ(row.facts.at("cached_bytes").at(static_cast<std::size_t>(rank)), kept.cached) << model;
           EXPECT_EQ(plan->caches->own_bytes[static_cast<std::size_t>(rank)], kept.own) << model;
           moved += kept.cached + 4 * static_cast<std::uint64_t>(kept.vertices);
           copies += static_cast<double>(kept.vertices);
         }
-        EXPECT_EQ(row.batch_redundancy->distributed_bytes, moved);
-        EXPECT_EQ(row.batch_redundancy->duplication, copies / static_cast<double>(plan->graph().vertices));
-        EXPECT_EQ(*row.batch_redundancy->duplication > 0, ranks > 1);
+        EXPECT_EQ(row.facts.at("distributed_bytes"), moved);
+        EXPECT_EQ(row.facts.at("duplication"), copies / static_cast<double>(plan->graph().vertices));
+        EXPECT_EQ(row.facts.at("duplication") > 0, ranks > 1);
       }
     }
   }
@@ -144,8 +144,8 @@ TEST(BatchRedundancy, ComputationIsWhatLayersComputeBeyondTargets) {
           computed += cells, targets += wanted;
         }
         const CaseResult result = run_case(request);
-        EXPECT_NEAR(result.batch_redundancy->redundant_computation, computed / targets - 1, 1e-12) << model;
-        EXPECT_GT(result.batch_redundancy->redundant_computation, 0.1);
+        EXPECT_NEAR(result.facts.get<double>("redundant_computation"), computed / targets - 1, 1e-12) << model;
+        EXPECT_GT(result.facts.get<double>("redundant_computation"), 0.1);
       }
     }
   }
@@ -154,9 +154,9 @@ TEST(BatchRedundancy, ComputationIsWhatLayersComputeBeyondTargets) {
 TEST(BatchRedundancy, AWholeGraphOnOneRankHasNone) {
   const RandomEvents events(4);
   const CaseResult result = test::run(regression_case(events, {{"name", "t-gcn"}, {"precompute", false}}, "pyd", 1));
-  EXPECT_EQ(result.batch_redundancy->redundant_computation, 0);
-  EXPECT_EQ(result.batch_redundancy->duplication, 0);
-  EXPECT_EQ(result.batch_redundancy->distributed_bytes, 0u);
+  EXPECT_EQ(result.facts.get<double>("redundant_computation"), 0);
+  EXPECT_EQ(result.facts.get<double>("duplication"), 0);
+  EXPECT_EQ(result.facts.get<std::uint64_t>("distributed_bytes"), 0u);
   Json full = regression_case(events, "t-gcn", "vertex", 2);
   const Json row = row_to_json(summarise(case_to_json(case_from_json(full, "")), "c", test::run(full)));
   for (const char* key : {"cached_bytes", "distributed_bytes", "duplication", "redundant_computation"})

@@ -208,7 +208,7 @@ TEST(ChunkFusionLaw, GradientsAreThoseOfTheSequentialRun) {
 std::vector<double> embeddings_of(const Json& request) {
   const auto path = std::filesystem::temp_directory_path() / ("strobe-fusion-" + std::to_string(getpid()) + ".npy");
   ModelOutputs outputs;
-  outputs.embeddings = path.string();
+  outputs.files["embeddings"] = path.string();
   EXPECT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok") << request.dump();
   const NpyArray array = read_npy(path.string());
   std::vector<double> values;
@@ -288,19 +288,20 @@ TEST(ChunkFusionLaw, RowsTellWhatFusionCameTo) {
   const CaseResult result = run_case(c);
   const Row row = summarise(case_to_json(c), "case", result);
   const auto plan = test::full_batch_plan(c);
-  EXPECT_EQ(row.fusion_units, plan->fusion->units_per_rank(2));
-  EXPECT_EQ(row.loaded_bytes, planned_stage_rows(*plan).loaded_bytes);
-  EXPECT_DOUBLE_EQ(row.padded_share, planned_stage_rows(*plan).padded_share());
+  EXPECT_EQ(row.facts.at("fusion_units").get<std::vector<std::int64_t>>(), plan->fusion->units_per_rank(2));
+  EXPECT_EQ(row.facts.at("loaded_bytes"), planned_stage_rows(*plan).loaded_bytes);
+  EXPECT_DOUBLE_EQ(row.facts.at("padded_share").get<double>(), planned_stage_rows(*plan).padded_share());
   const auto most = std::max(row.peak_bytes->host[0], row.peak_bytes->host[1]);
   EXPECT_DOUBLE_EQ(row.device_memory_share, static_cast<double>(most) / (512.0 * 1024 * 1024));
   const Json described = describe(*plan).at("fusion");
-  EXPECT_EQ(described.at("loaded_bytes_per_pass").get<std::uint64_t>(), row.loaded_bytes);
-  EXPECT_EQ(described.at("units_per_rank").get<std::vector<std::int64_t>>(), row.fusion_units);
+  EXPECT_EQ(described.at("loaded_bytes_per_pass").get<std::uint64_t>(), row.facts.at("loaded_bytes"));
+  EXPECT_EQ(described.at("units_per_rank").get<std::vector<std::int64_t>>(),
+            row.facts.at("fusion_units").get<std::vector<std::int64_t>>());
 
   request["strategy"] = {{"name", "vertex"}};
   const Case other = case_from_json(request, "");
   const Row without = summarise(case_to_json(other), "case", run_case(other));
-  EXPECT_FALSE(without.loaded_bytes.has_value());
+  EXPECT_EQ(without.facts.count("loaded_bytes"), 0u);
   EXPECT_EQ(without.absent.at("/padded_share"), "the strategy has no chunks");
 }
 

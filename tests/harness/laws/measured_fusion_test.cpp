@@ -45,7 +45,7 @@ CaseResult measured_run(const Json& request) {
 
 std::int64_t units_in_all(const CaseResult& result) {
   std::int64_t sum = 0;
-  for (const std::int64_t units : result.fusion_units) sum += units;
+  for (const std::int64_t units : result.facts.get<std::vector<std::int64_t>>("fusion_units")) sum += units;
   return sum;
 }
 
@@ -175,7 +175,8 @@ TEST(MeasuredFusion, LeavesNothingOfTheEpochBeforeTraining) {
   for (const Json& model : measured_models()) {
     const CaseResult planned = measured_run(measured_case(model, 6, merged("both", "planned", 1), 2));
     const CaseResult measured = measured_run(measured_case(model, 6, merged("both", "measured", 1), 2));
-    EXPECT_EQ(measured.fusion_units, planned.fusion_units);
+    EXPECT_EQ(measured.facts.get<std::vector<std::int64_t>>("fusion_units"),
+              planned.facts.get<std::vector<std::int64_t>>("fusion_units"));
     EXPECT_EQ(measured.loss.per_epoch, planned.loss.per_epoch);
     EXPECT_EQ(peak_of(measured), peak_of(planned));
     ASSERT_EQ(measured.samples.size(), planned.samples.size());
@@ -205,7 +206,9 @@ TEST(MeasuredFusion, SimulatedRunsMeasureWhatTheySimulate) {
     const CaseResult shapes = measured_run(request);
     request["numerics"] = "cpu";
     const CaseResult computed = measured_run(request);
-    EXPECT_EQ(shapes.fusion_units, computed.fusion_units) << model.dump();
+    EXPECT_EQ(shapes.facts.get<std::vector<std::int64_t>>("fusion_units"),
+              computed.facts.get<std::vector<std::int64_t>>("fusion_units"))
+        << model.dump();
     EXPECT_EQ(shapes.notes, computed.notes);
     request["strategy"]["fusion_memory"] = "planned";
     const CaseResult planned = measured_run(request);

@@ -64,9 +64,9 @@ TEST(StaleTimelines, SendLessAndSayHowMuch) {
     const CaseResult stale = run_stale(stale_case(model, strategy, {{"stale", "static"}, {"stale_theta", 0.6}}));
     EXPECT_FALSE(stale.exact);
     EXPECT_LT(second_epoch(stale), second_epoch(exact)) << model << " " << strategy;
-    ASSERT_EQ(stale.sent_share.size(), 5u);
-    EXPECT_EQ(stale.sent_share[0], 1.0);
-    EXPECT_LT(stale.sent_share[1], 1.0);
+    ASSERT_EQ(stale.facts.get<std::vector<double>>("sent_share").size(), 5u);
+    EXPECT_EQ(stale.facts.get<std::vector<double>>("sent_share")[0], 1.0);
+    EXPECT_LT(stale.facts.get<std::vector<double>>("sent_share")[1], 1.0);
     EXPECT_NE(stale.loss.per_epoch, exact.loss.per_epoch);
     EXPECT_EQ(stale.loss.per_epoch[0], exact.loss.per_epoch[0]);
     EXPECT_LT(stale.loss.per_epoch.back(), stale.loss.per_epoch.front()) << model << " " << strategy;

@@ -58,7 +58,7 @@ TEST(Stale, AThresholdOfZeroIsTheExactRunBitForBit) {
       EXPECT_EQ(a.metrics.at("auc").per_epoch, b.metrics.at("auc").per_epoch);
       for (int e = 0; e < 5; ++e) EXPECT_EQ(bytes_of(a, e, Traffic::halo), bytes_of(b, e, Traffic::halo));
       EXPECT_TRUE(b.exact);
-      EXPECT_TRUE(b.sent_share.empty());
+      EXPECT_FALSE(b.facts.has("sent_share"));
     }
   }
 }
@@ -76,9 +76,9 @@ TEST(Stale, WhereAllThatMovedIsSentTheRunIsTheExactOneBitForBit) {
       EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch) << model << blocks;
       EXPECT_EQ(a.metrics.at("auc").per_epoch, b.metrics.at("auc").per_epoch) << model << blocks;
       EXPECT_FALSE(b.exact);
-      ASSERT_EQ(b.sent_share.size(), 5u);
+      ASSERT_EQ(b.facts.get<std::vector<double>>("sent_share").size(), 5u);
       // A re-run finds its rows where the first pass left them: 2 of 3 passes send.
-      EXPECT_NEAR(b.sent_share[0], blocks == 1 ? 1.0 : 2.0 / 3.0, 1e-12) << model;
+      EXPECT_NEAR(b.facts.get<std::vector<double>>("sent_share")[0], blocks == 1 ? 1.0 : 2.0 / 3.0, 1e-12) << model;
     }
   }
 }
@@ -94,8 +94,9 @@ TEST(Stale, RealAndSimulatedRunsDecideAlike) {
       simulated["cluster"] = "aimos-v100:host_memory=shared";
       const CaseResult a = run(real), b = run(simulated);
       EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch);
-      EXPECT_EQ(a.sent_bytes_by_epoch, b.sent_bytes_by_epoch);
-      EXPECT_EQ(a.sent_share, b.sent_share);
+      EXPECT_EQ(a.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch"),
+                b.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch"));
+      EXPECT_EQ(a.facts.get<std::vector<double>>("sent_share"), b.facts.get<std::vector<double>>("sent_share"));
       EXPECT_EQ(b.time_source, "virtual");
     }
   }
@@ -113,12 +114,13 @@ TEST(Stale, TrainingLearnsWithFewerBytes) {
       EXPECT_LT(loss.back(), 0.95 * loss.front()) << options.dump();
       EXPECT_NEAR(loss.back(), exact.loss.per_epoch.back(), 0.05 * exact.loss.per_epoch.back()) << options.dump();
       EXPECT_NE(loss, exact.loss.per_epoch) << "nothing was stale";
-      ASSERT_EQ(stale.sent_share.size(), 12u);
-      EXPECT_EQ(stale.sent_share[0], 1);
+      ASSERT_EQ(stale.facts.get<std::vector<double>>("sent_share").size(), 12u);
+      EXPECT_EQ(stale.facts.get<std::vector<double>>("sent_share")[0], 1);
       for (std::size_t e = 1; e < 12; ++e) {
-        EXPECT_LT(stale.sent_share[e], 1);
+        EXPECT_LT(stale.facts.get<std::vector<double>>("sent_share")[e], 1);
         // Half of the exact bytes are gradients.
-        EXPECT_GT(stale.sent_share[e], options.contains("stale_gradient") ? 0.5 : 0.0);
+        EXPECT_GT(stale.facts.get<std::vector<double>>("sent_share")[e],
+                  options.contains("stale_gradient") ? 0.5 : 0.0);
       }
       ASSERT_EQ(stale.approximations.size(), 2u);
       EXPECT_EQ(stale.approximations[0].rfind("stale rows: ", 0), 0u);
@@ -135,8 +137,8 @@ TEST(Stale, ThePrintedSignLowersTheThresholdAsTheLossFalls) {
       json["optimizer"]["rate"] = 0.03;
       const CaseResult result = run(json);
       EXPECT_LT(result.loss.per_epoch.back(), 0.9 * result.loss.per_epoch.front()) << "the sign meant nothing";
-      (sign == "text" ? text : printed) +=
-          std::accumulate(result.sent_share.begin() + 2, result.sent_share.end(), 0.0) / 28 / 3;
+      const auto shares = result.facts.get<std::vector<double>>("sent_share");
+      (sign == "text" ? text : printed) += std::accumulate(shares.begin() + 2, shares.end(), 0.0) / 28 / 3;
     }
   }
   EXPECT_GT(printed, 1.1 * text);
@@ -147,7 +149,7 @@ TEST(Stale, GroupsOfRanksShareSnapshotsTheSameWay) {
   stale["strategy"]["name"] = exact["strategy"]["name"] = "snapshot_groups";
   const CaseResult a = run(stale), b = run(exact);
   EXPECT_NEAR(a.loss.per_epoch.back(), b.loss.per_epoch.back(), 0.05);
-  EXPECT_LT(a.sent_share.back(), 1);
+  EXPECT_LT(a.facts.get<std::vector<double>>("sent_share").back(), 1);
   EXPECT_EQ(bytes_of(a, 3, Traffic::redistribute), bytes_of(b, 3, Traffic::redistribute));
 }
 
@@ -155,7 +157,7 @@ TEST(Stale, ConstantInputsAreSentOnceAndChangeNothing) {
   const CaseResult stale = run(request("dysat", 3, adaptive)), exact = run(request("dysat", 3, Json::object()));
   EXPECT_EQ(stale.loss.per_epoch, exact.loss.per_epoch);
   EXPECT_TRUE(stale.exact);
-  EXPECT_EQ(stale.sent_share, (std::vector<double>{1, 0, 0, 0, 0}));
+  EXPECT_EQ(stale.facts.get<std::vector<double>>("sent_share"), (std::vector<double>{1, 0, 0, 0, 0}));
   EXPECT_GT(bytes_of(exact, 1, Traffic::halo), bytes_of(stale, 1, Traffic::halo));
 }
 
@@ -180,14 +182,14 @@ class StaleFiles : public testing::Test {
 TEST_F(StaleFiles, EvaluationReadsWhatIs) {
   ModelOutputs left;
   left.weights = path("weights");
-  left.embeddings = path("stale.npy");
+  left.files["embeddings"] = path("stale.npy");
   const CaseResult stale = run(request("tm-gcn", 4, adaptive), left);
   // The same weights on one rank, where nothing is learnt any more.
   Json json = request("tm-gcn", 1, Json::object(), 1);
   json["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};
   json["load_model"] = path("weights");
   ModelOutputs outputs;
-  outputs.embeddings = path("exact.npy");
+  outputs.files["embeddings"] = path("exact.npy");
   const CaseResult exact = run(json, outputs);
   EXPECT_NEAR(stale.metrics.at("auc").per_epoch.back(), exact.metrics.at("auc").per_epoch.back(), 1e-12);
   const NpyArray a = read_npy(path("stale.npy")), b = read_npy(path("exact.npy"));
@@ -206,8 +208,9 @@ TEST_F(StaleFiles, AResumedRunIsTheUninterruptedOneBitForBit) {
         const CaseResult resumed = run(whole, checkpoint(true));
         EXPECT_EQ(resumed.loss.per_epoch, uninterrupted.loss.per_epoch) << precision << options.dump() << blocks;
         EXPECT_EQ(resumed.metrics.at("auc").per_epoch, uninterrupted.metrics.at("auc").per_epoch);
-        const auto& all = uninterrupted.sent_bytes_by_epoch;
-        EXPECT_EQ(resumed.sent_bytes_by_epoch, (std::vector<std::uint64_t>{all.begin() + 3, all.end()}));
+        const auto all = uninterrupted.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch");
+        EXPECT_EQ(resumed.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch"),
+                  (std::vector<std::uint64_t>{all.begin() + 3, all.end()}));
         for (int e = 4; e < 7; ++e) EXPECT_NE(all[static_cast<std::size_t>(e)], all[0]) << "nothing was stale";
       }
     }
@@ -226,9 +229,9 @@ TEST_F(StaleFiles, KeptRowsOfOtherRanksAreRefusedByName) {
   // Without stale rows training goes on anywhere, and from an exact run stale rows begin with all of them.
   run(request("tm-gcn", 2, Json::object(), 4), checkpoint(true));
   const CaseResult begun = run(request("tm-gcn", 3, adaptive, 7), checkpoint(true));
-  ASSERT_EQ(begun.sent_share.size(), 3u);
-  EXPECT_EQ(begun.sent_share[0], 1);
-  EXPECT_LT(begun.sent_share[1], 1);
+  ASSERT_EQ(begun.facts.get<std::vector<double>>("sent_share").size(), 3u);
+  EXPECT_EQ(begun.facts.get<std::vector<double>>("sent_share")[0], 1);
+  EXPECT_LT(begun.facts.get<std::vector<double>>("sent_share")[1], 1);
 }
 
 TEST(Stale, WithoutValuesAShareIsAssumedAndNoted) {
@@ -236,10 +239,10 @@ TEST(Stale, WithoutValuesAShareIsAssumedAndNoted) {
   stale["strategy"]["sent_share"] = 0.25;
   for (Json* json : {&exact, &stale}) (*json)["device"] = "sim", (*json)["cluster"] = "aimos-v100";
   const CaseResult a = run(stale), b = run(exact);
-  ASSERT_EQ(a.sent_share.size(), 5u);
-  EXPECT_EQ(a.sent_share[0], 1);
+  ASSERT_EQ(a.facts.get<std::vector<double>>("sent_share").size(), 5u);
+  EXPECT_EQ(a.facts.get<std::vector<double>>("sent_share")[0], 1);
   // Places take 4 bytes beside two passes of 6 values of 8 bytes.
-  EXPECT_NEAR(a.sent_share[1], 0.25 * (1 + 4.0 / 96), 0.005);
+  EXPECT_NEAR(a.facts.get<std::vector<double>>("sent_share")[1], 0.25 * (1 + 4.0 / 96), 0.005);
   EXPECT_EQ(bytes_of(a, 0, Traffic::halo), bytes_of(b, 0, Traffic::halo));
   bool noted = false;
   for (const std::string& note : a.notes) noted = noted || note.find("sent_share=0.25") != std::string::npos;

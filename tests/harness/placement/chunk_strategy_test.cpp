@@ -107,7 +107,7 @@ TEST(ChunkStrategy, DumpsTheChunkOfEveryCell) {
   const Case c = case_from_json(request, "");
   const auto plan = test::full_batch_plan(c);
   ModelOutputs outputs;
-  outputs.placement = path;
+  outputs.files["placement"] = path;
   ASSERT_EQ(run_case(c, nullptr, outputs).status, "ok");
   std::istringstream text(read_text_file(path));
   std::filesystem::remove(path);

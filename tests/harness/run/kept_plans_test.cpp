@@ -60,7 +60,7 @@ TEST(KeptPlans, BeyondItsMemoryACaseIsPlannedAgain) {
   register_counted();
   times_planned = 0;
   const Case one = counted_case(1), two = counted_case(2);
-  const std::uint64_t size = KeptPlans().get(one)->schedule->kept_bytes();
+  const std::uint64_t size = KeptPlans().get(one)->schedule->summary().kept_bytes;
   EXPECT_GT(size, 40u * 6u);
   KeptPlans plans(size);
   times_planned = 0;

@@ -242,10 +242,13 @@ class PipelinePlan final : public SchedulePlan {
     for (const std::vector<int>& group : groups_) gradient += of(group.size());
     gradient += of(static_cast<std::size_t>(ranks_));
     budget_.bytes[static_cast<std::size_t>(Traffic::parameters)] = of(static_cast<std::size_t>(ranks_));
+    summary_.items = {40, "events_per_second", 0, iterations};
+    summary_.parameters = {{"weight", width, 1}};
+    summary_.metrics = {{"weight"}, {}, {{"weight", 1}}};
   }
 
-  const ByteBudget& budget() const override { return budget_; }
-  EpochItems items() const override { return {40, "events_per_second", 0, iterations}; }
+  const PlanSummary& summary() const override { return summary_; }
+  ByteBudget budget(std::int64_t) const override { return budget_; }
   std::vector<HelperRequest> helpers() const override {
     HelperRequest helper;
     helper.name = "memory";
@@ -257,12 +260,6 @@ class PipelinePlan final : public SchedulePlan {
     helper.program = keep_memory;
     return {helper};
   }
-  const std::vector<ParameterShape>& parameters() const override {
-    static const std::vector<ParameterShape> one = {{"weight", width, 1}};
-    return one;
-  }
-  MetricNames metrics() const override { return {{"weight"}, {}, {{"weight", 1}}}; }
-  const std::vector<std::string>& notes() const override { return notes_; }
   Json describe() const override { return {{"schedule", {{"kind", "toy-pipeline"}}}}; }
   std::string digest() const override { return "toy-pipeline"; }
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
@@ -273,7 +270,7 @@ class PipelinePlan final : public SchedulePlan {
   int ranks_;
   RankGroups groups_;
   ByteBudget budget_;
-  std::vector<std::string> notes_;
+  PlanSummary summary_;
 };
 
 class PipelinePlanner final : public SchedulePlanner {

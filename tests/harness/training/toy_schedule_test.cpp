@@ -84,17 +84,15 @@ class ToyPlan final : public SchedulePlan {
     budget_.promise[gradient] = parameters.promise == "exact"     ? Promise::exact
                                 : parameters.promise == "at_most" ? Promise::at_most
                                                                   : Promise::as_measured;
+    summary_.items = {10, "events_per_second", 0, 3};
+    summary_.parameters = {{"weight", 1, 1}};
+    summary_.metrics = {{"weight"}, {}, {{"weight", 1}}};
+    summary_.approximations = {"it learns nothing"};
+    summary_.notes = {"a toy"};
   }
 
-  const ByteBudget& budget() const override { return budget_; }
-  EpochItems items() const override { return {10, "events_per_second", 0, 3}; }
-  std::vector<std::string> approximations() const override { return {"it learns nothing"}; }
-  const std::vector<ParameterShape>& parameters() const override {
-    static const std::vector<ParameterShape> one = {{"weight", 1, 1}};
-    return one;
-  }
-  MetricNames metrics() const override { return {{"weight"}, {}, {{"weight", 1}}}; }
-  const std::vector<std::string>& notes() const override { return notes_; }
+  const PlanSummary& summary() const override { return summary_; }
+  ByteBudget budget(std::int64_t) const override { return budget_; }
   Json describe() const override { return {{"schedule", {{"kind", "toy"}}}}; }
   std::string digest() const override { return "toy"; }
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
@@ -104,7 +102,7 @@ class ToyPlan final : public SchedulePlan {
  private:
   std::int64_t ranks_;
   ByteBudget budget_;
-  std::vector<std::string> notes_ = {"a toy"};
+  PlanSummary summary_;
 };
 
 class ToyPlanner final : public SchedulePlanner {
@@ -250,7 +248,7 @@ TEST(ToySchedule, HasWhatItHasAndNothingElse) {
   request = {{"workload", "chess"}, {"task", "toy-task"}};
   EXPECT_NE(refusal_of(request).find("/task: task toy-task is for toys"), std::string::npos);
   ModelOutputs outputs;
-  outputs.placement = "/nowhere/placement.csv";
+  outputs.files["placement"] = "/nowhere/placement.csv";
   EXPECT_THROW(run_case(toy_case(1), nullptr, outputs), InvalidRequest);
 }
 

@@ -32,11 +32,13 @@ TEST(NcclStale, DecidesLikeTheCpu) {
                               Json{{"stale", "static"}, {"stale_theta", 1}, {"stale_gradient", "always"}}}) {
     for (const int blocks : {1, 2}) {
       const CaseResult judge = run("cpu", "local", options, blocks);
-      ASSERT_EQ(judge.sent_share.size(), 5u);
-      EXPECT_LT(judge.sent_share.back(), 1);
+      ASSERT_EQ(judge.facts.get<std::vector<double>>("sent_share").size(), 5u);
+      EXPECT_LT(judge.facts.get<std::vector<double>>("sent_share").back(), 1);
       for (const std::string device : {"cuda", "cuda-graphs"}) {
         const CaseResult result = run(device, "nccl", options, blocks);
-        EXPECT_EQ(result.sent_bytes_by_epoch, judge.sent_bytes_by_epoch) << device << options.dump() << blocks;
+        EXPECT_EQ(result.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch"),
+                  judge.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch"))
+            << device << options.dump() << blocks;
         ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size());
         for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
           EXPECT_NEAR(result.loss.per_epoch[e], judge.loss.per_epoch[e], 1e-10) << device << options.dump() << e;

@@ -1,8 +1,9 @@
-#include "harness/run/sent_share.hpp"
+#include "harness/full_batch/plan/sent_share.hpp"
 
 #include <fmt/format.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace strobe {
@@ -23,27 +24,35 @@ std::uint64_t covered_bytes(const StaleTraffic& traffic, const EpochBytes& epoch
 
 }  // namespace
 
-void add_sent_share(const StaleTraffic& traffic, int ranks, CaseResult& result) {
+void add_sent_share(const StaleTraffic& traffic, int ranks, bool exact, const std::vector<EpochSample>& samples,
+                    Facts& facts) {
   std::map<int, EpochBytes> epochs;
-  for (const EpochSample& sample : result.samples) {
+  for (const EpochSample& sample : samples) {
     if (sample.repetition != 0) continue;
     EpochBytes& epoch = epochs[sample.epoch];
     ++epoch.ranks;
     for (std::size_t i = 0; i < epoch.sent.size(); ++i) epoch.sent[i] += sample.sent_bytes[i];
   }
-  const auto exact = static_cast<double>(std::accumulate(traffic.exact.begin(), traffic.exact.end(), std::uint64_t{0}));
+  const auto exact_bytes =
+      static_cast<double>(std::accumulate(traffic.exact.begin(), traffic.exact.end(), std::uint64_t{0}));
+  std::vector<double> shares;
+  std::vector<std::uint64_t> bytes;
   double later = 0, count = 0;
   for (const auto& [number, epoch] : epochs) {
     if (epoch.ranks != ranks) continue;
-    const double share = static_cast<double>(covered_bytes(traffic, epoch)) / exact;
-    result.sent_share.push_back(share);
-    result.sent_bytes_by_epoch.push_back(std::accumulate(epoch.sent.begin(), epoch.sent.end(), std::uint64_t{0}));
+    const double share = static_cast<double>(covered_bytes(traffic, epoch)) / exact_bytes;
+    shares.push_back(share);
+    bytes.push_back(std::accumulate(epoch.sent.begin(), epoch.sent.end(), std::uint64_t{0}));
     if (number == 0) continue;
     later += share;
     ++count;
   }
+  if (!shares.empty()) {
+    facts.values["sent_share"] = shares;
+    facts.values["sent_bytes_by_epoch"] = bytes;
+  }
   if (count == 0) return;
-  (result.exact ? result.notes : result.approximations)
+  (exact ? facts.notes : facts.approximations)
       .push_back(
           fmt::format("stale exchanges sent {:.4f} of the exact run's bytes after the first epoch", later / count));
 }

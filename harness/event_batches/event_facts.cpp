@@ -1,0 +1,65 @@
+// Keys of rows and files that are event batches' own: sizes of batches, what they cost node memory, and their order.
+#include <nlohmann/json.hpp>
+
+#include "harness/request/output_files.hpp"
+#include "results/row/facts.hpp"
+
+namespace strobe {
+namespace {
+
+Json count() { return {{"type", "integer"}, {"minimum", 1}}; }
+Json number() { return {{"type", {"number", "null"}}, {"minimum", 0}}; }
+
+const Register<FactsTag> event_batch_facts{
+    {"event_batches",
+     "sizes of batches and what they cost node memory",
+     "",
+     {},
+     {{{"local_batch", "1", "Of models of events: events of one update on one rank.", count()},
+       {"global_batch", "1", "Of models of events: events of one update on all ranks.", count()},
+       {"evaluation_batch", "1",
+        "Of future links: events of an evaluation that are scored between two refreshes of the memory, or of the step "
+        "whose embeddings score them; metrics of two sizes do not compare.",
+        count()},
+       {"mails_lost_share", "1",
+        "Of models of events with memory: mails that never reach a memory, because a later event of their batch "
+        "leaves one for the same vertex, of all mails of training.",
+        number()},
+       {"mean_staleness_seconds", "s",
+        "Of models of events with memory: from the event that an end's memory has last heard of to the end's last "
+        "event before the one at hand, mean over the ends of all training events.",
+        number()}},
+      ""},
+     {}}};
+
+const Register<OutputFileTag> memory_registered{
+    {"memory",
+     "models of events: write node memory, last update, mails, their time and event, as the last evaluation leaves "
+     "them, to this safetensors file",
+     "",
+     {},
+     {"memory of vertices", "a model of events with memory"},
+     {}}};
+
+const Register<OutputFileTag> ranks_registered{
+    {"ranks",
+     "models of events: write where each judged event's destination stands among its candidates under the "
+     "trained weights of the one case to this .csv file (event, part, source, destination, candidates, rank, then "
+     "ids and names of both)",
+     "",
+     {},
+     {"ranks", "a model of events and task future-links"},
+     {}}};
+
+const Register<OutputFileTag> schedule_registered{
+    {"schedule",
+     "models of events: write which rank trains on which events in which iteration, and when memory is read and "
+     "written, to this .csv file (iteration, trainer, copy, sweep, first_event, last_event, negatives, "
+     "operation), in a dry run too",
+     "",
+     {},
+     {"schedule of batches", "a model of events", true},
+     {}}};
+
+}  // namespace
+}  // namespace strobe
