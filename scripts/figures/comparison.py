@@ -7,6 +7,7 @@ predicted epoch times over ranks.
 """
 
 import argparse
+import csv
 import os
 import sys
 
@@ -125,6 +126,34 @@ def every_strategy(rows):
 
 CSV_HEAD = ["workload", "where", "parallelism", "strategy", "model", "ranks", "until", "seconds_to_metric", "updates",
             "epoch_seconds", "compute_share", "sent_bytes", "messages", "test_mrr", "dollars"]
+CASE = CSV_HEAD[:7]  # which case a line is of
+
+
+def recorded_times(path):
+    """{the first columns of CSV_HEAD: line} of a comparison.csv. Raises Refused where it is none."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            lines = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise r.Refused(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if not lines or any(lines[0].get(name) is None for name in CSV_HEAD):
+        raise r.Refused(f"{path}: not a comparison.csv of scripts/figures/comparison.py")
+    return {tuple(line[name] for name in CASE): line for line in lines}
+
+
+def take_times(rows, path):
+    """Gives measured rows the epoch times that a comparison.csv has for the same cases. Phases keep their shares of an
+    epoch, and metrics stay this run's. Raises Refused where a case is not there."""
+    recorded = recorded_times(path)
+    for row in (row for row in rows if row["time_source"] == "wall"):
+        old = recorded.get(tuple(str(value) for value in csv_line(row)[:len(CASE)]))
+        if old is None:
+            raise r.Refused(f"{path}: {row.get('case_id', 'a case')} is not there; --times needs all cases that were measured")
+        times = row["epoch_seconds"]
+        ratio = float(old["epoch_seconds"]) / times["median"]
+        row["phase_seconds"] = {phase: value and value * ratio for phase, value in row["phase_seconds"].items()}
+        row["throughput"] = {unit: value and value / ratio for unit, value in row["throughput"].items()}
+        row["epoch_seconds"] = {**times, "median": float(old["epoch_seconds"])}
 
 
 def csv_line(row):
@@ -229,11 +258,15 @@ def main():
     parser.add_argument("run", metavar="RUN_DIR", help="run directory, or its summary.json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the report and the figure (default: here)")
     parser.add_argument("--show", action="store_true", help="print in which order parallelisms are at the metric")
+    parser.add_argument("--times", metavar="COMPARISON_CSV",
+                        help="take the epoch times of measured cases from this comparison.csv of an earlier run")
     options = parser.parse_args()
     rows = []
 
     def read():
         rows.extend(r.read_rows(options.run, NEEDED))
+        if options.times:
+            take_times(rows, options.times)
         return rows
 
     status = r.write_figure("comparison", options.out, read, draw)

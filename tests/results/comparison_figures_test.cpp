@@ -123,6 +123,43 @@ TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
       << output();
 }
 
+TEST_F(ComparisonFigures, MeasuredRowsTakeTheTimesOfAnEarlierTable) {
+  const std::string table = write(
+      "earlier.csv",
+      "workload,where,parallelism,strategy,model,ranks,until,seconds_to_metric,updates,epoch_seconds,compute_share,"
+      "sent_bytes,messages,test_mrr,dollars\n"
+      "w,here,vertex,vertex,t,2,mrr=0.3,0.02,4,0.005,0.5,10,2,0.4,\n"
+      "w,p5,vertex,vertex,t,2,mrr=0.3,0.02,4,0.005,0.5,10,2,0.4,\n");
+  const std::string text =
+      "import comparison\n"
+      "from shared import rows as r\n"
+      "def row(source='wall', ranks=2):\n"
+      "    return {'workload': {'name': 'w'}, 'strategy': {'name': 'vertex'}, 'model': {'name': 't'}, 'ranks': ranks,\n"
+      "            'time_source': source, 'cluster': 'p5', 'settings': {'until': 'mrr=0.3'}, 'until_reached': True,\n"
+      "            'until_iterations': 4, 'until_seconds': 1.0, 'loss': [0.5] * 4, 'metrics': {},\n"
+      "            'sent_bytes': {'total': 10}, 'epoch_seconds': {'median': 0.02}, 'throughput': {'cells_per_second': "
+      "8.0},\n"
+      "            'phase_seconds': {**dict.fromkeys(p.PHASES, None), 'compute': 0.016, 'wait': 0.004}}\n"
+      "rows = [row(), row(source='virtual')]\n"
+      "comparison.take_times(rows, sys.argv[2])\n"
+      "assert rows[0]['epoch_seconds']['median'] == 0.005 and p.seconds_to_metric(rows[0]) == 0.02, rows[0]\n"
+      "assert abs(rows[0]['phase_seconds']['compute'] - 0.004) < 1e-15, 'phases keep their shares'\n"
+      "assert rows[0]['throughput']['cells_per_second'] == 32.0\n"
+      "assert rows[1] == row(source='virtual'), 'predictions keep theirs'\n"
+      "for wrong, path, says in ((row(ranks=4), sys.argv[2], 'is not there'), (row(), sys.argv[3], 'not a "
+      "comparison.csv')):\n"
+      "    try:\n"
+      "        comparison.take_times([wrong], path)\n"
+      "    except r.Refused as refusal:\n"
+      "        assert says in str(refusal), refusal\n"
+      "    else:\n"
+      "        raise AssertionError(says)\n";
+  EXPECT_EQ(run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import parallelisms as p\n" + text,
+                 root_ + "/scripts/figures", table, write("other.csv", "x,y\n1,2\n")}),
+            0)
+      << output();
+}
+
 TEST_F(ComparisonFigures, AxesCanBeReadWithinADecadeAndBeyond) {
   python_ = testing_results::find_python("matplotlib");
   if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
