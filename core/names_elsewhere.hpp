@@ -1,6 +1,8 @@
-// Names that the field uses and Strobe does not: what they are called here, or that they are not here.
+// Names that the field uses and Strobe does not. A plug-in registers those for which it is the answer, in its own file;
+// a message about an unknown name then says what it is called here, or that it is not here.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,19 @@ struct NameElsewhere {
   const char* about;
 };
 
-/// The table. Names are compared without capitals, blanks, '-' and '_'.
+/// One name as a plug-in registers it.
+struct NameOfOthers {
+  const char* name;
+  const char* here;   // as in NameElsewhere
+  const char* about;  // likewise
+};
+
+/// Adds names of one kind to the table. A namespace-scope constant of a plug-in's file.
+struct RegisterNames {
+  RegisterNames(const char* kind, std::initializer_list<NameOfOthers> names);
+};
+
+/// The table, in no order. Names are compared without capitals, blanks, '-' and '_'.
 const std::vector<NameElsewhere>& names_elsewhere();
 
 /// Letters and digits of a name, small: what two spellings of it have in common.

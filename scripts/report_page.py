@@ -3,9 +3,10 @@
 go, loss and metrics, predicted against measured, with the numbers and the commands behind every figure. `strobe report`
 calls it; it needs nothing but Python.
 
-usage: report_page.py RUN [RUN ...] --out FILE.html [--title WORDS] [--peaks FP32,FP64,BYTES] [--beside FOLDER]
+usage: report_page.py RUN [RUN ...] --out FILE.html [--title WORDS] [--peaks FP32,FP64,BYTES] [--beside FOLDER] [--kinds FILE]
 """
 import argparse
+import json
 import pathlib
 import sys
 
@@ -22,9 +23,11 @@ def main():
     parser.add_argument("--title", default="")
     parser.add_argument("--peaks", default="", type=lambda text: [float(part) for part in text.split(",")] if text else None)
     parser.add_argument("--beside", default="", help="where the page will lie, which its links start from (default: that of FILE)")
+    parser.add_argument("--kinds", default="", help="sections of kinds of training: [{title, fields: [{key, unit, help}]}]")
     chosen = parser.parse_args()
+    kinds = json.loads(pathlib.Path(chosen.kinds).read_text()) if chosen.kinds else []
     rows, environments = read_runs(chosen.runs, pathlib.Path(chosen.beside or pathlib.Path(chosen.out).parent))
-    text = page(rows, environments, chosen.title or "Strobe: " + ", ".join(environments), chosen.peaks)
+    text = page(rows, environments, chosen.title or "Strobe: " + ", ".join(environments), chosen.peaks, kinds)
     write_whole(chosen.out, text.encode("utf-8", "xmlcharrefreplace"))
     return 0
 

@@ -217,7 +217,7 @@ double long_run_share(const SchedulePlan& plan, const Case& c) {
 
 std::shared_ptr<const PlannedCase> plan_settled(Case& c) {
   std::shared_ptr<const PlannedCase> plan = make_plan(c);
-  const std::int64_t begun = c.strategy.value("j", std::int64_t{1}) - 1;
+  const std::int64_t begun = plan->schedule->summary().settling_updates;
   std::int64_t warmup = c.warmup;
   while (plan->schedule->updates_through(warmup) < begun) ++warmup;
   if (warmup == c.warmup) return plan;

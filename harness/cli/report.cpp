@@ -14,6 +14,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/python.hpp"
+#include "results/row/facts.hpp"
 #include "results/run/files.hpp"
 #include "results/run/loaded_run.hpp"
 
@@ -54,6 +55,10 @@ int report(const ReportRequest& request) {
   const std::string page = scratch.file("page.html"), folder = std::filesystem::path(out).parent_path().string();
   words.insert(words.end(), {"--out", page, "--beside", folder.empty() ? "." : folder, "--title=" + request.title});
   if (!peaks.empty()) words.push_back("--peaks=" + peaks);
+  if (const Json kinds = fact_sections(); !kinds.empty()) {
+    write_file_atomically(scratch.file("kinds.json"), kinds.dump());
+    words.push_back("--kinds=" + scratch.file("kinds.json"));
+  }
   run_script(words, "RUN", fmt::format("the report {} could not be written", out));
   write_file_atomically(out, read_text_file(page));
   narrate("wrote " + out);

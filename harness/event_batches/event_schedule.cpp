@@ -169,6 +169,7 @@ class EventSchedule final : public SchedulePlan {
     begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
     if (begins.amid_instant > 0) summary.notes.push_back(begins.note("training"));
     summary.last_evaluation_differs = case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
+    summary.settling_updates = plan_.order.groups().j - 1;  // until all j batches of a memory are in training
     summary.kept_bytes = case_->kept_bytes();
     return summary;
   }

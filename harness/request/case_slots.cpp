@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "harness/placement/strategy.hpp"
 #include "models/optimizers/optimizer.hpp"
 #include "models/snapshots/model.hpp"
@@ -71,6 +72,22 @@ std::vector<std::string> workload_names() {
   for (const std::string& name : shape_names()) names.push_back(name);
   return names;
 }
+
+const RegisterNames case_slots_names{"key",
+                                     {{"batch_size", "strategy.batch", "events of an evaluation are task.batch"},
+                                      {"lr", "optimizer.rate", ""},
+                                      {"learning_rate", "optimizer.rate", ""},
+                                      {"hidden_dim", "model.hidden", ""},
+                                      {"hidden_size", "model.hidden", ""},
+                                      {"num_layers", "model.layers", ""},
+                                      {"staleness", "strategy.stale", "as stale=static"},
+                                      {"partitioner", "strategy.partitioner", ""},
+                                      {"schedule", "strategy", "a strategy says by what it trains"},
+                                      {"gpus", "ranks", "a rank is a GPU where the device is one"},
+                                      {"world_size", "ranks", ""},
+                                      {"workers", "ranks", ""},
+                                      {"dataset", "workload", ""},
+                                      {"dtype", "precision", ""}}};
 
 }  // namespace
 

@@ -128,6 +128,7 @@ struct PlanSummary {
   std::vector<std::string> notes;           // what was assumed while planning, one sentence each
   bool epochs_tell_metrics = false;         // an epoch's own passes give the metrics of the weights that it began with
   bool last_evaluation_differs = false;     // the last evaluation is of another kind than those before it
+  std::int64_t settling_updates = 0;        // updates at the start that cost less than later ones do
   std::uint64_t kept_bytes = 0;             // about what keeping the plan takes, the same in every process
 };
 

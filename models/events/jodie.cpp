@@ -2,6 +2,7 @@
 // the time since; no neighbours (docs/event_models.md).
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "models/events/pieces.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_attention.hpp"
@@ -96,6 +97,8 @@ const Register<EventModelTag> jodie_registered{{
     },
     {},
 }};
+
+const RegisterNames jodie_names{"model", {{"dyrep", "", "nearest are jodie and tgn-attn"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -2,6 +2,7 @@
 // one (docs/event_models.md).
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "models/events/pieces.hpp"
 #include "models/snapshots/model.hpp"
 
@@ -106,6 +107,12 @@ const Register<EventModelTag> tgat_registered{{
     },
     {},
 }};
+
+const RegisterNames tgat_names{"model",
+                               {{"graphmixer", "", "nearest is tgat, which has no memory either"},
+                                {"dygformer", "", "nearest is tgat"},
+                                {"cawn", "", "nearest is tgat"},
+                                {"tcl", "", "nearest is tgat"}}};
 
 }  // namespace
 }  // namespace strobe

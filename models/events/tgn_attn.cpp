@@ -3,6 +3,7 @@
 // released code differ the paper's reading is the default, and the other one an option.
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "models/events/pieces.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
@@ -164,6 +165,11 @@ const Register<EventModelTag> tgn_registered{{
     },
     {},
 }};
+
+const RegisterNames tgn_attn_names{
+    "model",
+    {{"tgn", "tgn-attn", "TGN with attention over neighbours; its other forms are not here"},
+     {"apan", "", "nearest is tgn-attn"}}};
 
 }  // namespace
 }  // namespace strobe

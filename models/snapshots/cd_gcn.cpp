@@ -3,6 +3,7 @@
 // has one such layer, ESDG two. The text concatenates "the input features", the formula the aggregated ones: the
 // formula is the default, `concat=input` the other. A~ = D^-1/2 (A + I) D^-1/2 of the raw snapshots; A~ X of the first
 // layer is computed once. Redistributed widths at F = 2 and width 6: 8, 6, 12, 6.
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_recurrent.hpp"
@@ -121,6 +122,8 @@ const Register<ModelTag> cd_gcn_registered{{
     },
     {},
 }};
+
+const RegisterNames cd_gcn_names{"model", {{"gc-lstm", "", "nearest is cd-gcn"}, {"wd-gcn", "", "nearest is cd-gcn"}}};
 
 }  // namespace
 }  // namespace strobe

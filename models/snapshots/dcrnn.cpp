@@ -10,6 +10,7 @@
 // own features, and the weights' rows of the state stay without a gradient. A step reads the states of neighbours, so
 // steps go one by one and every hop of a state is a product of its own. Features are constants: their hops are made
 // once, before training, and stand beside them.
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_gate.hpp"
@@ -214,6 +215,8 @@ const Register<ModelTag> dcrnn_registered{{
     },
     {},
 }};
+
+const RegisterNames dcrnn_names{"model", {{"dcgru", "dcrnn", "the cell of DCRNN"}}};
 
 }  // namespace
 }  // namespace strobe

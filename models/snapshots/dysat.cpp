@@ -12,6 +12,7 @@
 // model.
 #include <cmath>
 
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_attention.hpp"
 #include "models/snapshots/model.hpp"
@@ -181,6 +182,8 @@ const Register<ModelTag> dysat_registered{{
     },
     {},
 }};
+
+const RegisterNames dysat_names{"model", {{"gat", "", "it has no time; nearest is dysat"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -11,6 +11,7 @@
 // the same choice, and the chosen rows are summed from their owners; their gradients flow back to the owners.
 // Options: cell=lstm feeds the same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code
 // does.
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/snapshots/evolution.hpp"
 
@@ -109,6 +110,8 @@ const Register<ModelTag> evolve_gcn_h_registered{{
     },
     {},
 }};
+
+const RegisterNames evolve_gcn_h_names{"model", {{"egcn-h", "evolve-gcn-h", ""}}};
 
 }  // namespace
 }  // namespace strobe

@@ -5,6 +5,7 @@
 // of the recurrence: the backward pass is linear in the gradients of W_t, of which each rank has a part.
 // Option cell=gru is the matrix GRU of the public code (IBM/EvolveGCN egcn_o.py); backpropagation=detached is DynaHB's
 // copy. The public code's random leaky ReLU is not offered.
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/snapshots/evolution.hpp"
 
@@ -57,6 +58,11 @@ const Register<ModelTag> evolve_gcn_o_registered{{
     },
     {},
 }};
+
+const RegisterNames evolve_gcn_o_names{"model",
+                                       {{"evolvegcn", "evolve-gcn-o", "evolve-gcn-h is the other variant"},
+                                        {"egcn", "evolve-gcn-o", "evolve-gcn-h is the other variant"},
+                                        {"egcn-o", "evolve-gcn-o", ""}}};
 
 }  // namespace
 }  // namespace strobe

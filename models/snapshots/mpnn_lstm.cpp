@@ -8,6 +8,7 @@
 // the first convolution is computed once.
 #include <algorithm>
 
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_recurrent.hpp"
@@ -211,6 +212,9 @@ const Register<ModelTag> mpnn_lstm_registered{{
     },
     {},
 }};
+
+const RegisterNames mpnn_lstm_names{"model",
+                                    {{"gconvlstm", "", "nearest is mpnn-lstm"}, {"gcrn", "", "nearest is mpnn-lstm"}}};
 
 }  // namespace
 }  // namespace strobe

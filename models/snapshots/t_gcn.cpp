@@ -6,6 +6,7 @@
 // `gcn_layers=1` is the form of PyTorch Geometric Temporal, C^g = A~ X W^g + b^g. `gates=shared` is the form of Zhao et
 // al.: one convolution for all gates. `conv=xh` lets the gates convolve features and state together, which goes step by
 // step (t_gcn_joint.hpp). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first layer is computed once.
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_evolve.hpp"
@@ -169,6 +170,13 @@ const Register<ModelTag> t_gcn_registered{{
     },
     {},
 }};
+
+const RegisterNames t_gcn_names{"model",
+                                {{"roland", "", "nearest are t-gcn and evolve-gcn-o"},
+                                 {"gconvgru", "", "nearest is t-gcn"},
+                                 {"a3tgcn", "", "nearest is t-gcn"},
+                                 {"stgcn", "", "nearest is t-gcn"},
+                                 {"graphsage", "", "it has no time; nearest is t-gcn"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -34,6 +34,18 @@ void Facts::add(const Facts& other) {
   approximations.insert(approximations.end(), other.approximations.begin(), other.approximations.end());
 }
 
+Json fact_sections() {
+  Json sections = Json::array();
+  for (const auto& [name, entry] : FactsRegistry::instance().entries()) {
+    if (entry.value.title.empty()) continue;
+    Json fields = Json::array();
+    for (const FactField& fact : entry.value.fields)
+      fields.push_back({{"key", fact.key}, {"unit", fact.unit}, {"help", fact.help}});
+    sections.push_back({{"title", entry.value.title}, {"fields", fields}});
+  }
+  return sections;
+}
+
 std::vector<RowField> row_codec::fact_fields() {
   std::vector<RowField> fields;
   for (const auto& [name, entry] : FactsRegistry::instance().entries())

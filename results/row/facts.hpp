@@ -50,4 +50,7 @@ struct Facts {
   void add(const Facts& other);
 };
 
+/// The tables that ask for a section of the report: [{"title", "fields": [{"key", "unit", "help"}]}].
+Json fact_sections();
+
 }  // namespace strobe

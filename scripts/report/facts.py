@@ -48,6 +48,21 @@ def columns_of(rows):
     return kept
 
 
+def of_kind(rows, kind):
+    """A section with the keys of one kind of training, of the rows that have any of them; None when no row has."""
+    keys = [field["key"] for field in kind["fields"]]
+    own = [row for row in rows if any(row.get(key) is not None for key in keys)]
+    if not own:
+        return None
+    head = "".join(f"<th title='{escape(field['help'], True)}'>{escape(field['key'])}"
+                   f"{escape(' [' + field['unit'] + ']') if field['unit'] not in ('', '1') else ''}</th>" for field in kind["fields"])
+    lines = "".join(f"<tr><th>{escape(row['case_id'])}</th>{''.join(f'<td>{escape(_text(row.get(key)))}</td>' for key in keys)}</tr>"
+                    for row in own[:MOST_ROWS])
+    body = f'<table class="sortable"><thead><tr><th>case</th>{head}</tr></thead><tbody>{lines}</tbody></table>'
+    more = "; ".join(f"{field['key']}: {field['help']}" for field in kind["fields"])
+    return section(rows, kind["title"], body, more, ["case_id", *keys], [[row["case_id"], *(row.get(key) for key in keys)] for row in own])
+
+
 def table(rows):
     columns = columns_of(rows)
     shared_notes = set.intersection(*(set(row.get("notes") or []) for row in rows)) if len(rows) > 1 else set()

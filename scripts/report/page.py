@@ -78,11 +78,12 @@ def summary(rows):
     return " ".join(words)
 
 
-def page(rows, environments, title, peaks=None):
-    """The whole page; `peaks`: (fp32 flops, fp64 flops, bytes) a second of the device that measured rows ran on."""
+def page(rows, environments, title, peaks=None, kinds=()):
+    """The whole page; `kinds`: sections that kinds of training ask for; `peaks`: (fp32 flops, fp64 flops, bytes) a second of the device that measured rows ran on."""
     body = [sections.ratios(rows), goals.times_to_metric(rows), sections.scaling(rows), sections.phases(rows), curves.losses(rows),
             curves.metrics(rows), resources.heat_map(rows), resources.by_rank(rows), resources.memory(rows),
             resources.memory_over_time(rows), operations.rooflines(rows, peaks), operations.whole_epochs(rows), sections.predicted(rows),
+            *(facts.of_kind(rows, kind) for kind in kinds),
             facts.troubles(rows), facts.table(rows), facts.shared(rows), facts.environments(rows, environments)]
     body = [part for part in body if part]
     links = "".join(f'<a href="#{name}">{name.replace("-", " ")}</a>' for part in body for name in re.findall('<section id="([^"]*)"', part))

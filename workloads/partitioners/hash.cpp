@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/names_elsewhere.hpp"
 #include "core/random.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
@@ -24,6 +25,8 @@ std::vector<Rank> partition_by_hash(const PreparedGraph& graph, int parts, std::
 
 const Register<PartitionerTag> hash_registered{
     {"hash", "even shares of a seeded random order of the vertices", "null partitioner", {}, partition_by_hash, {}}};
+
+const RegisterNames hash_names{"partitioner", {{"random", "hash", ""}}};
 
 }  // namespace
 }  // namespace strobe

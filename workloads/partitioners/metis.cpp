@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "core/errors.hpp"
+#include "core/names_elsewhere.hpp"
 #include "core/system/threads.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -162,6 +163,8 @@ const Register<PartitionerTag> registered{{"metis",
                                            {},
                                            partition_by_metis,
                                            {}}};
+
+const RegisterNames metis_names{"partitioner", {{"parmetis", "metis", ""}}};
 
 }  // namespace
 }  // namespace strobe

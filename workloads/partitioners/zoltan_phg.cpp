@@ -15,6 +15,7 @@
 #include <string>
 
 #include "backends/mpi/runtime.hpp"
+#include "core/names_elsewhere.hpp"
 #include "workloads/partitioners/hypergraph.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -158,6 +159,9 @@ const Register<PartitionerTag> registered{
      {},
      partition_by_hypergraph,
      {}}};
+
+const RegisterNames zoltan_phg_names{
+    "partitioner", {{"zoltan", "hypergraph", ""}, {"kahypar", "hypergraph", "which Zoltan partitions here"}}};
 
 }  // namespace
 }  // namespace strobe

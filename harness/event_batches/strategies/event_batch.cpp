@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/joined_fields.hpp"
+#include "core/names_elsewhere.hpp"
 #include "harness/event_batches/strategies/event_options.hpp"
 #include "harness/placement/strategy.hpp"
 
@@ -48,6 +49,17 @@ const Register<StrategyTag> event_batch_registered{{
     StrategyTag::Value("event_batches").searching(groups_within_nodes),
     {},
 }};
+
+const RegisterNames event_batch_names{
+    "strategy",
+    {{"disttgl", "event_batch", "i, j and k of it are mini-batch, epoch and memory parallelism"},
+     {"tgl", "event_batch", "with i = ranks"},
+     {"memory-parallel", "event_batch", "its parameter k"},
+     {"memory-parallelism", "event_batch", "its parameter k"},
+     {"epoch-parallel", "event_batch", "its parameter j"},
+     {"epoch-parallelism", "event_batch", "its parameter j"},
+     {"mini-batch-parallel", "event_batch", "its parameter i"},
+     {"mini-batch-parallelism", "event_batch", "its parameter i"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -1,5 +1,6 @@
 // Sequential: one rank owns every cell, or trains on every event in time order. The null object of the slot, and the
 // judge of every other strategy (law 3).
+#include "core/names_elsewhere.hpp"
 #include "harness/event_batches/strategies/event_options.hpp"
 #include "harness/placement/strategy.hpp"
 
@@ -22,6 +23,8 @@ const Register<StrategyTag> sequential_registered{{
         .with_events("event_batches", event_batch_names()),
     {},
 }};
+
+const RegisterNames sequential_names{"strategy", {{"none", "sequential", ""}}};
 
 }  // namespace
 }  // namespace strobe

@@ -10,6 +10,7 @@
 
 #include "backends/processor_clock.hpp"
 #include "core/errors.hpp"
+#include "core/names_elsewhere.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/chunk_assignment.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
@@ -194,6 +195,10 @@ const Register<StrategyTag> chunk_registered{{
     {plan_chunk},
     {},
 }};
+
+const RegisterNames chunk_names{"strategy",
+                                {{"dgc", "chunk", "DGC's chunks; pss and vertex are its baselines"},
+                                 {"pgc", "chunk", "DGC's partitioning by graph chunks"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -2,6 +2,7 @@
 // never move. Where a timeline is cut, the inputs of earlier steps that a window or an attention reads come as a
 // temporal halo, to all ranks at once; the state of a recurrence is handed from rank to rank, each beginning its
 // temporal stage when the rank before it has ended its own.
+#include "core/names_elsewhere.hpp"
 #include "harness/placement/strategy.hpp"
 
 namespace strobe {
@@ -29,6 +30,8 @@ const Register<StrategyTag> pss_registered{{
     {plan_pss, true},
     {},
 }};
+
+const RegisterNames pss_names{"strategy", {{"pipeline-parallel", "", "nearest is pss, whose ranks hand states on"}}};
 
 }  // namespace
 }  // namespace strobe

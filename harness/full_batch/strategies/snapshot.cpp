@@ -1,6 +1,7 @@
 // Snapshot partitioning (ESDG section 4.2; DGC calls it PSS-TS): the spatial stages own whole snapshots, contiguous in
 // time, and need no communication; the temporal stages own whole timelines of a contiguous vertex range. Each layer
 // with a temporal stage redistributes T N F floats (1 - 1/P) there and back, whatever the graph's structure.
+#include "core/names_elsewhere.hpp"
 #include "harness/placement/strategy.hpp"
 
 namespace strobe {
@@ -24,6 +25,14 @@ const Register<StrategyTag> snapshot_registered{{
     {plan_snapshot, true},
     {},
 }};
+
+const RegisterNames snapshot_names{
+    "strategy",
+    {{"pss-ts", "snapshot", ""},
+     {"esdg", "snapshot", "ESDG's snapshot partitioning; snapshot_groups is its section 6.5"},
+     {"pipad", "", "nearest is snapshot"},
+     {"tensor-parallel", "", "no strategy here divides features or weights"},
+     {"model-parallel", "", "no strategy here divides features or weights"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -1,5 +1,6 @@
 // Vertex partitioning (ESDG section 4.1; DGC calls it PTS): a rank owns the whole timelines of its vertices in both
 // stages, so only neighbours on other ranks cross: a spatial halo whose size depends on the cut.
+#include "core/names_elsewhere.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "harness/placement/strategy.hpp"
 #include "workloads/partitioners/load_aware.hpp"
@@ -69,6 +70,10 @@ const Register<StrategyTag> vertex_registered{{
     {plan_vertex, true},
     {},
 }};
+
+const RegisterNames vertex_names{"strategy",
+                                 {{"pts", "vertex", "DGC's name for partitioning by vertices"},
+                                  {"cagnet", "vertex", "its one-dimensional form; the others are not here"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -1,6 +1,7 @@
 // DynaHB's hybrid batches, and the baselines of its paper that differ from it by their options alone.
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "harness/hybrid_batches/strategies/hybrid_options.hpp"
 #include "harness/placement/strategy.hpp"
 
@@ -78,6 +79,12 @@ const Register<StrategyTag> dbos_registered{
     preset<DbosDefaults>("dbos", "hybrid_batch with all vertices: batches of snapshots (DBoS)")};
 const Register<StrategyTag> bvr_registered{
     preset<BvrDefaults>("bvr", "hybrid_batch with all steps: batches of vertices from a reservoir (BVR)")};
+
+const RegisterNames hybrid_batch_names{"strategy",
+                                       {{"hybrid", "hybrid_batch", "dynahb is the same with DynaHB's own choices"},
+                                        {"data-parallel", "hybrid_batch", "of models of events event_batch:i=RANKS"},
+                                        {"ddp", "hybrid_batch", "of models of events event_batch:i=RANKS"},
+                                        {"distdgl", "", "nearest is hybrid_batch"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_events.hpp"
 #include "models/tasks/cut_instants.hpp"
@@ -137,6 +138,10 @@ const Register<EventTaskTag> future_links_registered{{
     },
     {},
 }};
+
+const RegisterNames of_events_names{
+    "model",
+    {{"edgebank", "", "it learns nothing, so it is no model: rows hold it beside the metrics, as edgebank_auc"}}};
 
 }  // namespace
 }  // namespace strobe
