@@ -80,5 +80,37 @@ TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
   EXPECT_EQ(loaded[0].at("sha256").get<std::string>().size(), 64u);
 }
 
+TEST_F(Install, AKindOfTrainingOutsideOfTheTreeBringsAllThatTheOthersBring) {
+  std::filesystem::create_directory(folder_ / "mine");
+  std::filesystem::copy(std::string(STROBE_TEST_DIR) + "/plugins/toy_training.cpp", folder_ / "mine" / "toy.cpp");
+  write_text(folder_ / "mine" / "CMakeLists.txt",
+             "cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(strobe REQUIRED)\n"
+             "strobe_plugin(toy toy.cpp)\n");
+  Outcome outcome = finish(start_shell("cd '" + path("mine") + "' && cmake -S . -B build -DCMAKE_PREFIX_PATH='" +
+                                       path("moved") + "' && cmake --build build"));
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const std::string plugins = "STROBE_PLUGINS='" + path("mine/build/toy.so") + "'",
+                    toy = "--workload uniform:steps=3,vertices=10,density=1 --model toy-model --task toy-task ";
+  EXPECT_NE(installed("run --help", plugins).out.find("--dump-toy"), std::string::npos);
+  EXPECT_EQ(installed("run --help").out.find("--dump-toy"), std::string::npos);
+  outcome = installed("run " + toy + "--strategy toy:sums=2 --ranks 3 --out o --dump-toy toy.txt", plugins);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Json row = read_json(folder_ / "o" / "summary.json").at("rows").at(0);
+  EXPECT_EQ(row.at("toy_sums"), 2);
+  EXPECT_EQ(row.at("sent_bytes").at("gradient"), 2 * 2 * 2 * 8);
+  EXPECT_EQ(read_text(folder_ / "toy.txt").rfind("weight ", 0), 0u);
+  outcome = installed("plan " + toy + "--strategy toy --clusters p5-h100 --nodes 1 --json", plugins);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* axis : {"\"sums\":1", "\"sums\":2"}) {
+    std::string plan = outcome.out;
+    std::erase_if(plan, [](char c) { return c == ' ' || c == '\n'; });
+    EXPECT_NE(plan.find(axis), std::string::npos) << axis;
+  }
+  if (std::system("python3 -c 'import json' 2> /dev/null") != 0) return;
+  ASSERT_EQ(installed("report o --out report.html", plugins).status, 0);
+  EXPECT_NE(read_text(folder_ / "report.html").find("What the toy does"), std::string::npos);
+  ASSERT_EQ(installed("report o --out report.html").status, 0) << "rows of a kind that is not loaded";
+}
+
 }  // namespace
 }  // namespace strobe::cli_test

@@ -17,114 +17,10 @@
 #include "models/snapshots/model.hpp"
 #include "models/tasks/task.hpp"
 #include "results/row/row.hpp"
+#include "tests/plugins/toy_training.cpp"
 
 namespace strobe {
 namespace {
-
-struct ToyParameters {
-  std::string promise = "exact";
-  std::int64_t surplus = 0;
-};
-
-const FieldTable& toy_fields() {
-  static const FieldTable table =
-      make_fields<ToyParameters>()
-          .choice("promise", &ToyParameters::promise, {"exact", "at_most", "as_measured"}, "how firm the bytes are")
-          .integer("surplus", &ToyParameters::surplus, "bytes", "what the plan promises beyond what is sent");
-  return table;
-}
-
-/// Every epoch each rank adds its rank + 1 to a sum over all of them: weight = weight + sum.
-class ToyTrainer final : public Trainer {
- public:
-  ToyTrainer(Device& device, Communicator& communicator)
-      : device_(device), communicator_(communicator), part_(device.allocate(1, 1, ElementType::f64)) {}
-
-  void epoch(std::int64_t) override {
-    device_.run(Fill{part_, static_cast<double>(device_.rank()) + 1});
-    communicator_.all_reduce(part_, Traffic::gradient);
-  }
-  EpochValues values(bool) override {
-    double sum = 0;
-    if (!device_.move_out(part_, &sum)) return {};
-    weight_ += sum;
-    ++updates_;
-    return {weight_, {}};
-  }
-  std::map<std::string, double> evaluate(const EvaluationMoment&) override {
-    if (!device_.has_values()) return {};
-    return {{"weight", weight_}};
-  }
-  TrainingState state() override {
-    TrainingState state;
-    state.weights = {weight_};
-    state.kept["updates"] = {updates_};
-    return state;
-  }
-  void restore(const TrainingState& state) override {
-    weight_ = state.weights.front();
-    updates_ = state.kept.at("updates").front();
-  }
-  std::vector<double> weights() override { return device_.has_values() ? std::vector{weight_} : std::vector<double>(); }
-
- private:
-  Device& device_;
-  Communicator& communicator_;
-  Tensor part_;
-  double weight_ = 0, updates_ = 0;
-};
-
-class ToyPlan final : public SchedulePlan {
- public:
-  explicit ToyPlan(const Case& c) : ranks_(c.ranks) {
-    const auto parameters = from_json<ToyParameters>(toy_fields(), c.strategy, "/strategy");
-    const auto gradient = static_cast<std::size_t>(Traffic::gradient);
-    budget_.bytes[gradient] =
-        2 * static_cast<std::uint64_t>(ranks_ - 1) * sizeof(double) + static_cast<std::uint64_t>(parameters.surplus);
-    budget_.promise[gradient] = parameters.promise == "exact"     ? Promise::exact
-                                : parameters.promise == "at_most" ? Promise::at_most
-                                                                  : Promise::as_measured;
-    summary_.items = {10, "events_per_second", 0, 3};
-    summary_.parameters = {{"weight", 1, 1}};
-    summary_.metrics = {{"weight"}, {}, {{"weight", 1}}};
-    summary_.approximations = {"it learns nothing"};
-    summary_.notes = {"a toy"};
-  }
-
-  const PlanSummary& summary() const override { return summary_; }
-  ByteBudget budget(std::int64_t) const override { return budget_; }
-  Json describe() const override { return {{"schedule", {{"kind", "toy"}}}}; }
-  std::string digest() const override { return "toy"; }
-  std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
-    return std::make_unique<ToyTrainer>(device, communicator);
-  }
-
- private:
-  std::int64_t ranks_;
-  ByteBudget budget_;
-  PlanSummary summary_;
-};
-
-class ToyPlanner final : public SchedulePlanner {
- public:
-  explicit ToyPlanner(const Case& c) : case_(c) {}
-  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<ToyPlan>(case_); }
-
- private:
-  Case case_;
-};
-
-const Register<ScheduleTag> toy_schedule{
-    {"toy",
-     "one all-reduce",
-     "",
-     {},
-     {"toys",
-      [](const Case& c, PlanUse) -> std::unique_ptr<SchedulePlanner> { return std::make_unique<ToyPlanner>(c); }},
-     {}}};
-const Register<StrategyTag> toy_strategy{{"toy", "one all-reduce", "", toy_fields(), StrategyTag::Value("toy"), {}}};
-const Register<ModelTag> toy_model{{"toy-model", "one weight", "", {}, ModelTag::Value("toys"), {}}};
-const Register<TaskTag> toy_task{{"toy-task", "none", "", {}, TaskTag::Value("toys"), {}}};
 
 Json toy_request(int ranks, const Json& strategy = "toy") {
   return {{"workload", {{"name", "uniform"}, {"vertices", 10}, {"steps", 3}, {"density", 1}}},
@@ -166,6 +62,30 @@ TEST(ToySchedule, Runs) {
     EXPECT_LE(row.operation_seconds->begin()->second, row.epoch_seconds->mean);
     EXPECT_EQ(case_to_json(case_from_json(case_to_json(c), "")), case_to_json(c));
   }
+}
+
+TEST(ToySchedule, BringsKeysAndAFileOfItsOwn) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("strobe-toy-file-" + std::to_string(getpid()))).string();
+  ModelOutputs outputs;
+  outputs.files["toy"] = path;
+  const Case c = toy_case(2, {{"name", "toy"}, {"sums", 3}});
+  const CaseResult result = run_case(c, nullptr, outputs);
+  const Row row = summarise(case_to_json(c), case_id(c), result);
+  ASSERT_EQ(row.status, "ok") << row.reason;
+  const Json json = row_to_json(row);
+  EXPECT_EQ(json.at("toy_sums"), 3);
+  EXPECT_EQ(json.at("toy_epochs"), 5);
+  EXPECT_EQ(row_to_json(row_from_json(json, "here")), json);
+  EXPECT_NE(rows_to_csv({row}).find("toy_epochs"), std::string::npos);
+  EXPECT_TRUE(summary_schema().at("$defs").at("row").at("properties").contains("toy_sums"));
+  EXPECT_EQ(fact_sections().at(0).at("title"), "What the toy does");
+  std::ifstream file(path);
+  std::string word;
+  double weight = 0;
+  file >> word >> weight;
+  EXPECT_EQ(weight, result.loss.per_epoch.back());
+  std::filesystem::remove(path);
 }
 
 TEST(ToySchedule, BytesAreHeldAgainstTheirPromise) {
