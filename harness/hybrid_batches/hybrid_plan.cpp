@@ -256,7 +256,7 @@ std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
 void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   const std::vector<double> load = add_owners(plan, c);
   const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
-  plan.full = lay_out(c, StrategyPlan{placement, placement, in_blocks(even_blocks(c.data.graph->steps, 1)), {}, {}});
+  plan.full = lay_out(c, StrategyPlan{placement, placement, even_blocks(c.data.graph->steps, 1), {}, {}});
   plan.notes = plan.full->notes;
   plan.source = source_of(plan);
   add_degrees(plan);

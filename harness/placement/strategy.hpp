@@ -43,17 +43,10 @@ struct StrategyInput {
   NamedInputs named = {};
 };
 
-/// In what order cells are visited. `full_batch` walks all steps at once, `blocks` the blocks of a checkpointed
-/// timeline; batches of snapshots, vertices or events are other kinds with their own lists.
-struct Schedule {
-  std::string kind = "full_batch";
-  std::vector<Run> blocks;  // step ranges in order; one block of all steps for full_batch
-};
-
 /// What a strategy decides. `approximations` is empty for an exact strategy (law 3).
 struct StrategyPlan {
   Placement spatial, temporal;
-  Schedule schedule;
+  std::vector<Run> blocks;  // step ranges that are visited one after the other; one range: all steps together
   Staleness staleness;
   std::vector<std::string> approximations;
   std::shared_ptr<const PlacedChunks> chunks = nullptr;  // of the strategy that makes them
@@ -117,11 +110,6 @@ struct StrategyTag {
   static bool several_ranks(const Json& /*parameters*/, std::int64_t ranks) { return ranks > 1; }
 };
 using StrategyRegistry = Registry<StrategyTag>;
-
-/// The schedule of a strategy that is exact: all steps at once, or block after block.
-inline Schedule in_blocks(const std::vector<Run>& blocks) {
-  return {blocks.size() == 1 ? "full_batch" : "blocks", blocks};
-}
 
 /// [0, steps) in `count` ranges; the first steps % count have one step more (decisions E10).
 std::vector<Run> even_blocks(std::int64_t steps, std::int64_t count);

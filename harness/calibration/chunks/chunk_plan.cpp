@@ -182,7 +182,7 @@ std::shared_ptr<const FullBatchPlan> plan_chunk_alone(const FullBatchCase& whole
   data.trained_steps = part.steps;
   const Placement placement = placement_of(part);
   return lay_out(FullBatchCase{whole.request, whole.use, whole.options, std::move(data), whole.model},
-                 StrategyPlan{placement, placement, in_blocks(even_blocks(part.steps, 1)), {}, {}});
+                 StrategyPlan{placement, placement, even_blocks(part.steps, 1), {}, {}});
 }
 
 }  // namespace strobe

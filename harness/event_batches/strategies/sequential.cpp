@@ -11,7 +11,7 @@ StrategyPlan plan_sequential(const StrategyInput& input, const Json&) {
   if (input.ranks != 1)
     throw InvalidRequest("/ranks", "strategy sequential runs on 1 rank, not " + std::to_string(input.ranks));
   const Placement all = by_vertex(contiguous_owners(input.graph.vertices, 1), input.graph.steps, 1);
-  return {all, all, in_blocks(input.blocks), {}, {}};
+  return {all, all, input.blocks, {}, {}};
 }
 
 const Register<StrategyTag> sequential_registered{{

@@ -73,7 +73,7 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
   for (const auto& graph : c.data.supports) {
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }
-  add_handovers(c, before, strategy.schedule.blocks.size() == 1, scope, block);
+  add_handovers(c, before, strategy.blocks.size() == 1, scope, block);
   block.train = place(c, &TaskData::train, &TaskCounts::train, block.spatial, range, scope);
   return block;
 }
@@ -83,8 +83,8 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy,
                                      const std::shared_ptr<const FusionPlan>& fusion) {
   std::vector<BlockPlan> blocks;
-  blocks.reserve(strategy.schedule.blocks.size());
-  for (const Run& steps : strategy.schedule.blocks) {
+  blocks.reserve(strategy.blocks.size());
+  for (const Run& steps : strategy.blocks) {
     blocks.push_back(derive_block(c, strategy, steps, blocks.empty() ? nullptr : &blocks.back(), fusion));
   }
   return blocks;

@@ -24,12 +24,7 @@ void check_world(const Case& c) {
 }
 
 void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
-  const Schedule& schedule = strategy.schedule;
-  if (schedule.kind != "full_batch" && schedule.kind != "blocks") {
-    throw InvalidRequest("/strategy",
-                         "this run loop walks schedules of all steps or of blocks of them, not " + schedule.kind);
-  }
-  if (static_cast<std::int64_t>(schedule.blocks.size()) != blocks) {
+  if (static_cast<std::int64_t>(strategy.blocks.size()) != blocks) {
     throw InvalidRequest("/nb", "this strategy cannot go through the timeline in blocks; set nb=1");
   }
 }
@@ -102,8 +97,8 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   const double most_pairs =
       c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : counted_pairs;
   const double exchange_bytes =
-      exchange_bytes_within_memory({strategy.spatial, strategy.temporal, strategy.schedule.blocks, c.model.layers,
-                                    most_pairs, static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
+      exchange_bytes_within_memory({strategy.spatial, strategy.temporal, strategy.blocks, c.model.layers, most_pairs,
+                                    static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
   const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
   std::vector<std::string> notes = c.data.notes;

@@ -193,22 +193,23 @@ Json describe_loads(const StrategyPlan& strategy) {
 
 Json describe(const FullBatchPlan& plan) {
   Json blocks = Json::array();
-  for (const Run& block : plan.strategy.schedule.blocks) blocks.push_back({block.first, block.first + block.count});
+  for (const Run& block : plan.strategy.blocks) blocks.push_back({block.first, block.first + block.count});
   Json parameters = Json::array();
   for (const ParameterShape& shape : plan.model.parameters)
     parameters.push_back({{"name", shape.name}, {"shape", {shape.rows, shape.columns}}});
-  Json described{{"graph", describe_graph(plan)},
-                 {"spatial_placement", describe_placement(plan.strategy.spatial)},
-                 {"temporal_placement", describe_placement(plan.strategy.temporal)},
-                 {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
-                 {"schedule", {{"kind", plan.strategy.schedule.kind}, {"blocks", blocks}}},
-                 {"staleness", describe_staleness(plan)},
-                 {"approximations", plan.strategy.approximations},
-                 {"samples", describe_samples(*plan.data.samples)},
-                 {"parameters", parameters},
-                 {"blocks", describe_blocks(plan)},
-                 {"notes", plan.notes},
-                 {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
+  Json described{
+      {"graph", describe_graph(plan)},
+      {"spatial_placement", describe_placement(plan.strategy.spatial)},
+      {"temporal_placement", describe_placement(plan.strategy.temporal)},
+      {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
+      {"schedule", {{"kind", plan.strategy.blocks.size() == 1 ? "full_batch" : "blocks"}, {"blocks", blocks}}},
+      {"staleness", describe_staleness(plan)},
+      {"approximations", plan.strategy.approximations},
+      {"samples", describe_samples(*plan.data.samples)},
+      {"parameters", parameters},
+      {"blocks", describe_blocks(plan)},
+      {"notes", plan.notes},
+      {"planned_transfer_bytes_per_epoch", describe_transfer(plan)}};
   if (plan.strategy.chunks != nullptr) described["chunks"] = describe_chunks(*plan.strategy.chunks);
   if (plan.strategy.loads != nullptr) described["loads"] = describe_loads(plan.strategy);
   if (plan.fusion != nullptr) described["fusion"] = describe_fusion(plan);

@@ -163,7 +163,7 @@ std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const Stra
   fusion->kind = chunks.fusion;
   fusion->limit_bytes = limit_of(c, chunks);
   fusion->to_measure = chunks.fusion_memory == "measured" && chunks.measured_beyond.empty();
-  if (fusion->to_measure) check_measurement(c, *fusion, strategy.schedule.blocks.size());
+  if (fusion->to_measure) check_measurement(c, *fusion, strategy.blocks.size());
   ProcessorLaps laps;
   const std::vector<std::uint32_t> unit = units_of_chunks(c, strategy, *fusion);
   fusion->planning_seconds = laps.lap();
@@ -172,7 +172,7 @@ std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const Stra
   fusion->by_units_in_time = fusion->kind == "none" || fusion->kind == "spatial";
   if (!fusion->by_units_in_space && !fusion->by_units_in_time) return fusion;
   const std::string instead = "use fusion=both" + std::string(fusion->limit_bytes > 0 ? " and more memory" : "");
-  check_units(c, fusion->by_units_in_space, instead, strategy.schedule.blocks.size());
+  check_units(c, fusion->by_units_in_space, instead, strategy.blocks.size());
   const PreparedGraph& graph = *c.data.graph;
   fusion->units = place_cells(graph, static_cast<int>(fusion->rank_of_unit.size()),
                               [&](NodeId node) { return static_cast<Rank>(unit[chunks.of_cell[node]]); });

@@ -52,7 +52,7 @@ ExchangeBytes bytes_of(const ExchangePlan& halo, std::uint64_t row_bytes, bool c
 /// A digest of the placements and blocks, in numbers that fp32 holds exactly.
 std::vector<double> layout_of(const StrategyPlan& strategy) {
   Sha256 sha;
-  for (const Run& block : strategy.schedule.blocks) sha.update(&block.count, sizeof block.count);
+  for (const Run& block : strategy.blocks) sha.update(&block.count, sizeof block.count);
   for (const Placement* placement : {&strategy.spatial, &strategy.temporal}) {
     sha.update(&placement->ranks, sizeof placement->ranks);
     sha.update(placement->map_of_step.data(), placement->map_of_step.size() * sizeof placement->map_of_step[0]);

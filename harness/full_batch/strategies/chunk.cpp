@@ -184,7 +184,7 @@ StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
   const Placement placement =
       place_cells(input.graph, input.ranks, [&](NodeId node) { return chunks->rank[chunks->of_cell[node]]; });
-  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}, chunks};
+  return {placement, placement, input.blocks, staleness_of(parameters), {}, chunks};
 }
 
 const Register<StrategyTag> chunk_registered{{

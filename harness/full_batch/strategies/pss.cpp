@@ -19,7 +19,7 @@ StrategyPlan plan_pss(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<PssParameters>(pss_fields(), json, "/strategy");
   require_steps(input.blocks, input.ranks, "pss");
   const Placement placement = by_time(input.graph.vertices, step_owners(input.blocks, input.ranks), input.ranks);
-  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
+  return {placement, placement, input.blocks, staleness_of(parameters), {}};
 }
 
 const Register<StrategyTag> pss_registered{{

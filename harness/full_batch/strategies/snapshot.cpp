@@ -12,7 +12,7 @@ StrategyPlan plan_snapshot(const StrategyInput& input, const Json&) {
   require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot");
   return {by_time(input.graph.vertices, step_owners(input.blocks, input.ranks), input.ranks),
           by_vertex(contiguous_owners(input.graph.vertices, input.ranks), input.graph.steps, input.ranks),
-          in_blocks(input.blocks),
+          input.blocks,
           {},
           {}};
 }

@@ -115,11 +115,10 @@ StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) 
       partitioner.value(input.graph, size, input.seed, model_hops(input.layers, input.graph.first_product_done));
   const Placement spatial = in_groups(lane, size, step_owners(input.blocks, groups), input.ranks);
   const bool lanes = parameters.temporal == "lanes";
-  if (lanes && groups == 1) return {spatial, spatial, in_blocks(input.blocks), staleness, {}};
+  if (lanes && groups == 1) return {spatial, spatial, input.blocks, staleness, {}};
   std::vector<Rank> timelines =
       lanes ? share_lanes(lane, size, groups) : contiguous_owners(input.graph.vertices, input.ranks);
-  return {
-      spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), in_blocks(input.blocks), staleness, {}};
+  return {spatial, by_vertex(std::move(timelines), input.graph.steps, input.ranks), input.blocks, staleness, {}};
 }
 
 const Register<StrategyTag> snapshot_groups_registered{{

@@ -34,7 +34,7 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   const std::vector<Rank> owner = partitioner.value(input.graph, input.ranks, input.seed,
                                                     model_hops(input.layers, input.graph.first_product_done), &load);
   const Placement placement = by_vertex(owner, input.graph.steps, input.ranks);
-  StrategyPlan plan{placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
+  StrategyPlan plan{placement, placement, input.blocks, staleness_of(parameters), {}};
   if (!load.empty()) {
     const auto group = balanced_groups(load, owner, input.ranks, default_load_groups);
     plan.loads = std::make_shared<const VertexLoads>(VertexLoads{std::move(load), group});

@@ -161,7 +161,7 @@ struct HalfOfCells {
       placement.maps.push_back(vertex_map(owner[static_cast<std::size_t>(t)], 2));
       placement.map_of_step.push_back(static_cast<std::int32_t>(t));
     }
-    return lay_out(whole, StrategyPlan{placement, placement, in_blocks(even_blocks(steps, 1)), {}, {}});
+    return lay_out(whole, StrategyPlan{placement, placement, even_blocks(steps, 1), {}, {}});
   }
 
   FullBatchCase whole;

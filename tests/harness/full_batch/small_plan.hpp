@@ -114,7 +114,7 @@ inline std::shared_ptr<const FullBatchPlan> small_plan(std::uint64_t seed, std::
       request, {std::make_shared<const MeansModel>(), std::make_shared<const LogitsTask>(), true}, small_width);
   const Placement all = by_vertex(std::vector<Rank>(small_vertices, 0), small_steps, 1);
   return lay_out(FullBatchCase{request, PlanUse::run, options, std::move(data), std::move(model)},
-                 StrategyPlan{all, all, in_blocks(even_blocks(small_steps, blocks)), {}, {}});
+                 StrategyPlan{all, all, even_blocks(small_steps, blocks), {}, {}});
 }
 
 /// The embeddings [T, N, F] of weights w [F, F], by plain loops.

@@ -43,13 +43,12 @@ TEST(SnapshotGroups, StepsGoToGroupsAndVerticesToLanes) {
   const std::vector<Rank> timelines = {0, 0, 2, 2, 1, 1, 3, 3};  // each lane is shared by its rank in both groups
   EXPECT_EQ(plan.temporal.map(0).owner, timelines);
   EXPECT_TRUE(plan.temporal.keeps_timelines());
-  EXPECT_EQ(plan.schedule.kind, "full_batch");
 }
 
 TEST(SnapshotGroups, EachBlockIsDividedAmongAllGroups) {
   const StrategyPlan plan = plan_groups(edgeless(8, 8), 4, {{"group_size", 2}}, even_blocks(8, 2));
   for (Step t = 0; t < 8; ++t) EXPECT_EQ(plan.spatial.owner(0, t), t % 4 < 2 ? 0 : 2) << "step " << t;
-  EXPECT_EQ(plan.schedule.blocks.size(), 2u);
+  EXPECT_EQ(plan.blocks.size(), 2u);
 }
 
 TEST(SnapshotGroups, LanesMoveLessThanRanges) {

@@ -81,7 +81,7 @@ LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device&
   c.data.trained_steps = window.count;
   const Placement alone =
       by_time(c.data.graph->vertices, std::vector<Rank>(static_cast<std::size_t>(window.count), 0), 1);
-  const auto full = lay_out(c, StrategyPlan{alone, alone, in_blocks(even_blocks(window.count, 1)), {}, {}});
+  const auto full = lay_out(c, StrategyPlan{alone, alone, even_blocks(window.count, 1), {}, {}});
   test::OnlyRank communicator(device);
   FullBatchTrainer trainer(*full, device, communicator);
   LossAndGradient result;

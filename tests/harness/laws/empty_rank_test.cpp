@@ -40,7 +40,7 @@ StrategyPlan plan_with_empty_rank(const StrategyInput& input, const Json& json) 
                     : by_vertex(std::move(shares), input.graph.steps, input.ranks);
   };
   const bool spatial = stages != "temporal", temporal = stages != "spatial";
-  return {place(cells != "vertex", spatial), place(cells == "pss", temporal), in_blocks(input.blocks), {}, {}};
+  return {place(cells != "vertex", spatial), place(cells == "pss", temporal), input.blocks, {}, {}};
 }
 
 void register_empty_rank() {

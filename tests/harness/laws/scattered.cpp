@@ -32,7 +32,7 @@ StrategyPlan plan_scattered(const StrategyInput& input, const Json& json) {
     placement.map_of_step.push_back(static_cast<std::int32_t>(placement.maps.size()));
     placement.maps.push_back(vertex_map(std::move(owner), input.ranks));
   }
-  return {placement, placement, in_blocks(input.blocks), staleness_of(parameters), {}};
+  return {placement, placement, input.blocks, staleness_of(parameters), {}};
 }
 
 const Register<StrategyTag> scattered_registered{{
