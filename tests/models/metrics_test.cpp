@@ -56,6 +56,20 @@ TEST(Metrics, AveragePrecisionByHand) {
   EXPECT_TRUE(std::isnan(average_precision({1, 2}, {0, 0})));
 }
 
+TEST(Metrics, AveragePrecisionOfTiedPositivesIsThatOfTheirThreshold) {
+  // Two of three positives at 0.5, where 2 of 4 are right; the third at 0.1, where 3 of 5 are.
+  EXPECT_DOUBLE_EQ(average_precision({0.9, 0.5, 0.5, 0.5, 0.1}, {0, 1, 1, 0, 1}), 2.0 / 3 * 2 / 4 + 1.0 / 3 * 3 / 5);
+  EXPECT_DOUBLE_EQ(average_precision({0.5, 0.1, 0.5, 0.5, 0.9}, {0, 1, 1, 1, 0}), 2.0 / 3 * 2 / 4 + 1.0 / 3 * 3 / 5);
+  EXPECT_DOUBLE_EQ(average_precision({2, 2, 1}, {1, 1, 0}), 1.0);
+}
+
+TEST(Metrics, MicroF1CountsALogitOfZeroAsNo) {
+  EXPECT_DOUBLE_EQ(micro_f1({0, 1}, {0b01}, 2), 0.0);        // FN 1, FP 1
+  EXPECT_DOUBLE_EQ(micro_f1({0, 1}, {0b10}, 2), 1.0);        // TP 1 and no FP at 0
+  EXPECT_DOUBLE_EQ(micro_f1({0, 1}, {0b11}, 2), 2.0 / 3.0);  // TP 1, FN 1
+  EXPECT_DOUBLE_EQ(micro_f1({-0.0, 0}, {0b00}, 2), 0.0);     // nothing said, nothing true
+}
+
 TEST(Metrics, ReciprocalRankByTieRule) {
   const std::vector<double> positives = {2, 0}, candidates = {2, 3, 0, -1};
   const std::vector<std::int32_t> of = {0, 0, 1, 1};

@@ -108,6 +108,17 @@ TEST(SampleFromSpans, OperationsAreAddedUpByNameWhateverRunsBesideThem) {
   EXPECT_TRUE(sample_from_spans(spans, 5, spans.size(), 4, 6).operations.empty());
 }
 
+TEST(SampleFromSpans, OnlyWhatRunsOnTheHostBesideOthersIsAnOperation) {
+  std::vector<Span> spans{span(Phase::sample, 0, 2, false, Stream::host), span(Phase::sample, 2, 5, true, Stream::host),
+                          span(Phase::sample, 5, 9, false, Stream::copy)};
+  spans[0].name = "beside";
+  spans[1].name = "blocks";
+  spans[2].name = "not_of_the_host";
+  const EpochSample sample = sample_from_spans(spans, 0, spans.size(), 0, 9);
+  EXPECT_EQ(sample.operations, (std::vector<OperationTotals>{{"beside", 2}}));
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::sample), 3) << "a span that blocks is a phase instead";
+}
+
 TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   EpochSample sample = testing_results::make_sample(0, 1, 0, 1, 1, 1);
   sample.operations = {{"dense", 0.1, 1e300, 7}, {"spmm", 1.0 / 3.0, 0, 1.0 / 7.0}};
