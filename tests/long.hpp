@@ -1,4 +1,4 @@
-// What of a test is left to long runs (scripts/test --long). A suite or an instantiation whose name begins with "Long"
+// Marks the tests that only long runs make (scripts/test --long). A suite or an instantiation whose name begins with "Long"
 // is registered under CTest's label `long`, which ordinary runs leave out; docs/testing.md says what that is.
 #pragma once
 

@@ -100,7 +100,7 @@ inline MatrixUse lasting_use(std::int64_t columns) {
   return use;
 }
 
-/// What prepare added to `a`, in the order of SparseMatrix.
+/// Names the forms that `prepare` added to `a`, in the order of SparseMatrix.
 inline std::string forms_of(const SparseMatrix& a) {
   std::string forms;
   const auto add = [&](bool there, const char* name) {
@@ -114,7 +114,7 @@ inline std::string forms_of(const SparseMatrix& a) {
   return forms;
 }
 
-/// What `device` adds to the matrix for `use`.
+/// The drawn matrix on `device`, with the forms that `device` prepares for `use`.
 inline SparseMatrix prepared(Device& device, const DrawnMatrix& drawn, const MatrixUse& use) {
   SparseMatrix a = drawn.on(device);
   device.prepare(a, drawn.of(device.precision()), use);

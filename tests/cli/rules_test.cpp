@@ -32,7 +32,7 @@ std::string function_of(int lines, const std::string& comment) {
 }
 
 TEST_F(Rules, ACleanTreePasses) {
-  for (const char* rule : {"includes", "size", "clocks"}) EXPECT_EQ(check(rule).status, 0) << rule;
+  for (const char* rule : {"includes", "size", "clocks", "words"}) EXPECT_EQ(check(rule).status, 0) << rule;
 }
 
 TEST_F(Rules, IncludingUpwardsIsFound) {
@@ -128,6 +128,30 @@ TEST_F(Rules, CalendarTimeNeedsItsPlaceAndReason) {
   EXPECT_EQ(check("clocks").status, 0);
   write_text(folder_ / "results/date.cpp", "auto t = std::time(nullptr);\n");
   expect_offence("clocks", "results/date.cpp:1");
+}
+
+TEST_F(Rules, ForbiddenTurnsInCommentsAreFound) {
+  std::filesystem::create_directory(folder_ / "harness/new");
+  const auto expect_turn = [&](const std::string& file, const std::string& text, const std::string& words) {
+    write_text(folder_ / "harness/new" / file, text);
+    expect_offence("words", "harness/new/" + file + words);
+    write_text(folder_ / "harness/new" / file, "");
+  };
+  expect_turn("a.hpp", "int a;\n// A sum.\n// What the rows read.\n", ":3: comment 'What the rows read.'");
+  expect_turn("a.hpp", "int a;  // Of packed sequences.\n", ":1: comment 'Of packed");
+  expect_turn("a.cpp", "// A row that ends\n// behind the others.\n", ":2: comment 'beh");
+  expect_turn("a.cpp", "// A row.\nconst char* a = \"one row, likewise\";\n", ":2: message 'like");
+  expect_turn("a.py", "def f():\n    \"\"\"A sum.\n\n    What comes out.\"\"\"\n", ":4: comment 'What comes out.'");
+  expect_turn("a.cmake", "set(A 1)  # By how many rows\n", ":1: comment 'By how");
+  expect_turn("tool", "#!/bin/sh\n# Once anew\n", ":2: comment 'ane");
+}
+
+TEST_F(Rules, WordsOfProgramsAndPlainSentencesAreNoForbiddenTurns) {
+  std::filesystem::create_directory(folder_ / "harness/new");
+  write_text(folder_ / "harness/new/a.cpp",
+             "// Copies are hidden behind kernels. What if there are none? Then nothing waits.\n"
+             "// n stands for rows.\nconst char* behind = R\"(a behind b)\";\n");
+  EXPECT_EQ(check("words").status, 0) << check("words").out;
 }
 
 }  // namespace
