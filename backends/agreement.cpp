@@ -1,5 +1,5 @@
-// Compares two ranks' calls: the same collective, the same root or reduction, and as many rows of the same width sent
-// as expected.
+// Compares two ranks' calls: they must agree on the collective, on the root or reduction, and on the rows and width
+// that one sends and the other expects.
 #include "backends/agreement.hpp"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// Whether there are pieces to be checked: nobody lists rows without values.
+/// Whether there are pieces to check: tensors without values have none.
 bool lists(const std::shared_ptr<const PeerPieces>& pieces, const Tensor& tensor) {
   return pieces != nullptr && (!pieces->empty() || tensor.has_values());
 }
@@ -35,7 +35,7 @@ void Communicator::check_peers(const Tensor& tensor, const PeerList& peers, bool
                                std::string_view what) const {
   const PeerTotals& totals = peers.totals();
   if (totals.end_peer > size_) throw Error(fmt::format("{}: rank {} of {} ranks", what, totals.end_peer - 1, size_));
-  // In pieces, rows may go to several peers, so that together they may be more than there are.
+  // Pieces may send one row to several peers, so their sum may exceed the rows of the tensor.
   const std::int64_t end = in_pieces ? totals.most_rows : totals.end_row;
   if (end > tensor.rows()) throw Error(fmt::format("{}: {} rows of a tensor with {}", what, end, tensor.rows()));
 }

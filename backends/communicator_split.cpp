@@ -1,6 +1,6 @@
-// Splitting a communicator. Returns the communicator of the caller's group. Invariant: no backend makes anything before
-// all ranks have met and agree about the groups, so what it makes is waited for by nobody who does not come. Cost: one
-// barrier, O(ranks in groups) on each rank.
+// Splits a communicator and returns the communicator of the caller's group. Invariant: no backend makes anything before
+// all ranks have met and agree about the groups, so no rank waits there for one that does not come. Cost: one barrier,
+// O(ranks in groups) on each rank.
 #include <fmt/format.h>
 
 #include <algorithm>

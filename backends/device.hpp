@@ -1,5 +1,5 @@
-// Device: memory, streams and a clock. A model and a strategy see only this; whether values exist (numerics) and
-// whether time is real or virtual (clock) is the device's own affair.
+// Device: memory, streams and a clock. A model and a strategy see only this. The device alone decides whether values
+// exist (numerics) and whether time is real or virtual (clock).
 #pragma once
 
 #include <atomic>
@@ -28,23 +28,23 @@ struct HostCsr;    // backends/matrix/host_csr.hpp
 struct HostWork;   // backends/host/host_work.hpp
 struct MatrixUse;  // backends/matrix/matrix_use.hpp
 
-/// Everything a device is made from. `cluster` is null for real devices.
+/// The settings of a device. `cluster` is null for real devices.
 struct DeviceRequest {
   int rank = 0;
   int ranks = 1;
-  Numerics numerics = Numerics::cpu;  // what `sim` computes with; ignored by real devices
+  Numerics numerics = Numerics::cpu;  // how `sim` computes values; ignored by real devices
   ElementType precision = ElementType::f32;
   int threads = 1;                       // kernel threads of this rank
   int host_threads = 1;                  // workers that carry out each piece of its host work
-  std::string kernel_variant;            // "" = best, "plain" = the judges
+  std::string kernel_variant;            // "" = the best kernels, "plain" = the reference kernels
   std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
   std::shared_ptr<const Cluster> cluster;
-  /// For `sim` on a machine whose ranks share cores: how many ranks compute at the same moment, on average over the
-  /// time in which any does. 0 = all of them always.
+  /// For `sim` on a machine whose ranks share cores: the average number of ranks that compute at the same moment, over
+  /// the time in which any does. 0 = all ranks, always.
   double computing_ranks = 0;
 };
 
-/// What wants a moment of the rank's time between operations, as data that moves only when a rank lends its hands.
+/// A hook that needs the rank's thread between operations, such as data that only moves when a rank calls in.
 class BetweenOperations {
  public:
   virtual ~BetweenOperations() = default;
@@ -61,7 +61,7 @@ class Device {
 
   int rank() const { return request_.rank; }
   Numerics numerics() const { return numerics_; }
-  /// The kernels that were asked for; empty: the best.
+  /// The kernel variant that was asked for; empty: the best.
   const std::string& kernel_variant() const { return request_.kernel_variant; }
   bool has_values() const { return numerics_ != Numerics::none; }
   ElementType precision() const { return request_.precision; }
@@ -92,16 +92,17 @@ class Device {
     if (between_ != nullptr) between_->look_after();
   }
 
-  /// Has `hook` looked after behind every operation, until the next call; null: nothing. It must not run operations.
+  /// Calls `hook` after every operation until the next call of this function; null: nothing. The hook must not run
+  /// operations.
   void between_operations(BetweenOperations* hook) { between_ = hook; }
 
   /// Host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null when the
   /// device holds no values. A device whose memory is the host's copies without a transfer span.
   Tensor move_in(const void* host, std::int64_t rows, std::int64_t columns, ElementType type);
 
-  /// Host values into all of `to`, device memory that is there already, on the copy stream; the compute stream waits
-  /// for them. `host` may be null when the device holds no values. Leaves a transfer span with the bytes on every
-  /// device: a device whose memory is the host's copies, and its span lasts as long as the copy.
+  /// Copies host values into all of `to`, which is already allocated, on the copy stream; the compute stream waits for
+  /// them. `host` may be null when the device holds no values. Leaves a transfer span with the bytes on every device: a
+  /// device whose memory is the host's copies, and its span lasts as long as the copy.
   void stream_in(const void* host, const Tensor& to);
 
   /// Accounts for moving in `bytes` that already lie on the device from an earlier call, as a new transfer: used when a
@@ -111,53 +112,53 @@ class Device {
   /// Device values to the host. Returns false, leaving `host` alone, when the device holds no values.
   bool move_out(const Tensor& tensor, void* host);
 
-  /// Host memory that this device copies from and to by itself, not initialised; null without values.
+  /// Host memory that this device can copy from and to asynchronously, not initialised; null without values.
   HostMemory allocate_host(std::uint64_t bytes);
-  /// The same of memory that is there already, and stays as long as the result does.
+  /// The same for existing memory, which stays as long as the result does.
   HostMemory pin_host(std::shared_ptr<std::byte> data, std::uint64_t bytes) { return do_pin(std::move(data), bytes); }
-  /// Begins to move `from` into all of `to`, device memory that nothing uses until then, once all of `after` has come;
-  /// on the copy stream, and nobody waits: returns the event of its end. Leaves a transfer span with the bytes. On a
-  /// device whose memory is the host's the copy is made at once. Throws Error where sizes differ.
+  /// Begins to copy `from` into all of `to`, on the copy stream, once all events in `after` have come. Nothing else may
+  /// use `to` until then. Nobody waits: it returns the event of its end. Leaves a transfer span with the bytes. On a
+  /// device whose memory is the host's the copy is made at once. Throws Error when sizes differ.
   Event start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<Event>& after = {});
-  /// The same the other way, on the stream `copy_back`: all of `from` as it is when what the compute stream has been
-  /// given is done.
+  /// The same in the other direction, on the stream `copy_back`. It copies all of `from` after everything that the
+  /// compute stream has been given so far.
   Event start_move_out(const Tensor& from, const HostMemory& to, const std::vector<Event>& after = {});
 
-  /// Gives work to the host stream of this rank, which carries it out in the order given, beside device and program;
-  /// returns the event of its end. Leaves a span of phase `sample` with name and work.
+  /// Gives work to the host stream of this rank, which runs in parallel with the device and the program, in the order
+  /// given. Returns the event of its end. Leaves a span of phase `sample` with name and work.
   Event run_on_host(HostWork work);
-  /// Calls `then` as soon as all of `after` has come, on any thread, with what keeps it from coming, or null; calls of
-  /// one `order` follow each other. `seconds` is when they came. `then` must be short, and is not called any more when
-  /// the device has ended.
+  /// Calls `then` as soon as all events in `after` have come, on any thread. `seconds` is the time when they came; the
+  /// exception says why one will never come, or is null. Calls with the same `order` follow each other. `then` must be
+  /// short, and is no longer called after the device has ended.
   using Then = std::function<void(double seconds, std::exception_ptr)>;
   void when(const void* order, std::vector<Event> after, Then then) {
     do_when(order, std::move(after), std::move(then));
   }
 
   Event record(Stream stream) { return do_record(stream); }
-  /// Nothing given to `stream` from now on begins before `event` has come. What compute loses by it is time of the
-  /// event's phase. Work of the host, and answers of helpers, hold up the program as well.
+  /// Nothing given to `stream` from now on begins before `event` has come. Time that compute loses to it counts for the
+  /// event's phase. Waiting for host work or for a helper's answer also blocks the program.
   void wait(Stream stream, const Event& event);
-  /// The program waits: it goes on, and so does compute, when `event` has come.
+  /// Blocks the program, and compute with it, until `event` has come.
   void await(const Event& event);
-  /// Whether `event` has come by the time that the program has reached: by the wall's clock, or by virtual time, and
-  /// then whatever the machine was doing. Throws what keeps it from coming.
+  /// Whether `event` has come by the time that the program has reached: by the wall clock, or by virtual time, which
+  /// does not depend on the machine's load. Throws the reason if it can never come.
   bool reached(const Event& event) { return do_reached(event); }
-  /// Has `look` called now and then while this rank waits for the host; it throws what ends the wait. Null: nothing.
+  /// Calls `look` now and then while this rank waits for the host; `look` may throw to end the wait. Null: nothing.
   void look_while_waiting(std::function<void()> look) { look_ = std::move(look); }
   /// Returns when all streams are idle; afterwards `now()` is the rank's time.
   void synchronize() { do_synchronize(); }
-  /// Seconds on the rank's clock, after all that the compute stream has been given. Only devices and communicators and
-  /// the run loop's epoch boundaries ask.
+  /// Seconds on the rank's clock, after everything that the compute stream has been given. Only devices, communicators
+  /// and the run loop's epoch boundaries ask.
   double now() { return do_now(); }
 
   SpanRecorder& spans() { return spans_; }
-  /// Counts of the epoch at hand; who measures it sets them to zero.
+  /// Counts of the current epoch; whoever measures the epoch sets them to zero.
   StageRows& stage_rows() { return stage_rows_; }
 
-  /// For communicators whose ranks share a memory: copies values of this device's kind of memory, or adds up
-  /// buffers, or takes their maximum, in the order given (ordered_sum.hpp; `sum` may be one of the addends). Complete,
-  /// for all ranks, when `now()` returns.
+  /// For communicators whose ranks share a memory: copies values of this device's kind of memory, or reduces buffers to
+  /// their sum or maximum in the order given (ordered_sum.hpp; `sum` may be one of the addends). Complete, for all
+  /// ranks, when `now()` returns.
   virtual void copy_values(void* to, const void* from, std::size_t bytes);
   virtual void sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends,
                           std::byte* sum, std::int64_t elements);
@@ -168,49 +169,50 @@ class Device {
     account_->peak = account_->live.load();
     host_account_->peak = host_account_->live.load();
   }
-  /// Host memory for transfers that was allocated here, at its peak; 0 where the accounted memory is the host's anyway.
+  /// Peak of the host memory for transfers that was allocated here; 0 when the accounted memory is the host's anyway.
   std::uint64_t host_peak_bytes() const { return host_account_->peak; }
   std::uint64_t memory_limit_bytes() const { return account_->limit; }
-  /// Of the device's own memory; 0 for a device that has none.
+  /// Bytes of the device's own memory; 0 for a device that has none.
   virtual std::uint64_t memory_bytes() const { return 0; }
   /// Whether the accounted memory is a device's own (true) or the host's (false).
   virtual bool has_own_memory() const { return false; }
 
-  /// Adds to `a` what the kernels of this device like to have beside it for `use`: a transpose, forms for narrow
-  /// products, or nothing. `a` has its counts, offsets, column indices and values; its steps are those of `host`, whose
-  /// entries are needed by a device that holds values where the use is lasting. Cost O(non-zeros + rows) at most.
-  /// Throws OutOfMemory, and Error where entries are missing.
+  /// Adds to `a` the extra forms that this device's kernels need for `use`: a transpose, forms for narrow products, or
+  /// nothing. `a` has its counts, offsets, column indices and values; its steps are those of `host`. A device that
+  /// holds values needs the entries of `host` when the use is lasting. Cost O(non-zeros + rows) at most. Throws
+  /// OutOfMemory, and Error when entries are missing.
   void prepare(SparseMatrix& a, const HostCsr& host, const MatrixUse& use) { prepare_in(*this, a, host, use); }
-  /// The same in the memory of `memory`, a device that stands for this one. Without values it takes what this device
-  /// would take, to the byte: with the entries on the host, where `entries_decide`.
+  /// The same in the memory of `memory`, a device that replaces this one. Without values it takes exactly the bytes
+  /// that this device would take. It needs the entries on the host if `entries_decide`.
   void prepare_in(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const;
-  /// Whether what this device prepares depends on the entries of a matrix, and not on its counts and steps alone.
+  /// Whether the prepared forms depend on the entries of a matrix, and not only on its counts and steps.
   virtual bool entries_decide(const MatrixUse&) const { return false; }
-  /// What calibration tells of `prepare`, so that `sim` can do as this device does. Whether transposed products are
-  /// faster here with the transpose stored beside a sparse matrix (at the price of its memory) than by scattering.
+  /// Calibration records this so that `sim` can prepare in the same way. Whether transposed products are faster here
+  /// with the transpose stored next to a sparse matrix (at the price of its memory) than by scattering.
   virtual bool wants_transpose() const { return false; }
-  /// Likewise, and for operations that keep more where there are such forms. Where narrow products are faster with
-  /// forms of a matrix made for them: the bytes in which the kernels for overlapping snapshots stored two at a time
-  /// (paired_matrix.hpp) want the rows of both steps; rows by length (length_sorted_matrix.hpp) may have twice as many.
-  /// 0: products are not faster with either form.
+  /// Calibration records this too; operations that keep more when such forms exist also read it. It is the width in
+  /// bytes up to which narrow products are faster with forms made for them. Kernels for overlapping snapshots stored
+  /// two at a time (paired_matrix.hpp) take rows of both steps within this width; rows by length
+  /// (length_sorted_matrix.hpp) may have twice as much. 0: neither form makes products faster.
   virtual std::int64_t narrow_bytes() const { return 0; }
-  /// Whether inputs in several parts, of listed rows or made by a narrow layer, are faster here put side by side first:
-  /// those of recurrences, heads and dense layers with large weights. Else kernels read the parts where they lie.
+  /// Whether inputs in several parts, with listed rows or made by a narrow layer, are faster here when first joined:
+  /// the inputs of recurrences, heads and dense layers with large weights. Otherwise kernels read the parts where they
+  /// lie.
   virtual bool wants_joined_inputs() const { return false; }
-  /// Whether spans must tell what each operation took, as they do from the start; else a device whose clock costs time
-  /// may measure operations that follow each other together and give each the same share.
+  /// Whether spans must hold the time of each operation, as they do from the start. Otherwise a device whose clock
+  /// costs time may measure operations that follow each other together and give each the same share.
   virtual void time_each_operation(bool) {}
 
  protected:
   KernelContext context_;
   void set_memory_limit(std::uint64_t bytes) { account_->limit = bytes; }
-  /// (optional) Begins to copy between `host` memory, which must be kept until then, and a tensor on `stream`. For host
+  /// (optional) Begins to copy between `host` memory, which must live until then, and a tensor on `stream`. For host
   /// devices: copies at once, and leaves a blocking span.
   virtual Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
                               const std::vector<Event>& after);
   const DeviceRequest& request() const { return request_; }
   const std::function<void()>& look() const { return look_; }
-  /// What the next host work waits for besides its own list; the caller has it then.
+  /// Returns, and forgets, the events that the next host work waits for in addition to its own list.
   std::vector<Event> take_host_waits() { return std::exchange(host_waits_, {}); }
 
  private:
@@ -225,13 +227,13 @@ class Device {
   };
   static HostMemory counted(const HostMemory& memory, const std::shared_ptr<Account>& account);
 
-  /// (optional) Adds forms to `a` in the memory of `memory`, which is this device or stands for it.
+  /// (optional) Adds forms to `a` in the memory of `memory`, which is this device or replaces it.
   virtual void do_prepare(Device& /*memory*/, SparseMatrix& /*a*/, const HostCsr& /*host*/,
                           const MatrixUse& /*use*/) const {}
   /// Raw memory of `bytes` (64-byte aligned), or null when the device holds no values. `bytes` ends with
   /// `readable_tail_bytes`, which host devices fill with zeros.
   virtual std::byte* do_allocate(std::size_t bytes) = 0;
-  /// (optional) What an allocation of `bytes` takes from the device's memory: itself, unless its pool rounds.
+  /// (optional) The bytes that an allocation of `bytes` takes from the device's memory; more when its pool rounds.
   virtual std::uint64_t do_account(std::uint64_t bytes) const { return bytes; }
   /// Returns memory; must be callable after the device is gone.
   virtual void (*do_deleter() const)(std::byte*) = 0;
@@ -240,18 +242,18 @@ class Device {
   /// Time at which the operation begun at `begin` ended. A device that learns times later sets them in the span that is
   /// appended next, at the latest when it synchronises.
   virtual double do_end(Stream stream, std::string_view name, const Work& work, double begin) = 0;
-  /// (optional) The operation that do_begin began last, and no do_end has ended, has failed: closes what it opened.
+  /// (optional) The operation that do_begin began last has failed before its do_end: closes what do_begin opened.
   virtual void do_abandon() noexcept {}
   /// Moves `bytes` between host and device in time; appends the transfer span, unless memory is the host's.
   virtual void do_transfer(std::uint64_t bytes) = 0;
-  /// (optional) The same for bytes that are there already.
+  /// (optional) The same for bytes that are already there.
   virtual void do_transfer_again(std::uint64_t bytes) { do_transfer(bytes); }
-  /// Copies between host and device, whichever way. The host's side may be used again when it returns.
+  /// Copies between host and device, in either direction. The host's side may be used again when it returns.
   virtual void do_copy(void* to, const void* from, std::size_t bytes) = 0;
   /// (optional) Host memory for do_start_copy; null without values.
   virtual std::shared_ptr<std::byte> do_allocate_host(std::uint64_t bytes);
   virtual HostMemory do_pin(std::shared_ptr<std::byte> data, std::uint64_t bytes) { return {std::move(data), bytes}; }
-  /// (optional) For devices without a clock: carries the work out at once.
+  /// (optional) For devices without a clock: does the work at once.
   virtual Event do_run_on_host(HostWork work);
   virtual void do_when(const void* order, std::vector<Event> after, Then then);
   virtual bool do_reached(const Event& event);
@@ -277,8 +279,8 @@ struct DeviceTag {
   struct Value {
     /// Makes one rank's device. Throws Unavailable when the hardware is not there.
     std::unique_ptr<Device> (*make)(const DeviceRequest&) = nullptr;
-    /// The only communicator that it works with, "" = any real one. Such a device runs on a described cluster in
-    /// virtual time, with or without values.
+    /// The only communicator that it works with, "" = any real one. A device with its own communicator runs on a
+    /// described cluster in virtual time, with or without values.
     const char* own_communicator = "";
 
     std::unique_ptr<Device> operator()(const DeviceRequest& request) const { return make(request); }

@@ -7,7 +7,8 @@
 
 namespace strobe {
 
-/// Plain bytes. Every process rethrows the same type with the same message, so the case ends alike everywhere.
+/// Plain bytes. Every process rethrows the same type with the same message, so the case ends in the same way
+/// everywhere.
 struct FailureReport {
   enum class Kind : std::int32_t {
     none,
@@ -40,11 +41,11 @@ struct FailureReport {
 /// The report of an exception that ended `rank`.
 FailureReport report_of(const std::exception_ptr& failure, int rank);
 
-/// The cause that all ranks report: the lowest rank's that failed for a reason of its own, timeouts last, since a
-/// timeout may be what another rank's failure looks like from afar. Null when no rank failed.
+/// The cause that all ranks report: that of the lowest rank that failed for a reason of its own. Timeouts are last,
+/// because a timeout may only be the effect of another rank's failure. Null when no rank failed.
 const FailureReport* first_cause(const std::vector<FailureReport>& reports);
 
-/// Throws what the report stands for. A SystemError, InvalidInput, ... keeps its type and message.
+/// Throws the exception that the report describes. A SystemError, InvalidInput, ... keeps its type and message.
 [[noreturn]] void rethrow(const FailureReport& report);
 
 }  // namespace strobe

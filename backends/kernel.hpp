@@ -1,5 +1,5 @@
-// Kernels: what carries an operation out. A kernel registers itself from its own file for one operation, one numerics
-// and one variant ("plain" is the judge, others are faster). A device asks for the best variant that supports the call.
+// Kernels implement operations. A kernel registers itself from its own file for one operation, one numerics and one
+// variant ("plain" is the reference, others are faster). A device asks for the best variant that supports the call.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ namespace cuda {
 class GatheredLaunches;  // backends/cuda/gathered_launches.hpp
 }
 
-/// Who computes values. `none` keeps shapes only.
+/// The processor that computes values. `none` keeps shapes only.
 enum class Numerics : std::uint8_t { none, cpu, cuda };
 
-/// What a kernel may use: the device's threads (cpu) or its native queue (a cudaStream_t behind `native_stream`) and
+/// The resources of a kernel: the device's threads (cpu) or its native queue (`native_stream` is a cudaStream_t), and
 /// scratch memory in the order of that queue.
 struct KernelContext {
   Workers* workers = nullptr;
   void* native_stream = nullptr;
-  /// Of a GPU whose launches are gathered into graphs: where they go instead of the stream. Null: to the stream.
+  /// Where launches go on a GPU that gathers them into graphs. Null: to the stream.
   cuda::GatheredLaunches* gathered = nullptr;
-  /// At least `bytes` of device memory (256-byte aligned) until the next call; what it held before is lost. Outside the
-  /// accounting, as a library's workspace is. Throws OutOfMemory.
+  /// At least `bytes` of device memory (256-byte aligned) until the next call; earlier contents are lost. Not
+  /// accounted, like a library's workspace. Throws OutOfMemory.
   std::function<std::byte*(std::size_t bytes)> scratch;
 };
 
@@ -41,7 +41,7 @@ struct Kernel {
   int priority = 0;                       // the supported kernel with the highest priority is taken; plain has 0
   bool (*supports)(const Op&) = nullptr;  // null: everything
   void (*run)(const Op&, KernelContext&) = nullptr;
-  /// Whether it is the faster one for a call that it supports; asked only where no variant was named. Null: always.
+  /// Whether it is the faster one for a call that it supports; asked only if no variant was named. Null: always.
   bool (*worth)(const Op&) = nullptr;
 };
 

@@ -19,12 +19,12 @@ namespace fs = std::filesystem;
 
 using Environment = std::map<std::string, std::string>;
 
-constexpr const char* name_of_those_that_left = "strobe:left";  // as the system lists the process
+constexpr const char* name_of_those_that_left = "strobe:left";  // as the process list shows it
 
 std::string read_whole(const std::string& path) {
   const std::ifstream stream(path, std::ios::binary);
   std::ostringstream text;
-  text << stream.rdbuf();  // throws nothing when the process ends meanwhile
+  text << stream.rdbuf();  // throws nothing if the process ends meanwhile
   return text.str();
 }
 
@@ -39,7 +39,7 @@ Environment environment_of(const std::string& process) {
   return result;
 }
 
-/// The first of these variables that is a whole number; -1 where none is.
+/// The first of these variables that is a whole number; -1 if none is.
 int number_of(const Environment& environment, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const auto found = environment.find(name);
@@ -51,7 +51,7 @@ int number_of(const Environment& environment, std::initializer_list<const char*>
   return -1;
 }
 
-/// The fields of /proc/PROCESS/stat behind the program's name: state, parent, ...
+/// The fields of /proc/PROCESS/stat after the program's name: state, parent, ...
 std::string stat_of(const std::string& process) {
   const std::string text = read_whole("/proc/" + process + "/stat");
   const std::size_t end = text.rfind(") ");
@@ -63,7 +63,7 @@ std::string parent_of(const std::string& process) {
   return fields.size() < 3 ? "" : fields.substr(2, fields.find(' ', 2) - 2);
 }
 
-/// What the processes of one launch have in common and others do not: the launcher's name for it, or the launcher.
+/// The value that only the processes of one launch share: the launcher's name for it, or the launcher.
 std::string launch_of(const Environment& environment, const std::string& process) {
   if (const auto job = environment.find("PMIX_NAMESPACE"); job != environment.end()) return job->second;
   const auto job = environment.find("SLURM_JOB_ID"), step = environment.find("SLURM_STEP_ID");

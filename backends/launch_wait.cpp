@@ -31,12 +31,12 @@ std::atomic<double> limit_seconds{usual_launch_wait_seconds};
   _exit(signal != 0 ? 128 + signal : 1);
 }
 
-/// Where a lower rank speaks, the launcher ends this process meanwhile.
+/// If a lower rank reports, the launcher ends this process meanwhile.
 void let_lower_rank_speak(const LaunchMates& mates) {
   if (mates.lowest_running() != mates.own) std::this_thread::sleep_for(std::chrono::seconds(3));
 }
 
-/// The thread lives as long as the process, and so does what it looks at.
+/// The thread lives as long as the process, and so does the state that it watches.
 class Watch {
  public:
   static Watch& instance() {
@@ -62,7 +62,7 @@ class Watch {
     try {
       std::thread([this] { look_after(); }).detach();
     } catch (const std::system_error&) {
-      // There is no thread to be had; the calls then wait as long as MPI does.
+      // No thread could be started; the calls then wait as long as MPI does.
     }
   }
 

@@ -1,4 +1,4 @@
-// The end of a world of processes of which some are gone.
+// The end of a world of processes when some of them are gone.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace strobe {
 
-/// Ranks of other processes are gone or do not answer any more, so nothing can be run with them again.
+/// Ranks of other processes are gone or no longer answer, so nothing can be run with them again.
 class RanksLost : public Error {
  public:
-  /// `speaks`: this process has the lowest rank of those that are left, so the user hears of it from here.
+  /// `speaks`: this process has the lowest remaining rank, so it reports the loss to the user.
   RanksLost(const std::string& message, bool speaks) : Error(message), speaks_(speaks) {}
   bool speaks() const { return speaks_; }
 

@@ -1,5 +1,5 @@
-// Invariant: the totals are those of the entries. A rank's weight is the difference of two hashed numbers, so that the
-// weights of ranks that follow each other are summed by looking at both ends.
+// Invariant: the totals are those of the entries. A rank's weight is the difference of two hashed numbers, so the
+// weights of consecutive ranks are summed by looking at both ends.
 #include "backends/peer_list.hpp"
 
 #include <fmt/format.h>

@@ -14,8 +14,8 @@ namespace strobe {
 /// Rows [first, first + count) of a tensor that go to, or come from, one peer.
 using PeerRows = Run;
 
-/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers): one rank's behind the other's from row
-/// `first` on. Where all ranks exchange evenly, a list of these is a few entries long whatever their number.
+/// `count` > 0 rows for, or from, each of the ranks [peer, peer + peers). Their rows follow each other from row `first`
+/// on. When all ranks exchange evenly, a list has a few entries whatever the number of ranks.
 struct PeerPart {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -23,10 +23,10 @@ struct PeerPart {
   int peers = 1;
   friend bool operator==(const PeerPart&, const PeerPart&) = default;
 };
-/// The peers that there are, ascending; ranks that are not listed get nothing.
+/// The peers with rows, ascending; ranks that are not listed have none.
 using PeerParts = std::vector<PeerPart>;
 
-/// Adds `peers` ranks from `peer` on, joined to the last part where they continue it.
+/// Adds `part`, joined to the last part if it continues that one.
 void append_part(PeerParts& parts, const PeerPart& part);
 /// Sum of all ranks' rows.
 std::int64_t rows_of_parts(const PeerParts& parts);
@@ -35,19 +35,19 @@ std::int64_t rows_of_parts(const PeerParts& parts);
 enum class PeerRole : std::uint8_t { sender, receiver };
 
 /// Random numbers of ranks [first, last) in one role, summed modulo 2^64. Sums of rows times the numbers of their
-/// sender and receiver tell whether both sides list the same rows: lists that differ have equal sums by a chance of
+/// sender and receiver show whether both sides list the same rows: lists that differ have equal sums with a chance of
 /// about 2^-60.
 std::uint64_t rank_weight(int first, int last, PeerRole role);
 
-/// What calls ask of a whole list.
+/// Totals of a whole list, which calls need.
 struct PeerTotals {
   std::int64_t rows = 0;
-  std::int64_t peers = 0;                      // that have rows
-  std::int64_t most_rows = 0, least_rows = 0;  // of one that has rows
-  std::int64_t end_row = 0;                    // behind the last row in the tensor
-  int end_peer = 0;                            // behind the last peer
-  bool packed = true;                          // rows of each peer lie behind those of the one before, from 0 on
-  /// Rows times the weight of their peer, summed modulo 2^64, where the peer is the sender or the receiver.
+  std::int64_t peers = 0;                      // number of peers with rows
+  std::int64_t most_rows = 0, least_rows = 0;  // for one peer with rows
+  std::int64_t end_row = 0;                    // row after the last row in the tensor
+  int end_peer = 0;                            // rank after the last peer
+  bool packed = true;                          // each peer's rows follow those of the one before, from 0 on
+  /// Rows times the weight of their peer, summed modulo 2^64, with the peer as the sender or as the receiver.
   std::array<std::uint64_t, 2> weighted{};
 
   std::uint64_t weighted_as(PeerRole peer) const { return weighted[static_cast<std::size_t>(peer)]; }
@@ -71,17 +71,17 @@ class PeerList {
   PeerTotals totals_;
 
  private:
-  /// The same where the ranks are not all that there are.
+  /// The same when [first, last) is not the whole list.
   virtual std::int64_t do_rows_between(int first, int last) const = 0;
 };
 using SharedPeers = std::shared_ptr<const PeerList>;
 
-/// A list that holds its entries. Throws Error when they are not ascending or hold no rows. Cost: O(log parts + parts
+/// A list that stores its entries. Throws Error when they are not ascending or hold no rows. Cost: O(log parts + parts
 /// between) for rows between ranks.
 SharedPeers listed_peers(PeerParts parts);
-/// The list of rows of each rank; ranks without rows are not in it.
+/// The list of each rank's rows; ranks without rows are left out.
 SharedPeers listed_peers(const std::vector<PeerRows>& rows);
-/// Nobody.
+/// The empty list.
 const SharedPeers& no_peers();
 
 }  // namespace strobe

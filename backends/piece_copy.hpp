@@ -1,5 +1,6 @@
-// Copies rows between the pieces of two tensors in one pass, for communicators whose ranks share an address space: what
-// packing, exchanging and unpacking would move three times. Returns nothing; rows fill the target's pieces in order.
+// Copies rows between the pieces of two tensors in one pass, for communicators whose ranks share an address space.
+// Packing, exchanging and unpacking would move the rows three times. Returns nothing; rows fill the target's pieces in
+// order.
 // Invariant: every row of the target's pieces is written once, from the source's row at the same place in the order.
 // Cost: each byte once; O(pieces of both sides).
 #pragma once
@@ -12,16 +13,15 @@
 
 namespace strobe {
 
-/// A rank's rows for one peer: its pieces, or its one range.
+/// A rank's rows for one peer: its pieces, or its single range.
 inline std::span<const Run> pieces_for(const std::shared_ptr<const PeerPieces>& pieces, const PeerRows& range,
                                        std::size_t peer) {
   if (pieces != nullptr) return (*pieces)[peer];
   return {&range, 1};
 }
 
-/// Fills the pieces `receive` of `to` with the pieces `send` of `from`; both are the same number of rows, of one width
-/// and type. Does nothing where a tensor holds no values.
-/// `copy(target, source, bytes)` does it.
+/// Copies the pieces `send` of `from` into the pieces `receive` of `to`, by `copy(target, source, bytes)`. Both have
+/// the same number of rows, width and type. Does nothing when a tensor holds no values.
 template <class Copy>
 void copy_pieces(const Tensor& from, std::span<const Run> send, const Tensor& to, std::span<const Run> receive,
                  const Copy& copy) {

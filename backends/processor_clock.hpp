@@ -1,12 +1,12 @@
-// Processor time of this process, for what planning takes: unlike the wall's clock it does not count what others do on
-// a busy machine.
+// Processor time of this process, used for the cost of planning. Unlike the wall clock it does not count other programs
+// on a busy machine.
 #pragma once
 
 #include <ctime>
 
 namespace strobe {
 
-/// Says how much processor time all threads of the process have spent since it was asked before, or made.
+/// Measures the processor time of all threads of the process since the last call, or since construction.
 class ProcessorLaps {
  public:
   double lap() {

@@ -1,5 +1,5 @@
-// A device that accounts for memory and does nothing else: tensors have shapes and no values, and no time passes. What
-// asks how much a program takes, and tests, derive from it.
+// A device that only accounts for memory: tensors have shapes and no values, and no time passes. Tests, and code that
+// asks how much memory a program takes, derive from it.
 #pragma once
 
 #include "backends/device.hpp"
@@ -8,7 +8,7 @@ namespace strobe {
 
 class ShapesDevice : public Device {
  public:
-  /// Throws as Device does.
+  /// Throws the same as Device.
   explicit ShapesDevice(const DeviceRequest& request) : Device(request) {}
 
  private:

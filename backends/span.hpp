@@ -8,9 +8,9 @@
 
 namespace strobe {
 
-/// Rows that an operation reads, or writes, through an index, and so several times: bytes of all accesses, of the
-/// distinct rows (which bytes_read or bytes_written counts once), of the rows that are in use at one time (one snapshot
-/// of a block), and of one row. All 0 where nothing is indexed.
+/// Rows that an operation reads, or writes, through an index, and so several times. Bytes of all accesses, of the
+/// distinct rows (which bytes_read or bytes_written counts once), of the rows in use at one time (one snapshot of a
+/// block), and of one row. All 0 when nothing is indexed.
 struct Gather {
   double accessed_bytes = 0;
   double distinct_bytes = 0;
@@ -18,9 +18,9 @@ struct Gather {
   double row_bytes = 0;
 };
 
-/// What an operation costs by its shapes: floating-point operations and compulsory bytes read and written, what of that
-/// is accessed through an index, and how many rounds of it must go one after the other, each reading what the one
-/// before has computed (the steps of a recurrence); 0 where all of it can go at once.
+/// The cost of an operation by its shapes: floating-point operations, compulsory bytes read and written, and the part
+/// accessed through an index. `rounds` counts the parts that must run one after the other because each reads the result
+/// of the one before (the steps of a recurrence); 0 when all can run at once.
 struct Work {
   double flops = 0;
   double bytes_read = 0;
@@ -30,21 +30,20 @@ struct Work {
   double bytes() const { return bytes_read + bytes_written; }
 };
 
-/// Where the time of an epoch goes. `other` is what no span covers.
+/// The kinds of time in an epoch. `other` is time that no span covers.
 enum class Phase : std::uint8_t { compute, communicate, transfer, sample, wait, other };
 inline constexpr int phase_count = 6;
 inline constexpr std::string_view phase_names[phase_count] = {"compute", "communicate", "transfer",
                                                               "sample",  "wait",        "other"};
 
-/// What the bytes of a collective are for. `none` marks spans that send nothing.
-/// `memory`: rows of node memory; `parameters`: weights that are averaged.
+/// The purpose of a collective's bytes. `memory`: rows of node memory; `parameters`: weights that are averaged.
 enum class Traffic : std::uint8_t { redistribute, halo, state, memory, gradient, parameters, other };
 inline constexpr int traffic_count = 7;
 inline constexpr std::string_view traffic_names[traffic_count] = {"redistribute", "halo",       "state", "memory",
                                                                   "gradient",     "parameters", "other"};
 
-/// Queues of a rank that run in order, and beside each other: the device's, of which `copy` moves from the host to the
-/// device and `copy_back` the other way, and the host's own.
+/// Queues of a rank. Each runs in order, and they run in parallel. The device has four: `copy` moves from the host to
+/// the device and `copy_back` the other way. The host has one.
 enum class Stream : std::uint8_t { compute, copy, communicate, copy_back, host };
 inline constexpr int stream_count = 5;
 inline constexpr std::string_view stream_names[stream_count] = {"compute", "copy", "communicate", "copy back", "host"};
@@ -64,14 +63,14 @@ struct Span {
   std::uint64_t sent_bytes = 0;      // to other ranks
   std::uint64_t transfer_bytes = 0;  // host to device and back
   std::uint32_t messages = 0;        // point-to-point messages of non-zero size to other ranks
-  std::uint64_t live_bytes = 0;      // of operations: accounted memory when it was given to the device
+  std::uint64_t live_bytes = 0;      // for operations: accounted memory when the operation was given to the device
 };
 
 /// The spans of one rank in the order in which they ended. Owned by the rank's device; not shared between threads.
 class SpanRecorder {
  public:
   void append(const Span& span) { spans_.push_back(span); }
-  /// Sets the times of span `index`, for devices that learn them after they gave the work away.
+  /// Sets the times of span `index`, for devices that learn them after they submitted the work.
   void set_times(std::size_t index, double begin_seconds, double end_seconds) {
     spans_[index].begin_seconds = begin_seconds;
     spans_[index].end_seconds = end_seconds;

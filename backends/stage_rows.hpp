@@ -1,5 +1,5 @@
-// What the stages of a model go through in an epoch, counted where they are called: what they load, and how much of
-// what they compute is there to fill up.
+// Counts for the stages of a model in an epoch, taken where the stages are called: the bytes they load, and the share
+// of computed rows that are only padding.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 namespace strobe {
 
 struct StageRows {
-  std::uint64_t loaded_bytes = 0;  // rows of A, and of layers' inputs that they read
-  std::uint64_t lane_rows = 0;     // of temporal stages whose sequences lie in lanes
-  std::uint64_t filled_rows = 0;   // those of them that are no cells
+  std::uint64_t loaded_bytes = 0;  // rows of A, and rows of layers' inputs that they read
+  std::uint64_t lane_rows = 0;     // rows of temporal stages whose sequences lie in lanes
+  std::uint64_t filled_rows = 0;   // rows among them that are no cells
 
   double padded_share() const {
     return lane_rows == 0 ? 0 : static_cast<double>(filled_rows) / static_cast<double>(lane_rows);

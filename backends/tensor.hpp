@@ -36,7 +36,8 @@ inline constexpr ElementType element_type_of<std::int32_t> = ElementType::i32;
 template <>
 inline constexpr ElementType element_type_of<std::int64_t> = ElementType::i64;
 
-/// Bytes behind the last element of every allocation that may be read (and mean nothing): a full vector register.
+/// Bytes past the last element of every allocation that may be read (their values mean nothing): a full vector
+/// register.
 inline constexpr std::size_t readable_tail_bytes = 64;
 
 /// Memory of one allocation; its deleter returns it to the device that made it and to that device's accounting.

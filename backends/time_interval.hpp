@@ -1,4 +1,4 @@
-// For what is worth doing now and then, however often it could be done.
+// Limits how often cheap but frequent chances, such as progress reports, are taken.
 #pragma once
 
 #include <limits>
@@ -7,12 +7,12 @@
 
 namespace strobe {
 
-/// Says when so many seconds of wall time have gone by.
+/// Says when a given number of seconds of wall time have gone by.
 class TimeInterval {
  public:
   explicit TimeInterval(double seconds) : seconds_(seconds) {}
 
-  /// True at the first call, and then once `seconds` have gone by since a call that gave true.
+  /// True at the first call, and then once `seconds` have gone by since a call that returned true.
   bool over() {
     const double now = wall_seconds();
     if (now < next_) return false;

@@ -1,4 +1,4 @@
-// Wall time that work may take, asked for between its steps by all ranks of a process.
+// A limit of wall time for work; all ranks of a process ask about it between the work's steps.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace strobe {
 /// A limit that runs from its construction. Thread-safe.
 class TimeLimit {
  public:
-  /// `seconds` of wall time, whatever clock a device has; 0 = no limit.
+  /// `seconds` of wall time, even on a device with virtual time; 0 = no limit.
   explicit TimeLimit(double seconds);
 
   bool limited() const { return seconds_ > 0; }
   double seconds() const { return seconds_; }
 
   /// Whether the time was up before `step`. All ranks get the same answer: the first that asks about a step decides.
-  /// Steps are asked about in order, and no rank may be more than one ahead of another.
+  /// Ask about steps in order; no rank may be more than one step ahead of another.
   bool up_before(std::int64_t step);
 
-  /// Sets the time to be up, because it is elsewhere.
+  /// Ends the time, because it is up in another process.
   void set_up();
 
   /// Whether it was up at some step.

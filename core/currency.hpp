@@ -1,4 +1,5 @@
-// Currencies, by their codes in ISO 4217. Amounts of two currencies are never compared: there is no rate here.
+// Currencies by their ISO 4217 codes. Strobe never compares amounts of two currencies, because it has no exchange
+// rates.
 #pragma once
 
 #include <string>
@@ -6,11 +7,11 @@
 
 namespace strobe {
 
-/// The codes of money that prices are listed in, ascending: ISO 4217 without funds, metals and test codes, and with
-/// those that were in force at some time since 2023, because a price has a date.
+/// The currency codes that a price may have, ascending: ISO 4217 without funds, metals and test codes. Codes that were
+/// in force at some time since 2023 are included, because a price has a date.
 const std::vector<std::string>& currency_codes();
 
-/// "USD" of "usd", "Usd" or "USD"; "" when `text` is no code of `currency_codes`.
+/// "USD" for "usd", "Usd" or "USD"; "" when `text` is not in `currency_codes`.
 std::string currency_code(const std::string& text);
 
 /// "'usdd' is no currency code of ISO 4217, such as USD"

@@ -29,12 +29,12 @@ class InvalidInput : public Error {
   std::uint64_t column_;
 };
 
-/// The request itself is wrong: `where` is the option ("--ranks") or JSON pointer ("/cases/0/model/window").
+/// The request itself is wrong. `where` is the option ("--ranks") or JSON pointer ("/cases/0/model/window").
 class InvalidRequest : public Error {
  public:
   InvalidRequest(std::string where, const std::string& message);
   const std::string& where() const { return where_; }
-  /// What is wrong, without `where`.
+  /// The reason, without `where`.
   const std::string& message() const { return message_; }
 
  private:
@@ -42,7 +42,7 @@ class InvalidRequest : public Error {
   std::string message_;
 };
 
-/// A backend, device, library or rank count that was asked for is not there on this machine.
+/// This machine lacks a backend, device, library or number of ranks that was asked for.
 class Unavailable : public Error {
  public:
   using Error::Error;
@@ -54,7 +54,7 @@ class SystemError : public Error {
   using Error::Error;
 };
 
-/// Two results cannot be compared: other machine, other workload, no case in common.
+/// Two results cannot be compared: they come from different machines or workloads, or share no case.
 class NotComparable : public Error {
  public:
   using Error::Error;
@@ -64,7 +64,7 @@ class NotComparable : public Error {
 class OutOfMemory : public Error {
  public:
   OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes);
-  /// A library's or a driver's answer, which names neither the rank (-1) nor bytes.
+  /// For a refusal by a library or driver, which names neither the rank (-1) nor bytes.
   explicit OutOfMemory(const std::string& answer);
   int rank() const { return rank_; }
 
@@ -101,12 +101,12 @@ class Interrupted : public Error {
 /// The name among `candidates` that is closest to `name` in edit distance, or "" when nothing is close.
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates);
 
-/// "unknown KIND 'NAME'; did you mean 'X'? Known: a, b, c." Used for every unknown name, key and flag. X is `meant`, or
-/// the nearest candidate without it.
+/// "unknown KIND 'NAME'; did you mean 'X'? Known: a, b, c." All unknown names, keys and flags get this message. X is
+/// `meant`, or the nearest candidate when `meant` is empty.
 std::string unknown_name_message(const std::string& kind, const std::string& name,
                                  const std::vector<std::string>& candidates, const std::string& meant = "");
 
-/// Whether `text` has `word`, of at least three characters, standing by itself, in capitals or not.
+/// Whether `text` contains `word` as a whole word, ignoring case. `word` has at least three characters.
 bool mentions(const std::string& text, const std::string& word);
 
 }  // namespace strobe

@@ -15,11 +15,15 @@ namespace {
 
 const char* type_name(FieldType type) {
   switch (type) {
-    case FieldType::integer: return "an integer";
-    case FieldType::real: return "a number";
-    case FieldType::boolean: return "true or false";
+    case FieldType::integer:
+      return "an integer";
+    case FieldType::real:
+      return "a number";
+    case FieldType::boolean:
+      return "true or false";
     case FieldType::text:
-    case FieldType::choice: break;
+    case FieldType::choice:
+      break;
   }
   return "text";
 }
@@ -41,22 +45,29 @@ bool has_type(const Field& field, const Json& value) {
       return value.is_number_integer() ||
              (value.is_number_float() && std::floor(value.get<double>()) == value.get<double>() &&
               std::abs(value.get<double>()) < 9007199254740992.0);
-    case FieldType::real: return value.is_number();
-    case FieldType::boolean: return value.is_boolean();
+    case FieldType::real:
+      return value.is_number();
+    case FieldType::boolean:
+      return value.is_boolean();
     case FieldType::text:
-    case FieldType::choice: return value.is_string();
+    case FieldType::choice:
+      return value.is_string();
   }
   return false;
 }
 
-/// A checked JSON value as the field holds it.
+/// Checks a JSON value and converts it to the type that the field holds.
 FieldValue stored(const Field& field, const Json& value) {
   switch (field.type) {
-    case FieldType::integer: return value.get<std::int64_t>();
-    case FieldType::real: return value.get<double>();
-    case FieldType::boolean: return value.get<bool>();
+    case FieldType::integer:
+      return value.get<std::int64_t>();
+    case FieldType::real:
+      return value.get<double>();
+    case FieldType::boolean:
+      return value.get<bool>();
     case FieldType::text:
-    case FieldType::choice: break;
+    case FieldType::choice:
+      break;
   }
   return value.get<std::string>();
 }
@@ -68,9 +79,9 @@ Json json_of(const FieldValue& value) {
 void check_range(const Field& field, const Json& value, const std::string& pointer) {
   const double number = value.get<double>();
   if (std::isnan(number) || number < field.minimum || number > field.maximum) {
-    throw InvalidRequest(pointer, fmt::format("{} is out of range; {} must be between {} and {}{}{}", value.dump(),
-                                              field.name, field.minimum, field.maximum, field.unit.empty() ? "" : " ",
-                                              field.unit));
+    throw InvalidRequest(pointer,
+                         fmt::format("{} is out of range; {} must be between {} and {}{}{}", value.dump(), field.name,
+                                     field.minimum, field.maximum, field.unit.empty() ? "" : " ", field.unit));
   }
 }
 
@@ -137,11 +148,21 @@ Json FieldTable::schema() const {
     Json property = Json::object();
     property["description"] = field.unit.empty() ? field.help : field.help + " [" + field.unit + "]";
     switch (field.type) {
-      case FieldType::integer: property["type"] = "integer"; break;
-      case FieldType::real: property["type"] = "number"; break;
-      case FieldType::boolean: property["type"] = "boolean"; break;
-      case FieldType::text: property["type"] = "string"; break;
-      case FieldType::choice: property["enum"] = field.choices; break;
+      case FieldType::integer:
+        property["type"] = "integer";
+        break;
+      case FieldType::real:
+        property["type"] = "number";
+        break;
+      case FieldType::boolean:
+        property["type"] = "boolean";
+        break;
+      case FieldType::text:
+        property["type"] = "string";
+        break;
+      case FieldType::choice:
+        property["enum"] = field.choices;
+        break;
     }
     const bool number = field.type == FieldType::integer || field.type == FieldType::real;
     if (number && std::isfinite(field.minimum)) property["minimum"] = field.minimum;

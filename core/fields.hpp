@@ -14,7 +14,7 @@ namespace strobe {
 
 using Json = nlohmann::ordered_json;
 
-/// The value of one parameter. Plug-ins are written with it, so that they need not compile the JSON library.
+/// The value of one parameter. Plug-ins use this type so that they need not compile the JSON library.
 using FieldValue = std::variant<std::int64_t, double, bool, std::string>;
 
 enum class FieldType { integer, real, text, boolean, choice };
@@ -31,8 +31,8 @@ struct Field {
   std::function<FieldValue(const void*)> get;
   std::function<void(void*, const FieldValue&)> set;  // value already checked
   std::string default_text;                           // the default, as JSON text
-  /// Values that a search over configurations tries where the user leaves the field open; empty = none but the default.
-  /// Of a workload that is known by its sizes only, `sizes_only`, several may count alike.
+  /// Values that a search over configurations tries when the user leaves the field open; empty = only the default.
+  /// `sizes_only` applies to workloads known by their sizes alone; there several values may cost the same.
   std::function<std::vector<std::string>(bool sizes_only)> searched;
 };
 
@@ -52,13 +52,14 @@ class FieldTable {
   /// Sets the fields of `object` named in `values` (a JSON object). Unknown keys, wrong types and values out of range
   /// throw InvalidRequest with the JSON pointer `pointer + "/" + key` and the nearest match. The keys "name",
   /// "description" and "$comment" are ignored. A text value is converted when the field is a number or boolean
-  /// (`from_text`), which is how --set and key=value lists arrive.
+  /// (`from_text`); --set and key=value lists pass text.
   void apply(void* object, const Json& values, const std::string& pointer, bool from_text = false) const;
 
   /// Every field of `object` as a JSON object, in table order.
   Json to_json(const void* object) const;
 
-  /// `values` completed with the defaults and checked, as `to_json` would print it: the canonical parameter object.
+  /// Completes `values` with the defaults and checks them. Returns the canonical parameter object, as `to_json` prints
+  /// it.
   Json complete(const Json& values, const std::string& pointer) const;
 
   /// The table as JSON Schema properties (draft 2020-12).

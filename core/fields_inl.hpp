@@ -42,7 +42,7 @@ class FieldTableBuilder {
     return bind(FieldType::choice, name, member, "", help, 0, 0, std::move(choices));
   }
 
-  /// Values that a search tries for the field added last (Field::searched).
+  /// Values that a search tries for the field that was added last (Field::searched).
   FieldTableBuilder& searched(std::vector<std::string> (*values)(bool sizes_only)) {
     table_.search_last(values);
     return *this;

@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// SHA-256 of bytes that come in pieces.
+/// SHA-256 of bytes that arrive in pieces.
 class Sha256 {
  public:
   Sha256();
@@ -16,7 +16,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void update(const void* bytes, std::size_t size);
-  /// Of all bytes so far; nothing can be added after.
+  /// The digest of all bytes so far. Nothing can be added afterwards.
   std::string hex();
 
  private:

@@ -1,4 +1,4 @@
-// The mark of functions that kernels of a GPU call as the host does. It says nothing where no CUDA compiler reads it.
+// Marks functions that both the host and GPU kernels call. The mark is empty without a CUDA compiler.
 #pragma once
 
 #if defined(__CUDACC__)

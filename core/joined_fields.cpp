@@ -1,4 +1,4 @@
-// A field reads and writes through the part of the object that its own table made. Cost: a copy of every field.
+// Each field reads and writes the part of the object that its own table made. Cost: a copy of every field.
 #include "core/joined_fields.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace strobe {
 namespace {
 
-/// What the fields of a joined table are read from and written to, one object for each table.
+/// The objects that the fields of a joined table read and write, one for each table.
 using JoinedParts = std::vector<std::shared_ptr<void>>;
 
 void* part_of(const void* object, std::size_t part) { return (*static_cast<const JoinedParts*>(object))[part].get(); }

@@ -1,4 +1,4 @@
-// Field tables made of others: what a plug-in has together with what every plug-in of its kind is given.
+// Joins field tables: a plug-in's own parameters and those that every plug-in of its kind takes.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace strobe {
 
-/// The fields of all `tables` as one table, in their order. Its objects hold one object of each; names must differ.
+/// Joins the fields of all `tables` in their order. An object of the result holds one object of each table. Field names
+/// must differ.
 FieldTable joined_fields(const std::vector<FieldTable>& tables);
 
-/// The fields of `table` that are among `names`, in the table's order; for the same objects.
+/// The fields of `table` whose names are in `names`, in the table's order. They apply to the same objects.
 FieldTable chosen_fields(const FieldTable& table, const std::vector<std::string>& names);
 
 }  // namespace strobe

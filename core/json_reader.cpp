@@ -1,6 +1,6 @@
-// Builds a JSON value from parser events instead of nlohmann's own document builder, because that one keeps the last of
-// two equal keys without a word: a misspelt sweep would then run with a value that its author believes overwritten. Nor
-// does it limit the depth, and values of a million levels cannot be copied or destroyed, which recurse.
+// Builds a JSON value from parser events. nlohmann's document builder silently keeps the last of two equal keys, so a
+// misspelt sweep would run with a value that its author believes overwritten. It also does not limit the depth, and
+// values of a million levels cannot be copied or destroyed, because both recurse.
 // Invariant: frames_ holds the open containers, outermost first. Cost: one pass over the text.
 #include "core/json_reader.hpp"
 
@@ -108,7 +108,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   Json root_;
 };
 
-/// An open file, closed on every way out.
+/// An open file, closed on every path out of the scope.
 struct OpenFile {
   int number;
   ~OpenFile() { ::close(number); }

@@ -1,6 +1,6 @@
-// Reading JSON that comes from outside: from files, from the command line, from other programs. Every reader of the
-// program goes through here, so that none of them is brought down by depth, by a device under a file's name or by a
-// value of another type, and none answers in a library's words.
+// Reads JSON from outside: files, the command line, other programs. Every reader of the program uses it. So deep
+// nesting, a device under a file's name or a value of another type cannot crash any of them, and errors are in Strobe's
+// words, not in the library's.
 #pragma once
 
 #include <exception>
@@ -14,10 +14,10 @@
 
 namespace strobe {
 
-/// Levels of nesting that are read; what Strobe and its users write has less than ten.
+/// The nesting depth that is accepted. Files of Strobe and its users have fewer than ten levels.
 inline constexpr std::size_t deepest_json = 64;
 
-/// Throws what a key that occurs twice in one object means to a reader. Gets the key's JSON pointer and the key.
+/// Throws the error that a repeated key means to a reader. Gets the key's JSON pointer and the key.
 using RepeatedKey = std::function<void(const std::string& pointer, const std::string& key)>;
 
 /// The value of `text`. Throws InvalidInput(source, line, column, ...) for text that is no JSON (NaN, comments and
@@ -25,21 +25,23 @@ using RepeatedKey = std::function<void(const std::string& pointer, const std::st
 /// that occurs twice in one object.
 Json parse_json(std::string_view text, const std::string& source, const RepeatedKey& repeated = {});
 
-/// The same, where what `parse_json` refuses is a discarded value.
+/// The same, but returns a discarded value where `parse_json` throws.
 Json parse_json_or_discard(std::string_view text);
 
-/// The bytes of a regular file. Throws SystemError when it cannot be read, InvalidInput when it is a folder, a device
-/// or a pipe, which may have no end.
+/// The bytes of a regular file. Throws SystemError when it cannot be read. Throws InvalidInput for a folder, a device
+/// or a pipe, because these may have no end.
 std::string read_regular_file(const std::string& path);
 
-/// The JSON value, or the object, in a regular file. Throws as the functions above, and InvalidInput for no object.
+/// The JSON value, or the JSON object, in a regular file. Throws the same as the functions above, and InvalidInput when
+/// the value is not an object.
 Json read_json_value(const std::string& path);
 Json read_json_object(const std::string& path);
 
-/// What the JSON library's exception says of a value, without its class and number.
+/// The JSON library's message about a value, without its class and number.
 std::string json_complaint(const nlohmann::json::exception& error);
 
-/// What `read` makes of values of the file `source`. A value of another type or a missing key is InvalidInput.
+/// Returns what `read` makes of values of the file `source`. Throws InvalidInput for a value of another type or a
+/// missing key.
 template <class Read>
 auto read_json_values(const std::string& source, const Read& read) {
   try {

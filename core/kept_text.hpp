@@ -1,5 +1,5 @@
-// Text that lives as long as the process, for names that are static text where they are written and come from elsewhere
-// here: from a file, or from a rank in another process.
+// Text that lives as long as the process. Spans and plug-ins take names as static text; this stores names that come
+// from a file or from a rank in another process.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// The one copy of `text`, which is never given back; for few texts, as names are. Any thread may call it.
+/// The one copy of `text`, which is never freed; meant for few texts, such as names. Any thread may call it.
 std::string_view kept_text(std::string_view text);
 
 }  // namespace strobe

@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// `here`: the name under which Strobe has it; "" where it has no such thing. `about`: words that follow the name.
+/// `here`: Strobe's name for it; "" when Strobe has no such thing. `about`: words that follow the name.
 struct NameElsewhere {
   const char* kind;  // as Registry names it: "model", "strategy"; or "key"
   const char* name;
@@ -31,10 +31,10 @@ struct RegisterNames {
 /// The table, in no order. Names are compared without capitals, blanks, '-' and '_'.
 const std::vector<NameElsewhere>& names_elsewhere();
 
-/// Letters and digits of a name, small: what two spellings of it have in common.
+/// The letters and digits of a name in lower case, which two spellings of it have in common.
 std::string plain_name(const std::string& name);
 
-/// The entry of a name of that kind, null where there is none.
+/// The entry for a name of that kind; null when there is none.
 const NameElsewhere* name_elsewhere(const std::string& kind, const std::string& name);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
 // Registries: models, strategies, formats, generators, devices, ... register themselves by name from their own file.
-// The plug-in path is the only path, for built-ins too. Storage is a function-local static, so registration does not
-// depend on the order in which translation units are initialised; entries are sorted by name.
+// Built-ins register in the same way as plug-ins. Storage is a function-local static, so registration does not depend
+// on the order in which translation units are initialised; entries are sorted by name.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace strobe {
 
-/// What a registry keeps of one plug-in. `file` is the source file, relative to the repository root.
+/// A plug-in's entry in a registry. `file` is the source file, relative to the repository root.
 template <class T>
 struct Entry {
   std::string name;
@@ -42,8 +42,8 @@ class Registry {
     if (!inserted) duplicates_.push_back(entry.name + " (" + position->second.file + " and " + entry.file + ")");
   }
 
-  /// The entry called `name`. Throws InvalidRequest(where, ...) with the nearest known name, or that of the entry whose
-  /// source calls it so.
+  /// The entry called `name`. Throws InvalidRequest(where, ...) with the nearest known name, or with the entry whose
+  /// source uses `name`.
   const Entry<Value>& find(const std::string& name, const std::string& where = "") const {
     refuse_duplicates();
     const auto position = entries_.find(name);

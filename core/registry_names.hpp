@@ -1,4 +1,4 @@
-// The plug-ins of one kind among all that are registered, for lists and for tests over registries.
+// Lists the registered plug-ins that have one trait, for `strobe list` and for tests over registries.
 #pragma once
 
 #include <string>

@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// A character of UTF-8: how many bytes it has (0: the first byte begins none), and its number.
+/// A UTF-8 character: its number of bytes (0: the first byte begins no character) and its code point.
 struct Character {
   std::size_t bytes = 0;
   std::uint32_t number = 0;

@@ -1,5 +1,5 @@
-// Text of unknown origin (names of files, arguments, words of other programs) as a terminal, a table or a figure may
-// show it.
+// Makes text of unknown origin (file names, arguments, output of other programs) safe to show in a terminal, a table or
+// a figure.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace strobe {
 /// Whether every byte belongs to a character of UTF-8.
 bool is_utf8(std::string_view text);
 
-/// `text` with control characters and bytes that are no UTF-8 as \xNN, so that no name moves a cursor, changes a colour
-/// or forges a line of a log. A backslash stays as it is: this is for people and not read back.
+/// `text` with control characters and invalid UTF-8 bytes written as \\xNN, so that no name moves a cursor, changes a
+/// colour or forges a line of a log. A backslash stays, because people read this text and no program reads it back.
 std::string shown_line(std::string_view text);
 
 /// The same for text of several lines: newlines stay.

@@ -1,4 +1,4 @@
-// First rows of the steps of a rank's cells, as stretches of steps that have as many rows each.
+// The first rows of the steps of a rank's cells, stored as stretches of steps with equal numbers of rows.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace strobe {
 
-/// The numbers [S + 1] that a vector of first rows would hold, the total last. Where a rank holds as many rows of every
-/// step, or of a few steps only, they take the room of a few, whatever S: as many ranks as steps do not take a square.
+/// The numbers [S + 1] that a vector of first rows would hold, the total last. Equal steps share one stretch, and so do
+/// the steps in which a rank holds nothing. So S ranks with S steps each need far less than S * S numbers.
 class StepRows {
  public:
   StepRows() = default;
@@ -40,7 +40,7 @@ class StepRows {
   }
 
  private:
-  /// From `step` on, whose first row is `row`, each step has `rows`.
+  /// From `step` on, each step has `rows` rows; `row` is the first row of `step`.
   struct Stretch {
     std::size_t step = 0;
     std::int64_t row = 0, rows = 0;

@@ -17,7 +17,7 @@ struct TimeUnit {
 };
 
 /// The double nearest to the decimal that `value` was read from, times the unit: 1.1 h are 3960 s, though 1.1 as a
-/// double times 3600 is not 3960. Beyond nine digits or 2^53 the product of doubles.
+/// double times 3600 is not 3960. Beyond nine digits or 2^53 it is the product of doubles.
 double in_seconds(double value, const TimeUnit& unit) {
   for (double power = 1; power <= 1e9; power *= 10) {
     const double number = std::round(value * power), product = number * unit.seconds;

@@ -1,4 +1,4 @@
-// Text to quantities and back.
+// Converts text to quantities and back.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The user's wish to stop. The signal handler only sets a flag; long loops and collectives ask for it.
+// The user's request to stop. The signal handler only sets a flag; long loops and collectives read it.
 #pragma once
 
 #include <signal.h>
@@ -18,15 +18,15 @@ inline std::atomic<int>& stop_signal() {
   return signal;
 }
 
-/// The signal that asked training to stop when the epoch under way is over, or 0. Nobody but the loop over epochs looks
-/// at it, so that collectives of this epoch go on.
+/// The signal that asked training to stop after the current epoch, or 0. Only the loop over epochs reads it, so the
+/// collectives of the current epoch continue.
 inline std::atomic<int>& stop_after_epoch() {
   static std::atomic<int> signal{0};
   return signal;
 }
 
-/// How long that signal lets the epoch under way go on before it becomes `stop_signal()`, in milliseconds; 0 = to its
-/// end. Set where a rank may wait for one in another process that is gone.
+/// How long the current epoch may go on after that signal before it becomes `stop_signal()`, in milliseconds; 0 = until
+/// the epoch ends. Set where a rank may wait for a rank in another process that is gone.
 inline std::atomic<std::int64_t>& epoch_patience_milliseconds() {
   static std::atomic<std::int64_t> patience{0};
   return patience;

@@ -18,7 +18,7 @@ std::string words_of_loader() {
 }  // namespace
 
 void* LateLibrary::symbol(const char* name) {
-  static std::mutex one_at_a_time;  // of all libraries: dlerror speaks of the last call
+  static std::mutex one_at_a_time;  // for all libraries, because dlerror reports on the last call
   const std::lock_guard lock(one_at_a_time);
   std::string why;
   for (std::size_t i = 0; handle_ == nullptr && i < files_.size(); ++i) {

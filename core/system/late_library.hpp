@@ -1,5 +1,5 @@
-// A shared library of others that is loaded when its first function is called, not when the program starts: cuBLAS
-// alone costs a start a sixth of a second, and most starts call nothing of it.
+// A third-party shared library that is loaded when its first function is called, not when the program starts. Loading
+// cuBLAS alone takes a sixth of a second, and most starts call nothing of it.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace strobe {
 
 class LateLibrary {
  public:
-  /// `files` are tried in order: a name for the system to find, or an absolute path. A relative path is not loaded,
-  /// since the working folder may be another's. `what` is what a user knows the library as.
+  /// `files` are tried in order; each is a name for the system to find, or an absolute path. A relative path is not
+  /// loaded, because the working folder may belong to somebody else. `what` is the library's name in messages.
   LateLibrary(std::string what, std::vector<std::string> files) : what_(std::move(what)), files_(std::move(files)) {}
 
-  /// The function of this name. Loads the library at first, and it stays. Throws Unavailable, with the loader's words,
-  /// when the library or its function is not to be had. Safe from several threads.
+  /// The function of this name. The first call loads the library, which then stays loaded. Throws Unavailable, with the
+  /// loader's words, when the library or its function is missing. Safe from several threads.
   void* symbol(const char* name);
 
  private:

@@ -30,7 +30,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-/// The numbers of a file; a word that is none, as `max`, counts as 0.
+/// The numbers in a file; a word such as `max` counts as 0.
 std::vector<double> numbers_in(const std::string& path) {
   std::vector<double> numbers;
   std::istringstream words(text_of(path));
@@ -43,7 +43,7 @@ double number_in(const std::string& path) {
   return numbers.empty() ? 0 : numbers.front();
 }
 
-/// /proc writes blanks and the like as \040.
+/// Decodes the octal escapes of /proc, such as \\040 for a blank.
 std::string unescaped(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -61,12 +61,12 @@ bool lists(const std::string& words, const std::string& word) {
   return ("," + words + ",").find("," + word + ",") != std::string::npos;
 }
 
-/// A mounted hierarchy of control groups: the group `root` is seen at `point`.
+/// A mounted hierarchy of control groups. Its group `root` is visible at `point`.
 struct Hierarchy {
   std::string root, point;
 };
 
-/// The hierarchy that holds `controller` of version 1, or the one of version 2 where `controller` is empty.
+/// The version 1 hierarchy that holds `controller`, or the version 2 hierarchy when `controller` is empty.
 Hierarchy find_hierarchy(const std::string& mounts, const std::string& controller) {
   std::istringstream lines(mounts);
   for (std::string line; std::getline(lines, line);) {
@@ -94,13 +94,13 @@ std::string group_of(const std::string& groups, const std::string& controller) {
   return "";
 }
 
-/// The folders of the process's group and of those above it, as far as they are mounted.
+/// The folders of the process's group and of its ancestors, as far as they are mounted.
 std::vector<std::string> group_folders(const std::string& root, const std::string& controller) {
   const Hierarchy mounted = find_hierarchy(text_of(root + "/proc/self/mountinfo"), controller);
   if (mounted.point.empty()) return {};
   std::string group = group_of(text_of(root + "/proc/self/cgroup"), controller);
   if (mounted.root != "/" && (group + "/").rfind(mounted.root + "/", 0) == 0) group.erase(0, mounted.root.size());
-  // A container that sees its own group as the root is told of another by its name outside, or by "..".
+  // A container that sees its own group as the root reads a name from outside, or "..", for another group.
   else if (mounted.root != "/" || group.find("/..") != std::string::npos)
     group.clear();
   while (!group.empty() && group.back() == '/') group.pop_back();
@@ -192,7 +192,7 @@ std::string host_name() {
 
 CoreClaim own_core_claim() {
   CoreClaim claim;
-  // Two nodes may have one name, and two containers of one node have two.
+  // Two nodes may have the same name, and two containers of one node have different names.
   claim.node = number_of(host_name() + " " + text_of("/proc/sys/kernel/random/boot_id"));
   claim.quota_group = number_of(own_container().cores_group);
   claim.quota = own_container().cores;

@@ -29,7 +29,7 @@ Workers::Workers(int threads, Subnormals subnormals) {
   const auto one_more = [&] { return std::thread([this, subnormals] { help(subnormals); }); };
   try {
     for (int i = 1; i < threads; ++i) helpers_.push_back(start_thread("computing", one_more));
-  } catch (...) {  // no destructor ends those that are there where the constructor throws
+  } catch (...) {  // when the constructor throws, no destructor ends the threads that already run
     {
       const std::lock_guard lock(mutex_);
       stop_ = true;
@@ -56,7 +56,8 @@ void Workers::take_tasks() {
     try {
       (*task_)(i);
     } catch (...) {
-      next_.store(tasks_);  // what is left would be thrown away, and may fail as slowly as this one did
+      next_.store(tasks_);  // drops the remaining tasks: their results would be thrown away, and they may take as long
+                            // to fail
       const std::lock_guard lock(mutex_);
       if (!failure_) failure_ = std::current_exception();
     }

@@ -1,5 +1,5 @@
-// A plug-in's static objects are code of others that runs inside of dlopen. What they throw leaves the loader in
-// disorder, and they may end the process. So a child process loads each file first, and says what became of it.
+// A plug-in's static objects are third-party code that runs inside dlopen. An exception from them leaves the loader in
+// disorder, and they may end the process. So a child process loads each file first and reports the outcome.
 // Cost: a fork and a second load for each plug-in.
 #include "core/system/plugins.hpp"
 
@@ -44,7 +44,7 @@ std::vector<std::string>& plugins() {
                                    path, why));
 }
 
-/// The absolute path of what the variable names. What begins with / stays as it is.
+/// The absolute path of an element of the variable. A path that begins with / stays as it is.
 std::string absolute_path(const std::string& named) {
   std::error_code failed;
   const fs::path folder = fs::current_path(failed);
@@ -82,8 +82,8 @@ void say(std::string_view words) {
   _exit(1);
 }
 
-/// The child: loads the file and ends. A file that the loader refuses runs nothing, so the parent hears the loader's
-/// own words.
+/// The child loads the file and ends. When the loader refuses a file, none of its code runs, so the parent gets the
+/// loader's own message.
 [[noreturn]] void try_in_child(const std::string& path, int pipe_end) {
   words_of_trial() = pipe_end;
   const rlimit no_core{0, 0};
@@ -94,7 +94,7 @@ void say(std::string_view words) {
     dup2(nowhere, STDERR_FILENO);
   }
   std::set_terminate(tell_what_was_thrown);
-  void* (*volatile const load)(const char*, int) = dlopen;  // which is declared to throw nothing
+  void* (*volatile const load)(const char*, int) = dlopen;  // declared to throw nothing, which plug-ins may break
   try {
     load(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   } catch (...) {
@@ -115,7 +115,8 @@ std::string read_all(int descriptor) {
   }
 }
 
-/// Why loading the file would end this process; "" where it would not. Without a process to try it in, nobody knows.
+/// Why loading the file would end this process; "" when it would not. Also "" when no child process can be started to
+/// try it.
 std::string fault_of_loading(const std::string& path) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
@@ -139,7 +140,8 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-/// Why the file is of another release; "" where it is not, or does not say. What strobe_plugin() builds does.
+/// Why the file belongs to another release; "" when it does not, or does not say. Files that strobe_plugin() builds say
+/// it.
 std::string fault_of_release(const std::string& bytes) {
   const std::size_t at = bytes.find(release_mark);
   if (at == std::string::npos) return "";
@@ -163,7 +165,7 @@ void load(const std::string& path) {
   if (const std::string fault = fault_of_release(bytes); !fault.empty()) refuse(path, fault);
   if (const std::string fault = fault_of_loading(path); !fault.empty()) refuse(path, fault);
   if (program_code && !registers_something(bytes)) refuse(path, "it registers nothing with strobe");
-  // All its symbols must be there now: one that was built for another version has others, and says so here.
+  // Resolves all symbols now: a plug-in built for another version needs others, and fails here.
   if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
     const char* const why = dlerror();
     refuse(path, why == nullptr ? "no reason given" : why);

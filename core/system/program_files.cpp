@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view source_root = STROBE_SOURCE_ROOT;
 
-/// PREFIX/share/strobe of a program that is installed; empty for one that lies where it was built.
+/// PREFIX/share/strobe for an installed program; empty for a program that lies where it was built.
 const std::string& installed_root() {
   static const std::string root = [] {
     std::error_code failed;

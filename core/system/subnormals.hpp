@@ -1,6 +1,6 @@
-// Subnormal numbers (below 1.2e-38 in fp32) as zero. Gradients of vertices far from every sample fade into them, where
-// x86 takes over a hundred cycles an operation: an epoch of DySAT took 4 times as long as without. GPUs and frameworks
-// with their usual flags flush them as well.
+// Treats subnormal numbers (below 1.2e-38 in fp32) as zero. Gradients of vertices far from every sample shrink into
+// them, and x86 takes over a hundred cycles for one operation on them: an epoch of DySAT took 4 times as long. GPUs and
+// frameworks with their usual flags flush them too.
 #pragma once
 
 #if defined(__SSE__)
@@ -11,8 +11,8 @@ namespace strobe {
 
 enum class Subnormals { keep, flush };
 
-/// While it lives, this thread's arithmetic reads and writes subnormal numbers as zero. Does nothing on processors that
-/// have no such mode here.
+/// While it lives, this thread's arithmetic reads and writes subnormal numbers as zero. Does nothing on processors
+/// without such a mode here.
 class FlushSubnormals {
  public:
 #if defined(__SSE__)

@@ -1,4 +1,4 @@
-// Starting threads, which fails where the system's or the shell's limits are reached.
+// Starts threads, and reports when the system's or the shell's limits allow no more.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace strobe {
 
-/// A std::thread or std::jthread made by `make`. Throws SystemError, "cannot start a thread for WHAT: ...", where there
-/// can be none.
+/// Returns the std::thread or std::jthread that `make` makes. Throws SystemError, "cannot start a thread for WHAT:
+/// ...", when the system refuses.
 template <class Make>
 auto start_thread(const std::string& what, const Make& make) {
   try {
