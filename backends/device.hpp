@@ -96,8 +96,8 @@ class Device {
   /// operations.
   void between_operations(BetweenOperations* hook) { between_ = hook; }
 
-  /// Host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null when the
-  /// device holds no values. A device whose memory is the host's copies without a transfer span.
+  /// Copies host values into device memory, on the copy stream; the compute stream waits for them. `host` may be null
+  /// when the device holds no values. A device whose memory is the host's copies without a transfer span.
   Tensor move_in(const void* host, std::int64_t rows, std::int64_t columns, ElementType type);
 
   /// Copies host values into all of `to`, which is already allocated, on the copy stream; the compute stream waits for

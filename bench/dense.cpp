@@ -1,4 +1,4 @@
-// Dense layers over 131072 rows of 64 columns, alone and beside their inputs, forward and backward, by variant.
+// Dense layers over 131072 rows of 64 columns, alone and joined with their inputs, forward and backward, by variant.
 #include "backends/operations/operations_block.hpp"
 #include "bench/measure.hpp"
 

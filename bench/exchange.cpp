@@ -1,6 +1,6 @@
 // Packing of an exchange: the redistribution from snapshots to vertices among P ranks. A rank holds T / P steps of all
 // N vertices and sends to each peer the peer's N / P vertices of each step: P * T / P runs of N / P rows. Counted once
-// per moved byte, in Gb/s, beside a memcpy of the same bytes by one thread.
+// per moved byte, in Gb/s, next to a memcpy of the same bytes by one thread.
 #include <cstring>
 #include <functional>
 

@@ -1,7 +1,7 @@
-// Hybrid batches as they are trained on: 1 % of the vertices over 4 of 8 steps in a network of two products with a
-// recurrence behind each, on a graph that bench/peers/hybrid_batches.py makes to the bit, so that both report the same
-// vertices and entries (of the first layer's matrix, whose rows are all that is read). `layers` takes the hops of each
-// step, `exact` what a state between the two products reads at earlier steps too.
+// Hybrid batches as they are trained on: each holds 1 % of the vertices over 4 of 8 steps in a network of two products
+// with a recurrence after each, on a graph that bench/peers/hybrid_batches.py makes to the bit, so that both report the
+// same vertices and entries (of the first layer's matrix, whose rows are all that is read). `layers` takes the hops of
+// each step, `exact` what a state between the two products reads at earlier steps too.
 #include <algorithm>
 #include <cstdint>
 
@@ -65,7 +65,7 @@ BatchCells cells_of(std::int64_t vertices, std::int64_t b) {
   return cells;
 }
 
-/// Two products, and a recurrence behind each.
+/// Two products, each followed by a recurrence.
 const std::vector<LayerShape>& layers() {
   static const std::vector<LayerShape> two(2, {2, 2, 2, true, TemporalNeed::recurrent});
   return two;

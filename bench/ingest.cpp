@@ -143,7 +143,7 @@ class Memory {
  public:
   Memory() {
     malloc_trim(0);
-    std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
+    std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak
     begin_ = memory("VmRSS");
   }
   void report(benchmark::State& state, double events) const {

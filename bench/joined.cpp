@@ -1,6 +1,6 @@
-// A dense layer of parts side by side, as DCRNN's gates read them, beside the same as a joined matrix and one dense
-// layer: on the narrow shape (16384 vertices, all terms of 2 features in 10 columns and five terms of 6 states, to 12
-// columns) and on the wide one (4096 vertices, 10 columns and five terms of 64 states, to 128 columns).
+// A dense layer of parts side by side, as DCRNN's gates read them, compared with joining the parts and one dense layer.
+// Narrow shape: 16384 vertices, all terms of 2 features in 10 columns and five terms of 6 states, to 12 columns. Wide
+// shape: 4096 vertices, 10 columns and five terms of 64 states, to 128 columns.
 #include "backends/operations/operations_join.hpp"
 #include "bench/measure.hpp"
 

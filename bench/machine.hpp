@@ -1,4 +1,4 @@
-// What this machine can do at best, measured once per run, so that every benchmark can say how close it comes.
+// The machine's best rates, measured once per run, so that every benchmark can say how close it is to them.
 #pragma once
 
 #include "backends/device.hpp"

@@ -62,7 +62,7 @@ inline void report(benchmark::State& state, const Work& work, double seconds) {
   state.counters["of_peak"] = work.flops / seconds / machine().flops_per_second;
 }
 
-/// Calls body() until the benchmark has enough, and waits for the device behind every `batch` calls, within the time
+/// Calls body() until the benchmark has enough, and waits for the device after every `batch` calls, within the time
 /// that is measured; returns the mean seconds of one call by the device's clock.
 template <class Body>
 double repeat(benchmark::State& state, Device& device, const Body& body, std::int64_t batch = 1) {
@@ -80,9 +80,9 @@ double repeat(benchmark::State& state, Device& device, const Body& body, std::in
 
 inline std::int64_t runs_at_once(const Device& device) { return device.has_own_memory() && !is_shrunk() ? 32 : 1; }
 
-/// Runs `op` on `device` until the benchmark has enough; returns the mean seconds of one run, or 0 where the device has
-/// no kernel of the variant it was made with for such an operation. A GPU is waited for behind every 32 runs, whose
-/// kernels may take less time than the wait, or than events between them.
+/// Runs `op` on `device` until the benchmark has enough. Returns the mean seconds of one run, or 0 when the device has
+/// no kernel of its variant for such an operation. It waits for a GPU after every 32 runs, because kernels may take
+/// less time than the wait, or than events between them.
 template <class Op>
 double measure(benchmark::State& state, Device& device, const Op& op) {
   const std::string& variant = device.kernel_variant();

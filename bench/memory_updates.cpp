@@ -1,5 +1,5 @@
-// What models of events compute row by row beside their products: time encodings, GRU cells, normalisation, on the
-// 18,000 rows of a batch of 600 events with ten sampled neighbours on each of three sides, at widths 16 and 100.
+// The row-by-row operations of event models, without their products: time encodings, GRU cells, normalisation, on
+// the 18,000 rows of a batch of 600 events with ten sampled neighbours on each of three sides, at widths 16 and 100.
 #include "backends/operations/operations_memory.hpp"
 #include "bench/measure.hpp"
 

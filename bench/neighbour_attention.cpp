@@ -13,7 +13,7 @@ constexpr std::int64_t slots_each = 10;
 std::int64_t roots() { return shrunk(1800); }
 std::int64_t vertices() { return shrunk(5000); }
 
-/// What a forward and a backward pass read.
+/// The inputs of a forward and a backward pass.
 template <class Op>
 Op attention_over_slots(Device& d, std::int64_t width, AttentionScale scale) {
   const RandomStream random(7, random_purpose::test);

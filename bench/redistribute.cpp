@@ -1,5 +1,5 @@
 // Whole redistributions among ranks that are threads of this process: packing, the all-to-all of the communicator
-// `local`, unpacking, from snapshots to vertices and back. Beside each, in turn and by the same threads, a memcpy of
+// `local`, unpacking, from snapshots to vertices and back. Each alternates, on the same threads, with a memcpy of
 // the same bytes: every rank copies as many rows as the redistribution gives it, from the tensors of the ranks that
 // hold them, one contiguous piece per rank. `of_memcpy` is the median of the rounds' ratios of the two times.
 #include <algorithm>
@@ -72,7 +72,7 @@ class Rounds {
     for (Rank peer = 0; peer < communicator_.size(); ++peer) {
       const std::int64_t rows = peer == device_.rank() ? counts_.kept_rows : counts_.receive.rows_of(peer);
       const auto bytes = static_cast<std::size_t>(rows) * result.row_bytes();
-      // Of the peer's rows as many as are this rank's, each rank's behind those of the ranks before it.
+      // Copies as many of the peer's rows as this rank has; each rank's range follows those of the ranks before it.
       const std::int64_t first = (input(peer).rows() - rows) * device_.rank() / std::max(1, communicator_.size() - 1);
       std::memcpy(to, input(peer).raw() + static_cast<std::size_t>(first) * result.row_bytes(), bytes);
       to += bytes;

@@ -1,4 +1,4 @@
-// What a task does with its samples: rows of embeddings side by side, the gradients of these rows added to those of the
+// Sample operations of a task: putting rows of embeddings side by side, adding their gradients to those of the
 // embeddings, a head on pairs of rows that are not put side by side, and the loss of two classes.
 #include <functional>
 

@@ -1,6 +1,6 @@
 // Sparse products of a dense layer's output that is computed again for every entry, two features in, by width and
-// variant, beside the two operations that store it (`stored`: dense and the product; backward the transposed product
-// and the dense gradient): forward and backward, on ESDG's shape.
+// variant, compared with the two operations that store it (`stored`: dense and the product; backward the transposed
+// product and the dense gradient): forward and backward, on ESDG's shape.
 #include "backends/operations/operations_fused.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"

@@ -1,8 +1,8 @@
 // Reads one input as a file of one format.
-// Formats that read a second file beside the first get it from the same input: a line "=====" ends a file, and the
-// next one begins behind it. Files are overwritten by the next input, so that nothing is left of a longer one.
-// Binary graphs have checksums that random bytes never meet: there the input changes bytes of a valid file, which
-// behind "sealed-" has a seal, so that its numbers are used unchecked by any sum.
+// Some formats read a second file next to the first, and get it from the same input: a line "=====" ends a file, and
+// the next one begins after it. The next input overwrites the files, so nothing is left of a longer one.
+// Binary graphs have checksums that random bytes never match. There the input changes bytes of a valid file. Inputs
+// that begin with "sealed-" compute the checksums again, so the numbers reach the reader unchecked by any sum.
 #include "fuzz/fuzz_reader.hpp"
 
 #include <sys/stat.h>

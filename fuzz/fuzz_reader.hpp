@@ -1,4 +1,4 @@
-// What every fuzz target does with its input.
+// The entry point of every fuzz target for a format.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Reads one input as a file that a run reads beside graphs.
-// A checkpoint's bytes are those of a valid one, changed as the input says, three bytes a change, since random bytes
-// are no safetensors file; an input that begins with a quote is the JSON header of one. A run directory's files come in
-// one input, with lines "=====" between them: plan, environment, summary, samples.
+// Reads one input as a file that a run reads in addition to graphs.
+// Random bytes are no safetensors file, so a checkpoint's bytes are those of a valid one, changed by the input, three
+// bytes per change. An input that begins with a quote is the JSON header of a checkpoint. A run directory's files share
+// one input, separated by lines "=====": plan, environment, summary, samples.
 #include "fuzz/fuzz_requests.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What every fuzz target of a run's own files does with its input.
+// The entry point of every fuzz target for a run's own files.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ import event_training
 import fast_settings
 
 TRAINED = 0.98
-MEASURED = 2  # epochs of a run of Strobe, behind two others
+MEASURED = 2  # epochs of a run of Strobe, after two others
 
 
 def parse():

@@ -1,4 +1,4 @@
-"""What graph attention in PyTorch does with the stored entries of a sparse matrix, beside products with it.
+"""The operations of graph attention in PyTorch on the stored entries of a sparse matrix, without its products.
 
 Values of entries are tensors [nnz, heads] in the order of the matrix's rows. Every row and every column has an entry.
 """
@@ -60,7 +60,7 @@ class DeviceEntries:
             return torch.from_numpy(array.astype(np.int32)).to(device)
 
         def sums_over(indices, offsets):
-            # A matrix of ones, of which the row i has the entries that are summed to i.
+            # A matrix of ones; row i holds the entries that are summed to i.
             ones = torch.ones(nnz, device=device)
             return torch.sparse_csr_tensor(offsets, indices, ones, size=(a.shape[0], nnz))
 

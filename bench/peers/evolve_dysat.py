@@ -53,7 +53,7 @@ class Graph:
 
     @functools.cached_property
     def entries(self):
-        """What attention needs, which takes as much memory as the products do."""
+        """The arrays that attention needs, which take as much memory as the products."""
         return make_entries(self.a, self.turned, self.order, self.wanted_device)
 
     def product(self, matrix, x, values=None):
@@ -130,7 +130,7 @@ class Evolve:
         return self.gradients()
 
     def gradients(self):
-        """Of every parameter that has one, as the last epoch left them."""
+        """The gradients after the last epoch, of every parameter that has one."""
         return [value.grad for layer in self.layers for value in layer.values() if value.grad is not None]
 
 
@@ -191,7 +191,7 @@ class Dysat:
         return self.gradients()
 
     def gradients(self):
-        """Of every parameter, as the last epoch left them."""
+        """The gradients of every parameter after the last epoch."""
         return [value.grad for value in self.parameters.values()]
 
 

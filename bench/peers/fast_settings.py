@@ -1,6 +1,6 @@
 """Starts the calling script once more with the environment in which PyTorch is fastest on this machine.
 
-A library reads these settings when it is loaded, so they must stand before. A variable that the user has set is kept.
+A library reads these settings when it is loaded, so set them first. A variable that the user has set is kept.
 
 - OPENBLAS_CORETYPE: OpenBLAS takes its slowest kernels (Prescott, 60 instead of 250 GFLOP/s on our machine) for a
   processor that is newer than itself; the instruction set tells which it could take.
@@ -28,7 +28,7 @@ FOLDER = "strobe-peer-"
 
 
 def _cpuinfo(field):
-    """The words behind the first `field` of /proc/cpuinfo."""
+    """The words after the first `field` of /proc/cpuinfo."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             line = next((line for line in file if line.startswith(field)), "")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Epochs of every model in PyTorch on a GPU (forward, and backward from a given gradient of the embeddings), and
-Strobe's `model/NAME/SHAPE` benchmarks beside them in the same run.
+Strobe's `model/NAME/SHAPE` benchmarks in the same run.
 
     bench/peers/gpu_models.py [--models cd-gcn,t-gcn] [--shapes narrow,wide] [--epochs 20] [--rounds 3] [--json FILE]
                               [--strobe-device cuda] [build/bench/strobe_bench]

@@ -70,7 +70,7 @@ class ByRows:
         return vertices, rows
 
     def batch(self, first, targets, exact):
-        later = [np.zeros(0, dtype=np.int64)] * 2  # what each layer's state reads of the step behind
+        later = [np.zeros(0, dtype=np.int64)] * 2  # rows that each layer's state reads at the next step
         parts, field = [None] * WINDOW, np.zeros(len(self.place), dtype=bool)
         for t in reversed(range(WINDOW)):
             flags = np.zeros(len(self.place), dtype=bool)

@@ -131,7 +131,7 @@ class Peer:
         w, h = self.weights, HIDDEN
         rows, matrix, x = self.batch(targets, first, count)
         c = self.product(torch.relu(torch.addmm(w["layer1.gcn.bias"], x, w["layer1.gcn.weight"])), matrix)
-        # Nothing stands between the two matrices of a gate, so their product is taken first.
+        # No activation lies between the two matrices of a gate, so their product is taken first.
         second, inputs = w["layer2.gcn.weight"].view(3, h, h), w["gru.input_weight"].view(3, h, h)
         both = torch.block_diag(*torch.bmm(second, inputs).unbind(0))
         bias = (torch.bmm(w["layer2.gcn.bias"].unsqueeze(1), inputs).squeeze(1) + w["gru.bias"]).view(-1)

@@ -18,7 +18,7 @@ SMALL = {"vertices": 96, "steps": 6}
 
 # Both sides compute in fp32 and sum in different orders. Other orders on one CPU moved a gradient by 1e-6 of the
 # parameter's largest; a wrong term moves it by percents, and products in TF32 by 1e-3. A bias before a normalisation has
-# a gradient of zero but for rounding, hence the share of the largest gradient of all parameters (there 3e-6 at most).
+# a gradient of zero except for rounding, hence the share of the largest gradient of all parameters (there 3e-6 at most).
 OF_PARAMETER, OF_MODEL = 1e-4, 1e-5
 
 
@@ -71,7 +71,7 @@ class Forms:
 
 
 def difference(gradients, others):
-    """What is wrong with gradients that should be the others', or None."""
+    """Describes how gradients differ from those that they should equal, or None."""
     if len(gradients) != len(others):
         return f"{len(gradients)} gradients instead of {len(others)}"
     pairs = [(mine.cpu(), theirs.cpu()) for mine, theirs in zip(gradients, others)]
@@ -86,7 +86,7 @@ def difference(gradients, others):
 
 
 def check(model, shape, threads, device):
-    """What is wrong with the model's gradients on the device, beside the CPU's on a small graph, or None."""
+    """Describes how the model's gradients on the device differ from the CPU's on a small graph, or None."""
     gradients = []
     for place in (device, None):
         peer = Forms({**shape, **SMALL}, threads, place).make(model)

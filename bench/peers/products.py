@@ -1,6 +1,6 @@
 """Sparse products for the PyTorch peers: y = A x for a CSR matrix A and a dense x [columns, F], fp32.
 
-Two ways, of which the faster is taken, found by trial at the first product of each size and width:
+Two ways. The first product of each size and width tries both, and the faster one is kept:
 
 - SciPy's compiled kernel with the rows split over threads (it releases the GIL inside it);
 - PyTorch's own CSR product with 32-bit indices, where PyTorch is built with MKL (pip's packages are, Debian's is not).
@@ -43,7 +43,7 @@ def has_torch_product():
 
 
 def chosen():
-    """What was taken, for the line of versions: {"2^24 x 6": "torch", ...}."""
+    """The chosen ways, for the line of versions: {"2^24 x 6": "torch", ...}."""
     return {f"2^{size} x {width}{' new values' if new else ''}": way for (size, width, new), way in sorted(_chosen.items())}
 
 

@@ -61,7 +61,7 @@ class Product:
 
 
 class Peer:
-    """What the models share: shapes, the product, the features (taken as A x where a model precomputes it)."""
+    """The common part of the models: shapes, the product, the features (taken as A x where a model precomputes it)."""
 
     def __init__(self, shape, product):
         torch.manual_seed(3)
@@ -92,7 +92,7 @@ class Peer:
         self.forward().backward(self.dy)
 
     def gradients(self):
-        """Of every parameter, as the last epoch left them."""
+        """The gradients of every parameter after the last epoch."""
         return [leaf.grad for leaf in self.leaves] + [p.grad for module in self.modules for p in module.parameters()]
 
 
@@ -124,7 +124,7 @@ class TGcn(Peer):
         h = self.width
         y = torch.relu(torch.addmm(self.b1, self.x, self.w1))
         c = self.product.apply(y)
-        # Nothing stands between the two matrices of a gate, so their product is taken first.
+        # No activation lies between the two matrices of a gate, so their product is taken first.
         both = [self.w2[g] @ self.v[g] for g in range(3)]
         bias = torch.cat([self.b2[g * h : (g + 1) * h] @ self.v[g] for g in range(3)]) + self.b
         inputs = torch.cat([c[:, g * h : (g + 1) * h] @ both[g] for g in range(3)], 1) + bias

@@ -1,4 +1,4 @@
-"""What eager PyTorch takes for the parts of a dynamic-graph program, for profiles in backends/software.
+"""Measures the time of eager PyTorch for the parts of a dynamic-graph program, for profiles in backends/software.
 
     python3 bench/peers/software_profile.py --out software.json        on a processor
     python3 bench/peers/software_profile.py --device cuda              on a GPU
@@ -88,7 +88,7 @@ def coordinate_matrix(device, coalesced):
 
 
 def sparse_products(timer):
-    """Per entry: a product in COO that is not coalesced beside a compressed one, forward and of the gradient."""
+    """Per entry: a product in COO that is not coalesced compared with a compressed one, forward and of the gradient."""
     x = torch.rand(ROWS, WIDTH, device=timer.device, requires_grad=True)
     loose, sorted_ = coordinate_matrix(timer.device, False), coordinate_matrix(timer.device, True)
     compressed = sorted_.to_sparse_csr()

@@ -1,4 +1,4 @@
-"""What the scripts of this folder share: their common options, and one short run of a benchmark of strobe_bench."""
+"""Shared by the scripts of this folder: their common options, and one short run of a benchmark of strobe_bench."""
 
 import argparse
 import json

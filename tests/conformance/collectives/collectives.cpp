@@ -77,8 +77,8 @@ void all_to_all_v_of_nothing(Device& device, Communicator& c) {
   c.all_to_all_v(empty, none, empty, none, Traffic::redistribute);
 }
 
-/// Parts of one tensor, of which those that nothing goes through begin at one place, beside exchanges that are none,
-/// for all ranks or for some.
+/// Exchanges parts of one tensor. Empty parts begin at the same place. Some exchanges are empty for all ranks,
+/// others for some.
 void all_to_all_v_within_one_tensor(Device& device, Communicator& c) {
   const Tensor all = filled<float>(device, 2 + c.size(), 2, c.rank());
   const bool first = c.rank() == 0;  // sends its first two rows to all others, which send nothing

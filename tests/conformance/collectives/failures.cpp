@@ -52,7 +52,7 @@ void rank_fails(const CommunicatorTag::Value& communicator, const LaunchRequest&
                                             fmt::format("the cause has changed: {}", cause.what()));
                                   });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  require(took.count() < long_timeout_seconds / 2, "peers of a failed rank were not told");
+  require(took.count() < long_timeout_seconds / 2, "peers of a failed rank did not hear of it");
 }
 
 void rank_is_out_of_memory(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {

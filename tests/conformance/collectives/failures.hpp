@@ -1,4 +1,4 @@
-// What the failure cases of communicators work with: launches that must fail, and looking at how.
+// Helpers for the failure cases of communicators: launches that must fail, and checks of how they fail.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace strobe::conformance {
 
 inline constexpr double short_timeout_seconds = 0.4;
-inline constexpr double long_timeout_seconds = 60;  // a prompt end is told from a timeout by half of this
+inline constexpr double long_timeout_seconds = 60;  // half of this separates a prompt end from a timeout
 
 inline LaunchRequest with_timeout(LaunchRequest request, double seconds) {
   request.timeout_seconds = seconds;

@@ -1,5 +1,5 @@
-// Failure cases of groups: what ends a rank in one communicator ends all ranks of the launch, which is told with the
-// launch's numbers.
+// Failure cases of groups: a failure of a rank in one communicator ends all ranks of the launch. The errors name ranks
+// by their launch numbers.
 #include <chrono>
 
 #include "tests/conformance/collectives/failures.hpp"
@@ -47,7 +47,7 @@ void rank_fails_while_groups_wait(const CommunicatorTag::Value& communicator, co
                                             fmt::format("the cause has changed: {}", cause.what()));
                                   });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  require(took.count() < long_timeout_seconds / 2, "groups of a failed rank's peers were not told");
+  require(took.count() < long_timeout_seconds / 2, "groups of a failed rank's peers did not hear of it");
 }
 
 void ranks_disagree_about_groups(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {

@@ -1,5 +1,5 @@
-// Value and span cases of groups. What a rank knows of a split is worked out here again from the groups' lists; ranks
-// of the launch are told from ranks of the group by numbers that only the former decide.
+// Value and span cases of groups. The cases derive each rank's place in a split again from the lists of groups. Numbers
+// that only launch ranks decide distinguish ranks of the launch from ranks of the group.
 #include "tests/conformance/collectives/groups.hpp"
 
 #include <algorithm>
@@ -254,7 +254,7 @@ constexpr CollectiveCase cases_of_groups[] = {
     {"groups: none", split_in_none},
     {"groups: one of all", split_in_one},
     {"groups: split of a split", split_of_a_split},
-    {"groups: beside their parent", groups_beside_their_parent},
+    {"groups: at the same time as their parent", groups_beside_their_parent},
     {"groups: messages of one tag", messages_of_one_tag},
     {"groups: at their own pace", groups_at_their_own_pace},
     {"groups: bad ones", bad_groups},

@@ -1,6 +1,6 @@
-// Cases of helpers beside ranks. One helper keeps an array for all trainers and serves them in turn, reads before
-// writes, as a memory daemon does (DistTGL, SC'23, Algorithm 1), so that a request which overtakes another changes the
-// values.
+// Cases of helpers that run next to the ranks. One helper keeps an array for all trainers and serves them in turn,
+// reads before writes, like a memory daemon (DistTGL, SC'23, Algorithm 1). So a request that overtakes another changes
+// the values.
 #include "backends/host/helpers.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ void keep_values(HelperPost& post) {
   }
 }
 
-/// What a trainer does in one round; every rank adds (rank + 1) times what it has read.
+/// One round of a trainer: every rank adds (rank + 1) times the values that it has read.
 void train_a_round(Device& device, Communicator& c, double wanted) {
   TrainerLane &read = c.lane(0, 2 * static_cast<std::size_t>(c.rank())),
               &write = c.lane(0, 2 * static_cast<std::size_t>(c.rank()) + 1);

@@ -1,5 +1,5 @@
-// Cases of the host stream and of transfers ahead. What is expected is worked out by plain loops; sizes and values
-// differ from step to step, so that a mixed-up step shows.
+// Cases of the host stream and of transfers ahead. Plain loops compute the expected values. Sizes and values differ
+// from step to step, so that a mixed-up step shows.
 #include "tests/conformance/collectives/host_work.hpp"
 
 #include <fmt/format.h>
@@ -111,7 +111,7 @@ void a_lane_that_fails_leaves_the_others(Device& device) {
 constexpr int batches = 7, depth = 2;
 constexpr std::int64_t batch_elements = 165;
 
-/// What one of two batches that are under way together has.
+/// The memory of one batch; two batches are under way together.
 struct BatchSlot {
   HostMemory in, out;
   Tensor values, sums;
@@ -145,7 +145,7 @@ void end_batch(Device& device, BatchSlot& slot, double& total) {
                                        {copied}));
 }
 
-/// Three stages for each batch, two of which are under way together.
+/// Three stages for each batch; two batches are under way together.
 void pipelines_give_the_right_values(Device& device) {
   BatchSlot slots[depth];
   for (BatchSlot& slot : slots) {
@@ -165,8 +165,9 @@ void pipelines_give_the_right_values(Device& device) {
   for (int batch = 0; batch < batches; ++batch) {
     double wanted = 0;
     for (std::int64_t i = 0; i < batch_elements; ++i) wanted += 1 + 2 * static_cast<double>(i % 11 + batch);
-    require_that(totals[static_cast<std::size_t>(batch)] == wanted,
-                 fmt::format("batch {} came to {}, not {}", batch, totals[static_cast<std::size_t>(batch)], wanted));
+    require_that(
+        totals[static_cast<std::size_t>(batch)] == wanted,
+        fmt::format("the sum of batch {} is {}, not {}", batch, totals[static_cast<std::size_t>(batch)], wanted));
   }
 }
 
@@ -256,7 +257,7 @@ constexpr DeviceCase cases_of_the_host[] = {
     {"transfers leave spans with their bytes", transfers_leave_spans_with_their_bytes},
     {"host waits join the next work", host_waits_join_the_next_work},
     {"failures reach whoever waits", failures_reach_whoever_waits},
-    {"lanes run beside each other", lanes_run_beside_each_other},
+    {"lanes run in parallel", lanes_run_beside_each_other},
     {"a lane that fails leaves the others", a_lane_that_fails_leaves_the_others},
     {"wrong sizes are refused", wrong_sizes_are_refused},
     {"nothing moves where there is nothing", nothing_moves_where_there_is_nothing},
@@ -283,7 +284,7 @@ void check_overlap(Device& device) {
   for (const Span& span : device.spans().spans()) (span.name == "beside" ? work : fill) = &span;
   require_that(work != nullptr && fill != nullptr && fill->name == Fill::name, "spans are missing");
   require_that(work->begin_seconds <= fill->begin_seconds && work->end_seconds >= fill->end_seconds,
-               "what ran beside each other does not stand beside each other in the trace");
+               "work that ran in parallel does not overlap in the trace");
 }
 
 std::span<const DeviceCase> host_cases() { return cases_of_the_host; }

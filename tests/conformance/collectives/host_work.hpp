@@ -1,4 +1,4 @@
-// Conformance of what a rank has beside its program: work of its host, transfers ahead, helpers. One list of cases for
+// Conformance of work that runs next to a rank's program: host work, transfers ahead, helpers. One list of cases for
 // every device, and one for every communicator. Compiled into tests only.
 #pragma once
 
@@ -16,13 +16,13 @@ struct DeviceCase {
   void (*program)(Device&) = nullptr;
 };
 
-/// Of a device whose clock is the wall's: work of the host runs while the device computes, as its spans show.
+/// For a device with the wall clock: host work runs while the device computes, as its spans show.
 void check_overlap(Device& device);
 
-/// Work of the host and transfers ahead: values, order, spans, failures. Devices are made anew for each case.
+/// Host work and transfers ahead: values, order, spans, failures. Each case makes its own device.
 std::span<const DeviceCase> host_cases();
 
-/// Helpers beside ranks: values, order, and how a launch ends when one of both sides does not do its part.
+/// Helpers: values, order, and how a launch ends when a helper or its trainers fail to do their part.
 std::span<const FailureCase> helper_cases();
 
 }  // namespace strobe::conformance

@@ -66,7 +66,7 @@ void maximum_with_nan(Device& device, Communicator& c) {
     expect(right, c, fmt::format("the maximum with rank {}'s NaN is {}", e, value));
   }
   const T wanted = c.size() == 1 ? -std::numeric_limits<T>::infinity() : static_cast<T>(c.size() - 1);
-  expect(tensor.data<T>()[c.size()] == wanted, c, "a maximum beside NaNs is wrong");
+  expect(tensor.data<T>()[c.size()] == wanted, c, "a maximum next to NaNs is wrong");
 }
 
 /// Sums and maxima under way together.
@@ -76,9 +76,9 @@ void maximum_beside_sum(Device& device, Communicator& c) {
   Request second = c.start_all_reduce(largest, Traffic::gradient, Reduction::max);
   c.wait(first);
   c.wait(second);
-  expect_values(c, sum.data<double>(), sum.elements(), "sum beside a maximum",
+  expect_values(c, sum.data<double>(), sum.elements(), "sum at the same time as a maximum",
                 [&](std::int64_t i) { return sum_in_rank_order<double>(c.size(), i); });
-  expect_values(c, largest.data<double>(), largest.elements(), "maximum beside a sum",
+  expect_values(c, largest.data<double>(), largest.elements(), "maximum at the same time as a sum",
                 [&](std::int64_t i) { return largest_sample<double>(c.size(), i, 0.0); });
 }
 
@@ -90,7 +90,7 @@ constexpr CollectiveCase cases_of_max[] = {
     {"max of large integers", maximum_of_large_integers},
     {"max with NaN, f32", maximum_with_nan<float>},
     {"max with NaN, f64", maximum_with_nan<double>},
-    {"max beside a sum", maximum_beside_sum},
+    {"max at the same time as a sum", maximum_beside_sum},
 };
 
 }  // namespace

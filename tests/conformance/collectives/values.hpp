@@ -1,4 +1,4 @@
-// What the value cases of communicators work with: numbers that everybody can work out, and comparing bit for bit.
+// Helpers for the value cases of communicators: numbers that every rank can compute, and comparison bit for bit.
 #pragma once
 
 #include <fmt/format.h>

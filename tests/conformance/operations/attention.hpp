@@ -7,7 +7,7 @@
 
 namespace strobe::conformance {
 
-/// A graph attention over rows with 0 to `most` entries; `halo` columns behind the own ones; scores times `sharpness`.
+/// A graph attention over rows with 0 to `most` entries; `halo` columns follow the own ones; scores times `sharpness`.
 struct GraphAttentionShape {
   std::int64_t rows, halo, most, heads, depth;
   bool weighted, transpose;

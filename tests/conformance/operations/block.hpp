@@ -86,7 +86,7 @@ inline std::vector<Output> judge_block_gradient(const BlockShape& s, const Block
   return {{"dw", {}, dw}, {"dx", {}, dx}, {"dleft", {}, dleft}, {"dbias", {}, dbias}};
 }
 
-/// The same once for the cases that ask for it behind each other.
+/// The same, computed once for consecutive cases that ask for it.
 inline std::vector<Output> expected_block_gradient(const BlockShape& s, const BlockDenseBackward& op,
                                                    const std::vector<std::vector<double>>& in, bool aliased) {
   const std::string key = s.name() + (op.accumulate_dx ? ", dx added" : "") +

@@ -7,9 +7,9 @@
 
 namespace strobe::conformance {
 
-/// An attention of `roots` roots with up to `most` slots each (`even`: exactly so many; else every seventh root has
-/// none and root 5 has 40), over `vertices` vertices, of which the last one occurs in no slot and the first one in
-/// every third. Queries times `sharpness`. Codes are `codes` columns wide.
+/// An attention of `roots` roots with up to `most` slots each (`even`: exactly that many; else every seventh root has
+/// none and root 5 has 40), over `vertices` vertices, the last one in no slot and
+/// the first one in every third slot. Queries times `sharpness`. Codes are `codes` columns wide.
 struct NeighbourShape {
   std::int64_t roots, vertices, most, heads, depth;
   AttentionScale scale = AttentionScale::neighbours;
@@ -125,7 +125,7 @@ struct JudgedNeighbours {
     for (std::int64_t i = 0; i < s.roots * s.heads; ++i) attend(s, in, i / s.heads, i % s.heads);
   }
 
-  /// Judged values of which those behind the softmax are as uncertain as the scores in front of it.
+  /// Judged values after the softmax, which are as uncertain as the scores before it.
   std::vector<Judged> judged_behind_softmax(const std::vector<double>& values) const {
     std::vector<Judged> result = against_largest(values);
     for (Judged& one : result) one.magnitude *= largest_score;

@@ -87,7 +87,7 @@ struct PickShape {
   std::int64_t width, k;
   int rank, ranks;
   bool only_connected;
-  std::int64_t inputs = 0;  // not 0: rows of a layer of so many inputs, which is not stored
+  std::int64_t inputs = 0;  // not 0: rows of a layer with this many inputs, which is not stored
   bool some_only = false;   // every second row is no candidate
 };
 
@@ -283,7 +283,7 @@ inline std::vector<OperationCase> choose_candidates_cases() {
 }
 
 /// A summary of rows of x [40, F], some absent, some repeated; bit 0 of `flags`: gated; bit 1: with the gradient of the
-/// rows' source. With `inputs` the rows are those of a layer of so many inputs, which is not stored.
+/// rows' source. With `inputs` the rows are those of a layer with this many inputs, which is not stored.
 struct SummaryShape {
   std::int64_t width;
   int flags;

@@ -40,7 +40,7 @@ inline std::vector<Output> judge_join(Device& device, const JoinShape& s) {
   return {{"whole", download(device, op.whole), expected}};
 }
 
-/// Of the parts every third is left out and every second added to, in turns that begin at `turn`.
+/// Leaves out every third part and adds to every second, in turns that begin at `turn`.
 inline std::vector<Output> judge_split(Device& device, const JoinShape& s, std::size_t turn) {
   const std::vector<double> whole = random_values(s.rows * s.columns(), 170);
   SplitColumns op;
@@ -130,8 +130,8 @@ inline std::vector<std::vector<Judged>> expected_joined_gradient(const JoinShape
   return sums;
 }
 
-/// Of the parts' gradients every third is left out and every second added to, in turns that begin at `turn`. Behind
-/// each lie rows of somebody else, which must stay as they are.
+/// Leaves out every third gradient of the parts and adds to every second, in turns that begin at `turn`. Foreign rows
+/// follow each part and must stay unchanged.
 inline std::vector<Output> judge_joined_dense_backward(Device& device, const JoinShape& s, std::int64_t width,
                                                        std::size_t turn) {
   const JoinedValues x(s, 181), before(s, 191);

@@ -86,8 +86,8 @@ inline std::vector<OperationCase> pair_scores_cases(bool backward) {
   return cases;
 }
 
-/// Which columns of `events` rows are true: of each any, of every fifth row none and of every fifth all, so that bit 63
-/// comes to both values.
+/// The true columns of `events` rows: random ones, none in every fifth row and all in every other fifth, so that bit 63
+/// takes both values.
 inline std::vector<std::vector<bool>> true_columns(std::int64_t events, std::int64_t columns) {
   const RandomStream random(7, random_purpose::test, 182);
   std::vector<std::vector<bool>> rows(static_cast<std::size_t>(events));
@@ -100,7 +100,7 @@ inline std::vector<std::vector<bool>> true_columns(std::int64_t events, std::int
   return rows;
 }
 
-/// Rows of columns as bits, those behind the columns set as well: nothing may read them.
+/// Rows of columns as bits. The bits past the last column are set too, because nothing may read them.
 inline Tensor upload_bits(Device& device, const std::vector<std::vector<bool>>& rows) {
   std::vector<std::int64_t> bits;
   for (const std::vector<bool>& row : rows) {

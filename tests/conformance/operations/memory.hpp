@@ -22,7 +22,7 @@ inline const std::vector<MemoryShape>& memory_shapes() {
   return shapes;
 }
 
-/// What is added to, and whether the output that may be undefined is there.
+/// Whether the output is added to, and whether the optional output is defined.
 struct MemoryFlags {
   bool accumulate = false, defined = true;
 };

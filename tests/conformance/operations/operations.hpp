@@ -77,8 +77,8 @@ OperationFamily family(std::vector<OperationCase> cases) {
           std::make_shared<const std::vector<OperationCase>>(std::move(cases))};
 }
 
-/// What `make` gives; made once for calls with the same `key` behind each other, as a case is run with several numbers
-/// of threads and a judge takes longer than the kernels. Every lambda has a memory of its own: one value.
+/// Returns the value of `make`, made once for consecutive calls with the same `key`: a case runs with several numbers
+/// of threads, and a judge takes longer than the kernels. Every lambda has a memory of its own, for one value.
 template <class Make>
 const std::invoke_result_t<Make>& judged_once(const std::string& key, const Make& make) {
   static std::string last;

@@ -76,8 +76,8 @@ struct PackedLanes {
   }
 };
 
-/// Lanes of `steps` rows with pieces of 1 to `most` rows, behind one in `full` of which the lane is filled up; the same
-/// for the same `key` everywhere. With `full` 0 no lane is.
+/// Lanes of `steps` rows with pieces of 1 to `most` rows. After one piece in `full` the lane is filled up; with `full`
+/// 0 no lane is. The same `key` gives the same lanes everywhere.
 inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::int64_t most, std::uint32_t key,
                                   std::int64_t full = 8) {
   const RandomStream random(2025, random_purpose::test, key);

@@ -1,5 +1,5 @@
-// Cases and judges of two sparse products as one operation: matrices of the same rows, of which the second is another
-// one's, and gradients that meet in one tensor.
+// Cases and judges of two sparse products in one operation. The two matrices have the same rows, and their gradients
+// meet in one tensor.
 #pragma once
 
 #include "backends/operations/operations_pair.hpp"
@@ -12,7 +12,7 @@ struct MatrixPair {
   SparseRecipe first, second;
 
   explicit MatrixPair(const SparseRecipe& recipe) : first(recipe), second(recipe) {
-    // What is made of a recipe is kept by its name.
+    // Values made from a recipe are cached by its name.
     static std::map<std::string, std::string> names;
     std::string& other_name = names[recipe.name];
     if (other_name.empty()) other_name = std::string(recipe.name) + ", the other";

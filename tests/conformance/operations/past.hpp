@@ -8,8 +8,8 @@
 
 namespace strobe::conformance {
 
-/// Attention over time of n vertices whose queries begin at step `first`; with `most`, of n lanes of packed sequences
-/// of up to so many rows.
+/// Attention over time for n vertices with queries from step `first` on; with `most`, for n lanes of packed sequences
+/// with up to `most` rows.
 struct TemporalShape {
   std::int64_t first, steps, vertices, heads, depth;
   double dropped = 0;
@@ -25,7 +25,7 @@ struct TemporalShape {
   PackedLanes packing() const {
     return random_packing(steps, vertices, most, static_cast<std::uint32_t>(9 * steps + vertices));
   }
-  /// Of row r: the first step that it looks at, its step in the graph, and whether its output is wanted.
+  /// For row r: the first step that it looks at, its step in the graph, and whether its output is wanted.
   std::vector<std::int32_t> sequences() const {
     if (most > 0) return packing().sequences();
     std::vector<std::int32_t> rows;
@@ -89,7 +89,7 @@ struct JudgedTemporal {
       for (std::int64_t i = 0; i < s.vertices * s.heads; ++i) query(s, shifted, t, i / s.heads, i % s.heads, scale);
     }
   }
-  /// Of the row of vertex or lane v at step t, as in TemporalShape::sequences.
+  /// For the row of vertex or lane v at step t: entry `what` of TemporalShape::sequences.
   std::int64_t known(const TemporalShape& s, std::int64_t t, std::int64_t v, std::size_t what) const {
     return sequences[static_cast<std::size_t>(3 * (t * s.vertices + v)) + what];
   }
@@ -123,7 +123,7 @@ struct JudgedTemporal {
   }
 };
 
-/// What both directions are given; of packed sequences no offsets.
+/// The inputs of both directions; packed sequences have no offsets.
 template <class Op>
 void upload_past(Device& device, const TemporalShape& s, const std::vector<double>& projected,
                  const std::vector<double>& offsets, Op& op) {

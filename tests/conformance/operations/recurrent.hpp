@@ -11,9 +11,9 @@
 
 namespace strobe::conformance {
 
-/// `own_inputs`: every gate of a GRU reads columns of its own. `right` of the columns of an LSTM's inputs are x_right;
-/// `made` of them are what w_in makes of the others. With `most`, vertices are lanes of packed sequences of up to so
-/// many rows, of which some begin with a state that they are given and some hand theirs on, where `start` is set.
+/// `own_inputs`: every gate of a GRU reads columns of its own. The last `right` columns of an LSTM's inputs are
+/// x_right; w_in makes `made` columns from the others. With `most`, vertices are lanes of packed sequences with up to
+/// `most` rows. If `start` is set, some begin with a given state and some hand theirs on.
 struct RecurrentShape {
   std::int64_t steps, vertices, inputs, hidden;
   bool start, kept, own_inputs;
@@ -29,14 +29,14 @@ struct RecurrentShape {
   /// Sequences that are given a state, and that hand theirs on.
   std::int64_t starts() const { return most > 0 ? packing().starts : vertices; }
   std::int64_t ends() const { return most > 0 ? packing().ends : vertices; }
-  /// Of every row: its row of start, -1 for the row above, -2 for zero.
+  /// For every row: its row of start, -1 for the row above, -2 for zero.
   std::vector<std::int32_t> origins() const {
     if (most > 0) return packing().restarts();
     std::vector<std::int32_t> rows(static_cast<std::size_t>(steps * vertices), -1);
     for (std::int64_t v = 0; v < vertices; ++v) rows[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(v);
     return rows;
   }
-  /// Of every row: the row of dlast of its cell state, or -1.
+  /// For every row: the row of dlast for its cell state, or -1.
   std::vector<std::int32_t> end_rows() const {
     if (most > 0) return packing().end_rows();
     std::vector<std::int32_t> rows(static_cast<std::size_t>(steps * vertices), -1);
@@ -90,8 +90,8 @@ inline std::vector<RecurrentShape> recurrent_shapes() {
   return shapes;
 }
 
-/// An LSTM's: some of narrow and wide inputs in two parts as well, and some whose inputs a layer makes, of which the
-/// last is too wide for kernels that make them in cache.
+/// LSTM shapes: also narrow and wide inputs in two parts, and inputs that a layer makes. The last of those is too wide
+/// for kernels that make them in cache.
 inline std::vector<RecurrentShape> lstm_shapes() {
   std::vector<RecurrentShape> shapes = recurrent_shapes();
   for (const bool both : {false, true}) {

@@ -123,7 +123,7 @@ void upload_input_gradients(Device& device, const RecurrentShape& s, const Recur
   }
 }
 
-/// What became of them, side by side.
+/// The input gradients, side by side.
 template <bool lstm, class Backward>
 std::vector<double> input_gradients(Device& device, const RecurrentShape& s, const Backward& op) {
   const std::vector<double> left = download(device, op.dx);

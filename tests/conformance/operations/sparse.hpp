@@ -9,7 +9,7 @@
 
 namespace strobe::conformance {
 
-/// How a test matrix is made: `steps` blocks of `step_rows` rows and, per step, `halo` columns behind the own ones.
+/// The recipe of a test matrix: `steps` blocks of `step_rows` rows, and per step `halo` columns after the own ones.
 struct SparseRecipe {
   const char* name;
   std::int64_t steps, step_rows, halo;

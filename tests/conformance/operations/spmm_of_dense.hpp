@@ -157,7 +157,7 @@ inline std::vector<OperationCase> of_dense_cases(bool backward) {
   return cases;
 }
 
-/// A second dense layer of one weight per step behind the product.
+/// The product, followed by a second dense layer with one weight per step.
 struct ConvolutionOfDenseCase {
   OfDenseCase first;
   std::int64_t last;
@@ -165,7 +165,7 @@ struct ConvolutionOfDenseCase {
 
   std::int64_t weights() const { return first.layers() * first.width * last; }
   Activation activation() const { return last_relu ? Activation::relu : Activation::none; }
-  /// What the judge's values depend on.
+  /// A name for everything that the judge's values depend on.
   std::string layers_name() const {
     return first.name() + ", to " + std::to_string(last) + (last_relu ? ", relu" : "");
   }
@@ -291,7 +291,7 @@ inline std::vector<Output> judge_convolution_of_dense_backward(Device& device, c
   op.activation = c.activation();
   op.accumulate_dw_first = op.accumulate_dw = c.first.accumulate;
   op.memo = c.memo(device);
-  if (op.memo.defined()) {  // by the operation, of whose output nothing is needed
+  if (op.memo.defined()) {  // made by the operation, whose output is not needed
     device.run(StepConvolutionOfDense{op.a, op.x, op.w_first, op.w, op.step_rows, op.aggregated,
                                       device.allocate(m.rows, c.last), op.first, op.activation, false, op.memo});
   }

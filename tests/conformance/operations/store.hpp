@@ -157,7 +157,7 @@ inline std::vector<Output> judge_locate(Device& device, const StoreRecipe& r) {
   return {{"positions", download_integers<std::int32_t>(device, op.positions), exactly(positions)}};
 }
 
-/// What ApplyDifference is given, found entry by entry.
+/// The inputs of ApplyDifference, found entry by entry.
 struct JudgedDifference {
   std::vector<std::int32_t> removed, changed;
   EntryMap added;
