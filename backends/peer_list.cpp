@@ -23,7 +23,7 @@ class ListedPeers final : public PeerList {
   explicit ListedPeers(PeerParts parts) : parts_(std::move(parts)) {
     for (const PeerPart& part : parts_) {
       if (part.peers < 1 || part.peer < totals_.end_peer)
-        throw Error(fmt::format("a list of peers has ranks [{}, +{}) behind rank {}", part.peer, part.peers,
+        throw Error(fmt::format("a list of peers has ranks [{}, +{}) after rank {}", part.peer, part.peers,
                                 totals_.end_peer - 1));
       if (part.count <= 0 || part.first < 0)
         throw Error(fmt::format("a list of peers has rows [{}, +{}) for rank {}", part.first, part.count, part.peer));

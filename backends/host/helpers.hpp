@@ -43,11 +43,11 @@ TrainerLanes trainer_lanes(const std::vector<HelperRequest>& helpers,
 void close_lanes(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<LaneBlock>>& blocks,
                  int rank);
 
-/// Runs helpers of this process, a thread each. What a helper throws reaches its trainers by its words and the launcher
-/// by `failure`.
+/// Runs helpers of this process, one thread each. Trainers get the message of an exception that a helper throws; the
+/// launcher gets the exception through `failure`.
 class HelperThreads {
  public:
-  /// What ended a helper, and whether that was another's failure.
+  /// The exception that ended a helper, and whether another failure caused it.
   using Failed = std::function<void(const std::string& name, std::exception_ptr failure, bool consequence,
                                     const std::string& text)>;
 

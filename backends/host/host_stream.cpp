@@ -1,5 +1,5 @@
 // Invariants: work begins in the order given, each piece when the one before has ended and what it waits for has come;
-// a failure is told to everyone who waits for it or for what lies behind it; ending the stream waits for one piece of
+// a failure reaches everyone who waits for that work or for later work; ending the stream waits for one piece of
 // work at most. Waiting is a short sleep between looks, because what is waited for may be a GPU's event or a word in
 // memory that another process writes. Cost: a lock and a wake-up per piece of work, some 10 us.
 #include "backends/host/host_stream.hpp"

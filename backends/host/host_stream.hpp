@@ -45,13 +45,13 @@ class HostStream {
     std::shared_ptr<const Times> times;
   };
   using Then = std::function<void(std::exception_ptr)>;
-  /// Work behind all that was given before, once everything in `after` has come. Its event fails with what the work
-  /// throws, and so do the events of all work behind it.
+  /// Adds work after all earlier work, to begin once all events in `after` have come. When the work throws, its event
+  /// fails, and so do the events of all later work.
   Given give(std::function<void(Workers&)> body, std::vector<Event> after);
 
-  /// Calls `then` on a thread of this stream as soon as all of `after` has come, beside the work, or with what keeps it
-  /// from coming; calls of one `order` follow each other. `then` must be short. It is not called once the stream has
-  /// ended.
+  /// Calls `then` on a thread of this stream as soon as all of `after` has come, in parallel
+  /// with the work, or with the failure that prevents it; calls of one `order` follow each other. `then` must be short.
+  /// It is not called once the stream has ended.
   void when(const void* order, std::vector<Event> after, Then then);
 
  private:

@@ -1,6 +1,6 @@
-// Work of the host beside the device: drawing neighbours, encoding batches, gathering rows of host memory. It states
-// what it does, as operations of the device do, and runs on the host stream of its rank, in the order given; or on a
-// lane of it, beside what other lanes do.
+// Host work that runs in parallel with the device: drawing neighbours, encoding batches, gathering rows of host memory.
+// It states its cost, as operations of the device do. It runs on the host stream of its rank in the order given, or on
+// a lane of that stream in parallel with other lanes.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,11 @@ struct HostWork {
   /// stated all the same.
   Work work;
   double disk_bytes = 0;  // read from the node's disk
-  /// What is done, by `host_threads` workers. May be empty: where there is neither a graph nor values, only time
-  /// passes. It must not use the device, the communicator, or what others write meanwhile, unless `after` orders the
-  /// two.
+  /// The work itself, done by `host_threads` workers. May be empty: without a graph or values only time passes. It must
+  /// not use the device, the communicator, or data that others write meanwhile, unless `after` orders the two.
   std::function<void(Workers&)> body;
   std::vector<Event> after;  // what must have come before it begins
-  int lane = 0;              // work of one lane is carried out in the order given, lanes beside each other
+  int lane = 0;              // work of one lane runs in the order given; lanes run in parallel
   int lanes = 1;             // that share what the rank has of its node's host
   bool serial = false;       // whether one worker does it all, however many there are
 };

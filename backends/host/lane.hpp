@@ -17,7 +17,7 @@ namespace strobe {
 class Device;
 struct HostWork;
 
-/// What one trainer asks one helper for, again and again.
+/// The request that one trainer sends to one helper repeatedly.
 struct LaneShape {
   std::string name;  // "read", "write"
   int trainer = 0;   // its rank
@@ -38,8 +38,8 @@ class TrainerLane {
   const HostMemory& answer() const { return answer_; }
 
   /// Asks with what lies in `request` once all of `after` has come, in the order of calls; returns the event of the
-  /// answer. One request is under way at a time: `after` must hold the event of the answer before this one, unless it
-  /// has come. What waits for the answer fails when the helper fails, ends, or does not answer within the launch's
+  /// answer. Only one request may be under way: `after` must hold the event of the answer before this one, unless it
+  /// has come. A wait for the answer fails when the helper fails, ends, or does not answer within the launch's
   /// timeout.
   Event ask(std::vector<Event> after = {}) { return do_ask(std::move(after)); }
 
@@ -72,9 +72,9 @@ class HelperPost {
   /// Waits until the lane's trainer has asked; false when it never will, because its program has ended. Throws
   /// HelperTimeout, PeerFailed when another part of the job has failed, Interrupted.
   virtual bool await_request(std::size_t lane, Patience patience) = 0;
-  /// Carries work out, and leaves its span. `after` is ignored: a helper does one thing behind the other.
+  /// Does the work, and leaves its span. `after` is ignored: a helper does one thing after the other.
   virtual void run(HostWork work) = 0;
-  /// What lies in the lane's answer is for its trainer, who may ask again.
+  /// Hands the lane's answer to its trainer, who may then ask again.
   virtual void give_answer(std::size_t lane) = 0;
 
   SpanRecorder& spans() { return spans_; }
@@ -85,7 +85,7 @@ class HelperPost {
   SpanRecorder spans_;
 };
 
-/// A role beside the trainers, as the plan knows it.
+/// A role next to the trainers, as the plan knows it.
 struct HelperRequest {
   std::string name;  // of all helpers of a launch another
   std::vector<LaneShape> lanes;

@@ -1,7 +1,7 @@
 // Invariants: a lane's memory is the trainer's until it has asked, the helper's until it has answered, and the
-// trainer's again; counts only grow, and are stored behind what they promise. Waiting is the kernel's futex, shared
-// between processes, after a short spin: a helper answers within microseconds. Cost: one system call per wait that
-// sleeps.
+// trainer's again; counts only grow, and are stored after the data that they announce. Waiting is the kernel's futex,
+// shared between processes, after a short spin: a helper answers within microseconds. Cost: one system call per wait
+// that sleeps.
 #include "backends/host/lane_words.hpp"
 
 #include <linux/futex.h>

@@ -76,7 +76,7 @@ bool serves(const HelperRequest& helper, int rank) {
                      [rank](const LaneShape& lane) { return lane.trainer == rank; });
 }
 
-/// What a process says first: its node, and the names of the objects that it has made, by helper.
+/// The first message of a process: its node, and the names of the objects that it has made, by helper.
 struct Made {
   std::vector<std::string> names;
   ~Made() {

@@ -1,5 +1,5 @@
-// What the real devices share of their ranks' hosts: the lanes of the host stream, each made when it is first used, and
-// their spans.
+// The host side that real devices share: the lanes of a rank's host stream, each made when it is first used, and their
+// spans.
 #pragma once
 
 #include <map>

@@ -103,7 +103,7 @@ class LocalCommunicator final : public Communicator {
   std::map<std::tuple<int, int, int>, std::uint64_t> messages_;
 };
 
-/// What the ranks of a launch share with its helpers.
+/// State that the ranks of a launch share with its helpers.
 struct Beside {
   explicit Beside(const LaunchRequest& request, World& world)
       : helpers(request.timeout_seconds, [&world](const std::string& name, std::exception_ptr failure, bool consequence,

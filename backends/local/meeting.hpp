@@ -9,7 +9,7 @@
 
 namespace strobe::local {
 
-/// What one member brings to a meeting. It shares ownership of the member's buffers until that member leaves.
+/// One member's contribution to a meeting. It shares ownership of the member's buffers until that member leaves.
 struct Slot {
   Collective collective;
   double entered_seconds = 0;

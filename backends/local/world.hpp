@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 /// A group of the launch's ranks that have a communicator; 0 is all of them.
 using GroupNumber = std::uint64_t;
 
-/// What belongs to which meeting: the number of messages, or collectives, that came before with the same rest.
+/// Identifies a meeting. `number` counts the earlier messages, or collectives, with otherwise equal keys.
 struct MeetingKey {
   GroupNumber group = 0;
   int source = -1, destination = -1;  // in the group, of a message; -1: a collective

@@ -1,5 +1,5 @@
 // A sparse matrix with the rows of every block of 128 stored from the shortest to the longest, for products with narrow
-// dense matrices. Rows of one length behind one another end where the processor expects it: in a compressed matrix with
+// dense matrices. Consecutive rows of one length end where the processor expects it: in a compressed matrix with
 // a few entries a row, one wrong guess a row costs more than the row's multiply-adds. Where the columns of every block
 // lie close together they are 16-bit numbers, counted from the block's first column.
 // Invariant: the entries of a row are those of the compressed row, in its order.
@@ -50,8 +50,8 @@ template <class T>
 std::shared_ptr<const LengthSortedMatrix> sort_by_length(Device& device, const HostCsrView<T>& csr,
                                                          std::int64_t most_narrow = most_narrow_columns);
 
-/// The same of a matrix of which only the shape is known, on a device without values. Columns are taken to be narrow
-/// where `span`, the columns that neighbouring rows read from, is at most 2^16.
+/// The same for a matrix that is known only by its shape, on a device without values. Columns count as narrow when
+/// `span`, the columns that neighbouring rows read from, is at most 2^16.
 std::shared_ptr<const LengthSortedMatrix> length_sorted_shape(Device& device, std::int64_t rows, std::int64_t nonzeros,
                                                               std::int64_t span);
 

@@ -1,5 +1,5 @@
-// How a sparse matrix will be used, as those say who bring it to a device. What its kernels like to have beside the
-// matrix for that, and how many columns they can hold in what, is the device's affair (Device::prepare).
+// How a sparse matrix will be used, as stated by the code that brings it to a device. The device decides which extra
+// forms its kernels need for that use, and how many columns they can hold in them (Device::prepare).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace strobe {
 /// A dense layer with relu whose output a product gathers, computed again for every entry of the matrix.
 struct RepeatedLayer {
   std::int64_t inputs = 0;       // columns that the layer reads
-  std::int64_t outputs = 0;      // columns of the dense layer behind the product
+  std::int64_t outputs = 0;      // columns of the dense layer after the product
   bool weight_per_step = false;  // whether both layers have a weight for every step
 };
 

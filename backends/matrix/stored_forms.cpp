@@ -25,7 +25,7 @@ class NarrowProducts {
 
   bool pairs_serve_any() const { return in_pairs(least_); }
   bool pairs_serve_all() const { return in_pairs(most_); }
-  /// Of those that pairs do not serve, where there are pairs.
+  /// For products that pairs do not serve, when there are pairs.
   bool lengths_serve_any(bool paired) const { return by_length(paired ? most_ : least_); }
   bool lengths_serve_all() const { return by_length(most_); }
 
@@ -80,7 +80,8 @@ std::shared_ptr<const LengthSortedMatrix> sorted_of(Device& memory, const Sparse
   return sort_by_length<float>(memory, {csr.offsets, csr.columns, csr.values32});
 }
 
-/// For many passes. Where a form serves every product, the plain transpose is not stored beside its own.
+/// Forms for many passes. When a form serves every product, the plain transpose is not stored in addition to the form's
+/// own.
 void add_lasting_forms(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use,
                        const FormHabits& habits) {
   const NarrowProducts narrow(use, habits, memory.precision());

@@ -1,6 +1,6 @@
-// Which forms of a sparse matrix are stored beside it: the transpose, steps in pairs (paired_matrix.hpp), rows by
+// Which forms of a sparse matrix are stored with it: the transpose, steps in pairs (paired_matrix.hpp), rows by
 // length (length_sorted_matrix.hpp). Devices whose kernels read these forms prepare their matrices by it; so does
-// `sim`, for the device that it stands for. The rules count registers, of which `narrow_bytes` is one, as the kernels
+// `sim`, for the device that it simulates. The rules count registers of `narrow_bytes` each, as the kernels
 // do that read the forms:
 // - pairs serve a product whose rows of both steps lie in one (backends/cpu/kernels/sparse/spmm_paired.cpp), and one
 //   that computes a layer again for every entry while its outputs of both steps lie in three (pair_layer.hpp), or in
@@ -16,7 +16,7 @@ namespace strobe {
 class Device;
 struct SparseMatrix;
 
-/// What a device's kernels read.
+/// The forms that a device's kernels read.
 struct FormHabits {
   bool transpose = false;         // Device::wants_transpose
   std::int64_t narrow_bytes = 0;  // Device::narrow_bytes

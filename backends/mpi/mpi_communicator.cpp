@@ -30,7 +30,7 @@ constexpr double stopped_agreement_seconds = 0.5;
 constexpr double late_agreement_seconds = 5;
 constexpr auto answer_grace = std::chrono::seconds(1);
 
-/// What to do between two looks at MPI: spin while every rank has a core, then yield, then sleep.
+/// Decides how to pass the time between two looks at MPI: spin while every rank has a core, then yield, then sleep.
 class Patience {
  public:
   explicit Patience(bool spin) : spin_(spin), begin_(Clock::now()) {}
@@ -46,7 +46,7 @@ class Patience {
   Clock::time_point begin_;
 };
 
-/// What the communicators of one rank have in common.
+/// State that the communicators of one rank share.
 struct RankOfLaunch {
   Runtime& runtime;
   SideChannel& side;
@@ -146,7 +146,7 @@ class MpiCommunicator final : public Communicator {
   std::int64_t entered_ = 0;
 };
 
-/// What a rank's program works with in this process.
+/// The state that a rank's program uses in this process.
 struct Place {
   Runtime& runtime;
   Session& session;
@@ -203,7 +203,8 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
   return nullptr;
 }
 
-/// run_program with the helpers of this process beside it. A helper that failed is the cause of what its trainers say.
+/// Calls run_program together with the helpers of this process. If a helper failed, its failure is the cause of its
+/// trainers' failures.
 std::exception_ptr run_with_helpers(const LaunchRequest& request, const RankProgram& program, Place& place,
                                     bool& leftover) {
   const int rank = place.runtime.rank();

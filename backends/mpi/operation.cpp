@@ -1,6 +1,6 @@
 // Collectives over MPI's non-blocking ones. Returns the same bits as communicator `local`: MPI only moves data, sums
-// are added here in rank order. Beside the data each collective exchanges a summary of itself between all pairs; its
-// completion is the moment when all ranks have entered, and it is compared before the data is looked at.
+// are added here in rank order. In addition to the data, each collective exchanges a summary of itself between all
+// pairs; its completion is the moment when all ranks have entered, and it is compared before the data is looked at.
 // Cost: all_reduce up to 4 MiB (over all ranks) gathers everything, beyond that each rank adds its share: 2 E (P-1)/P
 // bytes sent and E bytes of scratch per rank. Scratch is accounted on the rank's device.
 #include "backends/mpi/operation.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int summary_bytes = sizeof(CallSummary);
 
-/// Stand for buffers of which nothing is sent or received. Open MPI takes equal addresses for MPI_IN_PLACE, and parts
+/// Stand for buffers that send or receive nothing. Open MPI takes equal addresses for MPI_IN_PLACE, and parts
 /// of one tensor may begin at one place.
 std::byte nothing_sent, nothing_received;
 

@@ -42,9 +42,9 @@ class Operation {
   std::string mismatch() const;
   /// Whether the result is there. Posts the second phase and adds sums when their time has come.
   bool finished();
-  /// Lets MPI move the data of an exchange that nobody waits for yet, and keeps in mind when it was seen to be
-  /// complete. Of exchanges alone, because their data has one phase: what others post next must be posted in one order
-  /// by all.
+  /// Lets MPI move the data of an exchange that nobody waits for yet, and notes when it was seen to be complete. It
+  /// does so for exchanges only, because their data has one phase. Later phases of other collectives must be posted by
+  /// all ranks in one order.
   void progress();
   /// When progress first saw that all ranks had entered, and that the result was there; 0 = not yet.
   double seen_arrived_seconds() const { return seen_arrived_; }

@@ -78,7 +78,7 @@ class MpiRendezvous final : public nccl::Rendezvous {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
-  /// Gathering `number`, of which another rank may speak before this one is there.
+  /// Gathering `number`; another rank may mention it before this rank reaches it.
   Gathering& at(std::int64_t number) {
     Gathering& one = gatherings_[number];
     one.brought.resize(static_cast<std::size_t>(size()));

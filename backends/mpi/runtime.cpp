@@ -1,5 +1,5 @@
 // Invariant: no function waits without a limit for a rank that may not come. Calls of MPI that nobody can leave
-// (MPI_Init, MPI_Comm_dup, MPI_Comm_create_group, dividing a node's cores, MPI_Finalize) stand in the scope of a
+// (MPI_Init, MPI_Comm_dup, MPI_Comm_create_group, dividing a node's cores, MPI_Finalize) run in the scope of a
 // LaunchWait.
 #include "backends/mpi/runtime.hpp"
 
@@ -68,7 +68,7 @@ Runtime::Runtime() {
     check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
     owner_ = true;
     if (provided < MPI_THREAD_FUNNELED)
-      throw SystemError("MPI_Init_thread: MPI does not allow threads beside the caller's");
+      throw SystemError("MPI_Init_thread: MPI does not allow threads other than the caller's");
   }
   check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");

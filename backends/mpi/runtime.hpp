@@ -48,7 +48,7 @@ class Runtime {
   /// Ranks are gone: MPI is aborted at exit, because finalising it would hang.
   void lose_ranks(const std::vector<int>& lost = {});
 
-  /// What each rank brings, by rank. Throws what await_all does; MPI is then aborted at exit.
+  /// Returns the strings of all ranks, by rank. Throws the same as await_all; MPI is then aborted at exit.
   std::vector<std::string> gather(const std::string& own, double seconds);
 
   /// await_all, then the session for the launch.

@@ -1,4 +1,4 @@
-// Small messages beside the collectives: "who has entered collective n of this communicator?" and "I have failed".
+// Small messages outside the collectives: "who has entered collective n of this communicator?" and "I have failed".
 #pragma once
 
 #include <mpi.h>

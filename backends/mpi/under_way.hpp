@@ -1,4 +1,4 @@
-// What a rank has started and not completed, on all its communicators.
+// The collectives that a rank has started and not completed, on all its communicators.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// NCCL behind calls.hpp. Every return code is checked; ncclInProgress is no error on a communicator that does not
-// block.
+// Implements calls.hpp with NCCL. Every return code is checked; ncclInProgress is no error on a communicator that does
+// not block.
 #include "backends/nccl/calls.hpp"
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,7 @@
-// The part of NCCL that the communicator uses, behind functions that the emulation (emulated/calls.cpp) provides as
-// well. Handles are NCCL's own. All throw SystemError with NCCL's words, or PeerFailed when NCCL says that another rank
-// is gone. Calls on a communicator return at once; `in_progress` says when the streams have been given what was asked.
+// The part of NCCL that the communicator uses, as functions that the emulation (emulated/calls.cpp) also provides.
+// Handles are NCCL's own. All functions throw SystemError with NCCL's words, or PeerFailed when NCCL reports that
+// another rank is gone. Calls on a communicator return at once; `in_progress` says whether the streams have the
+// operations yet.
 #pragma once
 
 #include <array>
@@ -22,15 +23,15 @@ int gpu_count(std::string& reason);
 /// Names the calling thread's GPU among all GPUs of all machines, for a person to read.
 std::string gpu_name();
 
-/// Before the first id of ranks that are threads of one process: NCCL would have GPUs reach into each other's tensors,
-/// which memory of a stream-ordered pool does not allow. What the user has set stays.
+/// Call this before the first id of ranks that are threads of one process. Otherwise NCCL would let GPUs reach into
+/// each other's tensors, which memory of a stream-ordered pool does not allow. Settings of the user stay.
 void forbid_direct_access();
 UniqueId make_unique_id();
 /// Starts to join `ranks` ranks, this one with the calling thread's GPU. Complete once not in_progress.
 Handle begin(int ranks, const UniqueId& id, int rank);
-/// Starts to split the ranks of `parent`, all of which ask, with nothing else under way: those of one color (-1: none)
-/// join, ordered by `key`. Complete once `parent` is not in_progress; then `child` is set, null for color -1. It must
-/// stay where it is until then, or until `parent` has been left. Throws Unavailable where NCCL is older than 2.18.
+/// Starts to split the ranks of `parent`, which all call this with nothing else under way. Ranks of one color (-1:
+/// none) join, ordered by `key`. Complete once `parent` is not in_progress; then `child` is set, null for color -1. It
+/// must stay where it is until then, or until `parent` has been left. Throws Unavailable where NCCL is older than 2.18.
 void begin_split(Handle parent, int color, int key, Handle* child);
 /// Whether NCCL is still working on what it was asked. Throws the error, if any, that arose meanwhile.
 bool in_progress(Handle handle);
@@ -40,7 +41,7 @@ void destroy(Handle handle);
 /// Leaves at once and ends what is under way. Never throws.
 void abort(Handle handle) noexcept;
 
-/// What is asked for between the two starts together, at the end.
+/// Starts all operations requested between the two calls together, at the end.
 void group_begin();
 void group_end();
 void send(Handle handle, const std::byte* from, std::size_t bytes, int to, Stream stream);

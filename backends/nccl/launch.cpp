@@ -150,7 +150,7 @@ Brought gather(Rendezvous* point, const std::string& own, double seconds) {
   return point == nullptr ? Brought{own} : point->gather(own, seconds);
 }
 
-/// What a rank says before NCCL is started: an id of rank 0, then the name of its GPU, which is empty when it has none.
+/// A rank's message before NCCL is started: an id of rank 0, then the name of its GPU, empty when it has none.
 std::string introduction(int rank, bool well) {
   std::string text(sizeof(calls::UniqueId), '\0');
   if (!well) return text;
@@ -165,7 +165,7 @@ std::string introduction(int rank, bool well) {
 calls::UniqueId check_introductions(const Brought& all) {
   std::vector<std::string> gpus;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (!all[rank]) throw PeerFailed(fmt::format("rank {} did not come to the launch", rank));
+    if (!all[rank]) throw PeerFailed(fmt::format("rank {} did not join the launch", rank));
     gpus.push_back(all[rank]->substr(sizeof(calls::UniqueId)));
     if (gpus.back().empty()) throw PeerFailed(fmt::format("rank {} has no device", rank));
     const auto first = std::find(gpus.begin(), gpus.end() - 1, gpus.back());
@@ -180,13 +180,14 @@ calls::UniqueId check_introductions(const Brought& all) {
   return id;
 }
 
-/// What every process brings; none may be missing.
+/// The strings of all processes; none may be missing.
 std::vector<std::string> gather_from(Rendezvous* point, const std::string& own, double seconds) {
   const Brought brought = gather(point, own, seconds);
   std::vector<std::string> words;
   for (std::size_t rank = 0; rank < brought.size(); ++rank) {
     if (!brought[rank])
-      throw SystemError(fmt::format("nccl: rank {} did not come to where ranks meet within {:.0f} s", rank, seconds));
+      throw SystemError(
+          fmt::format("nccl: rank {} did not reach the meeting point of the ranks within {:.0f} s", rank, seconds));
     words.push_back(*brought[rank]);
   }
   return words;
@@ -201,7 +202,7 @@ void end_helpers(HelperThreads& helpers, Rendezvous* point, bool failed) {
   helpers.join();
 }
 
-/// Runs the rank's program, with the helpers of this process beside it; returns what ended it.
+/// Runs the rank's program together with the helpers of this process; returns the exception that ended it.
 std::exception_ptr run_communicator(const LaunchRequest& request, const RankProgram& program, Rendezvous* point,
                                     Device& device, const calls::UniqueId& id, Beside& beside) {
   const int rank = own_place().rank;

@@ -3,7 +3,7 @@
 // idle. The communicate stream waits for the compute stream when a collective is started, and the compute stream for
 // the collective when it has been waited for. A message that is started is given to NCCL when a message is waited for,
 // or with the next collective, all messages in one group: kernels on one stream run one after the other, and a send
-// that waits for its receiver would hold up the receive behind it. For the same reason nothing is given to NCCL on one
+// that waits for its receiver would hold up the receive after it. For the same reason nothing is given to NCCL on one
 // communicator of a rank before what another was given is on the stream: the order there is the order of starting.
 // Cost: one NCCL group per collective; all_gather_v and reduce_scatter with uneven parts are P broadcasts, or
 // reductions, in one group. Source: NVIDIA, NCCL User Guide, sections "Group Calls", "Fault Tolerance" and
@@ -217,7 +217,7 @@ void NcclCommunicator::give(const std::vector<Collective>& collectives, const st
     try {
       calls::group_end();  // the thread's next group must not be a part of this one
     } catch (const std::exception&) {
-      // What went wrong first is told.
+      // The first error is reported.
     }
     throw;
   }

@@ -11,8 +11,8 @@
 
 namespace strobe::nccl {
 
-/// One rank's end of an NCCL communicator: the launch's, or a group's, which NCCL splits from its parent. What groups
-/// take of NCCL is given back with the launch's communicator, so that a rank which is done with a group waits for
+/// One rank's end of an NCCL communicator: the launch's, or a group's, which NCCL splits from its parent. The NCCL
+/// resources of groups are freed with the launch's communicator, so that a rank which is done with a group waits for
 /// nobody. All communicators of a rank share one stream. Sums are added in an order that NCCL chooses by size and
 /// topology: the same bits on every rank and, on the same machines, in every run, but not always those of communicators
 /// local and mpi, which add in rank order. A maximum leaves out NaNs, unless all ranks bring one: NCCL takes it with
@@ -42,12 +42,13 @@ class NcclCommunicator final : public Communicator {
     Collective collective;
     PostedPointer posted;
   };
-  /// What the communicators of one rank have in common.
+  /// State that the communicators of one rank share.
   struct Family {
-    std::vector<std::unique_ptr<calls::Handle>> groups;  // in the order in which they were made; null: none came of it
-    std::byte* token = nullptr;                          // what a barrier adds up, and a split compares
-    calls::Handle given = nullptr;                       // which NCCL was given `unsettled` for
-    std::vector<PostedPointer> unsettled;                // not yet on the stream for all that is known
+    std::vector<std::unique_ptr<calls::Handle>>
+        groups;                            // in the order in which they were made; null: the split made none
+    std::byte* token = nullptr;            // what a barrier adds up, and a split compares
+    calls::Handle given = nullptr;         // which NCCL was given `unsettled` for
+    std::vector<PostedPointer> unsettled;  // not yet on the stream for all that is known
     int under_way = 0;
   };
 

@@ -1,4 +1,4 @@
-// Invariants: a meeting of threads is settled before NCCL's result is waited for, so ranks that disagree are told so
+// Invariants: a meeting of threads is settled before NCCL's result is waited for, so ranks that disagree get an error
 // instead of moving other ranks' bytes to wrong places. Meetings only carry the ranks' word: their own stages, which
 // would copy the data, are never run.
 #include "backends/nccl/peers.hpp"

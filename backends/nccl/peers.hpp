@@ -1,4 +1,4 @@
-// What a rank knows of the others beside NCCL, which itself tells little: who has come, who disagrees, who has failed.
+// A rank's knowledge of the others, because NCCL itself reports little: who has arrived, who disagrees, who has failed.
 #pragma once
 
 #include <atomic>

@@ -37,7 +37,7 @@ struct SparseMatrix {
   Tensor transposed_values;   // [nonzeros, 1]
   // The same matrix and its transpose two steps at a time, for narrow products; absent when it was not built.
   std::shared_ptr<const PairedMatrix> paired, paired_transpose;
-  // The same matrix and its transpose with rows by length, for products that pairs do not serve; likewise.
+  // The same matrix and its transpose with rows by length, for products that pairs do not serve.
   std::shared_ptr<const LengthSortedMatrix> by_length, transpose_by_length;
 
   std::uint64_t bytes() const { return row_offsets.bytes() + column_indices.bytes() + values.bytes(); }
@@ -162,7 +162,8 @@ struct CopyRows {
                 (to_rows.defined() ? bytes_of(to_rows) : 0.0),
             moved, listed(moved)};
   }
-  /// Of the side whose rows a list names; a list may name any row of its tensor at any time. Of two lists the targets'.
+  /// The side whose rows a list names. A list may name any row of its tensor at any time. With two lists, the targets'
+  /// side.
   Gather listed(double moved) const {
     using namespace operations_detail;
     if (count == 0 || !(from_rows.defined() || to_rows.defined())) return {};

@@ -13,7 +13,7 @@ inline constexpr std::uint32_t past_dropout = 34;
 }  // namespace random_purpose
 
 /// Dropout of attention's coefficients, each head by itself: a coefficient is 0 with probability `rate`, else divided
-/// by 1 - rate, after the softmax (Velickovic et al., section 3.3). What is dropped depends on (seed, key, cell of the
+/// by 1 - rate, after the softmax (Velickovic et al., section 3.3). The choice depends on (seed, key, cell of the
 /// row, whom it looks at, head) only; `ids` i64 are the cells' numbers, step * N + vertex.
 struct AttentionDropout {
   double rate = 0;  // 0: none
@@ -24,7 +24,7 @@ struct AttentionDropout {
   std::int64_t all_vertices = 1;  // N
 
   bool drops() const { return rate > 0; }
-  /// What it adds to an operation of `coefficients` coefficients.
+  /// Floating-point operations that dropout adds to an operation with `coefficients` coefficients.
   double flops(double coefficients) const { return drops() ? 20.0 * coefficients : 0.0; }
   double bytes() const { return drops() ? static_cast<double>(ids.bytes() + columns.bytes()) : 0.0; }
   /// Four random words; a coefficient whose word is below `limit` is dropped. `what` is whom the cell looks at.
@@ -148,7 +148,7 @@ struct TemporalAttentionBackward {
   double scale = 1;
   AttentionDropout dropout = {};
   Tensor sequences = {};    // as in TemporalAttention; doffsets is undefined then
-  double packed_pairs = 0;  // likewise
+  double packed_pairs = 0;  // as in TemporalAttention
   Work work() const {
     using namespace operations_detail;
     const double vertices = steps == 0 ? 0.0 : count(d_o.rows()) / count(steps);

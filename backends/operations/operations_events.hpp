@@ -12,7 +12,7 @@ namespace random_purpose {
 inline constexpr std::uint32_t neighbour_dropout = 35;
 }  // namespace random_purpose
 
-/// What the product of a query and a key is multiplied with before the softmax.
+/// The factor of the product of a query and a key before the softmax.
 enum class AttentionScale : std::uint8_t {
   neighbours,  // 1 / sqrt(neighbours found), DistTGL's equation 7
   head,        // 1 / sqrt(columns of a head), TGN
@@ -20,7 +20,7 @@ enum class AttentionScale : std::uint8_t {
 };
 
 /// Dropout of the coefficients of sampled neighbours, after the softmax: a coefficient is 0 with probability `rate`,
-/// else divided by 1 - rate. What is dropped depends on (seed, iteration, root's number, slot within the root, head)
+/// else divided by 1 - rate. The choice depends on (seed, iteration, root's number, slot within the root, head)
 /// only.
 struct NeighbourDropout {
   double rate = 0;  // 0: none
@@ -43,8 +43,8 @@ struct NeighbourDropout {
 };
 
 /// Multi-head attention of each root over its slots [offsets_r, offsets_{r+1}). Slot s looks at vertex rows[s], whose
-/// row of `vertex` is its key k_s beside its value v_s, each of the H heads of F / H columns; and it has a code of C
-/// columns (when it happened, and what its event tells), which all heads share. A linear layer of the codes that keys
+/// row of `vertex` is its key k_s followed by its value v_s, each of the H heads of F / H columns; and it has a code of
+/// C columns (when it happened, and what its event tells), which all heads share. A linear layer of the codes that keys
 /// and values have besides never meets the slots: its key half is in the query of codes (q (x W) = (q W^T) x), its
 /// value half comes after the sum (the weighted sum of x W is that of x, times W). Per head:
 ///   p_s = softmax over the root's slots of scale(q_r . k_s + code_query_r . code_s),

@@ -116,7 +116,7 @@ struct StepConvolutionOfDense {
   Activation first = Activation::none, activation = Activation::none;
   bool keep = false;
   Tensor memo;
-  /// Up to so many columns of s and of y it is faster to compute s again than to keep it: a row of two steps stays in
+  /// Up to this many columns of s and of y, computing s again is faster than keeping it: a row of two steps stays in
   /// registers of half a cache line each.
   static constexpr std::int64_t most_repeated = 8;
   /// Rows of a memo: F for every row of a pair of steps; where steps differ in their rows, for every two rows.

@@ -19,8 +19,8 @@ struct JoinColumns {
   }
 };
 
-/// The other way round: parts[i] (+)= its columns of `whole`, added where accumulate[i]. Of the columns of an undefined
-/// part, `widths[i]` wide, nothing is read.
+/// The inverse: parts[i] (+)= its columns of `whole`, added when accumulate[i]. The columns of an undefined part,
+/// `widths[i]` wide, are not read.
 struct SplitColumns {
   static constexpr std::string_view name = "split_columns";
   Tensor whole;

@@ -1,5 +1,5 @@
-// Losses beside the plain softmax cross-entropy of operations.hpp. Each adds to one f64 number and leaves the gradient
-// of its input, since nothing reads the loss but the report. Shapes in brackets; S samples.
+// The other losses; operations.hpp has the plain softmax cross-entropy. Each adds to one f64 number and leaves the
+// gradient of its input, because only the report reads the loss. Shapes in brackets; S samples.
 #pragma once
 
 #include "backends/operations/operations.hpp"

@@ -30,7 +30,7 @@ struct TimeEncodingBackward {
   }
 };
 
-/// One step of a GRU whose reset stands behind the product (Cho et al., 2014, as PyTorch's GRUCell): with the input's
+/// One step of a GRU whose reset follows the product (Cho et al., 2014, as PyTorch's GRUCell): with the input's
 /// and the state's products gi and gh [R, 3 h], gates r, z, n, biases included,
 ///   r = sigmoid(gi_r + gh_r), z = sigmoid(gi_z + gh_z), n = tanh(gi_n + r gh_n), y = (1 - z) n + z state; y [R, h].
 struct GruCell {
@@ -43,7 +43,7 @@ struct GruCell {
 };
 
 /// Backward of GruCell; the gates are computed again. dgi and dgh [R, 3 h] are stored; dstate [R, h] is stored or added
-/// to when defined: what flows back directly, beside dgh.
+/// to when defined: the part of the gradient that does not flow through dgh.
 struct GruCellBackward {
   static constexpr std::string_view name = "gru_cell_backward";
   Tensor gi, gh, state, dy, dgi, dgh, dstate;

@@ -7,7 +7,7 @@
 namespace strobe {
 
 namespace operations_detail {
-/// Of both, the one beside the other; what is gathered goes by the rows of `a`.
+/// The work of both together; accesses through an index are counted by the rows of `a`.
 inline Work beside(const Work& a, const Work& b) {
   return {a.flops + b.flops,
           a.bytes_read + b.bytes_read,

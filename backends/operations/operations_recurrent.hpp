@@ -1,11 +1,11 @@
 // Recurrences over all steps of a block of vertices in one operation. Tensors are time-major: row t * n + v is vertex v
 // at step t, for n vertices and `steps` steps. Weight gradients always accumulate, in an order that depends on shapes
-// only. `kept` is what forward and backward share beside the outputs: with the activated gates the backward pass reads
-// them, without it computes them once more from x and y (see keeps_gates).
+// only. `kept` lists the values that forward and backward share in addition to the outputs. With the activated gates in
+// it, the backward pass reads them; without, it computes them again from x and y (see keeps_gates).
 // Packed sequences: the n "vertices" may be lanes in which pieces of timelines lie end to end. Then `restarts` i32
 // [T n, 1] says of each row where its state before comes from: -1 the row above it in its lane (n rows up); k >= 0 row
 // k of `start`; -2 nothing, the piece starts from zero. `start` has one row for each piece that is given a state (LSTM:
-// all hidden states above all cell states), dstart likewise; every row of it is named once. Rows that fill a lane up
+// all hidden states above all cell states), and so has dstart; every row of it is named once. Rows that fill a lane up
 // restart from zero, their x and dy are zero. Without restarts, lanes are timelines and start has a row for each.
 #pragma once
 
@@ -29,8 +29,8 @@ bool without_restarts(const Op& op) {
 /// written and read at some 5 bytes a cycle and core, or inner / 16 multiply-adds of 16 lanes at two a cycle.
 inline bool keeps_gates(std::int64_t inner) { return inner > 48; }
 
-/// Whether an LSTM of h units makes its inputs relu([x | x w_in]) itself, w_in [F, G], rather than reading them: where
-/// its gates are not kept and the sums of all weights' gradients, at most so many, stay in the first-level cache.
+/// Whether an LSTM of h units makes its inputs relu([x | x w_in]) itself, w_in [F, G], instead of reading them. It does
+/// so when its gates are not kept and the sums of all weights' gradients stay in the first-level cache.
 inline bool makes_inputs(std::int64_t F, std::int64_t G, std::int64_t h) {
   constexpr std::int64_t most_sums = 480;
   return !keeps_gates(F + G + h) && (F + G + h) * 4 * h + F * G <= most_sums;
@@ -63,7 +63,7 @@ struct LstmSequence {
 };
 
 /// Backward of LstmSequence through all steps. dy [T n, h]; dlast [n, h] the gradient of the last cell state, or
-/// undefined. dx, and dx_right beside it, are stored or added to when defined; dw_x, dw_h, dbias accumulate; dstart
+/// undefined. dx, and dx_right to its right, are stored or added to when defined; dw_x, dw_h, dbias accumulate; dstart
 /// [2 n, h] is stored when defined. With w_in, dx [T n, f] is the gradient of x itself and dw_in accumulates.
 struct LstmSequenceBackward {
   static constexpr std::string_view name = "lstm_sequence_backward";
@@ -97,10 +97,10 @@ struct LstmSequenceBackward {
 };
 
 /// Gated recurrent unit in the form of Cho et al. (EMNLP'14), reset before the product, gates in the order r, z, n:
-/// r = sigmoid(x^r w_x^r + h w_h^r + b^r); z likewise; n = tanh(x^n w_x^n + (r h) w_h^n + b^n); h' = z h + (1 - z) n.
-/// x [T n, 3 F] holds an input of its own for every gate, or [T n, F] one for all; w_x [3 F, h], w_h [3 h, h] and
-/// bias [3, h] hold the gates' matrices one below the other. y [T n, h]; gates [T n, 3 h] when defined; start [n, h] or
-/// undefined (zero).
+/// r = sigmoid(x^r w_x^r + h w_h^r + b^r); z = sigmoid(x^z w_x^z + h w_h^z + b^z); n = tanh(x^n w_x^n + (r h) w_h^n +
+/// b^n); h' = z h + (1 - z) n. x [T n, 3 F] holds an input of its own for every gate, or [T n, F] one for all; w_x [3
+/// F, h], w_h [3 h, h] and bias [3, h] hold the gates' matrices one below the other. y [T n, h]; gates [T n, 3 h] when
+/// defined; start [n, h] or undefined (zero).
 struct GruSequence {
   static constexpr std::string_view name = "gru_sequence";
   Tensor x, w_x, w_h, bias, start;

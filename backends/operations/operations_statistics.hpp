@@ -57,7 +57,7 @@ struct StandardiseBackward {
   }
 };
 
-/// Backward in x of Standardise and of both StepSums behind it, once dtotals and dsquares are the sums over all ranks:
+/// Backward in x of Standardise and of both StepSums after it, once dtotals and dsquares are the sums over all ranks:
 /// dx = dy gain / sqrt(variance + epsilon) + 2 (x - mean) dsquares_t + dtotals_t, stored or added to. dy may be
 /// undefined: zero. Through the mean within the squares nothing flows: deviations from it add up to zero over all
 /// vertices.
@@ -79,7 +79,7 @@ struct StandardiseInputBackward {
 };
 
 /// Dropout (Srivastava et al., JMLR 2014): y = x / (1 - rate) where the cell's feature is kept, else 0; x, y [R, F],
-/// ids i64 [R, 1]. What is dropped depends on (seed, key, id, feature) only. Its own backward, with dy for x and dx for
+/// ids i64 [R, 1]. The choice depends on (seed, key, id, feature) only. Its own backward, with dy for x and dx for
 /// y.
 struct Dropout {
   static constexpr std::string_view name = "dropout";

@@ -120,7 +120,7 @@ LaunchPlace launch_place(const Environment& environment) {
   if (place.run_key.empty() && !place.id_file.empty()) {
     throw InvalidRequest("STROBE_NCCL_RUN_KEY",
                          fmt::format("is not set, and {} gave this run no name: files of an earlier run could not be "
-                                     "told from this one's",
+                                     "distinguished from this one's",
                                      place.launcher));
   }
   if (place.run_key.empty()) place.run_key = fmt::format("{}:{}", place.address, place.port);

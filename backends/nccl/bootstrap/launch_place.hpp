@@ -1,4 +1,4 @@
-// Where this process stands among the processes that a launcher started, read from the launcher's environment.
+// The place of this process among the processes of a launch, read from the launcher's environment.
 #pragma once
 
 #include <functional>

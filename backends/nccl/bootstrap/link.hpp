@@ -17,7 +17,7 @@ struct Frame {
 };
 
 /// A connected, non-blocking socket, closed with this object. Both ends run the same program, so numbers are sent as
-/// they lie in memory, behind a magic number that another byte order would not have.
+/// they lie in memory, after a magic number that another byte order would not have.
 class Link {
  public:
   Link() = default;

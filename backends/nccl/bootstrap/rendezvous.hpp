@@ -12,7 +12,7 @@
 
 namespace strobe::nccl {
 
-/// What each rank brought, by rank; nothing for a rank that did not come.
+/// The strings of all ranks, by rank; nothing for a rank that did not arrive.
 using Brought = std::vector<std::optional<std::string>>;
 
 /// One rank's end. All ranks call `gather` the same number of times. Not thread-safe.
@@ -49,8 +49,8 @@ std::unique_ptr<Rendezvous> meet(const LaunchPlace& place, double seconds);
 std::unique_ptr<Rendezvous> meet_by_tcp(const LaunchPlace& place, double seconds);
 std::unique_ptr<Rendezvous> meet_by_files(const LaunchPlace& place);
 
-/// Meets the ranks of the MPI world that this process belongs to, all of which must ask. backends/mpi puts itself here
-/// where it is built; null otherwise.
+/// Meets the ranks of the MPI world that this process belongs to; all of them must call it. backends/mpi sets it when
+/// it is built in; otherwise it is null.
 using MeetByMpi = std::unique_ptr<Rendezvous> (*)(double seconds);
 inline MeetByMpi& meet_by_mpi() {
   static MeetByMpi way = nullptr;

@@ -69,7 +69,7 @@ class Hub final : public Rendezvous {
       patience.pause();
     }
     const std::vector<int> absent = missing();
-    const std::string why = fmt::format("nccl: not all {} ranks came to {}:{} within {:.1f} s; missing ranks: {}",
+    const std::string why = fmt::format("nccl: not all {} ranks reached {}:{} within {:.1f} s; missing ranks: {}",
                                         size(), place.address, place.port, seconds, fmt::join(absent, ", "));
     tell_all({absent.empty() ? Frame::Kind::welcome : Frame::Kind::refusal, 0, absent.empty() ? "" : why});
     if (!absent.empty()) throw SystemError(why);
@@ -231,7 +231,7 @@ class Spoke final : public Rendezvous {
   }
 
   void look() {
-    // What comes behind the answer belongs to the next epoch and stays in the link until then.
+    // Frames after the answer belong to the next epoch and stay in the link until then.
     while (!answer_) {
       std::optional<Frame> frame = link_.receive();
       if (!frame) return;

@@ -1,6 +1,6 @@
 // NCCL for tests without a GPU: ranks are threads of this process, memory is the host's. It keeps to what NCCL promises
 // and to nothing more: a group is complete only when all its operations are, a send completes when it was received, the
-// next group of a rank begins behind the one before, messages between two ranks match in order, and nothing moves
+// next group of a rank begins after the one before, messages between two ranks match in order, and nothing moves
 // before every rank has asked for the same: ranks that disagree hang, as with NCCL. Sums are in rank order. A group is
 // `in_progress` until it is complete, so that the communicator's waiting is exercised; events of the emulated runtime
 // are always complete.

@@ -1,4 +1,4 @@
-// What tests make the emulated NCCL do.
+// Faults that tests make the emulated NCCL show.
 #pragma once
 
 namespace strobe::nccl::emulated {
