@@ -1,6 +1,6 @@
 // Invariants: the caller's context is saved by resume() and restored by suspend() or at the end; the runtime's list of
-// caught exceptions travels with the fibre, so a rank may wait for a collective inside a catch block. Sanitizers are
-// told of every switch. Cost: on x86-64 a switch saves and loads the registers that a call must keep (System V ABI,
+// caught exceptions travels with the fibre, so a rank may wait for a collective inside a catch block. Sanitizers hear
+// of every switch. Cost: on x86-64 a switch saves and loads the registers that a call must keep (System V ABI,
 // section 3.2.1: rbx, rbp, r12 to r15, and the control words of both floating-point units); elsewhere it is ucontext's,
 // two system calls for the signal mask, about 0.5 us.
 #include "backends/sim/fibre.hpp"

@@ -41,7 +41,7 @@ class Fibre {
   bool finished() const { return finished_; }
 
  private:
-  /// What the C++ runtime keeps per thread about exceptions under way (Itanium C++ ABI, section 2.2.2).
+  /// State of the C++ runtime, per thread, about exceptions under way (Itanium C++ ABI, section 2.2.2).
   struct ExceptionState {
     void* caught = nullptr;
     unsigned int uncaught = 0;

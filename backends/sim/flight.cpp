@@ -1,8 +1,9 @@
-// Returns what a flight moves and how its members disagree. Whether the senders' byte matrix is the receivers' is
-// decided by a sum that both sides can take from their lists' totals: over all pairs, rows times a random weight of the
-// sender times one of the receiver, modulo 2^64. Equal matrices have equal sums; two that differ do not, but for a
-// chance of about 2^-60. Only then pairs are looked at one by one, from the senders' side with a cursor into each
-// receiver's list, to name the first that differs. So exchanges of n ranks are checked and summed in O(n).
+// Returns the load of a flight and the disagreements of its members. One sum, which both sides take from their lists'
+// totals, decides whether the senders' byte matrix equals the receivers'. Over all pairs it adds rows times a random
+// weight of the sender times one of the receiver, modulo 2^64. Equal matrices have equal sums; different ones have
+// equal sums with a chance of about 2^-60. Pairs are compared one by one only if the sums differ, from the senders'
+// side with a cursor into each receiver's list, to name the first difference. So exchanges of n ranks are checked and
+// summed in O(n).
 #include "backends/sim/flight.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ std::string compare_to_first(const Flight& flight, std::size_t member) {
   if ((gather && !same_counts(first.receives, other.receives)) || (scatter && !same_counts(first.sends, other.sends))) {
     return fmt::format("{}: rank {} and rank {} give the parts other numbers of rows", name_of(first), leader, rank);
   }
-  // Of an all_to_all_v only rows that travel have a width that matters; its pairs are compared one by one.
+  // In an all_to_all_v only the width of rows that travel matters; its pairs are compared one by one.
   if (first.kind == CollectiveKind::barrier || first.kind == CollectiveKind::all_to_all_v) return "";
   const Tensor& own = gather ? first.receive : first.send;
   const Tensor& theirs = gather ? other.receive : other.send;

@@ -10,7 +10,7 @@
 
 namespace strobe::sim {
 
-/// What one member brings: its buffers and its lists of peers.
+/// One member's contribution: its buffers and its lists of peers.
 struct Call {
   CollectiveKind kind = CollectiveKind::barrier;
   Traffic traffic = Traffic::other;
@@ -55,8 +55,8 @@ PeerParts one_per_rank(const PeerList& peers);
 /// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks) where they agree.
 std::string find_disagreement(const Flight& flight);
 
-/// What a complete flight without disagreement moves, for the cost models. `topology` is the communicator's. Cost:
-/// O(ranks); of an all_to_all_v those of the rows between each rank and its node's.
+/// The load of a complete flight without disagreement, for the cost models. `topology` is the communicator's. Cost:
+/// O(ranks); an all_to_all_v also looks up the rows between each rank and its node's ranks.
 CollectiveLoad load_of(const Flight& flight, const Topology& topology);
 
 /// Moves the values of a complete flight between the members' buffers; sums are added in rank order. Does nothing when

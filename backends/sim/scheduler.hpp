@@ -16,7 +16,7 @@ enum class ScheduleOrder { smallest_clock, largest_rank };
 
 class Scheduler {
  public:
-  /// `clock(actor)` is the virtual time that the actor has come to, in seconds: nothing that it does from now on is
+  /// `clock(actor)` is the virtual time that the actor has reached, in seconds: nothing that it does from now on is
   /// earlier. `stuck` is called when every unfinished actor is blocked and must wake at least one of them.
   Scheduler(int actors, ScheduleOrder order, std::function<double(int)> clock, std::function<void()> stuck);
 

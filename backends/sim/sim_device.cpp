@@ -3,9 +3,9 @@
 // - Copies: latency + bytes / rate, the rate of pinned or pageable memory and at most this GPU's share of the link that
 //   the GPUs of a PCIe switch have to the host. Their copies are taken to coincide, as in a program that all ranks run.
 // - Contention: compute issued before a collective ended ran compute_slowdown_factor times slower while data moved. The
-//   collective's interval is known only when it ends, so what it cost is added then, as a span of its own.
+//   collective's interval is known only when it ends, so its cost is added then, as a span of its own.
 // Invariants: no time goes backwards; the same program gives the same times. Cost: O(1) per operation; with contention,
-// O(operations beside it) per collective.
+// O(operations at the same time) per collective.
 #include "backends/sim/sim_device.hpp"
 
 #include <fmt/format.h>
@@ -32,8 +32,8 @@ double host_rate(const Cluster& cluster, int rank, int ranks) {
 
 namespace {
 
-/// What tensors may take: the memory without context and, among several ranks, communication buffers, in whole blocks
-/// of the pool.
+/// The bytes that tensors may take: the memory without context and, with several ranks, without communication buffers,
+/// in whole blocks of the pool.
 std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
   const std::uint64_t buffers = request.ranks > 1 ? gpu.communication_buffer_bytes : 0;
   if (gpu.memory_bytes <= gpu.reserved_bytes + buffers) {
@@ -90,7 +90,7 @@ void SimDevice::complete_communication(double ready_seconds, double end_seconds)
   at(Stream::communicate) = std::max(at(Stream::communicate), end_seconds);
   at(Stream::compute) = end;
   program_ = std::max(program_, end);  // waiting for a collective holds the program up as well
-  // What of it ran into the time of the collective that was waited for anyway is that collective's.
+  // The part of it that overlaps the collective's own waiting time counts for the collective.
   if (end == hidden) return;
   spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, hidden, end, {}, 0, 0, 0});
 }

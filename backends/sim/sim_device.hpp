@@ -69,7 +69,7 @@ class SimDevice final : public Device {
   void do_synchronize() override;
   double do_now() override { return at(Stream::compute); }
 
-  /// By how much this rank's operations are slower in the epoch at hand than on average.
+  /// Draws how much slower this rank's operations are in the current epoch than on average.
   void draw_jitter();
   /// Seconds that compute lost to a collective which moved data in [ready, end].
   double contention_seconds(double ready_seconds, double end_seconds);
@@ -85,12 +85,12 @@ class SimDevice final : public Device {
   std::array<double, stream_count> streams_{};  // seconds at which each stream is idle
   double host_ = 0;                             // seconds at which the host is free to issue
   double program_ = 0;                          // seconds at which the program's last wait ended
-  double slowness_ = 1;                         // of this rank in this epoch, over what is predicted
-  std::uint64_t epoch_ = 0;                     // so many times all was idle
+  double slowness_ = 1;                         // factor over predicted times, for this rank in this epoch
+  std::uint64_t epoch_ = 0;                     // number of times that all was idle
   double transfer_rate_ = 0;                    // bytes per second between host and this GPU
   std::unique_ptr<Workers> workers_;            // numerics cpu only
 
-  /// Work or a transfer of which it was not known when it ends.
+  /// Work or a transfer whose end is not known yet.
   struct Unsettled {
     std::shared_ptr<SimEvent> event;
     std::string_view name;
@@ -103,7 +103,7 @@ class SimDevice final : public Device {
   /// A lane of the host stream.
   struct HostLane {
     double idle = 0;             // seconds at which it is
-    std::exception_ptr failure;  // of its work; what lies behind fails likewise
+    std::exception_ptr failure;  // of its work; later work then fails too
   };
   std::map<int, HostLane> host_lanes_;
   std::vector<Unsettled> unsettled_;

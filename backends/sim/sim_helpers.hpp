@@ -1,4 +1,5 @@
-// Helpers of a simulated job: actors beside the ranks, with clocks of their own, on the hosts of their trainers' nodes.
+// Helpers of a simulated job: actors in addition to the ranks, with clocks of their own, on the hosts of their
+// trainers' nodes.
 #pragma once
 
 #include <deque>

@@ -1,6 +1,5 @@
-// What device sim does beside its compute stream: work of the host and transfers ahead, in virtual time. Values move,
-// and work is carried out, when its time is known; a program that orders both by events sees the same as on a real
-// device.
+// Work of device sim outside its compute stream: host work and transfers ahead, in virtual time. Values move, and work
+// is done, when its time is known; a program that orders both by events sees the same as on a real device.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -133,7 +132,7 @@ void SimDevice::do_synchronize() {
 
 void SimDevice::draw_jitter() {
   if (cluster_->jitter == 0) return;
-  // The logarithm is normal about 0 (Box and Muller), drawn anew for each rank and epoch from the seed alone.
+  // The logarithm is normal about 0 (Box and Muller), drawn for each rank and epoch from the seed alone.
   constexpr std::uint32_t jitter_purpose = 0x6a697474;
   const RandomStream random(cluster_->jitter_seed, jitter_purpose, static_cast<std::uint32_t>(rank()));
   slowness_ = std::exp(cluster_->jitter * random.normal(epoch_++));

@@ -109,8 +109,8 @@ Topology make_topology(const Cluster& cluster, int ranks);
 
 /// The topologies of disjoint groups of the ranks of `whole`. The groups run the same program at the same time, so
 /// those that meet in a node share what it has for all its GPUs: its network among the groups with ranks there and
-/// elsewhere, its bridge among those with several ranks there. Of a group that shares unevenly, the most crowded node
-/// decides for all of its nodes. Cost: O(ranks in groups).
+/// elsewhere, its bridge among those with several ranks there. If a group shares unevenly, the most
+/// crowded node decides for all of its nodes. Cost: O(ranks in groups).
 std::vector<Topology> group_topologies(const Topology& whole, const std::vector<std::vector<int>>& groups);
 
 }  // namespace strobe::sim

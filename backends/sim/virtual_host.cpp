@@ -12,7 +12,7 @@
 namespace strobe::sim {
 namespace {
 
-/// The event of virtual time behind `event`; null where its time is known from the start.
+/// The virtual-time event inside `event`; null when its time is known from the start.
 SimEvent* virtual_part(const Event& event) {
   if (event.host == nullptr) return nullptr;
   auto* const known = dynamic_cast<SimEvent*>(event.host.get());

@@ -1,5 +1,5 @@
-// What a simulated rank has beside its program: work of its host, transfers ahead, words to helpers. None begins before
-// what it waits for has come, and that may be known later than the program goes on.
+// Activities of a simulated rank outside its program: host work, transfers ahead, messages to helpers. None begins
+// before the events that it waits for. Their times may become known only after the program has gone on.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@
 
 namespace strobe::sim {
 
-/// What comes in virtual time.
+/// An event in virtual time.
 class SimEvent final : public HostEvent {
  public:
   bool come() override;
@@ -57,7 +57,7 @@ class VirtualWaits {
   virtual void catch_up(int actor, double seconds) = 0;
 };
 
-/// Actions that wait for events, each behind those of the same order that came before it.
+/// Actions that wait for events; each runs after earlier actions of the same order.
 class WaitingActions {
  public:
   /// Carries an action out: everything that it waits for came by `seconds`, or never will for what the pointer says.

@@ -1,10 +1,11 @@
 // The simulated job. A collective begins when its last member has arrived and the collectives that its members entered
 // before it have ended, and lasts by its cost model; it occupies the communicate stream of its members meanwhile, so
-// collectives of disjoint groups run beside each other. A message begins when both sides
-// have arrived; messages of one lane (sender, receiver, tag) follow each other, different lanes ride beside each other
-// and beside collectives. A rank issues its messages one after the other, in all lanes together. Invariants: times
-// depend on what the ranks do, not on the order in which they are scheduled; nobody waits for ever, because a rank that
-// no one can free is told so. Cost: O(members + entries with rows) per collective, O(log ranks) per blocking wait.
+// collectives of disjoint groups run in parallel. A message begins when both sides have arrived; messages of one lane
+// (sender, receiver, tag) follow each other. Different lanes run in parallel with each other and with collectives. A
+// rank issues its messages one after the other, in all lanes together.
+// Invariants: times depend on what the ranks do, not on the order in which they are scheduled; nobody waits for ever,
+// because a rank that no one can free gets an error. Cost: O(members + entries with rows) per collective, O(log ranks)
+// per blocking wait.
 #include "backends/sim/world.hpp"
 
 #include <fmt/format.h>
@@ -319,7 +320,7 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   never_came_[self].clear();
   if (!flight.mismatch.empty()) throw Error("ranks disagree: " + flight.mismatch);
   const double seconds = flight.end_seconds - flight.ready_seconds;
-  // Threads of one memory move bytes with their own hands, when they come to wait for them.
+  // Threads of one memory move the bytes themselves, when they begin to wait for them.
   const double begin = shares_memory(request_.device.cluster.get())
                            ? std::max(flight.ready_seconds, clocks_[self]->now())
                            : flight.ready_seconds;

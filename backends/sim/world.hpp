@@ -21,7 +21,7 @@ class World : private VirtualWaits {
   /// cluster.
   World(const LaunchRequest& request, ScheduleOrder order);
 
-  /// Runs `program` on every rank, and the helpers' beside them; rethrows the first cause when ranks failed.
+  /// Runs `program` on every rank, together with the helpers; rethrows the first cause when ranks failed.
   void run(const RankProgram& program);
 
   /// All ranks.
@@ -34,14 +34,14 @@ class World : private VirtualWaits {
  private:
   std::shared_ptr<Flight> enter_collective(Circle& circle, int member, const Collective& collective);
   std::shared_ptr<Flight> enter_message(Circle& circle, int member, const Collective& collective);
-  /// Settles the flight, and those behind it in the lines of its members, as far as they can be.
+  /// Settles the flight, and the later ones in the lines of its members, as far as possible.
   void settle_collectives(std::shared_ptr<Flight> flight);
-  /// When a message that `rank` sends (side 0) or receives (side 1) now is issued: after its earlier ones of that side,
-  /// each of which takes `seconds`.
+  /// The time at which a message that `rank` sends (side 0) or receives (side 1) now is issued: after its earlier
+  /// messages on that side, which take `seconds` each.
   double issue(std::size_t rank, std::size_t side, double seconds);
   /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
   double settle(Flight& flight, const Topology& topology, double free_seconds);
-  /// What a framework's program adds to a flight that moves `load`.
+  /// Seconds that a framework's program adds to a flight that moves `load`.
   double software_seconds(const Flight& flight, const CollectiveLoad& load) const;
   /// The ranks that have yet to come before the flight can be done.
   std::vector<int> missing_for(const Flight& flight) const;
@@ -65,7 +65,7 @@ class World : private VirtualWaits {
   Circle whole_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<SimDevice*> clocks_;
-  std::vector<std::unique_ptr<SimPost>> posts_;  // of the helpers, actors behind the ranks
+  std::vector<std::unique_ptr<SimPost>> posts_;  // the helpers' posts; their actors follow the ranks
   Scheduler scheduler_;
 
   /// Collectives that each rank has entered and that have not ended, in order, and when the one before ended.
@@ -76,7 +76,7 @@ class World : private VirtualWaits {
   };
   std::vector<Line> lines_;
 
-  /// What an actor is blocked in.
+  /// The flight or post that blocks an actor.
   struct Blocked {
     Flight* flight = nullptr;
     SimEvent* event = nullptr;
@@ -85,7 +85,7 @@ class World : private VirtualWaits {
   std::vector<bool> in_vain_;                 // per actor: nobody will end its wait
   std::vector<std::vector<int>> never_came_;  // per actor: whom it waits for in vain; empty: nobody alone
   bool crossed_ = false;                      // ranks wait for each other in collectives that all have entered
-  std::string failure_;                       // what the others are told; empty while all is well
+  std::string failure_;                       // the message for the other ranks; empty while all is well
   std::exception_ptr cause_;                  // first failure that is not the echo of another
   std::exception_ptr echo_;
 };

@@ -1,9 +1,9 @@
-// Fitted times of a measured machine: sums of terms that are linear in what an operation or a collective moves
-// (fit_terms.hpp). Each was fitted with so many ranks computing at the same time; other numbers take the fit nearest by
-// ratio, and ranks beyond the cores wait for their turns: times ranks / cores. Work of the host is fitted with one
-// worker on a machine that does nothing else. Returns negative seconds for what was not fitted. Invariant: coefficients
-// are not negative, so more work never takes less time. Other keys of a fit (its range, its residuals) belong to
-// whoever made it. Cost: one look-up by name.
+// Fitted times of a measured machine: sums of terms that are linear in the amounts of an operation or a collective
+// (fit_terms.hpp). Each fit holds for a number of ranks that compute at the same time; other numbers take the fit
+// nearest by ratio. Ranks beyond the cores take turns: times ranks / cores. Host work is fitted with one worker on an
+// otherwise idle machine. Returns negative seconds for anything not fitted. Invariant: coefficients are not negative,
+// so more work never takes less time. Other keys of a fit (its range, its residuals) belong to the program that made
+// it. Cost: one look-up by name.
 #include "backends/sim/cluster/calibration.hpp"
 
 #include <cmath>
@@ -89,7 +89,7 @@ class LinearFits final : public Calibration {
   double operation_seconds(std::string_view operation, const Work& work, ElementType precision,
                            double ranks) const override {
     auto found = operations_.find(operation);
-    // What was calibrated before pairs were one operation knows what each of them costs alone.
+    // Older calibrations have no fit for a pair of operations, only for each operation alone.
     if (found == operations_.end() && operation.ends_with(pair_suffix))
       found = operations_.find(operation.substr(0, operation.size() - pair_suffix.size()));
     if (found == operations_.end()) return -1;

@@ -1,6 +1,6 @@
-// Finds clusters: NAME or PATH, with changes behind it as NAME:key=value,key=value. Returns the file's cluster with the
-// changes laid over it before it is checked, so a changed cluster obeys the same rules. Invariant: the same changes in
-// any order give the same text. Cost: one small file.
+// Finds clusters: NAME or PATH, optionally followed by changes, NAME:key=value,key=value. Returns the file's cluster
+// with the changes applied before it is checked, so a changed cluster obeys the same rules. Invariant: the same changes
+// in any order give the same text. Cost: one small file.
 #include "backends/cluster.hpp"
 
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ void refuse_future_listing(const Cluster& cluster) {
                        fmt::format("{} lies in the future; today is {}", cluster.price_date, today));
 }
 
-/// What was fitted to collectives holds for the links that were measured; of other links the models say what they take.
+/// Fits of collectives hold for the links that were measured; for other links the models predict the time.
 void drop_fits_of_other_links(const std::string& changed_key, Json& cluster) {
   static const std::set<std::string> links{"intra_node_bytes_per_second",  "intra_node_latency_seconds",
                                            "inter_node_bytes_per_second",  "inter_node_latency_seconds",

@@ -1,5 +1,5 @@
 // Reads clusters. A cluster file is one JSON object; every quantity is an object {"value", "source", "date"} under a
-// key that ends in its unit. Returns the numbers in SI units as they stand in the file; nothing is filled in, because
+// key that ends in its unit. Returns the file's numbers in SI units; nothing is filled in, because
 // a number that nobody has measured or published must not look like one that somebody has.
 #include "backends/sim/cluster/cluster_file.hpp"
 
@@ -132,7 +132,7 @@ void read_price(const Json& json, Cluster& cluster) {
   cluster.price_date = json.at("date").get<std::string>();
 }
 
-/// What the collectives library makes of the links.
+/// Reads how the collectives library uses the links.
 void read_collectives(const Json& json, const Numbers& numbers, Cluster& cluster) {
   const std::vector<std::string> names(std::begin(all_to_all_names), std::end(all_to_all_names));
   const std::string all_to_all = choice_at(json, "all_to_all", "", names, names.front());
@@ -230,13 +230,13 @@ std::vector<Band> read_bands(const Json& json) {
     const std::string here = fmt::format("{}/{}", pointer, bands.size());
     bands.push_back(read_band(one, here));
     if (bands.size() > 1 && bands.back().ranks <= bands[bands.size() - 2].ranks)
-      throw InvalidRequest(here + "/ranks", "bands stand in the order of their ranks, each with more than the last");
+      throw InvalidRequest(here + "/ranks", "list the bands in ascending order of their ranks");
   }
   if (bands.empty()) throw InvalidRequest(pointer, "a list of bands has one at least; leave the key out");
   return bands;
 }
 
-/// Groups of GPUs (behind a host link, at a NIC) must divide the node's GPUs.
+/// Groups of GPUs (on a host link, at a NIC) must divide the node's GPUs.
 void check_topology(const Cluster& cluster) {
   const auto refuse = [&cluster](const char* key, int count, const char* what) {
     throw InvalidRequest(std::string("/") + key + "/value",
@@ -276,7 +276,7 @@ void change_quantity(Json& held, const Json& changed, const std::string& text, b
   held.erase("region");
 }
 
-/// Of a machine that was measured, the ranks of those measurements; else all GPUs that the sources describe.
+/// For a measured machine, the ranks of those measurements; otherwise all GPUs that the sources describe.
 std::int64_t covered_ranks(const Numbers& numbers, const Cluster& cluster) {
   if (numbers.has("covered_ranks")) return static_cast<std::int64_t>(numbers.at("covered_ranks"));
   if (cluster.calibration == nullptr) return cluster.gpus();

@@ -1,4 +1,4 @@
-// Returns the host's numbers as they stand in the file, in SI units. Cost: O(1).
+// Returns the host's numbers from the file, in SI units. Cost: O(1).
 #include "backends/sim/cluster/cluster_host_file.hpp"
 
 #include <nlohmann/json.hpp>

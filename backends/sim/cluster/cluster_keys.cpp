@@ -1,4 +1,4 @@
-// Returns what stands in a cluster file, checked key by key; nothing is filled in. Cost: the object's size.
+// Returns the contents of a cluster file, checked key by key; nothing is filled in. Cost: the object's size.
 #include "backends/sim/cluster/cluster_keys.hpp"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 
 namespace strobe::sim {
 
-/// What the value of a key must be.
+/// The required form of a key's value.
 enum class Form { text, flag, object, count, bytes, positive, not_negative, factor, price };
 /// When a key must be there: `network` with more than one node, `links` with more than one GPU in a node, `copies` with
 /// GPUs that have memory of their own.
@@ -65,7 +65,7 @@ class Numbers {
   std::string pointer_;
 };
 
-/// The value as it stands in a file, from text: a number where the key holds one.
+/// The JSON value of a key from text: a number where the key holds one.
 Json value_from_text(const Key& key, const std::string& text, const std::string& pointer);
 
 }  // namespace strobe::sim

@@ -19,13 +19,13 @@ struct OperationTerm {
   bool of_memory = false;
 };
 
-/// A cache of so many bytes: what is beyond it comes from further away. Level 2 of a core and a share of level 3 of
-/// the processors of the day; the fit decides whether they matter. Rows that are read through an index share a cache
-/// with the matrix and with other cores, so theirs are smaller.
+/// Cache sizes; bytes beyond them come from further away. They are the level 2 of a core and a share of level 3 of
+/// current processors, and the fit decides whether they matter. Rows read through an index share a cache with the
+/// matrix and with other cores, so their caches are smaller.
 inline constexpr double near_cache_bytes = 2.0 * 1024 * 1024, far_cache_bytes = 32.0 * 1024 * 1024;
 
-/// Bytes of accesses through an index that a cache of `cache_bytes` does not catch while rows of so many bytes are in
-/// use: all but the share of the rows that it holds. Zero where nothing is indexed.
+/// Bytes of indexed accesses that a cache of `cache_bytes` misses while rows of `window_bytes` are in use: all but the
+/// share of the rows that it holds. Zero where nothing is indexed.
 inline double missed_bytes(const Gather& gather, double cache_bytes) {
   return gather.window_bytes > cache_bytes ? gather.accessed_bytes * (1 - cache_bytes / gather.window_bytes) : 0.0;
 }
@@ -45,8 +45,8 @@ inline constexpr std::array<OperationTerm, 10> operation_terms{{
     {"seconds_per_round", [](const Work& w) { return w.rounds; }},
 }};
 
-/// Rows that host work reads or writes through an index, and those of them that a cache of `cache_bytes` does not
-/// catch. A row at an unforeseen place costs a wait, whatever its width, beside its bytes.
+/// Rows that host work reads or writes through an index, and those of them that a cache of `cache_bytes` misses. A row
+/// at an unpredictable place costs a wait, whatever its width, in addition to its bytes.
 inline double gathered_rows(const Work& w) {
   return w.gather.row_bytes > 0 ? w.gather.accessed_bytes / w.gather.row_bytes : 0.0;
 }
@@ -54,7 +54,7 @@ inline double missed_rows(const Work& w, double cache_bytes) {
   return w.gather.row_bytes > 0 ? missed_bytes(w.gather, cache_bytes) / w.gather.row_bytes : 0.0;
 }
 
-/// Of work on the host.
+/// Terms of host work.
 inline constexpr std::array<OperationTerm, 9> host_terms{{
     {"seconds", [](const Work&) { return 1.0; }},
     {"seconds_per_flop", [](const Work& w) { return w.flops; }},
@@ -67,7 +67,7 @@ inline constexpr std::array<OperationTerm, 9> host_terms{{
     {"seconds_per_gathered_row_beyond_8_mib", [](const Work& w) { return missed_rows(w, far_window_bytes); }},
 }};
 
-/// What a collective moves: bytes that the busiest rank sends or receives, and to how many peers.
+/// The amounts of a collective: bytes that the busiest rank sends or receives, and the number of its peers.
 struct CollectiveAmounts {
   double bytes = 0, messages = 0;
 };

@@ -1,7 +1,7 @@
-// Reads software profiles: NAME or PATH, with what terms it is without behind it. A profile is one JSON object: `calls`
-// counts the framework's operations for one of Strobe's; `gpu` and `cpu` hold what a device of that kind takes, `host`
-// what a processor does. Quantities stand as in cluster files (cluster_keys.hpp); nothing is filled in for a number
-// that nobody knows. Cost: one small file.
+// Reads software profiles: NAME or PATH, optionally followed by the terms to leave out. A profile is one JSON object:
+// `calls` counts the framework's operations for one of Strobe's; `gpu` and `cpu` hold the costs on a device of that
+// kind, `host` those on a processor. Quantities have the form of cluster files (cluster_keys.hpp); numbers that nobody
+// knows are not filled in. Cost: one small file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -55,7 +55,7 @@ constexpr Key host_keys[] = {{"row_seconds", Form::not_negative, Need::always, t
 
 std::filesystem::path profile_directory() { return STROBE_SOURCE_SOFTWARE_DIR; }
 
-/// Name or path, and what stands behind its last colon.
+/// Name or path, and the text after its last colon.
 std::pair<std::string, std::string> name_and_choice(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos || text.find('=', colon) == std::string::npos) return {text, ""};
@@ -224,7 +224,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster, const st
   auto laid = std::make_shared<Cluster>(*described);
   laid->software = load_software(software, described->shared_host_memory);
   if (!laid->software->use(SoftwareTerm::memory)) return laid;
-  // What tensors of Strobe's program may take is what the framework's leave room for, which are more.
+  // The framework's tensors are larger, so Strobe's tensors may use only a part of the memory left.
   GpuModel& gpu = laid->gpu;
   const std::uint64_t taken = gpu.reserved_bytes + laid->software->context_bytes;
   const std::uint64_t left = gpu.memory_bytes > taken ? gpu.memory_bytes - taken : 1;

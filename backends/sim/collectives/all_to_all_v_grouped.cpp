@@ -2,7 +2,7 @@
 //   time = base + alpha + max( max over ranks of bytes sent or received inside the node / B_intra,
 //                              max over NIC groups of bytes sent to or received from other nodes / B_NIC,
 //                              max over nodes of bytes between the node's GPUs / B_bridge )
-// The latency is paid once, not per peer, because the messages travel beside each other. The GPUs of a node are bound
+// The latency is paid once, not per peer, because the messages travel at the same time. The GPUs of a node are bound
 // to its NICs in equal groups and share them; a group cannot use another group's NIC, so skew inside a node costs. The
 // bridge is that of nodes whose GPUs reach each other through the host only. A skewed matrix has larger row or column
 // maxima than an even one of the same total and costs more.
@@ -31,8 +31,8 @@ std::uint64_t largest_sum(const std::vector<std::uint64_t>& bytes, int groups, c
   return largest(sums);
 }
 
-/// Messages of m bytes get e m / (m + h) of the network, so each takes as long as one of m + h bytes at the share e. Of
-/// the busiest NIC group every rank is taken to have as many messages as the rank with most.
+/// Messages of m bytes get e m / (m + h) of the network, so each takes as long as one of m + h bytes at the share e. In
+/// the busiest NIC group every rank is assumed to have as many messages as the rank with most.
 double outside_seconds(std::uint64_t bytes, const ExchangeLoad& exchange, const Topology& topology) {
   const double sharing = std::max(1, topology.gpus_per_node / topology.nic_groups);
   const double peers = std::min<double>(static_cast<double>(exchange.most_messages), topology.ranks - 1);

@@ -1,5 +1,5 @@
 // All-to-all-v in rounds, where the library does so (`all_to_all` pairwise): in round k of n - 1 every rank sends to
-// the rank k behind it and receives from the one k before it, and the next round waits for this one.
+// the rank k places after it and receives from the one k places before it, and the next round waits for this one.
 //   time = base + (n - 1) alpha + peers x cost of a peer
 //          + [ inside bytes / B_intra + (outside bytes + peers x h) / (e B_NIC / g) ]
 // with the busiest rank's bytes, in equal messages. A round uses either link, so times of inside and outside add up;

@@ -1,5 +1,5 @@
-// Ring reduce-scatter of a buffer of S bytes: the part of rank r starts behind r and passes n - 1 hops to it, so the
-// hop out of r carries all parts but r's own.
+// Ring reduce-scatter of a buffer of S bytes: the part of rank r starts at the rank after r and passes n - 1 hops to
+// it, so the hop out of r carries all parts but r's own.
 //   time = base + latency of the n - 1 hops + (S - smallest part) / B,
 // which is (n-1) alpha + (n-1)/n S/B for even parts on one node without protocols. The protocol is the one for which
 // that is least (nccl_protocols.hpp). The sums are hidden behind the transfers. Source: Thakur, Rabenseifner and Gropp,

@@ -13,7 +13,7 @@
 
 namespace strobe::sim {
 
-/// What an all-to-all-v moves, summed from its byte matrix without the diagonal: per rank, to and from ranks of the
+/// The bytes of an all-to-all-v, summed from its byte matrix without the diagonal: per rank, to and from ranks of the
 /// same node (inside) and of other nodes (outside).
 struct ExchangeLoad {
   std::vector<std::uint64_t> sent_inside, received_inside, sent_outside, received_outside;
@@ -29,7 +29,7 @@ struct ExchangeLoad {
   std::vector<std::uint64_t> sent_messages_, received_messages_;  // of what was added pair by pair
 };
 
-/// What one collective moves.
+/// The load of one collective.
 struct CollectiveLoad {
   CollectiveKind kind = CollectiveKind::barrier;
   std::uint64_t bytes = 0;  // all_reduce, broadcast, send: the buffer; all_gather_v, reduce_scatter: all parts together
@@ -44,8 +44,8 @@ struct CollectiveCostTag {
     CollectiveKind collective = CollectiveKind::barrier;
     /// Infinity where the algorithm does not apply.
     double (*seconds)(const CollectiveLoad&, const Topology&) = nullptr;
-    /// Messages that have to be issued one after the other: those of the busiest rank, or of the longest chain of
-    /// ranks each of which waits for the one before.
+    /// Messages that must be issued one after the other: those of the busiest rank, or of the longest chain of ranks
+    /// that wait for each other.
     double (*messages)(const CollectiveLoad&, const Topology&) = nullptr;
   };
 };

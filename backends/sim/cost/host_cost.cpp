@@ -1,5 +1,5 @@
 // Returns times that grow with the work and shrink with the share. Cost: O(1). The model is a roofline of the node's
-// memory and cores with the latency of indexed rows beside it; no overlap between ranks is modelled beyond the equal
+// memory and cores, plus the latency of indexed rows; no overlap between ranks is modelled beyond the equal
 // division of the node.
 #include "backends/sim/cost/host_cost.hpp"
 
@@ -11,8 +11,8 @@ namespace {
 
 double quotient(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
-/// Bytes that pass between memory and a core: rows read or written through an index are fetched in whole lines, each
-/// time anew, because the arrays that the host gathers from are larger than its caches.
+/// Bytes between memory and a core. Rows read or written through an index are fetched in whole lines, again for each
+/// access, because the arrays that the host gathers from are larger than its caches.
 double line_bytes(const Work& work) {
   constexpr double line = 64;
   const Gather& gather = work.gather;
@@ -21,7 +21,7 @@ double line_bytes(const Work& work) {
   return work.bytes() - gather.distinct_bytes + gather.accessed_bytes * lines;
 }
 
-/// The smaller of two rates of which 0 means unknown.
+/// The smaller of two rates, where 0 means unknown.
 double smaller_known(double a, double b) {
   if (a <= 0 || b <= 0) return std::max(a, b);
   return std::min(a, b);

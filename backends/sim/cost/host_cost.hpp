@@ -1,4 +1,4 @@
-// How long a node's host takes for work beside its devices.
+// The time that a node's host takes for its work.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace strobe::sim {
 
-/// What one rank, or one helper, has of its node's host.
+/// The share of one rank, or one helper, in its node's host.
 struct HostShare {
   double part = 1;  // of the cores, the memory's bandwidth and the disk's, 0 to 1
   int threads = 1;  // that carry the work out
@@ -23,8 +23,8 @@ struct HostShare {
 double host_seconds(const Cluster& cluster, std::string_view name, const Work& work, double disk_bytes,
                     const HostShare& share);
 
-/// What each of `ranks` ranks has of the host of `rank`'s node: equal parts, taken to be busy at the same time, as in a
-/// program that all ranks run.
+/// The share of each of `ranks` ranks in the host of `rank`'s node: equal parts, assumed to be busy at the same time,
+/// as in a program that all ranks run.
 HostShare host_share(const Cluster& cluster, int rank, int ranks, int threads);
 
 }  // namespace strobe::sim

@@ -34,7 +34,8 @@ constexpr Limits limits[] = {{"volta", {39 * GB, 39 * GB, 20.4 * GB}},
                              {"ampere", {87.7 * GB, 22.5 * GB, 19 * GB}},
                              {"hopper", {141 * GB, 45 * GB, 35 * GB}}};
 
-/// NVLink is told from PCIe by its bandwidth: more than PCIe 4 x16 reaches, less than two NVLinks of any GPU.
+/// Bandwidth distinguishes NVLink from PCIe: the bound is more than PCIe 4 x16 reaches, less than two NVLinks of any
+/// GPU.
 bool has_nvlink(const Topology& topology) { return topology.intra.bytes_per_second > 30 * GB; }
 
 double ll_limit(const Topology& topology) {
@@ -49,8 +50,8 @@ bool offers(const Topology& topology, int protocol) {
   return protocol != ll128 || (has_nvlink(topology) && topology.architecture != "turing");
 }
 
-/// Of the two trees that share the bytes, each node is an inner one of one tree: beyond two nodes a link between nodes
-/// carries S up and S down in either direction. On two nodes each tree has its root in another node, so a direction
+/// Two trees share the bytes, and each node is an inner one of one tree. Beyond two nodes a link between nodes carries
+/// S up and S down in either direction. On two nodes each tree has its root in another node, so a direction
 /// carries half of S up and the other half down: the time of 2 S / B is that of twice the bandwidth there.
 double tree_bytes_per_second(const Topology& topology) {
   if (topology.nodes != 2) return topology.ring_bytes_per_second();

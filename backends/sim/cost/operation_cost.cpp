@@ -1,9 +1,9 @@
 // The described model of one operation: a roofline with a floor,
 //   time = max(launch, flops / sustained peak of the precision, memory bytes / achieved bandwidth, rounds x latency).
-// Rounds are the steps of a recurrence, each of which waits for the one before: a GPU takes about a microsecond for one
+// Rounds are the steps of a recurrence, and each waits for the one before: a GPU takes about a microsecond for one
 // however little it computes, which for the evolving weights of EvolveGCN is nearly all of their time.
-// Memory bytes are the compulsory ones of the operation's shapes and, of rows that it reads through an index (sparse
-// products, attention over neighbours), those that the L2 cache does not catch:
+// Memory bytes are the compulsory ones of the operation's shapes. Rows read through an index (sparse products,
+// attention over neighbours) add the accesses that the L2 cache misses:
 //   - width: a row is fetched in sectors of 32 bytes, so a row of 24 bytes costs 32 (CUDA C++ Programming Guide, device
 //     memory accesses);
 //   - degree and working set: of the accesses beyond the first of each row the share h = min(1, L2 / window) is caught,
@@ -11,7 +11,7 @@
 //     between the compulsory (all rows of a snapshot fit) and one fetch per entry (none does), the two bounds between
 //     which published sparse products lie.
 // Size enters by the floor, precision by the peak. Not modelled: skew of degrees (hubs stay in the cache, so skewed
-// graphs are faster), the algorithm behind a product (published factors of 2 to 4). A calibration replaces the model
+// graphs are faster), the algorithm of a product (published factors of 2 to 4). A calibration replaces the model
 // per operation. Invariants: more work never takes less time; more cache or bandwidth never more. Cost: O(1). Source:
 // Williams, Waterman and Patterson, CACM 52(4), 2009.
 #include "backends/sim/cost/operation_cost.hpp"

@@ -15,7 +15,7 @@ double operation_seconds(const Cluster& cluster, std::string_view op, const Work
 /// Seconds by the described roofline, whatever was fitted.
 double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision);
 
-/// Bytes between memory and cache, of which an indexed operation moves more than its compulsory ones.
+/// Bytes between memory and cache; an indexed operation moves more than its compulsory bytes.
 double memory_bytes(const GpuModel& gpu, const Work& work);
 
 }  // namespace strobe::sim

@@ -26,7 +26,8 @@ bool is_sparse_product(std::string_view op) { return op.find("spmm") != op.npos 
 /// Once for all snapshots: steps of the optimiser, and gradients set to zero.
 bool is_of_parameters(std::string_view op) { return op.ends_with("_step") || op == "fill"; }
 
-/// Of one snapshot each in Strobe's program, too: what makes it of the pieces that came to the device.
+/// Operations that cover one snapshot each in Strobe's program too: they build it from the pieces that the device
+/// received.
 bool is_of_one_snapshot(std::string_view op) {
   return op == "coo_to_csr" || op == "locate_entries" || op == "place_csr" || op == "apply_difference";
 }

@@ -1,4 +1,4 @@
-// What a framework's program adds to operations, host work and collectives (backends/software.hpp).
+// Costs that a framework's program adds to operations, host work and collectives (backends/software.hpp).
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace strobe::sim {
 
-/// Of a rank's program: how many snapshots its operations cover. A framework's program handles them one by one.
+/// Counts how many snapshots the operations of a rank's program cover. A framework's program handles them one by one.
 class SnapshotCount {
  public:
   /// Learns from the work of an operation: sparse products say it by the rows that one snapshot reads of all, and what
@@ -31,10 +31,10 @@ double issue_seconds(const Cluster& cluster, double calls);
 /// Device seconds of an operation of Strobe's program that takes `seconds`, in the framework's.
 double framework_seconds(const Cluster& cluster, std::string_view op, const Work& work, double calls, double seconds);
 
-/// Seconds of host work beside what Strobe's takes.
+/// Seconds of host work in addition to Strobe's.
 double framework_host_seconds(const Cluster& cluster, const Work& work);
 
-/// What the messages of a collective are of.
+/// The rows in a collective's messages.
 struct MessageRows {
   Traffic traffic = Traffic::other;
   double row_bytes = 0;  // 0: not in rows
