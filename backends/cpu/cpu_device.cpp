@@ -1,6 +1,5 @@
 // Device `cpu`: real numerics in host memory, wall clock. The device's streams run in the caller's order, so their
-// events are no-ops, and there is no host-to-device transfer to time; the host stream has threads of its own beside
-// them.
+// events are no-ops, and there is no host-to-device transfer to time. The host stream has threads of its own.
 #include <atomic>
 #include <cstring>
 

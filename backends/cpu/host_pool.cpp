@@ -15,7 +15,7 @@ constexpr std::size_t header_bytes = 64;
 constexpr std::size_t large_bytes = std::size_t{256} << 10;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-/// What lies before a block's memory.
+/// The header before a block's memory.
 struct Header {
   std::size_t block;  // bytes, header included
   HostPool* pool;     // null: malloc's

@@ -1,4 +1,4 @@
-// What the cpu kernels were compiled for, to code that was not.
+// Tells other code which register size the cpu kernels were compiled for.
 #pragma once
 
 #include <cstdint>

@@ -142,7 +142,7 @@ template <bool near_one, int K, class Value>
   constexpr Bits powers = {0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3, 0x3f7837f0, 0x3f76f532,
                            0x3f75fed7, 0x3f75583f, 0x3f7504f3, 0x3f7508a4, 0x3f75672a, 0x3f76248c,
                            0x3f7744fd, 0x3f78ccdf, 0x3f7ac0c7, 0x3f7d257d};
-  // By what share 2^(j / 16) is more than its float.
+  // The relative difference between 2^(j / 16) and its float.
   constexpr Value more = {0.0f,          4.62855e-08f,  -1.19922e-08f, 4.72978e-08f,  3.19342e-08f, 3.62106e-08f,
                           -3.09907e-08f, -7.47521e-09f, 1.71143e-08f,  -3.04768e-08f, 5.23333e-09f, 6.10759e-09f,
                           -1.47196e-08f, -5.25880e-09f, -6.12826e-09f, 5.14061e-09f};
@@ -234,7 +234,7 @@ void sigmoid_values(const T* from, T* to, std::int64_t count) {
   change_registers(from, to, count, []<int K>(Lanes<T, most_lanes<T>>(&v)[K]) { sigmoid_of<T, most_lanes<T>, K>(v); });
 }
 
-/// to = tanh(from) likewise.
+/// to = tanh(from) for `count` values in full registers; `to` may be `from`.
 template <class T>
 void tanh_values(const T* from, T* to, std::int64_t count) {
   change_registers(from, to, count, []<int K>(Lanes<T, most_lanes<T>>(&v)[K]) { tanh_of<T, most_lanes<T>, K>(v); });

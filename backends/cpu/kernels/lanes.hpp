@@ -23,7 +23,7 @@
 
 namespace strobe::cpu {
 
-// What the machine's vector registers hold, and how many of them there are.
+// The size in bytes and the number of the machine's vector registers.
 #if defined(STROBE_MASKED_LANES)
 inline constexpr int register_bytes = 64, register_count = 32;
 #elif defined(__AVX__)
@@ -65,9 +65,9 @@ template <class T, int P>
   return value - Lanes<T, P>{};  // an addition of zero would stay: it turns -0 into 0
 }
 
-/// Keeps a value in a register as it is from here on. What was loaded GCC else makes a memory operand of every
-/// instruction that reads it, so that a loop with two readers waits for loads; of addresses it derives one from the
-/// other, or keeps more of them than there are registers.
+/// Keeps a value in a register from here on. Otherwise GCC makes a loaded value a memory operand of every instruction
+/// that reads it, so a loop with two readers waits for loads. For addresses it derives one from the other, or keeps
+/// more of them than there are registers.
 template <class V>
 [[gnu::always_inline]] inline void hold_value([[maybe_unused]] V& v) {
   if constexpr (std::is_pointer_v<V>) {
@@ -82,7 +82,7 @@ template <class V>
 }
 
 #ifdef STROBE_MASKED_LANES
-// One overload per register: `n` lanes are stored, or loaded with zeros behind them.
+// One overload per register: `n` lanes are stored, or loaded with zeros after them.
 [[gnu::always_inline]] inline void store_masked(float* to, Lanes<float, 4> v, unsigned mask) {
   _mm_mask_storeu_ps(to, static_cast<__mmask8>(mask), reinterpret_cast<__m128>(v));
 }
@@ -167,7 +167,7 @@ template <class Mask, class Bits>
   return reinterpret_cast<Lanes<double, 4>>(_mm256_maskload_pd(from, first_lanes<__m256i, std::int64_t>(n)));
 }
 
-/// v with zeros in the lanes behind the first n.
+/// v with zeros in the lanes after the first n.
 template <class V>
 [[gnu::always_inline]] inline V keep_partly(V v, int n) {
   using Bits = std::conditional_t<sizeof(v[0]) == 4, std::int32_t, std::int64_t>;
@@ -217,7 +217,7 @@ template <class T, int P>
   }
 }
 
-/// The first n lanes to `to`; nothing behind them is touched.
+/// Stores the first n lanes at `to`; nothing after them is touched.
 template <class T, int P>
 [[gnu::always_inline]] inline void store_first(T* to, Lanes<T, P> v, int n) {
   if constexpr (P == 1) {
@@ -237,7 +237,7 @@ template <class T, int P>
   }
 }
 
-/// v with zeros in the lanes behind the first n.
+/// v with zeros in the lanes after the first n.
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> keep_first(Lanes<T, P> v, int n) {
   if constexpr (has_masks<T, P>) {
@@ -254,7 +254,7 @@ template <class T, int P>
   }
 }
 
-/// The first n values at `from`, zeros behind; nothing behind them is read.
+/// The first n values at `from`, then zeros; nothing after them is read.
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> load_first(const T* from, int n) {
   if constexpr (P == 1) {
@@ -280,7 +280,7 @@ template <class T, int P>
   }
 }
 
-/// As load_first, of a row that may be read for a register from `from` on. Of values that are in no cache a partial
+/// Like load_first, for a row that may be read for a register from `from` on. On values that are in no cache a partial
 /// load takes up to three times as long as a full one (Zen 5), whatever its mask.
 template <class T, int P>
 [[gnu::always_inline]] inline Lanes<T, P> load_row(const T* from, int n) {

@@ -12,7 +12,7 @@
 namespace strobe::cpu {
 
 /// Elements [begin, end) of target += those of `ranges` ranges of sums, whose values lie `stride` apart, in order of
-/// the ranges. Cost O(ranges * (end - begin)), many elements beside each other.
+/// the ranges. Cost O(ranges * (end - begin)), many elements at a time.
 template <class T>
 void add_range_part(const Tensor& target, const double* sums, std::int64_t ranges, std::int64_t stride,
                     std::int64_t begin, std::int64_t end) {

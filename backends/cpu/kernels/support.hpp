@@ -1,4 +1,4 @@
-// What the cpu kernels share: the choice of the element type at an operation's boundary, and ranges of rows as tasks.
+// Shared by the cpu kernels: the choice of the element type at an operation's boundary, and ranges of rows as tasks.
 // Ranges depend on shapes only, never on the number of threads, so that every result is the same bit for bit with any
 // number of workers.
 #pragma once

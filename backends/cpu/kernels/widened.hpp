@@ -20,7 +20,7 @@ struct Widened {
   Doubles part[parts];
 };
 
-/// Half a register of floats as doubles. Of the general conversion GCC 12 makes eight instructions where one is enough.
+/// Half a register of floats as doubles. GCC 12 makes eight instructions of the general conversion where one is enough.
 [[gnu::always_inline]] inline Doubles to_doubles(Lanes<float, wide_lanes> v) {
 #if defined(STROBE_MASKED_LANES)
   return reinterpret_cast<Doubles>(_mm512_maskz_cvtps_pd(0xFF, reinterpret_cast<__m256>(v)));

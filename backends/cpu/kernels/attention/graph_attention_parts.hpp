@@ -16,7 +16,7 @@ namespace strobe::cpu {
 inline constexpr std::int64_t attention_block = 128;  // rows that stay in the first-level cache
 inline constexpr std::int64_t attention_grain = 4096;
 
-/// Spreads a register of values per head over registers of H D columns, of which there are at most K.
+/// Spreads a register of values per head over the registers of H D columns; there are at most K.
 template <class T, int P, int K>
 class HeadLanes {
  public:

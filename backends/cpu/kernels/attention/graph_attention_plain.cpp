@@ -109,7 +109,7 @@ void run_forward(const GraphAttention& op, KernelContext& context) {
   });
 }
 
-/// What rows and columns add up.
+/// The sums of rows and columns.
 struct Sums {
   std::vector<double> df, dleft, dright;
 };

@@ -72,7 +72,7 @@ template <class T, int P>
   return factors;
 }
 
-/// What rows of the forward pass read and write.
+/// The arrays that rows of the forward pass read and write.
 template <class T>
 struct ForwardView {
   CompressedView<T> a;
@@ -94,8 +94,8 @@ Lanes<T, P> largest_logit(const ForwardView<T>& view, std::int64_t r) {
   return most > Lanes<T, P>{} ? most : most * static_cast<T>(leaky_slope);
 }
 
-/// The registers of a row: K in range, where a loop of so many keeps its sums in registers; counted out of range, where
-/// exponentials and random numbers take most of the time and sums may lie in memory.
+/// The registers of a row. K in range, where a loop of K keeps its sums in registers. Out of range they are counted at
+/// run time, where exponentials and random numbers take most of the time and sums may lie in memory.
 template <bool InRange, class T, int P, int K>
 [[gnu::always_inline]] inline int registers_of(const HeadLanes<T, P, K>& spread) {
   return InRange ? K : spread.registers();
@@ -206,7 +206,7 @@ void run_forward(const GraphAttention& op, KernelContext& context) {
 
 const RegisterKernel<GraphAttention> forward{Numerics::cpu, {"vector", 10, is_supported<GraphAttention>, run_forward}};
 
-/// What columns of the backward pass read and write (AttentionScores, RowGradients).
+/// The arrays that columns of the backward pass read and write (AttentionScores, RowGradients).
 template <class T>
 struct BackwardView {
   CompressedView<T> a;  // the transpose

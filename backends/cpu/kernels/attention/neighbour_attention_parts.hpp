@@ -1,5 +1,5 @@
-// What the kernels of attention over sampled neighbours share: arrays and sizes, and what a product of a query and a
-// key becomes before the softmax.
+// Shared by the kernels of attention over sampled neighbours: arrays, sizes, and the scaling of the product of a query
+// and a key before the softmax.
 #pragma once
 
 #include <array>

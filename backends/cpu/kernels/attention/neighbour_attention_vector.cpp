@@ -60,7 +60,7 @@ class RootRange {
     }
   }
   std::int64_t slots() const { return end - begin; }
-  /// What lies behind the slots, to the end of a register, weighs nothing in a softmax.
+  /// Values after the slots, to the end of a register, have no weight in a softmax.
   T* first(std::int64_t head) { return values_.data() + head * stride_; }
   T* second(std::int64_t head) { return values_.data() + (view.heads + head) * stride_; }
   /// Dropout's factors; to be read only where it drops.
@@ -68,7 +68,7 @@ class RootRange {
 
   const T* of_vertex(std::int64_t s) const { return view.vertex + view.rows[s] * 2 * view.width; }
   const T* of_code(std::int64_t s) const { return view.code + s * view.codes; }
-  /// Asks for the half of a row of `vertex` that a slot behind s will read; part 0 has keys, part 1 values.
+  /// Prefetches the half of a row of `vertex` that a slot after s will read; part 0 has keys, part 1 values.
   [[gnu::always_inline]] void look_ahead(std::int64_t s, int part) const {
     if (s + slots_ahead >= last_slot_) return;
     const auto* half = reinterpret_cast<const std::byte*>(of_vertex(s + slots_ahead) + part * view.width);
@@ -205,8 +205,8 @@ void attend_range(const NeighbourAttention& op, const NeighbourView<T>& view, st
   }
 }
 
-/// The gradients of one head's products from those of its coefficients in `down`, of which dropout's factors take their
-/// part first; `weights` become the coefficients with dropout.
+/// The gradients of one head's products from those of its coefficients in `down`. Dropout's factors are applied to
+/// `down` first; `weights` become the coefficients with dropout.
 template <class T>
 void scores_back(RootRange<T>& range, const NeighbourScale& scale, const T* coefficients, std::int64_t head, T* down,
                  T* weights) {

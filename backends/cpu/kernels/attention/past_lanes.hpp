@@ -1,4 +1,4 @@
-// Loops of vector attention over the past: vertices are the lanes of a register, steps lie behind each other.
+// Loops of vector attention over the past: vertices are the lanes of a register, and steps follow each other.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@ struct Timeline {
   const std::int32_t* sequences;  // [total * vertices, 3] of packed sequences
   std::vector<double> values;     // [total, 3 F], offsets added
 
-  /// Of the row at step t of the lane: where its sequence begins, its step in the graph, and whether it asks.
+  /// For the row at step t of the lane: where its sequence begins, its step in the graph, and whether it asks.
   std::int64_t begin(std::int64_t t) const { return sequences == nullptr ? 0 : sequences[3 * (t * vertices + vertex)]; }
   std::int64_t step(std::int64_t t) const {
     return sequences == nullptr ? t : sequences[3 * (t * vertices + vertex) + 1];

@@ -39,7 +39,7 @@ struct Block {
   const Register<T>* at(std::int64_t step, int part, std::int64_t head) const {
     return values.data() + (step * 3 + part) * width + head * depth();
   }
-  /// Of packed sequences: what is known of the row at `step` of a lane: begin, step in the graph, wanted.
+  /// Packed sequences only: begin, step in the graph, and wanted flag of the row at `step` of a lane.
   const std::int32_t* row(std::int64_t step, int lane) const {
     return sequences + 3 * (step * vertices + vertex + lane);
   }

@@ -1,4 +1,4 @@
-// Dense layers whose outputs are whole panels, alone or beside columns that are passed through, by rows as they lie in
+// Dense layers whose outputs are whole panels, alone or next to columns that are passed through, by rows as they lie in
 // memory (row_products.hpp). Lines of the next block of rows are asked for while this one is multiplied. Outputs that
 // no cache would keep go past them. Weight gradients are summed in the element type over some blocks, and in double
 // over those and ranges of rows (strip_sums.hpp); ranges depend on the number of rows only. Cost 2 R F G FLOPs per
@@ -80,7 +80,7 @@ void run_forward(const BlockDense& op, KernelContext& context) {
   });
 }
 
-/// What one range of rows works with.
+/// The state of one range of rows.
 template <class T>
 struct BackwardRange {
   const BlockDenseBackward& op;
@@ -107,7 +107,7 @@ struct DzRows {
   std::int64_t stride;
 };
 
-/// What goes to dleft comes before what goes to dx: where they are one, dx begins with it.
+/// The gradient for dleft is written before that for dx: when they are one tensor, dx begins with it.
 bool passes_into_dx(const BlockDenseBackward& op) { return op.dleft.defined() && op.dleft.raw() == op.dx.raw(); }
 
 /// Stores, or adds, `lanes` values of dleft.
@@ -117,7 +117,8 @@ template <class T, int P>
   store_first<T, P>(to, v, lanes);
 }
 
-/// dz of `rows` rows from `row` on, the columns that are passed through to dleft. Asks for the rows behind them.
+/// dz of `rows` rows from `row` on; writes the columns that are passed through to dleft. Prefetches the rows after
+/// them.
 template <class T, bool with_relu>
 DzRows<T> block_dz(BackwardRange<T>& range, std::int64_t row, std::int64_t rows) {
   constexpr int P = most_lanes<T>;

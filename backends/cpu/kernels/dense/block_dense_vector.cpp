@@ -61,11 +61,11 @@ void run_forward(const BlockDense& op, KernelContext& context) {
   });
 }
 
-/// What one range of rows works with. `sums` holds its part of dw and, behind it, of dbias.
+/// The state of one range of rows. `sums` holds its part of dw, followed by that of dbias.
 template <class T>
 struct BackwardRange {
   const BlockDenseBackward& op;
-  const T* turned;  // every block's w^T [G, F], one behind the other
+  const T* turned;  // w^T [G, F] of every block, one after the other
   double* sums;
   std::vector<T> dz;  // [block_rows, L + K G] and a register
 };

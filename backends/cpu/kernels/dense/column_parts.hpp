@@ -1,4 +1,4 @@
-// Blocks of columns that lie beside each other in a wide matrix, each a matrix of its own.
+// Adjacent blocks of columns in a wide matrix; each is a matrix of its own.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Part {
   bool accumulate;
 };
 
-/// The tensors one behind the other.
+/// The tensors as parts, one after the other.
 template <class T>
 std::vector<Part<T>> column_parts(const std::vector<Tensor>& tensors) {
   std::vector<Part<T>> parts;

@@ -18,7 +18,7 @@ inline constexpr std::int64_t block_rows = 128;  // rows of x and dz at a time
 inline constexpr std::int64_t deep_inner = 128;  // rows of w whose 64 columns stay in the first-level cache
 inline constexpr std::int64_t deep_rows = 48;
 
-/// One register of C, of which `lanes` are valid, to row i from column c on, as multiply() puts it there.
+/// Stores one register of C with `lanes` valid lanes to row i from column c on, the way multiply() does.
 template <class T>
 [[gnu::always_inline]] inline void put(const ProductStore<T>& target, std::int64_t i, std::int64_t c, int lanes,
                                        Lanes<T, most_lanes<T>> sum) {
@@ -62,7 +62,8 @@ inline constexpr std::int64_t many_weights = 8192;  // more, and sums of all of 
 inline constexpr std::int64_t weight_block_rows = 64;        // of x and dz, packed: 12 and 16 KiB
 inline constexpr std::int64_t weight_strip = 48;             // columns of x
 inline constexpr std::int64_t weight_task_values = 3 << 14;  // of dw, whose sums stay in the second-level cache
-inline constexpr std::int64_t weight_task_rows = 512;  // of x and dz, summed in the element type; at least so many
+inline constexpr std::int64_t weight_task_rows = 512;  // rows of x and dz that are summed in the element type; at least
+                                                       // this many
 inline constexpr std::int64_t most_weight_totals = 1 << 22;  // doubles of all tasks
 
 /// How the sums of dw are cut into tasks: into `chunks` of rows of dw, and over `ranges` of rows of x. Depends on
@@ -125,7 +126,7 @@ class WeightTask {
     }
   }
 
-  /// Columns [first, first + count) of a part. The same columns of the block behind are asked for.
+  /// Packs columns [first, first + count) of a part, and prefetches the same columns of the next block.
   void pack_part(const Part<T>& part, std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t count,
                  T* to) {
     constexpr int P = most_lanes<T>;

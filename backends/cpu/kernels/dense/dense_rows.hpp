@@ -23,7 +23,7 @@ void dense_rows(const Dense& op, std::int64_t begin, std::int64_t end) {
 template <class T>
 inline constexpr std::int64_t turned_panel = 4 * most_lanes<T>;
 
-/// w^T [G, F] in panels of `turned_panel` of its columns, one behind the other, each with its rows close together: a
+/// w^T [G, F] in consecutive panels of `turned_panel` of its columns, each with its rows close together: a
 /// panel of up to 192 rows stays in the first-level cache, where columns of a wide matrix share sets. A matrix of fewer
 /// columns is one panel. Readable for a register past its end.
 template <class T>
@@ -41,7 +41,7 @@ Scratch<T> transposed(const Tensor& w) {
   return result;
 }
 
-/// What one range of rows works with. `sums` [(F + 1) G] holds its part of dw and, behind it, of dbias; without it the
+/// The state of one range of rows. `sums` [(F + 1) G] holds its part of dw, followed by that of dbias; without it the
 /// range only writes dx.
 template <class T>
 struct BackwardRange {
@@ -53,8 +53,8 @@ struct BackwardRange {
   Scratch<T> recent = Scratch<T>(0);  // dw^T [G, F] since the last flush_sums(), where sums_turned
 };
 
-/// Asks for `rows` rows of a tensor from `row` on, which may lie behind its end, into the first-level cache (locality
-/// 3) or the second (2). Always inlined, as prefetch_rows() in strip_sums.hpp.
+/// Prefetches `rows` rows of a tensor from `row` on, which may lie past its end, into the first-level cache (locality
+/// 3) or the second (2). Always inlined, like prefetch_rows() in strip_sums.hpp.
 template <int locality>
 [[gnu::always_inline]] inline void prefetch_tensor_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
   const std::byte* const first = tensor.raw() + static_cast<std::uint64_t>(row) * tensor.row_bytes();
@@ -62,7 +62,7 @@ template <int locality>
     __builtin_prefetch(first + i, 0, locality);
 }
 
-/// Prefetches the block of rows behind [row, row + rows) of a tensor of few columns; more would push out what is in
+/// Prefetches the block of rows after [row, row + rows) of a tensor with few columns; more columns would evict data in
 /// use.
 [[gnu::always_inline]] inline void prefetch_next(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
   if (tensor.columns() <= 64) prefetch_tensor_rows<3>(tensor, row + rows, rows);

@@ -1,5 +1,5 @@
-// What the kernels of a dense layer on listed rows share: the lists, rows of some samples put into a small array, and
-// what such an array holds added to the rows that one task owns.
+// Shared by the kernels of a dense layer on listed rows: the lists, copying the rows of some samples into a small
+// array, and adding such an array to the rows that one task owns.
 #pragma once
 
 #include <vector>
@@ -27,13 +27,13 @@ struct Cells {
   std::byte* of_list(std::size_t k) const { return first + static_cast<std::int64_t>(k) * list_bytes; }
 };
 
-/// A sample's rows one behind the other.
+/// A sample's rows, one after the other.
 template <class T>
 Cells side_by_side(const Listed& x, T* cells) {
   return {reinterpret_cast<std::byte*>(cells), x.cell_width() * static_cast<std::int64_t>(sizeof(T)), x.bytes};
 }
 
-/// A list's rows one behind the other, `samples` of each.
+/// `samples` rows of each list, list after list.
 template <class T>
 Cells list_by_list(const Listed& x, std::int64_t samples, T* cells) {
   return {reinterpret_cast<std::byte*>(cells), x.bytes, samples * x.bytes};

@@ -19,7 +19,8 @@ using namespace cpu;
 constexpr std::int64_t strips_per_task = 512, strips_per_flush = 16;
 constexpr std::int64_t most_ranges = 32;  // long ones: each brings in the rows of its steps
 constexpr std::int64_t most_outputs = 4;  // of w: sums in registers
-// Of [x | x | ...]: what is gathered and turned stays in the first-level cache. Forward wider ones gain as well.
+// Columns of [x | x | ...]; the gathered and turned values stay in the first-level cache. Wider ones also gain in the
+// forward pass.
 constexpr std::int64_t most_columns = 128, most_columns_backward = 64;
 
 /// Arrays of one strip, in this thread's line_buffer: rows as they are gathered, turned rows [columns][strip], turned
@@ -55,8 +56,8 @@ void load_strip(const Listed& x, std::int64_t first, std::int64_t count, const S
   }
 }
 
-/// dy of samples [first, first + count), turned. Lines of strips ahead are asked for: between two strips so many rows
-/// are fetched by list that no hardware prefetcher keeps this one sequence.
+/// dy of samples [first, first + count), turned. Prefetches the lines of later strips: so many rows are fetched by list
+/// between two strips that no hardware prefetcher keeps up with this sequence.
 template <class T, int G>
 void load_gradients(const GatheredDenseBackward& op, std::int64_t first, std::int64_t count,
                     const StripBuffers<T>& at) {
@@ -90,7 +91,7 @@ void multiply_strip(const GatheredDense& op, const StripBuffers<T>& at) {
   }
 }
 
-/// sums += the strip's terms of dw [F][G] and, behind them, of dbias, a register each.
+/// sums += the strip's terms of dw [F][G], followed by those of dbias, a register each.
 template <class T, int G>
 void add_strip_terms(std::int64_t columns, const StripBuffers<T>& at) {
   constexpr int P = most_lanes<T>;

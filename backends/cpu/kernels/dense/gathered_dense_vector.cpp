@@ -3,7 +3,7 @@
 // type inside a block and in double over blocks and ranges of samples, which depend on their number only. The rows'
 // gradients are added by the task that owns the row: every task walks the blocks in their order, passes over those that
 // name no row of its own, and multiplies the others, so that a row's terms are added in one order whatever the number
-// of tasks. Samples of one step stand together in a task's lists and so do its rows: few blocks are multiplied twice.
+// of tasks. Samples of one step lie together in a task's lists, and so do its rows: few blocks are multiplied twice.
 // Cost 2 S K F G FLOPs a product; lists once per task, the rows' lines once forward and twice backward.
 #include <vector>
 

@@ -20,7 +20,7 @@ template <class T>
 constexpr int most_columns = std::min(8, most_lanes<T>);  // of a part
 constexpr std::int64_t most_piece_columns = 64;           // of a part without a gradient, all its pieces together
 constexpr std::int64_t most_ranges = 64;
-constexpr std::int64_t rows_at_a_time = 64;  // of ten parts of 6 columns 15 KB, beside 4 KB of dy and 4 KB of sums
+constexpr std::int64_t rows_at_a_time = 64;  // ten parts of 6 columns take 15 KB, dy 4 KB and sums 4 KB
 
 /// Calls body(std::integral_constant<int, W>) with W = width, 1 <= width <= most_columns.
 template <class T, int W = 1, class Body>
@@ -51,14 +51,14 @@ std::vector<Piece<T>> pieces_of(const std::vector<Tensor>& tensors) {
   return pieces;
 }
 
-/// What all ranges of rows share.
+/// State that all ranges of rows share.
 template <class T>
 struct Layer {
   const JoinedDenseBackward& op;
   std::vector<Piece<T>> inputs;
   std::vector<Part<T>> gradients;
   std::int64_t columns, width;  // F, G
-  Scratch<T> turned;  // for every part of `gradients` its rows of w as columns: [G][most_columns], zeros behind
+  Scratch<T> turned;            // rows of w for every part of `gradients`, as columns: [G][most_columns], then zeros
 
   explicit Layer(const JoinedDenseBackward& operation)
       : op(operation), inputs(pieces_of<T>(op.parts)), columns(op.w.rows()), width(op.w.columns()) {
@@ -108,9 +108,9 @@ void add_products(const T* x, std::int64_t stride, const T* dz, std::int64_t row
   }
 }
 
-/// R rows of `part` from `to` on (+)= dz [R, P] turned [G][most_columns]. What a whole register holds behind a row are
-/// the first values of the next rows as they were, or, where nothing is added, values that the next rows' own replace:
-/// rows come in order, and a row whose register reaches for somebody else's is `alone`.
+/// R rows of `part` from `to` on (+)= dz [R, P] turned [G][most_columns]. A whole register also covers the first values
+/// of the next rows. It writes them back unchanged, or, without addition, writes values that the next rows then
+/// replace. Rows come in order; a row whose register would reach rows of another range is `alone`.
 template <class T, int P, int R, bool alone>
 void gradient_tile(const Part<T>& part, T* to, const T* turned, const T* dz, std::int64_t width) {
   constexpr int most = most_columns<T>;
@@ -131,12 +131,13 @@ void gradient_tile(const Part<T>& part, T* to, const T* turned, const T* dz, std
 }
 
 /// The gradient of rows [row, row + rows) of a part, `left` rows before the end of their range. A register of the last
-/// rows of a range would reach behind it: these are alone.
+/// rows of a range would reach past it: these rows are `alone`.
 template <class T, int P>
 void part_gradient(const Part<T>& part, const T* turned, const T* dz, std::int64_t row, std::int64_t rows,
                    std::int64_t left, std::int64_t width) {
   T* const to = part.data + row * part.width;
-  const std::int64_t reached = divide_up(most_columns<T> - part.width, part.width);  // rows behind a row
+  const std::int64_t reached =
+      divide_up(most_columns<T> - part.width, part.width);  // rows that a register reaches after a row
   const std::int64_t whole = std::clamp<std::int64_t>(left - reached, 0, rows);
   std::int64_t r = 0;
   for (; r + 8 <= whole; r += 8) gradient_tile<T, P, 8, false>(part, to + r * part.width, turned, dz + r * P, width);
@@ -144,7 +145,7 @@ void part_gradient(const Part<T>& part, const T* turned, const T* dz, std::int64
   for (; r < rows; ++r) gradient_tile<T, P, 1, true>(part, to + r * part.width, turned, dz + r * P, width);
 }
 
-/// dz [rows, P] = rows of dy [rows, width], zeros behind, and their sum added to `total` [P].
+/// dz [rows, P] = rows of dy [rows, width], padded with zeros; adds their sum to `total` [P].
 template <class T, int P>
 void copy_padded(const T* dy, std::int64_t rows, std::int64_t width, T* dz, T* total) {
   Lanes<T, P> sum[2] = {};
@@ -170,7 +171,7 @@ template <class T, int P>
 void backward_rows(const Layer<T>& layer, std::int64_t begin, std::int64_t end, double* totals) {
   const std::int64_t width = layer.width, sum_rows = layer.columns + 1;
   T* const dz = line_buffer<T>((rows_at_a_time + sum_rows) * P);
-  T* const sums = dz + rows_at_a_time * P;  // dw, and dbias behind it
+  T* const sums = dz + rows_at_a_time * P;  // dw, followed by dbias
   std::fill_n(sums, sum_rows * P, T{0});
   for (std::int64_t row = begin; row < end; row += rows_at_a_time) {
     const std::int64_t rows = std::min(rows_at_a_time, end - row);

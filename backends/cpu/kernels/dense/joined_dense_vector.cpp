@@ -1,7 +1,7 @@
 // Vector dense layer of parts side by side, for narrow layers over very many rows; joined_dense_rows.cpp has those of
 // many weights. Forward, a tile of 6 or 8 rows walks the parts and keeps its sums in registers. Backward joins blocks
 // of 128 rows in a buffer that stays in the cache, and goes on as the dense layer does (dense_rows.hpp); columns before
-// the first and behind the last part whose gradient is wanted cost nothing. dw is summed in the element type inside a
+// the first and after the last part whose gradient is wanted cost nothing. dw is summed in the element type inside a
 // block and in double over blocks and row ranges, which depend on the number of rows only. Cost 2 R F G FLOPs per
 // product; each part read once forward and once backward, memory bound below widths of about 32.
 #include <vector>
@@ -98,8 +98,8 @@ void run_forward(const JoinedDense& op, KernelContext& context) {
   });
 }
 
-/// What all ranges of rows of a backward pass share. `wanted` is the layer of the columns from the first to the last
-/// part whose gradient is asked for, and these parts' first columns count within it.
+/// State that all ranges of rows of a backward pass share. `wanted` is the layer of the columns from the first to the
+/// last part whose gradient is asked for; the parts' first columns count within it.
 template <class T>
 struct Backward {
   const JoinedDenseBackward& op;

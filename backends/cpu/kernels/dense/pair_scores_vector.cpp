@@ -1,7 +1,7 @@
 // Vector scores of vertex pairs and their gradients: columns are the lanes. Backward a range of events adds up its part
-// of dw beside its columns, which then goes into double sums, range after range; ranges depend on the shapes only, so
-// nothing depends on the number of threads. Cost 4 E C F FLOPs forward and 7 E C F backward; a and b are read once, da
-// and db written once.
+// of dw in the same loop over columns; the part then goes into double sums, range after range; ranges depend on the
+// shapes only, so nothing depends on the number of threads. Cost 4 E C F FLOPs forward and 7 E C F backward; a and b
+// are read once, da and db written once.
 #include <vector>
 
 #include "backends/cpu/kernels/lanes.hpp"
@@ -77,7 +77,7 @@ void event_back(const Pairs<T>& in, const PairScoresBackward& op, std::int64_t e
       store_first<T, P>(db + c * in.width + f, dx, n);
     }
     store_first<T, P>(da + f, down, n);
-    store_first<T, P>(dw + f, load<T, P>(dw + f) + sum, P);  // what lies behind the row is never read
+    store_first<T, P>(dw + f, load<T, P>(dw + f) + sum, P);  // values after the row are never read
   });
 }
 

@@ -15,15 +15,15 @@
 
 namespace strobe::cpu {
 
-/// B [inner, width] in panels of up to 2 registers of its columns, one behind the other, each [inner][registers]; zeros
-/// behind the last column.
+/// B [inner, width] in consecutive panels of up to 2 registers of its columns, each [inner][registers], with zeros
+/// after the last column.
 template <class T>
 class PackedColumns {
  public:
   static constexpr std::int64_t panel_width = 2 * most_lanes<T>;
 
   PackedColumns() = default;
-  /// Of `inner` rows of `width` values at `from`.
+  /// Packs `inner` rows of `width` values at `from`.
   PackedColumns(const T* from, std::int64_t inner, std::int64_t width) : PackedColumns(inner, width) {
     for (std::int64_t first = 0; first < width; first += panel_width) {
       const std::int64_t count = std::min(panel_width, width - first), stride = registers(first) * most_lanes<T>;
@@ -31,7 +31,7 @@ class PackedColumns {
       for (std::int64_t k = 0; k < inner; ++k, to += stride) std::copy_n(from + k * width + first, count, to);
     }
   }
-  /// Of the transpose of `width` rows of `inner` values at `from`.
+  /// Packs the transpose of `width` rows of `inner` values at `from`.
   static PackedColumns turned(const T* from, std::int64_t inner, std::int64_t width) {
     PackedColumns result(inner, width);
     for (std::int64_t column = 0; column < width; ++column) {
@@ -59,8 +59,8 @@ class PackedColumns {
   Scratch<T> values_;
 };
 
-/// Lines of memory that are wanted soon. A core waits for few lines at a time, so they are asked for one by one, from
-/// the loops of a product that computes meanwhile, into the second-level cache. What no loop comes to is forgotten.
+/// Lines of memory to prefetch. A core waits for few lines at a time, so the loops of a product that computes meanwhile
+/// prefetch them one by one, into the second-level cache. Lines that no loop reaches are dropped.
 class LinesAhead {
  public:
   /// Up to `count` lines: line k is at first + min(k, last) * 64.
@@ -140,9 +140,9 @@ template <class T, int K, int R>
   }
 }
 
-/// What becomes of C: element (r, column) goes to to[r * stride + column], or is added to it; rows begin with a bias
-/// [width] that may be null. Where nothing is added, `with_relu` stores max(C, 0), and `streams` stores whole lines
-/// past the caches: rows of C are whole lines then, and end_streams() comes behind the last of them.
+/// Where C goes: element (r, column) is stored at to[r * stride + column], or added to it; rows begin with a bias
+/// [width] that may be null. Without addition, `with_relu` stores max(C, 0), and `streams` stores whole lines past the
+/// caches. Rows of C are then whole lines, and end_streams() follows the last of them.
 template <class T>
 struct RowStore {
   T* to;

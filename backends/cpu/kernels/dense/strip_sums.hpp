@@ -18,18 +18,18 @@ struct TileRanges {
   std::int64_t count() const { return grain == 0 ? 0 : divide_up(vertices, grain); }
 };
 
-/// Turned values [columns][strip] of the strips of a tile, those of each strip `apart` values behind the one before.
+/// Turned values [columns][strip] of the strips of a tile; consecutive strips lie `apart` values apart.
 template <class T>
 struct TurnedStrips {
   const T* first;
   std::int64_t apart;
 };
 
-/// Up to so many values of matrices, their sums stay in the first-level cache with one register each.
+/// Up to this many values of matrices, their sums stay in the first-level cache with one register each.
 inline constexpr std::int64_t most_turned_sums = 480;
 
-/// The gradients of one range: `count` values of matrices, and behind them `lanes` values of sums over lanes. The
-/// matrices are summed from rows (`add`), or when `turned` from values as a strip has them (`add_turned`).
+/// The gradients of one range: `count` values of matrices, followed by `lanes` values of sums over lanes. The matrices
+/// are summed from rows (`add`), or when `turned` from the values of strips (`add_turned`).
 template <class T>
 class StripSums {
  public:
@@ -49,9 +49,9 @@ class StripSums {
              ProductStore<T>{.to = recent_.data() + at, .stride = stride, .accumulate = true});
   }
 
-  /// As add, of `strips` <= strips_per_tile strips of a [inner][strip] and b [width][strip]. For `turned` sums, each of
-  /// which is loaded and stored once for all strips: a walk over them after every strip would take half of the
-  /// first-level cache each time.
+  /// Like add, for `strips` <= strips_per_tile strips of a [inner][strip] and b [width][strip]. For `turned` sums: each
+  /// is loaded and stored once for all strips. A walk over them after every strip would take half of the first-level
+  /// cache each time.
   void add_turned(std::int64_t at, std::int64_t stride, const TurnedStrips<T>& a, std::int64_t inner,
                   const TurnedStrips<T>& b, std::int64_t width, std::int64_t strips) {
     static_assert(strips_per_tile == 4);
@@ -91,7 +91,7 @@ class StripSums {
   }
 
  private:
-  /// Of one register, in double; half of it is added to the other half until one is left.
+  /// The sum of one register, in double; half of it is added to the other half until one lane is left.
   static double sum_of_lanes(const T* lanes) {
     constexpr int D = most_lanes<double>;
     Lanes<double, D> sum{};
@@ -166,13 +166,13 @@ inline std::int64_t spread_rows(std::int64_t width) {
   return width * static_cast<std::int64_t>(sizeof(T)) % 512 == 0 ? width + most_lanes<T> : width;
 }
 
-/// The strip, or block of rows, that a walk comes to next: vertices [vertex, vertex + rows) at `step`; no rows behind
-/// the last.
+/// The strip, or block of rows, that a walk visits next: vertices [vertex, vertex + rows) at `step`; no rows after the
+/// last one.
 struct NextStrip {
   std::int64_t step = 0, vertex = 0, rows = 0;
 };
 
-/// The `rows` vertices behind those at `vertex` of a tile [begin, end), or the tile's first at `other_step`.
+/// The `rows` vertices after those at `vertex` of a tile [begin, end), or the tile's first at `other_step`.
 inline NextStrip rows_after(std::int64_t vertex, std::int64_t rows, std::int64_t step, std::int64_t other_step,
                             std::int64_t begin, std::int64_t end) {
   const bool same = vertex + rows < end;
@@ -187,10 +187,10 @@ NextStrip strip_after(std::int64_t vertex, std::int64_t step, std::int64_t other
   return rows_after(vertex, strip<T>, step, other_step, begin, end);
 }
 
-/// Asks for the lines of `rows` rows of a tensor from `row` on, which are read, or with `write` written, soon. What
-/// would fill much of the first-level cache is brought into the second. A core waits for few lines at a time: calls
-/// are best spread over the work between them. This and what calls it is always inlined: GCC takes a function of
-/// nothing but prefetches for one without effects and may leave its calls out.
+/// Prefetches the lines of `rows` rows of a tensor from `row` on, which are soon read, or with `write` written. Rows
+/// that would fill much of the first-level cache go to the second. A core waits for few lines at a time, so spread the
+/// calls over the work between them. This function and its callers are always inlined: GCC takes a function of nothing
+/// but prefetches for one without effects and may drop its calls.
 template <bool write = false>
 [[gnu::always_inline]] inline void prefetch_rows(const Tensor& tensor, std::int64_t row, std::int64_t rows) {
   constexpr std::uint64_t most_of_first_level = 2 << 10;

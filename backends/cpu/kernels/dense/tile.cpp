@@ -4,9 +4,8 @@
 namespace strobe::cpu {
 namespace {
 
-/// Hands the sums of a tile to where they go. for_sums(body) calls body(i, column, lanes, sum) for every register of
-/// the tile. What is asked for is decided outside of it, once a tile, so that every pass over the registers is
-/// unrolled.
+/// Stores the sums of a tile. for_sums(body) calls body(i, column, lanes, sum) for every register of the tile. The kind
+/// of store is chosen outside of it, once a tile, so that every pass over the registers is unrolled.
 template <class T, int P, class ForSums>
 [[gnu::always_inline]] inline void put_sums(const ProductStore<T>& target, const ForSums& for_sums) {
   using V = Lanes<T, P>;
@@ -70,9 +69,10 @@ template <class T, int P, int K, int R, class Target>
       });
 }
 
-/// One K-register column of C in tiles of 6 rows, or 8 where their sums take half of the machine's registers at most;
-/// what is left goes in tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile walks
-/// all of them. Of one register, 5 and 3 rows are a tile too: so few sums wait for each other, however many there are.
+/// One K-register column of C in tiles of 6 rows, or 8 when their sums take half of the machine's registers at most.
+/// The remaining rows go in tiles of 4, 2 and 1, because weight gradients have few rows and many terms, and each tile
+/// walks all of them. With one register, tiles of 5 and 3 rows exist too, so that few sums wait for each other whatever
+/// their number.
 template <class T, int P, int K, class Target>
 void multiply_columns(const Factors<T>& f, std::int64_t rows, std::int64_t column, int last, const Target& target) {
   std::int64_t row = 0;

@@ -1,7 +1,7 @@
 // The one dense building block of the fast kernels: C [m, n] = A [m, k] B [k, n] for row-major B, C and any strides of
 // A, in tiles of R rows by K registers of P columns. Every element of C adds its k terms in order, whatever the tile,
-// so results do not depend on how rows are divided. Unused lanes of B are loaded as zero: what lies behind a narrow
-// matrix may be denormal, and each operation on a denormal lane costs some 150 cycles though nobody reads it.
+// so results do not depend on how rows are divided. Unused lanes of B are loaded as zero: memory past a narrow
+// matrix may hold denormals, and each operation on a denormal lane costs some 150 cycles though nobody reads it.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Factors {
 };
 
 /// Where C goes: element (i, c) to to[i * stride + c], plus bias[c] where there is a bias, through relu where asked
-/// for, or added to what is there. What is left out costs one branch for each tile.
+/// for, or added to it. An unused option costs one branch per tile.
 template <class T>
 struct ProductStore {
   T* to;
@@ -64,7 +64,7 @@ template <class T, int P>
 }
 
 /// sums[j] += the sum of column j of b [rows, width], whose rows lie `stride` apart: in the element type over these
-/// rows, four sums beside each other, and in double over calls.
+/// rows, with four parallel sums, and in double over calls.
 template <class T>
 void add_column_sums(const T* b, std::int64_t stride, std::int64_t width, std::int64_t rows, double* sums) {
   constexpr int P = most_lanes<T>;

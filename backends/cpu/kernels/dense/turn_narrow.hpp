@@ -1,7 +1,6 @@
-// Turning whole strips of 2, 4 or 6 columns whose rows lie one behind the other: they are whole registers of memory,
-// from which every column is shuffled together, and into which it is shuffled back. Of 6 columns and 16 rows 18
-// shuffles, 6 loads and 6 stores, where rows that are loaded one by one take 24, 16 and 6, and rows that are stored one
-// by one 24, 6 and 16 under a mask.
+// Turns whole strips of 2, 4 or 6 columns with consecutive rows. They are whole registers of memory, so every column is
+// shuffled from all of them together, and shuffled back into them. For 6 columns and 16 rows this takes 18 shuffles, 6
+// loads and 6 stores. Rows loaded one by one take 24, 16 and 6; rows stored one by one take 24, 6 and 16 under a mask.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ struct TurnedRows {
     if (at / P > k) return 0;  // comes later
     return at / P == k ? P + at % P : k == 1 ? at : l;
   }
-  /// Lane l of shuffle(before, pairs j) towards register k of a half's memory, likewise.
+  /// Lane l of shuffle(before, pairs j) that makes register k of a half's memory.
   static constexpr int to_memory(int l, int k, int j) {
     const int at = k * P + l, row = at / (2 * M), pair = at % (2 * M) / 2, lane = 2 * row + at % 2;
     if (pair > j) return 0;

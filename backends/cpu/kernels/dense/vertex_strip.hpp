@@ -1,6 +1,6 @@
-// What the vector recurrences share. A strip is 2 registers of vertices (32 in float with AVX-512, 16 with AVX2, half
+// Shared by the vector recurrences. A strip is 2 registers of vertices (32 in float with AVX-512, 16 with AVX2, half
 // as many in double): one lane is one vertex, so gates, states and their gradients are plain vector arithmetic at any
-// width. Values of a strip lie "turned", [columns][strip], with zeros in the lanes behind the last vertex. Rows are
+// width. Values of a strip lie "turned", [columns][strip], with zeros in the lanes after the last vertex. Rows are
 // turned on the way in and out in registers, 8 columns at a time. Matrices that multiply turned values are packed into
 // panels, whose blocks of up to 12 rows (6 where there are 16 registers) keep their sums in registers and use every
 // loaded weight for two registers of vertices.
@@ -69,8 +69,8 @@ template <class T, int P, int G>
   if constexpr (G > 4) turn_stage<T, P, 4>(v);
 }
 
-/// Row i and, of registers of 16 values, i + 8 side by side, of which `columns` count: where all rows are there the
-/// others are whatever lies behind. Rows from `rows` on are zero.
+/// Row i and, for registers of 16 values, row i + 8 next to it; `columns` of each count. When all rows exist, the other
+/// lanes hold whatever follows in memory. Rows from `rows` on are zero.
 template <class T, bool all>
 [[gnu::always_inline]] inline Register<T> load_row_pair(const T* from, std::int64_t stride, int columns, int i,
                                                         int rows) {
@@ -246,7 +246,7 @@ inline void store_turned(const T* from, T* to, std::int64_t stride, std::int64_t
   store_turned_rows<T, false, false>(from, to, stride, columns, static_cast<int>(rows));
 }
 
-/// As store_turned, for values that the backward pass alone reads; end_streams() comes behind the last of them.
+/// Like store_turned, for values that only the backward pass reads; end_streams() follows the last of them.
 template <class T>
 inline void keep_turned(const T* from, T* to, std::int64_t columns, std::int64_t rows) {
   if (rows == strip<T> && in_whole_lines(to, columns, columns)) return stream_turned(from, to, columns, columns);

@@ -114,7 +114,7 @@ void run_forward(const EvolveWeights& op, KernelContext&) {
   put(op.kept, kept, false);
 }
 
-/// What the backward pass adds up.
+/// The sums of the backward pass.
 struct Gradients {
   Values wx, wh, bias, summary;
 };

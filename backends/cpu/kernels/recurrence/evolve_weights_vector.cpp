@@ -52,7 +52,7 @@ void copy_columns(const T* from, std::int64_t from_stride, T* to, std::int64_t t
     std::memcpy(to + r * to_stride, from + r * from_stride, static_cast<std::size_t>(width) * sizeof(T));
 }
 
-/// What forward and backward share: sizes and the gate weights.
+/// Shared by forward and backward: sizes and the gate weights.
 template <class T>
 struct Sizes {
   EvolveCell cell;

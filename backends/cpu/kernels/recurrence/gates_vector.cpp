@@ -1,5 +1,5 @@
 // Vector gates of a step-by-step recurrence: sigmoid and tanh of whole registers (lane_math.hpp), where the plain
-// kernel calls the library per value. What has the state's shape is gone through in whole registers; a row of both
+// kernel calls the library per value. Arrays of the state's shape are processed in whole registers; a row of both
 // gates takes as few as hold its halves. Ranges of rows are tasks. Cost: each value read and written once, about 30
 // instructions a register of sigmoid or tanh.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What both passes of the GRU by rows share: packed weights, and the gates of a block of vertices as rows [rows, 3 h].
+// Shared by both passes of the GRU by rows: packed weights, and the gates of a block of vertices as rows [rows, 3 h].
 #pragma once
 
 #include <array>

@@ -154,7 +154,7 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
     multiply_back<T>(walk, b, walk.weights.to_x, g, g + 1, {dx + g * s.inputs, s.columns, s.inputs, add});
 }
 
-/// Asks for what the block behind this one reads and writes.
+/// Prefetches the rows that the next block reads and writes.
 template <class T>
 void look_ahead(Walk<T>& walk, const NextStrip& next) {
   const GruSequenceBackward& op = walk.op;

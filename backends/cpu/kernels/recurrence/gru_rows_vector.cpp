@@ -28,7 +28,7 @@ struct Walk {
         h_before(op, op.y, 0, recurrent_block_rows) {}
 };
 
-/// Step t of vertices [v, v + rows); `next` is what the walk comes to then.
+/// Step t of vertices [v, v + rows); `next` is the block that the walk visits afterwards.
 template <class T>
 void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, const NextStrip& next) {
   constexpr int P = most_lanes<T>;

@@ -39,7 +39,7 @@ struct CentredRow {
           const Widened<T> v = widen<T>(load_row<T, P>(x + f, lanes));
 #pragma GCC unroll 2
           for (int i = 0; i < Widened<T>::parts; ++i) {
-            // Lanes behind the row would be as far from the mean as zero is.
+            // Lanes after the row hold zero, so they would add the mean's distance from zero.
             Doubles apart = v.part[i] - mean;
             if (lanes < P) apart = keep_first<double, wide_lanes>(apart, lanes_of_part(lanes, i));
             squares += apart * apart;

@@ -1,8 +1,9 @@
 // Vector LSTM backward through all steps: a tile of 4 strips of vertices walks back through time with the gradients of
 // both states turned in cache (vertex_strip.hpp). The gates are read when the forward pass kept them, else computed
-// once more in registers. What leaves a step is dx, and the gates' gradients as rows [tile, 4 h] in cache, from which
-// the weight gradients are summed with x and y as they lie in memory; few of them are summed from the turned values
-// (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a cell, 8 h (h + F) and 4 h activations more without kept gates.
+// once more in registers. A step stores dx, and the gates' gradients as rows [tile,
+// 4 h] in cache; the weight gradients are summed from these with x and y as they lie in memory; few of them are summed
+// from the turned values (strip_sums.hpp). Cost 8 h (2 h + 2 F) FLOPs a cell, 8 h (h + F) and 4 h activations more
+// without kept gates.
 #include "backends/cpu/kernels/dense/strip_sums.hpp"
 #include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/recurrence/lstm_input_layer.hpp"
@@ -113,7 +114,7 @@ void add_weight_gradients(Walk<T>& walk, std::int64_t t, std::int64_t begin, std
                 end - begin);
 }
 
-/// Rows [row, row + rows) of dx and dx_right from their turned gradients beside each other, [F][strip].
+/// Rows [row, row + rows) of dx and dx_right from their turned gradients, which lie next to each other, [F][strip].
 template <class T>
 void put_input_gradients(const LstmSequenceBackward& op, std::int64_t row, std::int64_t rows, const T* from) {
   const auto put = [&](const Tensor& dx, const T* turned, bool accumulate) {
@@ -125,7 +126,7 @@ void put_input_gradients(const LstmSequenceBackward& op, std::int64_t row, std::
   put(op.dx_right, from + op.x.columns() * strip<T>, op.accumulate_dx_right);
 }
 
-/// The gradients of the inputs of a strip, and behind them those of what the inputs are made of, from its dz.
+/// The gradients of a strip's inputs, followed by those of the values that the inputs are made from, from its dz.
 template <class T>
 void input_gradients(Walk<T>& walk, std::int64_t row, std::int64_t rows, const T* dz, std::int64_t slot) {
   const LstmSequenceBackward& op = walk.op;
@@ -241,7 +242,7 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   }
 }
 
-/// What takes dz [4 h] to the gradients of the last rows of w [., 4 h], from row `first` on.
+/// The panel that turns dz [4 h] into the gradients of the last rows of w [., 4 h], from row `first` on.
 template <class T>
 Panel<T> panel_back(const Tensor& w, std::int64_t first) {
   const std::int64_t width = w.columns();
@@ -254,7 +255,7 @@ void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
   const std::int64_t inputs = op.w_x.rows(), hidden = op.w_h.rows(), width = 4 * hidden;
   const GatePanels<T> panels = lstm_panels<T>(op);
   const InputLayer<T> layer(op);
-  // Of made inputs, those that are x itself have no gradient where x has none.
+  // With made inputs, the columns that are x itself have no gradient when x has none.
   const Panel<T> to_x = panel_back<T>(op.w_x, op.dx.defined() ? 0 : layer.read), to_h = panel_back<T>(op.w_h, 0);
   const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
   const std::int64_t weights = (inputs + hidden) * width + op.w_in.elements(), stride = weights + width;

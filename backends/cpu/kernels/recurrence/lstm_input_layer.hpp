@@ -50,8 +50,8 @@ struct InputLayer {
   }
 };
 
-/// Turns rows [row, row + rows) of the operation's inputs, x and x_right beside each other or what `layer` makes of x,
-/// into `in` [F][strip]; `x` [f][strip] receives x itself with a layer, and is not touched without.
+/// Turns rows [row, row + rows) of the operation's inputs into `in` [F][strip]: x and x_right side by side, or the
+/// output of `layer` for x. With a layer `x` [f][strip] receives x itself; without, it is not touched.
 template <class T, class Op>
 void load_inputs(const Op& op, const InputLayer<T>& layer, std::int64_t row, std::int64_t rows, T* x, T* in) {
   const std::int64_t left = op.x.columns();

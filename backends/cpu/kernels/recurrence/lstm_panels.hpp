@@ -73,7 +73,7 @@ struct LstmBack {
 template <class T>
 void gate_gradients(const LstmBack<T>& s, std::int64_t stride) {
   constexpr int P = most_lanes<T>;
-  tanh_values<T>(s.cell, s.dz, stride);  // where dz of the first gate comes to lie
+  tanh_values<T>(s.cell, s.dz, stride);  // in the place where dz of the first gate goes later
   for (std::int64_t at = 0; at < stride; at += P) {
     const Gates<T> gate = load_gates<T>(s.gates + at, stride);
     const Register<T> squashed = load<T, P>(s.dz + at);

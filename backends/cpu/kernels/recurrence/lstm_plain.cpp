@@ -25,7 +25,7 @@ T* row_of(const Tensor& tensor, std::int64_t row) {
   return tensor.defined() ? tensor.data<T>() + row * tensor.columns() : nullptr;
 }
 
-/// A row of the inputs [F]: x, and beside it x_right or what w_in makes of x.
+/// A row of the inputs [F]: x, followed by x_right or by the values that w_in makes from x.
 template <class Op, class T>
 void read_inputs(const Op& op, std::int64_t row, std::vector<T>& in) {
   const T* x = row_of<T>(op.x, row);

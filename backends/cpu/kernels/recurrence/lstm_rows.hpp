@@ -1,4 +1,4 @@
-// What both passes of the LSTM by rows share: packed weights, and the gates of a block of vertices as rows [rows, 4 h].
+// Shared by both passes of the LSTM by rows: packed weights, and the gates of a block of vertices as rows [rows, 4 h].
 #pragma once
 
 #include <array>

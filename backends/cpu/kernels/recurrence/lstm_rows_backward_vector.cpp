@@ -110,7 +110,7 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   put(op.dx_right, walk.weights.to_right, op.accumulate_dx_right);
 }
 
-/// Asks for what the block behind this one reads and writes.
+/// Prefetches the rows that the next block reads and writes.
 template <class T>
 void look_ahead(Walk<T>& walk, const NextStrip& next) {
   const LstmSequenceBackward& op = walk.op;

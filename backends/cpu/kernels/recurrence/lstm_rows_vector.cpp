@@ -26,7 +26,7 @@ struct Walk {
         c_before(op, op.cells, op.start.rows() / 2, recurrent_block_rows) {}
 };
 
-/// Step t of vertices [v, v + rows); `next` is what the walk comes to then.
+/// Step t of vertices [v, v + rows); `next` is the block that the walk visits afterwards.
 template <class T>
 void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, const NextStrip& next) {
   const LstmSequence& op = walk.op;

@@ -37,7 +37,7 @@ struct Walk {
         gates(4 * hidden * strip<T>) {}
 };
 
-/// One step of the strip whose first row is `row`; `next` is what the walk comes to then.
+/// One step of the strip whose first row is `row`; `next` is the strip that the walk visits afterwards.
 template <class T>
 void step_strip(Walk<T>& walk, StripState<T>& state, std::int64_t row, std::int64_t rows, const NextStrip& next) {
   const LstmSequence& op = walk.op;

@@ -17,7 +17,7 @@ namespace {
 using namespace cpu;
 
 constexpr std::int64_t cell_rows = 128, projected_rows = 128, squashed_values = 1 << 13;
-constexpr std::int64_t cached_rows = 16;  // what three matrices have of so many rows stays in the first-level cache
+constexpr std::int64_t cached_rows = 16;  // this many rows of three matrices stay in the first-level cache
 
 /// Calls body(P) with the lanes of the registers that a row of a state of `h` values takes.
 template <class T, class Body>
@@ -40,7 +40,7 @@ template <int P, class Body>
   }
 }
 
-/// What a register holds where it is stored, or added to.
+/// Stores the first `lanes` lanes of a register, or adds them.
 template <class T, int P>
 [[gnu::always_inline]] inline void put_first(T* to, bool accumulate, Lanes<T, P> v, int lanes) {
   store_first<T, P>(to, accumulate ? load_first<T, P>(to, lanes) + v : v, lanes);

@@ -1,5 +1,5 @@
-// What the recurrences by rows share, whose states are whole registers: rows [rows, h] of states and gates are what
-// every pass reads and writes as they lie in memory, a block of vertices at a time.
+// Shared by the recurrences by rows, whose states are whole registers: every pass reads and writes rows [rows, h] of
+// states and gates as they lie in memory, a block of vertices at a time.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class StatesBefore {
         first_(first),
         gathered_((op.restarts.defined() ? most_rows : 1) * states.columns()) {}
 
-  /// Of vertices or lanes [v, v + rows) at step t; until the next call.
+  /// The rows of vertices or lanes [v, v + rows) at step t; valid until the next call.
   template <class Op>
   StateRows<T> rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows) {
     const std::int64_t hidden = states_.columns();
@@ -78,8 +78,8 @@ void leave_rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows,
   });
 }
 
-/// `count` values, whole registers, to `to`, past the caches where they are whole lines; end_streams() comes behind the
-/// last of them.
+/// Stores `count` values, whole registers, at `to`, past the caches when they are whole lines; end_streams() follows
+/// the last of them.
 template <class T>
 void keep_values(const T* from, T* to, std::int64_t count) {
   constexpr int P = most_lanes<T>;

@@ -46,9 +46,10 @@ void add_last_lanes(const std::int32_t* entries, std::int64_t rows, const T* dla
   });
 }
 
-/// Asks for what the strip or block `at`, which a walk has come to, reads of packed sequences in the steps ahead,
-/// `apart` = 1, or -1 where the walk goes back: the entries two steps on, and the rows that those one step on name,
-/// which have come by now. Rows of a state are seldom in a cache, and a tile may read those of all its strips at once.
+/// Prefetches the data of packed sequences that the strip or block `at` of a walk reads in the steps ahead; `apart` =
+/// 1, or -1 when the walk goes back. It fetches the entries two steps on, and the rows that the entries one step on
+/// name, which have arrived by now. Rows of a state are seldom in a cache, and a tile may read those of all its strips
+/// at once.
 template <class Op>
 [[gnu::always_inline]] inline void prefetch_sequences(const Op& op, const NextStrip& at, std::int64_t apart) {
   constexpr bool backward = requires { op.dstart; };
@@ -57,7 +58,7 @@ template <class Op>
   if (there(two)) prefetch_rows(op.restarts, two * n + at.vertex, at.rows);
   if (!there(one)) return;
   const std::int32_t* entries = list_rows(op.restarts, one * n + at.vertex);
-  // Of an LSTM, cell states lie behind all hidden states.
+  // In an LSTM, cell states follow all hidden states.
   const std::int64_t states = requires { op.cells; }
   ? op.start.rows() / 2 : 0;
   for_listed(

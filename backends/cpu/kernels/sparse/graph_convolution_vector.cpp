@@ -1,5 +1,5 @@
 // Vector graph convolution y = activation((A x) w): blocks of 128 rows are aggregated (gather.hpp) and multiplied by w
-// (layer_block.hpp). Tasks are those of step_ranges.hpp, of whole blocks: a row stands at the same place of a tile
+// (layer_block.hpp). Tasks are those of step_ranges.hpp, of whole blocks: a row has the same place in a tile
 // whatever the number of threads, so that it gets the same bits from every compiler. Cost 2 F (nnz + R G) FLOPs; the
 // aggregation is written once and never read from memory.
 #include "backends/cpu/kernels/sparse/layer_block.hpp"

@@ -11,8 +11,8 @@
 
 namespace strobe::cpu {
 
-/// Columns of the layer w [F, ...], bias, both from the first of these columns on; rows of w lie `stride` apart, and a
-/// register's lanes behind the first `width` are zeros. Without bias it is zero.
+/// Columns of the layer w [F, ...] and bias, both from the first of these columns on. Rows of w lie `stride` apart, and
+/// a register's lanes after the first `width` are zeros. Without bias it is zero.
 template <class T, int P, int K, int F>
 struct LayerLanes {
   Lanes<T, P> w[F][K], bias[K];
@@ -34,7 +34,7 @@ struct LayerLanes {
   }
 };
 
-/// What the entries of a row add up to: v where z > 0, times each input (`w`) and alone (`bias`).
+/// The sums over the entries of a row: v where z > 0, times each input (`w`) and alone (`bias`).
 template <class T, int P, int K, int F, bool with_bias>
 struct GradientLanes {
   Lanes<T, P> w[F][K], bias[with_bias ? K : 1];
@@ -79,7 +79,7 @@ struct GradientLanes {
   }
 };
 
-/// What add(k, sum) adds up to over the entries [first, last), for a GradientLanes of K registers of columns.
+/// The sum of add(k, sum) over the entries [first, last), for a GradientLanes of K registers of columns.
 template <class Row, int K, class Add>
 [[gnu::always_inline]] inline Row sum_of_entries(std::int64_t first, std::int64_t last, const Add& add) {
   Row row, odd;

@@ -57,9 +57,9 @@ std::int64_t lanes_of_row(std::int64_t width) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(width)));
 }
 
-/// What the entries of `range` reach for. Rows of half a line and more that lie across lines are copied to places of
-/// whole registers, if their entries reach for no others and half of the second-level cache holds them there; others
-/// are brought in as they are. Copies are in this thread's line_buffer.
+/// The rows that the entries of `range` read. Rows of at least half a line that cross lines are copied to places of
+/// whole registers, if their entries read no others and half of the second-level cache holds them there. Other rows are
+/// prefetched where they are. Copies are in this thread's line_buffer.
 template <class T>
 NarrowRows<T> rows_at_hand(const Tensor& in, const StepRange& range) {
   constexpr std::uint64_t half_line = 32;
@@ -76,7 +76,7 @@ NarrowRows<T> rows_at_hand(const Tensor& in, const StepRange& range) {
   const T* const first = from + range.first * width;
   with_lanes<T>(std::min<std::int64_t>(lanes, most_lanes<T>), [&](auto part) {
     constexpr int P = decltype(part)::value;
-    for (std::int64_t r = 0; r < rows; ++r) {  // nobody reads the lanes behind a row
+    for (std::int64_t r = 0; r < rows; ++r) {  // nobody reads the lanes after a row
       for (std::int64_t c = 0; c < lanes; c += P)
         store_first<T, P>(copies + r * lanes + c, load<T, P>(first + r * width + c), P);
     }
@@ -99,7 +99,7 @@ void gather_sorted_block(const LengthSortedView<T, Column>& a, const NarrowRows<
   std::int64_t k = a.offsets[begin];
   for (std::int64_t r = begin; r < end; ++r) {
     const std::int64_t last = a.offsets[r + 1];
-    const T* const next = out + (r - begin + length_block_rows) * width;  // of the block behind, in its own order
+    const T* const next = out + (r - begin + length_block_rows) * width;  // in the next block, in its own order
     for (int i = 0; i < K && (K == 1 || accumulate); ++i) __builtin_prefetch(next + i * P, 1);
     __builtin_prefetch(a.columns + k + prefetch_distance);
     __builtin_prefetch(a.values + k + prefetch_distance);

@@ -47,7 +47,7 @@ void with_rows(const SparseMatrix& a, const Body& body) {
   }
 }
 
-/// What the entries of some rows read: entry k is values[k], and the row of x behind its column.
+/// The inputs of some rows' entries: entry k has the value values[k], and reads the row of x that its column names.
 template <class T, class Column, int F>
 struct EntryInputs {
   const T* x;
@@ -64,8 +64,8 @@ struct EntryInputs {
   }
 };
 
-/// Asks for `values` values of the row a block behind `row`: rows of a block are visited in the order of their lengths,
-/// which no hardware prefetcher follows; asked for one by one they come in their own order.
+/// Prefetches `values` values of the row one block after `row`. Rows of a block are visited in the order of their
+/// lengths, which no hardware prefetcher follows, so each row is prefetched by itself.
 template <class T, int write>
 [[gnu::always_inline]] inline void prefetch_block_behind(const CompressedView<T>&, const T*, std::int64_t, int) {}
 template <class T, int write>
@@ -129,13 +129,13 @@ std::vector<RowRange> ranges_of(const CompressedView<T>& a, const Tensor& step_r
   return ranges;
 }
 
-/// The layer of one step, behind which comes relu: x [C, F], w [F, G] and bias [G] or null.
+/// The layer of one step, followed by relu: x [C, F], w [F, G] and bias [G] or null.
 template <class T>
 struct StepLayer {
   const T *x, *w, *bias;
   std::int64_t features, width;
 
-  /// Of step `step` of the weights w [steps * F, G].
+  /// Step `step` of the weights w [steps * F, G].
   StepLayer(const Tensor& inputs, const Tensor& weights, const Tensor& offsets, std::int64_t step)
       : x(inputs.data<T>()),
         w(weights.data<T>() + step * inputs.columns() * weights.columns()),
@@ -151,7 +151,7 @@ template <int P, int K, int F, class T>
   return {layer.w + column, layer.width, layer.bias == nullptr ? nullptr : layer.bias + column, part};
 }
 
-/// What the entries [first, last) of a row add up to, for a GradientLanes.
+/// The sums over the entries [first, last) of a row, for a GradientLanes.
 template <class Row, class T, class Column, int P, int K, int F>
 [[gnu::always_inline]] inline Row live_row(const EntryInputs<T, Column, F>& entries,
                                            const LayerLanes<T, P, K, F>& layer, std::int64_t first, std::int64_t last) {
@@ -168,8 +168,8 @@ template <class Row, class T, class Column, int P, int K, int F>
 template <class T, class View>
 void product_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, T* y);
 
-/// sums [F + 1, G] += the gradients that rows [begin, end) give with dy [end - begin, G]: of w, and behind them where
-/// `with_bias` of the bias.
+/// sums [F + 1, G] += the gradients from rows [begin, end) with dy [end - begin, G]: of w, followed by that of the bias
+/// if `with_bias`.
 template <class T, class View>
 void gradient_rows(const View& a, const StepLayer<T>& layer, std::int64_t begin, std::int64_t end, const T* dy,
                    bool with_bias, double* sums);

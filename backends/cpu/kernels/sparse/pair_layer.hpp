@@ -1,7 +1,7 @@
 // A dense layer of few inputs, with relu, on a matrix stored two steps at a time (paired_rows.hpp): what the kernels
 // share that compute its output again for every entry. The columns of both steps alternate in the registers of
-// layer_lanes.hpp, and the inputs of both steps lie beside each other in a buffer of 2 F values a vertex, so one index,
-// one cached line and one multiply-add per register serve both steps.
+// layer_lanes.hpp, and the inputs of both steps lie next to each other in a buffer of 2 F values a vertex, so one
+// index, one cached line and one multiply-add per register serve both steps.
 #pragma once
 
 #include <vector>
@@ -39,8 +39,8 @@ struct PairLayer {
   std::int64_t width;      // 2 G
   const T* x;              // [step_rows, 2 F], alternating
 
-  /// Of pair `p`: `weights` [F, G], or [T * F, G] of all steps; `offsets` [1, G] or undefined. The inputs are in this
-  /// thread's line_buffer, where they are asked for.
+  /// The layer of pair `p`: `weights` [F, G], or [T * F, G] for all steps; `offsets` [1, G] or undefined. With
+  /// `with_inputs` the inputs are put into this thread's line_buffer.
   PairLayer(const PairedMatrix& a, const Tensor& inputs, const Tensor& weights, const Tensor& offsets, bool by_step,
             std::int64_t p, bool with_inputs = true)
       : width(2 * weights.columns()), x(nullptr) {
@@ -101,7 +101,7 @@ template <class T, class Column, int P, int K, int F>
   for (int i = 0; i < K; ++i) sum[i] += odd[i];
 }
 
-/// What the entries of row r, as stored, add up to for the gradients, in both steps' columns.
+/// The gradient sums over the entries of row r, as stored, in both steps' columns.
 template <class T, class Column, int P, int K, int F, bool with_bias>
 [[gnu::always_inline]] inline GradientLanes<T, 2 * P, K, F, with_bias> gradient_row(
     const PairView<T, Column>& a, const LayerLanes<T, 2 * P, K, F>& layer, std::int64_t r) {

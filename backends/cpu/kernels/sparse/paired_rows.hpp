@@ -1,5 +1,5 @@
-// What the kernels on a matrix stored two steps at a time share (backends/matrix/paired_matrix.hpp), for rows of at
-// most half a 64-byte line. A task is a pair of steps: the values of both alternate in one line for each row, in a
+// Shared by the kernels on a matrix stored two steps at a time (backends/matrix/paired_matrix.hpp), for rows of at most
+// half a 64-byte line. A task is a pair of steps: the values of both alternate in one line for each row, in a
 // buffer that stays in the second-level cache, and every entry of the matrix is then one line and one multiply-add.
 // Sums of a row are in column order, so they do not depend on the number of threads. Cost: 4 F FLOPs, 10 bytes of
 // matrix (12 above 65,536 vertices) and one cached line per entry of the union.
@@ -33,7 +33,7 @@ PairView<T, Column> pair_view(const PairedMatrix& a, std::int64_t p, const T* si
           reinterpret_cast<const Column*>(a.columns.raw()), a.values.template data<T>(), side_by_side};
 }
 
-/// Lane i of `a` and of `b` beside each other: a0 b0 a1 b1 ...
+/// Lanes i of `a` and of `b` alternating: a0 b0 a1 b1 ...
 template <class T, int P, int... I>
 [[gnu::always_inline]] inline Lanes<T, 2 * P> interleaved(Lanes<T, P> a, Lanes<T, P> b,
                                                           std::integer_sequence<int, I...>) {
@@ -102,7 +102,7 @@ template <class T>
   }
 }
 
-/// Asks for the entries a page behind entry k.
+/// Prefetches the entries a page after entry k.
 template <class T, class Column>
 [[gnu::always_inline]] inline void prefetch_row(const PairView<T, Column>& a, std::int64_t k) {
   __builtin_prefetch(a.columns + k + prefetch_distance);
@@ -110,8 +110,8 @@ template <class T, class Column>
   __builtin_prefetch(a.values + 2 * k + prefetch_distance + most_lanes<T>);
 }
 
-/// Rows [begin, end) of both steps of a pair to first[(r - begin) * width ...] and likewise to `second` (may be null);
-/// whole blocks of rows.
+/// Gathers rows [begin, end) of both steps of a pair into first[(r - begin) * width ...], and into the same places of
+/// `second` (may be null); whole blocks of rows.
 template <class T, class Column, int P>
 void gather_pair(const PairView<T, Column>& a, T* first, T* second, std::int64_t width, bool accumulate,
                  std::int64_t begin, std::int64_t end) {

@@ -41,13 +41,13 @@ struct SecondLayer {
     std::memcpy(line, &values, sizeof(values));
     Both<T, P> sums[2] = {};
 #pragma GCC unroll 8
-    for (int i = 0; i < P; ++i)  // those behind the last are zeros
+    for (int i = 0; i < P; ++i)  // entries after the last are zeros
       sums[i % 2] += repeated<T, P>(line + 2 * i, std::make_integer_sequence<int, 2 * P>()) * rows[i];
     return sums[0] + sums[1];
   }
 };
 
-/// Rows of both steps of a tensor, beside each other; `width` columns of them.
+/// Rows of both steps of a tensor, interleaved; `width` columns of them.
 template <class T, int P>
 struct BothRows {
   using Value = std::remove_const_t<T>;
@@ -158,7 +158,7 @@ template <class T, int P>
   alignas(64) T line[2 * P];
   std::memcpy(line, &aggregated, sizeof(aggregated));
 #pragma GCC unroll 8
-  for (int g = 0; g < P; ++g)  // those behind the last are zeros
+  for (int g = 0; g < P; ++g)  // entries after the last are zeros
     dw[g] += repeated<T, P>(line + 2 * g, std::make_integer_sequence<int, 2 * P>()) * dz;
 }
 
@@ -230,7 +230,7 @@ void run_forward(const StepConvolutionOfDense& op, KernelContext& context) {
 void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& context) {
   const PairedMatrix& a = *op.a.paired;
   const std::int64_t stride = (op.x.columns() + 1) * op.aggregated.columns(), weights = op.w.elements() / a.steps;
-  // A last step that stands alone has a place beside it, which stays unused.
+  // A last step without a partner has an unused place for one.
   std::vector<double> first_sums(static_cast<std::size_t>(2 * a.pairs() * stride), 0.0);
   std::vector<double> sums(static_cast<std::size_t>(2 * a.pairs() * weights), 0.0);
   with_types(a, [&](auto zero, auto column) {

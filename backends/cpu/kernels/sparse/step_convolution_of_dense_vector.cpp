@@ -2,9 +2,10 @@
 // entry, and its gradients, on compressed rows or rows by length: blocks of 128 aggregated rows are multiplied with
 // their step's weight while they are in the cache, and backward the gradients of a block's aggregated rows are used
 // where they were made. Ranges of rows of one step are tasks, whose sums are added in order. Cost: those of
-// spmm_of_dense_vector.cpp and of the dense layer, of which aggregated rows are written once forward and read once
-// backward where they are kept, computed again otherwise: from the memo, F values a row and column, where there is one,
-// and then no entry is read.
+// where they were made. Ranges of rows of one step are tasks, whose sums are added in order. Cost: those of
+// spmm_of_dense_vector.cpp and of the dense layer. Kept aggregated rows are written once forward and read once
+// backward. Otherwise they are computed again: from the memo, F values a row and column, if there is one, and then no
+// entry is read.
 #include <vector>
 
 #include "backends/cpu/kernels/dense/dense_rows.hpp"
@@ -15,7 +16,7 @@ namespace {
 
 using namespace cpu;
 
-static_assert(length_block_rows <= block_rows);  // of which buffers have room
+static_assert(length_block_rows <= block_rows);  // buffers have room for block_rows
 
 /// The memo of compressed rows: for every row F sums over its live entries, `stride` values apart.
 template <class T>
@@ -24,7 +25,7 @@ struct MemoRows {
   std::int64_t stride;
 
   explicit MemoRows(const Tensor& memo) : values(memo.data<T>()), stride(memo.columns() / 2) {}
-  /// Whole lines go past the caches; end_streams() comes behind the last of them.
+  /// Stores whole lines past the caches; end_streams() follows the last of them.
   template <int P>
   [[gnu::always_inline]] static void store(T* to, Lanes<T, P> v) {
     if constexpr (P == most_lanes<T>) {

@@ -7,7 +7,7 @@ namespace {
 
 const RegisterComposed<StepGraphConvolution, Numerics::cpu> step_convolution;
 const RegisterComposed<StepGraphConvolutionBackward, Numerics::cpu> step_convolution_backward;
-// Of these, step_convolution_of_dense_vector.cpp serves every call that is made.
+// step_convolution_of_dense_vector.cpp serves every real call of these; they exist as its judges.
 const RegisterComposedJudge<StepConvolutionOfDense, Numerics::cpu> of_dense;
 const RegisterComposedJudge<StepConvolutionOfDenseBackward, Numerics::cpu> of_dense_backward;
 

@@ -77,8 +77,8 @@ bool by_threads(const CompressedView<T>& view, const SparseMatrix& a, std::uint6
 
 inline std::int64_t whole_units(std::int64_t row, std::int64_t unit) { return divide_up(row, unit) * unit; }
 
-/// Rows [begin, end) in at most `most` ranges of whole units with about equal work, each of which reads the first
-/// `read` rows, which may be `all` that there are.
+/// Divides rows [begin, end) into at most `most` ranges of whole units with about equal work. Each reads the first
+/// `read` rows, which may be `all` rows.
 template <class T>
 void add_balanced(const CompressedView<T>& a, std::int64_t begin, std::int64_t end, std::int64_t unit,
                   std::int64_t most, std::int64_t read, bool all, std::vector<StepRange>& ranges) {

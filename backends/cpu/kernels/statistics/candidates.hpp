@@ -1,4 +1,4 @@
-// What the kernels of EvolveGCN-H's summary share: the order of candidates, and a step's k best.
+// Shared by the kernels of EvolveGCN-H's summary: the order of candidates, and a step's k best.
 #pragma once
 
 #include <algorithm>

@@ -145,7 +145,7 @@ void standardise_step(const Standardise& op, const StepPart& part) {
   });
 }
 
-/// What goes back through mean and variance of a step, from the sums of dy (x - mean) inverse and of dy.
+/// The gradient through mean and variance of a step, from the sums of dy (x - mean) inverse and of dy.
 template <class T>
 void store_step_gradients(const StandardiseBackward& op, const StepPart& part, const double* scaled,
                           const double* plain) {

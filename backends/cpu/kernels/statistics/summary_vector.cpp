@@ -39,8 +39,8 @@ T least_product(const Best& best, double length) {
 }
 
 /// Offers those of the rows [first, first + rows) whose products with the direction, `products`, are not below `least`.
-/// Many rows may tie with the worst that is kept and lose by their vertex: that is asked before what they are connected
-/// to, and where one strip asks, those behind it are likely to.
+/// Many rows may tie with the worst kept row and lose by their vertex number. So this is checked before their
+/// connections, and if one strip needs the check, the next ones probably do too.
 template <class T>
 void offer_rows(const PickCandidates& op, std::int64_t first, std::int64_t rows, const T* products, T least,
                 double length, Best& best) {

@@ -96,7 +96,7 @@ template <class T>
   return in_double<T>(loss);
 }
 
-/// The last rows, fewer than a register: by way of arrays, whose other rows weigh nothing.
+/// The last rows, fewer than a register: copied to arrays, whose other rows have no weight.
 template <class T>
 Sums last_rows_loss(const Rows<T>& rows, std::int64_t count, T scale) {
   constexpr int P = most_lanes<T>;
@@ -135,7 +135,7 @@ void add_loss(const Rows<T>& rows, std::int64_t count, double scale, const Tenso
   for (const double sum : sums) total += sum * scale;
 }
 
-/// Of either operation; `weights` may be undefined.
+/// For either operation; `weights` may be undefined.
 template <class Op>
 void run(const Op& op, const Tensor& weights, const KernelContext& context) {
   with_element(op.logits.type(), [&](auto zero) {

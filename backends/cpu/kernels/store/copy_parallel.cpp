@@ -45,7 +45,7 @@ void copy_part(const CopyRows& op, const ListedRows& from, const ListedRows& to,
   }
 }
 
-/// Of the whole list, in its order, what goes to rows [begin, end).
+/// Copies, in list order, the entries of the whole list that go to rows [begin, end).
 template <class Move>
 void copy_owned(const CopyRows& op, const ListedRows& from, const ListedRows& to, std::int64_t begin, std::int64_t end,
                 const Move& move) {
@@ -63,7 +63,7 @@ void copy_owned(const CopyRows& op, const ListedRows& from, const ListedRows& to
   }
 }
 
-/// Whether whole rows move to whole rows, one behind the other.
+/// Whether whole consecutive rows move to whole consecutive rows.
 bool is_one_run(const CopyRows& op) {
   return !op.from_rows.defined() && !op.to_rows.defined() && op.width == op.from.columns() &&
          op.width == op.to.columns();

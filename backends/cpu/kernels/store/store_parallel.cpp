@@ -25,7 +25,7 @@ void copy_shifted(To* to, const From* from, std::int64_t count, To shift) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(from[i]) + shift;
 }
 
-/// Each entry writes the offsets of the rows that begin with it: those behind the row of the entry before.
+/// Each entry writes the offsets of the rows that begin with it: those after the row of the entry before.
 template <class Index>
 void coo_to_csr(const CooToCsr& op, KernelContext& context) {
   const Index* rows = op.coordinate_rows.data<Index>();
@@ -141,7 +141,7 @@ class Reconstruction {
     at.kept = at.seen;
   }
 
-  /// A row with removed or added entries; returns the next removed entry behind it.
+  /// Writes a row with removed or added entries; returns the next removed entry after it.
   const std::int32_t* changed_row(std::int64_t row, std::int64_t row_end, const std::int32_t* next, Place& at,
                                   Row& scratch) const {
     const std::int32_t* last = next;
@@ -156,7 +156,7 @@ class Reconstruction {
     return last;
   }
 
-  /// What stays of a row and what joins it, each with an end above every column.
+  /// Gathers the kept and the added entries of a row; each list ends with a number above every column.
   void gather(std::int64_t row, std::int64_t row_end, const std::int32_t* next, const std::int32_t* last,
               std::int64_t begin, Row& scratch) const {
     scratch.added_begin = added_[row];
@@ -201,7 +201,7 @@ class Reconstruction {
       for (; added < added_[row + 1]; ++added) {
         const std::int32_t* place =
             std::lower_bound(old_columns_ + at.seen, old_columns_ + stop, new_columns_[added] - shift_);
-        // Behind a removed entry the place may be further on; in front of it, all is decided.
+        // After a removed entry the place may be further on; before it, all is decided.
         if (place == old_columns_ + stop && stop < row_end && old_columns_[stop] < new_columns_[added] - shift_) break;
         at.seen = place - old_columns_;
         flush(at);

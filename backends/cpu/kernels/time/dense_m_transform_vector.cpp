@@ -51,7 +51,7 @@ void forward_range(const DenseMTransform& op, std::int64_t n, std::int64_t begin
   }
 }
 
-/// dz of one step of a range: what the window behind brings, where h let it through.
+/// dz of one step of a range: the gradient of the following window, where h let it through.
 template <class T>
 void step_gradient(const DenseMTransformBackward& op, std::int64_t n, std::int64_t begin, std::int64_t count,
                    std::int64_t t, T* h, T* dz) {

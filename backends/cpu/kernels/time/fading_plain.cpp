@@ -1,4 +1,4 @@
-// Plain fading sum and SELU, one value at a time by the definitions. Every output sums its window anew. Cost w
+// Plain fading sum and SELU, one value at a time by the definitions. Every output sums its whole window. Cost w
 // multiplications and additions per value of a sum, one exponential per negative value of SELU.
 #include <cmath>
 

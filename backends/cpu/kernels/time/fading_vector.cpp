@@ -1,5 +1,5 @@
 // Vector fading sum and SELU: whole registers of one step's values at a time, which are the same vertices' features at
-// every step. Each output sums its window anew, newest first, so a value does not depend on where ranges begin. Cost
+// every step. Each output sums its whole window, newest first, so a value does not depend on where ranges begin. Cost
 // min(w, T) registers read per register of a sum, out of cache while w steps of a range of vertices fit it; each value
 // is read from memory once then. SELU takes lane_math.hpp's exp(x) - 1.
 #include "backends/cpu/kernels/lane_math.hpp"

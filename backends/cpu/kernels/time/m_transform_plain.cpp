@@ -1,5 +1,5 @@
-// Plain M-transform (ESDG section 5.3): every output cell sums its window anew, so nothing drifts. The backward pass is
-// the transpose: step s receives dy_t / min(w, t + 1) from each t of [s, s + w - 1]. Cost w additions per cell.
+// Plain M-transform (ESDG section 5.3): every output cell sums its whole window, so nothing drifts. The backward pass
+// is the transpose: step s receives dy_t / min(w, t + 1) from each t of [s, s + w - 1]. Cost w additions per cell.
 #include "backends/cpu/kernels/support.hpp"
 
 namespace strobe {

@@ -1,5 +1,5 @@
 // M-transform over columns of the time-major matrix: a task holds one range of cell values over all steps. Windows up
-// to 8 steps are summed anew from the cache that the range stays in; longer ones by blocks (van Herk, Pattern
+// to 8 steps are summed whole, from the cache that the range stays in; longer ones by blocks (van Herk, Pattern
 // Recognition Letters 1992; Gil and Werman, PAMI 1993): time is cut into blocks of w steps, every window is a suffix
 // of one block plus a prefix of the next, so 3 additions per cell for any w. A running sum that subtracts what leaves
 // the window would drift; both forms here only add, with the error bound of a plain sum.

@@ -1,10 +1,10 @@
 // Time encodings in whole registers, where the plain kernel calls cos or sin of the library per value. The argument is
 // taken in double and reduced there: a = k pi + r with |r| <= pi / 2, so that cos a = (-1)^k cos r and sin a = (-1)^k
-// sin r. pi is taken off in two parts (Cody and Waite, Software Manual for the Elementary Functions, 1980), of which
-// the first has 24 bits: k times it is exact while k has 29, and r is right to 1e-14 up to arguments of 1.6e9. From
-// there float goes on in float, with fits of least maximum of cos r (2e-10) and sin r / r (4e-9); double takes Taylor's
-// series to r^20 and r^19, remainders below 3e-16. Cost: each value read and written once, about 4 instructions a value
-// in float and 7 in double.
+// sin r. pi is taken off in two parts (Cody and Waite, Software Manual for the Elementary Functions, 1980). The first
+// has 24 bits: k times it is exact while k has 29, and r is right to 1e-14 up to arguments of 1.6e9. From there float
+// goes on in float, with fits of least maximum of cos r (2e-10) and sin r / r (4e-9); double takes Taylor's series to
+// r^20 and r^19, remainders below 3e-16. Cost: each value read and written once, about 4 instructions a value in float
+// and 7 in double.
 #include <bit>
 
 #include "backends/cpu/kernels/lanes.hpp"
@@ -18,8 +18,8 @@ namespace {
 
 using namespace cpu;
 
-// Columns are gone through outside of rows, so that what belongs to a column stays in registers; few rows at a time, so
-// that what the next columns read of them is in the first-level cache still, half of which another thread may have.
+// The outer loop goes over columns, so that a column's values stay in registers. It takes few rows at a time, so that
+// the data for the next columns is still in the first-level cache; another thread may use half of it.
 constexpr std::int64_t encoded_rows = 16, encoded_rows_per_task = 128;
 
 using DoubleBits = Lanes<std::int64_t, wide_lanes>;
