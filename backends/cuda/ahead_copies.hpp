@@ -1,4 +1,4 @@
-// Copies between pinned host memory and the device that run beside compute.
+// Copies between pinned host memory and the device that run in parallel with compute.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ class AheadCopy final : public HostEvent {
   };
   AheadCopy(Ends ends, runtime::StreamHandle stream, int ordinal);
 
-  /// Gives it to the stream behind `after`, or says why it never will be.
+  /// Gives it to the stream after `after`, or records why it never will be given.
   void issue(const std::vector<Event>& after, std::exception_ptr failure) noexcept;
   bool come() override;
   bool come_within(std::chrono::nanoseconds patience) override;
@@ -51,7 +51,7 @@ class AheadCopy final : public HostEvent {
 /// The copies of one rank that are under way.
 class AheadCopies {
  public:
-  /// Begins a copy on `stream`, once all of `after` has come, behind those begun before it.
+  /// Begins a copy on `stream`, once all of `after` has come, after the copies begun earlier.
   Event start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal, const std::vector<Event>& after,
               WallHost& host);
   /// Notes that span `index` is that of the copy which was begun last.

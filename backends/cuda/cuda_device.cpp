@@ -50,7 +50,7 @@ CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs)
   }
   context_.scratch = [this](std::size_t bytes) { return scratch(bytes); };
   set_anchor();
-  // What tensors that outlived an earlier device have left in the pool since that device's end.
+  // Tensors that outlived an earlier device have returned memory to the pool since then.
   runtime::trim_pool(ordinal_, kept_idle_bytes);
 }
 
@@ -123,7 +123,7 @@ double CudaDevice::do_begin(Stream stream, std::string_view name) {
   const bool gathering = stream == Stream::compute && gathered_ != nullptr;
   if (gathering) released_->keep_all(true);
   const runtime::EventHandle last = gathering && each_timed_ ? gathered_->last_event() : nullptr;
-  begin_is_an_end_ = last != nullptr;  // operations one behind the other share the event between them
+  begin_is_an_end_ = last != nullptr;  // consecutive operations share the event between them
   if (begin_is_an_end_) {
     begin_ = last;
   } else if (gathering && stretch_begin_ != nullptr) {

@@ -32,7 +32,7 @@ class CudaDevice : public Device {
   void sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends, std::byte* sum,
                   std::int64_t elements) override;
 
-  /// Of a device that gathers its launches; zeros else.
+  /// Counts of a device that gathers its launches; otherwise zeros.
   GraphCounts graph_counts() const { return gathered_ != nullptr ? gathered_->counts() : GraphCounts{}; }
 
   runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
@@ -84,9 +84,9 @@ class CudaDevice : public Device {
   void end_stretch();
   /// Gives the compute stream what is gathered for it, before anything else uses or waits for it.
   void launch_gathered();
-  /// Gives the driver's pool memory that nobody has any more, behind all launches that used it.
+  /// Returns unused memory to the driver's pool, after all launches that used it.
   void release_idle(const std::vector<std::byte*>& idle);
-  /// Moves bytes by way of pinned memory, half of it on its way while the other half is filled or emptied.
+  /// Moves bytes through pinned memory, half of it on its way while the other half is filled or emptied.
   void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
   void append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes);
   void order(Stream first, Stream then);

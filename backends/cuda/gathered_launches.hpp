@@ -44,7 +44,7 @@ class GatheredLaunches {
  public:
   /// Gathers up to `most_nodes` before it launches by itself.
   explicit GatheredLaunches(runtime::StreamHandle stream, std::size_t most_nodes = 2048);
-  /// The stream must be idle. What was gathered and not launched is dropped.
+  /// The stream must be idle. Drops launches that were gathered and not launched.
   ~GatheredLaunches();
   GatheredLaunches(const GatheredLaunches&) = delete;
   GatheredLaunches& operator=(const GatheredLaunches&) = delete;
@@ -63,7 +63,8 @@ class GatheredLaunches {
 
   /// Gives the stream what was gathered. Throws as a launch does; what was gathered is dropped then.
   void launch();
-  /// To be called when the stream is idle: an epoch's stretches are counted anew, and graphs beyond the bound released.
+  /// Call this when the stream is idle: it starts the count of an epoch's stretches again and releases graphs beyond
+  /// the bound.
   void begin_anew();
 
  private:

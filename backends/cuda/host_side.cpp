@@ -1,5 +1,5 @@
-// What device cuda does beside its compute stream: work of the host, transfers ahead, and waiting for both. The host's
-// threads never touch the device's own state: what they give to a stream they have been handed.
+// Work of device cuda outside its compute stream: host work, transfers ahead, and waiting for both. The host's threads
+// never touch the device's own state: they only give work to a stream that was handed to them.
 #include <utility>
 
 #include "backends/cuda/cuda_device.hpp"

@@ -1,4 +1,4 @@
-// What kernels are written in: CUDA C++ where nvcc compiles them; elsewhere the same words carried out on the host, one
+// The language of kernels: CUDA C++ where nvcc compiles them; elsewhere the same words run on the host, one
 // block after another (emulated/), so that the source of every kernel is judged on machines without a GPU. A .cu file
 // keeps its names in a namespace called like itself: several are compiled as one (strobe_unite_cuda).
 #pragma once
@@ -80,7 +80,7 @@ struct SignatureOf {
 /// one launch differ from another.
 template <class T>
 void write_parameter(std::byte* to, T value) {
-  // Of a struct of 1176 bytes g++ 12 clears others than its padding; up to 520 bytes it was seen right.
+  // g++ 12 clears bytes other than the padding of a struct of 1176 bytes; up to 520 bytes it was seen right.
   static_assert(sizeof(T) <= 640 || std::has_unique_object_representations_v<T>, "a large parameter has no padding");
 #if defined(__has_builtin) && (!defined(__CUDACC__) || __CUDACC_VER_MAJOR__ >= 13)  // unknown of nvcc 12
 #if __has_builtin(__builtin_clear_padding)

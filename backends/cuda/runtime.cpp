@@ -1,4 +1,4 @@
-// The CUDA runtime behind runtime.hpp. Every return code is checked.
+// Implements runtime.hpp with the CUDA runtime. Every return code is checked.
 #include "backends/cuda/runtime.hpp"
 
 #include <cuda_runtime_api.h>

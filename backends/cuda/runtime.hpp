@@ -1,5 +1,5 @@
-// The part of the CUDA runtime that the device uses, behind functions that the emulation (emulated/runtime.cpp)
-// provides as well. Handles are CUDA's own. All throw what `translate` in runtime.cpp makes of CUDA's answer:
+// The part of the CUDA runtime that the device uses, as functions that the emulation (emulated/runtime.cpp) also
+// provides. Handles are CUDA's own. All throw the error that `translate` in runtime.cpp makes of CUDA's answer:
 // a program built for other GPUs and a missing driver are Unavailable, memory that the driver does not get is
 // OutOfMemory (a full pool is null and left to the caller), all else SystemError.
 #pragma once
@@ -26,7 +26,7 @@ struct Properties {
 };
 Properties properties(int ordinal);
 
-/// What a launch on the calling thread's GPU can count on.
+/// Limits of launches on the calling thread's GPU.
 struct LaunchLimits {
   int multiprocessors = 0;
   std::size_t shared_bytes = 0;  // of a block whose kernel was allowed them
@@ -84,7 +84,7 @@ void fill_bytes(void* to, int value, std::size_t bytes, StreamHandle stream);
 
 struct GraphNode;
 
-/// What the parameters of a kernel look like in memory, one for each signature.
+/// The memory layout of a kernel's parameters, one for each signature.
 struct KernelSignature {
   const std::size_t* offsets = nullptr;  // of each parameter in the block of all, which is aligned to 16 bytes
   std::size_t parameters = 0;

@@ -15,7 +15,7 @@
 
 namespace strobe::cuda {
 
-/// What a rank works with: streams, one per `Stream`, and pinned host memory for copies.
+/// The resources of a rank: streams, one per `Stream`, and pinned host memory for copies.
 struct RankStreams {
   static constexpr std::size_t staging_bytes = std::size_t{8} << 20;
 
@@ -28,10 +28,10 @@ RankStreams borrow_streams(int ordinal);
 /// Takes them back; nothing may be under way on them.
 void return_streams(int ordinal, const RankStreams& streams);
 
-/// What a rank has released, for its own later allocations: they all are in the order of one stream, so memory goes
-/// from one to the next without a word to the driver, whose allocation and release together took 13 us on an H100. Of
-/// the memory that fits, the smallest with the lowest address is taken, so that what is free decides which, and not the
-/// order in which it became so: every epoch finds the addresses of the one before. Thread-safe.
+/// Memory that a rank has released, for its own later allocations. All of it is in the order of one stream, so memory
+/// is reused without a call to the driver; an allocation and release there took 13 us on an H100. The smallest block
+/// that fits, with the lowest address, is taken. So the choice depends only on which blocks are free, not on the order
+/// of their release, and every epoch finds the addresses of the one before. Thread-safe.
 class ReleasedMemory {
  public:
   /// While launches are gathered that use released memory, all of it stays here.
@@ -42,7 +42,7 @@ class ReleasedMemory {
   bool offer(std::byte* memory, std::size_t bytes);
   /// Memory of at least `bytes` and at most a quarter more, with its size; null when there is none.
   std::pair<std::byte*, std::size_t> take(std::size_t bytes);
-  /// What would not have been taken but for keep_all.
+  /// Takes the blocks that only keep_all keeps.
   std::vector<std::byte*> take_excess();
   std::vector<std::byte*> take_all();
 
@@ -90,7 +90,7 @@ class BorrowedEvent {
   BorrowedEvent& operator=(const BorrowedEvent&) = delete;
 
   runtime::EventHandle get() const { return event_; }
-  /// From now on the caller's to give back.
+  /// The caller owns it from now on and must return it.
   runtime::EventHandle keep() { return std::exchange(event_, nullptr); }
 
  private:

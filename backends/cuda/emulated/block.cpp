@@ -76,7 +76,7 @@ struct Warp {
   bool mixed = false;  // they wait for several
 };
 
-/// What the threads of the running block share.
+/// State that the threads of the running block share.
 struct Block {
   std::vector<Thread> threads;
   std::vector<Warp> warps;

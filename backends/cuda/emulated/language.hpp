@@ -36,7 +36,7 @@ extern constinit thread_local Place place;  // constinit: read without a call th
 enum class Order { forward, backward };
 void set_order(Order order);
 
-/// What a launch may have: without a word, and of a kernel that was allowed more. CUDA C++ Programming Guide, table of
+/// Limits of a launch: by default, and for a kernel that was allowed more. CUDA C++ Programming Guide, table of
 /// technical specifications, compute capability 7.5 to 10.0 and 9.0.
 inline constexpr std::size_t most_shared_bytes = 48 * 1024, most_allowed_bytes = 227 * 1024;
 inline constexpr std::int64_t most_blocks = (std::int64_t{1} << 31) - 1;
@@ -47,8 +47,8 @@ inline constexpr int most_threads = 1024;
 /// other in vain. `allowed` is the kernel whose word counts for shared memory.
 void run_grid(void* stream, std::int64_t blocks, int threads, std::size_t shared_bytes,
               const std::function<void()>& kernel, const void* allowed = nullptr);
-/// Launches of `kernel` may have `bytes` of dynamic shared memory, and what is static beside them. Throws SystemError
-/// beyond the bound.
+/// Launches of `kernel` may have `bytes` of dynamic shared memory, in addition to static shared memory. Throws
+/// SystemError beyond the bound.
 void allow_shared(const void* kernel, std::size_t bytes);
 
 std::byte* shared_memory();

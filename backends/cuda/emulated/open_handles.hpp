@@ -1,4 +1,4 @@
-// What the emulation of the runtime has given out and not got back, for tests of what is left behind.
+// Counts the handles that the emulation of the runtime has given out and not got back, for tests of leaks.
 #pragma once
 
 namespace strobe::cuda::emulated {

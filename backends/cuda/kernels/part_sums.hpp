@@ -43,8 +43,8 @@ inline double* part_sums_memory(const KernelContext& context, std::int64_t count
 inline constexpr std::int64_t most_parts = 1024;
 inline constexpr int adding_warps = 8;
 
-/// Blocks for `tiles` tiles of rows, each of which leaves `stride` sums: at most `most_parts`, and few enough that the
-/// parts stay below 64 MiB.
+/// Blocks for `tiles` tiles of rows, with `stride` sums each: at most `most_parts`, and few enough that the parts stay
+/// below 64 MiB.
 inline std::int64_t blocks_with_parts(std::int64_t tiles, std::int64_t stride) {
   constexpr std::int64_t most_sums = std::int64_t{8} << 20;
   return std::min({tiles, most_parts, std::max<std::int64_t>(1, most_sums / stride)});
@@ -85,8 +85,8 @@ __device__ inline double add_in_order(double sum, const double* __restrict__ par
   return sum;
 }
 
-/// Up to three arrays that lie one behind the other in a row of parts: array i ends before column ends[i]. The sums of
-/// an array that is null go nowhere.
+/// Up to three consecutive arrays in a row of parts: array i ends before column ends[i]. The sums of a null array go
+/// nowhere.
 template <class T>
 struct SumTargets {
   T* to[3];
@@ -144,8 +144,8 @@ void add_parts(const KernelContext& context, const double* parts, std::int64_t c
          parts, count, stride, shift, targets);
 }
 
-/// The same for weights and bias: first += its `split` columns, second += those behind. Undefined tensors are passed
-/// over.
+/// The same for weights and bias: first += its `split` columns, second += the columns after those. Undefined tensors
+/// are passed over.
 template <class T>
 void add_part_sums(const KernelContext& context, const Tensor& first, std::int64_t split, const Tensor& second,
                    const double* sums, std::int64_t count, std::int64_t stride) {

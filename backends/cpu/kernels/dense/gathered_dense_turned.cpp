@@ -56,8 +56,8 @@ void load_strip(const Listed& x, std::int64_t first, std::int64_t count, const S
   }
 }
 
-/// dy of samples [first, first + count), turned. Prefetches the lines of later strips: so many rows are fetched by list
-/// between two strips that no hardware prefetcher keeps up with this sequence.
+/// dy of samples [first, first + count), turned. Prefetches the lines of later strips: between two strips too many
+/// rows are fetched by list for a hardware prefetcher to follow this sequence.
 template <class T, int G>
 void load_gradients(const GatheredDenseBackward& op, std::int64_t first, std::int64_t count,
                     const StripBuffers<T>& at) {

@@ -1,4 +1,4 @@
-// What the kernels of attention share: dropout's factors on the device, from the same random words as on the host
+// Shared by the attention kernels: dropout's factors on the device, from the same random words as on the host
 // (AttentionDropout).
 #pragma once
 

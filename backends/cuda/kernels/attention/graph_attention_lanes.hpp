@@ -1,4 +1,4 @@
-// What the fast graph attention shares between forward and backward: scores of all vertices, taken once, and how the
+// Shared by forward and backward of the fast graph attention: scores of all vertices, taken once, and how the
 // lanes of a warp are shared out among rows (or columns).
 #pragma once
 

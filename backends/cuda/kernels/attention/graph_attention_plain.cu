@@ -115,9 +115,9 @@ __global__ void forward(Graph<T> op, Rows<T> to) {
   }
 }
 
-/// What the backward pass reads besides, and its scratch: of entries [nnz, H] the weight after dropout and the gradient
-/// of r_j; of columns the gradients of l_j and r_j [C, H] and the sums of df [C, H D]; and parts [., 2 H D] of dleft
-/// and dright.
+/// Additional arrays of the backward pass, and its scratch. Entries [nnz, H] have the weight after dropout and the
+/// gradient of r_j. Columns have the gradients of l_j and r_j [C, H] and the sums of df [C, H D]. Parts [., 2 H D] hold
+/// dleft and dright.
 template <class T>
 struct Gradients {
   const T *z, *dy;

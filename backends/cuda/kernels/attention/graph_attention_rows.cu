@@ -23,7 +23,7 @@ struct Graph {
   DropoutFactors dropout;
 };
 
-/// What a lane looks at together; an entry that is not there has a logit of -1e30.
+/// The entries that a lane looks at together; a missing entry has a logit of -1e30.
 template <class T>
 struct Seen {
   T logits[entries_together], slopes[entries_together], kept[entries_together], features[entries_together];

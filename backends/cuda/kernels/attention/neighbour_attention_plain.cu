@@ -84,8 +84,8 @@ __global__ void sum_codes(NeighbourArrays<T> op, const double* weights, T* to) {
   }
 }
 
-/// What the backward pass reads and writes besides; `down` and `weights` [S, H] are scratch for the gradients of the
-/// products and the coefficients with dropout.
+/// Additional arrays of the backward pass; `down` and `weights` [S, H] are scratch for the gradients of the products
+/// and the coefficients with dropout.
 template <class T>
 struct Gradients {
   const T *coefficients, *dy, *dmixed;

@@ -1,15 +1,15 @@
 // Attention over sampled neighbours with a warp per root and head, for heads of up to 128 columns. A group of lanes has
 // a slot at a time, each lane up to four of the head's columns, so that the gathered rows are read in whole sectors;
 // narrow heads leave room for several groups, which take the slots in turns. A group looks at some slots together: the
-// loads of their keys and values are on their way at once, and their products are added up over the lanes beside each
-// other. Forward keeps a running maximum (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018),
-// so keys and values are read once; scores lie in scratch until the root's sum is known, and then the weights by which
-// the codes are summed, each lane columns of its own. Backward reads the values for the gradients of the coefficients,
-// which lie in scratch until their mean is known, and then the keys; a last launch with a warp per root makes the
-// gradients of the codes, to which all heads add. Weights are powers of 2. Sums are trees over lane distance of what a
-// lane adds up in slot order: the order depends on shapes only. Cost per slot 4 (F + H C) FLOPs forward and 6 F + 8 H C
-// backward; rows of vertices are gathered, everything else is streamed once, codes twice (then from a cache), beside
-// one or three values per slot and head of scratch.
+// loads of their keys and values are on their way at once, and their products are added up
+// over adjacent lanes. Forward keeps a running maximum (Milakov and Gimelshein, "Online normalizer calculation for
+// softmax", 2018), so keys and values are read once; scores lie in scratch until the root's sum is known, and then the
+// weights by which the codes are summed, each lane columns of its own. Backward reads the values for the gradients of
+// the coefficients, which lie in scratch until their mean is known, and then the keys; a last launch with a warp per
+// root makes the gradients of the codes, to which all heads add. Weights are powers of 2. Sums are trees over lane
+// distance of what a lane adds up in slot order: the order depends on shapes only. Cost per slot 4 (F + H C) FLOPs
+// forward and 6 F + 8 H C backward; rows of vertices are gathered, everything else is streamed once, codes twice (then
+// from a cache), plus one or three values per slot and head of scratch.
 #include "backends/cuda/kernels/attention/neighbour_lanes.hpp"
 
 namespace strobe::cuda {
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(threads) attend(NeighbourArrays<T> op, int lan
   }
 }
 
-/// What the backward pass reads and writes besides. Scratch [S, H]: `changes`, the gradients of the coefficients,
-/// `down`, those of the products, and `weights`, the coefficients with dropout.
+/// Additional arrays of the backward pass. Scratch [S, H]: `changes`, the gradients of the coefficients, `down`, those
+/// of the products, and `weights`, the coefficients with dropout.
 template <class T>
 struct Gradients {
   const T *coefficients, *dy, *dmixed;

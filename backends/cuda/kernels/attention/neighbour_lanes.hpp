@@ -41,7 +41,7 @@ struct Part {
   __device__ T factor(T product) const {
     return op.scale == AttentionScale::leaky && !(product > T{0}) ? static_cast<T>(leaky_slope) : scale;
   }
-  /// The lane's columns of `row`, which begins with the head's; zero behind the last one.
+  /// The lane's columns of `row`, which begins with the head's; zero after the last one.
   template <int K>
   __device__ void load(const T* row, T (&to)[K]) const {
 #pragma unroll

@@ -1,5 +1,5 @@
-// What the kernels of attention over sampled neighbours share: arrays and sizes, what a product of a query and a key
-// becomes before the softmax, and dropout's factors, from the same random words as on the host (NeighbourDropout).
+// Shared by the kernels of attention over sampled neighbours: arrays and sizes, the scaling of the product of a query
+// and a key before the softmax, and dropout's factors, from the same random words as on the host (NeighbourDropout).
 #pragma once
 
 #include <cmath>
@@ -47,12 +47,12 @@ struct NeighbourArrays {
   NeighbourFactors dropout;
 
   __device__ int width() const { return heads * depth; }
-  /// Where the keys of slot s begin in `vertex`; the values lie width() behind them.
+  /// Where the keys of slot s begin in `vertex`; the values follow width() further on.
   __device__ const T* of_vertex(std::int64_t s) const { return vertex + rows[s] * 2 * width(); }
   __device__ const T* of_code(std::int64_t s) const { return code + s * codes; }
   /// Where a root's head begins in code_query, and in whatever has its shape.
   __device__ std::int64_t of_codes(std::int64_t root, int head) const { return (root * heads + head) * codes; }
-  /// What the product of a root and a slot is multiplied with, where the root has `found` slots.
+  /// The factor of the product of a root and a slot, when the root has `found` slots.
   __device__ double factor(double product, std::int64_t found) const {
     if (scale == AttentionScale::leaky) return product > 0 ? 1.0 : leaky_slope;
     return 1.0 / std::sqrt(static_cast<double>(scale == AttentionScale::head ? depth : found));

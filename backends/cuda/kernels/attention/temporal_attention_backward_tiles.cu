@@ -16,7 +16,7 @@ constexpr int most_threads = 256;
 /// Arrays of an item; the gradients of keys and values lie where keys and values were.
 enum Array { queries, keys, values, d_o, dqueries, arrays };
 
-/// What the keys need of a query.
+/// The values of a query that the keys need.
 template <class T>
 using QueryStats = Pack<T, 2>;  // log sum, mean
 
@@ -96,7 +96,7 @@ __device__ void query_back(const Tiles& op, const Item<T, D>& item, int t, std::
   item.stats[t] = {{back.largest + std::log2(back.sum), mean}};
 }
 
-/// The gradients of a key and a value. Of packed sequences those who look at it are next to it, up to where the next
+/// The gradients of a key and a value. In packed sequences the queries that look at it follow it, up to where the next
 /// sequence begins.
 template <class Tiles, class T, int D>
 __device__ void key_back(const Tiles& op, const Item<T, D>& item, int s, std::int64_t vertex, int head) {

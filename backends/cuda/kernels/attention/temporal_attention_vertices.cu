@@ -1,6 +1,6 @@
 // Attention over a vertex's own past, for timelines and packed lanes too long for temporal_attention_tiles.cu, with a
 // block per tile of vertices over all steps, heads of up to 16 columns: a thread has one query (forward, and its
-// gradient) or one key and value (their gradients) with its columns in registers, 4, 8 or 16 with zeros behind the
+// gradient) or one key and value (their gradients) with its columns in registers, 4, 8 or 16 with zeros after the
 // head's, and walks over the steps it looks at once, with a running maximum. The tile's queries, keys and values are
 // read again step by step, but by the same block, out of the caches. Backward keeps each query's log sum and mean
 // weight gradient in scratch, so that keys and values gather what they are given; sums over the tile's vertices follow
@@ -116,7 +116,7 @@ struct RunningMaximum {
   }
 };
 
-/// Of a query that does not look.
+/// Zeros for a query that does not look.
 template <class T>
 __device__ void put_zeros(T* to, int depth) {
   for (int d = 0; d < depth; ++d) to[d] = T{0};

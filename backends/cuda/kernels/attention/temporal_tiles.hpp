@@ -1,6 +1,6 @@
-// What the tiled attention over the past shares: a block has a tile of vertices, or a group of one vertex's heads, with
+// Shared by the tiled attention over the past: a block has a tile of vertices, or a group of one vertex's heads, with
 // all steps in shared memory. An item is a vertex and head; its arrays (queries, keys, values, ...) have a row a step,
-// in vectors of 16 bytes, zero behind the head's columns. A thread has one step of an item: neighbouring lanes look at
+// in vectors of 16 bytes, zero after the head's columns. A thread has one step of an item: neighbouring lanes look at
 // the same other step at the same time, which shared memory answers at once. Rows of 32 bytes and more, and arrays, lie
 // a vector further apart than they are long, so that lanes with rows of their own meet in few banks.
 #pragma once
@@ -138,7 +138,7 @@ void with_packing(const TimelineTiles<T>& tiles, const Op& op, const Body& body)
   body(PackedTiles<T>{tiles, op.sequences.template data<std::int32_t>()});
 }
 
-/// What a block has at a time.
+/// The work that a block has at a time.
 struct TimelineTile {
   std::int64_t vertex;
   int head, vertices, heads;

@@ -1,9 +1,9 @@
 // Products of column blocks of at most 32 columns in and out, and their gradients: each column block is a narrow
 // product (narrow_product.hpp, narrow_gradient.hpp) of some columns of x into some of y, and the blocks of one range of
-// rows run side by side, so that the cache lines they share are read once. What is passed through takes a launch of its
-// own, one thread an element, and its gradient comes last because it may be added to dx. Ranges depend on shapes only.
-// Cost: the compulsory bytes, dy's passed columns alone, and 8 K (F + 1) G bytes of partial sums per range of rows; two
-// launches forward, up to 2 + K backward.
+// rows run side by side, so that the cache lines they share are read once. Columns that are passed through take a
+// launch of their own, one thread an element, and its gradient comes last because it may be added to dx. Ranges depend
+// on shapes only. Cost: the compulsory bytes, dy's passed columns alone, and 8 K (F + 1) G bytes of partial sums per
+// range of rows; two launches forward, up to 2 + K backward.
 #include "backends/cuda/kernels/dense/narrow_gradient.hpp"
 #include "backends/operations/operations_block.hpp"
 
@@ -23,7 +23,7 @@ __global__ void block_dense_narrow(NarrowProduct<T> p, std::int64_t rows, std::i
   multiply_rows<P>(p, tile * blockDim.x, rows, grid_threads() / blocks);
 }
 
-/// p.y and p.dy begin behind the columns passed through.
+/// p.y and p.dy begin after the columns passed through.
 template <int P, class T>
 __global__ void block_dense_backward_narrow(NarrowGradient<T> p, RowParts parts, std::int64_t blocks, double* sums) {
   const std::int64_t block = blockIdx.x % blocks, part = blockIdx.x / blocks;

@@ -1,6 +1,6 @@
-// Products of wide column blocks and their gradients, as products of tiles: see wide_layer.cu. What is passed through
-// is copied by the blocks that make the first columns of y, while its rows are in the cache; its gradient is added on
-// the way where dx takes it, and takes a launch of its own elsewhere.
+// Products of wide column blocks and their gradients, as products of tiles: see wide_layer.cu. The blocks that make the
+// first columns of y also copy the columns that are passed through, while their rows are in the cache. The gradient of
+// these is added in the same launch if dx takes it, and otherwise takes a launch of its own.
 #include "backends/cuda/kernels/dense/wide_layer.hpp"
 #include "backends/operations/operations_block.hpp"
 
@@ -24,7 +24,7 @@ __global__ void pass_back(const T* y, const T* dy, T* dleft, std::int64_t n, std
   }
 }
 
-/// The layer of `blocks` column blocks of x, behind `skip` columns of y.
+/// The layer of `blocks` column blocks of x, after `skip` columns of y.
 template <class T>
 WideLayer<T> layer_of(const Tensor& w, const Tensor& x, T* dx, bool accumulate_dx, std::int64_t rows,
                       std::int64_t blocks, std::int64_t skip, Activation activation) {

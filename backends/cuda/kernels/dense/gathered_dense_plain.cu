@@ -53,7 +53,7 @@ __global__ void gathered_row_gradients(RowLists rows, GatheredLayer<T> p) {
   }
 }
 
-/// sums[range][weight], and behind a range's weights its sums of dbias.
+/// sums[range][weight], followed by a range's sums of dbias.
 template <class T>
 __global__ void gathered_weight_sums(RowLists rows, GatheredLayer<T> p, RowParts ranges, std::int64_t stride,
                                      double* sums) {

@@ -11,7 +11,7 @@ namespace join_plain_kernels {
 
 constexpr int most_parts = 16, threads = 256;
 
-/// Parts beside each other from column `first` on of a matrix of `columns` columns; a null part is passed over.
+/// Adjacent parts from column `first` on of a matrix of `columns` columns; a null part is passed over.
 template <class T>
 struct Parts {
   T* whole;

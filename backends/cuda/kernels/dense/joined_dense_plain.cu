@@ -19,7 +19,7 @@ struct JoinedLayer {
   std::int64_t rows, width;
 };
 
-/// y = bias + the parts' product, or y += it behind the first launch.
+/// y = bias + the parts' product, or y += it after the first launch.
 template <class T>
 __global__ void joined_dense(JoinedParts<T> parts, JoinedLayer<T> p) {
   for (std::int64_t i = grid_thread(); i < p.rows * p.width; i += grid_threads()) {

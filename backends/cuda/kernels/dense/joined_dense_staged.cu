@@ -38,7 +38,7 @@ struct StagedGradient {
   int stride, dz_stride;       // of x, dx and w transposed; of dz
   int dz_begin, w_begin;       // in shared memory
   TileDivisor columns, quads;  // columns of dy, fours of them
-  TileDivisor units;           // 4 x 4 weights; the column of ones behind x, whose weight is the bias, has some too
+  TileDivisor units;           // 4 x 4 weights; the column of ones after x, whose weight is the bias, has some too
   TileDivisor groups;          // threads that share a unit
   TileDivisor wanted;          // fours of columns from the first wanted part to the last
   int first_wanted, dx_begin;  // the first of these; where they lie in shared memory, as columns of x
@@ -270,8 +270,8 @@ void forward(const JoinedDense& op, const KernelContext& context) {
          joined_dense_staged<V, T>, p);
 }
 
-/// Gives the tile's rows and the places in shared memory, of which it returns the bytes: x, dz and w, over which the
-/// threads' sums come, and behind them dx.
+/// Sets the tile's rows and the places in shared memory, and returns their bytes: x, dz and w, which the threads' sums
+/// later overwrite, followed by dx.
 template <class T>
 std::size_t place_tiles(StagedGradient<T>& p, int tile_rows) {
   p.tile_rows = tile_rows;

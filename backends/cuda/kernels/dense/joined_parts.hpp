@@ -1,4 +1,4 @@
-// Parts of a joined matrix as a launch hands them to a kernel: up to `most_joined`, beside each other.
+// Parts of a joined matrix as a launch hands them to a kernel: up to `most_joined` adjacent ones.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ struct JoinedParts {
   }
 };
 
-/// Calls body(parts) for the tensors in turns of up to `most_joined`, the first with first = 0. Of a forward pass
+/// Calls body(parts) for the tensors in turns of up to `most_joined`, the first with first = 0. In a forward pass
 /// `gradients` and `accumulate` are empty.
 template <class T, class Body>
 void for_joined(const std::vector<Tensor>& tensors, const std::vector<Tensor>& gradients,

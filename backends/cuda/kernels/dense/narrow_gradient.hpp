@@ -99,7 +99,7 @@ __device__ void row_gradient(const NarrowGradient<T>& p, const T* w, const T* dz
   }
 }
 
-/// Of the first `inner` columns of x and the first columns of dy; w begins at its first row.
+/// The gradient of the first `inner` columns of x and the first columns of dy; w begins at its first row.
 template <class T, class Op>
 NarrowGradient<T> narrow_gradient_of(const Op& op, std::int64_t inner) {
   return {op.x.template data<T>(),

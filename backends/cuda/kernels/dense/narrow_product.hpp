@@ -15,7 +15,7 @@ struct NarrowProduct {
   const T *x, *w, *bias;  // bias may be null
   T* y;
   int inner, width, x_stride, y_stride;
-  int x_apart, y_apart;  // values from row to row of x and of y, of which a product may be some columns
+  int x_apart, y_apart;  // values from row to row of x and of y; a product may use only some of their columns
   bool relu;
 };
 

@@ -3,7 +3,7 @@
 // multiplies its row of dz by w^T for dx, which leaves through shared memory with neighbouring lanes on neighbouring
 // values. Sums are of the element type for at most 64 rows; then a warp adds its lanes' by halves (each lane passes on
 // one half of what it holds, so 72 sums take 71 exchanges), and the block's warps' meet in double.
-// Cost: the compulsory bytes; some 250 instructions a row, of which no load waits for another; per warp 71 exchanges,
+// Cost: the compulsory bytes; some 250 instructions a row, in which no load waits for another; per warp 71 exchanges,
 // and 8 (F + 1) G bytes of sums per block.
 #pragma once
 
@@ -42,8 +42,8 @@ OuterGradient<T> outer_gradient(const Op& op, std::int64_t inner) {
 
 template <class T>
 struct OuterMemory {
-  T w[outer_width][outer_width];                               // zeros behind the last row and column
-  T dx[outer_threads / warp_lanes][warp_lanes * outer_width];  // as it lies in memory
+  T w[outer_width][outer_width];                               // zeros after the last row and column
+  T dx[outer_threads / warp_lanes][warp_lanes * outer_width];  // in storage order
   double sums[outer_threads / warp_lanes][warp_lanes * outer_sums_per_lane];
 };
 
@@ -75,7 +75,8 @@ struct OuterSums {
   __device__ static int which(int k) { return place<outer_sums, warp_lanes / 2>(k); }
 
  private:
-  /// Of `held` sums the lane keeps a half, adds to it what the lane at `distance` holds there, and passes on the other.
+  /// The lane keeps a half of `held` sums, adds the sums that the lane at `distance` holds there, and passes on the
+  /// other half.
   template <int held, int distance>
   __device__ void add_halves() {
     constexpr int kept = (held + 1) / 2;

@@ -1,6 +1,6 @@
 // Plain scores of vertex pairs (PairScores) and their gradients, in double. Forward a warp has a score, its lanes the
 // columns. Backward a block has a range of events and its threads the columns, walking over the events one after the
-// other: da and db are written by the thread of their column, dw and dbias (behind the last column) are added up over
+// other: da and db are written by the thread of their column, dw and dbias (after the last column) are added up over
 // the range and left as parts, which a second launch adds in order. Ranges depend on shapes only. Cost 4 E C F FLOPs
 // forward, 7 E C F backward; b is read once, db written once; 8 (F + 1) bytes for each of at most 1024 blocks.
 #include "backends/cuda/kernels/part_sums.hpp"
@@ -44,7 +44,7 @@ __global__ void scores(Pairs<T> op, const T* bias, T* y) {
   }
 }
 
-/// What the backward pass reads and writes besides.
+/// Additional arrays of the backward pass.
 template <class T>
 struct PairGradients {
   const T* dy;

@@ -23,7 +23,7 @@ __device__ void begin_copy(T* to, const T* from) {
   *reinterpret_cast<Pack<T, V>*>(to) = *reinterpret_cast<const Pack<T, V>*>(from);
 #endif
 }
-/// Then waits for the block, whose copies all have arrived behind it.
+/// Then waits for the block; afterwards all its copies have arrived.
 __device__ inline void finish_copies() {
 #if defined(__CUDACC__)
   __pipeline_commit();
@@ -74,7 +74,7 @@ struct TileParts {
                    rows,
                    accumulate ? 1 : 0};
   }
-  /// Behind the last add: enough warps to each part that all have one.
+  /// Call it after the last add: gives each part enough warps that all have one.
   void share(int warps) {
     while (count > 0 && count << shift < warps) ++shift;
   }

@@ -13,7 +13,7 @@ inline RowParts weight_ranges(std::int64_t rows, std::int64_t inner, std::int64_
   return row_parts(rows, inner * width, fewest_rows);
 }
 
-/// x[rows, inner] and dz[rows, width], of which dz counts only where `y` is positive, when there is a y.
+/// x[rows, inner] and dz[rows, width]; dz counts only where `y` is positive, if there is a y.
 template <class T>
 struct WeightTerms {
   const T *x, *dz, *y;

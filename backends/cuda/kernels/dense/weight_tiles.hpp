@@ -12,7 +12,7 @@ namespace strobe::cuda {
 
 inline constexpr int tile_threads = 256, tile_rows = 64, piece = 4, widest_tile = 32;
 
-/// Rows of shared memory are as many pieces long; what lies behind the last column is zero.
+/// The length in pieces of a row in shared memory; values after the last column are zero.
 __device__ inline int padded(std::int64_t columns) { return static_cast<int>((columns + piece - 1) / piece) * piece; }
 inline std::size_t tile_shared_bytes(std::int64_t inner, std::int64_t width, std::size_t element) {
   const auto up = [](std::int64_t columns) { return (columns + piece - 1) / piece * piece; };

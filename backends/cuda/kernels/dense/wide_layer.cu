@@ -3,9 +3,9 @@
 // Backward, all in one launch: blocks for dw = x^T dz over ranges of rows (with the column sums of dz, taken on its way
 // to shared memory), whose partial sums a second launch adds in order, and blocks for dx = dz w^T. Terms are added up
 // in the element type over 128 rows at most, then in double. Ranges depend on shapes only. Cost: x read once per 64
-// columns of y, dz once per 64 columns of x for each of dx and dw; 8 (F + 1) G bytes of partial sums per range, of
-// which there are at most as many as fill a GPU once. Of 131072 rows, 64 columns both ways and a relu: 67 MB and 1.07
-// GFLOP forward, 201 MB, 2.15 GFLOP and 13 MB of partial sums written and read backward. In fp32 large tiles take 168
+// columns of y, dz once per 64 columns of x for each of dx and dw; 8 (F + 1) G bytes of partial sums per range; there
+// are at most as many ranges as fill a GPU once. For 131072 rows, 64 columns both ways and a relu: 67 MB and 1.07 GFLOP
+// forward, 201 MB, 2.15 GFLOP and 13 MB of partial sums written and read backward. In fp32 large tiles take 168
 // registers, three blocks (twelve warps) a multiprocessor, and 17 KiB of shared memory; small ones one block of eight
 // warps and 33 KiB.
 #include "backends/cuda/kernels/dense/wide_ranges.hpp"
@@ -99,7 +99,7 @@ __device__ void put_four(T* to, T (&values)[4], int count, bool vector, bool acc
 }
 
 /// Calls body(row, column, count, values) for the block's tile of C four values at a time, as far as they lie within
-/// the rows before `end` and `columns` columns: by way of shared memory, so that every thread takes part and neighbours
+/// the rows before `end` and `columns` columns: through shared memory, so that every thread takes part and neighbours
 /// take neighbours. Every thread must call it.
 template <class Slice, class T, class Body>
 __device__ void each_four(const WidePiece<T>& sum, T* memory, std::int64_t top, std::int64_t end, int left, int columns,
@@ -276,8 +276,8 @@ __device__ void weight_tile(const WideLayer<T>& p, const WideBlock& block, const
   if (counts) put_column_sums<Slice::threads>(columns, reinterpret_cast<double*>(memory), left, p.width, of_bias);
 }
 
-/// How the backward launch is divided: first the blocks for dw, whose ranges leave sums `stride` apart (of steps, each
-/// step's; of column blocks, all of a range beside each other), then those for dx.
+/// Division of the backward launch: first the blocks for dw, whose ranges leave sums `stride` apart (with steps, each
+/// step's; with column blocks, all of a range together), then those for dx.
 struct WideWork {
   WideRanges weights, inputs;
   std::int64_t weight_blocks, weight_tiles, stride;

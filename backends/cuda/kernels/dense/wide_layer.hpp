@@ -1,4 +1,4 @@
-// What dense layers of wide matrices have in common: one product of rows [x | x' | ...] with a weight, or a product per
+// Shared by dense layers of wide matrices: one product of rows [x | x' | ...] with a weight, or a product per
 // column block or per step of rows, forward and backward (wide_layer.cu). The operations describe themselves as a
 // WideLayer.
 #pragma once
@@ -10,7 +10,7 @@ namespace strobe::cuda {
 
 inline constexpr int most_wide_parts = 16;
 
-/// Columns of x [R, F] as parts beside each other, and where their gradients go.
+/// Columns of x [R, F] as adjacent parts, and where their gradients go.
 template <class T>
 struct WideParts {
   const T* part[most_wide_parts];
@@ -32,7 +32,7 @@ struct WideParts {
   }
 };
 
-/// y = activation(x w + bias) for `batches` products: column blocks, whose x, w, bias and y lie behind each other, or
+/// y = activation(x w + bias) for `batches` products: column blocks, whose x, w, bias and y lie one after the other, or
 /// steps, whose weights do and whose rows are [step_rows[t], step_rows[t + 1]).
 template <class T>
 struct WideLayer {

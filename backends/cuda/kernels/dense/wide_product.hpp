@@ -24,7 +24,7 @@ __device__ inline void store_wide_four(double* to, const double (&from)[4]) {
   reinterpret_cast<double2*>(to)[1] = make_double2(from[2], from[3]);
 }
 
-/// What passes through shared memory at once, in a block of `groups` groups.
+/// The part of the operands that passes through shared memory at once, in a block of `groups` groups.
 template <class T, int groups_, bool split_>
 struct WideSlice {
   using Value = T;
@@ -35,7 +35,8 @@ struct WideSlice {
   static constexpr int rows = split ? wide_tile : wide_tile * groups;  // of C a block
   static constexpr int values = inner * (rows + wide_tile);
 
-  /// By what the outer index is exchanged at inner index k of an operand that is turned round.
+  /// The number that the outer index is exchanged with (exclusive or) at inner index k of an operand that is turned
+  /// round.
   __device__ static int exchange(int k) { return k / 4 * (warp_lanes / (inner / 4)); }
 };
 
@@ -83,7 +84,7 @@ struct WideOperand {
                        turns = (quads + Slice::threads - 1) / Slice::threads;
 
   Source source;
-  std::int64_t first, outer_end;  // outer index of the slice's first, and behind the last
+  std::int64_t first, outer_end;  // outer index of the slice's first row, and of the one after the last
   bool vector;                    // columns can be read four at a time
   T values[turns][4], live[Source::masked ? turns : 1][4];
 

@@ -28,7 +28,7 @@ WideRanges ranges_of(const WideLayer<T>& p, std::int64_t grain) {
   return {{p.step_rows, p.batches, parts < 1 ? 1 : parts}, {}, p.batches};
 }
 
-/// What a block works on: a tile of columns of a batch, and a range of its rows.
+/// The work of a block: a tile of columns of a batch, and a range of its rows.
 struct WideBlock {
   std::int64_t tile, batch, part, begin, end;
 

@@ -27,7 +27,7 @@ struct Evolution {
   __device__ double input(std::int64_t t, std::int64_t j, std::int64_t c) const {
     return summary == nullptr ? state(t, j * g + c) : static_cast<double>(summary[(t * g + c) * f + j]);
   }
-  /// What gate k of step t multiplies wh with: the state, of a GRU's candidate r times it.
+  /// The factor of wh in gate k of step t: the state, or r times the state for a GRU's candidate.
   __device__ double read_state(std::int64_t t, std::int64_t k, std::int64_t i) const {
     const bool reset = gates == 3 && k == 2;
     return reset ? static_cast<double>(kept_at(t, 1)[i]) * state(t, i) : state(t, i);

@@ -136,8 +136,8 @@ struct ColumnGradient {
   }
 };
 
-/// A block's shared memory: the gates' gradients of the step, products, and sums over steps. What belongs to a unit is
-/// its thread's own.
+/// A block's shared memory: the gates' gradients of the step, products, and sums over steps. Each thread owns the
+/// values of its unit.
 template <class T>
 struct ColumnSums {
   int f, rows;
@@ -268,7 +268,7 @@ struct ParameterRanges {
   bool both, vector;
 };
 
-/// Sums of dwx and, behind them, of dwh [gates * F, F] over a range of steps.
+/// Sums of dwx, followed by those of dwh [gates * F, F], over a range of steps.
 template <class T>
 __global__ void __launch_bounds__(256, 1) parameter_sums(ColumnGradient<T> d, ParameterRanges ranges, double* sums) {
   using Slice = WideSlice<T, 4, true>;
@@ -306,7 +306,7 @@ __global__ void __launch_bounds__(256, 1) parameter_sums(ColumnGradient<T> d, Pa
   }
 }
 
-/// Threads of a block, of which 2 F have a column of wx or wh each.
+/// Threads of a block; 2 F of them have a column of wx or wh each.
 int threads_for(std::int64_t rows) {
   const std::int64_t wanted = divide_up(2 * rows, warp_lanes) * warp_lanes;
   return static_cast<int>(std::min<std::int64_t>(wanted, most_threads));

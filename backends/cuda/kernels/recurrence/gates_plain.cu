@@ -29,7 +29,7 @@ template <class T>
 struct Target {
   T* to;
   bool accumulate;
-  /// What value i is added to.
+  /// The value that is added to value i.
   __device__ T before(std::int64_t i) const { return to != nullptr && accumulate ? to[i] : T{0}; }
   __device__ void put(std::int64_t i, T value, T before) const {
     if (to != nullptr) to[i] = accumulate ? before + value : value;
@@ -49,7 +49,7 @@ __global__ void gru_gates(Cells cells, const T* a, const T* state, T* r, T* u, T
   }
 }
 
-/// What GruGatesBackward reads; `dreset` may be null.
+/// The inputs of GruGatesBackward; `dreset` may be null.
 template <class T>
 struct GateValues {
   const T *r, *u, *state, *dreset, *du;

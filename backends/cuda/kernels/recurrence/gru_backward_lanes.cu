@@ -1,13 +1,13 @@
 // Backward of the gated recurrent unit of up to 8 units and 16 inputs of a gate through all steps in one launch: a lane
 // has one unit of one vertex (LaneUnit), with the sums of its weights' gradients and, up to 8 inputs, the weights in
 // registers. Rows are staged as in the forward kernel, a step ahead. A lane computes its gates again, also where the
-// operation has them (r h passes through the row), writes dz_n times the weights of h to a row of shared memory, of
-// which the vertex's rows added up are the gradient of r h and give dz_r, adds [x_t | h_{t-1} | r h | 1] dz to its
-// sums, and writes dz times the weights of every input and state: these rows added up are dx_t, which the warp stores
-// in storage order, and the rest of dh_{t-1}. Three barriers of the warp a step. Once for all steps of a warp's
+// operation has them (r h passes through the row). It writes dz_n times the weights of h to a row of shared memory; the
+// sum of the vertex's rows is the gradient of r h and gives dz_r. It adds [x_t | h_{t-1} | r h | 1] dz to its sums, and
+// writes dz times the weights of every input and state. The sums of these rows are dx_t, which the warp stores in
+// storage order, and the rest of dh_{t-1}. Three barriers of the warp a step. Once for all steps of a warp's
 // vertices, the block adds its lanes' sums in order to its part in double; a second launch adds the parts.
 // Cost: x, y and dy once, dx once; for 3 x 6 inputs and 6 units some 310 instructions a warp and step for 5 vertices.
-// Of scratch 3 (F + h + 1) h doubles for each of at most 1024 blocks.
+// Scratch: 3 (F + h + 1) h doubles for each of at most 1024 blocks.
 #include "backends/cuda/kernels/recurrence/lane_sequence_backward.hpp"
 
 namespace strobe::cuda {
@@ -128,7 +128,7 @@ struct GruLane {
     add_gru_reset<Sizes>(row, weights, gate);
     dz.of[1] = dh * (before - gate.of[2]) * gate.of[1] * (T{1} - gate.of[1]);
     dz.of[2] = dh * (T{1} - gate.of[1]) * (T{1} - gate.of[2] * gate.of[2]);
-    // In the rows of the step behind, which nobody reads any more: since the barrier above.
+    // Overwrites the rows of the following step; nobody reads them after the barrier above.
     put_state_products(of, 1 - parity, [&](int k) { return dz.of[2] * weights[k].of[2]; });
     __syncwarp();
     const T reset = of.state_products(1 - parity);

@@ -14,8 +14,8 @@ namespace gru_backward_products_kernels {
 
 using namespace gru_products;
 
-/// What the backward pass reads and writes besides, and the steps [begin, end) of a chunk: dz [chunk, 3 h]; dh [n, h];
-/// `computed` [n, 3 h] the step's gates where they are not kept.
+/// Additional arrays of the backward pass, and the steps [begin, end) of a chunk: dz [chunk, 3 h]; dh [n, h];
+/// `computed` [n, 3 h] the step's gates when they are not kept.
 template <class T>
 struct Gradients {
   const T *dy, *packed;
@@ -33,8 +33,8 @@ struct Gradients {
   }
 };
 
-/// What a panel is multiplied with, and what its columns are: dz_n for the gradient of r h; dz_r and dz_z for that of
-/// h_{t-1}; for inputs the gate's own dz, or all of them.
+/// The left factor of a panel, and its columns: dz_n for the gradient of r h; dz_r and dz_z for that of h_{t-1}; for
+/// inputs the gate's own dz, or all of them.
 struct GradientPanel {
   enum Kind { reset, state, input };
   Kind kind;
@@ -50,7 +50,7 @@ struct GradientPanel {
     inner = (kind == reset || (kind == input && own > 0) ? 1 : kind == state ? 2 : 3) * hidden;
     width = kind == input ? inputs : hidden;
   }
-  /// Of states, and with those of inputs.
+  /// The number of panels for states, or for states and inputs.
   __host__ __device__ static int count(int inputs, int own, int hidden, bool wants_inputs) {
     const int units = static_cast<int>(panel_units), input_tiles = (inputs + units - 1) / units;
     return 2 * ((hidden + units - 1) / units) + (!wants_inputs ? 0 : own > 0 ? 3 * input_tiles : input_tiles);
@@ -67,7 +67,7 @@ struct GradientWeights {
     const GradientPanel panel(static_cast<int>(index), inputs, own, hidden);
     const std::int64_t column = panel.tile * panel_units + column_at(position), gate = panel.gate + k / hidden;
     if (column >= panel.width || k >= panel.inner) return T{0};
-    // Of its own: GCC 12 with the overflow sanitizer errs on (condition ? w_x : w_h)[index].
+    // A separate variable: GCC 12 with the overflow sanitizer errs on (condition ? w_x : w_h)[index].
     const T* const from = panel.kind == GradientPanel::input ? w_x : w_h;
     return from[(gate * panel.width + column) * hidden + k % hidden];
   }
@@ -117,7 +117,7 @@ __device__ void units_back(const Gru<T>& op, const Gradients<T>& to, const Colum
   });
 }
 
-/// dz of the gate r from the gradient of r h, and what comes to h_{t-1} by way of it.
+/// dz of the gate r from the gradient of r h, and the gradient of h_{t-1} through r h.
 template <class T>
 __device__ void reset_back(const Gru<T>& op, const Gradients<T>& to, const ColumnTile<T>& tile, const T (&d)[2][4]) {
   T* const dh = to.dh + tile.first * op.hidden;

@@ -1,12 +1,13 @@
 // Backward of the gated recurrent unit of up to 8 units in fp32 through all steps in one launch, its products on tensor
 // cores: a warp has 16 vertices (recurrent_tensor.hpp), a block 64. Inputs are one for all gates or one for each, up to
 // 24 columns together. Values of a step are read steps ahead; its gates are computed again, also where the operation
-// has them, as soon as those of the step behind are used, and with them all that the gradients dz of the gates need
-// beside dh. Between one step's dh and that of the next are the products of dz_n and the weights of r h, which give the
+// 24 columns together. Values of a step are read steps ahead. Its gates are computed again, also when the operation has
+// them, as soon as those of the following step are used. So are all other factors of the gates' gradients dz, except
+// dh. Between one step's dh and that of the next are the products of dz_n and the weights of r h, which give the
 // gradient of r h and dz_r, and those of dz_r and dz_z. Products with [x_t | h_{t-1} | r h | 1], the gradients of the
 // weights, are tiles of sums in registers (recurrent_tensor_backward.hpp); a second launch adds the blocks' parts.
 // Cost: the compulsory bytes - x, y and dy once, dx once; for F = 8, H = 6 by count 60 tile products of 2048 FLOPs, 18
-// special functions and some 510 instructions in all a warp and step. Of scratch 3 (F + h + 1) h doubles for each of
+// special functions and some 510 instructions in all a warp and step. Scratch: 3 (F + h + 1) h doubles for each of
 // at most 1024 blocks.
 #include "backends/cuda/kernels/recurrence/tile_sequence_backward.hpp"
 
@@ -45,8 +46,8 @@ struct GruBackWeights {
   }
 };
 
-/// Halves of the left factor of weight gradients: x, h, r h, and the bias's 1, which has a column behind those of h
-/// where there is room.
+/// Halves of the left factor of weight gradients: x, h, r h, and the bias's 1, which has a column after those of h if
+/// there is room.
 template <class Sizes>
 struct GruLayout {
   static constexpr int h = Sizes::tiles, reset = h + 1, halves = h + (Sizes::eight ? 3 : 2);
@@ -70,7 +71,7 @@ struct GruLayout {
   }
 };
 
-/// What a lane reads of a step t: x_t, and of its states h_{t-1} and dy_t.
+/// The values of a step t that a lane reads: x_t, and for its states h_{t-1} and dy_t.
 template <class Sizes>
 struct GruValues {
   float x[Sizes::tiles][4], h[Sizes::states], dy[Sizes::states];
@@ -91,8 +92,8 @@ struct GruValues {
   }
 };
 
-/// What a step's gradients are multiples of: dz of gates z and n are dh times their factors, dz of r the gradient of
-/// r h times its own, which is also times r a share of dh before, as dh times z is. And r h itself.
+/// Factors of a step's gradients. dz of gates z and n are dh times their factors; dz of r is the gradient of r h times
+/// its own factor. dh of the step before gets r times the gradient of r h, and z times dh. `r h` itself is here too.
 template <int states>
 struct GruFactors {
   float gate[3][states], r[states], z[states], reset[states];
@@ -134,7 +135,7 @@ struct GruLane {
       factors.gate[2][i] = (1.0f - z) * (1.0f - n * n);
     }
   }
-  /// The step's gradients to the warp's rows, beside what they are multiplied with.
+  /// Writes the step's gradients to the warp's rows, next to the values that they are multiplied with.
   template <class Sequence>
   __device__ void stage(const GruValues<Sizes>& in, const float (&dz)[3][states], const Sequence& of) const {
     stage_inputs<Sizes, Rows>(of.own, in.x, of.rows);
@@ -146,7 +147,7 @@ struct GruLane {
       reinterpret_cast<Gates<float>*>(row)[of.own.unit(i)] = {{dz[0][i], dz[1][i], dz[2][i], 0.0f}};
     }
   }
-  /// Gradients of the gates from dh, which becomes that of the step before but for the products of_h.
+  /// Gradients of the gates from dh, which becomes that of the step before, without the products of_h.
   template <class Sequence>
   __device__ void differentiate(const GruValues<Sizes>& in, const Sequence& of, BackProducts<Sizes>& products) {
     const TileLane<Sizes>& own = of.own;

@@ -3,7 +3,7 @@
 // staged rows [x^r | x^z | x^n | h | r h], which exist twice; inputs that all gates share are staged three times. Two
 // barriers of the warp a step: one before r h is read, one before the next step. Cost: the compulsory bytes - x and y
 // once - in transfers of whole sectors; for 3 x 6 inputs and 6 units some 110 instructions a warp and step for 5
-// vertices, of which 36 are multiply-adds, and 6 special functions. No scratch.
+// vertices, 36 of them multiply-adds, and 6 special functions. No scratch.
 #include "backends/cuda/kernels/recurrence/lane_sequence.hpp"
 
 namespace strobe::cuda {

@@ -92,8 +92,8 @@ __global__ void forward(Gru<T> op, T* scratch) {
   }
 }
 
-/// What the backward pass reads and writes besides; in scratch per block `gates` and `dz` [tile, 3 h] and `reset`, `dh`
-/// and `before` [tile, h].
+/// Additional arrays of the backward pass; in scratch per block `gates` and `dz` [tile, 3 h] and `reset`, `dh` and
+/// `before` [tile, h].
 template <class T>
 struct Gradients {
   const T* dy;
@@ -155,7 +155,7 @@ __device__ void unit_back(const Gru<T>& op, const Gradients<T>& to, const Tile<T
   own.before[i] = d * z;
 }
 
-/// dz of the gate r of one unit, and what comes to h_{t-1} by way of r h.
+/// dz of the gate r of one unit, and the gradient of h_{t-1} through r h.
 template <class T>
 __device__ void reset_back(const Gru<T>& op, const Tile<T>& own, std::int64_t t, std::int64_t i) {
   const std::int64_t h = op.hidden, u = i % h;

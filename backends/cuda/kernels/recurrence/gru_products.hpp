@@ -1,4 +1,4 @@
-// What forward and backward of the GRU as products of tiles share: one gate of 32 vertices and 64 units at one step,
+// Shared by forward and backward of the GRU as products of tiles: one gate of 32 vertices and 64 units at one step,
 // the product [x_t of the gate | state] [w_x ; w_h] of the gate, where the state is h_{t-1} for the gates r and z and
 // r h_{t-1} for the gate n.
 #pragma once
@@ -19,7 +19,7 @@ struct Gru {
   int columns, inputs, own, hidden, inner;
 
   __device__ int tiles() const { return (hidden + static_cast<int>(panel_units) - 1) / static_cast<int>(panel_units); }
-  /// h_{t-1} of vertex v and those behind it; null for zero.
+  /// h_{t-1} of vertex v and the following ones; null for zero.
   __device__ const T* h_before(std::int64_t t, std::int64_t v) const {
     if (t > 0) return y + ((t - 1) * n + v) * hidden;
     return start == nullptr ? nullptr : start + v * hidden;
@@ -36,7 +36,7 @@ struct ColumnTile {
   std::int64_t t, first;
   int count, width, row, column;
 
-  /// Of `columns` columns altogether.
+  /// A tile of `columns` columns altogether.
   __device__ ColumnTile(const Gru<T>& op, std::int64_t step, int tile, int columns)
       : t(step),
         first(static_cast<std::int64_t>(blockIdx.x) * panel_vertices),
@@ -47,7 +47,7 @@ struct ColumnTile {
     column = tile * static_cast<int>(panel_units) + at.column;
   }
   __device__ bool inside(int i, int c) const { return row + i < count && column + 16 * c < width; }
-  /// Of an element among rows `apart` values apart that begin with the block's first vertex.
+  /// The place of an element in rows `apart` values apart that begin with the block's first vertex.
   __device__ std::int64_t place(int i, int c, int apart) const {
     return static_cast<std::int64_t>(row + i) * apart + column + 16 * c;
   }

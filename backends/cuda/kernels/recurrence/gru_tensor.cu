@@ -2,7 +2,7 @@
 // 16 vertices (recurrent_tensor.hpp), so that 16384 vertices are 1024 warps, which an H100 has at once. x_t, of one
 // input for all gates or one for each (up to 24 columns together), is one left factor: weights of other gates' inputs
 // are zero. It is read steps ahead and its products are added up a step ahead; those of gates r and z with h follow as
-// soon as h is there, and those of n with r h behind them. No shared memory, no barriers, no scratch. Cost: the
+// soon as h is there, and those of n with r h after them. No shared memory, no barriers, no scratch. Cost: the
 // compulsory bytes - x and y once; for F = 8, H = 6 by count 18 tile products of 2048 FLOPs, 18 special functions and
 // some 180 instructions in all a warp and step.
 #include "backends/cuda/kernels/recurrence/tile_sequence.hpp"

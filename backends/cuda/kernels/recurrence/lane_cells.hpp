@@ -1,5 +1,5 @@
-// An LSTM and a GRU as their kernels of lanes see them, forward and backward: weights, staged rows, and the gates that
-// come of both. What they are the same in is lane_sequence.hpp and lane_sequence_backward.hpp.
+// An LSTM and a GRU for the kernels of lanes, forward and backward: weights, staged rows, and the gates computed from
+// both. lane_sequence.hpp and lane_sequence_backward.hpp hold the code that is the same for both.
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/recurrent_lanes.hpp"

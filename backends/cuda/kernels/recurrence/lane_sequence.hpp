@@ -34,13 +34,13 @@ struct LaneStarts {
   }
 };
 
-/// Of packed sequences, wherever one begins. Origins are read three steps ahead and their rows of start two, so that no
-/// step waits for either.
+/// Packed sequences, which may begin at any step. Origins are read three steps ahead and their rows of start two, so
+/// that no step waits for either.
 template <class Base, class State>
 struct LaneStarts<PackedArrays<Base>, State> {
   using Arrays = PackedArrays<Base>;
-  int next, second;  // origins of the step behind the one that is computed, and of the one behind that
-  State given;       // of the step behind
+  int next, second;  // origins of the step after the current one, and of the one after that
+  State given;       // state of the step after the current one
 
   template <class Unit>
   __device__ static int origin(const Arrays& op, const Unit& own, int t) {
@@ -57,7 +57,7 @@ struct LaneStarts<PackedArrays<Base>, State> {
     bring(op, own, next, given);
     second = origin(op, own, 2);
   }
-  /// Makes the state behind step t the one that step t + 1 begins with.
+  /// Makes the state after step t the one that step t + 1 begins with.
   template <class Unit>
   __device__ void restart(const Arrays& op, const Unit& own, int t, State& state) {
     if (next != goes_on) state = given;
@@ -92,13 +92,13 @@ struct LaneSequence {
 
   /// The row of this lane's vertex for steps of that parity.
   __device__ T* own_row(int parity) const { return staged + own.vertex * Own::row + parity * Own::rows; }
-  /// Reads x of step t, the one behind that of the last call.
+  /// Reads x of step t, which follows the step of the last call.
   __device__ void bring(const Arrays& op, int t, T* to) {
     if (t >= op.steps) return;
     elements.each(own.count * Cell::columns(op), [&](int j, int) { to[j] = next_x[j * warp_lanes]; });
     next_x += op.x_step;
   }
-  /// What a step of that parity reads to its rows.
+  /// Writes the values that a step of that parity reads to its rows.
   __device__ void stage(const Arrays& op, const T* x, int parity) {
     Cell::template stage_inputs<Sizes>(op, elements, x, staged + parity * Own::rows);
     if (!own.spare) own_row(parity)[Own::Row::h + own.unit] = state.h;

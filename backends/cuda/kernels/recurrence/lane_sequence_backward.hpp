@@ -1,13 +1,14 @@
 // The backward pass of a recurrence of up to 8 units through all steps in one launch: a lane has one unit of one vertex
 // (recurrent_lanes.hpp), with the sums of its weights' gradients. Rows are staged as in the forward kernel, a step
-// ahead; lanes write products to rows of shared memory, of which the vertex's added up are dx_t and what dh_{t-1} comes
-// from. All of it exists twice. Once for all steps of a warp's vertices, the block adds its lanes' sums in order to its
-// part in double; a second launch adds the parts. Cell is what an LSTM and a GRU differ in: LstmLanes or GruLanes, and
+// ahead. Lanes write products to rows of shared memory; the sums of a vertex's rows are dx_t and the input of dh_{t-1}.
+// All of it exists twice. Once for all steps of a warp's vertices, the block adds its lanes' sums in order to its
+// part in double; a second launch adds the parts. Cell holds the difference between an LSTM and a GRU: LstmLanes or
+// GruLanes, with
 //   Layout<T, Sizes>: a warp's shared memory, registers or not, threads
-//   Values<T>: what a lane reads of a step beside x, h first; clear(), bring(op, place, valid, t), of packed sequences
-//     bring(op, place, unit, origins)
-//   Lane<T, Sizes>: what passes from step to step; begin, take(values), differentiate<parity>(op, sequence), put_start;
-//     of packed sequences restart(op, values, sequence) behind take
+//   Values<T>: the values of a step that a lane reads in addition to x, h first; clear(), bring(op, place, valid, t);
+//     for packed sequences bring(op, place, unit, origins)
+//   Lane<T, Sizes>: the values that pass from step to step; begin, take(values), differentiate<parity>(op, sequence),
+//     put_start; for packed sequences restart(op, values, sequence) after take
 //   added_inputs<Own>(op, rows): dx of an element; part_place: where a weight's gradient lies in a part
 #pragma once
 
@@ -32,13 +33,13 @@ __device__ T added_products(const T* from) {
 template <class Arrays>
 struct LaneOrigins {};
 
-/// Of packed sequences: each is read a step ahead of the values that it leads to.
+/// Packed sequences: each origin is read a step ahead of the values that it leads to.
 template <class Base>
 struct LaneOrigins<PackedArrays<Base>> {
   using Arrays = PackedArrays<Base>;
   int next, end;   // of the step that is read next: its origin, and its row of dlast or -1
-  int ahead, own;  // origins of the step whose values are on their way, and of the one that is computed
-  int behind;      // and of the one behind that, whose gradient now leaves
+  int ahead, own;  // origins of the step whose values are on their way, and of the current step
+  int behind;      // origins of the step after the current one, whose gradient now leaves
   const std::int32_t* from;
 
   __device__ void begin(const Arrays& op, std::int64_t v, bool valid) {
@@ -58,7 +59,7 @@ struct LaneOrigins<PackedArrays<Base>> {
     ahead = next;
     read(op, t - 1);
   }
-  /// The step that was computed has become the one behind.
+  /// Moves on: the computed step becomes the step after the current one.
   __device__ void pass() {
     behind = own;
     own = ahead;
@@ -139,12 +140,12 @@ struct LaneSequenceBackward {
     bring(op, op.steps - 2);
     __syncwarp();
   }
-  /// The products' sum for the state of this lane's unit: of dh, what comes by way of the step behind.
+  /// The products' sum for the state of this lane's unit: the part of dh that comes through the following step.
   __device__ T state_products(int parity) const {
     return added_products<Own>(own_vertex + parity * Own::step + Own::state_product + own.unit);
   }
-  /// What goes on to the step before of the gradient of a state behind it: all, or nothing where another sequence
-  /// begins there, whose row of dstart gets it. `states` is where that state's block of dstart begins.
+  /// The part of a later state's gradient that goes on to the step before: all, or nothing when another sequence begins
+  /// there, whose row of dstart gets it. `states` is where that state's block of dstart begins.
   __device__ T leave(const Arrays& op, T gradient, std::int64_t states) const {
     if constexpr (Arrays::packed) {
       if (origins.behind >= 0 && op.dstart != nullptr) {

@@ -1,7 +1,7 @@
 // Normalisation of rows: one warp a row, whose lanes take columns in turns and add their sums as a tree, in double:
 // mean first, then the variance about it, so that a large mean costs no digits. Backward the warps leave mean and
 // deviation of their rows for a second launch, in which one thread takes a column of a range of rows; a third adds the
-// ranges. Cost: forward every value read thrice, of which two times from a cache; one launch. Backward five times and
+// ranges. Cost: forward every value read thrice, two times from a cache; one launch. Backward five times and
 // twice more; three launches.
 #include <cmath>
 

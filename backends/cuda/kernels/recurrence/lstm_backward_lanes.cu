@@ -6,15 +6,15 @@
 // warp stores in storage order, and dh_{t-1}. All of it exists twice: one barrier of the warp a step. Once for all
 // steps of a warp's vertices, the block adds its lanes' sums in order to its part in double; a second launch adds the
 // parts.
-// Cost: x, y, cells and dy once, dx once; for F = 8, H = 6 some 340 instructions a warp and step for 5 vertices, of
-// which 168 are multiply-adds. Of scratch (F + h + 1) 4 h doubles for each of at most 1024 blocks.
+// Cost: x, y, cells and dy once, dx once; for F = 8, H = 6 some 340 instructions a warp and step for 5 vertices, 168 of
+// them multiply-adds. Scratch: (F + h + 1) 4 h doubles for each of at most 1024 blocks.
 #include "backends/cuda/kernels/recurrence/lane_sequence_backward.hpp"
 
 namespace strobe::cuda {
 namespace lstm_backward_lanes_kernels {
 
 /// A warp's shared memory: for each of its vertices the units' products with the weights, a row for every lane, and
-/// the staged [x_t | h_{t-1}]; behind them rows of the lanes that no vertex needs, which write as the others do.
+/// the staged [x_t | h_{t-1}]; after them rows of the lanes that no vertex needs, which write in the same way.
 template <class T, class Sizes>
 struct LstmLayout {
   using Row = LstmRow<Sizes>;
@@ -52,7 +52,7 @@ __device__ void over_inputs(const Arrays& op, const Body& body) {
   body(Sizes::inputs + 4, std::integral_constant<int, Sizes::hidden - 4>{});
 }
 
-/// h_{t-1}, c_{t-1} and dy_t; of packed sequences also c_t, where the step behind does not give it, and dlast's share
+/// h_{t-1}, c_{t-1} and dy_t. Packed sequences also have c_t, if the following step does not give it, and dlast's share
 /// of its gradient.
 template <class T>
 struct LstmValues {
@@ -104,7 +104,7 @@ struct LstmLane {
     before = values.c;
     dy = values.dy;
   }
-  /// Where the step behind is another sequence's, neither dc nor c is what it left.
+  /// When the following step belongs to another sequence, neither dc nor c is the value that it left.
   __device__ void restart(const auto& op, const LstmValues<T>& values, const auto& of) {
     dc = of.leave(op, dc, op.start_states()) + values.last;
     if (of.origins.behind != goes_on) c = values.cell;

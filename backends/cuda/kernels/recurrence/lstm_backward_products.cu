@@ -13,8 +13,8 @@ namespace lstm_backward_products_kernels {
 
 using namespace lstm_products;
 
-/// What the backward pass reads and writes besides, and the steps [begin, end) of a chunk: dz [chunk, 4 h], dh and dc
-/// [n, h]; the weights once more, in panels of 64 rows of w_h and behind them of w_x.
+/// Additional arrays of the backward pass, and the steps [begin, end) of a chunk: dz [chunk, 4 h], dh and dc [n, h];
+/// the weights once more, in panels of 64 rows of w_h followed by those of w_x.
 template <class T>
 struct Gradients {
   const T *dy, *dlast, *packed;

@@ -1,11 +1,11 @@
 // Backward of the LSTM of up to 8 units and 16 inputs in fp32 through all steps in one launch, its products on tensor
-// cores: a warp has 16 vertices (recurrent_tensor.hpp), a block 64. Values of a step are read steps ahead; its gates
-// are computed again, also where the operation has them, as soon as those of the step behind are used, and with them
-// all that the gradients dz of the gates need beside dh. What is left between one step's dh and that of the next are a
+// cores: a warp has 16 vertices (recurrent_tensor.hpp), a block 64. Values of a step are read steps ahead. Its gates
+// are computed again, also when the operation has them, as soon as those of the following step are used. So are all
+// other factors of the gates' gradients dz, except dh. Between one step's dh and that of the next only a
 // few multiplications and the products of dz and the weights. Those with [x_t | h_{t-1} | 1], the gradients of the
 // weights, are tiles of sums in registers (recurrent_tensor_backward.hpp); a second launch adds the blocks' parts.
 // Cost: the compulsory bytes - x, y, cells and dy once, dx once; for F = 8, H = 6 by count 72 tile products of 2048
-// FLOPs, 30 special functions and some 600 instructions in all a warp and step. Of scratch (F + h + 1) 4 h doubles for
+// FLOPs, 30 special functions and some 600 instructions in all a warp and step. Scratch: (F + h + 1) 4 h doubles for
 // each of at most 1024 blocks.
 #include "backends/cuda/kernels/recurrence/tile_sequence_backward.hpp"
 
@@ -36,8 +36,8 @@ struct LstmBackWeights {
   }
 };
 
-/// Halves of the left factor of weight gradients: x, h, and the bias's 1, which has a column behind the states where
-/// there is room.
+/// Halves of the left factor of weight gradients: x, h, and the bias's 1, which has a column after the states if there
+/// is room.
 template <class Sizes>
 struct LstmLayout {
   static constexpr int h = Sizes::tiles, halves = h + (Sizes::eight ? 2 : 1);
@@ -60,7 +60,7 @@ struct LstmLayout {
   }
 };
 
-/// What a lane reads of a step t: x_t, and of its states h_{t-1}, c_{t-1} and dy_t.
+/// The values of a step t that a lane reads: x_t, and for its states h_{t-1}, c_{t-1} and dy_t.
 template <class Sizes>
 struct LstmValues {
   float x[Sizes::tiles][4], h[Sizes::states], c[Sizes::states], dy[Sizes::states];
@@ -84,7 +84,7 @@ struct LstmValues {
   }
 };
 
-/// What a step's gradients are multiples of: dc += dh cell; dz of gate o is dh times its factor, of the others dc times
+/// Factors of a step's gradients: dc += dh cell; dz of gate o is dh times its factor, that of the others dc times
 /// theirs; and dc of the step before is dc keep.
 template <int states>
 struct LstmFactors {
@@ -124,7 +124,7 @@ struct LstmLane {
       c[i] = in.c[i];
     }
   }
-  /// The step's gradients to the warp's rows, beside what they are multiplied with.
+  /// Writes the step's gradients to the warp's rows, next to the values that they are multiplied with.
   template <class Sequence>
   __device__ static void stage(const LstmValues<Sizes>& in, const float (&dz)[4][states], const Sequence& of) {
     stage_inputs<Sizes, Rows>(of.own, in.x, of.rows);

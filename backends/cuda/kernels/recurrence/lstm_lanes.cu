@@ -3,7 +3,7 @@
 // and from there to its staged rows [x_t | h_{t-1}], which exist twice: one barrier of the warp a step. Every lane
 // reads its vertex's row in vectors of 4 values that all lanes of the vertex share. Cost: the compulsory bytes - x, y
 // and cells once - in transfers of whole sectors; for F = 8, H = 6 some 110 instructions a warp and step for 5
-// vertices, of which 56 are multiply-adds, and 10 special functions. No scratch; 2 V (F + 8) values of shared memory a
+// vertices, 56 of them multiply-adds, and 10 special functions. No scratch; 2 V (F + 8) values of shared memory a
 // warp, V = 5 vertices.
 #include "backends/cuda/kernels/recurrence/lane_sequence.hpp"
 

@@ -3,8 +3,8 @@
 // the gates read or computed again; each block sums its share of the weight gradients in double, and a second launch
 // adds the blocks' sums in order. Any widths. Cost: 8 h (F + h) FLOPs a cell forward, three times that backward; x, y,
 // cells and the gates are read or written once, the weights come from caches; backward adds one row of 9 h values per
-// vertex of a tile of scratch and (F + h + 1) 4 h doubles a block. Inputs that w_in makes are made anew by every gate
-// that reads one (the models put a layer in front instead: Device::wants_joined_inputs).
+// vertex of a tile of scratch and (F + h + 1) 4 h doubles a block. Every gate that reads an input
+// made by w_in makes it again (the models put a layer in front instead: Device::wants_joined_inputs).
 #include <cmath>
 
 #include "backends/cuda/kernels/recurrence/recurrent_sums.hpp"
@@ -95,8 +95,8 @@ __global__ void forward(Lstm<T> op) {
   }
 }
 
-/// What the backward pass reads and writes besides; `dz` [blocks, tile, 4 h], `dh` and `dc` [blocks, tile, h] and,
-/// with w_in, `din` [blocks, tile, F] in scratch.
+/// Additional arrays of the backward pass; `dz` [blocks, tile, 4 h], `dh` and `dc` [blocks, tile, h] and, with w_in,
+/// `din` [blocks, tile, F] in scratch.
 template <class T>
 struct Gradients {
   const T *dy, *dlast;

@@ -1,4 +1,4 @@
-// What forward and backward of the LSTM as products of tiles share: the gates of 32 vertices and 64 units at one step,
+// Shared by forward and backward of the LSTM as products of tiles: the gates of 32 vertices and 64 units at one step,
 // which are the product [x_t | h_{t-1}] [w_x ; w_h] with the columns in such an order that a thread has all four gates
 // of its units.
 #pragma once
@@ -18,7 +18,7 @@ struct Lstm {
   int left, inputs, hidden, inner;
 
   __device__ int tiles() const { return (hidden + static_cast<int>(panel_units) - 1) / static_cast<int>(panel_units); }
-  /// h_{t-1} and c_{t-1} of vertex v and those behind it; null for zero.
+  /// h_{t-1} and c_{t-1} of vertex v and the following ones; null for zero.
   __device__ const T* h_before(std::int64_t t, std::int64_t v) const {
     if (t > 0) return y + ((t - 1) * n + v) * hidden;
     return start == nullptr ? nullptr : start + v * hidden;
@@ -47,7 +47,7 @@ struct UnitTile {
         unit(tile * static_cast<int>(panel_units) + at.column) {}
 
   __device__ bool inside(int i, int q) const { return at.row + i < count && unit + q * 32 < op.hidden; }
-  /// Of an element among rows of h values that begin with the block's first vertex.
+  /// The place of an element in rows of h values that begin with the block's first vertex.
   __device__ std::int64_t place(int i, int q) const {
     return static_cast<std::int64_t>(at.row + i) * op.hidden + unit + q * 32;
   }

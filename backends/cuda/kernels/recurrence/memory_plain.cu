@@ -89,7 +89,7 @@ __global__ void squash_backward(const T* y, const T* dy, Gradient<T> dx, std::in
   }
 }
 
-/// What both directions of a projection read.
+/// The inputs of both directions of a projection.
 template <class T>
 struct Projected {
   const T *x, *dt, *slope, *shift;

@@ -1,4 +1,4 @@
-// What a recurrence over all steps hands to its kernels, of an LSTM and a GRU alike.
+// The arrays that a recurrence over all steps hands to its kernels, for an LSTM and for a GRU.
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/recurrent_gates.hpp"

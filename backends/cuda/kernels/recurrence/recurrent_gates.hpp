@@ -1,4 +1,4 @@
-// What the recurrences of all widths share: a unit's gates beside each other, and what activates them.
+// Shared by the recurrences of all widths: a unit's gates together, and their activations.
 #pragma once
 
 #include <cmath>
@@ -28,8 +28,8 @@ template <class T>
 __device__ T squash(T value) {
   return T{1} / (T{1} + std::exp(-value));
 }
-/// tanh of a small value by its series, else `otherwise`, which knows no more digits of it than of 1. A state that
-/// fades must keep its digits: where it becomes zero before its time, a relu behind it closes.
+/// tanh of a small value by its series, otherwise `otherwise`, whose digits are only as exact as those of 1. A state
+/// that fades must keep its digits: if it becomes zero too early, a relu after it closes.
 __device__ inline float near_zero_or(float value, float otherwise) {
   constexpr float largest = 0.2f;  // from which on the next term counts
   const float square = value * value;

@@ -1,6 +1,6 @@
-// What the recurrences of narrow states (up to 8 units) share. A warp takes 5 vertices through all steps, or 4 where
+// Shared by the recurrences of narrow states (up to 8 units). A warp takes 5 vertices through all steps, or 4 where
 // there are more than 6 units, and a lane has one unit of one vertex: its state and, in fp32, the weights of its gates
-// stay in registers. Inputs and states of the warp's vertices pass from lane to lane by way of rows of shared memory
+// stay in registers. Inputs and states of the warp's vertices pass from lane to lane through rows of shared memory
 // of its own, so that no warp waits for another. Sizes of loops are fixed at compile time, at or above those of the
 // operation: what is beyond these is zero, in weights and in values, and adds nothing.
 #pragma once
@@ -53,7 +53,7 @@ struct LaneUnit {
   bool spare;  // a lane that no vertex needs: it follows another
   bool valid = false;
   std::int64_t first = 0;
-  int count = 0;  // vertices that there are, at most 0 behind the last
+  int count = 0;  // vertices that exist, at most 0 after the last
 
   __device__ LaneUnit() : vertex(lane() / Sizes::hidden), unit(lane() % Sizes::hidden) {
     spare = vertex >= Sizes::vertices;
@@ -149,10 +149,10 @@ __device__ void flush_sums(Sums& sums, T* area, int stride, double* part, bool s
 }
 
 /// The elements of the warp's rows of x that a lane copies, in storage order: number lane(), lane() + 32, ....
-/// `segment` columns lie beside each other in a staged row, the next ones `padded` values behind their first.
+/// `segment` columns are adjacent in a staged row; the next ones begin `padded` values after the first of these.
 template <int J>
 struct LaneElements {
-  int at[J];  // in the staged rows; 0 behind the last of `rows`
+  int at[J];  // in the staged rows; 0 after the last of `rows`
 
   __device__ LaneElements(int rows, int columns, int segment, int padded, int stride) {
 #pragma unroll

@@ -1,9 +1,9 @@
-// What the wide recurrences share: products of tiles inside one block, which takes 32 vertices through all steps. A
+// Shared by the wide recurrences: products of tiles inside one block, which takes 32 vertices through all steps. A
 // thread has 4 rows and C columns of a panel in registers; the inner dimension passes through shared memory in slices,
-// of which one is read while the next is on its way from global memory in registers. The right factor, the weights, is
+// and one slice is read while the next is on its way from global memory in registers. The right factor, the weights, is
 // packed beforehand, so that a slice is one contiguous piece in the order in which threads want their columns; the left
 // one is read where it lies. Where a panel has few columns, two halves of the block share a slice's inner indices and
-// exchange half of their sums behind the last one.
+// exchange half of their sums after the last one.
 // Cost of a slice: one barrier; per inner index and thread (4 + C) / 4 vector loads of shared memory for 4 C
 // multiply-adds. Lanes are laid out so that a warp reads 4 x 8 different vectors and neighbours the same ones.
 #pragma once
@@ -69,7 +69,7 @@ std::int64_t padded_inner(std::int64_t inner) {
 }
 
 /// Rows of up to three arrays side by side, as a left factor: `width` values of each, rows `apart` values apart. Zero
-/// behind the last row or column, and for an array that is null.
+/// after the last row or column, and for a null array.
 template <class T>
 struct JoinedRows {
   struct Part {
@@ -95,7 +95,7 @@ struct JoinedRows {
   }
 };
 
-/// Slices of rows that lie one behind the other, neighbouring threads on neighbouring inner indices.
+/// Slices of consecutive rows; neighbouring threads have neighbouring inner indices.
 template <class P>
 struct RowSlices {
   using T = typename P::Element;
@@ -169,7 +169,7 @@ __device__ void multiply_panel_slice(const P& shared, int buffer, const PanelPla
 }
 
 /// sum += the product over `slices` slices; after(slice) follows each of them while it is still in shared memory. Every
-/// thread of the block calls it; what was written to global memory before must be behind a barrier.
+/// thread of the block calls it. A barrier must lie between earlier writes to global memory and this call.
 template <class P, class Left, class Right, class After, class T>
 __device__ void multiply_panel(P& shared, int slices, const Left& left, const Right& right, T (&sum)[4][P::own],
                                const After& after) {
@@ -254,8 +254,8 @@ inline bool wants_panels(std::int64_t inputs, std::int64_t hidden) {
 /// The terms of the weight gradients of a chunk of steps: sums over rows r of its `rows` rows, from row `first` of x
 /// and y on, of (x | x_right | h_{t-1})_r times dz_r, and of dz_r alone. Gate g reads x[own g, own g + inputs);
 /// `reset`, where it is there, is what gate 2 reads for h. dz and reset begin with the chunk. A part is one row of
-/// `stride` sums: element (k, g, u) at k * input_row + g * input_gate + u for inputs, behind them those of h likewise,
-/// then the bias.
+/// `stride` sums: element (k, g, u) at k * input_row + g * input_gate + u for inputs, then those of h in
+/// the same layout, then the bias.
 template <class T>
 struct RecurrentTerms {
   const T *x, *x_right, *y, *start, *reset, *dz;

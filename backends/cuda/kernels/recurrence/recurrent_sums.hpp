@@ -1,5 +1,5 @@
-// What the backward kernels of recurrences share: dw_x, dw_h, dbias and, of an LSTM that makes its inputs, dw_in lie
-// one behind the other in a row of partial sums.
+// Shared by the backward kernels of recurrences: a row of partial sums holds dw_x, dw_h, dbias and, for an LSTM that
+// makes its inputs, dw_in, one after the other.
 #pragma once
 
 #include "backends/cuda/kernels/part_sums.hpp"

@@ -1,11 +1,11 @@
-// What the recurrences of narrow states (up to 8 units) share where tensor cores carry out their products in fp32. A
-// warp takes 16 vertices through all steps: the rows of a tile. The order of a product's inner terms is free, and so is
+// Shared by the recurrences of narrow states (up to 8 units) whose products run on tensor cores in fp32. A warp
+// takes 16 vertices through all steps: the rows of a tile. The order of a product's inner terms is free, and so is
 // that of its columns; both are such that every lane computes exactly those gates that its own units need, and that
-// the states it gets are what it gives to the next product: nothing passes from lane to lane between steps. A lane has
-// one of the first four units of two vertices, `group` and `group` + 8. Of the units behind these it has one of both
-// vertices too, or, where there are at most two, a unit that it shares with the lane beside it: each has one vertex.
-// fp32 values go into the products in two parts of 11 bits, high and low, and three of the four products of parts are
-// added up; what is left out is below 2^-21 of a term. An infinite value has no parts: it gives NaN.
+// the states it gets are those it gives to the next product: nothing passes from lane to lane between steps. A lane has
+// one of the first four units of two vertices, `group` and `group` + 8. It also has one of the remaining units of both
+// vertices. If at most two remain, it shares a unit with the next lane, and each of the two lanes has one vertex. fp32
+// values go into the products in two parts of 11 bits, high and low, and three of the four products of parts are added
+// up; what is left out is below 2^-21 of a term. An infinite value has no parts: it gives NaN.
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/recurrent_lanes.hpp"
@@ -61,8 +61,8 @@ __device__ Parts<N> parts_of(const float (&values)[N]) {
 }
 __device__ inline Parts<2> parts_of(float first, float second) { return parts_of<2>({first, second}); }
 
-/// A lane's elements of a tile [16, 8] of sums: columns 2 part and 2 part + 1 of row `group`, then of row group + 8. Of
-/// a left factor [16, 8] it has column `part` of both rows and then column part + 4; of a right one [8, 8] column
+/// A lane's elements of a tile [16, 8] of sums: columns 2 part and 2 part + 1 of row `group`, then of row group + 8. In
+/// a left factor [16, 8] it has column `part` of both rows and then column part + 4; in a right one [8, 8] column
 /// `group` of the rows `part` and part + 4.
 struct alignas(16) TileSums {
   float of[4];
@@ -118,7 +118,7 @@ template <class Sizes>
 struct TileLane {
   int group = lane() / 4, part = lane() % 4;
 
-  /// Unit of the states behind the first two, of the lanes `of_part`.
+  /// Unit of the states after the first two, for the lanes `of_part`.
   __device__ static int second_unit(int of_part) { return Sizes::eight ? 4 + of_part : 4 + of_part / 2; }
   __device__ int unit(int i) const { return i < 2 ? part : second_unit(part); }
   __device__ int row(int i) const {
@@ -145,13 +145,13 @@ struct TileLane {
       return parts_of<4>({odd ? 0.0f : one[2], odd ? one[2] : 0.0f, odd ? 0.0f : other[2], odd ? other[2] : 0.0f});
     }
   }
-  /// Of tiles whose columns 2 p + c are something of the units `p` and second_unit(p): that of state i.
+  /// State i in tiles whose columns 2 p + c belong to the units `p` and second_unit(p).
   __device__ float of_state(const TileSums& first, const TileSums& second, int i, int c) const {
     if (i < 2) return first.of[2 * i + c];
     if (Sizes::eight) return second.of[2 * (i % 2) + c];
     return part % 2 != 0 ? second.of[2 + c] : second.of[c];
   }
-  /// Of a tile whose columns 2 p and 2 p + 1 are of the units `p` and second_unit(p).
+  /// State i in a tile whose columns 2 p and 2 p + 1 belong to the units `p` and second_unit(p).
   __device__ float of_state(const TileSums& both, int i) const {
     if (i < 2) return both.of[2 * i];
     if (Sizes::eight) return both.of[2 * (i % 2) + 1];

@@ -1,4 +1,4 @@
-// What the backward passes of the recurrences on tensor cores share: gradients of the inputs, and of the weights. For
+// Shared by the backward passes of the recurrences on tensor cores: gradients of the inputs, and of the weights. For
 // the latter the vertices are a product's inner terms, so that the warp's values pass through shared memory, a row for
 // every vertex; the tiles of sums stay in registers, and once for all steps the block adds those of its warps in order
 // to its part in double.
@@ -11,8 +11,9 @@ namespace strobe::cuda {
 
 inline constexpr int tile_warps = 4, tile_threads = tile_warps * warp_lanes;
 
-/// What every warp of a block has the same of, a `Part` for each lane: in registers, or else in shared memory. There a
-/// lane's part is an odd number of vectors of 16 bytes, so that lanes that read vectors of theirs meet in no bank.
+/// Values that are the same in every warp of a block, a `Part` for each lane, in registers or in shared memory. In
+/// shared memory a lane's part is an odd number of vectors of 16 bytes, so lanes that read vectors of their parts meet
+/// in no bank.
 template <class Part, bool registers>
 struct LaneParts {
   const Part part;
@@ -48,7 +49,7 @@ struct TileRows {
   static constexpr int row = (factors + halves * tile_inner) | 8, values = tile_vertices * row;
   static constexpr std::size_t bytes = tile_warps * values * sizeof(float);
 
-  /// All 0 but for the columns that are 1 on every row.
+  /// All 0 except the columns that are 1 on every row.
   __device__ static void clear(float* rows, int ones) {
     for (int i = lane(); i < values; i += warp_lanes) rows[i] = i % row == factors + ones ? 1.0f : 0.0f;
   }

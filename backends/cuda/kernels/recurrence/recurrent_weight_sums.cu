@@ -2,7 +2,7 @@
 // gate over a range of rows of both. Sums of 256 rows go over to doubles in registers. The blocks of the first 128 rows
 // add up the bias as well, from the slices that lie in shared memory anyway.
 // Cost: 2 (F + h) G h FLOPs a row; x and y read once per 64 columns of dz, dz once per 128 columns of x and h; 8 (F + h
-// + 1) G h bytes written a range, of which there are as many as make some 256 blocks. Shared memory: 26 KiB.
+// + 1) G h bytes written a range; there are as many ranges as make some 256 blocks. Shared memory: 26 KiB.
 #include "backends/cuda/kernels/recurrence/recurrent_products.hpp"
 
 namespace strobe::cuda {
@@ -77,7 +77,7 @@ struct GradientSlices {
   }
 };
 
-/// Which tile of which range a block has.
+/// The tile and the range of a block.
 struct BlockTile {
   std::int64_t part, input, gate, unit;
 

@@ -27,7 +27,8 @@ struct SequenceOrigins {
     if (origin == from_nothing) return nullptr;
     return origin == goes_on ? states + ((t - 1) * n + v) * hidden : start + origin * hidden;
   }
-  /// What goes on of `gradient`, of unit u of the state before: all, or nothing, and `dstart` [starts, h] gets it.
+  /// The part of `gradient`, for unit u of the state before, that goes on: all, or nothing, and `dstart` [starts, h]
+  /// gets it.
   template <class T>
   __device__ T leave(T gradient, T* dstart, std::int64_t hidden, std::int64_t t, std::int64_t v, std::int64_t u) const {
     const std::int64_t origin = of(t, v);

@@ -1,5 +1,5 @@
-// An LSTM and a GRU as their kernels on tensor cores see them, forward and backward: a lane's weights, and the sizes
-// that are made. What they are the same in is tile_sequence.hpp and tile_sequence_backward.hpp.
+// An LSTM and a GRU for the kernels on tensor cores, forward and backward: a lane's weights, and the compiled sizes.
+// tile_sequence.hpp and tile_sequence_backward.hpp hold the code that is the same for both.
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/recurrent_tensor.hpp"

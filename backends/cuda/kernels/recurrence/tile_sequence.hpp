@@ -52,7 +52,7 @@ struct TileSequence {
   __device__ void put(float* to, int i, float value) const {
     if (valid[i]) *reinterpret_cast<float*>(reinterpret_cast<char*>(to) + place[i]) = value;
   }
-  /// Step t, with x of step t + 1, whose place the step `ahead` behind that takes.
+  /// Step t, with x of step t + 1; x of the step `ahead` steps later takes its place.
   __device__ void step(int t, float (&next)[Sizes::tiles][4]) {
     typename Cell::template Products<Sizes> products(own, weights, sums, state);
     weights.add_inputs(next, sums);

@@ -1,11 +1,13 @@
 // The backward pass of a recurrence of up to 8 units in fp32 through all steps in one launch, its products on tensor
 // cores: a warp has 16 vertices (recurrent_tensor.hpp), a block 64. Values of a step are read steps ahead; its gates
-// are computed again, also where the operation has them, as soon as those of the step behind are used. Products with
+// are computed again, also where the operation has them, as soon as those of the following step are used. Products with
 // the staged rows, the gradients of the weights, are tiles of sums in registers (recurrent_tensor_backward.hpp); a
-// second launch adds the blocks' parts. Cell is what an LSTM and a GRU differ in: LstmTiles or GruTiles, and
+// second launch adds the blocks' parts. Cell holds the difference between an LSTM and a GRU: LstmTiles or GruTiles,
+// with
 //   Layout<Sizes>: rows, sums, weights forward and back, in registers or not; place: where a weight's gradient lies
-//   Values<Sizes>: what a lane reads of a step; clear(), bring(op, i, place, t, valid) for all but x
-//   Lane<Sizes>: what passes from step to step; begin, prepare(values, sequence), differentiate(values, sequence,
+//   Values<Sizes>: the values of a step that a lane reads; clear(), bring(op, i, place, t, valid) for all but x
+//   Lane<Sizes>: the values that pass from step to step; begin, prepare(values, sequence), differentiate(values,
+//   sequence,
 //     products), take(products, own), put_start
 #pragma once
 
@@ -14,7 +16,7 @@
 
 namespace strobe::cuda {
 
-/// A step's gradients of h and x by way of its gates: tiles of sums.
+/// A step's gradients of h and x through its gates: tiles of sums.
 template <class Sizes>
 struct BackProducts {
   TileSums of_h[2][1] = {}, of_x[Sizes::tiles] = {};

@@ -1,7 +1,7 @@
 // Application of a graph difference (ESDG section 3.2) with one thread per entry: an entry's place in the next snapshot
 // is its place in its own list plus how many entries of the other list lie before it, found by binary search (a merge
-// by ranks). Blocks narrow the searches for rows and removals to what their entries span, so a long row is no different
-// from many short ones. Cost: what is read and written once, beside the searches. Launches: 3 or 4.
+// by ranks). Blocks narrow the searches for rows and removals to the span of their entries, so a long row is no
+// different from many short ones. Cost: the searches; all data is read and written once. Launches: 3 or 4.
 #include "backends/cuda/kernels/sparse/difference.hpp"
 
 namespace strobe::cuda {

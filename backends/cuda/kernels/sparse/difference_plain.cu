@@ -1,6 +1,6 @@
 // Plain application of a graph difference (ESDG section 3.2): offsets first, one thread a row; then one thread per row
-// merges what was kept of it with what was added; then changed values. Cost: what is read and written once, beside one
-// search among the removed per row. Launches: 2 or 3. One long row keeps one thread busy.
+// merges what was kept of it with what was added; then changed values. Cost: all data is read and written once,
+// plus one search among the removed per row. Launches: 2 or 3. One long row keeps one thread busy.
 #include "backends/cuda/kernels/sparse/difference.hpp"
 
 namespace strobe::cuda {

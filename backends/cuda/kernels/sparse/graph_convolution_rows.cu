@@ -21,7 +21,7 @@ struct Product {
   bool relu;
 };
 
-/// Rows from `first` on, whose sums stand in `sums` [rows, inner]: y = activation(sums w), consecutive lanes writing
+/// Rows from `first` on, with their sums in `sums` [rows, inner]: y = activation(sums w); consecutive lanes write
 /// consecutive values.
 template <class T>
 __device__ void multiply_sums(const Product<T>& product, const T* w, const T* sums, std::int64_t first, int rows) {

@@ -17,7 +17,7 @@ constexpr int tile = threads * owned;
 constexpr int digit_bits = 5, digits = 1 << digit_bits;
 constexpr int run_length = digits;  // counters that one thread scans
 
-/// Place of a counter in shared memory: two 2-byte words left out behind every run keep threads on different banks.
+/// Place of a counter in shared memory: two unused 2-byte words after every run keep threads on different banks.
 __device__ int padded_counter(int digit, int thread) {
   const int place = digit * threads + thread;
   return place + place / run_length * 2;
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(threads) move_pairs(Pass pass) {
 
 std::int64_t tiles_of(std::int64_t count) { return (count + tile - 1) / tile; }
 
-/// Of a key without any bits, too, so that items are written.
+/// At least one pass, even for a key without bits, so that items are written.
 int passes_of(int bits) { return std::max(1, (bits + digit_bits - 1) / digit_bits); }
 
 }  // namespace pair_sort_kernels

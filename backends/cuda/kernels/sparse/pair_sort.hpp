@@ -6,7 +6,7 @@
 
 namespace strobe::cuda {
 
-/// What a sort works in; `keys[0]` is for the caller to fill. Items are the pairs' numbers 0, 1, 2, ... at the start.
+/// Arrays of a sort; the caller fills `keys[0]`. Items are the pairs' numbers 0, 1, 2, ... at the start.
 struct PairSort {
   std::uint32_t* keys[2];
   std::uint32_t* items[2];

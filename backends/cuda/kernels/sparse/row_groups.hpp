@@ -1,6 +1,6 @@
 // Sparse rows for dense matrices of up to 32 vectors of columns: a row of the result belongs to a few lanes of a warp,
 // so a warp works on several rows. A lane holds one vector of columns (up to 16 bytes) of every `strides`-th entry of
-// its row; the lanes' sums meet in a tree of fixed shape. The warp first copies its rows' entries, which lie one behind
+// its row; the lanes' sums meet in a tree of fixed shape. The warp first copies its rows' entries, which lie one after
 // the other, to shared memory: 32 of them a load, where lanes that read their own rows' entries would read the same
 // address `chunk_lanes` times and touch a line each. Rows longer than `long_row` are taken by the whole warp.
 // Invariant: which lane adds which entries depends on the row's length and on the launch's shape only.
@@ -24,7 +24,7 @@ inline bool fits_warp(const Tensor& x, const Tensor& y) {
   return width >= 1 && width <= warp_lanes * pack_length(x.raw(), y.raw(), width, element_bytes(y.type()));
 }
 
-/// How a warp's lanes divide: `chunk_lanes` lanes beside each other hold one row's `chunks` vectors, `strides` such
+/// How a warp's lanes divide: `chunk_lanes` adjacent lanes hold one row's `chunks` vectors, `strides` such
 /// groups of lanes share a row. All but `chunks` are powers of two.
 struct RowGroups {
   int chunks, chunk_lanes, strides;
@@ -61,7 +61,7 @@ struct StagedEntries {
         indices(reinterpret_cast<std::int32_t*>(values + entries)),
         room(entries) {}
 
-  /// Of a warp; a multiple of 16.
+  /// Bytes of a warp; a multiple of 16.
   __host__ __device__ static constexpr std::size_t bytes(int entries) {
     return (static_cast<std::size_t>(entries) * (sizeof(T) + sizeof(std::int32_t)) + 15) / 16 * 16;
   }
@@ -90,8 +90,8 @@ struct StagedEntries {
   }
 };
 
-/// Entries that a warp's rows mostly have together, and half as many; none where that is too much for every warp, or
-/// where a row has so many lanes that their common reads are few.
+/// Entries that a warp's rows together usually have, or half as many. None if that is too much for every warp, or if a
+/// row has too many lanes to share many reads.
 inline int staged_room(const RowGroups& groups, std::int64_t rows, std::int64_t entries) {
   constexpr std::int64_t most = 256;
   if (groups.chunk_lanes > 8) return 0;
@@ -178,8 +178,8 @@ struct RowOffsets {
   }
 };
 
-/// The sum over the entries of row `first_row` + the lane's group of a_rc x_c, vector `chunk` of it; zero behind the
-/// last row. Every lane of the warp calls it with the same `first_row`, and with the warp's own `staged`.
+/// The sum over the entries of row `first_row` + the lane's group of a_rc x_c, vector `chunk` of it; zero after
+/// the last row. Every lane of the warp calls it with the same `first_row`, and with the warp's own `staged`.
 template <class T, int V>
 __device__ Pack<T, V> gather_row(const Compressed<T>& a, const Pack<T, V>* x, const RowGroups& groups,
                                  std::int64_t first_row, const StagedEntries<T>& staged) {

@@ -1,10 +1,11 @@
-// What the kernels of the sparse product of a dense layer's output share: a row belongs to a few lanes of a warp, each
-// of which takes every `row_lanes`-th of its entries and computes C columns of the layer there from weights in
-// registers; rows longer than `long_row` are taken by the whole warp. Warps beside each other in a block take further
-// columns of the same rows, so the entries come from the first level cache after the first of them. Rows are divided
-// into parts; where there are many, a multiprocessor's blocks take parts beside each other.
+// Shared by the kernels of the sparse product of a dense layer's output. A row belongs to a few lanes of a warp. Each
+// takes every `row_lanes`-th of its entries and computes C columns of the layer there from weights in registers; rows
+// longer than `long_row` are taken by the whole warp. Adjacent warps of a block take further columns of the same rows,
+// so the entries come from the first level cache after the first of them. Rows are divided
+// into parts; where there are many, a multiprocessor's blocks take adjacent parts.
 // Bytes per entry: index, value and F values of x, whose rows of one step or two stay in the first level cache. An
-// entry costs about 14 instructions beside those of its columns, and lanes wait for the longest row of their warp.
+// entry costs about 14 instructions in addition to those of its columns, and lanes wait for the longest row of their
+// warp.
 #pragma once
 
 #include <algorithm>
@@ -101,7 +102,7 @@ __device__ void for_parts(const OfDense<T>& op, const WarpTeams& teams, const Bo
   for (std::int64_t part = blockIdx.x / teams.groups; part < parts; part += blocks) body(part);
 }
 
-/// Columns [first, first + C) of one step's layer in registers; zeros behind the last feature and column.
+/// Columns [first, first + C) of one step's layer in registers; zeros after the last feature and column.
 template <class T, int F, int C>
 struct LayerColumns {
   T w[F][C], bias[C];
@@ -142,7 +143,7 @@ __device__ void load_features(const OfDense<T>& op, std::int32_t column, T (&x)[
   for (int f = 0; f < F; ++f) x[f] = f < op.inner ? from[f] : T{0};
 }
 
-/// What a lane takes of a row: entries begin, begin + stride, ... before `end`.
+/// A lane's share of a row: entries begin, begin + stride, ... before `end`.
 struct RowShare {
   std::int64_t row, begin, end;
   int stride;

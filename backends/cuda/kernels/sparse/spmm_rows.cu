@@ -1,6 +1,6 @@
 // Sparse products with up to 32 columns, or 32 vectors of columns, with vector loads and several rows a warp where they
 // are narrow (row_groups.hpp); the transposed product where the transpose is stored. Compulsory bytes: the matrix,
-// input and result once; beyond them the input's rows once per entry, of which whole sectors of 32 bytes move.
+// input and result once; beyond them the input's rows once per entry, in whole sectors of 32 bytes.
 // Launches: 1.
 #include "backends/cuda/kernels/sparse/row_groups.hpp"
 

@@ -2,7 +2,7 @@
 // one snapshot's input, C values a row, and some of the snapshot's rows. A product that gathers from the second-level
 // cache moves whole sectors of 32 bytes for every entry, 1.5 of them for a row of 24 bytes, and that cache is what
 // bounds it; from shared memory it moves the C values that it needs. The matrix is read once per tile of columns, by
-// blocks that run beside each other, so once from memory. Rows lie an odd number of values apart: entries at random
+// blocks that run at the same time, so once from memory. Rows lie an odd number of values apart: entries at random
 // then meet all banks.
 // Compulsory bytes: matrix, input and result once. Beyond them, from the second-level cache, the matrix once more per
 // further tile and the input once per part of a snapshot. Launches: 1.
@@ -26,7 +26,7 @@ struct Tiles {
   int width, groups, parts, room;  // rows of a tile; a step with more reads its input from memory
 };
 
-/// What a block multiplies.
+/// The part that a block multiplies.
 struct Share {
   std::int64_t base, begin, end;  // the step's first row, and the part's rows
   int step_rows, column, columns;

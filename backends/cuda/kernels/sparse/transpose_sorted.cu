@@ -1,6 +1,6 @@
 // Transpose by a stable sort of the entries' columns (pair_sort.hpp), so that entries of a column keep the order of
 // their rows; offsets by binary search among the sorted columns. Every step has one thread per entry or row, whatever
-// the blocks. Cost: beside the sort, columns and values once, rows of entries once out and, like values, in the order
+// the blocks. Cost: the sort; columns and values once, rows of entries once out and, like values, in the order
 // of the transpose once in. Launches: 4 and the sort's.
 #include "backends/cuda/kernels/scratch_part.hpp"
 #include "backends/cuda/kernels/search.hpp"

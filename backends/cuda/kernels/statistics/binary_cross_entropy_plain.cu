@@ -2,7 +2,7 @@
 // exp(-|x|), which cannot overflow, softplus(x) = max(x, 0) + log(1 + e) and its derivative is 1 / (1 + e) or e / (1 +
 // e). The loss is summed over the block's threads as a tree, block by block into scratch memory, and a second launch of
 // one block adds those sums; blocks depend on the shape only, so the sum is the same in every run. Cost: two launches;
-// logits read once, gradient written once, 8 bytes per block beside.
+// logits read once, gradient written once, and 8 bytes per block.
 #include <cmath>
 
 #include "backends/cuda/kernel_language.hpp"

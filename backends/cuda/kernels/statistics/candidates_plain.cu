@@ -1,7 +1,7 @@
 // Plain choice of the rows that enter a summary (EvolveGCN-H; Pareja et al., AAAI'20, section 3.2). Picking: one thread
-// a row for its score, then one block a step, which finds its k best one after the other, each time the best row behind
-// the one found before; the order of candidates (larger score, smaller vertex, smaller row) is total, so a tree over
-// threads finds the same one in every run. Choosing: one thread a slot, whose place is the number of better slots.
+// a row for its score, then one block a step, which finds its k best one after the other, each time the best row
+// after the one found before; the order of candidates (larger score, smaller vertex, smaller row) is total, so a tree
+// over threads finds the same one in every run. Choosing: one thread a slot, whose place is the number of better slots.
 // Cost: x read once, 8 bytes per row written and read k times, mostly from the cache; T (ranks k)^2 comparisons of
 // slots.
 #include <cmath>
@@ -112,7 +112,7 @@ __global__ void pick_best(Pick<T> p) {
         if (place > 0 && !better(last, one)) continue;
         if (better(one, best) && p.may_enter(r)) best = one;
       }
-      last = block_best(best, shared);  // its barriers also stand between the zeros above and the slots below
+      last = block_best(best, shared);  // its barriers also separate the zeros above from the slots below
       if (threadIdx.x == 0) put(p, step, place, last);
     }
   }

@@ -2,7 +2,7 @@
 // is taken off first, so no exponential overflows. The loss is summed over the block's threads as a tree, block by
 // block into scratch memory, and a second launch of one block adds those sums; blocks depend on the rows only, so the
 // sum is the same in every run. Cost: two launches; inputs read once (logits again for the gradient, from the cache),
-// gradient written once, 8 bytes per block beside.
+// gradient written once, and 8 bytes per block.
 #include <cmath>
 
 #include "backends/cuda/kernel_language.hpp"

@@ -1,5 +1,5 @@
-// What the kernels of step sums and of normalisation share: their tensors as kernels see them, and the launches that
-// add what parts of steps have left, in order of parts and then of steps. Parts come from step_parts.hpp.
+// Shared by the kernels of step sums and of normalisation: their tensors as kernels see them, and the launches that add
+// the sums of parts of steps, in order of parts and then of steps. Parts come from step_parts.hpp.
 #pragma once
 
 #include <cmath>
@@ -42,7 +42,7 @@ __global__ void add_sum_parts(StepSumsValues<T> s, StepParts steps, const double
   }
 }
 
-/// What both directions read of the statistics.
+/// The statistics that both directions read.
 template <class T>
 struct Statistics {
   const T *totals, *squares, *gain;
@@ -77,7 +77,7 @@ struct StandardiseGradient {
   T *dtotals, *dsquares, *dgain, *dshift;
 };
 
-/// Of the input, for kernels whose threads stay with one feature of a step.
+/// The input gradient, for kernels whose threads stay with one feature of a step.
 template <class T>
 struct InputGradient {
   const T *x, *dy, *dtotals, *dsquares;  // dy may be null

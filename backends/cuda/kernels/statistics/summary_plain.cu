@@ -1,9 +1,9 @@
 // Plain summary rows (EvolveGCN-H; Pareja et al., AAAI'20, section 3.2) and their gradient. Forward: one thread an
-// element, which takes its row's score anew. Backward: one thread a summary row for its score and the score's gradient;
-// then one thread an element of dx, where the first of the summary rows that share a row of x adds for all of them in
-// their order, or an element of dw; then one warp a feature of the direction's gradient. With N = T k summary rows:
-// cost 2 N F^2 FLOPs forward and at most N^2 comparisons backward, both small beside the layers (F times as many FLOPs
-// for rows that are not stored); one launch forward, three backward.
+// element, which computes its row's score again. Backward: one thread a summary row for its score and the score's
+// gradient; then one thread an element of dx, where the first of the summary rows that share a row of x adds for all of
+// them in their order, or an element of dw; then one warp a feature of the direction's gradient. With N = T k summary
+// rows: cost 2 N F^2 FLOPs forward and at most N^2 comparisons backward, both small compared with the layers (F times
+// as many FLOPs for rows that are not stored); one launch forward, three backward.
 #include <cmath>
 
 #include "backends/cuda/kernels/statistics/choice_rows.hpp"

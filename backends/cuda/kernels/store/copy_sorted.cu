@@ -1,6 +1,6 @@
 // Adding rows whose targets may occur more than once: the list is sorted by target, stably (pair_sort.hpp), and one
-// thread per (target, column) adds its rows in list order, beginning with what the target held. So the sum has the
-// order that the operation asks for. Runs are written out as a list first. Cost: beside the sort, the moved bytes; a
+// thread per (target, column) adds its rows in list order, beginning with the target's old value. So the sum has the
+// order that the operation asks for. Runs are written out as a list first. Cost: the sort, and the moved bytes; a
 // target of very many rows keeps the threads of its columns busy alone. Launches: 2 and the sort's; runs 3 more.
 #include "backends/cuda/kernels/scratch_part.hpp"
 #include "backends/cuda/kernels/search.hpp"

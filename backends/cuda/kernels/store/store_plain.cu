@@ -1,6 +1,6 @@
-// Plain placing of snapshots: rows find their first coordinate, and entries their place, by binary search. Cost: what
-// is read and written once, beside the searches (log2 of the entries per row, of the row per entry). Launches: 2, 2 and
-// 1.
+// Plain placing of snapshots: rows find their first coordinate, and entries their place, by binary search. Cost: all
+// data is read and written once, plus the searches (log2 of the entries per row, of the row per entry). Launches: 2, 2
+// and 1.
 #include "backends/cuda/kernels/search.hpp"
 #include "backends/operations/operations_store.hpp"
 

@@ -1,5 +1,5 @@
-// Plain fading sum: every output value sums its window anew, in double, nearest step first. Cost: w reads per value, of
-// which all but the first hit a cache when the window's slabs fit one.
+// Plain fading sum: every output value sums its whole window, in double, nearest step first. Cost: w reads per value;
+// all but the first hit a cache when the window's slabs fit one.
 #include "backends/cuda/kernel_language.hpp"
 #include "backends/operations/operations_fading.hpp"
 

@@ -1,8 +1,8 @@
 // M-transform in one pass over time per value (sliding_window.hpp) for windows up to 16 steps, whose values stay in
 // registers; longer ones as a running sum in double with compensated additions (Neumaier, ZAMM 1974), which adds what
-// comes into the window and takes out what leaves it: its error does not grow with time, and where a value is not
-// finite the window is summed anew. The backward pass runs from the last step to the first with 1 / min(w, t + 1)
-// applied to what comes in instead of to what goes out. Compulsory bytes: x and y once; long windows read x twice.
+// comes into the window and subtracts what leaves it: its error does not grow with time, and where a value is not
+// finite the whole window is summed again. The backward pass runs from the last step to the first with 1 / min(w, t +
+// 1) applied to what comes in instead of to what goes out. Compulsory bytes: x and y once; long windows read x twice.
 #include "backends/cuda/kernels/time/sliding_window.hpp"
 
 namespace strobe::cuda {
@@ -51,7 +51,8 @@ __device__ Compensated sum_anew(const Timeline& time, const MeanRule<T>& rule, s
   return running;
 }
 
-/// What comes in at `batch` steps from i on, and what leaves the window there: all asked for before the first is used.
+/// The values that enter the window at `batch` steps from i on, and those that leave it there. All are loaded before
+/// the first is used.
 template <class T>
 struct Passing {
   T in[batch], out[batch];

@@ -1,8 +1,8 @@
 // Sums over a short window of time, one thread per (value of a step, segment of time): the thread walks its steps in
-// order and keeps the window's values in registers, so each is read (or computed) once, and adds the window anew at
-// every step, so nothing drifts. A segment begins with the w - 1 values in front of it; segments are there only where
-// a step has too few values to keep a GPU busy.
-// Bytes: values in once (1 / 4 more where there are segments), out once.
+// order and keeps the window's values in registers, so each is read (or computed) once, and adds up the
+// whole window at every step, so nothing drifts. A segment begins with the w - 1 values in front of it; segments are
+// there only where a step has too few values to keep a GPU busy. Bytes: values in once (1 / 4 more where there are
+// segments), out once.
 #pragma once
 
 #include <algorithm>

@@ -30,7 +30,7 @@ struct Angle {
   __device__ T sine() const { return odd ? -std::sin(r) : std::sin(r); }
 };
 
-/// What both directions read.
+/// The inputs of both directions.
 template <class T>
 struct Encoded {
   const T *dt, *frequency, *phase;
