@@ -25,7 +25,7 @@ inline constexpr const char* software_help =
     "device sim only: whose program is predicted: strobe, a profile from `strobe list software` as pytorch-eager, or a "
     "JSON file; with terms left out as pytorch-eager:without=coo+messages";
 
-/// The kinds of cost that a profile adds, each of which can be left out.
+/// The kinds of cost that a profile adds. Each can be left out.
 enum class SoftwareTerm : std::uint8_t {
   issue,
   snapshots,
