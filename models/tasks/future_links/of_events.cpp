@@ -141,7 +141,7 @@ const Register<EventTaskTag> future_links_registered{{
 
 const RegisterNames of_events_names{
     "model",
-    {{"edgebank", "", "it learns nothing, so it is no model: rows hold it beside the metrics, as edgebank_auc"}}};
+    {{"edgebank", "", "it learns nothing, so it is no model: rows hold it next to the metrics, as edgebank_auc"}}};
 
 }  // namespace
 }  // namespace strobe
