@@ -1,7 +1,8 @@
-// Statistics of a workload for `strobe inspect`.
-// Degrees summed over steps are counted from the events of each step, with multiplicity; everything else is the graph's
-// shape. In and out are those of the data, whatever rows are. Cost: that of `measure_shape` (twice with both
-// orientations) and one pass over the events of every step beside loading.
+// Statistics of a workload for `strobe inspect`. Degrees summed over steps are counted from the events of each step,
+// with multiplicity; everything else is the graph's shape. In and out are those of the data, in every orientation of
+// rows.
+// Cost: that of loading and of `measure_shape` (twice with both orientations), and one pass over the events of every
+// step.
 #include "workloads/inspect.hpp"
 
 #include <fmt/format.h>
@@ -175,7 +176,7 @@ void describe_neighbours(const GraphShape& directed, bool rows_are_targets, Json
   report["step_out_degree"] = raw.at(rows_are_targets ? "out_degree" : "in_degree");
 }
 
-/// What events tell and steps do not.
+/// Fills in facts that events show and steps do not.
 void complete_shape(const EventGraph& events, GraphShape& shape) {
   shape.events = events.events() - count_removals(events);
   shape.edge_feature_width = events.edge_feature_width;
@@ -188,7 +189,7 @@ void complete_shape(const EventGraph& events, GraphShape& shape) {
   shape.unknown.erase("time_span_seconds");
 }
 
-/// What is inspected: the steps, with their events and cut where they were made of events.
+/// The inspected graph: the steps, and the events and cut that they were made of, if any.
 struct Loaded {
   std::optional<EventGraph> events;
   SnapshotGraph graph;

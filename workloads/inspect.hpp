@@ -1,4 +1,4 @@
-// What `strobe inspect` finds out about a workload.
+// The findings of `strobe inspect` about a workload.
 #pragma once
 
 #include <nlohmann/json.hpp>

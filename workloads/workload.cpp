@@ -145,7 +145,7 @@ void name_source(const Entry<DatasetTag::Value>& entry, Provenance& provenance) 
   provenance.licence = entry.value.licence;
 }
 
-/// The file behind `workload` and its format, which is looked up without reading more than the beginning.
+/// The file that `workload` names, and its format, which is found by reading only the beginning.
 struct Source {
   std::string path;
   const Entry<DatasetTag::Value>* set = nullptr;

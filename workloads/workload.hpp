@@ -42,8 +42,8 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
 /// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer);
 
-/// The files that `workload` reads and that are there, by what names them: "name" (the workload itself), "features",
-/// and "companion FILE" for each that the format finds beside its own. Empty for what is generated. Throws like
+/// The files that `workload` reads and that exist, by key: "name" (the workload itself), "features", and "companion
+/// FILE" for each that the format finds next to its own. Empty for generated workloads. Throws the same errors as
 /// load_workload.
 std::map<std::string, std::string> workload_files(const std::string& workload, const Json& parameters);
 
@@ -56,7 +56,7 @@ Json workload_digests(const std::string& workload, const Json& parameters);
 /// Throws like load_workload.
 std::optional<EventGraph> load_events(const std::string& workload, const Json& parameters, std::uint64_t seed = 1);
 
-/// What `strobe inspect --json` prints: vertices, events, first_time, last_time, self_loops, duplicates, steps, edges
+/// The output of `strobe inspect --json`: vertices, events, first_time, last_time, self_loops, duplicates, steps, edges
 /// (summed over steps after windowing), overlap_mean, format, edges_per_step, degree and active-vertex statistics.
 Json inspect_workload(const std::string& workload, const Json& parameters, std::uint64_t seed);
 

@@ -1,6 +1,6 @@
 // Strobe's binary graph, version 4: an event graph in the form of binary_file.cpp, packed times as they are in memory.
-// Ids in range and times finite and sorted are checked always, so that no file, damaged or made up, can lead a reader
-// out of its arrays; of one that is not sealed the checksums are, too.
+// The reader always checks that ids are in range and times finite and sorted: no file, damaged or made up, can lead it
+// out of its arrays. It also checks the checksums of a file that is not sealed.
 // Cost: one pass on all threads over ids and times; over everything when it is not sealed.
 #include "workloads/binary/binary_graph.hpp"
 
@@ -46,8 +46,8 @@ std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedName
   return sections;
 }
 
-/// What makes features and classes of events on demand; only where something does, so that other files stay as they
-/// were.
+/// The settings that make features and classes of events on demand. Written only where there are some, so that other
+/// files stay as they were.
 void describe_generated(const EventGraph& graph, Json& description) {
   const GeneratedFeatures& features = graph.edge_feature_source;
   if (features.width > 0) description["edge_feature_source"] = {{"seed", features.seed}, {"width", features.width}};
@@ -123,7 +123,7 @@ void check_labels(const EventGraph& graph, const BinaryFile& file) {
     file.refuse("a weight of the binary graph is not finite");
 }
 
-/// What checksums cannot tell, and a seal does not: ids in range, times finite and sorted.
+/// Checks the facts that checksums cannot show and a seal does not promise: ids in range, times finite and sorted.
 void check_content(const EventGraph& graph, const BinaryFile& file) {
   constexpr std::int64_t part_events = std::int64_t{1} << 18;
   if (graph.time.compact() && !graph.time.packed().sound()) file.refuse("the times of the binary graph are damaged");

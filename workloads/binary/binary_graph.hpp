@@ -15,7 +15,7 @@ void write_binary_graph(const EventGraph& graph, const std::string& path);
 /// compared with all its checksums; one that did not only with those of its beginning, unless `verify` asks for all.
 EventGraph read_binary_graph(const std::string& path, bool verify = false);
 
-/// A binary graph with the object that was written beside it.
+/// A binary graph with the object that was written together with it.
 struct TaggedGraph {
   EventGraph graph;
   Json tag;

@@ -1,12 +1,12 @@
-// Strobe's binary snapshots, version 1: a graph of steps in the form of binary_file.cpp.
-// Snapshots that differ are numbered by their first step: `step_snapshot` [T] says which one a step has, `row_offsets`
-// [S, N + 1] (each from 0 on), `columns` and `values` hold them one behind the other. Steps that share a snapshot share
-// it after reading, too. Features, labels, targets, sides, beginnings and ends of steps are as in the graph; files of
-// before say nothing of ends, and their sides are counted from their steps.
-// Doubles stand beside values and features that fp32 rounds, in sections that files of before do not have.
-// Always checked: that every snapshot lies inside of its section, rows in order, columns ascending and in range, values
-// and features finite; of a file that is not sealed the checksums, too.
-// Cost: one copy of the file and one pass on all threads; one more when it is not sealed.
+// Strobe's binary snapshots, version 1: a graph of steps in the form of binary_file.cpp. Distinct snapshots are
+// numbered by their first step. `step_snapshot` [T] holds the snapshot of each step. `row_offsets` [S, N + 1] (each
+// from 0 on), `columns` and `values` hold the snapshots in sequence. Steps that share a snapshot still share it after
+// reading. Features, labels, targets, sides, beginnings and ends of steps are as in the graph. Older files hold no
+// ends, and their sides are counted from their steps. When fp32 rounds values or features, additional sections hold
+// them as doubles; older files have no such sections. The reader always checks that every snapshot lies inside its
+// section, that rows are in order, that columns are ascending and in range, and that values and features are finite. It
+// also checks the checksums of a file that is not sealed.
+// Cost: one copy of the file and one pass on all threads; one more pass when it is not sealed.
 #include "workloads/binary/binary_snapshots.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ Distinct distinct_snapshots(const SnapshotGraph& graph) {
   return distinct;
 }
 
-/// The exact values of all snapshots, one behind the other; nothing when fp32 holds every one.
+/// The exact values of all snapshots in sequence; empty when fp32 holds every one.
 std::vector<double> exact_values_of(const Distinct& distinct) {
   std::vector<double> values;
   if (std::none_of(distinct.snapshots.begin(), distinct.snapshots.end(),

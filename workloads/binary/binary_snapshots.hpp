@@ -11,10 +11,10 @@ namespace strobe {
 /// Throws InvalidRequest for a graph without steps.
 void write_binary_snapshots(const SnapshotGraph& graph, const std::string& path);
 
-/// Reads what `write_binary_snapshots` wrote: the file is mapped, and its numbers are copied from there on all threads,
-/// as snapshots own their memory. Throws InvalidInput when it is foreign, of another version, truncated or damaged. A
-/// file that changed since it was written (or is a copy) is compared with all its checksums, and its content with what
-/// a graph must be; one that did not only with those of its beginning, unless `verify` asks for all.
+/// Reads a file of `write_binary_snapshots`. The file is mapped and its numbers are copied on all threads, because
+/// snapshots own their memory. Throws InvalidInput when the file is foreign, of another version, truncated or damaged.
+/// For a file that changed since it was written (or is a copy), all checksums and the content are checked. For an
+/// unchanged file only the checksums of its beginning are, unless `verify` asks for all.
 SnapshotGraph read_binary_snapshots(const std::string& path, bool verify = false);
 
 }  // namespace strobe

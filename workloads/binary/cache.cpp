@@ -1,7 +1,8 @@
-// Returns exactly what reading the text would: the binary graph keeps all values and the provenance, of which only the
-// source's name follows the path that was asked for. Invariant: a cached graph is used only when the state of all files
-// that were looked at (also of companions that were not there) equals that before and after they were read.
-// Cost: of a hit, one look at each file and page faults; of a miss, the reading and one write.
+// Returns exactly the graph that reading the text would return. The binary graph keeps all values and the provenance;
+// only the source's name follows the requested path.
+// Invariant: a cached graph is used only when no file that the reading looked at has changed since. This includes
+// changes during the reading, and companions that were not there. Cost of a hit: one look at each file and page faults.
+// Cost of a miss: the reading and one write.
 #include "workloads/binary/cache.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +31,7 @@ Json to_json(const InputFile& file) {
   return {file.path, file.exists, file.bytes, file.inode, file.modified_ns, file.changed_ns};
 }
 
-/// A program that was built anew may read differently.
+/// A rebuilt program may read files differently.
 InputFile this_program() {
   std::error_code ignored;
   return look_at_file(std::filesystem::read_symlink("/proc/self/exe", ignored).string());

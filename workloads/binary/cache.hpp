@@ -12,11 +12,11 @@ namespace strobe {
 /// set or $STROBE_CACHE is off.
 std::string cache_folder();
 
-/// The graph that `read` gives for the file `path`, from the cache when it holds it. `options` are all the choices
-/// besides the path that the graph depends on. The cache holds one binary graph for each path and options, and uses it
-/// while every file that the reading looked at, and this program, are unchanged; files below 1 MiB are not worth it.
-/// A cache that cannot be written is a note in the provenance, not an error. Safe when several processes read at once:
-/// each writes a file of its own and renames it.
+/// Returns the graph that `read` makes of the file `path`, from the cache when it holds it. `options` are all other
+/// choices that the graph depends on. The cache holds one binary graph for each path and options. It uses that graph
+/// while every file that the reading looked at, and this program, are unchanged. Files below 1 MiB are not cached. A
+/// cache that cannot be written is a note in the provenance, not an error. Several processes may read at once: each
+/// writes its own file and renames it.
 EventGraph read_through_cache(const std::string& path, const std::string& options,
                               const std::function<EventGraph()>& read);
 

@@ -1,4 +1,4 @@
-// The catalogue: data sets that users fetch (one JSON file each in workloads/catalog) beside the bundled ones.
+// The catalogue: data sets that users fetch (one JSON file each in workloads/catalog), in addition to the bundled ones.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,8 @@ bool is_graph(const std::string& name);
 /// Names of bundled and catalogued data sets.
 std::vector<std::string> dataset_names();
 
-/// What to do when the set's file is not there: names the command that fetches it and where it was looked for.
+/// The message when the set's file is missing. It names the command that fetches the file and the places where it was
+/// looked for.
 std::string missing_dataset_message(const Entry<DatasetTag::Value>& entry);
 
 /// A sentence when `vertices` and `events` are not what the catalogue lists for `name`; "" when they are or when it

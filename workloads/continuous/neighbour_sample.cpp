@@ -19,7 +19,7 @@ constexpr std::uint32_t uniform_draws = 43;  // purpose of a random stream
 constexpr std::int64_t roots_of_task = 256;
 constexpr float compat_margin = 1e-7F;
 
-/// Entries of a vertex from `begin` on; `end` is behind the last one that counts.
+/// The entries of a vertex from `begin` on; `end` is past the last one that counts.
 struct Past {
   const TimedNeighbour* begin = nullptr;
   std::int64_t count = 0;
@@ -77,7 +77,7 @@ class Sampler {
     return past_of(csr_, roots_.vertex[at], std::min(end, roots_.hidden_from));
   }
 
-  /// Number behind the last event whose time, in fp32, is not later.
+  /// The number of the first event whose time, in fp32, is later than `time`.
   EdgeId last_not_later(double time) const {
     const auto narrow = static_cast<float>(time);
     return std::partition_point(events_.time.begin(), events_.time.end(),

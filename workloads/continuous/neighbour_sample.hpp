@@ -27,7 +27,8 @@ struct SampleRoots {
   std::span<const VertexId> vertex;
   /// Events that count are those below it: `events_before(events, t)` for all strictly before t, or fewer.
   std::span<const EdgeId> before;
-  /// A number of each root that draws of `uniform` are keyed by, whoever asks and beside whom.
+  /// The number of each root. Draws of `uniform` are keyed by it, so they do not depend on the caller or on other
+  /// roots.
   std::span<const std::int64_t> number;
   /// The moments themselves; read by `tgl_compat` alone, which does not read `before`.
   std::span<const double> time;

@@ -13,8 +13,8 @@
 namespace strobe {
 namespace {
 
-/// The quantile of the times, interpolated between two of them with NumPy's arithmetic (method "linear"), so that no
-/// rounding puts a border's event elsewhere than numpy.quantile does.
+/// The quantile of the times, interpolated with NumPy's arithmetic (method "linear"). The same rounding puts an event
+/// at a border on the same side as numpy.quantile does.
 double time_quantile(const EventGraph& events, double share) {
   const double place = share * static_cast<double>(events.events() - 1);
   const auto below = static_cast<std::size_t>(place);

@@ -12,10 +12,10 @@ struct TimeSplit {
   friend bool operator==(const TimeSplit&, const TimeSplit&) = default;
 };
 
-/// Training events are those up to the quantile `train` of the times, validation events those behind it up to the
-/// quantile `train + validation`. Quantiles are numpy.quantile's, which interpolates (TGN, DyGLib and TGB split so). A
-/// share of 0 has no event. Throws InvalidRequest when a share is negative, the shares exceed 1, or a part whose share
-/// is not 0 gets no event.
+/// Training events are those up to the quantile `train` of the times. Validation events are the later ones up to the
+/// quantile `train + validation`. Quantiles are those of numpy.quantile, which interpolates (TGN, DyGLib and TGB split
+/// this way). A share of 0 has no event. Throws InvalidRequest when a share is negative, when the shares exceed 1, or
+/// when a part whose share is not 0 gets no event.
 TimeSplit split_by_shares(const EventGraph& events, double train, double validation);
 
 /// Training events are earlier than `validation_begin`, test events not earlier than `test_begin`. Throws

@@ -1,8 +1,9 @@
 // AMLSim transactions, with two sets of columns: "sourceNodeId,targetNodeId,value,time" (sample runs) and the 2018
-// tx.csv "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end".
-// Returns one event per transaction at its integer step (`stepped`); the amount is the weight. When nodes.csv or
-// nodes.csv.gz ("nodeid,isFraud,...") lies beside the file, vertices get its isFraud as label.
-// Cost: one pass over each file. Source: github.com/IBM/AMLSim, sample/ and sample/outputs/.
+// tx.csv "TXN_ID,ACCOUNT_ID,COUNTER_PARTY_ACCOUNT_NUM,TXN_SOURCE_TYPE_CODE,tx_count,TXN_AMOUNT_ORIG,start,end". Returns
+// one event per transaction at its integer step (`stepped`); the amount is the weight. When nodes.csv or nodes.csv.gz
+// ("nodeid,isFraud,...") lies in the same folder, vertices get its isFraud as label.
+// Cost: one pass over each file.
+// Source: github.com/IBM/AMLSim, sample/ and sample/outputs/.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -62,7 +63,7 @@ void add_outputs_row(TextReader& reader, EventBuilder& events) {
   events.add(source, target, begin);
 }
 
-/// The account table beside the transactions, or "".
+/// The account table in the folder of the transactions, or "".
 std::string account_table(const std::string& path) {
   for (const char* name : {"nodes.csv", "nodes.csv.gz"}) {
     const auto candidate = std::filesystem::path(path).parent_path() / name;

@@ -1,8 +1,9 @@
-// AMLSim transactions with dates, as its converter writes them for the 1K to 1M parameter sets: a header whose order
-// the user's schema decides, with orig_acct, bene_acct, base_amt, tran_timestamp (2017-01-31T00:00:00Z) and is_sar or
-// is_fraud among its columns; other columns are not used.
-// Returns one event per transaction: seconds since 1970, the amount as weight, the flag (True or False) as event label.
-// accounts.csv and sar_accounts.csv beside it become labels of the accounts. Cost: one pass over each file.
+// AMLSim transactions with dates, as its converter writes them for the 1K to 1M parameter sets. The user's schema
+// decides the order of the header's columns. Columns that are read: orig_acct, bene_acct, base_amt, tran_timestamp
+// (2017-01-31T00:00:00Z) and is_sar or is_fraud. Returns one event per transaction: seconds since 1970, the amount as
+// weight, the flag (True or False) as event label. accounts.csv and sar_accounts.csv in the same folder become labels
+// of the accounts.
+// Cost: one pass over each file.
 // Source: github.com/IBM/AMLSim, paramFiles/*/schema.json and convert_logs.py.
 #include <fmt/format.h>
 

@@ -1,10 +1,11 @@
-// Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event; and that
-// of others, whose columns stand in another order, have names of their own (option `columns`) and others between them,
-// which are not read. A byte order mark before the header and quotes around its names are read over, and so are blanks
-// around bare fields. Vertices are whole numbers, or names where the first row has one or quotes, numbered by first
-// appearance; a name among numbers is an error, as it may be a slip, and so is a number that is not written with digits
-// alone (1.0, 1e3, 0x1). Times are seconds or dates. Returns the events; a column called `step` holds whole numbers and
-// makes the graph stepped. Cost: one pass, and one look-up per name.
+// Strobe's own csv, as write_csv writes it: header "source,target,time|step[,weight]", then one row per event. Csv
+// files of others are read too: their columns may be in another order, have other names (option `columns`) and have
+// others between them, which are ignored. A byte order mark before the header, quotes around its names and blanks
+// around bare fields are skipped. Vertices are whole numbers, or names where the first row has a name or quotes. Names
+// are numbered by first appearance. A name among numbers is an error because it may be a slip; so is a number that is
+// not written with digits alone (1.0, 1e3, 0x1). Times are seconds or dates. Returns the events. A column called `step`
+// holds whole numbers and makes the graph stepped.
+// Cost: one pass, and one look-up per name.
 #include <map>
 
 #include "workloads/graph/plugins.hpp"
@@ -27,8 +28,8 @@ int probe_csv(std::string_view head, std::string_view) {
   return columns.plain() ? 100 : 5;
 }
 
-/// The header and, of the first row, whether its vertices are names and its time is a date. Leaves the reader behind
-/// the header.
+/// Reads the header, and finds out from the first row whether vertices are names and whether times are dates. Leaves
+/// the reader after the header.
 TableRows read_layout(TextReader& reader, const ColumnNames& names) {
   if (!reader.next()) reader.fail_file("the file is empty");
   const std::vector<std::string> header = csv_header_names(reader.line());

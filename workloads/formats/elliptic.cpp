@@ -35,7 +35,7 @@ constexpr std::string_view features_end = "_features.csv", edges_end = "_edgelis
 constexpr std::string_view edges_header = "txId1,txId2", classes_header = "txId,class";
 constexpr std::size_t most_elliptic_features = 65536;
 
-/// The file of the set that ends in `end`: `path` itself or the one beside it; "" when it is not there.
+/// The file of the set that ends in `end`: `path` itself or its neighbour in the folder; "" when it is not there.
 std::string file_of_set(const std::string& path, std::string_view end) {
   if (has_suffix(path, end)) return path;
   for (const std::string_view own : {features_end, edges_end, classes_end}) {

@@ -2,7 +2,7 @@
 //   user_id,item_id,timestamp,state_label,comma_separated_list_of_features   rows have 4 + k fields, k the same in all
 //   u,i,ts,label                                                             the form without features
 // Returns one event user -> item per row, with its label and k features. In the first form both sides are numbered from
-// 0, so the graph is two-sided; in the second the items are numbered behind the users by whoever wrote it.
+// 0, so the graph is two-sided; in the second the file's author numbered the items after the users.
 // Cost: one pass over the text, 4 k bytes an event.
 // Source: Kumar et al., Predicting Dynamic Embedding Trajectory in Temporal Interaction Networks, KDD 2019.
 #include <fmt/format.h>

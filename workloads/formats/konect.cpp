@@ -23,7 +23,7 @@ struct Header {
   bool undirected = false;
   bool dynamic = false;  // rows add and remove edges
   std::int64_t stated_rows = -1;
-  bool done = false;  // the reader stands at the first row
+  bool done = false;  // the reader is at the first row
 };
 
 int probe_konect(std::string_view head, std::string_view) {

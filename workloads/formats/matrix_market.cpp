@@ -1,11 +1,12 @@
-// Matrix Market files, whatever they are called: "%%MatrixMarket matrix coordinate pattern|real|integer
-// general|symmetric" (or one %, as the Network Repository writes it), % comments, a line "rows columns entries", then
-// "i j" or "i j value". Returns one event i -> j at time 0 per entry, with its value as weight: a matrix has no times,
-// so the graph is one static step. Entries must be as many as the size line says, within its rows and columns, which
-// count from 1. A matrix that is not square has rows and columns of different things, so the graph is two-sided then.
-// Of a symmetric matrix only one triangle is there, and each entry is one event. Dense (array), complex, hermitian and
-// skew-symmetric matrices are no graphs of this kind and refused. Cost: one pass over the text. Source: Boisvert, Pozo,
-// Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
+// Matrix Market files under any name: "%%MatrixMarket matrix coordinate pattern|real|integer general|symmetric" (or one
+// %, as the Network Repository writes it), % comments, a line "rows columns entries", then "i j" or "i j value".
+// Returns one event i -> j at time 0 per entry, with its value as weight: a matrix has no times, so the graph is one
+// static step. The number of entries must equal that of the size line. Entries must lie within its rows and columns,
+// which count from 1. The rows and columns of a matrix that is not square are different things, so its graph is
+// two-sided. A symmetric matrix lists one triangle only, and each entry is one event. Dense (array), complex, hermitian
+// and skew-symmetric matrices are no such graphs and are refused.
+// Cost: one pass over the text.
+// Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats: Initial Design, NISTIR 5935, 1996.
 #include "workloads/reading/events/matrix_market.hpp"
 
 #include <fmt/format.h>

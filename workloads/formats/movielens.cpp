@@ -1,9 +1,10 @@
-// MovieLens ratings.csv: header "userId,movieId,rating,timestamp", one row per rating, ordered by user.
-// Returns one event user -> movie per row with the rating as weight. Users and movies are numbered apart (two-sided).
-// The genres of movies.csv or movies.csv.gz beside it ("movieId,title,genres", genres between |) become vertex features
-// of the movies: one column per genre in alphabetical order, 1 where the movie has it; titles become their names.
-// Cost: one pass over each file and a sort by time. Source: Harper and Konstan, The MovieLens Datasets, TiiS 5(4),
-// 2015.
+// MovieLens ratings.csv: header "userId,movieId,rating,timestamp", one row per rating, ordered by user. Returns one
+// event user -> movie per row with the rating as weight. Users and movies are numbered apart (two-sided). A file
+// movies.csv or movies.csv.gz in the same folder ("movieId,title,genres", genres between |) gives vertex features of
+// the movies: one column per genre in alphabetical order, 1 where the movie has it. Its titles become names of
+// vertices.
+// Cost: one pass over each file and a sort by time.
+// Source: Harper and Konstan, The MovieLens Datasets, TiiS 5(4), 2015.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +36,7 @@ int probe_movielens(std::string_view head, std::string_view) {
   return header_names(first_line(head)) == header ? 100 : 0;
 }
 
-/// The table of movies beside the ratings, or "".
+/// The table of movies in the folder of the ratings, or "".
 std::string movie_table(const std::string& path) {
   for (const char* name : {"movies.csv", "movies.csv.gz"}) {
     const auto candidate = std::filesystem::path(path).parent_path() / name;

@@ -1,8 +1,9 @@
-// Temporal networks of the Network Repository, *.edges: rows "u v t" or "u v weight t", all between commas or all
-// between blanks and tabs, after any number of comment lines that begin with % or #.
-// Returns one event per row, with the weight of 4-column files. The first row decides the separator and the columns.
-// Files state nothing about their third column, so a static weighted network (u v weight) would pass for a temporal
-// one; a note says how columns were taken. Cost: one pass over the text.
+// Temporal networks of the Network Repository, *.edges: rows "u v t" or "u v weight t" after any number of comment
+// lines that begin with % or #. Separators are commas everywhere or blanks and tabs everywhere. Returns one event per
+// row, with the weight of 4-column files. The first row decides the separator and the columns. Files state nothing
+// about their third column, so a static weighted network (u v weight) would pass for a temporal one; a note states how
+// columns were read.
+// Cost: one pass over the text.
 // Source: Rossi and Ahmed, The Network Data Repository, AAAI 2015; networkrepository.com.
 #include "workloads/graph/plugins.hpp"
 #include "workloads/reading/events/event_builder.hpp"

@@ -3,11 +3,11 @@
 //   edge mapping    {edge_mapping: {edge_index: {"0": [[u, v] ...] ...}, edge_weight}, time_periods, y: [T][N]}
 //   step by step    {"0": {edges, weights, X: [N] or [N][F], y: [N]}, ..., time_periods}
 //   node-link       {nodes: [{id, y: [T], X: {name: [T]}}], links: [{source, target, weight}]}
-// Returns one snapshot per step with the file's weights (1 without), the values of step t as its features and, as
-// target of step t, the value of y (or of the only series) at t + 1: the loaders' own offset. Values are the file's;
-// the loaders' standardisation, lags and one-hot features are not applied, but for one: the targets of the Twitter
-// tennis files, the step-by-step files with node_ids, are counts of mentions over four decades, and log(1 + y) is what
-// their loader has models predict. Steps of a static graph share one snapshot.
+// Returns one snapshot per step with the file's weights (1 without). The features of step t are its values. The target
+// of step t is the value of y (or of the only series) at t + 1, the loaders' own offset. Values are the file's, without
+// the loaders' standardisation, lags and one-hot features. There is one exception: the Twitter tennis files, which are
+// step-by-step files with node_ids. Their targets are counts of mentions over four decades, and models predict log(1 +
+// y), as with their loader. Steps of a static graph share one snapshot.
 // Cost: one pass over the text, 40 bytes a value while reading.
 // Source: Rozemberczki et al., PyTorch Geometric Temporal, CIKM 2021; torch_geometric_temporal/dataset/.
 #include <fmt/format.h>

@@ -1,8 +1,9 @@
-// Text tables that no other format knows: columns between commas, tabs, semicolons, bars, '::' or blanks, with or
-// without comments and a header, which may stand in a comment. Read when it is certain which columns are the source,
-// the target and the time (table_guess.hpp), or when the option `columns` says it; refused otherwise, with that
+// Text tables that no other format knows. Columns are separated by commas, tabs, semicolons, bars, '::' or blanks. A
+// table may have comments and a header, which may itself be in a comment. It is read when the columns of source, target
+// and time are certain (table_guess.hpp) or when the option `columns` names them. Otherwise it is refused with that
 // option's text. Times are seconds, dates, or milli-, micro- or nanoseconds since 1970 where they are too large for
-// seconds. Returns one event per row. Cost: a look at the first 64 KiB, and one pass over the text.
+// seconds. Returns one event per row.
+// Cost: a look at the first 64 KiB, and one pass over the text.
 #include <fmt/format.h>
 
 #include "core/errors.hpp"

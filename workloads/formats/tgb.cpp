@@ -7,11 +7,12 @@
 // flags are features, texts are left out and noted. tgbl-wiki, -subreddit and -lastfm have JODIE's form (format jodie).
 // Vertices are names here and are numbered by first appearance, as TGB numbers them; genres, subreddits and tokens are
 // numbered apart from users (two-sided). Times are seconds, dates, or years (then the graph is stepped).
-// NAME_node_labels[_vK].csv beside the file (time, vertex, class, weight) becomes timed labels; class k is the k-th
+// NAME_node_labels[_vK].csv in the same folder (time, vertex, class, weight) becomes timed labels; class k is the k-th
 // target name of the edge list. TGB makes them of the edges from their time on and lets models read those before it.
-// Returns one event per row. Cost: one pass over each file and one look-up per name. Source: Huang et al., Temporal
-// Graph Benchmark for Machine Learning on Temporal Graphs, NeurIPS 2023; github.com/shenyangHuang/TGB,
-// tgb/utils/pre_process.py.
+// Returns one event per row.
+// Cost: one pass over each file and one look-up per name.
+// Source: Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, NeurIPS 2023;
+// github.com/shenyangHuang/TGB, tgb/utils/pre_process.py.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -69,7 +70,7 @@ int probe_tgb(std::string_view head, std::string_view) {
   return known ? 95 : 0;
 }
 
-/// What the header says about the columns.
+/// The columns as the header names them.
 struct TgbLayout {
   std::size_t columns = 0, weight = 0;  // 0 = no weight: column 0 is the time
   std::vector<std::size_t> features;

@@ -1,10 +1,11 @@
 // T-GCN's pair of csv files, NAME_adj.csv and NAME_speed.csv (either may be gzip, either may be named):
 //   adj    N rows of N weights without header; row i, column j weighs what vertex i reads of vertex j
 //   speed  a header of N sensor names, then a row of N values per step
-// Returns one snapshot of the non-zero weights, shared by all steps; features are the values of the step, the target of
+// Returns one snapshot of the non-zero weights, shared by all steps. Features are the values of the step; the target of
 // a step is the value one step later. T-GCN divides speeds by their maximum before training; that is not done here.
-// Cost: one pass over each file. Source: Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic
-// Prediction, IEEE T-ITS 2020; github.com/lehaifeng/T-GCN, data/.
+// Cost: one pass over each file.
+// Source: Zhao et al., T-GCN: A Temporal Graph Convolutional Network for Traffic Prediction, IEEE T-ITS 2020;
+// github.com/lehaifeng/T-GCN, data/.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -29,7 +30,7 @@ int probe_tgcn(std::string_view head, std::string_view name) {
   return first_line(head).find(',') == std::string_view::npos ? 0 : 90;
 }
 
-/// The file of the pair that ends in `end`: `path` itself or the one beside it. Throws when it is not there.
+/// The file of the pair that ends in `end`: `path` itself or its neighbour in the folder. Throws when it is not there.
 std::string file_of_pair(const std::string& path, std::string_view end) {
   if (has_suffix(path, end)) return path;
   for (const std::string_view other : {adjacency_end, speed_end}) {
@@ -49,7 +50,7 @@ std::vector<std::string> companions_tgcn(const std::string& path) {
   return {path == adjacency ? file_of_pair(path, speed_end) : adjacency};
 }
 
-/// Fields of the current line, of which there must be `expected` (0 = any number).
+/// Fields of the current line. Throws unless there are `expected` of them (0 = any number).
 const std::vector<Token>& split_row(TextReader& reader, std::size_t expected) {
   const auto& fields = reader.split_commas();
   if (expected != 0 && fields.size() != expected)

@@ -1,10 +1,11 @@
 // TGL's edges.csv: header ",src,dst,time,ext_roll" or ",src,dst,time,int_roll,ext_roll"; the first column numbers the
-// rows, a roll says where the event belongs in training: 0 train, 1 validation, 2 test.
-// Returns one event per row; the sizes of the three parts of ext_roll are noted. labels.csv or labels.csv.gz beside it
+// rows. A roll says which part the event belongs to: 0 train, 1 validation, 2 test. Returns one event per row; the
+// sizes of the three parts of ext_roll are noted. labels.csv or labels.csv.gz in the same folder
 // (",node,time,label,ext_roll") becomes timed labels. TGL keeps features as PyTorch tensors, edge_features.pt by row
-// number and node_features.pt by vertex id; saved as .npy under the same names they are read, and else a note says that
-// they are not. Cost: one pass over each file. Source: Zhou et al., TGL: A General Framework for Temporal GNN Training
-// on Billion-Scale Graphs, VLDB 2022.
+// number and node_features.pt by vertex id; saved as .npy under the same names they are read, otherwise a note says
+// that they are not.
+// Cost: one pass over each file.
+// Source: Zhou et al., TGL: A General Framework for Temporal GNN Training on Billion-Scale Graphs, VLDB 2022.
 #include <fmt/format.h>
 
 #include <array>
@@ -43,7 +44,7 @@ std::size_t read_roll(const TextReader& reader, const Token& token) {
   return static_cast<std::size_t>(roll);
 }
 
-/// The labels beside the edges, or "".
+/// The label file in the folder of the edges, or "".
 std::string label_file_tgl(const std::string& path) {
   for (const char* name : {"labels.csv", "labels.csv.gz"}) {
     const auto candidate = std::filesystem::path(path).parent_path() / name;
@@ -52,7 +53,7 @@ std::string label_file_tgl(const std::string& path) {
   return {};
 }
 
-/// The file called `name` beside the edges, or "".
+/// The file called `name` in the folder of the edges, or "".
 std::string beside_tgl(const std::string& path, const char* name) {
   const std::string file = (std::filesystem::path(path).parent_path() / name).string();
   return input_exists(file) ? file : "";

@@ -1,8 +1,9 @@
 // TGN's and TGAT's preprocessed events, ml_NAME.csv: header ",u,i,ts,label,idx"; the first column numbers the rows and
 // idx is the event's row in ml_NAME.npy (edge features, row 0 is padding); row v of ml_NAME_node.npy has the features
-// of vertex v. Returns one event per row with its label, and features of events and vertices when the .npy files lie
-// beside the csv. Cost: one pass over each file, 4 F_e bytes an event and 4 F_v a vertex. Source: Rossi et al.,
-// Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020, utils/preprocess_data.py.
+// of vertex v. Returns one event per row with its label, and features of events and vertices when the .npy files lie in
+// the folder of the csv.
+// Cost: one pass over each file, 4 F_e bytes an event and 4 F_v a vertex.
+// Source: Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020, utils/preprocess_data.py.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,7 @@ constexpr std::size_t tgn_columns = 6;
 
 int probe_tgn(std::string_view head, std::string_view) { return header_names(first_line(head)) == header ? 100 : 0; }
 
-/// The file NAME`suffix` beside NAME.csv or NAME.csv.gz, or "".
+/// The file NAME`suffix` in the folder of NAME.csv or NAME.csv.gz, or "".
 std::string beside(const std::string& path, const char* suffix) {
   std::string stem = path;
   for (const std::string_view end : {".gz", ".csv"}) {

@@ -2,17 +2,17 @@
 // Returns T snapshots over N accounts; an edge's value is the number of its transfers in that step, features are
 // degrees with multiplicity. Accounts have ranks; out-degree and in-degree over all steps fall with the rank: a
 // lognormal body, a power-law tail, and a few hubs that are large on both sides. Ordinary transfers pair the outgoing
-// and the incoming places of accounts at random (configuration model); shares of them repeat a pair of the step before
-// (`overlap`) or of an earlier one (`recurring`). Flagged accounts form fan-ins, fan-outs and cycles, each link a burst
-// of transfers in one step; a cycle's links follow each other in time. vertex_label = 1 for flagged accounts;
-// cell_label[t * N + v] = 1 from the first step at which v takes part in a pattern.
+// and the incoming places of accounts at random (configuration model). A share `overlap` of them repeats a pair of the
+// step before, a share `recurring` one of an earlier step. Flagged accounts form fan-ins, fan-outs and cycles, each
+// link a burst of transfers in one step; a cycle's links follow each other in time. vertex_label = 1 for flagged
+// accounts; cell_label[t * N + v] = 1 from the first step at which v takes part in a pattern.
 // Invariants: the sum of all transfers, the number of flagged accounts and the mean step overlap are the parameters',
-// not draws (the overlap up to transfers that meet in one edge); ordinary transfers are no self-loops, and do not
-// repeat a pair of the step before beyond `overlap`.
-// Cost: O(T N + E log m) time, m = transfers of a step; 17 bytes a cell, 8 an edge; cores share the drawing.
-// Defaults are fitted to the bundled amlsim-20k. Source: Weber et al., "Scalable Graph Learning for Anti-Money
-// Laundering", 2018, and github.com/IBM/AMLSim for the parts; the degree profile and how patterns are timed are our own
-// reading of its sample.
+// not draws. The overlap is exact up to transfers that meet in one edge. Ordinary transfers are no self-loops, and do
+// not repeat a pair of the step before beyond `overlap`.
+// Cost: O(T N + E log m) time, m = transfers of a step; 17 bytes a cell, 8 an edge; cores share the drawing. Defaults
+// are fitted to the bundled amlsim-20k.
+// Source: Weber et al., "Scalable Graph Learning for Anti-Money Laundering", 2018, and github.com/IBM/AMLSim for the
+// parts. The degree profile and the times of patterns are our own reading of its sample.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -176,7 +176,7 @@ void name_members(TransferPatterns& patterns, const Side& out, std::uint64_t see
   }
 }
 
-/// How many transfers of which sort each step has.
+/// The number of transfers of each sort in each step.
 struct Plan {
   std::vector<std::int64_t> ordinary, kept, earlier, first_fresh;  // [T]; first_fresh [T + 1]
   std::vector<std::vector<std::uint64_t>> bursts;                  // [T] edge codes with multiplicity, after naming
@@ -265,7 +265,7 @@ class Ledger {
                      static_cast<std::uint64_t>(out_.owner(out_place)));
   }
 
-  /// The pair of outgoing and incoming place number `place`; drawn anew when it must not be.
+  /// The pair of outgoing and incoming place number `place`; drawn again when the pair is not allowed.
   std::uint64_t pair(const Snapshot* before, std::size_t t, std::uint64_t i, std::uint64_t place) const {
     const std::uint64_t code = code_of(out_order_(place), in_order_(place));
     return allowed(before, code) ? code : redraw(before, t, i);

@@ -1,7 +1,8 @@
-// The branching form of a Hawkes process: because exponential waiting times forget, the events that wait to be set off
-// are a bag of which any is next, at a rate in proportion to their number, and no parent need be looked for.
-// Cost: three random numbers an event, four for one of its own. Source: Hawkes and Oakes, "A cluster process
-// representation of a self-exciting process", Journal of Applied Probability 11 (1974).
+// The branching form of a Hawkes process. Exponential waiting times have no memory, so any of the waiting events is
+// equally likely to be the next, at a rate in proportion to their number. No parent need be looked for.
+// Cost: three random numbers for an event that another set off, four for a spontaneous one.
+// Source: Hawkes and Oakes, "A cluster process representation of a self-exciting process", Journal of Applied
+// Probability 11 (1974).
 #include "workloads/generators/bursty_arrivals.hpp"
 
 #include <algorithm>

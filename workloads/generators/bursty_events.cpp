@@ -1,12 +1,12 @@
-// A graph in continuous time like those that event models are trained on: users who come in bursts, come back to what
-// they had, and change over time what they look for.
-// Returns E events from time 0 to the span over N vertices: sources first and then targets when it has two sides.
-// Events of a source are a Hawkes process (bursty_arrivals), targets repeat at a known rate and follow topics that
-// drift (bursty_targets). Features and classes of events are functions of the event (generated_data), features of a
-// vertex half its own, half those of the topic that it has as a target; all are uniform in [-1, 1) before. Invariants:
-// a function of parameters and seed alone; equal (u, v, t) may occur, u != v always. Cost: O(E + N) on one thread,
-// packing the times on all; at most 20 bytes an event, of which about 10 stay. Source: Hawkes and Oakes, Journal of
-// Applied Probability 11 (1974); sizes of Zhou et al., DistTGL (SC'23), Table 2.
+// A graph in continuous time like those that event models are trained on. Users come in bursts, return to their earlier
+// targets, and change over time what they look for. Returns E events from time 0 to the span over N vertices; with two
+// sides, sources come first and targets after them. Events of a source are a Hawkes process (bursty_arrivals). Targets
+// repeat at a known rate and follow topics that drift (bursty_targets). Features and classes of events are functions of
+// the event (generated_data). Features of a vertex are half its own and half those of its topic as a target; both
+// halves are uniform in [-1, 1) before they are mixed.
+// Invariants: a function of parameters and seed alone; equal (u, v, t) may occur, u != v always.
+// Cost: O(E + N) on one thread, packing the times on all; at most 20 bytes an event, of these about 10 stay.
+// Source: Hawkes and Oakes, Journal of Applied Probability 11 (1974); sizes of Zhou et al., DistTGL (SC'23), Table 2.
 #include <fmt/format.h>
 
 #include <algorithm>

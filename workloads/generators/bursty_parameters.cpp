@@ -1,8 +1,8 @@
-// Sizes of `like` are those of DistTGL (Zhou et al., SC'23), Table 2; numbers of sources and shares of labels are those
+// Sizes of `like` are those of DistTGL (Zhou et al., SC'23), Table 2. Numbers of sources and shares of labels are those
 // of the JODIE files (Kumar et al., KDD 2019, Table 2: 217, 366 and 4,066 events with a changed state). Repeats, bursts
-// and skew of `wikipedia` are near what its file has: 0.898 of the events whose source had one before go to one of its
-// last 8 targets, half of the gaps between the events of a source are below 313 s, and the busiest source and target
-// have 1,603 and 1,937 events.
+// and skew of `wikipedia` are near those of its file. There, 0.898 of the events whose source had an earlier event go
+// to one of its last 8 targets. Half of the gaps between the events of a source are below 313 s. The busiest source and
+// target have 1,603 and 1,937 events.
 #include "workloads/generators/bursty_parameters.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What `bursty_events` is asked for.
+// The parameters of `bursty_events`.
 #pragma once
 
 #include <cstdint>

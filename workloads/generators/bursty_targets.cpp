@@ -1,6 +1,6 @@
-// Numbers of an event's draws lie in a block of 64 of the stream, so that how many an event needs changes nothing for
-// the next one. A new target that the source had lately is drawn again; after a few times evenly among all targets,
-// which soon ends because the history is shorter than their number, and at last by search.
+// The draws of an event lie in their own block of 64 numbers of the stream, so the count that one event uses changes
+// nothing for the next. A new target that the source had lately is drawn again. After a few times it is drawn evenly
+// among all targets, which soon ends because the history is shorter than their number. As a last resort it is searched.
 #include "workloads/generators/bursty_targets.hpp"
 
 #include <algorithm>

@@ -33,9 +33,9 @@ class DegreePlaces {
 };
 
 /// Degrees of `vertices` ranks: they fall with the rank and sum to `total`. With x = (r + 1/2) / vertices, hubs have
-/// hub (hubs / x)^(1 / (hub_exponent - 1)) mean degrees; other ranks are in proportion to exp(spread z(x)), z the upper
-/// normal quantile, and in the tail to exp(spread z(tail)) (tail / x)^(1 / (exponent - 1)).
-/// Throws InvalidRequest(hub_name, ...) when the hubs alone exceed the total.
+/// hub (hubs / x)^(1 / (hub_exponent - 1)) mean degrees. Other ranks are in proportion to exp(spread z(x)), z the upper
+/// normal quantile, and in the tail to exp(spread z(tail)) (tail / x)^(1 / (exponent - 1)). Throws
+/// InvalidRequest(hub_name, ...) when the hubs alone exceed the total.
 std::vector<std::int64_t> degrees_by_rank(const DegreeProfile& profile, std::int64_t vertices, std::int64_t total,
                                           const std::string& hub_name);
 

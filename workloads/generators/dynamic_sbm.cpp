@@ -1,11 +1,10 @@
-// Dynamic stochastic block model: communities with denser edges inside, vertices that move between them, and their
-// community as label; a task with a known answer.
-// Returns T snapshots over N vertices in C communities, which begin with equal sizes (to 1). At every later step a
-// vertex moves with probability `moving`, to any other community with equal probability. Given communities, each
-// ordered pair u != v is an edge independent of all else, with probability inside / (N / C - 1) when both are in one
-// community and outside / (N - N / C) when not; so a vertex expects `inside` in-neighbours of its own community and
-// `outside` others while communities have their first sizes. cell_label[t * N + v] is the community of v at step t;
-// vertex_label holds it as well when nobody moves.
+// Dynamic stochastic block model: communities with denser edges inside, and vertices that move between them. The label
+// is the community, so the task has a known answer. Returns T snapshots over N vertices in C communities, which begin
+// with equal sizes (to 1). At every later step a vertex moves with probability `moving`, to any other community with
+// equal probability. Given communities, each ordered pair u != v is an edge independent of all others. Its probability
+// is inside / (N / C - 1) when both are in one community, otherwise outside / (N - N / C). So a vertex expects `inside`
+// in-neighbours in its own community and `outside` others while communities have their first sizes. cell_label[t * N +
+// v] is the community of v at step t; vertex_label holds it as well when nobody moves.
 // Invariants: the edges into v at step t are a function of (seed, v, t) and of the communities at t.
 // Cost: O(T N + edges log d) expected, d = edges of a row; steps shared among the cores. Edges are found by geometric
 // skips (Batagelj and Brandes, "Efficient generation of large random networks", 2005).

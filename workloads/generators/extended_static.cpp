@@ -1,16 +1,18 @@
-// A static graph with communities, sparse features and labels, whose edges and vertices appear over the steps: what
-// becomes of a citation graph that is extended in time, as DynaHB's Cora-T and Pubmed-T.
-// Returns T snapshots over N vertices in C classes of equal sizes (to 1). E / 2 distinct pairs are drawn: one end in
-// proportion to weights 1 / (rank + 1)^skew, the other likewise among its own class with probability `homophily`, else
-// among all other classes. A pair is an edge in both directions, at one step, to which it falls by chance; steps get
+// A static graph with communities, sparse features and labels, whose edges and vertices appear over the steps. It
+// stands for a citation graph that is extended in time, such as DynaHB's Cora-T and Pubmed-T. Returns T snapshots over
+// N vertices in C classes of equal sizes (to 1). E / 2 distinct pairs are drawn. One end is drawn in proportion to
+// weights 1 / (rank + 1)^skew. The other is drawn with the same weights: among its own class with probability
+// `homophily`, else among all other classes. A pair is an edge in both directions, at one random step; steps get
 // equally many pairs (to 1). With `lasting` it stays at all later steps. A vertex appears with its first edge, and
-// those without any at the first step. From then on it has its features: `words` different ones of F are 1, each of
-// them with probability `topic` of the words of its class (the F / C from class F / C on), the others of all; before,
-// all are 0. Invariants: the pairs, their steps and the features of a vertex are functions of the seed alone. Cost: O(E
-// log E + T N F); the features are dense. Source: sizes of Song et al., DynaHB, VLDB'24, Table 1, which says that its
-// graphs extend static ones and not how. N is 20 times 2,708 and 19,717, the vertices of Cora and Pubmed, which gives
-// the 2.71 and 19.72 M cells of the table. Words of a vertex (18 of 1,433, 50 of 500), classes (7, 3) and the share of
-// edges within a class (0.81, 0.80) are those of the static graphs (Sen et al. 2008; Zhu et al., NeurIPS'20, Table 5).
+// those without any at the first step. From then on it has its features: `words` different ones of F are 1, all others
+// 0; before, all are 0. Each word is drawn with probability `topic` from the words of its class (the F / C from class F
+// / C on), otherwise from all.
+// Invariants: the pairs, their steps and the features of a vertex are functions of the seed alone.
+// Cost: O(E log E + T N F); the features are dense.
+// Source: sizes of Song et al., DynaHB, VLDB'24, Table 1, which says that its graphs extend static ones, but not how. N
+// is 20 times 2,708 and 19,717, the vertices of Cora and Pubmed, which gives the 2.71 and 19.72 M cells of the table.
+// Words of a vertex (18 of 1,433, 50 of 500), classes (7, 3) and the share of edges within a class (0.81, 0.80) are
+// those of the static graphs (Sen et al. 2008; Zhu et al., NeurIPS'20, Table 5).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +76,7 @@ std::int64_t scaled(double scale, std::int64_t all) {
   return static_cast<std::int64_t>(scale * static_cast<double>(all) + 0.5);
 }
 
-/// Refuses sizes of the user's own beside those of `like`.
+/// Refuses sizes that the user gives in addition to `like`.
 void check_alone(const ExtendedStaticParameters& p) {
   const ExtendedStaticParameters own;
   const bool others = p.vertices != own.vertices || p.edges != own.edges || p.features != own.features ||
@@ -153,8 +155,8 @@ std::vector<std::uint64_t> draw_pairs(const ExtendedStaticParameters& p, const C
   const std::size_t everybody[] = {classes.member.size()};
   const WeightedChoice of_class(weights, ends), of_all(weights, everybody);
   const RandomStream random = generator_stream(seed, extended_pairs);
-  // Of ends drawn among all, those of the own class are turned down, so that classes keep their weights: of the pairs
-  // that are left, `homophily` are to be within a class.
+  // Some draws from all vertices hit the own class and are refused, so that classes keep their weights. The probability
+  // is chosen so that a share `homophily` of the accepted pairs is within a class.
   const double others = 1 - 1 / static_cast<double>(p.classes);
   const double own_share = p.homophily * others / (1 - p.homophily + p.homophily * others);
   const auto draw = [&](std::uint64_t i) {
@@ -181,7 +183,7 @@ std::vector<std::int64_t> words_of(const ExtendedStaticParameters& p, std::int64
   const std::int64_t begin = own * p.features / p.classes, end = (own + 1) * p.features / p.classes;
   std::set<std::int64_t> known;
   std::vector<std::int64_t> words;
-  // A class may have too few words of its own: after so many draws all are of everybody's.
+  // A class may have too few words of its own. After this many draws, all further words are drawn from everybody's.
   const auto last_topic = static_cast<std::uint64_t>(8 * p.words);
   for (std::uint64_t drawn = 0; static_cast<std::int64_t>(words.size()) < p.words; ++drawn) {
     const std::uint64_t next = (static_cast<std::uint64_t>(v) << 32) + 2 * drawn;

@@ -242,7 +242,7 @@ std::vector<std::int64_t> edges_to_keep(const std::vector<std::int64_t>& sizes, 
     settle(t, 0.5);
   }
   finest = 0;
-  // What the largest steps had no room for goes where there is some.
+  // Moves what the largest steps had no room for to steps that have room.
   for (const std::size_t t : order) settle(t, 1e-9);
   if (!order.empty() && owed * (finest > 0 ? finest : 2 * static_cast<double>(sizes[order.back()])) > 1 + 1e-6) {
     throw InvalidRequest(where, fmt::format("steps grow too fast for a mean overlap of {}; {:.6g} is the most", overlap,

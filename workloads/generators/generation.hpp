@@ -1,5 +1,5 @@
-// What generators share: keyed random numbers, exact apportionment, and the assembly of snapshots from edge lists.
-// Everything here is a function of its arguments: results do not depend on the number of threads.
+// Shared parts of the generators: keyed random numbers, exact apportionment, and the assembly of snapshots from edge
+// lists. Everything here is a function of its arguments: results do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ inline constexpr double most_generated_steps = 1e6;
 /// The random stream of (seed, channel, step): a generator takes one channel, below 2048, for each use of randomness.
 RandomStream generator_stream(std::uint64_t seed, std::uint32_t channel, std::int64_t step = 0);
 
-/// A random bijection of [0, size) with random access in O(1) expected time and no memory: rounds of a keyed
-/// add, a multiplication by a keyed odd number and a xor-shift on the next power of two, repeated until the value lies
-/// below size.
+/// A random bijection of [0, size) with random access in O(1) expected time and no memory. It works on the next power
+/// of two: rounds of a keyed add, a multiplication by a keyed odd number and a xor-shift. It repeats them until the
+/// value lies below size.
 class KeyedPermutation {
  public:
   /// Takes the first values of `random` as its keys; size may be 0 when it is never asked.
@@ -45,20 +45,20 @@ class KeyedPermutation {
 /// x with P(Z <= x) = p for a standard normal Z, 0 < p < 1, to 1e-6 relative (Wichura 1988, algorithm AS 241, PPND7).
 double normal_quantile(double p);
 
-/// `count` whole numbers in [low, high], ascending, that follow a normal distribution cut off at low and high and whose
-/// own mean and variance, after rounding, are those given (to 1 % of the variance, or as near as so few numbers come;
-/// the sum is exact). Throws InvalidRequest(where, ...) when no such distribution has this mean and variance, and for a
-/// variance that whole numbers of this mean cannot have.
+/// `count` whole numbers in [low, high], ascending, that follow a normal distribution cut off at low and high. Their
+/// own mean and variance, after rounding, are those given. The sum is exact, the variance is exact to 1 %, or as near
+/// as so small a count allows. Throws InvalidRequest(where, ...) when no such distribution has this mean and variance,
+/// and for a variance that whole numbers of this mean cannot have.
 std::vector<std::int64_t> normal_counts(std::int64_t count, double mean, double variance, double low, double high,
                                         const std::string& where);
 
 /// Whole numbers that sum to `total` in proportion to `weights` (not all zero), each within 1 of its share.
 std::vector<std::int64_t> apportion(std::int64_t total, const std::vector<double>& weights);
 
-/// How many edges each step keeps of the step before ([T], 0 for step 0) so that the mean over t >= 1 of
-/// kept[t] / sizes[t] is `overlap`, as near as whole edges allow: to half an edge of the largest step (one, where steps
-/// are full), divided by T - 1. `sizes` are edges per step. Throws InvalidRequest(where, ...) when steps grow too fast
-/// for it.
+/// The number of edges that each step keeps of the step before ([T], 0 for step 0). The mean over t >= 1 of kept[t] /
+/// sizes[t] is `overlap`, as near as whole edges allow: to half an edge of the largest step (one, where steps are
+/// full), divided by T - 1. `sizes` are edges per step. Throws InvalidRequest(where, ...) when steps grow too fast for
+/// it.
 std::vector<std::int64_t> edges_to_keep(const std::vector<std::int64_t>& sizes, double overlap,
                                         const std::string& where);
 

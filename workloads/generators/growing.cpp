@@ -1,13 +1,14 @@
-// Snapshots of a graph that grows: vertices come one after the other, each has an edge in the step in which it comes.
-// Returns T snapshots of distinct edges u != v over N vertices, numbered in the order in which they come: round(first
-// N) of them at step 0, the others at an even rate. What exists under `presence=seen` is therefore exact: N (first T +
-// (1 - first) T / 2) cells, to one vertex a step.
-// Invariants: edges of a step are normal counts (`normal_counts`) whose sum is `edges` T, in random order; each vertex
-// that comes draws a partner among those there, the other edges are drawn with both ends among these, an end being the
-// vertex alive u^(1 + skew) for u uniform in [0, 1): those that came early have more edges.
-// `like` takes steps, cells and edges of DGC's Table 1. DGC prints sums alone: rate of coming, share of the first step,
-// spread of edges and skew are assumptions, and DGC's own sets may be less even. Cost: O(T (N + m log m)) time, shared
-// among the cores. Source: DGC (SIGMOD'23) Table 1.
+// Snapshots of a graph that grows: vertices arrive one after the other, and each has an edge in the step of its
+// arrival. Returns T snapshots of distinct edges u != v over N vertices, numbered in the order of arrival: round(first
+// N) of them at step 0, the others at an even rate. The number of cells under `presence=seen` is therefore exact: N
+// (first T + (1 - first) T / 2), to one vertex a step.
+// Invariants: edges of a step are normal counts (`normal_counts`) whose sum is `edges` T, in random order. Each vertex
+// that arrives draws a partner among those already there. The other edges of the step draw both ends among them: vertex
+// alive u^(1 + skew) for u uniform in [0, 1), so early vertices have more edges. `like` takes steps, cells and edges of
+// DGC's Table 1. DGC prints sums alone: rate of arrival, share of the first step, spread of edges and skew are
+// assumptions, and DGC's own sets may be less even.
+// Cost: O(T (N + m log m)) time, shared among the cores.
+// Source: DGC (SIGMOD'23) Table 1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,7 +79,7 @@ const std::map<std::string, GrowingPreset>& growing_presets() {
   return all;
 }
 
-/// The parameters with those that are left open, as 0, filled in: vertices so many that the cells of `like` come out.
+/// The parameters with open ones (0) filled in. The number of vertices is chosen to give the cells of `like`.
 GrowingParameters growing_settled(const Json& json) {
   auto p = from_json<GrowingParameters>(growing_fields(), json, "");
   if (p.like == "none" && p.scale != 1)

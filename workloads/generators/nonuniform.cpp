@@ -1,15 +1,15 @@
 // Spatio-temporally non-uniform snapshots: edges per step and lengths of vertex sequences follow normal distributions
-// of chosen mean and variance.
-// Returns T snapshots of distinct edges u != v. Every vertex lives for L consecutive steps and has edges only then; it
-// has an edge in its first and in its last step, so its life can be read off the edges. The counts' own mean and
-// variance are the parameters' (see `normal_counts`: cut off at 0 edges, and at 1 and T steps).
-// Invariants: a life lies at random over steps that go on at both ends and is pushed inside, so that first and last
-// steps have living vertices too; it moves on where half of a step's edge ends are spoken for by first and last
-// appearances. The other edges of a step are a uniform choice among the pairs that live there.
-// DGC draws edges per step ("a normal distribution with a fixed mean value (i.e., 20K), and variable variances") and
-// changes the vertices of a step to get sequences of different lengths; it prints 5M vertices summed over 100 steps and
-// 2M edges, which the defaults give. That lives are unbroken and lengths normal as well is the choice made here.
-// Cost: O(N + T (N + m log m)) time, steps shared among the cores. Source: DGC (SIGMOD'23) section 7.3.1.
+// of chosen mean and variance. Returns T snapshots of distinct edges u != v. Every vertex lives for L consecutive steps
+// and has edges only then. It has an edge in its first and in its last step, so the edges show its life. The counts'
+// own mean and variance are the parameters' (see `normal_counts`: cut off at 0 edges, and at 1 and T steps).
+// Invariants: a life is placed at random over a range that extends past both ends, and is then pushed inside, so that
+// first and last steps have living vertices too. It moves to another step where first and last appearances already take
+// half of the step's edge ends. The other edges of a step are a uniform choice among the pairs that live there. DGC
+// draws edges per step ("a normal distribution with a fixed mean value (i.e., 20K), and variable variances") and
+// changes the vertices of a step to get sequences of different lengths. It prints 5M vertices summed over 100 steps and
+// 2M edges, which the defaults give. Unbroken lives and normal lengths are choices made here.
+// Cost: O(N + T (N + m log m)) time, steps shared among the cores.
+// Source: DGC (SIGMOD'23) section 7.3.1.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,8 +66,9 @@ std::vector<std::int64_t> shuffled(const std::vector<std::int64_t>& values, cons
   return result;
 }
 
-/// The first step from `wanted` on (cyclically; away from the nearer end) at which a life of `length` steps can begin,
-/// as half of the edge ends of its first and of its last step are not spoken for yet; -1 when there is none.
+/// The first step from `wanted` on (cyclically; away from the nearer end) at which a life of `length` steps can begin.
+/// It can when half of the edge ends of its first and of its last step are still free. Returns -1 when there is no such
+/// step.
 std::int64_t place_life(const Lives& lives, const std::vector<std::int64_t>& edges, std::int64_t length,
                         std::int64_t wanted) {
   const auto steps = static_cast<std::int64_t>(edges.size()), places = steps - length + 1;

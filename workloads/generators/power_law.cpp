@@ -1,11 +1,11 @@
-// Power-law snapshots with temporal churn of a chosen overlap, to sweep the graph-difference ratio.
-// Returns T snapshots of exactly m distinct edges u != v. Step t + 1 keeps a random part of the edges of step t and
-// replaces the others by edges that step t does not have, so `mean_overlap` equals the parameter to 1 / (2 m (T - 1)).
-// New edges have both ends drawn in proportion to (i + i0)^(-1 / (gamma - 1)), i = the rank of a vertex: degrees then
-// have the density d^-gamma. i0 sets the largest expected degree (of in and of out, per step). Ranks are given to
-// vertices at random; a vertex has one rank, so who receives much sends much.
-// Invariants: distinct edges and the refusal of u = v thin out the very largest degrees; edges kept are a uniform
-// choice, so the distribution does not drift. The graph depends on (parameters, seed) alone.
+// Power-law snapshots with temporal churn of a chosen overlap, to sweep the graph-difference ratio. Returns T snapshots
+// of exactly m distinct edges u != v. Step t + 1 keeps a random part of the edges of step t and replaces the others by
+// edges that step t does not have, so `mean_overlap` equals the parameter to 1 / (2 m (T - 1)). Both ends of new edges
+// are drawn in proportion to (i + i0)^(-1 / (gamma - 1)), i = the rank of a vertex: degrees then have the density
+// d^-gamma. i0 sets the largest expected degree (of in and of out, per step). Ranks are given to vertices at random; a
+// vertex has one rank, so who receives much sends much.
+// Invariants: distinct edges and the refusal of u = v reduce the very largest degrees. Edges kept are a uniform choice,
+// so the distribution does not drift. The graph depends on (parameters, seed) alone.
 // Cost: O(T (N + m log m)) time; drawing is shared among the cores.
 // Source: the expected-degree model of Chung and Lu, "Connected components in random graphs with given expected degree
 // sequences", 2002; overlap o and its meaning: ESDG (SC'21) section 3.2, graph difference.

@@ -1,10 +1,11 @@
-// Uniform random snapshots for weak scaling: T snapshots over N vertices, each with m = round(N f) edges.
-// Returns snapshots whose m edges are distinct ordered pairs u != v, every such set equally likely, independent from
-// step to step, with value 1 and (in, out) degrees as features. ESDG says "randomly selecting m = N f pairs"; pairs
-// are made distinct here so that every snapshot has exactly m edges.
-// Invariants: step t depends on (seed, t, N, m) alone: its edges are the first m distinct values of the stream
-// (seed, generator, t). When more than half of all pairs are wanted, the pairs left out are drawn instead.
-// Cost: O(T (N + m log m)) time, shared among the cores. Source: ESDG section 6.3, weak scaling.
+// Uniform random snapshots for weak scaling: T snapshots over N vertices, each with m = round(N f) edges. Returns
+// snapshots whose m edges are distinct ordered pairs u != v. Every such set is equally likely, independent from step to
+// step. Values are 1 and features are (in, out) degrees. ESDG says "randomly selecting m = N f pairs"; pairs are made
+// distinct here so that every snapshot has exactly m edges.
+// Invariants: step t depends on (seed, t, N, m) alone: its edges are the first m distinct values of the stream (seed,
+// generator, t). When more than half of all pairs are requested, the pairs left out are drawn instead.
+// Cost: O(T (N + m log m)) time, shared among the cores.
+// Source: ESDG section 6.3, weak scaling.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What an event carries beside its ends and its time, wherever it comes from.
+// The data of an event in addition to its ends and its time, from any source.
 #pragma once
 
 #include <cstdint>

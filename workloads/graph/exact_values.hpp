@@ -1,5 +1,5 @@
-// Doubles beside the fp32 numbers of a graph: kept where fp32 rounds any of them, so that runs in fp64 compute with
-// what the file says, and graphs of whole numbers take no more memory than before.
+// Doubles in addition to the fp32 numbers of a graph. They are kept where fp32 rounds any of these, so that runs in
+// fp64 compute with the file's values. Graphs of whole numbers need no memory for them.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,8 @@ inline double exact_weight(const EventGraph& events, std::size_t e) {
   return events.exact_weight.empty() ? static_cast<double>(events.weight[e]) : events.exact_weight[e];
 }
 
-/// What the events [first, last) of an entry sum to, for all entries of `snapshot`, which holds these events: sums of
-/// exact weights, or with `counted` of events, in double and in time order. [nnz] Cost O(events log d).
+/// For every entry of `snapshot`, the sum over its events in [first, last), all events of the snapshot: of exact
+/// weights, or with `counted` of events. In double and in time order. [nnz] Cost O(events log d).
 std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,
                                bool rows_are_targets, bool rows_are_sources, const Snapshot& snapshot);
 

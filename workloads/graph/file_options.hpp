@@ -1,4 +1,4 @@
-// What users may say about a data set or a file of events.
+// Options of users for a data set or a file of events.
 #pragma once
 
 #include <cstdint>

@@ -19,9 +19,9 @@ struct GeneratedFeatures {
   friend bool operator==(const GeneratedFeatures&, const GeneratedFeatures&) = default;
 };
 
-/// What targets are about, and what sources look for: one of `topics` topics each. A target keeps its topic. A source
-/// looks for another one `drift` times within `span` seconds, each at moments of its own; it begins anywhere between
-/// two of them. Functions of the seed: nothing is stored.
+/// The topic of each target, and the topic that each source looks for, one of `topics`. A target keeps its topic. A
+/// source changes its topic `drift` times within `span` seconds, each source at moments of its own; it begins anywhere
+/// between two changes. Functions of the seed: nothing is stored.
 struct EventTopics {
   std::uint64_t seed = 0;
   std::int64_t topics = 1;

@@ -1,11 +1,11 @@
-// Builds one sorted CSR per window of events.
-// Returns: snapshots over all vertices of the event graph, with degree features per step.
+// Builds one sorted CSR per window of events. Returns: snapshots over all vertices of the event graph, with degree
+// features per step.
 // Invariants: columns of a row are sorted and distinct; steps without events share one empty snapshot. Parallel edges
 // are summed in double, in time order, and rounded once (edge life sums steps that were rounded). Where fp32 rounds,
-// the sums of exact weights stand beside them, which fp64 runs read. Events are counted in integers. With both
+// the snapshot also holds the sums of exact weights, which fp64 runs read. Events are counted in integers. With both
 // orientations a self-loop is one entry with its own value, not twice that.
 // Cost: O(E log d + T N) time, d = events of one row in one window (times the windows that an event lies in); a
-// cumulative graph costs its own non-zeros more. Memory of the result plus O(N + events of a window).
+// cumulative graph also costs its own non-zeros. Memory of the result plus O(N + events of a window).
 #include "workloads/graph/graph.hpp"
 
 #include <fmt/format.h>

@@ -15,7 +15,7 @@
 
 namespace strobe {
 
-/// What was read, from where, and what the reading did. Kept with a graph and written to results.
+/// The input that was read, its source, and what the reading changed. Kept with a graph and written to results.
 struct Provenance {
   std::string name;    // catalogue name or file name
   std::string format;  // format plug-in, or "generated"
@@ -93,7 +93,8 @@ struct SnapshotGraph {
   std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
   std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
   std::string repeats;  // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
-  /// What rows are of the data's edges: in = targets, out = sources, both = either end, columns being the other one.
+  /// The end of the data's edges that is the row: in = targets, out = sources, both = either end. The column is the
+  /// other end.
   std::string orientation = "in";
   std::vector<std::int64_t> original_id;  // [N] or empty: the file's number of each vertex
   std::vector<std::string> vertex_name;   // [N] or empty: the file's name of each vertex

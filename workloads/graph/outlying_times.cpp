@@ -23,7 +23,7 @@ std::string length_text(double length, bool stepped) {
   return format_seconds(length);
 }
 
-/// Looks for the gaps nearest to the middle that are large beside the span of the middle half.
+/// Looks for the gaps nearest to the middle that are large compared with the span of the middle half.
 class Search {
  public:
   explicit Search(const TimeColumn& times) : times_(times), events_(static_cast<std::int64_t>(times.size())) {}
@@ -34,7 +34,8 @@ class Search {
     if (middle == 0 && stepped) return {};
     least_ = middle == 0 ? day_seconds : 0;  // seconds apart say nothing of one instant
     std::int64_t first = first_of_others(part, middle), last = last_of_others(part, middle);
-    // A gap must be large beside all that stays, which the other end belongs to when its own gap is not.
+    // A gap must be large compared with the span of all that stays. That span includes the other end when its own gap
+    // is not large.
     for (int round = 0; round < 2; ++round) {
       const double span = at(last) - at(first);
       if (first > 0 && !is_far(at(first) - at(first - 1), span)) first = 0;

@@ -16,8 +16,8 @@ struct OutlyingTimes {
   bool any() const { return before + after > 0; }
 };
 
-/// Events lie apart when a gap of five times the span of all others lies between them and these, and when they are at
-/// most a quarter of all events at either end. Graphs of fewer than 8 events have none.
+/// Events lie apart under two conditions. The gap between them and the others is five times the span of the others. And
+/// they are at most a quarter of all events at either end. Graphs of fewer than 8 events have none.
 OutlyingTimes find_outlying_times(const EventGraph& events);
 
 /// "3 events lie 38 years before the others; outliers=drop leaves them out"; "" when there are none.

@@ -1,4 +1,4 @@
-// What plug-ins of workloads register as: formats, generators and data sets.
+// The types under which workload plug-ins register: formats, generators and data sets.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct FormatTag {
     /// The same for a file that holds steps instead of events; a format has `read` or `read_snapshots`. Rows of a
     /// snapshot are targets, its values the file's; provenance counts the rows of the file.
     SnapshotGraph (*read_snapshots)(const std::string& path) = nullptr;
-    /// The files beside `path` that reading it would read too: labels, features; those that are there. Null when the
-    /// format has none.
+    /// The files next to `path` that reading it would also read, such as labels and features. Lists only files that
+    /// exist. Null when the format has none.
     std::vector<std::string> (*companions)(const std::string& path) = nullptr;
     /// `read` with the file's own names for columns, as the option `columns` gives them. Null when the format has none.
     EventGraph (*read_columns)(const std::string& path, const std::string& columns) = nullptr;
@@ -47,8 +47,8 @@ struct EventGeneratorTag {
     /// Parameters are complete. Throws InvalidRequest("/NAME", ...) for what cannot be generated or does not fit this
     /// machine's memory, before it takes any.
     EventGraph (*generate)(const Json& parameters, std::uint64_t seed) = nullptr;
-    /// The parameters that `given` (a JSON object) leaves open and that follow from those it has, added to it; null
-    /// when there are none. What is complete is not changed.
+    /// Returns `given` (a JSON object) with the missing parameters added that follow from those present; null when
+    /// there are none. A complete object is not changed.
     Json (*preset)(const Json& given) = nullptr;
   };
 };
@@ -65,7 +65,7 @@ struct DatasetTag {
     std::string format;                                       // "" = probe
     Windowing windowing;                                      // default windows
     std::int64_t expected_vertices = 0, expected_events = 0;  // checked after reading when not 0
-    std::string companion = "", companion_sha256 = "";        // a second file that the format reads beside `file`
+    std::string companion = "", companion_sha256 = "";        // a second file that the format reads with `file`
   };
 };
 using DatasetRegistry = Registry<DatasetTag>;

@@ -1,6 +1,6 @@
-// Which cells (v, t) of a snapshot graph exist. What does not exist is computed by nobody: it has no row, no edges and
-// no samples, and a recurrence starts anew where a vertex's next sequence starts (readings G9, G12 of the project's
-// decisions; DGC, SIGMOD'23, Table 1 and Figure 3 count existing cells).
+// The cells (v, t) of a snapshot graph that exist. A cell that does not exist is computed by nobody: it has no row, no
+// edges and no samples. A recurrence starts again where a vertex's next sequence starts (readings G9, G12 of the
+// project's decisions; DGC, SIGMOD'23, Table 1 and Figure 3 count existing cells).
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class Presence {
   std::vector<std::int64_t> count_;  // [T]
 };
 
-/// The values of the option `presence`: all, seen (from a vertex's first edge on), lifetime (from its first edge to its
-/// last), active (at steps at which it has an edge, each run of such steps a sequence of its own).
+/// The values of the option `presence`: all; seen (from a vertex's first edge on); lifetime (from its first edge to its
+/// last); active (at steps at which it has an edge, each run of such steps being one sequence).
 const std::vector<std::string>& presence_kinds();
 
 /// The cells of `graph` that exist, by the edges of its steps, whichever end a vertex is of them; null for `all`.

@@ -1,6 +1,6 @@
-// Plays rows that add and remove edges. An addition counts in a step when the next removal of its edge lies behind the
-// step's rows, so one look at the position of that removal decides for every step.
-// Cost: O(E log E) once, then the rows of each step; cumulative steps read all rows before them again.
+// Plays rows that add and remove edges. An addition counts in a step when the next removal of its edge lies after the
+// step's rows. So one look at the position of that removal decides for every step. Cost: O(E log E) once, then the rows
+// of each step; cumulative steps read all rows before them again.
 #include "workloads/graph/removals.hpp"
 
 #include <fmt/format.h>

@@ -48,7 +48,7 @@ void check_smoothing(const std::string& smooth, std::int64_t window);
 SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool self_loops, bool exact,
                             const Presence* presence = nullptr);
 
-/// Every snapshot smoothed, values rounded to fp32 and exact ones beside them. Throws as check_smoothing.
+/// Every snapshot smoothed: values rounded to fp32, and also exact values. Throws the same errors as check_smoothing.
 SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& smooth, std::int64_t window);
 
 /// A~_t = A_t + sum of the l - 1 snapshots before it (values add, index sets unite).

@@ -1,4 +1,4 @@
-// What formats of snapshot files share. Snapshots that steps share stay shared under every option.
+// Shared parts of the formats of snapshot files. Snapshots that steps share stay shared under every option.
 #include "workloads/graph/snapshot_file.hpp"
 
 #include <fmt/format.h>
@@ -139,7 +139,7 @@ std::vector<double> next_step_targets(const std::vector<double>& series, std::in
 
 namespace {
 
-/// What rows are after `turn` was applied to rows that were `before`.
+/// The orientation after `turn` is applied to rows of orientation `before`.
 std::string turned(const std::string& before, const std::string& turn) {
   if (before == "both" || turn == "both") return "both";
   return before == turn ? "in" : "out";

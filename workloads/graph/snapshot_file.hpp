@@ -36,10 +36,10 @@ void apply_options(const FileOptions& options, SnapshotGraph& graph);
 /// The number that `text` is. Throws InvalidRequest(where, ...) when it is no finite number.
 double missing_value(const std::string& text, const std::string& where);
 
-/// Targets equal to `missing` (a number as text; "" = none) become NaN, which is no sample; a note says how many.
-/// Features stay: a model sees what a sensor sent. Without it, a note when many targets are 0 beside others, as traffic
-/// data write what was not measured. Throws InvalidRequest when the graph has no targets, or `missing` is no finite
-/// number. Source: the masked losses and metrics of Li et al., DCRNN, ICLR 2018, section 4.
+/// Targets equal to `missing` (a number as text; "" = none) become NaN, which is no sample; a note states their number.
+/// Features stay, because a model sees what a sensor sent. Without `missing`, a note says when many of the targets are
+/// 0, the value that traffic data use for missing measurements. Throws InvalidRequest when the graph has no targets, or
+/// `missing` is no finite number. Source: the masked losses and metrics of Li et al., DCRNN, ICLR 2018, section 4.
 void leave_out_missing(const std::string& missing, SnapshotGraph& graph);
 
 /// Throws InvalidInput when the value of an edge, the sum of weights, is beyond fp32; names its vertices (as the file

@@ -1,7 +1,7 @@
-// Compares times with borders as fractions of whole numbers.
-// Returns for a border the nearest double and which side of that double it lies on; with both, one comparison of
-// doubles puts any time on the right side. For doubles keep order: a time below the border has a double not above the
-// border's, and where the two doubles are equal, the time is `decimal_of` that double, which is compared exactly.
+// Compares times with borders as fractions of whole numbers. Returns for a border the nearest double, and the side of
+// that double on which the border lies. With both, one comparison of doubles puts any time on the right side, because
+// doubles keep order. A time below the border has a double not above the border's. Where the two doubles are equal, the
+// time is `decimal_of` that double, which is compared exactly.
 // Cost: O(1) a border, without division by large numbers where times have few digits.
 #include "workloads/graph/time_borders.hpp"
 

@@ -12,12 +12,12 @@ struct Decimal {
   unsigned digits = 0;
 };
 
-/// The decimal of at most nine digits behind the point that `value` is the nearest double of; nothing when there is
-/// none, or when its digits together are beyond 2^52 and doubles cannot tell it from its neighbours.
+/// The decimal of at most nine digits after the point whose nearest double is `value`. Returns nothing when there is
+/// none, or when its digits together exceed 2^52, where doubles cannot separate it from its neighbours.
 std::optional<Decimal> decimal_of(double value);
 
-/// A border between windows. `nearest` is the double nearest to it; a time that is equal to `nearest` may still lie
-/// before it, as the third of a second lies behind 0.333333333.
+/// A border between windows. `nearest` is the double nearest to it. A time equal to `nearest` may still lie before
+/// the border: 0.333333333 lies before a third of a second.
 struct Border {
   double nearest = 0;
   bool behind_nearest = false;

@@ -28,7 +28,7 @@ struct CalendarUnit {
   Origin origin;
 };
 
-/// The unit of the calendar called `name`, with or without an s behind it; null for other words.
+/// The unit of the calendar called `name`, with or without a final s; null for other words.
 const CalendarUnit* find_unit(std::string_view name) {
   static const std::map<std::string_view, CalendarUnit> units = {{"day", {day_seconds, 0, Origin::midnight}},
                                                                  {"week", {week_seconds, 0, Origin::monday}},
@@ -99,7 +99,8 @@ void set_origin(const std::string& origin, const std::string& text, const std::s
                          fmt::format("'{}': not every month has this day; take one up to {}", text, days_of_any_month));
 }
 
-/// The last of the borders `at`, which increase with their number, that is not behind `first`; `guess` is near it.
+/// The last of the borders `at` that is not after `first`. Borders increase with their number; `guess` is near the
+/// result.
 template <class At>
 std::int64_t last_at_or_before(double first, std::int64_t guess, const At& at) {
   while (at(guess).is_behind(first)) --guess;

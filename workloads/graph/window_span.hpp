@@ -36,7 +36,7 @@ class WindowBorders {
   Border begin(std::int64_t k) const;
   /// Exactly where window k + 1 begins if the stride equals the length.
   Border end(std::int64_t k) const;
-  /// Of a window to the next one; of months on average.
+  /// Seconds from a window's beginning to that of the next; an average for months.
   double stride_seconds() const { return stride_seconds_; }
   bool disjoint() const { return disjoint_; }
 

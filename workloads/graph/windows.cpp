@@ -40,7 +40,7 @@ struct Cut {
   }
 };
 
-/// The first time of the same unit behind `time`.
+/// The first time after `time` in the same unit.
 double just_behind(const EventGraph& events, double time) {
   return events.stepped ? time + 1 : std::nextafter(time, std::numeric_limits<double>::infinity());
 }

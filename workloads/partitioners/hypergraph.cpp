@@ -1,5 +1,5 @@
-// Builds the nets of one step by transposing it with a counting sort, and looks each up by a hash of its pins among
-// those that are kept; equal hashes are told apart by comparing the pins, so merging never changes the cut.
+// Builds the nets of one step by transposing it with a counting sort. Looks each net up among the kept ones by a hash
+// of its pins. Nets of equal hash are compared pin by pin, so merging never changes the cut.
 #include "workloads/partitioners/hypergraph.hpp"
 
 #include <algorithm>

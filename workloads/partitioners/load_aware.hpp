@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-/// What vertices were shared out by, beside the parts that follow from it.
+/// The loads by which vertices were assigned, and the groups that follow from the parts.
 struct VertexLoads {
   std::vector<double> load;         // [N]
   std::vector<std::int32_t> group;  // [N] balanced_groups within its part
@@ -30,8 +30,8 @@ std::vector<double> walk_loads(const PreparedGraph& graph, int hops);
 /// with `snake` every other turn goes backwards. Cost O(N log N).
 std::vector<Rank> deal_by_load(const std::vector<double>& load, int parts, bool snake);
 
-/// The group, in [0, groups), of every vertex within its part: a part's vertices in descending order of load in so many
-/// runs of even length, the first ones one longer where they do not divide. Cost O(N log N).
+/// The group, in [0, groups), of every vertex within its part. A part's vertices in descending order of load are cut
+/// into `groups` runs of even length; the first runs are one longer where they do not divide. Cost O(N log N).
 std::vector<std::int32_t> balanced_groups(const std::vector<double>& load, const std::vector<Rank>& part, int parts,
                                           int groups);
 

@@ -1,7 +1,8 @@
-// METIS k-way partitioning of the graph merged over all steps: an edge weighs as many steps as its ends are neighbours
-// in, a vertex as much as the work of its rows (non-zeros and steps). It minimises cut edges, a proxy of the halo,
-// which counts each vertex once per rank that reads it (ESDG section 4.1's hypergraph model counts that exactly).
-// Returns: parts within METIS's default imbalance; a part that METIS leaves empty gets a vertex of the largest one.
+// METIS k-way partitioning of the graph merged over all steps: the weight of an edge is the number of steps in which
+// its ends are neighbours. The weight of a vertex is the work of its rows (non-zeros and steps). METIS minimises cut
+// edges, a proxy of the halo. The halo counts each vertex once per rank that reads it (ESDG section 4.1's hypergraph
+// model counts that exactly). Returns: parts within METIS's default imbalance; a part that METIS leaves empty gets a
+// vertex of the largest one.
 // Cost: O(nnz log nnz) to merge, then METIS.
 // Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, SISC 20(1),
 // 1998.
@@ -86,10 +87,10 @@ int call_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx
                              options, &cut, part.data());
 }
 
-/// While one lives, SIGTERM from outside goes to the handler that the program had before METIS put its own in the
-/// place: METIS's jumps out of whatever it interrupts, an allocation too, and calls the wish to stop an error. The
-/// calling thread does not take the signal, a second one waits for it. METIS raises SIGTERM in its own thread for
-/// errors of its own, which is left to failed(). Threads of others, as MPI's, take it as they did.
+/// While one lives, SIGTERM from outside reaches the program's own handler. METIS installs a handler that jumps out of
+/// any code that it interrupts, even an allocation, and reports a request to stop as an error. The calling thread
+/// blocks the signal, and a second thread waits for it. METIS raises SIGTERM in its own thread for its own errors;
+/// failed() takes that one. Threads of others, such as MPI's, take the signal as before.
 class SignalsPastMetis {
  public:
   SignalsPastMetis() {

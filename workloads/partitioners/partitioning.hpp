@@ -1,4 +1,4 @@
-// What partitioners share: the work that vertices are weighted by, the volume that a partition costs, its balance.
+// Shared parts of partitioners: the work that weights vertices, the volume that a partition costs, its balance.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace strobe {
 
-/// Refuses a graph of which only the shape is known, for partitioners that look at edges. Throws InvalidRequest.
+/// Refuses a graph that is known only by its shape, for partitioners that look at edges. Throws InvalidRequest.
 void require_structure(const PreparedGraph& graph, const std::string& partitioner);
 
 /// Work of every vertex over all steps [N]: the non-zeros of its rows (spatial stages) and one per step (temporal
 /// stages).
 std::vector<std::int64_t> vertex_work(const PreparedGraph& graph);
 
-/// Rows that cross between parts in one spatial pass of step t: for each vertex, the number of parts other than its own
-/// that own a reader of it (the sum over v of lambda_t(v) of ESDG section 4.1; lambda - 1 of the step's hypergraph).
-/// `part` is [N], in [0, parts). Cost O((nnz of the step + N) parts / 64).
+/// Rows that cross between parts in one spatial pass of step t. For each vertex, this counts the other parts that own a
+/// reader of it (the sum over v of lambda_t(v) of ESDG section 4.1; lambda - 1 of the step's hypergraph). `part` is
+/// [N], in [0, parts). Cost O((nnz of the step + N) parts / 64).
 std::int64_t connectivity_minus_one(const PreparedGraph& graph, Step t, const std::vector<Rank>& part, int parts);
 /// The same summed over all steps: times a row's bytes, what all ranks together send in one pass.
 std::int64_t connectivity_minus_one(const PreparedGraph& graph, const std::vector<Rank>& part, int parts);

@@ -23,7 +23,7 @@ inline constexpr char feature_scale_help[] =
     "degrees as the model needs them, other features as they are";
 const FieldTable& feature_scale_fields();
 
-/// `own`, a table that lives as long as the program, with feature_scale behind its fields.
+/// Returns `own`, a table that lives as long as the program, with feature_scale added after its fields.
 const FieldTable& with_feature_scale(const FieldTable& own);
 
 /// `parameters` of a workload without feature_scale.
@@ -33,8 +33,8 @@ Json without_feature_scale(const Json& parameters);
 ///   none         x
 ///   log1p        sign(x) log(1 + |x|)
 ///   standardise  (x - mean) / deviation over all cells of the first `steps` steps, 0 where these are all equal
-/// In double, from exact features where `exact` asks for them and the graph has them. With `presence`, mean and
-/// deviation are over cells that exist, and the features of others are 0. Cost O(steps N F).
+/// Computed in double, from exact features where `exact` asks for them and the graph has them. With `presence`, mean
+/// and deviation are over cells that exist, and the features of others are 0. Cost O(steps N F).
 class FeatureScale {
  public:
   /// Keeps a reference to `graph`. Throws InvalidRequest for an unknown `kind`.

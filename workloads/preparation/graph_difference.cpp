@@ -34,7 +34,7 @@ StepView view_of(const PreparedGraph& graph, Step step) {
   return {offsets, graph.columns.data() + offsets[0], offsets[0]};
 }
 
-/// What was found in one range of rows.
+/// The differences of one range of rows.
 struct Found {
   Ends begin, end;
 };
@@ -111,7 +111,7 @@ std::vector<std::int32_t> list_for(std::int64_t count) {
   const auto memory = reinterpret_cast<std::uintptr_t>(list.data());
   const std::uintptr_t begin = (memory + page - 1) / page * page;
   const std::uintptr_t end = (memory + list.capacity() * sizeof(std::int32_t)) / page * page;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a wish
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);  // a hint to the system
   return list;
 }
 

@@ -1,12 +1,12 @@
-// Smoothing, normalised Laplacian and first-layer product.
-// Returns: graphs whose rows are sums of the same row over the last w steps (M-transform: averaged, or added with the
-// weights 1 / distance; edge life: added), optionally as D^-1/2 (A + I) D^-1/2 and multiplied with X.
-// Invariants: columns of a row are sorted and distinct; sums run from the oldest step to the newest, in double; the
-// result is rounded once. For fp64 the graph's exact values and features take the place of those that fp32 rounded. A
-// row's merge touches only that row of w snapshots, so steps are computed side by side and the result does not depend
-// on the number of threads. Cost: O(w nnz) for the merge (sorted runs, one after the other, no maps) + O(w N F) +
-// O(nnz~ F) for the product. Source: ESDG equation 1 and sections 5.3, 5.4; readings E6, E7, E11, E12, E13 of the
-// project's decisions.
+// Smoothing, normalised Laplacian and first-layer product. Returns: graphs whose rows are sums of the same row over the
+// last w steps (M-transform: averaged, or added with the weights 1 / distance; edge life: added). Optionally these are
+// normalised as D^-1/2 (A + I) D^-1/2 and multiplied with X.
+// Invariants: columns of a row are sorted and distinct. Sums run from the oldest step to the newest, in double, and the
+// result is rounded once. For fp64 the graph's exact values and features replace those that fp32 rounded. A row's merge
+// touches only that row of w snapshots, so steps are computed in parallel and the result does not depend on the number
+// of threads.
+// Cost: O(w nnz) for the merge (sorted runs, one after the other, no maps) + O(w N F) + O(nnz~ F) for the product.
+// Source: ESDG equation 1 and sections 5.3, 5.4; readings E6, E7, E11, E12, E13 of the project's decisions.
 #include "workloads/preparation/preprocess.hpp"
 
 #include <fmt/format.h>
@@ -124,7 +124,7 @@ SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, c
   return step;
 }
 
-/// The value as fp32. What was finite may not be, once it is a sum: a smoothed weight, or a product with features.
+/// The value as fp32. A sum of finite numbers may not be finite: a smoothed weight, or a product with features.
 float rounded(double value, const char* what, std::int64_t t) {
   const auto result = static_cast<float>(value);
   if (std::isfinite(result) || !std::isfinite(value)) return result;
@@ -242,7 +242,7 @@ PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& wha
   fp64 ? result.features64.reserve(cells * width) : result.features32.reserve(cells * width);
   const std::size_t products = result.features_kept ? cells * width : 0;
   fp64 ? result.products64.reserve(products) : result.products32.reserve(products);
-  // Blocks of steps: enough to share among threads, few enough that their doubles stay small beside the result.
+  // Blocks of steps: enough to share among threads, few enough that their doubles stay small compared with the result.
   const int threads = usable_cores();
   Workers workers(threads);
   const std::int64_t block = 2 * threads;

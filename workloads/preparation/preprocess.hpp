@@ -19,12 +19,13 @@ namespace strobe {
 struct FeatureTerms {
   std::vector<std::string> walks;  // Preprocessing::walk of S_1, S_2, ...
   int hops = 0;                    // K
-  std::string kind = "powers";  // S^k X; chebyshev: 2 S z_(k-1) - z_(k-2), each walk from X on; carried: likewise, but
-                                // a walk begins with z_(K-1) of the one before it
+  // S^k X; chebyshev: 2 S z_(k-1) - z_(k-2), each walk from X on; carried: the same, but a walk begins with z_(K-1) of
+  // the previous one
+  std::string kind = "powers";
   std::int64_t count() const { return 1 + static_cast<std::int64_t>(walks.size()) * hops; }
 };
 
-/// What a model wants done to A and X before training.
+/// The preprocessing of A and X that a model requests before training.
 struct Preprocessing {
   std::string smooth = "none";           // none | m_product | edge_life: applied to A
   std::int64_t window = 1;               // w of the M-transform, or l of edge life
@@ -36,7 +37,7 @@ struct Preprocessing {
   bool symmetric_pattern = false;        // with zeros where only A^T has an entry: row v lists the edges of v at either
                                          // end
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
-  bool keep_features = false;            // and X itself beside it, for models that read both
+  bool keep_features = false;            // also keep X itself, for models that read both
   FeatureTerms feature_terms = {};       // in place of X; A itself stays as it is
   std::string feature_scale = "none";    // of X, first of all: none | log1p | standardise
   std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
@@ -45,15 +46,15 @@ struct Preprocessing {
   bool transposes() const { return walk == "out" || walk == "in_transposed"; }
 };
 
-/// By how many cells the cells of a graph are read, when only its shape is known.
+/// The number of cells that read each cell of a graph known only by its shape.
 struct ReaderCounts {
   Histogram readers;               // one value per cell of all steps; a cell is no reader of itself
   std::vector<double> step_share;  // [T] of all reads
 };
 
 /// A preprocessed graph, ready to be placed on ranks. One CSR over all steps: row t * N + v, columns local to the step
-/// (vertex ids); sorted. Values in fp64 are kept as float or double by the caller's choice of precision. Of a graph
-/// that is known by its shape only, there are counts instead of arrays.
+/// (vertex ids); sorted. Values in fp64 are kept as float or double by the caller's choice of precision. A graph that
+/// is known only by its shape has counts instead of arrays.
 struct PreparedGraph {
   std::int64_t vertices = 0;
   std::int64_t steps = 0;
@@ -64,13 +65,13 @@ struct PreparedGraph {
   std::vector<float> values32;            // [nnz] when made for fp32, else empty
   std::vector<double> features64;         // [T * N * F]: (smoothed) X; A~ X when that replaces it
   std::vector<float> features32;
-  std::vector<double> products64;  // [T * N * F]: A~ X when X is kept beside it, else empty
+  std::vector<double> products64;  // [T * N * F]: A~ X when X is kept too, else empty
   std::vector<float> products32;
   bool first_product_done = false;
   bool features_kept = false;                   // X and A~ X are both there
   std::shared_ptr<const Presence> presence;     // cells that exist, of these steps or more; null: all
   std::vector<std::int64_t> counted_nonzeros;   // [T]; only without arrays
-  std::shared_ptr<const ReaderCounts> counted;  // likewise
+  std::shared_ptr<const ReaderCounts> counted;  // only without arrays
 
   bool has_structure() const { return counted_nonzeros.empty(); }
   /// Values of X and A~ X, together, that a cell has.
@@ -86,17 +87,18 @@ struct PreparedGraph {
   }
 };
 
-/// M-transform of A: A~_t = sum over s in [max(0, t-w+1), t] of A_s / min(w, t + 1); of X likewise when `features`.
+/// M-transform of A: A~_t = sum over s in [max(0, t-w+1), t] of A_s / min(w, t + 1); also of X when `features`.
 SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool features);
 
 /// Runs the whole preprocessing for training on the first `steps` snapshots. `fp64` chooses which arrays are filled;
 /// all arithmetic is done in double and rounded once. Cost O(w nnz + nnz F). With `presence`, of these steps or more,
-/// cells that do not exist have no entries, not even of a self-loop, and features 0; entries whose column does not
-/// exist at the step go before the Laplacian or the walk, so degrees count what is left; and the M-transform of row v
-/// at step t sums s in [max(t-w+1, b), t] and divides by the number of these, b the first step of v's sequence (G12 of
-/// the project's decisions). Throws InvalidRequest when a row sum of A is not > -1 (negative weights under the
-/// Laplacian) or, under a walk, negative, and when edge life would count events again that the workload's own edge life
-/// or overlapping windows already repeat; Error for the presence of other vertices or fewer steps.
+/// cells that do not exist have features 0 and no entries, not even a self-loop. Entries whose column does not exist at
+/// the step are removed before the Laplacian or the walk, so degrees count only what is left. The M-transform of row v
+/// at step t then sums s in [max(t-w+1, b), t] and divides by the number of these, b the first step of v's sequence
+/// (G12 of the project's decisions). Throws InvalidRequest when a row sum of A is not > -1 (negative weights under the
+/// Laplacian) or, under a walk, negative. Throws InvalidRequest when edge life would count events again that the
+/// workload's own edge life or overlapping windows already repeat. Throws Error for the presence of other vertices or
+/// fewer steps.
 PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps, bool fp64,
                       std::shared_ptr<const Presence> presence = nullptr);
 

@@ -1,9 +1,9 @@
-// One row of two snapshots: which entries only the earlier has, which only the later, and which common entries changed
-// their value. Columns of a row are sorted and distinct, so windows of both rows are compared as they lie when they are
-// equal; otherwise every column of one window with every column of the other. What is not above the smaller of the two
-// windows' ends is then decided, and the windows move on.
-// Two forms with one result: 16 columns at a time in AVX-512 registers (32 shuffles and comparisons for 16 x 16 pairs,
-// no branch on columns), and a merge without branches on columns, which needs one step an entry.
+// The difference of one row of two snapshots: entries that only the earlier has, entries that only the later has, and
+// common entries whose value changed. Columns of a row are sorted and distinct. A window of each row is compared
+// position by position when the two are equal; otherwise every column of one window with every column of the other.
+// Columns not above the smaller of the two windows' ends are then decided, and the windows move on. Two forms with one
+// result: 16 columns at a time in AVX-512 registers (32 shuffles and comparisons for 16 x 16 pairs, no branch on
+// columns), and a merge without branches on columns, which needs one step an entry.
 // Cost: O(entries of both rows).
 #pragma once
 
@@ -34,7 +34,7 @@ struct Ends {
   std::int32_t *removed, *added, *changed;
 };
 
-/// Positions behind the end of each list that may be overwritten.
+/// The number of positions past the end of each list that may be overwritten.
 inline constexpr std::int64_t room_behind = 16;
 
 /// The bits of a value: values are equal when their bits are.
@@ -129,7 +129,7 @@ class RowDifference {
       const auto left = static_cast<__mmask16>(common.a), right = static_cast<__mmask16>(common.b);
       const __m512i before = _mm512_maskz_compress_epi32(left, _mm512_maskz_loadu_epi32(left, a_values_ + a));
       const __m512i after = _mm512_maskz_compress_epi32(right, _mm512_maskz_loadu_epi32(right, b_values_ + b));
-      const std::uint32_t changed = _mm512_cmpneq_epi32_mask(before, after);  // behind the matches both are 0
+      const std::uint32_t changed = _mm512_cmpneq_epi32_mask(before, after);  // past the matches both are 0
       const __m512i places = _mm512_maskz_compress_epi32(right, positions_from(b));
       _mm512_storeu_si512(end, _mm512_maskz_compress_epi32(static_cast<__mmask16>(changed), places));
       return end + std::popcount(changed);

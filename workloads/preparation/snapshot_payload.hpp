@@ -1,4 +1,4 @@
-// What is written for one snapshot on its way to a device (graph_difference.hpp has the bytes of each way).
+// The data that is written for one snapshot on its way to a device (graph_difference.hpp has the bytes of each way).
 #pragma once
 
 #include <cstdint>

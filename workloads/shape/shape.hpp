@@ -22,8 +22,8 @@ struct SmoothedShape {
   friend bool operator==(const SmoothedShape&, const SmoothedShape&) = default;
 };
 
-/// Statistics of a dynamic graph. What is not known is absent, with its reason in `unknown`; where every number comes
-/// from stands in `sources`; both by the name of the field ("*" = all that have no entry of their own).
+/// Statistics of a dynamic graph. An unknown number is absent, and `unknown` holds the reason. `sources` holds where
+/// every number comes from. Both are by the name of the field ("*" = all that have no entry of their own).
 struct GraphShape {
   std::string name, description;
   std::optional<std::int64_t> vertices, steps, feature_width;
@@ -57,15 +57,16 @@ std::vector<std::int64_t> step_edges(const GraphShape& shape);
 /// Non-zeros summed over steps after uniting the last `window` snapshots: exact, from `edge_lives`. Nothing without.
 std::optional<std::int64_t> smoothed_edges(const GraphShape& shape, std::int64_t window);
 
-/// Expected number of rows that all ranks together receive in one halo exchange of all steps, when vertices are dealt
-/// to `ranks` evenly and independently of the graph (hash partition): a cell whose vertex has k distinct targets is
-/// needed by (P - 1) (1 - (1 - 1/P)^k) other ranks. `out_degree` is that of a SmoothedShape; k of a bin is its mean.
+/// Expected number of rows that all ranks together receive in one halo exchange of all steps. Assumes that vertices are
+/// dealt to `ranks` evenly and independently of the graph (hash partition). A cell whose vertex has k distinct targets
+/// is then needed by (P - 1) (1 - (1 - 1/P)^k) other ranks. `out_degree` is that of a SmoothedShape; k of a bin is its
+/// mean.
 double expected_halo_rows(const Histogram& out_degree, int ranks);
 
 /// The shape as JSON (version 1): every field, null where unknown.
 Json to_json(const GraphShape& shape);
 
-/// Reads what `to_json` writes. `where` is "FILE#" or a pointer; throws InvalidRequest(where + JSON pointer) for an
+/// Reads JSON written by `to_json`. `where` is "FILE#" or a pointer. Throws InvalidRequest(where + JSON pointer) for an
 /// unknown or missing key, a wrong type, lists of another length than `steps`, a null without its reason and a number
 /// without its source.
 GraphShape shape_from_json(const Json& json, const std::string& where);

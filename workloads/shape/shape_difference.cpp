@@ -21,7 +21,7 @@ double off_diagonal(const GraphShape& shape, const std::vector<std::int64_t>& ed
   return all - static_cast<double>(shape.self_loops_per_step[step]);
 }
 
-/// Of edges with `window` steps behind them, the share that has not come again by then.
+/// The share of edges that have not appeared again within `window` steps, among edges with that many steps after them.
 double leaving_share(const GraphShape& shape, const std::vector<std::int64_t>& edges, std::int64_t window) {
   double living = static_cast<double>(*shape.edges), present = living;
   for (std::size_t g = 0; g < static_cast<std::size_t>(window) && g < edges.size(); ++g) {

@@ -17,7 +17,7 @@ namespace strobe {
 std::vector<std::int64_t> removed_entries(const GraphShape& shape, std::int64_t window, bool diagonal,
                                           const std::vector<std::int64_t>& counts, std::vector<std::string>& notes);
 
-/// The counts of each pair of steps of a graph that is known by its counts, of whose entries `removed` [T] leave;
+/// The counts of each pair of steps of a graph that is known by its counts; `removed` [T] of its entries leave.
 /// `changed` is 0, since no values are known. Throws InvalidRequest("/transfer") when a pair does not follow step by
 /// step.
 std::vector<DifferenceSizes> counted_differences(const PreparedGraph& graph, const std::vector<std::int64_t>& removed,

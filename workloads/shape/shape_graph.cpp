@@ -53,9 +53,9 @@ void settle_vertices(CompleteShape& complete, const std::string& pointer) {
       shape.name, format_count(*shape.vertices)));
 }
 
-/// Expected edges of each step after uniting the last `window` steps: [T]. Of the edges of step t - g, the share q(g)
-/// of those that have not come again by step t counts; q(g) = edges that live longer than g / edges with g steps
-/// behind them, so that sums over steps are those of `smoothed_edges`. Without lives, q = 1: none comes again.
+/// Expected edges of each step after uniting the last `window` steps: [T]. An edge of step t - g counts when it has not
+/// appeared again by step t; the share of such edges is q(g). q(g) = edges that live longer than g / edges with g steps
+/// after them, so that sums over steps are those of `smoothed_edges`. Without lives, q = 1: no edge appears again.
 std::vector<double> united(const GraphShape& shape, const std::vector<std::int64_t>& edges, std::int64_t window) {
   const std::size_t steps = edges.size();
   std::vector<double> sums(steps, 0.0);

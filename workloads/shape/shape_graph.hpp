@@ -11,7 +11,7 @@
 
 namespace strobe {
 
-/// What a user may add to a shape that does not know it; 0 = nothing.
+/// Facts that a user may add to a shape that does not know them; 0 = nothing.
 struct ShapeOptions {
   std::int64_t vertices = 0, steps = 0, feature_width = 0;
   std::int64_t edges = 0;           // distinct edges of a step, summed over steps
@@ -19,8 +19,7 @@ struct ShapeOptions {
 };
 const FieldTable& shape_option_fields();
 
-/// A shape of which vertices, steps, feature width and edges are known. `notes` says what was assumed, one sentence
-/// each.
+/// A shape with known vertices, steps, feature width and edges. `notes` says what was assumed, one sentence each.
 struct CompleteShape {
   GraphShape shape;
   std::int64_t smoothed_edges = 0;  // as the user gave them; 0 = not given
@@ -35,15 +34,15 @@ bool is_shape_workload(const std::string& name);
 /// missing, or an option that the shape contradicts.
 CompleteShape complete_shape(const std::string& name, const Json& options);
 
-/// The same for a shape at hand; `pointer` is where its options stand.
+/// The same for a given shape; `pointer` is the place of its options.
 CompleteShape complete_shape(GraphShape shape, const ShapeOptions& options, const std::string& pointer);
 
-/// What `prepare` would give for the first `steps` steps of a graph of this shape, as counts. Non-zeros after smoothing
-/// are exact in sum where the shape knows how long edges live; else those that the user gave or a publication counted;
-/// else, with a note, as if no edge came again within the window, which bounds them from above. Steps share them as
-/// the edges within the window say, each aged by the share that lives so long. A degree distribution of another window
-/// is scaled by the mean; without any, edges are taken to fall on vertices uniformly (Poisson degrees), which bounds
-/// halos from above. Cost O(T w).
+/// The counts that `prepare` would give for the first `steps` steps of a graph of this shape. The sum of non-zeros
+/// after smoothing is exact where the shape knows how long edges live. Otherwise it is the number that the user gave or
+/// a publication counted. Without that, a note says that no edge is assumed to appear again within the window, which is
+/// an upper bound. Steps share the non-zeros in proportion to the edges within the window, each aged by the share that
+/// lives that long. A degree distribution of another window is scaled by the mean. Without any, edges are assumed to
+/// fall on vertices uniformly (Poisson degrees), which bounds halos from above. Cost O(T w).
 PreparedGraph prepare_shape(const CompleteShape& shape, const Preprocessing& what, std::int64_t steps,
                             std::vector<std::string>& notes);
 

@@ -13,15 +13,15 @@
 
 namespace strobe {
 
-/// What a link in the place of a file that is written means: what it leads to, or a thing to be replaced, where nobody
-/// but Strobe has anything to put there.
+/// What happens to a link at the path of a written file. followed: its end is written. replaced: the link itself is
+/// replaced, for paths where nobody but Strobe has anything to put.
 enum class Links : std::uint8_t { followed, replaced };
 
-/// Writes beside `path` and moves the file there in `commit`; without it the destructor removes what was written. A
-/// link that is followed stays one: the file at its end is replaced. Devices, pipes and descriptors (/dev/null,
-/// /dev/stdout) are written as they are, from the first full buffer on. Writers of one path do not disturb each other:
-/// the last one to commit stays. Every failure of the operating system (disk full, permission) is a SystemError that
-/// names the path.
+/// Writes a file in the same folder as `path` and moves it there in `commit`; without `commit` the destructor removes
+/// it. A link that is followed stays a link: the file at its end is replaced. Devices, pipes and descriptors
+/// (/dev/null, /dev/stdout) are written directly, from the first full buffer on. Writers of one path do not disturb
+/// each other: the last one to commit stays. Every failure of the operating system (disk full, permission) is a
+/// SystemError that names the path.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path, Links links = Links::followed);
@@ -34,8 +34,8 @@ class AtomicFile {
   bool makes_file() const { return !target_.direct; }
   /// The path of the file that appears: that of `path`, or the end of the link that it is.
   const std::string& end_of_links() const { return target_.path; }
-  /// Flushes to the disk, renames, and flushes the folder. Returns the mark that the file has behind that, none of what
-  /// is no file.
+  /// Flushes to the disk, renames, and flushes the folder. Returns the mark of the file after that; an empty mark when
+  /// the path is no file.
   FileMark commit();
 
  private:

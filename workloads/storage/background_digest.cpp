@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-/// What changes when a file is written, cut or replaced. Zeros for one that is not there, which opening it tells.
+/// The facts that change when a file is written, cut or replaced. Zeros for a missing file, which the opening reports.
 struct FileState {
   std::uint64_t inode = 0;
   std::int64_t bytes = 0, seconds = 0, nanoseconds = 0;

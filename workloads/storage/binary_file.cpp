@@ -1,19 +1,18 @@
 // The form of all of Strobe's binary files, little-endian:
 //   header (128 bytes) | description as JSON | sections, each from a multiple of 64 bytes on, zeros between them
-// The description holds counts, provenance, and of every section its name, type, count, offset and SHA-256. The header
-// holds sizes and the SHA-256 of itself and the description.
-// Reading maps the file; columns are views on it, so that loading is page faults only. Strobe replaces such a file by
-// renaming a new one, so that mapped columns stay whole.
+// The description holds counts, provenance, and the name, type, count, offset and SHA-256 of every section. The header
+// holds sizes and the SHA-256 of itself and the description. Reading maps the file; columns are views on it, so that
+// loading is page faults only. Strobe replaces such a file by renaming a new one, so that mapped columns stay whole.
 // Always checked, in time that does not depend on the file's size: exact file size, the checksum of the beginning,
-// every section inside the file with the type and count that it must have.
-// Checksums of the sections are checked unless the file is sealed: the writer notes inode and times in a small file
-// beside it, FILE.seal. The time of change among them is the system's own and cannot be set back, so a file that still
-// has all of it is the one that was written. A seal saves the checksums and nothing else: what a reader would index
-// with is checked always, since a disk can lose a bit and no time tells. It counts only where file and seal are the
-// reader's own: whoever else wrote them could have written any. A copy, a download or an edited file is checked in full
-// at every opening (convert it to seal it). The file itself holds nothing of the moment in which it was written, so
-// that equal graphs are equal files; what files of before have of it in their header is not looked at. Cost:
-// O(sections) when sealed, else one pass on all threads. A kind's version is raised by any change of its layout.
+// every section inside the file with the type and count that it must have. Checksums of the sections are checked unless
+// the file is sealed: the writer notes inode and times in a small file next to it, FILE.seal. One of these, the time of
+// change, is the system's own and cannot be set back. So a file that still has all of them is the one that was written.
+// A seal saves the checksums and nothing else. Every index of a reader is always checked, because a disk can lose a bit
+// without changing any time. A seal counts only where file and seal belong to the reader: another user could have
+// written any seal. A copy, a download or an edited file is checked in full at every opening (convert it to seal it).
+// The file itself does not record when it was written, so that equal graphs are equal files. Older files record it in
+// their header, which is ignored.
+// Cost: O(sections) when sealed, else one pass on all threads. A kind's version is raised by any change of its layout.
 #include "workloads/storage/binary_file.hpp"
 
 #include <fcntl.h>

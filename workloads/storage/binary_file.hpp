@@ -18,14 +18,14 @@
 
 namespace strobe {
 
-/// What a binary file holds.
+/// The identity of a kind of binary file.
 struct BinaryKind {
   std::array<char, 8> magic;
   std::uint32_t version;
   const char* name;  // in messages: "binary graph"
 };
 
-/// Numbers of one type in memory, as a file has them one behind the other.
+/// Numbers of one type in memory, in the sequence in which a file has them.
 struct BinarySection {
   const char* name;
   const char* type;
@@ -65,7 +65,7 @@ void add_section(std::vector<BinarySection>& sections, const char* name, const A
 /// A whole number of a description; converting another number could overflow. Throws Json::exception.
 std::int64_t whole_number(const Json& number);
 
-/// Writes a file of `kind` atomically, and its seal beside it. `description` is an object; the table of sections is
+/// Writes a file of `kind` atomically, and its seal next to it. `description` is an object; the table of sections is
 /// added to it. Equal arguments give equal bytes.
 void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
                        const std::string& path);

@@ -14,7 +14,7 @@ namespace strobe {
 std::int64_t nearest_rank(double share, std::int64_t count);
 
 /// A distribution of whole numbers >= 0. Values below 16 have a bin each; above, four bins per doubling. A bin keeps
-/// how many values it holds and their sum, so totals and means are exact and a concave function of the values is known
+/// the number of its values and their sum. So totals and means are exact, and a concave function of the values is known
 /// to a fraction of a percent.
 struct Histogram {
   struct Bin {

@@ -12,13 +12,13 @@
 
 namespace strobe {
 
-/// What changes with every change of a file. The time of modification can be set by whoever owns the file; the time of
-/// change is the system's own, so it tells a file that was put back from one that was left alone.
+/// The facts that change with every change of a file. The file's owner can set the time of modification. The time of
+/// change is the system's own, so it separates a file that was put back from one that was not touched.
 struct FileMark {
   std::uint64_t inode = 0;
   std::int64_t modified_ns = 0;  // since 1970
-  std::int64_t changed_ns = 0;   // likewise
-  std::uint32_t owner = 0;       // the user's number
+  std::int64_t changed_ns = 0;
+  std::uint32_t owner = 0;  // the user's number
   friend bool operator==(const FileMark&, const FileMark&) = default;
 };
 

@@ -1,6 +1,6 @@
-// Links are followed one by one, each relative to the folder that it lies in, since the end may not exist. The entries
-// of this process's descriptor folder are not followed: what they show need not be a path, and opening it anew would
-// begin at the file's first byte instead of where the descriptor stands.
+// Links are followed one by one, each relative to its own folder, since the end may not exist. The entries of this
+// process's descriptor folder are not followed. Their targets need not be paths, and opening them again would begin at
+// the file's first byte instead of the descriptor's position.
 #include "workloads/storage/output_target.hpp"
 
 #include <fcntl.h>

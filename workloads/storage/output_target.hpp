@@ -5,7 +5,7 @@
 
 namespace strobe {
 
-/// What a path to write to names.
+/// The target of a path to write to.
 struct OutputTarget {
   std::string path;     // with links followed to their end, which need not be there yet
   int descriptor = -1;  // of this process, which the path names (/dev/stdout, /dev/fd/3); else -1
@@ -13,8 +13,8 @@ struct OutputTarget {
       false;  // a device, a pipe or a descriptor: written as it is, for a file renamed over it would replace it
 };
 
-/// Follows `path`. Throws SystemError for links that lead to each other, and for what nothing is written to (a block
-/// device, a socket, a descriptor that is not open for writing).
+/// Follows `path`. Throws SystemError for links that lead to each other, and for targets that cannot be written (a
+/// block device, a socket, a descriptor that is not open for writing).
 OutputTarget output_target(const std::string& path);
 
 /// Opens a direct target for writing; the caller closes it. Throws SystemError, also for a pipe that nobody reads,

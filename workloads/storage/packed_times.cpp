@@ -1,6 +1,7 @@
 // Packs sorted times in blocks of 256, each block for itself:
-//   A block's times become whole numbers: time * 10^k with the least k <= 9 for which dividing by 10^k gives every time
-//   back bit for bit (k = 0 for whole times); where there is none, the bits of the doubles in their order.
+//   A block's times become whole numbers: time * 10^k with the least k <= 9 for which dividing by 10^k returns every
+//   time
+//   bit for bit (k = 0 for whole times); where there is none, the bits of the doubles in their order.
 //   The numbers' distances d from the first are kept in Elias and Fano's form: the low bits of each as they are, and of
 //   the rest h = d >> low a one at position h + i for the i-th. `low` is such that h < 256, so these ones fill at most
 //   8 words. A word before them holds how many ones come before each of the 8 words.
@@ -104,7 +105,7 @@ void to_numbers(std::span<const double> times, unsigned coding, Numbers& numbers
     scale_all(times, coding, numbers);
 }
 
-/// The block's place but for its word.
+/// The block's place, without its word.
 Place measure(std::span<const std::uint64_t> numbers, unsigned coding) {
   const std::uint64_t span = numbers.back() - numbers.front();
   const auto low = static_cast<unsigned>(std::bit_width(span / PackedTimes::block_times));

@@ -19,7 +19,7 @@ Pages::Pages(std::size_t bytes) : bytes_(bytes) {
 }
 
 void Pages::prefer_large() {
-  if (data_ != nullptr) madvise(data_, bytes_, MADV_HUGEPAGE);  // a wish; nothing depends on it
+  if (data_ != nullptr) madvise(data_, bytes_, MADV_HUGEPAGE);  // a hint; nothing depends on it
 }
 
 Pages::~Pages() {

@@ -31,7 +31,7 @@ void parallel_tasks(std::int64_t count, const std::function<void(std::int64_t)>&
   std::exception_ptr error;
   Workers workers(static_cast<int>(std::min<std::int64_t>(workload_threads(), count)));
   workers.run(count, [&](std::int64_t i) {
-    if (i > failed.load(std::memory_order_relaxed)) return;  // what it came to would be thrown away
+    if (i > failed.load(std::memory_order_relaxed)) return;  // its result would be thrown away
     try {
       task(i);
     } catch (...) {

@@ -1,7 +1,7 @@
-// A name is made with O_EXCL and O_NOFOLLOW, so that what somebody put there, a link above all, is neither opened nor
-// overwritten. Its writer holds an advisory lock (flock) until the file is moved or removed: the lock goes with the
-// process, whatever ends it, so a file of such a name that can be locked was left by one that is gone. A number of a
-// process alone would not say that: numbers are given again, and other machines of a shared disk have the same.
+// A name is made with O_EXCL and O_NOFOLLOW, so that a file or link that somebody put there is neither opened nor
+// overwritten. Its writer holds an advisory lock (flock) until the file is moved or removed. The lock ends with the
+// process, whatever ends it. So a file of such a name that can be locked was left by a process that is gone. A process
+// number alone would not show that: numbers are used again, and other machines of a shared disk have the same.
 #include "workloads/storage/unfinished_file.hpp"
 
 #include <fcntl.h>

@@ -1,13 +1,13 @@
-// Files under names of their own, beside the files that they are to become.
+// Files under temporary names, in the folder of the files that they will become.
 #pragma once
 
 #include <string>
 
 namespace strobe {
 
-/// A new, empty file PATH.tmp.PID.NUMBER, which nobody else has opened and no link leads away from: it is made, or the
-/// next number is tried. While the value lives it holds a lock, by which others see that its writer is alive. What
-/// writers of PATH left that are gone is removed first. The destructor removes the file, unless it was moved.
+/// A new, empty file PATH.tmp.PID.NUMBER, which nobody else has opened and which is no link. If it cannot be made, the
+/// next number is tried. While the value lives it holds a lock, which shows others that its writer is alive. Files of
+/// PATH whose writers are gone are removed first. The destructor removes the file, unless it was moved.
 class UnfinishedFile {
  public:
   /// `path` is where the file will go, its links followed. Throws SystemError that names it.
@@ -34,7 +34,7 @@ class UnfinishedFile {
 void probe_folder(const std::string& folder);
 
 /// Removes the temporary files of this process. May be called in a signal's handler, and only when the process ends
-/// behind it.
+/// after it.
 void remove_unfinished_files() noexcept;
 
 }  // namespace strobe

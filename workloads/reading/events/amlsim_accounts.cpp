@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t no_column = static_cast<std::size_t>(-1);
 
-/// The table called `name` beside `path`, or "".
+/// The table called `name` in the folder of `path`, or "".
 std::string table_beside(const std::string& path, const std::string& name) {
   for (const std::string& file : {name, name + ".gz"}) {
     const auto candidate = std::filesystem::path(path).parent_path() / file;
@@ -59,7 +59,7 @@ void read_table(const std::string& file, const EventGraph& graph, const Columns&
   }
 }
 
-/// A flag, or a number of reports of which one is enough.
+/// A flag, or a number of reports; one report is enough.
 bool read_flag(const TextReader& reader, const Token& token) {
   std::string word(token.text);
   for (char& c : word) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;

@@ -1,7 +1,7 @@
-// One number in 27 of the range is a valid date, so a column of seconds that are all dates is very unlikely, and one of
-// dates that are read as seconds puts two months into a window of a day. Months and years are too few to be told from
-// counts, so they are only noted. Dates keep their order, so the events stay sorted.
-// Cost: two looks for times outside of the range, else one pass.
+// One number in 27 of the range is a valid date, so a column of seconds that are all dates is very unlikely. A column
+// of dates that is read as seconds would put two months into a window of a day. Months and years are too few to be told
+// apart from counts, so they are only noted. Dates keep their order, so the events stay sorted.
+// Cost: two looks for times outside the range, else one pass.
 #include "workloads/reading/events/compact_dates.hpp"
 
 #include <fmt/format.h>

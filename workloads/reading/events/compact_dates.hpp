@@ -5,9 +5,10 @@
 
 namespace strobe {
 
-/// Replaces times, of events and of labels, by the seconds since 1970 at which their days begin, when every one of them
-/// is a date YYYYMMDD between 1900 and 2100; a note says so. Times that only look like dates, months (201601) or years
-/// (2016) stay seconds, and a note says that. Graphs of steps and Strobe's binary graphs, which were read once, stay.
+/// Replaces times of events and labels by the seconds since 1970 at which their days begin, and notes it. It does so
+/// when every one of them is a date YYYYMMDD between 1900 and 2100. Times that only look like dates, months (201601) or
+/// years (2016) stay seconds, and a note says that. Graphs of steps and Strobe's binary graphs, which were settled when
+/// first read, are not changed.
 void settle_dates(EventGraph& graph);
 
 }  // namespace strobe

@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-/// Moves the first `count` values out; what is behind them belongs to the next row and stays.
+/// Moves the first `count` values out; the values after them belong to the next row and stay.
 template <class T>
 std::vector<T> take_front(std::vector<T>& values, std::size_t count) {
   const auto end = values.begin() + static_cast<std::ptrdiff_t>(std::min(count, values.size()));

@@ -17,8 +17,8 @@ namespace strobe {
 /// The note of a file that has no times, so that all its events are at time 0; kept with the graph wherever it goes.
 inline constexpr const char* no_times_note = "the file has no times; all events are at time 0";
 
-/// Collects the rows that a format reads: 12 to 24 bytes a row beside weights, labels and features. A weight takes 4
-/// bytes, or 12 in a file with weights that fp32 rounds.
+/// Collects the rows that a format reads: 12 to 24 bytes a row in addition to weights, labels and features. A weight
+/// takes 4 bytes, or 12 in a file with weights that fp32 rounds.
 class EventBuilder {
  public:
   /// A row u -> v at `time`, in the file's own ids (not negative).
@@ -41,7 +41,8 @@ class EventBuilder {
 
   std::int64_t rows() const { return closed_rows_ + static_cast<std::int64_t>(source_.size()); }
 
-  /// Begins to compute the SHA-256 of `path`, which `finish` needs, beside the parsing when there are threads.
+  /// Begins to compute the SHA-256 of `path`, which `finish` needs, in parallel with the parsing when there are
+  /// threads.
   void begin_digest(const std::string& path);
   /// Replaces ids, which are numbers below the sizes of the tables, by the tables' entries, which fit 32 bits.
   void renumber(const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& targets);
@@ -49,17 +50,17 @@ class EventBuilder {
   /// Gives every row `width` features: `fill` writes those of one row, for several at once when there are threads.
   void fill_features(std::size_t width, const std::function<void(std::int64_t row, std::span<float> features)>& fill);
 
-  /// Appends the rows of `later` behind these.
+  /// Appends the rows of `later` after these.
   void append(EventBuilder&& later);
   /// All rows so far; this builder is empty then and keeps its working memory for the next rows.
   EventBuilder take();
 
   /// The event graph of all rows: ids dense by ascending original id, events in stable time order; provenance with the
   /// file's name, SHA-256 and counts. Throws InvalidInput when there is no row, when only some rows have a weight,
-  /// label or feature, or ids exceed 2^31 - 1 distinct ones. Up to 24 bytes a row while building beside weights, labels
-  /// and features, when ids fit 32 bits; after, 8 bytes and those of the packed time, which are at most 4 when a time
-  /// has few digits (packed_times.hpp). A note says so when they are more.
-  /// Cost O(E) for rows in time order, O(E log E) for others, on all threads.
+  /// label or feature, or when there are more than 2^31 - 1 distinct ids. Memory while building: up to 24 bytes a row
+  /// in addition to weights, labels and features, when ids fit 32 bits. Memory after: 8 bytes and those of the packed
+  /// time, at most 4 when a time has few digits (packed_times.hpp); a note says when they are more. Cost O(E) for rows
+  /// in time order, O(E log E) for others, on all threads.
   EventGraph finish(const std::string& path, const std::string& format);
 
  private:

@@ -1,4 +1,4 @@
-// Cost: one pass over each file, 4 F_e bytes an event and 4 F_v a vertex beside the file itself.
+// Cost: one pass over each file, 4 F_e bytes an event and 4 F_v a vertex in addition to the file itself.
 #include "workloads/reading/events/feature_arrays.hpp"
 
 #include <fmt/format.h>

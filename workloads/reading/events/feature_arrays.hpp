@@ -1,4 +1,4 @@
-// Features of events and vertices that a format keeps in .npy files beside its own.
+// Features of events and vertices that a format keeps in .npy files next to its own file.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace strobe {
 std::vector<std::int64_t> fill_edge_features(const std::string& file, const std::vector<std::int64_t>& rows,
                                              const std::string& what, EventBuilder& events);
 
-/// Gives the vertices of `graph` the rows of the array [R, F] in `file` by their original ids, and notes it. Throws
-/// likewise.
+/// Gives the vertices of `graph` the rows of the array [R, F] in `file` by their original ids, and notes it. Throws the
+/// same errors as the function above.
 void add_vertex_features(const std::string& file, EventGraph& graph);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// What a format says that takes columns for what it expects, as the file does not name them.
+// The note of a format that assumes the meaning of columns because the file does not name them.
 #pragma once
 
 #include <string>

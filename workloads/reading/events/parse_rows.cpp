@@ -1,7 +1,8 @@
-// Threads take parts of the file one after the other: reading (and decompressing) is under a lock, parsing is not.
-// Returns the same rows and complaints as one thread would. Invariant: parts are taken in file order, so when one is
-// refused, all parts before it are parsed to their end, and the first refusal in the file is among the results.
-// Cost: one pass over the text; memory of one part a thread beside the rows.
+// Threads take parts of the file one after the other. Reading (and decompressing) is under a lock, parsing is not.
+// Returns the same rows and complaints as one thread would.
+// Invariant: parts are taken in file order. When one is refused, all parts before it are parsed to their end, so the
+// first refusal in the file is among the results.
+// Cost: one pass over the text; memory of one part per thread in addition to the rows.
 #include "workloads/reading/events/parse_rows.hpp"
 
 #include <deque>
@@ -40,7 +41,7 @@ void parse_part(const std::string& path, const TextPart& part, std::size_t numbe
   result.first_empty = lines.empty_line();
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Parts {
   std::mutex mutex;
   std::deque<ParsedPart> results;  // in file order; a deque keeps its elements where they are

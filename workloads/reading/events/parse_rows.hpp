@@ -18,10 +18,10 @@ using ParsePart = std::function<void(std::size_t part, TextReader& lines, EventB
 /// Completes a part's rows; called for one part after the other in file order when all are parsed.
 using MergePart = std::function<void(std::size_t part, EventBuilder& rows)>;
 
-/// Parses the lines behind the reader's current one: cuts the file into parts at line ends and calls `parse` for each,
-/// for several at once when there are threads, so it must not change anything that it shares. Rows arrive in `events`
-/// in file order. Lines and columns in complaints are the file's; of several complaints the first in the file is
-/// thrown. Returns how many lines were read.
+/// Parses the lines after the reader's current one. Cuts the file into parts at line ends and calls `parse` for each.
+/// With several threads it calls `parse` at the same time, so `parse` must not change anything shared. Rows arrive in
+/// `events` in file order. Lines and columns in complaints are the file's; of several complaints the first in the file
+/// is thrown. Returns the number of lines read.
 std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParseLines& parse);
 /// The same for formats that keep more of a part than its rows, in a `PerPart`.
 std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParsePart& parse, const MergePart& merge);

@@ -1,5 +1,6 @@
-// Words are compared by their number only where one of them is not written as plain digits, and below 2^53, where a
-// double tells neighbours apart. Cost: a look at every name; the file is read again only to say where the word stands.
+// Words are compared by their number only where one of them is not written as plain digits. Only numbers below 2^53 are
+// compared, where a double separates neighbours. Cost: a look at every name; the file is read again only to find the
+// place of the word.
 #include "workloads/reading/ids/id_words.hpp"
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ bool is_decimal(std::string_view text) {
   return take_digits(text) > 0 && text.empty();
 }
 
-/// The number that `text` says, when there is one and it is small enough to be told from its neighbours.
+/// The number in `text`, when there is one and it is small enough for a double to separate it from its neighbours.
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   if (is_hexadecimal(text)) {

@@ -22,7 +22,7 @@ class NameTable {
   std::string_view name(std::int64_t number) const { return name_at(static_cast<std::size_t>(number)); }
 
  private:
-  /// One more than a name's number, 0 = free; a part of the hash beside it saves most looks at other names.
+  /// `entry` is one more than a name's number, 0 = free. A part of the hash next to it saves most looks at other names.
   struct Slot {
     std::uint32_t entry = 0, hash = 0;
   };
@@ -36,7 +36,7 @@ class NameTable {
   std::size_t slot_of(std::string_view name, std::uint64_t hash) const;
   void grow();
 
-  std::string text_;                       // all names, one behind the other
+  std::string text_;                       // all names in sequence
   std::vector<std::uint64_t> ends_ = {0};  // [size + 1]
   std::vector<std::uint64_t> hashes_;      // [size]
   std::vector<Slot> slots_ = std::vector<Slot>(64);

@@ -31,7 +31,7 @@ void join_names_of_sides(EventGraph& graph);
 /// Whether every vertex has a name and no two the same, so that names alone tell vertices apart.
 bool names_tell_apart(const std::vector<std::string>& names);
 
-/// Names as two columns: all bytes one behind the other, and where each name ends.
+/// Names as two columns: all bytes in sequence, and the end of each name.
 struct PackedNames {
   std::vector<std::int8_t> bytes;
   std::vector<std::int64_t> ends;  // [vertices] or empty

@@ -24,7 +24,8 @@ bool is_clock(std::string_view cell) {
          cell.find_first_not_of("0123456789:.") == std::string_view::npos;
 }
 
-/// Seconds reach the year 9999 at 2.5e11, so larger numbers are parts of seconds. Of each unit: from 1973 to 2100.
+/// Seconds reach the year 9999 at 2.5e11, so larger numbers are parts of seconds. Each unit covers the years 1973 to
+/// 2100.
 void settle_unit(ColumnFacts& facts) {
   constexpr double earliest = 1e8, latest = 4.1e9, beyond_seconds = 2.6e11;
   if (!facts.numeric) return;

@@ -1,4 +1,4 @@
-// What the cells of a column are like, from a sample of rows.
+// The kind of cells in a column, from a sample of rows.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct ColumnFacts {
   bool epoch = false;
 };
 
-/// The facts of column `column` of `rows`, of which there is one at least.
+/// The facts of column `column` of `rows`, which are not empty.
 ColumnFacts facts_of(const std::vector<std::vector<std::string>>& rows, std::size_t column);
 
 /// How likely the ids of `a` and `b` are of one kind: distinct cells of both by those of either.
 double shared_share(const ColumnFacts& a, const ColumnFacts& b);
 
-/// Whether so many shared cells cannot be chance: names, or numbers that use few of the numbers in their range.
+/// Whether this number of shared cells cannot be chance: names, or numbers that use few of the numbers in their range.
 bool shares_beyond_chance(const ColumnFacts& a, const ColumnFacts& b);
 
 }  // namespace strobe

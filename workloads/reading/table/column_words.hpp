@@ -1,4 +1,4 @@
-// What the name of a column says about it.
+// The meaning of a column's name.
 #pragma once
 
 #include <string_view>
@@ -17,7 +17,7 @@ struct ColumnWord {
   bool thing = false;  // it names what is acted on: item, product
 };
 
-/// Reads a name in any case, with or without _ and blanks, and with "id" behind it: USERID, Target_Subreddit, ts.
+/// Reads a name in any case, with or without _ and blanks, and with a final "id": USERID, Target_Subreddit, ts.
 ColumnWord read_column_word(std::string_view name);
 
 }  // namespace strobe

@@ -1,5 +1,6 @@
-// Names decide where they are sure. Without a header the one column of dates or of seconds since 1970 is the time, and
-// the two columns whose cells are of one kind are the vertices; whatever else is possible makes the guess uncertain.
+// Names decide where they are sure. Without a header, the only column of dates or of seconds since 1970 is the time,
+// and the two columns whose cells are of one kind are the vertices. If other choices are possible, the guess is
+// uncertain.
 #include "workloads/reading/table/table_guess.hpp"
 
 #include <fmt/format.h>
@@ -151,7 +152,7 @@ class Guesser {
     (second ? other_weight_ : weight_) = ids[2];
   }
 
-  /// What the chosen columns hold must be ids and times.
+  /// Checks that the chosen columns hold ids and times.
   void check_cells() {
     for (const std::size_t c : {source_, target_}) {
       if (c == none) continue;
@@ -266,7 +267,7 @@ bool has_time_elsewhere(const std::vector<ColumnFacts>& facts) {
          std::count_if(facts.begin(), facts.end(), [](const ColumnFacts& column) { return column.epoch; }) == 1;
 }
 
-/// Whether a header, which may stand in a comment, calls other columns source, target and time.
+/// Whether a header, possibly in a comment, calls other columns source, target and time.
 bool are_names_elsewhere(const std::vector<std::string>& names) {
   for (std::size_t c = 0; c < names.size(); ++c) {
     const ColumnRole role = read_column_word(names[c]).role;

@@ -1,4 +1,4 @@
-// Which columns of a text table are the source, the target and the time of events, told from their names and cells.
+// Finds the columns of source, target and time in a text table of events, from their names and cells.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace strobe {
 
-/// What a column likely is, and why.
+/// The likely meaning of a column, and the reason.
 struct ColumnGuess {
   std::string name;
   ColumnRole role = ColumnRole::none;

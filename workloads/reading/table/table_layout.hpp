@@ -18,7 +18,7 @@ struct TableLayout {
   std::string separator;           // ",", "\t", ";", "|", "::", or " " for runs of spaces and tabs
   std::string comment;             // what lines before the rows begin with that are none: "#", "%", "//", or ""
   std::uint64_t header_line = 0;   // 0 = the file has no header
-  bool header_in_comment = false;  // it stands behind `comment`
+  bool header_in_comment = false;  // the header comes after `comment`
   std::uint64_t lines_before = 0;  // of the first row
   std::vector<std::string> names;  // of the header; empty without one
   std::size_t columns = 0;

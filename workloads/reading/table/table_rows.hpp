@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-/// What the rows are like.
+/// The layout of the rows.
 struct TableRows {
   CsvColumns columns;
   bool named = false, dated = false;  // vertices are names; times are dates
@@ -20,7 +20,7 @@ struct TableRows {
   TimeUnit unit = TimeUnit::seconds;
 };
 
-/// Reads all lines behind the reader's current one. Throws InvalidInput at the first bad one.
+/// Reads all lines after the reader's current one. Throws InvalidInput at the first bad one.
 EventGraph read_table_rows(TextReader& reader, const TableRows& layout, const std::string& format);
 
 }  // namespace strobe

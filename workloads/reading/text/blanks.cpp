@@ -1,5 +1,5 @@
-// Looks at bytes outside of ASCII only where a field begins or ends with one. Source of the list: the Unicode Character
-// Database, characters of category Zs, and those of no width that editors leave behind.
+// Looks at bytes outside ASCII only where a field begins or ends with one. Source of the list: the Unicode Character
+// Database, characters of category Zs, and those of zero width that editors leave in files.
 #include "workloads/reading/text/blanks.hpp"
 
 #include <algorithm>

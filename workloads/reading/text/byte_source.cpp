@@ -58,7 +58,7 @@ struct ByteSource::State {
     return got > 0;
   }
 
-  /// What was read of a file that was cut or written meanwhile is of no state that the file ever had.
+  /// Refuses a file that was cut or written during the reading: the bytes read are of no state that the file ever had.
   void refuse_changed() const {
     struct stat now {};
     if (fstat(file, &now) != 0) throw SystemError("cannot examine " + path + ": " + std::strerror(errno));

@@ -9,7 +9,7 @@
 
 namespace strobe {
 
-/// Where the columns of events stand among those of a csv. Returned by `find_csv_columns`.
+/// The positions of the event columns among the columns of a csv. Returned by `find_csv_columns`.
 struct CsvColumns {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   std::size_t source = none, target = none, time = none, weight = none;
@@ -29,16 +29,15 @@ std::vector<std::string> csv_header_names(std::string_view line);
 /// ...) for an unknown role, one given twice, an empty name, and both time and step.
 std::map<std::string, std::string> column_names(const std::string& columns, const std::string& where);
 
-/// The columns of a header. A weight is read where `names` or the header has one; of `time` and `step` the one that is
-/// there, and `time` where both are. What is not there stays `none`.
+/// The columns of a header. A weight is read where `names` or the header has one. One of `time` and `step` is read: the
+/// one that is there, and `time` where both are. A missing column stays `none`.
 CsvColumns find_csv_columns(const std::vector<std::string>& header, const std::map<std::string, std::string>& names);
 
-/// Throws InvalidInput at the header for a column that is needed or named and not there, and for a name that stands
-/// there twice.
+/// Throws InvalidInput at the header when a needed or named column is missing, and when a name occurs there twice.
 void require_csv_columns(const std::string& path, const std::vector<std::string>& header, const CsvColumns& columns,
                          const std::map<std::string, std::string>& names);
 
-/// What a report says of the columns that are not read; "" when there are none.
+/// The note for columns that are not read; "" when there are none.
 std::string ignored_columns_note(const CsvColumns& columns);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// First bytes as the formats' own specifications give them. A word of letters alone could begin a text as well, so
-// there must be a byte that no text has somewhere behind it.
+// First bytes as the formats' own specifications give them. A word of letters alone could also begin a text, so one of
+// the bytes after it must be a byte that no text has.
 #include "workloads/reading/text/foreign_files.hpp"
 
 #include <algorithm>
@@ -53,7 +53,7 @@ bool has_no_text(std::string_view head) {
   });
 }
 
-/// Letters of ASCII with a zero byte before or behind each.
+/// ASCII letters with a zero byte before or after each.
 bool is_unmarked_utf16(std::string_view head) {
   if (head.size() < 4) return false;
   const auto zero = [&](std::size_t i) { return head[i] == '\0'; };

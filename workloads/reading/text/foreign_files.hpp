@@ -1,4 +1,4 @@
-// Files that are no plain or gzip text, told by their first bytes, so that a refusal can say what to do with them.
+// Files that are no plain or gzip text, recognised by their first bytes, so that a refusal can say how to convert them.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-/// What a file that begins with `head` is and what makes it readable; "" for text and for what is not known.
+/// The kind of a file that begins with `head`, and how to make it readable; "" for text and for unknown kinds.
 std::string describe_foreign_file(std::string_view head);
 
 /// Throws InvalidInput about `path` when its first bytes are those of such a file.

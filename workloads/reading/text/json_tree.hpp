@@ -1,4 +1,4 @@
-// JSON files whose values know where they stand, so that a complaint about any of them names its line and column.
+// JSON files whose values know their place, so that a complaint about any of them names its line and column.
 #pragma once
 
 #include <cstdint>

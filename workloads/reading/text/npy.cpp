@@ -21,7 +21,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are used in the file's order of bytes");
 
-/// Fills the buffer with up to so many bytes; fewer only at the end.
+/// Fills the buffer with up to `size` bytes; fewer only at the end.
 using ReadBytes = std::function<std::size_t(char* out, std::size_t size)>;
 
 constexpr std::string_view magic = "\x93NUMPY";

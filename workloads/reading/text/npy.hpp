@@ -23,8 +23,9 @@ struct NpyArray {
 /// Type and shape of the file, without elements. Throws like `read_npy`, except for what concerns the elements.
 NpyArray read_npy_header(const std::string& path);
 
-/// The whole array, plain or gzip. Throws InvalidInput for a file that is none, is of another version than 1.0 and 2.0,
-/// is in Fortran order, holds objects or another type, is truncated or has bytes left over.
+/// The whole array, plain or gzip. Throws InvalidInput for a file that is no .npy file, has a version other than 1.0
+/// and 2.0, is in Fortran order, or holds objects or another type. Also throws it for a file that is truncated or has
+/// bytes left over.
 NpyArray read_npy(const std::string& path);
 
 /// The same of bytes that are one whole .npy file; `path` names them in messages. Takes Fortran order, too.

@@ -1,4 +1,4 @@
-// What the probes of text formats look at: the first bytes of a file, cut into lines and numbers.
+// Input of the probes of text formats: the first bytes of a file, cut into lines and numbers.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ std::vector<std::string_view> data_lines(std::string_view head, std::string_view
 /// finite number.
 std::vector<double> line_numbers(std::string_view line);
 
-/// Where a row goes wrong that has another number of fields than it should: at the first beyond `most`, or behind the
+/// The column to report for a row with a wrong number of fields: the first field beyond `most`, or the place after the
 /// line's end when some are missing. 1-based.
 std::uint64_t misplaced_column(std::string_view line, const std::vector<Token>& fields, std::size_t most);
 

@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// Behind the blanks at `begin`, of which a separator is none.
+/// The position after the blanks at `begin`; a separator is no blank.
 std::size_t QuotedCsv::skip_blanks(std::string_view line, std::size_t begin) const {
   if (separator_ == "\t") return std::min(line.find_first_not_of(' ', begin), line.size());
   std::uint64_t blanks = 0;
@@ -15,7 +15,7 @@ std::size_t QuotedCsv::skip_blanks(std::string_view line, std::size_t begin) con
   return begin + blanks;
 }
 
-/// The field whose opening quote is at `begin`; returns the position behind its closing quote.
+/// The field whose opening quote is at `begin`; returns the position after its closing quote.
 std::size_t QuotedCsv::take_quoted(std::string_view line, std::size_t begin) {
   const auto wrong = [&](std::uint64_t column, const char* what) {
     fault_ = what, fault_column_ = column;

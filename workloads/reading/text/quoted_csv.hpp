@@ -15,7 +15,7 @@ namespace strobe {
 /// Splits lines; keeps the text of fields that hold quotes.
 class QuotedCsv {
  public:
-  /// Fields stand between `separator`s, such as "\t" or "::"; " " stands for runs of spaces and tabs.
+  /// Fields lie between `separator`s, such as "\t" or "::"; " " means runs of spaces and tabs.
   explicit QuotedCsv(std::string separator = ",") : separator_(std::move(separator)) {}
 
   /// Fields of the current line, valid until the next call. A quoted field may hold commas and "" for a quote. Throws

@@ -46,7 +46,7 @@ inline std::uint64_t eight_digits(std::uint64_t characters, std::uint64_t& odd) 
   return ((digits & mask) * 0x000f424000000064 + (digits >> 16 & mask) * 0x0000271000000001) >> 32;
 }
 
-/// The first `count` of up to 8 characters behind leading zeros.
+/// The first `count` of up to 8 characters, padded with leading zeros.
 inline std::uint64_t first_digits(const char* text, std::size_t count) {
   std::uint64_t word = 0;
   if (count >= 4) {

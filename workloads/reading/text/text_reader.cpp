@@ -70,7 +70,7 @@ void TextReader::look_at(const char* begin, const char* end) {
   plain_ = plain_ && odd == 0;
 }
 
-/// Moves the unread bytes to the front and reads more behind them; the buffer grows when one line fills it.
+/// Moves the unread bytes to the front and reads more after them; the buffer grows when one line fills it.
 bool TextReader::refill() {
   if (at_end_) return false;
   const auto unread = static_cast<std::size_t>(end_ - begin_);

@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-/// What some programs write before the first line of UTF-8.
+/// The bytes that some programs write before the first line of UTF-8.
 inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 /// The bytes of a regular file, decompressed on the way when they begin with gzip's magic. Concatenated gzip members
@@ -51,13 +51,13 @@ class TextReader {
   /// The lines of a part of `path`, numbered as in the file; `part` must outlive the reader.
   TextReader(const std::string& path, const TextPart& part);
 
-  /// What is left of the file is in memory already (reads on when nothing is).
+  /// Whether the unread rest of the file is in memory already (reads more when nothing is left).
   bool in_memory() {
     if (begin_ == end_) refill();
     return at_end_;
   }
-  /// Moves the lines behind the current one, about `bytes` of them, into `part`; false at the end of the file. A line
-  /// longer than `bytes` comes alone or cut, which `next` refuses when `bytes` is above 1 MiB.
+  /// Moves the lines after the current one, about `bytes` of them, into `part`; false at the end of the file. A line
+  /// longer than `bytes` arrives alone or cut, which `next` refuses when `bytes` is above 1 MiB.
   bool take_part(TextPart& part, std::size_t bytes);
 
   /// Moves to the next line; false at the end of the file. Throws InvalidInput for an empty line in the middle, bytes
@@ -86,7 +86,7 @@ class TextReader {
   double date_time(const Token& token) const;
   /// Either of them.
   double seconds_or_date(const Token& token) const { return is_date(token) ? date_time(token) : seconds(token); }
-  /// Whether it is written as a date, with a hyphen or a slash behind four characters.
+  /// Whether it is written as a date, with a hyphen or a slash after four characters.
   static bool is_date(const Token& token) { return token.text.find_first_of("-/", 1) == 4; }
   /// Text that is not empty.
   std::string_view name(const Token& token, const char* what) const;
