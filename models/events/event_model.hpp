@@ -18,11 +18,11 @@ namespace strobe {
 /// Widths of what the data bring; 0 = nothing.
 struct EventWidths {
   std::int64_t edge = 0;
-  std::int64_t vertex = 0;    // features, and the columns of a pre-trained static memory behind them
+  std::int64_t vertex = 0;    // features, followed by the columns of a pre-trained static memory
   std::int64_t vertices = 0;  // N
 };
 
-/// A vector of each vertex that no event changes (DistTGL, section 3.1), beside the memory that events do change.
+/// A vector of each vertex that no event changes (DistTGL, section 3.1), in addition to the memory that events change.
 struct StaticMemoryWish {
   enum class Kind : std::uint8_t {
     none,
@@ -38,7 +38,7 @@ struct StaticMemoryWish {
   bool merges = false;  // whether the attention's sum is merged with the root's own vector
 };
 
-/// What the harness must know of a model beyond its equations.
+/// The facts about a model that the harness needs in addition to its equations.
 struct EventModelTraits {
   std::int64_t memory = 0;      // d; 0 = no memory and no mails
   std::int64_t embedding = 0;   // F
@@ -56,7 +56,7 @@ struct EventModelTraits {
 /// Mails of M vertices, with what each is applied to.
 struct MailInput {
   Tensor memory;  // [M, d]
-  Tensor mail;    // [M, 2 d] own memory beside the other end's
+  Tensor mail;    // [M, 2 d] own memory next to the other end's
   Tensor dt;      // [M, 1]
   Tensor edge;    // [M, d_e] features of the mail's event; undefined without
 };
@@ -71,8 +71,8 @@ struct NeighbourLevel {
   Tensor numbers;    // i64 [R, 1] what dropout is keyed by; of stochastic models
 };
 
-/// What roots are embedded from. The first level's input are the batch's U distinct vertices, every other level's the
-/// embeddings that the one before gives.
+/// The inputs from which roots are embedded. The first level reads the batch's U distinct vertices; every other level
+/// reads the embeddings of the level before.
 struct EmbedInput {
   Var memory;                          // [U, d] updated, or null
   Tensor features;                     // [U, d_v] or undefined
@@ -80,7 +80,7 @@ struct EmbedInput {
   std::vector<NeighbourLevel> levels;  // innermost first
   std::int64_t vertices = 0;           // U
   Tensor root_rows;                    // i64 [R, 1] of U, of the batch's roots; of models without levels
-  Tensor root_dt;                      // [R, 1] share of a root's time since its memory's update; likewise
+  Tensor root_dt;                      // [R, 1] the same for a root: its share of the time since its memory's update
   Pass pass;
 };
 

@@ -1,5 +1,5 @@
-// What models of events are put together from (docs/event_models.md): time encodings, features of vertices, and one
-// level of attention over recent neighbours.
+// The parts of models of events (docs/event_models.md): time encodings, features of vertices, and one level of
+// attention over recent neighbours.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ ParameterShape linear_bias(const std::string& name, std::int64_t inputs, std::in
 std::vector<ParameterShape> time_encoder(const std::string& prefix, std::int64_t width);
 Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt);
 
-/// "features.weight" [d_v, width] and "features.bias"; none without features of vertices. With a table as static memory
-/// "static.table" [N, d] before them, whose columns stand behind those of the features.
+/// "features.weight" [d_v, width] and "features.bias"; none without features of vertices. With a table as static
+/// memory, "static.table" [N, d] comes before them. Its columns come after those of the features.
 std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width,
                                           const StaticMemoryWish& static_memory = {});
 /// h [U, width]: memory, where there is one, plus the layer of features and of the table, where there are any; else 0.
@@ -39,7 +39,7 @@ struct AttentionLayer {
   std::string prefix;       // of its weights: PREFIX.query, ...
   std::string merge;        // "merge.weight" or "layer1.merge", ...: names of the merging layer; "" = none
   std::int64_t input = 0;   // width of h
-  std::int64_t time = 0;    // D; 0 = nothing is told of times
+  std::int64_t time = 0;    // D; 0 = the model gets no times
   std::int64_t output = 0;  // F
   std::int64_t heads = 1;
   AttentionScale scale = AttentionScale::neighbours;

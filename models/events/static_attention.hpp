@@ -1,5 +1,5 @@
-// What static node memory is trained with beforehand: the attention of tgn-attn over a table of vectors, without times,
-// edges or dynamic memory (DistTGL, section 4.0.1: the same architecture with static information alone).
+// The model that pre-trains static node memory: the attention of tgn-attn over a table of vectors, without times, edges
+// or dynamic memory. DistTGL, section 4.0.1, describes it as the same architecture with static information alone.
 #pragma once
 
 #include <vector>

@@ -14,8 +14,8 @@ Var dense(Tape& tape, const Var& x, const Var& w, const Var& bias, Activation ac
 /// A[R, C] x[C, F].
 Var spmm(Tape& tape, const SparseMatrix& a, const Var& x);
 
-/// a x and b z, equally wide, as one operation. Every reader of either result must stand behind this call, and the
-/// first must be read, or neither product has a gradient.
+/// a x and b z, equally wide, as one operation. Every reader of either result must be recorded after this call. The
+/// first result must be read, otherwise neither product has a gradient.
 std::array<Var, 2> spmm_pair(Tape& tape, const SparseMatrix& a, const Var& x, const SparseMatrix& b, const Var& z);
 
 /// activation((A[R, C] x[C, F]) w[F, G]) in one pass (ESDG equation 2). Keeps A x for the weight gradient.

@@ -17,7 +17,7 @@ Var graph_attention(Tape& tape, const SparseMatrix& a, const Var& f, const Var& 
 Var temporal_attention(Tape& tape, const Var& projected, const Var& offsets, std::int64_t first, std::int64_t steps,
                        std::int64_t heads, double scale, const AttentionDropout& dropout = {});
 
-/// What rows of packed sequences look at (TemporalAttention).
+/// The earlier rows that rows of packed sequences attend to (TemporalAttention).
 struct PackedPast {
   Tensor sequences;  // i32 [steps * n, 3]
   double pairs = 0;

@@ -47,7 +47,7 @@ void copy_columns(Device& device, const Tensor& source, std::int64_t from, const
   device.run(CopyRows{source, target, {}, {}, source.rows(), from, to, width, accumulate});
 }
 
-/// Where joined inputs are wanted: kernels over tiles read up to so many parts where they lie.
+/// Cases in which inputs are joined: kernels over tiles can read up to this number of parts in place.
 constexpr std::size_t most_joined_parts = 16;
 constexpr std::int64_t least_joined_weights = 8192;  // of more parts, from which on joining them is worth it
 

@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// activation([left | x w]): a dense layer beside columns that are passed through. left [R, L] (may be x), x [R, F],
-/// w [F, G].
+/// activation([left | x w]): a dense layer next to columns that are passed through. left [R, L] (may be x), x [R, F], w
+/// [F, G].
 Var skip_dense(Tape& tape, const Var& left, const Var& x, const Var& w, Activation activation);
 
 /// activation([x_1 w_1 + b_1 | ... | x_K w_K + b_K]) for K blocks of columns of x [R, K F]; w [K F, G], bias [K, G] or

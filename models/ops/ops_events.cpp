@@ -5,7 +5,7 @@
 namespace strobe {
 namespace {
 
-/// What attention reads.
+/// The inputs of attention.
 struct AttentionInputs {
   Var q, vertex, code, code_query;
 };
@@ -22,7 +22,7 @@ Op reading(const AttentionInputs& in, const RootSlots& slots, std::int64_t heads
   return op;
 }
 
-/// Gradients of the inputs from those of y and mixed. What flows into a vertex is the sum over the slots that look at
+/// Gradients of the inputs from those of y and mixed. The gradient of a vertex is the sum over the slots that look at
 /// it.
 void neighbour_attention_back(Tape& tape, NeighbourAttentionBackward back, const AttentionInputs& in) {
   Device& device = tape.device();

@@ -12,14 +12,16 @@ struct RootSlots {
   Tensor offsets;  // i64 [R + 1, 1] slots of each root
 };
 
-/// What roots see: the weighted sums of values, y [R, F], and of codes, mixed [R, H C], head by head.
+/// The results of attention per root: the weighted sums of values, y [R, F], and of codes, mixed [R, H C], head by
+/// head.
 struct AttendedRoots {
   Var y, mixed;
 };
 
-/// Attention of each root over its slots: q [R, F] meets keys beside values of vertices, vertex [U, 2 F], and
-/// code_query [R, H C] the slots' codes, code [S, C] (NeighbourAttention); 0 for a root without slots. Every reader of
-/// either result must stand behind this call and `y` must be read, or neither gets a gradient.
+/// Attention of each root over its slots (NeighbourAttention); 0 for a root without slots. q [R, F] meets vertex [U, 2
+/// F], which holds keys next to values of vertices. code_query [R, H C] meets the slots' codes, code [S, C]. Every
+/// reader of either result must be recorded after this call. `y` must be read, otherwise neither result gets a
+/// gradient.
 AttendedRoots neighbour_attention(Tape& tape, const Var& q, const Var& vertex, const Var& code, const Var& code_query,
                                   const RootSlots& slots, std::int64_t heads, AttentionScale scale,
                                   const NeighbourDropout& dropout = {});

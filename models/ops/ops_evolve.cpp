@@ -102,7 +102,7 @@ Var step_convolution_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, c
 
 namespace {
 
-/// The weights that an evolution begins with, and an LSTM's cell state beside them.
+/// The weights that an evolution begins with, and also an LSTM's cell state.
 struct Beginning {
   Var from;  // the leaf, or what the steps before left
   std::int64_t rows;
@@ -118,7 +118,7 @@ Beginning beginning_of(const EvolutionWeights& leaves, EvolveCell cell, bool det
   return {detached ? Tape::constant(state->value) : state, rows, cell == EvolveCell::lstm};
 }
 
-/// What the backward pass of an evolution over `steps` steps reads.
+/// The record that the backward pass of an evolution over `steps` steps reads.
 struct EvolutionRecord {
   EvolutionWeights leaves;
   Var summary;

@@ -35,8 +35,8 @@ struct EvolutionWeights {
   Var wx, wh, bias, start;
 };
 
-/// Where an evolution begins and ends: the steps before left `state` (null at step 0), and `next` (may be null)
-/// receives what the steps behind start from. A state is the last weights [F, G], an LSTM's cell state [F, G] below
+/// Where an evolution begins and ends. `state` is what the steps before left (null at step 0). `next` (may be null)
+/// receives what later steps start from. A state is the last weights [F, G], with an LSTM's cell state [F, G] below
 /// them.
 struct EvolutionState {
   Var state;
@@ -48,8 +48,8 @@ struct EvolutionState {
 Var evolve_weights(Tape& tape, const EvolutionWeights& leaves, const Var& summary, std::int64_t steps, EvolveCell cell,
                    bool detached, const EvolutionState& state = {});
 
-/// The rows of a summary: those of x [own rows, F], or, where w [T * F, G] is not null, activation(x_r w_t) of an x
-/// that is cheap to repeat, without a tensor of all of them.
+/// The rows of a summary. Without `w` they are those of x [own rows, F]. With w [T * F, G] they are activation(x_r
+/// w_t), for an x that is cheap to repeat, and no tensor of all of them is made.
 struct ChoiceRows {
   Var x;
   Var w = nullptr;

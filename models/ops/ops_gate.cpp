@@ -14,8 +14,8 @@ Tensor like(Tape& tape, const Var& x) {
 GruGateVars gru_gates(Tape& tape, const Var& a, const Var& state) {
   const Tensor r = like(tape, state), u = like(tape, state), reset = like(tape, state);
   tape.device().run(GruGates{a->value, state->value, r, u, reset});
-  // Two results of one operation: the gradient of `reset` is complete when the record of `update` is reached, since
-  // whoever reads either comes behind both.
+  // Two results of one operation. The gradient of `reset` is complete when the tape reaches the record of `update`,
+  // because every reader of either result is recorded after both.
   const bool needs = tape.recording() && (a->needs_gradient || state->needs_gradient);
   GruGateVars result{nullptr, std::make_shared<Variable>(Variable{reset, {}, needs})};
   result.update = tape.record(u, {a, state}, [&tape, a, state, r, reset = result.reset](const Variable& update) {

@@ -5,9 +5,9 @@
 
 namespace strobe {
 
-/// Both gates of a GRU: `update` [R, h], to be handed to blend_state, and `reset` = r * state [R, h], for r and u the
-/// sigmoids of the first and of the last h columns of a [R, 2 h]. Every reader of `reset` must stand behind this call
-/// and `update` must be read, or neither gets a gradient.
+/// Both gates of a GRU. `update` [R, h] is to be handed to blend_state. `reset` = r * state [R, h]. r and u are the
+/// sigmoids of the first and of the last h columns of a [R, 2 h]. Every reader of `reset` must be recorded after this
+/// call. `update` must be read, otherwise neither gate gets a gradient.
 struct GruGateVars {
   Var update, reset;
 };

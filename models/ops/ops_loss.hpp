@@ -5,13 +5,13 @@
 
 namespace strobe {
 
-/// What a task minimises over its training samples.
+/// The loss that a task minimises over its training samples.
 enum class Loss {
   cross_entropy,  // softmax cross-entropy of the label, weighted by sample when there are weights
   squared_error,  // (output - value)^2
 };
 
-/// What the samples of one rank should come out as. `weight` is undefined when all samples count alike.
+/// The targets of one rank's samples. `weight` is undefined when all samples count equally.
 struct LossTargets {
   Tensor label;   // i32 [S, 1], for cross_entropy
   Tensor weight;  // [S, 1] of the device's precision, or undefined

@@ -37,15 +37,15 @@ void set_inputs(Op& op, const Inputs& in, std::int64_t steps) {
   }
 }
 
-/// Of an LSTM: one part, or two where the device reads them where they are.
+/// Checks the inputs of an LSTM: one part, or two where the device reads them in place.
 std::vector<Var> readable_parts(Tape& tape, const std::vector<Var>& x) {
   if (x.empty() || x.size() > 2) throw Error("the inputs of an LSTM are one or two parts");
   if (x.size() == 2 && tape.device().wants_joined_inputs()) return {concat_columns(tape, x)};
   return x;
 }
 
-/// Runs `op` with its gradients as targets. The gradient of the start is stored, so it is added behind the operation
-/// where something else has read the start.
+/// Runs `op` with its gradients as targets. The gradient of the start is stored. Where another operation has read the
+/// start, it is added after the operation.
 template <class Op>
 void run_backward(Tape& tape, Op& op, const Inputs& in) {
   Device& device = tape.device();
@@ -87,7 +87,7 @@ Recurrence run_lstm(Tape& tape, const Inputs& in, std::int64_t steps, bool want_
   const std::int64_t ends = !want_state ? 0 : in.packed.restarts.defined() ? in.packed.last_rows.rows() : n;
   LstmSequence op;
   set_inputs(op, in, steps);
-  // With a state to hand on, the last cell states are results too: they lie behind the hidden states.
+  // With a state to hand on, the last cell states are results too: they lie after the hidden states.
   const Tensor all = device.allocate(rows + ends, h, type);
   op.y = all.slice_rows(0, rows);
   op.cells = device.allocate(rows, h, type);

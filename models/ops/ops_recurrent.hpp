@@ -19,9 +19,10 @@ struct PackedSequences {
 };
 
 /// LSTM (backends/operations/operations_recurrent.hpp): w_x [F, 4 h], w_h [h, 4 h], bias [1, 4 h], gates i, f, g, o.
-/// `start` [2 n, h], hidden state above cell state, or null for zero; the state handed on has the same layout. `x` are
-/// one or two parts side by side, of F columns together; throws Error for more. Of packed sequences, start has a row
-/// (twice) for each piece that is given a state, and the state handed on one for each piece that hands its own on.
+/// `start` [2 n, h] has the hidden state above the cell state, or is null for zero; the state handed on has the same
+/// layout. `x` is one or two parts side by side, of F columns together; throws Error for more. With packed sequences,
+/// start has a row (twice) for each piece that is given a state. The state handed on has one for each piece that hands
+/// its own on.
 Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& x, const Var& w_x, const Var& w_h, const Var& bias,
                          std::int64_t steps, const Var& start, bool want_state, const PackedSequences& packed = {});
 

@@ -27,7 +27,8 @@ Var step_sums(Tape& tape, const Var& x, const Tensor& totals, const CellRows& ce
   return tape.record(op.sums, {x}, std::move(backward));
 }
 
-/// What flows to the rows that are normalised, where the sums are over other rows, to which theirs flows.
+/// Adds the gradient of the normalised rows. Used where the sums are over other rows, which take the gradient of the
+/// sums.
 void give_to_rows(Tape& tape, const Var& x, StandardiseInputBackward& of_input) {
   const Tensor none = tape.device().allocate(of_input.totals.rows(), of_input.totals.columns(), x->value.type());
   tape.device().run(Fill{none, 0.0});

@@ -5,9 +5,9 @@
 
 namespace strobe {
 
-/// Where an operation that stores its result puts the gradient of `input`: into the gradient itself where it is the
-/// first to reach it; else beside it, from where settle() adds it. What needs no gradient gets a place that is thrown
-/// away.
+/// The place where an operation that stores its result puts the gradient of `input`. The first such operation writes
+/// the gradient itself. Later ones write a separate tensor, which settle() adds to it. An input that needs no gradient
+/// gets a place that is thrown away.
 struct StoredGradient {
   Tensor tensor;
   GradientTarget target;
@@ -23,7 +23,7 @@ struct StoredGradient {
   }
 };
 
-/// What is added to for the gradient of `input`; a place that is thrown away where it needs none.
+/// The tensor to which the gradient of `input` is added; one that is thrown away where the input needs none.
 inline Tensor added_or_ignored(Tape& tape, const Var& input) {
   const Tensor &gradient = tape.added_gradient(input), &like = input->value;
   return gradient.defined() ? gradient : tape.device().allocate(like.rows(), like.columns(), like.type());

@@ -1,5 +1,5 @@
 // Adam (Kingma and Ba, ICLR'15, Algorithm 1), and AdamW, whose weight decay does not pass through the moments
-// (Loshchilov and Hutter, ICLR'19, Algorithm 2, as PyTorch reads it: the decay is scaled by the rate).
+// (Loshchilov and Hutter, ICLR'19, Algorithm 2). As in PyTorch, the decay is scaled by the rate.
 #include "models/optimizers/optimizer.hpp"
 
 namespace strobe {

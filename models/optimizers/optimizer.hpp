@@ -19,8 +19,8 @@ class Optimizer {
   virtual ~Optimizer() = default;
   /// Updates the values from the gradients (already summed over ranks).
   virtual void step(Device& device, const Parameters& parameters) = 0;
-  /// All that the next step depends on beside parameters and `steps`; zeros before the first step. Writing into them,
-  /// and setting the steps, continues another optimiser's run.
+  /// The state of the optimiser in addition to parameters and `steps`; zeros before the first step. To continue another
+  /// optimiser's run, write into these vectors and set the steps.
   virtual std::vector<OptimizerVector> vectors(Device& device, const Parameters& parameters) = 0;
   /// Steps taken so far, where the step depends on them; else 0.
   virtual std::int64_t steps() const { return 0; }

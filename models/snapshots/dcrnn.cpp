@@ -1,15 +1,15 @@
 // DCRNN (Li et al., ICLR'18; decisions M5): a GRU whose gates read a diffusion convolution of [x_t, h_{t-1}]. The
-// convolution sums K hops of a random walk along the edges and K against them, and the vertex itself once:
-// D(z) = [z | S z | S^2 z | ... ] over S = D_O^-1 W and D_I^-1 W^T, times one weight matrix;
-// r, u = sigmoid(D([x, h]) W_g + b_g), c = tanh(D([x, r h]) W_c + b_c), h' = u h + (1 - u) c. The state is carried over
-// all steps. `hops=0` reads no neighbours. `terms=chebyshev` takes z_k = 2 S z_{k-1} - z_{k-2}, each walk from z on;
-// `directions` keeps one of the two walks. The authors' code (liyaguang/DCRNN, dcrnn_cell.py) differs from the paper in
-// two more ways: its second walk begins with what the first left, z_{K-1} of that one, in place of z (`terms=carried`),
-// and it multiplies with the transposes of D_O^-1 W and D_I^-1 W^T (`supports=transposed`). `state=none` is DynaHB's
-// example, which hands no state from step to step: h_{t-1} = 0 everywhere, so a step is u, c and h' = (1 - u) c of its
-// own features, and the weights' rows of the state stay without a gradient. A step reads the states of neighbours, so
-// steps go one by one and every hop of a state is a product of its own. Features are constants: their hops are made
-// once, before training, and stand beside them.
+// convolution sums K hops of a random walk along the edges and K against them, and the vertex itself once: D(z) = [z |
+// S z | S^2 z | ... ] over S = D_O^-1 W and D_I^-1 W^T, times one weight matrix. The gates are r, u = sigmoid(D([x, h])
+// W_g + b_g), c = tanh(D([x, r h]) W_c + b_c), h' = u h + (1 - u) c. The state is carried over all steps. `hops=0`
+// reads no neighbours. `terms=chebyshev` takes z_k = 2 S z_{k-1} - z_{k-2}, each walk from z on; `directions` keeps one
+// of the two walks. The authors' code (liyaguang/DCRNN, dcrnn_cell.py) differs from the paper in two more ways. Its
+// second walk begins with z_{K-1} of the first walk instead of z (`terms=carried`). And it multiplies with the
+// transposes of D_O^-1 W and D_I^-1 W^T (`supports=transposed`). `state=none` is DynaHB's example, which hands no state
+// from step to step: h_{t-1} = 0 everywhere. A step then computes u, c and h' = (1 - u) c from its own features, and
+// the weights' rows of the state get no gradient. A step reads the states of neighbours, so steps run one by one and
+// every hop of a state is a separate product. Features are constants: their hops are made once, before training, and
+// stored next to them.
 #include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"

@@ -1,15 +1,14 @@
 // DySAT (Sankar et al., WSDM'20; decisions M6): a structural and a temporal attention. Structural: multi-head attention
 // over in-neighbours and the vertex itself, logits LeakyReLU(left . W x_i + right . W x_j), ELU, heads side by side.
 // Temporal: learned position vectors are added to a vertex's inputs, then multi-head scaled dot-product attention over
-// its steps up to the present, o_t, and relu(o W + b) + o. Steps behind the last one that is trained on take its
-// position vector, since theirs never learn (the paper trains on all). The structural attention runs over
-// the pattern of A + I of each step. A cut timeline hands over its inputs, from which keys and values are computed
-// again (decisions E22). The inputs' positions are added after the projection, as rows of positions W: the same sum,
-// without another pass. Options are what the public code (aravindsankar28/DySAT, layers.py) does otherwise:
-// scale=sqrt_T divides by the root of the number of steps, logits=weighted multiplies the structural logits by the
-// entries of D^-1/2 (A + I) D^-1/2. Dropout is of the coefficients of both attentions, each edge (or pair of steps) and
-// head by itself, and off unless asked for (the public code has 0.1 and 0.5). The random-walk loss is not part of this
-// model.
+// its steps up to the present, o_t, and relu(o W + b) + o. Steps after the last trained one take its position vector,
+// since their own never learn (the paper trains on all). The structural attention runs over the pattern of A + I of
+// each step. A cut timeline hands over its inputs, from which keys and values are computed again (decisions E22). The
+// inputs' positions are added after the projection, as rows of positions W: the same sum, without another pass. Options
+// follow the public code (aravindsankar28/DySAT, layers.py) where it differs: scale=sqrt_T divides by the root of the
+// number of steps, logits=weighted multiplies the structural logits by the entries of D^-1/2 (A + I) D^-1/2. Dropout
+// applies to the coefficients of both attentions, to each edge (or pair of steps) and head separately. It is off by
+// default (the public code has 0.1 and 0.5). The random-walk loss is not part of this model.
 #include <cmath>
 
 #include "core/names_elsewhere.hpp"
@@ -153,7 +152,8 @@ class Dysat final : public Model {
                          std::to_string(heads) + " heads do not divide hidden = " + std::to_string(p_.hidden));
   }
 
-  /// Position vectors of the first `steps` steps, of which `trained` learn: the others repeat the last of these.
+  /// Position vectors of the first `steps` steps. The first `trained` of them learn; the others repeat the last of
+  /// these.
   static Var positions_of(Tape& tape, const Var& vectors, std::int64_t steps, std::int64_t trained) {
     if (steps <= trained) return slice_rows(tape, vectors, 0, steps);
     Var last = slice_rows(tape, vectors, trained - 1, 1);

@@ -1,4 +1,4 @@
-// What the two EvolveGCN models share: their options, their layers, and the evolution of a layer's weights.
+// Shared parts of the two EvolveGCN models: their options, their layers, and the evolution of a layer's weights.
 #pragma once
 
 #include <string>
@@ -45,8 +45,8 @@ Preprocessing evolution_preprocessing(const EvolutionOptions& options);
 /// Two layers whose weights evolve; the first reads neighbours unless its product was precomputed.
 std::vector<LayerShape> evolution_layers(const EvolutionOptions& options, std::int64_t feature_width);
 
-/// The layer's output with the weights of all steps [T * F, G], from its input or from A~ X, where the first layer is
-/// given that.
+/// The layer's output with the weights of all steps [T * F, G]. It is computed from the layer's input, or from A~ X
+/// where the first layer is given that.
 Var evolution_output(Tape& tape, const EvolutionOptions& options, int layer, const SpatialInput& input,
                      const Var& weights);
 

@@ -1,16 +1,15 @@
 // EvolveGCN-H (Pareja et al., AAAI'20, section 3.2; decisions E7, E12, M2): two layers Y_t = relu(A~_t X_t W_t) whose
 // weights follow a matrix GRU, W_t = GRU(Z_t, W_{t-1}). Its input Z_t [F, G] summarises the layer's input X_t: the G
 // vertices with the largest score s = X_t p / |p| (ties to the smaller vertex; repeated when there are fewer), each row
-// times tanh(s), transposed. A~ X of the first layer is computed once; its summary reads X.
-// Which vertices may be chosen: the paper has no mask. mask=connected, the default, leaves out vertices without an
-// incoming edge, which keeps vertices that are not there yet out of the summary and reads nothing but a rank's own
-// rows. mask=linked leaves out only those without an edge at either end, as the public code does (IBM/EvolveGCN
-// taskers_utils.py, whose self-loops count as edges and here do not); a row must then list the edges that leave its
-// vertex too, as zeros, and halos grow with them. mask=none lets every vertex take part.
-// Every rank offers its own best rows; the offers of all ranks are summed (each has slots of its own), every rank makes
-// the same choice, and the chosen rows are summed from their owners; their gradients flow back to the owners.
-// Options: cell=lstm feeds the same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code
-// does.
+// times tanh(s), transposed. A~ X of the first layer is computed once; its summary reads X. The option `mask` says
+// which vertices may be chosen; the paper has no mask. mask=connected, the default, leaves out vertices without an
+// incoming edge. This keeps vertices that are not there yet out of the summary, and reads only a rank's own rows.
+// mask=linked leaves out only vertices without an edge at either end. The public code does this too (IBM/EvolveGCN
+// taskers_utils.py), but there self-loops count as edges and here they do not. A row must then also list the edges that
+// leave its vertex, as zeros, and halos grow with them. mask=none lets every vertex take part. Every rank offers its
+// own best rows in its own slots, and the offers of all ranks are summed. So every rank makes the same choice. The
+// chosen rows are summed from their owners, and their gradients flow back to the owners. Options: cell=lstm feeds the
+// same summary to a matrix LSTM; gate=none drops the tanh factor, as TM-GCN's public code does.
 #include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/snapshots/evolution.hpp"

@@ -1,8 +1,8 @@
 // EvolveGCN-O as ESDG trains it (SC'21 section 5.2; decisions E7, E12, M2): two layers Y_t = relu(A~_t X_t W_t) whose
-// weights follow W_t = LSTM(W_{t-1}), each column of W a sequence, hidden state and input both the weights of the step
-// before. A is smoothed by edge life, then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed once.
-// Every rank evolves the weights of all steps (parameters only), so the gradient all-reduce is the only communication
-// of the recurrence: the backward pass is linear in the gradients of W_t, of which each rank has a part.
+// weights follow W_t = LSTM(W_{t-1}). Each column of W is a sequence; hidden state and input are both the weights of
+// the step before. A is smoothed by edge life, then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed
+// once. Every rank evolves the weights of all steps (parameters only). Each rank has a part of the gradients of W_t,
+// and the backward pass is linear in them. So the gradient all-reduce is the only communication of the recurrence.
 // Option cell=gru is the matrix GRU of the public code (IBM/EvolveGCN egcn_o.py); backpropagation=detached is DynaHB's
 // copy. The public code's random leaky ReLU is not offered.
 #include "core/names_elsewhere.hpp"

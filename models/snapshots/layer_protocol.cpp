@@ -14,7 +14,7 @@ bool whole_timelines(LayerStages& stages, const CellRows& own) {
          own.step_rows.back() > 0;
 }
 
-/// The joint form of layer `layer` and those behind it, where something follows with nothing in between.
+/// The joint form of layer `layer` and the layers after it, where another layer follows with nothing in between.
 JointOutput joint_form(const ModelCall& call, LayerStages& stages, std::size_t layer, const SpatialInput& spatial) {
   JointInput input{spatial};
   input.whole_timelines = walks_timelines(call.layers[layer]) && stages.packed(static_cast<int>(layer)) == nullptr &&
@@ -86,7 +86,7 @@ TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, st
   return call.model.temporal(call.tape, call.parameters, static_cast<int>(layer), input);
 }
 
-/// What comes of rounds, and where it goes.
+/// The results of rounds, and the rows to which they belong.
 struct CollectedRows {
   std::vector<Var> parts;
   std::vector<PackedRows> lists;
@@ -209,7 +209,7 @@ Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t lay
   return call.model.behind_rows(call.tape, call.parameters, number, all, y);
 }
 
-/// The spatial stage of layer `layer`, and what a joint form takes in behind it.
+/// The spatial stage of layer `layer`, and the stages after it that a joint form includes.
 JointOutput spatial_output(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x) {
   if (const std::vector<RowUnit>* units = stages.units())
     return {spatial_by_units(call, stages, layer, *units, x), 1, true};
@@ -227,7 +227,7 @@ const Neighbours& LayerStages::neighbours(std::int64_t) { throw Error("nobody br
 
 namespace {
 
-/// What belongs to a layer, forward now and backward when the tape comes back to it.
+/// The range of a layer in a profile: forward now, and backward when the tape returns to it.
 class LayerRange {
  public:
   LayerRange(const ModelCall& call, std::size_t layer)

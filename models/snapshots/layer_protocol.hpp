@@ -1,6 +1,6 @@
-// The protocol of calling a model, written once: which stage follows which, where a joint form stands in for several of
-// them, how timelines go segment by segment, and how a recurrence over neighbours goes step by step. How cells and
-// states come to the rank that computes with them is left to the caller's LayerStages.
+// The protocol of calling a model, written once: the order of stages, the stages that a joint form replaces, the walk
+// over timelines segment by segment, and that of a recurrence over neighbours step by step. The caller's LayerStages
+// brings cells and states to the rank that computes with them.
 #pragma once
 
 #include <span>
@@ -18,8 +18,8 @@ struct TemporalSegment {
   std::int64_t steps = 0;
 };
 
-/// What one layer remembers where a block of steps begins and where it ends: temporal state on its owners at that step,
-/// evolving weights on every rank. Null where there is nothing to remember, and in front of the first step.
+/// The memory of one layer at the beginning and at the end of a block of steps. Temporal state lies on its owners at
+/// that step, evolving weights on every rank. Null where there is nothing to remember, and before the first step.
 struct LayerMemory {
   Var before, after;
 };
@@ -38,20 +38,22 @@ struct RowUnit {
   Tensor features;       // [unit's rows, feature width]
 };
 
-/// One round of a temporal stage on one rank: its pieces in lanes, of which there are none where it has no part. Of a
-/// window there are no lanes; `in` is empty where all rows are read as they lie.
+/// One round of a temporal stage on one rank: its pieces in lanes, none where the rank has no part. A window has no
+/// lanes; `in` is empty where all rows are read in place.
 struct PackedRound {
   std::int64_t steps = 0, lanes = 0;
   PackedRows in, out;  // rows that are read, own and halo, and own rows whose outputs are the round's
   PackedTimelines timelines;
   std::int64_t given = 0, handed = 0;  // pieces that are given a state, and that hand theirs on
-  /// Where a block follows: of the states that the round leaves, i64 rows of those that are handed on, and those of the
-  /// block's last step as rows of what is remembered behind it. Undefined and empty where none follows.
+  /// Used where a block follows. `handed_rows`: i64 rows, among the states that the round leaves, of those that are
+  /// handed on. `remembered`: states of the block's last step as rows of the memory after it. Undefined and empty where
+  /// none follows.
   Tensor handed_rows = {};
   PackedRows remembered = {};
   /// Instead, parts that are walked one after the other; `given` and `handed` above are those of all.
   std::vector<PackedRound> units = {};
-  /// Of such a part: the round's rows of states that it is given, i64, and where its own go among those handed on.
+  /// For such a part. `given_rows`: i64 rows of the round's states that the part is given. `handed_to`: the places of
+  /// its own states among those handed on.
   Tensor given_rows = {};
   PackedRows handed_to = {};
 };
@@ -60,13 +62,13 @@ struct PackedRound {
 /// is one round, without lanes.
 struct PackedStage {
   std::int64_t rows = 0;  // own rows of the block
-  /// Where a block follows: rows of what is remembered behind this one, which of a recurrence are states, else the last
-  /// of the rows that were read.
+  /// Used where a block follows: the number of rows remembered after this block. For a recurrence these are states,
+  /// otherwise the last of the rows that were read.
   std::int64_t remembered_rows = 0;
   std::vector<PackedRound> rounds;
 };
 
-/// What is called, for what pass, and the tape that records it.
+/// A call of a model: the model, the pass that it serves, and the tape that records it.
 struct ModelCall {
   Tape& tape;
   const Model& model;
@@ -75,16 +77,16 @@ struct ModelCall {
   const Pass& pass;
 };
 
-/// How one rank carries out what lies around the stages of a model in one block of steps. What a function does unless
-/// it is overridden suits a rank that holds every cell of all steps.
+/// The work of one rank around the stages of a model in one block of steps. The defaults suit a rank that holds every
+/// cell of all steps.
 class LayerStages {
  public:
   virtual ~LayerStages() = default;
 
   /// Input of the spatial stage of layer `layer`, whose x is given; null where a joint form does not store it.
   virtual SpatialInput spatial_input(int layer, const Var& x) = 0;
-  /// What layer `layer` reads, x [own rows, F], with the rows of neighbours that other ranks own behind it. Called on
-  /// every rank alike.
+  /// The input of layer `layer`, x [own rows, F], followed by the rows of neighbours that other ranks own. Every rank
+  /// must call it.
   virtual Var with_halo(int /*layer*/, const Var& x) { return x; }
   /// Whether with_halo changes nothing on any rank.
   virtual bool own_neighbours() const { return true; }
@@ -104,7 +106,7 @@ class LayerStages {
 
   /// How layer `layer` walks timelines that are no rectangles; null where `timelines` are.
   virtual const PackedStage* packed(int /*layer*/) const { return nullptr; }
-  /// The rows of such a stage with those of its temporal halo behind them. Called on every rank alike.
+  /// The rows of such a stage, followed by those of its temporal halo. Every rank must call it.
   virtual Var with_temporal_halo(int /*layer*/, const Var& x) { return x; }
   /// Whether the inputs of earlier steps that segments of layer `layer` read are brought at once, not handed over; and
   /// what is brought to this rank's segment, of state_shape. Called on every rank alike.
@@ -116,12 +118,12 @@ class LayerStages {
   /// The products of step `step` of the block; valid until the next call.
   virtual const Neighbours& neighbours(std::int64_t step);
 
-  /// What layer `layer` remembers around the block; null where the block has all steps.
+  /// The memory of layer `layer` around the block; null where the block has all steps.
   virtual LayerMemory* memory(int /*layer*/) { return nullptr; }
-  /// Whether no steps follow this block, so that nothing is remembered behind it.
+  /// Whether no steps follow this block, so that nothing is remembered after it.
   virtual bool last() const { return true; }
-  /// The state in front of segment `segment` > 0 of `timelines` (of `steps` for a layer that goes step by step, of the
-  /// rounds of a packed stage), from the ranks that left it behind to those that go on. Called on every rank alike.
+  /// The state before segment `segment` > 0 of `timelines` (of `steps` for a layer that runs step by step, of the
+  /// rounds of a packed stage). It moves from the ranks that left it to those that continue. Every rank must call it.
   virtual Var hand_over(int /*layer*/, std::size_t /*segment*/, const Var& state) { return state; }
 };
 
@@ -133,8 +135,8 @@ Var walk_layers(const ModelCall& call, LayerStages& stages, Var x);
 /// last one's output, where none follows. All ranks must call it.
 std::size_t spatial_stages(const ModelCall& call, LayerStages& stages, std::size_t first, Var& x);
 
-/// The temporal stage of layer `layer`, segment by segment: from x behind to_temporal to what to_spatial is given. All
-/// ranks must call it.
+/// The temporal stage of layer `layer`, segment by segment. Its input is the result of to_temporal, its output the
+/// argument of to_spatial. All ranks must call it.
 Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
 // Model: the equations of a dynamic-graph neural network, written once against tape operations. A model knows neither
-// ranks nor strategy: it declares what each layer reads, and the harness brings it there. How its functions are called,
-// and in which order, stands in layer_protocol.hpp.
+// ranks nor strategy: it declares what each layer reads, and the harness brings it there. layer_protocol.hpp describes
+// how its functions are called, and in which order.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@
 
 namespace strobe {
 
-/// What a layer's temporal stage reads of its own vertex's timeline; placements derive communication from it.
+/// The part of its own vertex's timeline that a layer's temporal stage reads; placements derive communication from it.
 enum class TemporalNeed {
   none,          // no temporal stage
   window,        // the last `window` steps
@@ -36,8 +36,8 @@ struct StateShape {
   std::int64_t width = 0;
 };
 
-/// A product that Model::step asks for: the support (Preparation::supports) and the columns. `stage`: it reads what
-/// products of earlier stages gave, and none of its own stage or a later one; -1: whatever stands before it.
+/// A product that Model::step requests: the support (Preparation::supports) and the columns. `stage`: the product reads
+/// results of products of earlier stages, and none of its own stage or a later one. -1: it reads everything before it.
 struct StepProduct {
   int support = 0;
   std::int64_t width = 0;
@@ -45,7 +45,7 @@ struct StepProduct {
 };
 
 /// Elements that all ranks together sum with RankSums in one forward pass of a layer, per step. `values` are summed
-/// again in the backward pass; constants, so many for each rank there is, are not.
+/// again in the backward pass. Constants are not; their number is per rank.
 struct LayerSums {
   std::int64_t values = 0;
   std::int64_t constants_per_rank = 0;
@@ -84,11 +84,11 @@ inline bool remembers(TemporalNeed need) {
 /// Whether a layer has a temporal stage, which walks timelines.
 inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.need) && !layer.step_by_step; }
 
-/// What a temporal stage reads in place of rectangles, where timelines are cut in many places or begin at different
-/// steps. Which members there are follows from the layer's need.
+/// The input of a temporal stage in place of rectangles, where timelines are cut in many places or begin at different
+/// steps. The layer's need decides which members are set.
 struct PackedTimelines {
   PackedSequences sequences;  // recurrent: rows are those of lanes
-  PackedPast past;            // all: likewise; own rows want outputs
+  PackedPast past;            // all: the same; own rows produce outputs
   /// all: [lane rows, T], a one at each row's step; none of rows that fill a lane up.
   std::shared_ptr<const SparseMatrix> steps = nullptr;
   Tensor ids = {};  // all: i64 [lane rows, 1] the cells' numbers, of models that drop
@@ -104,7 +104,7 @@ struct TemporalInput {
   std::int64_t rows_per_step = 0;
   std::int64_t first_step = 0;
   Var state;
-  bool want_state = false;  // whether the steps behind need the state
+  bool want_state = false;  // whether the steps after need the state
   const CellRows* cells = nullptr;
   const Pass* pass = nullptr;
   /// Packed timelines instead: x [steps * rows_per_step, F] are lanes, or of a window the own and the halo rows;
@@ -124,7 +124,8 @@ struct TemporalOutput {
   Var state;
 };
 
-/// What a joint form may take in: the spatial stage of a layer, and what follows it with nothing in between.
+/// The stages that a joint form may include: the spatial stage of a layer, and stages that follow it with nothing in
+/// between.
 struct JointInput {
   SpatialInput spatial;
   /// Input of the next layer's spatial stage, whose x is null because nobody stores it. Given where that layer
@@ -135,7 +136,7 @@ struct JointInput {
   bool whole_timelines = false;
 };
 
-/// What consecutive layers give in a joint form, [own rows, F].
+/// The output of consecutive layers in a joint form, [own rows, F].
 struct JointOutput {
   Var y;           // null: no joint form
   int layers = 1;  // that it took in
@@ -174,20 +175,20 @@ struct StepInput {
   const Pass* pass = nullptr;
 };
 
-/// What is made of the raw graph before training.
+/// The matrices and features that are made of the raw graph before training.
 struct Preparation {
   Preprocessing inputs;                      // A and X
   std::vector<Preprocessing> supports = {};  // the matrices that Model::step multiplies with
 };
 
-/// Vectors that a model learns, one for each step. Steps behind the last one that is trained on take its vector.
+/// Vectors that a model learns, one for each step. Steps after the last trained one take its vector.
 struct StepVectors {
   std::string what;        // in the singular, as in notes
   std::string option;      // of the model, that sets how many there are
   std::int64_t count = 0;  // no more steps can be trained on
 };
 
-/// What the harness must know of a model beyond its layers.
+/// The facts about a model that the harness needs in addition to its layers.
 struct ModelTraits {
   /// Layers read the entries of A~ and its transpose themselves (attention) instead of multiplying with it only.
   bool reads_entries = false;
@@ -197,15 +198,15 @@ struct ModelTraits {
   bool stochastic = false;
   std::optional<StepVectors> step_vectors = {};
   /// All sums over ranks of a spatial stage are in Model::behind_rows, so that Model::spatial_rows may be called for
-  /// parts of a rank's rows. Of models whose spatial stages sum nothing it is not asked.
+  /// parts of a rank's rows. Ignored for models whose spatial stages sum nothing.
   bool sums_behind_rows = false;
 };
 
-/// Throws InvalidRequest("/model/...") when a model with these traits cannot train on so many steps.
+/// Throws InvalidRequest("/model/...") when a model with these traits cannot train on that many steps.
 void check_steps(const ModelTraits& traits, std::int64_t trained_steps);
 
-/// What the model called `name` does at `steps - trained_steps` steps that are tested and not trained on, where that
-/// needs saying in a row; else "".
+/// The note for a row about the `steps - trained_steps` steps that are tested and not trained on: what the model called
+/// `name` does at them. "" where no note is needed.
 std::string untrained_steps_note(const ModelTraits& traits, const std::string& name, std::int64_t trained_steps,
                                  std::int64_t steps);
 
@@ -239,10 +240,10 @@ class Model {
   virtual TemporalOutput step(Tape&, const Parameters&, int /*layer*/, const StepInput&) const {
     throw Error("this model has no layer that goes step by step");
   }
-  /// Stages of layer `layer`, and of layers behind it where the model likes, at once: what they give one after the
-  /// other, or no y where the model has no such form. Asked only where something follows at once. Given `next`, a form
-  /// must be there, because A~ was stored for it. With `whole_timelines` it may take in layers behind the temporal
-  /// stage that neither read neighbours nor walk timelines.
+  /// Stages of layer `layer` at once, and of later layers where the model supports it. Returns the last output, or no y
+  /// where the model has no such form. Called only where a stage follows directly. Given `next`, a form must be there,
+  /// because A~ was stored for it. With `whole_timelines` the form may include layers after the temporal stage that
+  /// neither read neighbours nor walk timelines.
   virtual JointOutput joint(Tape&, const Parameters&, int /*layer*/, const JointInput&) const { return {}; }
 };
 

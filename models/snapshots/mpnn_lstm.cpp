@@ -1,11 +1,11 @@
 // MPNN-LSTM (Panagopoulos et al., AAAI'21; decisions M4): two graph convolutions, X1 = drop(norm(relu(A~ X W1 + b1)))
-// and X2 likewise from X1, whose outputs side by side are the input of two stacked LSTMs along every vertex's timeline.
-// The embedding is [H1 | H2 | X], X being the features (`output=h2` gives the last LSTM alone). The state is carried
-// over all steps; `state=reset` sets it to zero every `window` steps (with 1, as in the public examples, nothing is
-// remembered). Batch normalisation is of each step over its vertices, in evaluation too: a test step is normalised by
-// its own mean and variance and no running statistics are kept, where the public code keeps them and evaluates with
-// them. Dropout is off unless asked for (DGC's code has 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2; A~ X of
-// the first convolution is computed once.
+// and X2 in the same way from X1. Their outputs side by side are the input of two stacked LSTMs along every vertex's
+// timeline. The embedding is [H1 | H2 | X], X being the features (`output=h2` gives the last LSTM alone). The state is
+// carried over all steps; `state=reset` sets it to zero every `window` steps (with 1, as in the public examples,
+// nothing is remembered). Batch normalisation is of each step over its vertices, in evaluation too. A test step is
+// normalised by its own mean and variance. The public code instead keeps running statistics and evaluates with them.
+// Dropout is off by default (DGC's code has 0.5 and no normalisation). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first
+// convolution is computed once.
 #include <algorithm>
 
 #include "core/names_elsewhere.hpp"

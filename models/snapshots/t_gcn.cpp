@@ -1,11 +1,11 @@
-// T-GCN as DGC trains it (section 7.1; decisions M3): a GRU along every vertex's timeline whose three gates r, z, n
-// each read a graph convolution of their own of the features, two layers deep, with an activation between them only:
-// C^g = A~ relu(A~ X W1^g + b1^g) W2^g + b2^g; r = sigmoid(C^r V^r + H U^r + b^r), z likewise,
-// n = tanh(C^n V^n + (r H) U^n + b^n), H' = z H + (1 - z) n. Between W2 and V stands nothing, so the gates read the
-// aggregated rows with the matrices' product: C^g V^g + b^g = S^g (W2^g V^g) + (b2^g V^g + b^g), S^g = A~ relu(...).
-// `gcn_layers=1` is the form of PyTorch Geometric Temporal, C^g = A~ X W^g + b^g. `gates=shared` is the form of Zhao et
-// al.: one convolution for all gates. `conv=xh` lets the gates convolve features and state together, which goes step by
-// step (t_gcn_joint.hpp). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first layer is computed once.
+// T-GCN as DGC trains it (section 7.1; decisions M3): a GRU along every vertex's timeline. Its three gates r, z, n each
+// read their own graph convolution of the features. A convolution has two layers, with an activation between them only:
+// C^g = A~ relu(A~ X W1^g + b1^g) W2^g + b2^g; r = sigmoid(C^r V^r + H U^r + b^r), z in the same way, n = tanh(C^n V^n
+// + (r H) U^n + b^n), H' = z H + (1 - z) n. Nothing lies between W2 and V, so the gates read the aggregated rows with
+// the matrices' product: C^g V^g + b^g = S^g (W2^g V^g) + (b2^g V^g + b^g), S^g = A~ relu(...). `gcn_layers=1` is the
+// form of PyTorch Geometric Temporal, C^g = A~ X W^g + b^g. `gates=shared` is the form of Zhao et al.: one convolution
+// for all gates. `conv=xh` lets the gates convolve features and state together, which runs step by step
+// (t_gcn_joint.hpp). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first layer is computed once.
 #include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
@@ -70,7 +70,8 @@ class TGcn final : public Model {
     const std::int64_t h = p_.hidden;
     std::vector<ParameterShape> shapes;
     for (int l = 0; l < p_.gcn_layers; ++l) {
-      // The first layer's matrices stand side by side, since all read x; the others one below the other, one a gate.
+      // The first layer's matrices lie side by side, since all read x. The others lie one below the other, one for each
+      // gate.
       const std::int64_t inputs = l == 0 ? feature_width : h;
       const double bound = glorot("", inputs, h).bound;
       shapes.push_back({name(l, "gcn.weight"), l == 0 ? inputs : blocks_ * h, l == 0 ? blocks_ * h : h, bound});
@@ -115,12 +116,12 @@ class TGcn final : public Model {
     return "layer" + std::to_string(layer + 1) + "." + what;
   }
 
-  /// What the gates multiply their input with and add: weight [3 F, h], bias [3, h].
+  /// The weight and bias of the gates' input: weight [3 F, h], bias [3, h].
   struct GateInput {
     Var weight, bias;
   };
 
-  /// W2^g V^g and b2^g V^g + b^g of every gate; V and b themselves behind a convolution that is dense already.
+  /// W2^g V^g and b2^g V^g + b^g of every gate; V and b themselves after a convolution that is dense already.
   GateInput gate_input(Tape& tape, const Parameters& parameters) const {
     const Var &v = parameters.at("gru.input_weight"), &b = parameters.at("gru.bias");
     if (p_.gcn_layers == 1) return {v, b};

@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// [r, u] = sigmoid(A~ [x, h] W_g + b_g), c = tanh(A~ [x, r h] W_c + b_c), h' = u h + (1 - u) c: the form of the
-/// authors' code (lehaifeng/T-GCN and its PyTorch port). b_g starts at 1 there, which `bias` says.
+/// [r, u] = sigmoid(A~ [x, h] W_g + b_g), c = tanh(A~ [x, r h] W_c + b_c), h' = u h + (1 - u) c. This is the form of
+/// the authors' code (lehaifeng/T-GCN and its PyTorch port). There b_g starts at 1; here it starts at `bias`.
 std::unique_ptr<Model> make_joint_t_gcn(std::int64_t hidden, double bias);
 
 }  // namespace strobe

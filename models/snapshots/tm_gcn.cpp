@@ -1,12 +1,12 @@
 // TM-GCN as ESDG trains it (SC'21 section 5.3; decisions E2, E6, M1): two layers Y = relu(A~ X W), with the
-// parameter-free M-transform (row mean over the last `window` steps) as temporal stage. A and X are smoothed by the
-// same M-transform beforehand, then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed once.
-// Redistribution pairs: 1 = only the first layer has a temporal stage (this reproduces the volumes of Table 2);
-// 2 = the second layer's output is M-transformed too (section 4.2's general description).
-// Other networks are those of the public code (IBM/TM-GCN, embedding_help_functions.py), whose M smooths A and X only:
-// network=linear, Z = A~ X W, and network=selu, Z = A~ selu(A~ X W1) W2. There M need not be a mean: with
-// m=inverse_distance M[t, s] = 1 / (t - s + 1) (read_data.m), here wherever M is used. That code normalises A before M
-// smooths it; here it is after (decision E12). Its edge life of 10 steps before M is the workload's edge_life=10.
+// parameter-free M-transform (row mean over the last `window` steps) as temporal stage. A and X are first smoothed by
+// the same M-transform. Then A~ = D^-1/2 (A + I) D^-1/2, and A~ X of the first layer is computed once. Redistribution
+// pairs: 1 = only the first layer has a temporal stage (this reproduces the volumes of Table 2). 2 = the second layer's
+// output is M-transformed too (section 4.2's general description). Other networks are those of the public code
+// (IBM/TM-GCN, embedding_help_functions.py), whose M smooths A and X only: network=linear, Z = A~ X W, and
+// network=selu, Z = A~ selu(A~ X W1) W2. There M need not be a mean: with m=inverse_distance M[t, s] = 1 / (t - s + 1)
+// (read_data.m), here wherever M is used. That code normalises A before M smooths it; here it is after (decision E12).
+// Its edge life of 10 steps before M is the workload's edge_life=10.
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_fading.hpp"
 #include "models/snapshots/model.hpp"

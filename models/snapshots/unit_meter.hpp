@@ -1,4 +1,4 @@
-// What each unit of chunks takes from a rank's memory, found while its spatial stages run.
+// The memory that each unit of chunks takes on a rank, measured while its spatial stages run.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 
 namespace strobe {
 
-/// Of each unit: what its inputs hold, what its forward stages leave for the backward pass, and the most that one of
-/// them takes above that while it runs. It sets the device's peak back, so it suits passes whose peak nobody asks for.
+/// Measures three sizes for each unit: its inputs, the memory that its forward stages leave for the backward pass, and
+/// the largest extra memory of a stage while it runs. It resets the device's peak, so it suits passes whose peak nobody
+/// reads.
 class UnitMeter {
  public:
   /// `held` [units]: bytes of each unit's inputs on the device.

@@ -1,4 +1,4 @@
-// What a pass over a model is for, which cells its rows are, and sums over the ranks that share it.
+// The purpose of a pass over a model, the cells of its rows, and sums over the ranks that share it.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,11 @@ struct CellRows {
   std::int64_t steps = 0;       // S of that block
   StepRows step_rows;           // [S + 1] first row of each step; empty ranges for steps held elsewhere
   Tensor step_rows_on_device;   // i64 [S + 1, 1]
-  /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. Of models that ask for them
-  /// (ModelTraits::reads_ids) only.
+  /// i64 [rows, 1]: step * N + vertex of each row, ascending, steps counted from 0. Set only for models that request it
+  /// (ModelTraits::reads_ids).
   Tensor ids;
-  /// i32 [columns of a, 1]: the vertex of each own and halo row; likewise (ModelTraits::reads_column_ids).
+  /// i32 [columns of a, 1]: the vertex of each own and halo row. Set only for models that request it
+  /// (ModelTraits::reads_column_ids).
   Tensor column_ids = {};
   /// i64 [S, 1]: cells of each step that exist, on all ranks; undefined where all do.
   Tensor existing = {};
@@ -46,8 +47,8 @@ class RankSums {
   virtual Var sum(Tape& tape, const Var& part) const = 0;
 };
 
-/// What one pass over the model is for. Whatever is random in a pass is keyed by (seed, epoch, layer, cell), never by
-/// rank or row, so that it does not depend on the placement.
+/// The purpose of one pass over the model. Every random number in a pass is keyed by (seed, epoch, layer, cell), never
+/// by rank or row, so that it does not depend on the placement.
 struct Pass {
   std::uint64_t seed = 1;
   std::int64_t epoch = 0;
@@ -68,9 +69,9 @@ struct SpatialInput {
   /// For layers whose weights evolve, and for these alone: what the weights of the steps before left behind, the same
   /// values on every rank; null when the steps begin at 0.
   Var weights_state = nullptr;
-  /// Receives what the steps behind start from; null when nothing comes behind.
+  /// Receives what later steps start from; null when no steps follow.
   Var* next_weights_state = nullptr;
-  /// Likewise, where a rank's rows are computed in parts: holds the weights when the first part has made them.
+  /// Used where a rank's rows are computed in parts: holds the weights when the first part has made them.
   Var* shared_weights = nullptr;
 };
 

@@ -47,8 +47,8 @@ class Tape {
   /// gradients of the inputs through `target`. It must capture only what it reads.
   Var record(Tensor value, const std::vector<Var>& inputs, std::function<void(const Variable&)> backward);
 
-  /// The same for a collective: recorded on every rank whatever its inputs, and replayed with a zero gradient where the
-  /// rank does not use the result, so that all ranks enter the backward collective too.
+  /// The same for a collective. It is recorded on every rank for any inputs, and replayed with a zero gradient where
+  /// the rank does not use the result. So all ranks enter the backward collective too.
   Var record_collective(Tensor value, std::function<void(const Variable&)> backward);
 
   /// Calls `reached` when the backward pass comes by here, whatever flows; nothing is called without recording.
@@ -62,8 +62,8 @@ class Tape {
   /// none.
   Tensor added_gradient(const Var& input);
 
-  /// Makes `gradient`, of which this is the only owner, part of what flows back from `result`. Nothing happens where no
-  /// gradient is needed.
+  /// Adds `gradient`, which no other owner holds, to the gradient of `result`. Nothing happens where no gradient is
+  /// needed.
   void add_gradient(const Var& result, const Tensor& gradient);
 
   /// Runs all records in reverse and releases each after use. Results without gradient are passed over.

@@ -18,15 +18,15 @@ struct ClassCounts {
   std::int64_t events = 0;
 };
 
-/// Of the events [first, last) of a graph with class sets. Cost: O(classes) an event, no memory for events.
+/// Counts the events [first, last) of a graph with class sets. Cost: O(classes) an event, no memory for events.
 ClassCounts count_classes(const EventGraph& graph, EdgeId first, EdgeId last);
 
 /// F1-micro over all pairs of an event and a class when every event is said to have the classes `set`; 0 when nothing
 /// is said or true, NaN without events.
 double fixed_set_f1(const ClassCounts& counts, std::uint64_t set);
 
-/// The set with the largest `fixed_set_f1`. Of all sets of m classes the m most frequent have it, so only these are
-/// tried, and of equals the smallest set of the smallest classes is taken.
+/// The set with the largest `fixed_set_f1`. Among sets of m classes the m most frequent have it, so only these are
+/// tried. Among equals the smallest set of the smallest classes is taken.
 std::uint64_t best_fixed_set(const ClassCounts& counts);
 
 }  // namespace strobe

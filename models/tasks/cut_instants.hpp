@@ -19,8 +19,8 @@ struct BatchBegins {
   std::string note(const std::string& which) const;
 };
 
-/// Says of an evaluation in batches of `size`, which begin anew at validation and at test, how many begin amid an
-/// instant.
+/// For an evaluation in batches of `size`, which start again at validation and at test, notes how many batches begin
+/// within an instant.
 void note_cut_instants(const EventGraph& graph, const TimeSplit& split, std::int64_t size,
                        std::vector<std::string>& notes);
 

@@ -75,7 +75,7 @@ VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t gr
   if (!given_.empty()) return given_.at(static_cast<std::size_t>(event)).at(static_cast<std::size_t>(n));
   const VertexId source = graph_.source[static_cast<std::size_t>(event)];
   const VertexId destination = graph_.target[static_cast<std::size_t>(event)];
-  // Draws of one negative follow each other 2^20 apart from those of the next: no stream has so many rejections.
+  // Each negative has its own 256 numbers of the stream: 2^24 numbers per event, 2^8 per negative.
   const RandomStream random(seed_, training_draws, static_cast<std::uint32_t>(group));
   const std::uint64_t first = (static_cast<std::uint64_t>(event) << 24) + (static_cast<std::uint64_t>(n) << 8);
   for (std::uint64_t attempt = 0; attempt < 256; ++attempt) {

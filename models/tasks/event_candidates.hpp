@@ -1,5 +1,5 @@
-// Whom the destination of an event is told from: negatives of training, in groups that are used again, and the
-// candidates of an evaluation. What is drawn depends on (graph, options, seed, the event's number) only.
+// The candidates from which a model must separate the destination of an event: negatives of training, in groups that
+// are used again, and the candidates of an evaluation. Draws depend on (graph, options, seed, the event's number) only.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ class EventCandidates {
   /// InvalidRequest("/task/negatives", ...) when the event leaves none.
   VertexId negative(EdgeId event, std::int64_t n, std::int64_t group) const;
 
-  /// min(wanted, as many as there are) distinct candidates beside the true destination, uniform over the pool without
-  /// what is excluded; `wanted` < 0: all of these. The first one is the negative of average precision, whatever
-  /// `wanted` is. Cost: O(wanted) expected where the pool is larger, else O(pool).
+  /// min(wanted, number of candidates) distinct candidates in addition to the true destination, uniform over the pool
+  /// without excluded vertices; all of them for `wanted` < 0. The first one is the negative of average precision, for
+  /// every `wanted`. Cost: O(wanted) expected where the pool is larger, else O(pool).
   std::vector<VertexId> evaluation(EdgeId event, std::int64_t wanted) const;
 
  private:

@@ -1,8 +1,8 @@
 // Classification of events: the class of an event, or its several classes, from the embeddings of its ends before it,
-// through one hidden layer. Nothing of the event itself is read, neither its features nor its classes. F1-micro of one
-// class an event is the share of events whose class is found; of several it is that of all pairs of an event and a
-// class, as TGL judges GDELT. Beside it stands what saying the same of every event comes to: the most frequent class of
-// training, or the set of classes that is best there.
+// through one hidden layer. Nothing of the event itself is read, neither its features nor its classes. With one class
+// per event, F1-micro is the share of events whose class is found. With several, it is computed over all pairs of an
+// event and a class, as TGL judges GDELT. The baseline next to it gives every event the same answer: the most frequent
+// class of training, or the set of classes that is best there.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Task of a model of events: what is learnt from the embeddings of an event's source and of its candidates, which
-// events are trained on, and how those behind them are judged.
+// Task of a model of events. It defines what is learnt from the embeddings of an event's source and of its candidates,
+// which events are trained on, and how later events are judged.
 #pragma once
 
 #include <map>
@@ -13,21 +13,22 @@
 
 namespace strobe {
 
-/// What a task makes of one graph.
+/// The data of a task on one graph.
 struct EventTaskData {
   TimeSplit split;
   std::int64_t evaluation_batch = 200;  // events between two refreshes of memory in an evaluation
-  /// Whom destinations are told from; null in a task that scores the event alone.
+  /// The candidates from which destinations are separated; null in a task that scores the event alone.
   std::shared_ptr<const EventCandidates> candidates;
   std::int64_t training_negatives = 0;     // of each event
   std::int64_t negative_groups = 1;        // sweeps draw theirs from these in turn
-  std::int64_t evaluation_candidates = 0;  // beside the true destination; -1 = all
+  std::int64_t evaluation_candidates = 0;  // in addition to the true destination; -1 = all
   VertexFlags kept_out;                    // [N] vertices that training must not see; empty = none
-  /// What is trained on where vertices are kept out; null: the events [0, split.train_end).
+  /// The training events where vertices are kept out; null: the events [0, split.train_end).
   std::shared_ptr<const TrainedEvents> trained;
   /// Metrics that no training changes, by name; those of the validation events with `validation_` in front.
   std::map<std::string, double> rules;
-  /// Over how many events a metric or rule is taken that is not taken over all events of its part, by name; likewise.
+  /// The number of events that a metric or rule uses, by name, where it does not use all events of its part. Names of
+  /// validation events begin with `validation_`.
   std::map<std::string, std::int64_t> metric_events;
   std::vector<std::string> notes;
 
@@ -56,16 +57,16 @@ class EventTask {
   /// Outputs [E, K] from the embeddings of sources [E, F] and of their candidates [E C, F], event by event, the true
   /// destination first: K = C scores, or the classes' logits of a task with C = 1.
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const = 0;
-  /// Where each judged event's destination stands among its candidates, from 1; empty for tasks that rank nothing.
+  /// The rank of each judged event's destination among its candidates, from 1; empty for tasks that rank nothing.
   virtual std::vector<double> ranks(const EventOutputs& /*outputs*/) const { return {}; }
-  /// What is right of each of the events [first, first + count), on the device: i32 [E, 1] the one column of `head`
-  /// that is, or i64 [E, 1] the set of columns that are, bit c for column c.
+  /// The correct answer of each of the events [first, first + count), on the device. i32 [E, 1]: the one correct column
+  /// of `head`. Or i64 [E, 1]: the set of correct columns, bit c for column c.
   virtual Tensor labels(Device& device, const EventGraph& graph, EdgeId first, std::int64_t count) const = 0;
   /// Adds the loss of E events times `scale` to `loss` (f64 [1, 1]), and starts the backward pass; `labels` as above.
   virtual void add_loss(Tape& tape, const Var& outputs, LinkLoss kind, const Tensor& labels, double scale,
                         const Tensor& loss) const = 0;
-  /// Metrics of the events from `first` on, of which `outputs` are; `data` is what the task has drawn on `graph`. Those
-  /// that are taken over no event of these are left out.
+  /// Metrics of the events from `first` on, which have the outputs `outputs`. `data` holds the draws of the task on
+  /// `graph`. Metrics that use none of these events are left out.
   virtual std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
                                                 const EventOutputs& outputs) const = 0;
   /// Names that `metrics` may return for this graph.

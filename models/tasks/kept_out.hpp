@@ -1,6 +1,6 @@
-// An inductive split of events: some vertices that validation or test will ask about are kept out of training, and
-// every training event that touches one of them with them. What a model says of such a vertex later, it says of one
-// that its weights have never seen (Rossi et al., Temporal Graph Networks, 2020; DyGLib).
+// An inductive split of events. Some vertices that validation or test will ask about are kept out of training, with
+// every training event that touches one of them. The model's weights have then never seen such a vertex (Rossi et al.,
+// Temporal Graph Networks, 2020; DyGLib).
 #pragma once
 
 #include <cstdint>

@@ -1,23 +1,22 @@
-// Link prediction as ESDG section 6.4 trains it: of every training step t a share theta of the edges with label 1 and
-// as many vertex pairs that are not edges of G_t with label 0; the test pairs are drawn in the same way from the step
-// after the last training step and are scored with the last training step's embeddings (decisions E18). With a `split`
-// each validation and test step s is so drawn, and scored with the embeddings of step s - 1, which have read nothing of
-// s. The head is a fully connected layer on the two embeddings side by side. For the mean reciprocal rank, `ranked`
-// test edges u -> v are each ranked among `ranking_negatives` candidates u -> w: distinct vertices w, uniform among
-// those that may be negatives and to which the step has no u -> w; all of these where they are fewer. An edge without a
-// candidate is not ranked. Of several steps each ranks its first edges, in the proportion of the steps' edges.
-// Negatives of a two-sided graph (users and items) join a source to a target as its edges do (`negatives=sides`):
-// beside pairs that cannot be, an edge is told by its sides alone. With orientation=both a positive may run either way,
-// and its negative runs as it does.
-// Where steps overlap (cumulative, sliding, edge life), most edges of a step are events of the step before, which the
-// model has been given: finding them again is no prediction. `positives=new` takes only edges that the step before has
-// not, in training and test; auto does so on such steps and elsewhere takes all, as the paper's disjoint steps have it.
-// Two shares say what a model may know by heart: of the test positives of step s, those that are edges of step s - 1
-// (repeated_share) or of any step before s (seen_share). Two trivial baselines score a pair by the popularity of its
-// target, its edges in the steps before s, and by whether it has been an edge in one (edgebank: Poursafaei et al.,
-// NeurIPS'22).
-// Sources and targets are the columns and rows of the stored steps: the data's own with orientation=in, exchanged with
-// out; with both, every edge is there in both directions.
+// Link prediction as ESDG section 6.4 trains it: every training step t gives a share theta of its edges with label 1
+// and the same number of vertex pairs that are not edges of G_t with label 0. The test pairs are drawn in the same way
+// from the step after the last training step. They are scored with the last training step's embeddings (decisions E18).
+// With a `split` each validation and test step s is drawn in the same way, and scored with the embeddings of step s -
+// 1, which have read nothing of s. The head is a fully connected layer on the two embeddings side by side. For the mean
+// reciprocal rank, `ranked` test edges u -> v are each ranked among `ranking_negatives` candidates u -> w. These are
+// distinct vertices w, uniform among possible negatives for which the step has no edge u -> w; all of them where they
+// are fewer. An edge without a candidate is not ranked. With several steps each ranks its first edges, in the
+// proportion of the steps' edges. Negatives of a two-sided graph (users and items) join a source to a target, like its
+// edges (`negatives=sides`). Against impossible pairs, the sides alone would reveal an edge. With orientation=both a
+// positive may run either way, and its negative runs the same way. Where steps overlap (cumulative, sliding, edge
+// life), most edges of a step are events of the step before, which the model has seen: finding them again is no
+// prediction. `positives=new` takes only edges that the step before does not have, in training and test.
+// `positives=auto` does so on such steps and takes all edges elsewhere, as the paper does on its disjoint steps. Two
+// shares of the test positives of step s measure how many a model may know by heart: those that are edges of step s - 1
+// (repeated_share) or of any step before s (seen_share). Two trivial baselines score a pair: by the popularity of its
+// target (its edges in the steps before s), and by whether the pair was an edge in one of them (edgebank: Poursafaei et
+// al., NeurIPS'22). Sources and targets are the columns and rows of the stored steps: the data's own with
+// orientation=in, exchanged with out; with both, every edge is there in both directions.
 // Invariants: samples depend on (graph, options, seed) only; pairs come before candidates.
 // Cost: that of models/tasks/pair_samples.hpp, O(T log d) per test pair.
 #include <fmt/format.h>

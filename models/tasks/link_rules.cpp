@@ -38,7 +38,7 @@ class LinkHistory {
     }
   }
 
-  /// What is known of destinations is from now on seen from `source`; the window begins at `window_start`.
+  /// Makes `seen_` hold the visits of `source`; the window begins at `window_start`.
   void look_from(VertexId source, double window_start) {
     for (const Visit& visit : *looking_) seen_[static_cast<std::size_t>(visit.target)] = 0;
     looking_ = &own_[static_cast<std::size_t>(source)];

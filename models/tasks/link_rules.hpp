@@ -1,6 +1,6 @@
-// What no model should do worse than: rules that rank an event's destination by what has happened before, and learn
-// nothing (Poursafaei et al., NeurIPS'22; TGB's board). They see the events before the first one of the evaluation
-// batch, as a model does whose memory is refreshed once a batch.
+// Baselines that every model should beat: rules that rank an event's destination by past events and learn nothing
+// (Poursafaei et al., NeurIPS'22; TGB's board). They see the events before the first one of the evaluation batch, like
+// a model whose memory is refreshed once a batch.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct RankedEvents {
 /// Share of the training span that `edgebank_window` looks back from the newest event that it knows.
 inline constexpr double edgebank_window_share = 0.15;
 
-/// Mean reciprocal ranks by name: `edgebank_unlimited_mrr` (has the source hit this destination before),
-/// `edgebank_window_mrr` (within the window), `recency_mrr` (the source's own destinations by their last visit, behind
-/// them all by their last visit by anyone), `popularity_mrr` (events that hit the destination so far). NaN without
-/// events. With `kept_out` also the same over the events that have a kept-out end, with `inductive_` in front, unless
-/// there are none; the rules learn nothing, so they know the history of these vertices like any other. Cost:
-/// O(candidates + distinct destinations of the source) an event.
+/// Mean reciprocal ranks by name. `edgebank_unlimited_mrr`: has the source hit this destination before.
+/// `edgebank_window_mrr`: the same within the window. `recency_mrr`: the source's own destinations by their last visit,
+/// then all others by their last visit by anyone. `popularity_mrr`: the number of events that hit the destination so
+/// far. NaN without events. With `kept_out` also the same over the events that have a kept-out end, with `inductive_`
+/// in front, unless there are none. The rules learn nothing, so they know the history of these vertices like any other.
+/// Cost: O(candidates + distinct destinations of the source) an event.
 std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
                                            const RankedEvents& events, TieRule ties);
 

@@ -24,7 +24,7 @@ void add_popularity(const Snapshot& snapshot, std::vector<double>& count) {
   }
 }
 
-/// The last step before and with `read` that has the edge, told as Samples::memory tells it.
+/// The last step up to and including `read` that has the edge, encoded as in Samples::memory.
 double memory_of(const SnapshotGraph& graph, Step read, VertexId source, VertexId target) {
   for (Step t = read; t >= 0; --t) {
     if (!has_edge(*graph.snapshots[static_cast<std::size_t>(t)], source, target)) continue;
@@ -187,7 +187,7 @@ class PairDraw {
     return why + fmt::format("{} of the {} of each of the {} {} steps rounds to none", p_.theta, several, steps, part);
   }
 
-  /// What is missing or short, for the row.
+  /// Notes for the row: samples that are missing or few.
   void explain(const std::string& part, std::int64_t steps, std::int64_t eligible, const Samples& samples) {
     const std::string prefix = part == "test" ? "" : part + "_";
     if (samples.count() == 0) {

@@ -32,8 +32,9 @@ std::vector<std::string> ranking_metrics();
 /// How many candidates each edge has that has any, in the order of the edges.
 std::vector<std::int64_t> candidate_counts(const Samples& samples);
 
-/// Training pairs of the first steps of `split`, and validation and test pairs with candidates of those behind. Throws
-/// InvalidRequest where no training pair is drawn, a step has no non-edge or the graph not the sides asked for.
+/// Training pairs of the first steps of `split`, and validation and test pairs with candidates of the later steps.
+/// Throws InvalidRequest where no training pair is drawn, a step has no non-edge, or the graph does not have the
+/// requested sides.
 TaskData draw_link_samples(const SnapshotGraph& graph, const LinkPredictionParameters& parameters,
                            const StepSplit& split, std::uint64_t seed);
 

@@ -20,7 +20,7 @@ double area_under_roc(const std::vector<double>& scores, const std::vector<std::
 /// being one threshold (no interpolation). NaN without a positive.
 double average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels);
 
-/// How a positive ranks among candidates of equal score: before them, in their middle, or behind them.
+/// The rank of a positive among candidates of equal score: before them, in their middle, or after them.
 enum class TieRule { optimistic, average, pessimistic };
 
 /// "optimistic", "average" or "pessimistic"; throws Error for another word.
@@ -29,8 +29,8 @@ TieRule tie_rule(const std::string& name);
 /// How much of a candidate of equal score a rank counts: 0, 1/2 or 1.
 double tie_share(TieRule ties);
 
-/// What `mean_reciprocal_rank` is expected to be when scores say nothing and differ, from how many candidates each
-/// positive has: the rank among k of them is uniform on 1 .. k + 1, so the mean of H(k + 1) / (k + 1), H being the
+/// The expected `mean_reciprocal_rank` of scores that are random and distinct, from the number of candidates of each
+/// positive. The rank among k candidates is uniform on 1 .. k + 1, so it is the mean of H(k + 1) / (k + 1), H being the
 /// harmonic number. NaN without a positive.
 double chance_of_mean_reciprocal_rank(const std::vector<std::int64_t>& candidates);
 
@@ -55,7 +55,7 @@ double macro_f1(const std::vector<std::int32_t>& predicted, const std::vector<st
                 std::int64_t classes);
 
 /// F1-micro of samples that may have several classes each: 2 TP / (2 TP + FP + FN) over all pairs of a sample and a
-/// class, a class being predicted where its logit [n, classes] is above 0 and true where bit c of the sample's `sets`
+/// class. A class is predicted where its logit [n, classes] is above 0. It is true where bit c of the sample's `sets`
 /// is set. 0 when nothing is predicted or true; NaN without samples or when a logit is NaN.
 double micro_f1(const std::vector<double>& logits, const std::vector<std::int64_t>& sets, std::int64_t classes);
 

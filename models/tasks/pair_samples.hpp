@@ -18,7 +18,7 @@ namespace strobe {
 /// Whether the step has the edge source -> target: source is a column, target a row. Cost O(log degree).
 bool has_edge(const Snapshot& snapshot, VertexId source, VertexId target);
 
-/// What pairs are drawn from: both lists ascend; an empty one stands for all vertices.
+/// The vertices from which pairs are drawn. Both lists ascend; an empty one means all vertices.
 struct PairEnds {
   std::uint64_t vertices = 0;
   std::vector<VertexId> sources, targets;
@@ -29,15 +29,15 @@ struct PairEnds {
   VertexId source(std::uint64_t i) const { return sources.empty() ? static_cast<VertexId>(i) : sources[i]; }
 };
 
-/// Which pairs may be negatives. Of a two-sided graph they depend on the side of the source alone.
+/// The pairs that may be negatives. In a two-sided graph they depend on the side of the source alone.
 class NegativePool {
  public:
   /// Any vertex with any; `targets`, unless empty, are the only targets.
   NegativePool(std::int64_t vertices, std::vector<VertexId> targets);
-  /// Of each source the other side (SnapshotGraph::side, [N]).
+  /// For each source, the targets are the vertices of the other side (SnapshotGraph::side, [N]).
   explicit NegativePool(const std::vector<std::int8_t>& side);
 
-  /// What a pair is drawn from that stands beside an edge of `source`.
+  /// The ends from which the negative of an edge of `source` is drawn.
   const PairEnds& beside(VertexId source) const {
     return side_.empty() ? ends_[0] : ends_[side_[static_cast<std::size_t>(source)] == 1 ? 1 : 0];
   }
@@ -56,8 +56,8 @@ struct ChosenEdges {
 /// round(theta * eligible) edges of the step, self-loops and, unless it is null, edges of `before` not being eligible.
 ChosenEdges choose_edges(const Snapshot& snapshot, const Snapshot* before, double theta, const RandomStream& random);
 
-/// As many pairs as there are positives, none an edge of the step; pair i lies beside positive i (NegativePool).
-/// Uniform over the pairs that may be, with repeats. Empty when there is none.
+/// The same number of pairs as positives, none an edge of the step; pair i belongs to positive i (NegativePool).
+/// Uniform over the allowed pairs, with repeats. Empty when there is none.
 std::vector<std::pair<VertexId, VertexId>> draw_negatives(const Snapshot& snapshot, const NegativePool& pool,
                                                           const ChosenEdges& positives, const RandomStream& random);
 

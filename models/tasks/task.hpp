@@ -1,5 +1,5 @@
-// Task: what is learnt from the embeddings: seeded samples (the same at every rank count), a head, a loss, metrics and
-// the metrics of a trivial baseline beside them.
+// Task: the training goal for the embeddings. It has seeded samples (the same at every rank count), a head, a loss,
+// metrics, and the metrics of a trivial baseline.
 #pragma once
 
 #include <algorithm>
@@ -31,12 +31,12 @@ struct Samples {
   /// [n], or empty: candidates that a positive is ranked against name it here (its position in the list); -1 = no
   /// candidate. Candidates count in the rank only.
   std::vector<std::int32_t> candidate_of;
-  /// [n], or empty: what remembering the training steps says of a sample. Of a pair, whether it was an edge: 0 = never,
-  /// 1 = before the last step, 2 = in it; of a vertex, its last label there, NaN = none.
+  /// [n], or empty: what memory of the training steps knows about a sample. For a pair, whether it was an edge: 0 =
+  /// never, 1 = before the last step, 2 = in it. For a vertex, its last label there, NaN = none.
   std::vector<double> memory;
 
   std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
-  /// What the loss is divided by: the sum of the weights.
+  /// The divisor of the loss: the sum of the weights.
   double total_weight() const;
 };
 
@@ -67,7 +67,7 @@ struct StepSamples {
   std::int64_t count() const { return edges + pairs + vertices; }
 };
 
-/// What is known of the samples of a graph of which only the shape is: their number.
+/// The number of samples of a graph that is known only by its shape.
 struct CountedSamples {
   int arity = 1;
   double edge_share = 0;  // probability with which an edge is a sample
@@ -109,13 +109,13 @@ class Task {
   virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
   /// Events of an evaluation that are scored with the embeddings of one step; 0 of tasks that are not judged on events.
   virtual std::int64_t evaluation_batch() const { return 0; }
-  /// What the curves of metrics (one value an epoch) say that a row must say in words.
+  /// Notes for the row about the curves of metrics (one value an epoch).
   virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
     return {};
   }
 };
 
-/// What `task` draws on `graph`: from `events` where it wants them and there are any.
+/// The samples of `task` on `graph`, drawn from `events` where the task requests them and there are any.
 TaskData draw_samples(const Task& task, const SnapshotGraph& graph, const EventGraph* events, std::uint64_t seed);
 
 struct TaskTag {

@@ -30,11 +30,11 @@ std::array<double, 3> split_shares(const std::string& split, const std::string& 
 /// parts.
 StepSplit split_steps(std::int64_t steps, const std::string& split, const std::string& task);
 
-/// The task's parameters with defaults filled in, as its table's `complete` gives them, but: an empty `split` is left
-/// out, and one that is given stands in per cent and in place of `train_share`, which says the same of training alone;
-/// `kept_out` and `self_pairs`, which came later, stand there only where they are not the default, and `score_with`,
-/// which has one value, never, so that ids of cases without them stay what they are. Throws InvalidRequest(pointer +
-/// ...) when both are given and differ.
+/// The task's parameters with defaults filled in by its table's `complete`, with changes that keep the ids of older
+/// cases. An empty `split` is left out. A given `split` is in per cent and replaces `train_share`, which says the same
+/// of training alone. `kept_out` and `self_pairs` appear only where they are not the default. `score_with`, which has
+/// one value, never appears. Throws InvalidRequest(pointer + ...) when both `split` and `train_share` are given and
+/// differ.
 Json complete_task_parameters(const std::string& task, const Json& values, const std::string& pointer);
 
 }  // namespace strobe

@@ -234,7 +234,7 @@ class VertexClassification final : public Task {
     }
   }
 
-  /// What classes are missing where, for the row.
+  /// Notes for the row: classes that are missing, and in which part.
   void explain(const std::string& part, const Samples& samples, TaskData& data) const {
     const std::string prefix = part == "test" ? "" : part + "_";
     if (samples.count() == 0) {

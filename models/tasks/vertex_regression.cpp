@@ -1,12 +1,12 @@
 // Vertex regression: a number of a vertex from its embedding at a step, with the mean squared error. The number is the
-// workload's target of that cell (NaN = no sample), or log(1 + d) of the degree d that the vertex has at the next step
-// (DynaHB's task, with the degrees of the vertex itself; distinct neighbours, self-loops included). In and out are
-// those of the data's edges, however the workload's `orientation` stores them; under orientation=both a row lists all
-// neighbours, which then are the one degree there is. The first `train_share` of the steps is trained on, the rest is
-// tested, or `split` says both and what is kept for validation.
-// The trivial baseline predicts the last value: log(1 + d) of the step itself, or the workload's last target before
-// that was measured; its errors leave out cells without one. All metrics are over cells with a target, as masked
-// metrics are. Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
+// workload's target of that cell (NaN = no sample), or log(1 + d) of the degree d that the vertex has at the next step.
+// The degree counts distinct neighbours, self-loops included (DynaHB's task, with the degrees of the vertex itself). In
+// and out are those of the data's edges, however the workload's `orientation` stores them; under orientation=both a row
+// lists all neighbours, and there is only one degree. The first `train_share` of the steps is trained on, the rest is
+// tested, or `split` says both and what is kept for validation. The trivial baseline predicts the last value: log(1 +
+// d) of the step itself, or the workload's last target before that was measured; its errors leave out cells without
+// one. All metrics are masked: they are over cells with a target.
+// Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the tasks on single vertices share: the split of steps by time and the vertices that are present at a step.
+// Shared parts of the tasks on single vertices: the split of steps by time and the vertices that are present at a step.
 #pragma once
 
 #include <string>

@@ -13,7 +13,7 @@
 
 namespace strobe {
 
-/// What happens to a link at the path of a written file. followed: its end is written. replaced: the link itself is
+/// The treatment of a link at the path of a written file. followed: its end is written. replaced: the link itself is
 /// replaced, for paths where nobody but Strobe has anything to put.
 enum class Links : std::uint8_t { followed, replaced };
 

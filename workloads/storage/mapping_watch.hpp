@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-/// While one lives, `mapped_file_at` knows a mapping. Of more than some hundred at once the later ones stay unknown.
+/// While one lives, `mapped_file_at` knows a mapping. After some hundred at once, later ones stay unknown.
 class MappingWatch {
  public:
   MappingWatch(const std::string& path, const void* data, std::size_t size);

@@ -1,6 +1,6 @@
-// Prediction of future links by models of events: the events of validation and test are scored in time order, each
-// destination among candidates that its source does not hit at that time. Beside every model stand the rules of
-// link_rules.hpp, which see no more than a model does whose memory is refreshed once in `batch` events.
+// Prediction of future links by models of events. The events of validation and test are scored in time order. Each
+// destination is ranked among candidates that its source does not hit at that time. Every model is compared with the
+// rules of link_rules.hpp. The rules see no more than a model whose memory is refreshed once in `batch` events.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class FutureLinks final : public EventTask {
   }
 
   Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {
-    const std::vector<std::int32_t> first(static_cast<std::size_t>(count), 0);  // the destination stands first
+    const std::vector<std::int32_t> first(static_cast<std::size_t>(count), 0);  // the destination comes first
     return device.move_in(first.data(), count, 1, ElementType::i32);
   }
 

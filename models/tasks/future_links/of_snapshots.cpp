@@ -1,8 +1,8 @@
-// Prediction of future links by models of snapshots, judged as models of events are: the same events, candidates, tie
-// rule and batches of evaluation. An event of the test is scored with the embeddings of the last step that is over when
-// its batch begins, so that a model knows nothing of the batch (Huang et al., UTG, 2024, score the event after the last
-// complete snapshot); a training event with those of the last step that is over before it. Training events beside which
-// the same pair stands at the same step become one sample that weighs as much as they do.
+// Prediction of future links by models of snapshots, judged like models of events: the same events, candidates, tie
+// rule and batches of evaluation. A test event is scored with the embeddings of the last step that is over when its
+// batch begins, so that a model knows nothing of the batch (Huang et al., UTG, 2024, score the event after the last
+// complete snapshot). A training event is scored with those of the last step that is over before it. Training events
+// with the same pair at the same step become one sample with their total weight.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace strobe {
 namespace {
 
-/// What a sample takes on the host while it is drawn, placed and judged.
+/// The bytes of a sample on the host while it is drawn, placed and judged.
 constexpr double bytes_per_sample = 100;
 
 /// The last step that is over at `time`; -1 = none.
@@ -122,7 +122,7 @@ class Draw {
     return samples;
   }
 
-  /// The events [first, last), their candidates behind each, and what rules come to on them.
+  /// The events [first, last), each followed by its candidates, and the results of the rules on them.
   Samples judged(const std::string& prefix, EdgeId train_end, EdgeId first, EdgeId last, TaskData& data) const {
     Samples samples;
     samples.arity = 2;

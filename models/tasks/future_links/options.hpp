@@ -1,4 +1,4 @@
-// What the task `future-links` is told, the same for models of events and for models of snapshots.
+// The options of the task `future-links`, the same for models of events and for models of snapshots.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct FutureLinksOptions {
 
 const FieldTable& future_links_fields();
 
-/// Whom destinations are told from on `graph`, which must outlive it. Throws InvalidRequest("/task/negatives", ...).
+/// The candidates of events on `graph`, which must outlive the result. Throws InvalidRequest("/task/negatives", ...).
 EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, std::uint64_t seed);
 
-/// Candidates beside the true destination; -1 for all. Throws InvalidRequest("/task/candidates", ...).
+/// Candidates in addition to the true destination; -1 for all. Throws InvalidRequest("/task/candidates", ...).
 std::int64_t candidate_count(const std::string& text);
 
 }  // namespace strobe

@@ -23,7 +23,7 @@ std::map<std::string, double> link_metrics(const EventOutputs& scores, const std
   std::vector<std::int32_t> truth;
   double reciprocal = 0, ranked = 0;
   for (const std::size_t i : events) {
-    if (scores.counts[i] < 2) continue;  // nothing to be told from
+    if (scores.counts[i] < 2) continue;  // no candidates to rank against
     const double* const own = scores.values.data() + scores.first[i];
     pairs.insert(pairs.end(), {own[0], own[1]});
     truth.insert(truth.end(), {1, 0});

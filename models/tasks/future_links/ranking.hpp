@@ -15,14 +15,14 @@ namespace strobe {
 /// 1 / rank of the first of `count` scores among all of them; NaN where one is no number.
 double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
 
-/// mrr, ap and auc of those of the judged events that `events` names, their names behind `prefix`. An event without a
+/// mrr, ap and auc of those judged events that `events` lists; `prefix` comes before their names. An event without a
 /// candidate is left out. The scores of an event begin with its true destination's.
 std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
                                            const std::string& prefix, TieRule ties);
 
-/// What the curve of `mrr` says beside the recency rule's, for the row: that the model does not beat a rule which
-/// learns nothing, or that it beats it although it sees no history of its own batch (`sees_own_batch` false), so that
-/// it may be looking ahead. Nothing where one of the curves is missing.
+/// Notes for the row that compare the curve of `mrr` with that of the recency rule. One says that the model does not
+/// beat a rule which learns nothing. Another says that it beats the rule although it sees no history of its own batch
+/// (`sees_own_batch` false), so that it may be looking ahead. Empty where one of the curves is missing.
 std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
                                           bool sees_own_batch);
 
