@@ -123,7 +123,8 @@ std::string in_capitals(std::string word) {
   return word;
 }
 
-/// A row that did not end ok, on one side or both. What cannot run was never measured, so it cannot get worse.
+/// A row that did not end ok, on one side or both. A combination that cannot run was never measured, so it cannot get
+/// worse.
 void tell_status(const Row& before, const Row& after, Comparison& result) {
   if (before.status == "ok" && after.status == "ok") {
     result.note = fmt::format("the row of {} has no epoch_seconds", before.epoch_seconds ? "new" : "base");

@@ -1,5 +1,5 @@
-// Two run directories side by side: per case the ratio of epoch times with its confidence interval, and a verdict. What
-// cannot be compared is refused, never silently passed.
+// Compares two run directories: per case the ratio of epoch times with its confidence interval, and a verdict. Cases
+// that cannot be compared are refused, never silently passed.
 #pragma once
 
 #include <cstdint>
@@ -37,12 +37,12 @@ struct Comparison {
   double new_seconds = base_seconds;
   double ratio = base_seconds;
   double ci95_low = base_seconds, ci95_high = base_seconds;  // of the ratio, over rounds
-  double ci99_low = base_seconds, ci99_high = base_seconds;  // likewise; the verdict's
+  double ci99_low = base_seconds, ci99_high = base_seconds;  // of the ratio; the verdict rests on it
   int base_rounds = 0, new_rounds = 0;                       // processes that measured the sides; 0: not known
   std::string note;                                          // why it is UNSURE, or what else differs
 };
 
-/// What a gate says of two runs. Undecided: nothing is worse, but too few cases have a verdict.
+/// The result of a gate on two runs. Undecided: nothing is worse, but too few cases have a verdict.
 enum class GateOutcome : std::uint8_t { passed, failed, undecided };
 
 struct CompareReport {
@@ -61,10 +61,10 @@ struct CompareReport {
 ///   FAILED, TIMEOUT, ...  the status in capitals of a case that did not end ok in the new run
 /// The interval is that of `ratio_of_rounds`: processes are the unit, so a side that one process measured has none.
 /// Rounds of one session are compared pair by pair. Virtual times are deterministic: their ratio is exact and needs no
-/// interval. Throws NotComparable when the machines' host classes differ (wall times only, unless allowed), when no
-/// case is in both runs, or when a case of one id names different workloads or models, or read files of other content
-/// by the digests of plan.json (where a plan has none, a note says that this is not known); InvalidInput and
-/// SystemError like `read_summary`.
+/// interval. Throws NotComparable when the machines' host classes differ (wall times only, unless allowed) or no case
+/// is in both runs. Also throws it when cases of one id name different workloads or models, or read files of different
+/// content by the digests of plan.json. Where a plan has no digests, a note says that this is not known. Throws
+/// InvalidInput and SystemError like `read_summary`.
 CompareReport compare_runs(const std::string& base, const std::string& changed, const CompareOptions& options = {});
 
 /// The comparison of two rows, whatever their cases.
@@ -75,7 +75,7 @@ Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRu
 Json compare_to_json(const CompareReport& report);
 std::string compare_table(const CompareReport& report);
 
-/// Of runs of one program and plan: how often this machine calls nothing something.
+/// Measures on runs of one program and plan how often this machine reports a difference where there is none.
 struct SelfCheck {
   std::map<std::string, int> verdicts;  // by verdict; FASTER and SLOWER are false
   int judged = 0;

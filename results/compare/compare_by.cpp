@@ -1,5 +1,5 @@
-// A group is what is left equal when the field is taken out of a case. Inside, everything is told against the fastest,
-// with the intervals that comparing two runs has. Cost: one comparison for each case.
+// A group consists of cases that are equal once the field is removed. Within a group, every case is compared with the
+// fastest, with the same intervals as in a comparison of two runs. Cost: one comparison for each case.
 #include "results/compare/compare_by.hpp"
 
 #include <fmt/format.h>
@@ -166,7 +166,7 @@ CaseGroup group_of(std::vector<PlacedRow> entries, const std::string& field, con
   return group;
 }
 
-/// Fields in which groups differ, told of each.
+/// Adds to each group its workload and model, and its values of the other fields in which groups differ.
 void tell_common(const std::vector<std::vector<PlacedRow>>& entries, const std::string& field, ByReport& report) {
   std::vector<std::string> differing;
   const Json first = without_field(entries.front().front().json, field);

@@ -1,4 +1,4 @@
-// Across configurations: cases that differ in one field only, beside each other, the fastest first and why it is.
+// Compares configurations: cases that differ in one field only, the fastest first, with the reasons.
 #pragma once
 
 #include <limits>
@@ -41,8 +41,8 @@ struct ByReport {
 };
 
 /// Groups the rows of one or more runs by `field` ("strategy", "kernels", "model.hidden"). Throws
-/// InvalidRequest("--by") for a field that cases do not have, NotComparable where no two cases differ in it alone, or
-/// wall times of different machines meet in a group (unless allowed).
+/// InvalidRequest("--by") for a field that cases do not have. Throws NotComparable where no two cases differ in it
+/// alone, or where wall times of different machines meet in a group (unless allowed).
 ByReport compare_by(const std::vector<std::string>& runs, const std::string& field, const CompareOptions& options = {});
 
 Json by_to_json(const ByReport& report);

@@ -1,4 +1,4 @@
-// What is said of a comparison, as JSON and as text.
+// The text and JSON of a comparison.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace strobe {
 using EpochKey = std::pair<int, int>;  // repetition, epoch
 using Epochs = std::map<EpochKey, std::vector<const EpochSample*>>;
 
-/// The samples of each measured epoch of which all `ranks` ranks have left one.
+/// The samples of each measured epoch that has one from all `ranks` ranks.
 Epochs complete_epochs(const std::vector<EpochSample>& samples, std::int64_t ranks);
 
 /// The slowest rank's sample of each epoch of `complete_epochs`, in order of repetition and epoch; among equally slow
@@ -24,8 +24,9 @@ std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSam
 /// what is left between their ends is how they woke up and what jitter did to their last operations.
 inline constexpr double ends_together = 0.05;
 
-/// Of each epoch, in the same order, the sample of the rank that worked most of those that end together with the
-/// slowest: where they waited for it, its phases tell where the time went, and the slowest's tell of waiting.
+/// For each epoch, in the same order, one sample: among the ranks that end together with the slowest, that of the rank
+/// that worked most. Where ranks waited for it, its phases show where the time went; the slowest rank's phases show
+/// only waiting.
 std::vector<const EpochSample*> busiest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks);
 
 }  // namespace strobe

@@ -15,7 +15,7 @@ namespace strobe {
 /// The object, which has keys and no digest yet, as a line with its digest and a newline.
 std::string json_line(const Json& object);
 
-/// What is done with a complete line, its object without the digest, and its number from 1 on.
+/// Receives a complete line, its object without the digest, and its number from 1 on.
 using UseJsonLine = std::function<void(std::string_view line, Json& object, std::uint64_t number)>;
 
 /// Calls `use` for each complete line of the file; a last line that was cut off by a crash (no newline at its end) is

@@ -1,5 +1,5 @@
-// Everything is read from /proc and /sys. What belongs to this process is subtracted from what all programs did, so
-// that a measurement that uses all cores does not take itself for a disturbance.
+// Everything is read from /proc and /sys. The work of this process is subtracted from that of all programs, so that a
+// measurement that uses all cores does not report itself as a disturbance.
 #include "results/row/machine_reading.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +53,7 @@ void read_times(const std::string& text, MachineReading& reading) {
   if (cores > 0) reading.cores = cores;
 }
 
-/// utime, stime, cutime and cstime are the 12th to 15th word behind the name, which may hold blanks and parentheses.
+/// utime, stime, cutime and cstime are the 12th to 15th word after the name, which may contain blanks and parentheses.
 double own_seconds(const std::string& text) {
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return unknown;

@@ -1,5 +1,5 @@
-// What else the machine did while something was measured: load, other programs' work, time that a hypervisor took,
-// clock frequency. They change the times of a program that has not changed.
+// Other activity of the machine during a measurement: load, other programs' work, time that a hypervisor took, clock
+// frequency. It changes the times of a program that has not changed.
 #pragma once
 
 #include <limits>
@@ -18,9 +18,9 @@ struct MachineReading {
   double cores = unknown;
   double load = unknown;            // programs that ran or waited to run, averaged over a minute
   double all_seconds = unknown;     // of all cores since the machine began
-  double busy_seconds = unknown;    // of which some program ran
-  double stolen_seconds = unknown;  // of which a hypervisor let others run
-  double own_seconds = unknown;     // of which this process and its ended children ran
+  double busy_seconds = unknown;    // part of all_seconds in which some program ran
+  double stolen_seconds = unknown;  // part of all_seconds that a hypervisor gave to others
+  double own_seconds = unknown;     // part of all_seconds of this process and its ended children
   double megahertz = unknown;       // mean over cores
 };
 
@@ -62,11 +62,11 @@ class MachineWatch {
   MachineState rates_;
 };
 
-/// What changed so much within `state` that times of one program differ by it, one sentence each; `where` is "samples"
-/// or "rounds".
+/// Changes within `state` that are large enough to change the times of one program, one sentence each; `where` is
+/// "samples" or "rounds".
 std::vector<std::string> machine_notes(const MachineState& state, const std::string& where);
 
-/// What was other while `changed` was measured than while `base` was; "" when nothing was.
+/// The differences between the machine while `changed` was measured and while `base` was; "" when there were none.
 std::string machine_difference(const MachineState& base, const MachineState& changed);
 
 /// {"load": [low, high], "other_cores": ..., "stolen_share": ..., "megahertz": ...}, null where nothing is known.

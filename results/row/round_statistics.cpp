@@ -1,7 +1,7 @@
-// The hierarchical bootstrap of rounds, and intervals by Student's t around it.
-// The verdict of a comparison rests on these: an epoch is no observation of its own where a whole process is fast or
-// slow, so what is redrawn first is the process. With few rounds the percentiles of a bootstrap are too narrow (five
-// rounds have no more than 3,125 redrawings), which is why only its standard error is used.
+// The hierarchical bootstrap of rounds, and intervals by Student's t around it. The verdict of a comparison rests on
+// these. A whole process may be fast or slow, so an epoch is no independent observation, and processes are redrawn
+// first. With few rounds the percentiles of a bootstrap are too narrow (five rounds have only 3,125 redrawings). So
+// only its standard error is used.
 #include <algorithm>
 #include <cmath>
 

@@ -60,7 +60,7 @@ void take_interval(const std::map<int, std::vector<double>>& seconds, Row& row) 
   row.absent.erase("/epoch_seconds/ci95_high");
 }
 
-/// Samples whose process came to nothing are kept in samples.jsonl, but are of no epoch of the row.
+/// Samples of a process that produced no result are kept in samples.jsonl, but belong to no epoch of the row.
 void end_with(const std::vector<RoundRecord>& records, int wanted, CaseResult& result) {
   for (const RoundRecord& record : records) {
     if (record.row.status == "ok") continue;
@@ -169,7 +169,7 @@ Row row_of_rounds(const std::vector<RoundRecord>& records, const std::vector<Epo
     if (sample.repetition / repetitions == round) of_first.push_back(sample);
   CaseResult result = result_of_row(facts, std::move(of_first));
   result.samples = samples;
-  // What differs between epochs is said anew of all samples.
+  // The note about differences between epochs is written again for all samples.
   std::erase_if(result.notes, [](const std::string& note) { return note.find("differ between epochs") != note.npos; });
   end_with(records, wanted, result);
   Row row = summarise(case_json_of(facts), facts.case_id, result);

@@ -1,5 +1,5 @@
-// Rounds: fresh processes of all cases in turn, so that a drift of the machine falls on all alike and the spread
-// between processes can be seen. `repetition` of a sample counts on over all rounds of its case: round r of a case that
+// Rounds: fresh processes of all cases in turn. A drift of the machine then falls on all cases equally, and the spread
+// between processes is visible. `repetition` of a sample counts on over all rounds of its case: round r of a case that
 // repeats k times has the repetitions r k to r k + k - 1.
 #pragma once
 
@@ -13,11 +13,11 @@
 
 namespace strobe {
 
-/// What one process of a case came to: a line of rounds.jsonl, written behind its samples.
+/// The result of one process of a case: a line of rounds.jsonl, written after its samples.
 struct RoundRecord {
   std::string case_id;
   int round = 0;
-  std::string session;  // of the processes that took turns; rounds of one number and session ran beside each other
+  std::string session;  // of the processes that took turns; rounds of one number and session ran at the same time
   MachineState machine;
   Row row;  // of this process alone
 };
@@ -36,12 +36,13 @@ void number_repetitions(std::vector<EpochSample>& samples, int round, int repeti
 /// Seconds of the measured epochs of each round that has some, by round.
 std::map<int, std::vector<double>> seconds_by_round(const std::vector<EpochSample>& samples, const Row& row);
 
-/// What `summarise` made the row from, but for the samples, which are given: its inverse.
+/// The inverse of `summarise`: the result from which it made the row. Samples are not in the row and are given
+/// separately.
 CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples);
 
-/// The row of a case from the records of its rounds (at least one) and the samples of all of them: facts of the first
-/// one, times of all, their interval from the spread between rounds, and what the machine did. Status is that of the
-/// first round that is not ok; `interrupted` while fewer than `wanted` rounds are there and all are ok.
+/// The row of a case from the records of its rounds (at least one) and the samples of all of them. It has the facts of
+/// the first round, the times of all, their interval from the spread between rounds, and the machine's activity. Status
+/// is that of the first round that is not ok; `interrupted` while fewer than `wanted` rounds are there and all are ok.
 Row row_of_rounds(const std::vector<RoundRecord>& records, const std::vector<EpochSample>& samples, int wanted);
 
 /// Puts what the machine did while the row was measured into it, with remarks where that changed.

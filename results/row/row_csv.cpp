@@ -1,6 +1,6 @@
 // Rows as flat CSV. The columns follow from the field table's schemas, so they are the same for every file of one
-// schema version: a group gives one column per member, a plug-in its name and its parameters as JSON, everything else
-// one column, maps by names that are not fixed (metrics, those by operation) as JSON.
+// schema version. A group gives one column per member. A plug-in gives its name and its parameters as JSON. Maps by
+// names that are not fixed (metrics, those by operation) are JSON. Everything else gives one column.
 #include <functional>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-// What tells rows apart: the settings of their cases by dotted keys, and rows gathered by them.
+// The settings in which rows differ, by dotted keys, and rows gathered by them.
 #pragma once
 
 #include <map>
@@ -13,9 +13,9 @@ namespace strobe {
 /// "nb" and the other scalars by their names; "time_source" as well.
 std::map<std::string, std::string> case_keys_of(const Row& row);
 
-/// The keys of which rows have more than one value, plug-ins first, then scalars, then parameters. A parameter counts
-/// among rows of the same plug-in only, since others have none of that name; what follows from another varied key
-/// (comm and numerics from device) is left out.
+/// The keys for which rows have more than one value: plug-ins first, then scalars, then parameters. A parameter counts
+/// only among rows of the same plug-in, since others have no parameter of that name. Keys that follow from another
+/// varied key (comm and numerics from device) are left out.
 std::vector<std::string> varied_keys(const std::vector<Row>& rows);
 
 /// Rows that become one line of a table.

@@ -1,4 +1,4 @@
-// The table of rows: which lines, which columns, what stands below. Returns it as text. Cost: rows x columns.
+// The table of rows: its lines, its columns and the notes below. Returns it as text. Cost: rows x columns.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-/// One column of the table as it stands: of a key, of a quantity, or of what is counted.
+/// One shown column of the table: a key, a quantity, or a count.
 struct ShownColumn {
   std::string name, title, key;
   bool number = false;
@@ -29,7 +29,7 @@ bool in_list(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-/// What a case's id says already.
+/// Whether a case's id already contains the key.
 bool stands_in_id(const std::string& key) {
   return key == "workload" || key == "model" || key == "strategy" || key == "device" || key == "ranks" ||
          key == "time_source";
@@ -235,7 +235,7 @@ class RowsTable {
     columns_.push_back(std::move(column));
   }
 
-  /// Numbers with all their digits, and their spread in a column of its own where lines have one.
+  /// Numbers with all their digits, and their spread in a separate column where lines have one.
   std::string csv() const {
     std::vector<TextTable::Column> titles;
     for (const ShownColumn& column : columns_) {
@@ -282,8 +282,8 @@ class RowsTable {
     std::erase_if(columns_, [&](const ShownColumn& column) { return column.name == name; });
   }
 
-  /// What stands in the id already is shown once. Leaves out what can be missed until the table is as wide as it may
-  /// be; returns the titles of that.
+  /// Shows facts of the id only once. Leaves out less important columns until the table fits the width; returns their
+  /// titles.
   std::string fit_width() {
     if (!wishes_.columns.empty()) return "";
     const bool fits = wishes_.width == 0 || width() <= wishes_.width || keys_.empty();

@@ -1,9 +1,9 @@
-// From spans to one epoch's sample.
-// Returns the phases of one rank's epoch such that they add up to the epoch: every blocking span gives its phase the
-// part of its interval that lies inside the epoch and that no earlier blocking span covers, `other` is the rest.
+// From spans to one epoch's sample. Returns the phases of one rank's epoch such that they add up to the epoch. Every
+// blocking span adds to its phase the part of its interval that lies inside the epoch and that no earlier blocking span
+// covers. `other` is the rest.
 // Invariant: blocking spans of one rank do not overlap, so "not covered earlier" only removes rounding; it also keeps
-// `other` from ever being negative. Operations are added up by name, whatever else runs meanwhile. Cost: O(n log n) for
-// n spans, O(n) when they are in order.
+// `other` from ever being negative. Operations are added up by name, also where others run at the same time.
+// Cost: O(n log n) for n spans, O(n) when they are in order.
 #include "results/row/sample.hpp"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ std::vector<Interval> split_phases(const std::vector<const Span*>& blocking, dou
   return held_up;
 }
 
-/// Operations of the device, and those of the host, which run beside it. Neither collectives nor transfers are.
+/// Operations of the device, and those of the host that run at the same time. Collectives and transfers are none.
 bool is_operation(const Span& span) {
   return span.phase == Phase::compute || (span.phase == Phase::sample && span.stream == Stream::host && !span.blocking);
 }

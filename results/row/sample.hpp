@@ -17,11 +17,12 @@
 
 namespace strobe {
 
-/// What an epoch works through, per second: the keys of a row's `throughput` that a kind of training chooses from.
+/// The items that an epoch processes per second: the keys of a row's `throughput`. Each kind of training chooses among
+/// them.
 inline constexpr std::string_view throughput_units[] = {"edges_per_second", "cells_per_second", "events_per_second"};
 
-/// What one rank's epoch comes to as plain numbers. Times are seconds on the rank's clock; phases add up to
-/// `epoch_seconds` exactly, because `other` is the epoch minus the blocking spans.
+/// One rank's epoch as plain numbers. Times are seconds on the rank's clock. Phases add up to `epoch_seconds` exactly,
+/// because `other` is the epoch minus the blocking spans.
 struct EpochNumbers {
   int repetition = 0;
   int epoch = 0;  // counted from 0 within the repetition, warm-up epochs included
@@ -34,7 +35,7 @@ struct EpochNumbers {
   std::array<std::uint64_t, traffic_count> sent_bytes{};
   std::uint64_t transfer_bytes = 0;
   std::uint64_t messages = 0;
-  double hidden_communicate_seconds = 0;  // communication that ran beside compute
+  double hidden_communicate_seconds = 0;  // communication at the same time as compute
   Work work;                              // of the compute spans
   std::uint64_t peak_host_bytes = 0;
   std::uint64_t peak_device_bytes = 0;
@@ -42,7 +43,7 @@ struct EpochNumbers {
   StageRows stage_rows;                  // what its stages went through
 };
 
-/// What all spans of one operation took, and their work as the operations state it.
+/// The total time of all spans of one operation, and their work as the operations state it.
 struct OperationTotals {
   std::string_view name;  // static text (kept_text)
   double seconds = 0;
@@ -54,8 +55,8 @@ struct OperationTotals {
 
 /// One epoch of one rank.
 struct EpochSample : EpochNumbers {
-  /// The rank's operations, of the device and of its host, in order of their names: whole spans, added up, which may
-  /// be more than the epoch where they run beside each other. Empty in samples that were written without it.
+  /// The rank's operations, of the device and of its host, in order of their names. Whole spans are added up, so the
+  /// sum may exceed the epoch where spans overlap. Empty in samples that were written without it.
   std::vector<OperationTotals> operations;
 };
 
@@ -92,10 +93,10 @@ struct CaseResult {
   Facts facts;                                       // keys of the kind of training, and why some are absent
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
-  std::vector<std::int64_t> threads;  // kernel threads of each rank; empty = the device has none of its own
-  std::optional<UntilOutcome> until;  // only where the case asks for it
-  std::string currency;               // of dollars_per_second; "" = no price
-  double peak_flops_per_second = 0;   // of all ranks together; 0 = unknown, roofline is then null
+  std::vector<std::int64_t> threads;                   // kernel threads of each rank; empty = the device has none
+  std::optional<UntilOutcome> until;                   // only where the case asks for it
+  std::string currency;                                // of dollars_per_second; "" = no price
+  double peak_flops_per_second = 0;                    // of all ranks together; 0 = unknown, roofline is then null
   double peak_bytes_per_second = 0;
   double dollars_per_second = 0;                     // 0 = no price
   double band_low_factor = 0, band_high_factor = 0;  // of predicted epochs, 90 %; 0 = not known

@@ -1,4 +1,4 @@
-// Notes of rows for a table: what all of them share stands once, the rest by number.
+// Notes of rows for a table: notes of all rows appear once, the others by number.
 #pragma once
 
 #include <string>

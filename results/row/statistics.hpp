@@ -32,11 +32,11 @@ inline constexpr std::size_t fewest_for_median_interval = 6;
 /// n < 6. Source: Hoefler and Belli, "Scientific benchmarking of parallel computing systems" (SC'15), section 3.1.3.
 std::optional<ConfidenceInterval> median_interval(std::vector<double> values);
 
-/// Seconds of the epochs of one case, by round: each round is a process of its own, and its epochs share the speed that
+/// Seconds of the epochs of one case, by round. Each round is a separate process, and its epochs share the speed that
 /// the machine had for that process.
 using Rounds = std::vector<std::vector<double>>;  // [rounds][epochs]
 
-/// A level or a ratio whose logarithm is known with a standard error that `degrees` degrees of freedom stand behind.
+/// A level or a ratio whose logarithm has a standard error with `degrees` degrees of freedom.
 struct LogEstimate {
   double log_value = 0;
   double standard_error = 0;
@@ -47,13 +47,13 @@ struct LogEstimate {
   ConfidenceInterval interval(double confidence) const;
 };
 
-/// Whether round r of one side ran beside round r of the other, so that both saw the same machine.
+/// Whether round r of one side ran next to round r of the other, so that both saw the same machine.
 enum class Pairing : std::uint8_t { none, by_round };
 
-/// Geometric mean over rounds of the median epoch, and of the ratio changed / base of these. The standard error is a
-/// hierarchical bootstrap's: rounds are redrawn with replacement, then the epochs inside each (`resamples` times, from
-/// stream `seed`), and it is widened by sqrt(n / (n - 1)), since n redrawn rounds vary less than new ones do. Paired
-/// rounds are redrawn together; both sides then have equally many. Nothing with fewer than two rounds a side, or where
+/// Geometric mean over rounds of the median epoch, and of the ratio changed / base of these. The standard error is that
+/// of a hierarchical bootstrap: rounds are redrawn with replacement, then the epochs inside each (`resamples` times,
+/// from stream `seed`). It is widened by sqrt(n / (n - 1)), since n redrawn rounds vary less than new ones do. Paired
+/// rounds are redrawn together; both sides then have the same number. Empty with fewer than two rounds a side, or where
 /// a time is not positive. Cost O(resamples x epochs). Sources: Davison and Hinkley, "Bootstrap Methods and their
 /// Application" (1997), section 3.8 (two stages); Hesterberg, "What teachers should know about the bootstrap" (2015),
 /// section 4 (t interval with a bootstrap standard error); Welch 1947 (degrees of freedom of unpaired rounds).
@@ -65,7 +65,7 @@ std::optional<LogEstimate> ratio_of_rounds(const Rounds& base, const Rounds& cha
 /// spread stayed what it was; at most `most`.
 int rounds_for_width(const LogEstimate& estimate, double confidence, double log_width, int most = 1000);
 
-/// The value that Student's t of so many degrees of freedom stays below with this probability, 0.5 to 1.
+/// The quantile of Student's t with `degrees` degrees of freedom at this probability, 0.5 to 1.
 double student_t_quantile(double probability, double degrees);
 
 }  // namespace strobe

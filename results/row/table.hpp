@@ -35,14 +35,14 @@ class TextTable {
   std::vector<std::vector<std::string>> lines_;
 };
 
-/// A cell of CSV (RFC 4180) for spreadsheets. Text that a spreadsheet would run as a formula, because it begins with
-/// = + - @, a tab or a line end and is no number, gets an apostrophe in front; so does text with apostrophes before
-/// those.
+/// A cell of CSV (RFC 4180) for spreadsheets. An apostrophe is put in front of text that a spreadsheet would run as a
+/// formula: text that begins with = + - @, a tab or a line end and is no number. It is also put in front of text that
+/// begins with apostrophes before one of these.
 std::string csv_for_people(const std::string& text);
 /// The text of a cell, without quotes, that csv_for_people wrote.
 std::string text_of_cell(const std::string& cell);
 
-/// What a table of rows shows.
+/// The content of a table of rows.
 struct TableWishes {
   std::vector<std::string> by;       // one line per combination of these keys; empty = as rows are
   std::vector<std::string> over;     // keys whose values share a line, with mean and spread
@@ -52,10 +52,10 @@ struct TableWishes {
   std::size_t width = 0;  // characters of a line of text; 0 = any
 };
 
-/// A table of rows: what was varied among them, and what they measured (row_columns.hpp). Without `by` and `over`, rows
-/// that differ in their seed alone share a line. Notes that all rows have stand once below, others by number. What is
-/// too wide loses the case's id, then phases, and says so. `runs`: of each row the run it is from; empty = one run.
-/// Throws InvalidRequest("--columns", ...) and the like for a name that no column has.
+/// A table of rows: the settings that vary among them, and their measurements (row_columns.hpp). Without `by` and
+/// `over`, rows that differ in their seed alone share a line. Notes of all rows are shown once below, others by number.
+/// A table that is too wide loses the case's id, then phases, and says so. `runs`: for each row the run it is from;
+/// empty = one run. Throws InvalidRequest("--columns", ...) and the like for a name that no column has.
 std::string rows_table(const std::vector<Row>& rows, const TableWishes& wishes = {},
                        const std::vector<std::string>& runs = {});
 

@@ -7,9 +7,9 @@
 
 namespace strobe {
 
-/// Of the first value, `value` or one inside it, whose type is none of those in `schema`, or that is a word beyond its
-/// list of words: "/n is text, expected integer". "" where there is none. Keys that are missing or unknown, and ranges
-/// of numbers, are not looked at: files of other versions have others.
+/// Reports the first value, `value` or one inside it, whose type is none of those in `schema`, or which is a word
+/// beyond its list of words: "/n is text, expected integer". "" where there is none. Missing or unknown keys and ranges
+/// of numbers are not checked, because files of other versions have others.
 std::string type_complaint(const Json& value, const Json& schema, const std::string& pointer = "");
 
 }  // namespace strobe

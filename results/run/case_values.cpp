@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* value_keys[] = {"loss", "metrics"};
 
-/// The parts of a row, as it stands in a file, that its line repeats.
+/// The parts of a row, as the file has it, that its line repeats.
 Json values_of(const Json& row) {
   Json values = Json::object();
   for (const char* key : value_keys) values[key] = row.value(key, Json());

@@ -1,4 +1,4 @@
-// What is recorded about the machine, the build and the call: env.json, and what `strobe env` prints.
+// Facts about the machine, the build and the call: env.json, and the output of `strobe env`.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 namespace strobe {
 
 /// The environment of this process: arguments, date (UTC), host, CPU, memory, GPUs, load, compiler and flags, library
-/// versions, source revision, batch job, and the environment variables whose names begin with NCCL_, CUDA_, OMPI_,
-/// PRTE_, UCX_, SLURM_, OMP_ or STROBE_. What cannot be read is null. Never throws for a missing source.
+/// versions, source revision and batch job. Also the environment variables whose names begin with NCCL_, CUDA_, OMPI_,
+/// PRTE_, UCX_, SLURM_, OMP_ or STROBE_. Values that cannot be read are null. Never throws for a missing source.
 Json environment();
 
-/// "strobe VERSION (SHA)" of this program and its source, with "-dirty" behind a changed one's SHA, and without the
-/// parenthesis where the source is not known.
+/// "strobe VERSION (SHA)" of this program and its source. The SHA of a changed source ends in "-dirty". Without a known
+/// source there is no parenthesis.
 std::string version_text();
 
 /// The release of this program, "" where it is not known. Asks nobody.
@@ -23,8 +23,8 @@ std::string release();
 /// be compared only when the fingerprints are equal.
 Json host_class();
 
-/// The revision of the source in `tree`: {"git_sha", "dirty", "changes_sha256"}, from its .git; without one, what
-/// `stated` ("SHA", "SHA-dirty" or empty) says, with "stated_by" beside it. What neither says is null.
+/// The revision of the source in `tree`: {"git_sha", "dirty", "changes_sha256"}, from its .git. Without one, the values
+/// of `stated` ("SHA", "SHA-dirty" or empty), and "stated_by". Unknown values are null.
 Json source_revision(const std::string& tree, const std::string& stated);
 
 }  // namespace strobe

@@ -13,10 +13,10 @@ namespace strobe {
 /// The whole content of a file. Throws SystemError when it cannot be read.
 std::string read_text_file(const std::string& path);
 
-/// Replaces `path` by `content` in one step: temporary file beside it, fsync, rename, fsync of the folder. On failure
-/// (full disk, permission) the previous file is left as it was and the temporary one is removed; throws SystemError. A
-/// link that is followed stays one, and the file at its end is replaced; a device, a pipe or a descriptor is written as
-/// it is.
+/// Replaces `path` by `content` in one step: temporary file in the same folder, fsync, rename, fsync of the folder. On
+/// failure (full disk, permission) the previous file is unchanged and the temporary one is removed; throws SystemError.
+/// A link that is followed stays a link, and the file at its end is replaced. A device, a pipe or a descriptor is
+/// written directly.
 void write_file_atomically(const std::string& path, std::string_view content, Links links = Links::followed);
 
 /// Appends `content`, which then outlives this process, whatever ends it, but not yet a loss of power. On failure the
@@ -27,7 +27,8 @@ void append(const std::string& path, std::string_view content, Links links = Lin
 /// SystemError, also for a link that is not to be followed.
 void append_durably(const std::string& path, std::string_view content, Links links = Links::followed);
 
-/// A file that is held open, to be told from another one of its name: while it is open, no other file is taken for it.
+/// A file that is held open, so that another one of its name can be recognised: while it is open, no other file has its
+/// identity.
 class HeldFile {
  public:
   HeldFile() = default;

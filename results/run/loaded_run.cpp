@@ -21,7 +21,7 @@ void add_host_class(const Json& environment, std::set<std::string>& classes) {
   if (environment.contains("host_class")) classes.insert(environment["host_class"].value("text", ""));
 }
 
-/// The digests of the files behind a row's workload: the file or data set itself, what is read beside it, its features.
+/// The digests of the files of a row's workload: the file or data set itself, its companions, its features.
 Json data_of(const LoadedRun& run, const Json& workload) {
   Json found = Json::object();
   if (!run.data.is_object()) return found;

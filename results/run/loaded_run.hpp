@@ -23,7 +23,7 @@ struct LoadedRun {
   std::map<int, std::vector<double>> seconds_of(const Row& row) const;
 };
 
-/// Reads a run's folder, or its summary.json with what lies beside it. Throws like `read_summary`.
+/// Reads a run's folder, or its summary.json with the other files of its folder. Throws like `read_summary`.
 LoadedRun load_run(const std::string& path);
 
 /// Reads the rows of a run directory, or of a summary.json, for a program that does not look at their digests. Where

@@ -13,13 +13,13 @@
 namespace strobe {
 namespace {
 
-/// Keys that come from samples alone.
+/// Keys that are computed from samples alone.
 constexpr const char* sampled_keys[] = {"epoch_seconds",     "phase_seconds",   "hidden_communicate_seconds",
                                         "operation_seconds", "operation_flops", "operation_bytes",
                                         "sent_bytes",        "transfer_bytes",  "messages",
                                         "peak_bytes",        "imbalance"};
 
-/// `interval`: with that of the median; with rounds it is of their spread.
+/// With `interval`, the interval of the median is included; a row of rounds has that of their spread instead.
 Json sampled_values(const Row& row, bool interval) {
   const Json json = row_to_json(row);
   Json values = Json::object();

@@ -1,4 +1,4 @@
-// A row held against the samples that it was made from.
+// Compares a row with the samples that it was made from.
 #pragma once
 
 #include <string>
@@ -8,10 +8,9 @@
 
 namespace strobe {
 
-/// What of the row is not what its samples come to, as "epoch_seconds/median is 0.2 in the row, but 0.1 by its
-/// samples";
-/// "" where all is. Of rows that are not ok, whose last epochs may be cut, only the number of epochs is looked at.
-/// `from_start`: no checkpoint was continued, so each repetition has samples of its first epoch.
+/// The difference between the row and the values of its samples, such as "epoch_seconds/median is 0.2 in the row, but
+/// 0.1 by its samples"; "" where there is none. For rows that are not ok, whose last epochs may be cut, only the number
+/// of epochs is compared. `from_start`: no checkpoint was continued, so each repetition has samples of its first epoch.
 std::string difference_from_samples(const Row& row, const std::vector<EpochSample>& samples, bool from_start);
 
 }  // namespace strobe

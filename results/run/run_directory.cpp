@@ -32,7 +32,7 @@ std::string escaped(std::string key) {
   return key;
 }
 
-/// Files of a run directory have names that everybody knows, so a link there is nobody's wish: it is replaced.
+/// Files of a run directory have well-known names, so nobody put a link there on purpose: it is replaced.
 void write_own(const std::string& path, std::string_view content) {
   write_file_atomically(path, content, Links::replaced);
 }
@@ -60,7 +60,7 @@ std::string recorded_hash(const std::string& path, const Json& plan, const std::
   return plan["plan_hash"].get<std::string>();
 }
 
-/// Read before anything is written: a file that is damaged must not cost what is beside it.
+/// Read before anything is written: a damaged file must not cost the other files.
 Json recorded_environment(const std::string& path) {
   if (!fs::exists(path)) return Json::object();
   Json recorded = read_object_with_digest(path);
@@ -69,8 +69,8 @@ Json recorded_environment(const std::string& path) {
   return recorded;
 }
 
-/// A folder inside the run directory, where nobody but Strobe has anything to put: a link there leads to what is not
-/// its own.
+/// A folder inside the run directory, where nobody but Strobe has anything to put. A link there is refused, because it
+/// leads to a foreign folder.
 void make_own_folder(const std::string& path) {
   std::error_code ignored;
   if (fs::is_symlink(fs::symlink_status(path, ignored)))
@@ -203,7 +203,8 @@ void RunDirectory::reopen(const Json& cases, const Json& environment, const Json
   write_own(file("env.json"), with_digest(recorded).dump(2) + "\n");
 }
 
-/// Whole rounds stay, but for those of failures that shall be tried again; `left_rounds_` has those of cases to go on.
+/// Whole rounds stay, except those of failures that shall be tried again. `left_rounds_` has those of cases to
+/// continue.
 void RunDirectory::keep_rounds(const std::map<std::string, bool>& keep, const std::set<std::string>& dropped) {
   const std::string path = file("rounds.jsonl");
   if (!fs::exists(path)) return;
@@ -217,7 +218,7 @@ void RunDirectory::keep_rounds(const std::map<std::string, bool>& keep, const st
   write_own(path, lines);
 }
 
-/// Samples of rows stay; those of cases without one are handed to whoever can make it of them.
+/// Samples of rows stay. Those of cases without one are kept for the caller who can make the row of them.
 void RunDirectory::keep_samples(const std::map<std::string, bool>& keep, Summary& kept) {
   const std::string path = file("samples.jsonl");
   std::string lines;

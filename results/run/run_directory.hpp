@@ -3,8 +3,8 @@
 // Every JSON object in it carries its digest (core/content_digest.hpp).
 //   plan.json      {"schema_version", "plan_hash", "cases", "data", "outputs"}
 //   env.json       provenance; "resumed" lists the provenance of every continuation
-//   samples.jsonl  one line per case, repetition, epoch and rank; with rounds it tells the round, too
-//   rounds.jsonl   with rounds: one line per case and round, its row and what the machine did, behind its samples
+//   samples.jsonl  one line per case, repetition, epoch and rank; with rounds it names the round, too
+//   rounds.jsonl   with rounds: one line per case and round, its row and the machine's activity, after its samples
 //   values.jsonl   losses and metrics of each row, written before the row
 //   summary.json, summary.csv   one row per case, replaced in one step after each case
 //   trace/*.json, logs/strobe.log
@@ -37,22 +37,22 @@ JsonDifference first_difference(const Json& a, const Json& b, const std::string&
 /// The key that a pointer of one level (/data~1x.csv) names.
 std::string key_of_pointer(const std::string& pointer);
 
-/// What a row says whose samples were gone when its run was continued.
+/// The note of a row whose samples were gone when its run was continued.
 inline constexpr const char* no_samples_note = "samples.jsonl has no samples of this row any more";
 
 /// One run's folder, opened for writing by one process.
 class RunDirectory {
  public:
-  /// Makes or reopens the folder `path` and writes plan.json and env.json, before anything is measured.
-  /// `cases` is the plan: an array of the cases as case_to_json gives them. An existing run there is refused with
-  /// InvalidRequest("--out") unless `resume`; with `resume`, another plan is refused with InvalidRequest("--resume")
-  /// that names the first differing field and both values, rows of interrupted cases and samples of cases without a
-  /// row are dropped, and everything else is kept. While the value lives, no other one is made of that folder, here or
-  /// in another process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to.
-  /// `digests`: of the files behind each workload, kept in plan.json under "data"; with `resume`, files that have other
-  /// content than when the run began are refused too. `retry_failed`: rows that are not `ok` are dropped as well.
-  /// `outputs`: what else the request asked for, kept in plan.json when the run begins. Links in the places of the
-  /// directory's own files are replaced, never followed.
+  /// Makes or reopens the folder `path` and writes plan.json and env.json, before anything is measured. `cases` is the
+  /// plan: an array of the cases as case_to_json gives them. Without `resume`, an existing run there is refused with
+  /// InvalidRequest("--out"). With `resume`, another plan is refused with InvalidRequest("--resume") that names the
+  /// first differing field and both values. Rows of interrupted cases and samples of cases without a row are dropped;
+  /// everything else is kept. While the value lives, a second one for that folder is refused, here or in another
+  /// process: InvalidRequest("--out"). Throws SystemError when the folder cannot be written to. `digests`: of the files
+  /// of each workload, kept in plan.json under "data". With `resume`, files whose content changed since the run began
+  /// are refused too. `retry_failed`: rows that are not `ok` are dropped as well. `outputs`: other things that the
+  /// request asked for, kept in plan.json when the run begins. Links in the places of the directory's own files are
+  /// replaced, never followed.
   RunDirectory(std::string path, const Json& cases, const Json& environment, bool resume,
                const Json& digests = Json::object(), bool retry_failed = false, const Json& outputs = Json::object());
 
@@ -62,7 +62,7 @@ class RunDirectory {
   /// Whether the case has a row from before or from this run that is not `interrupted`; such a case is not run again.
   bool finished(const std::string& case_id) const;
 
-  /// The samples that a run which ended before the case's row left of it: whole epochs, none when there are none.
+  /// Samples of the case from a run that ended before its row was written: whole epochs; empty when there are none.
   std::vector<EpochSample> left_samples(const std::string& case_id) const;
 
   /// Appends the lines of whole epochs of a case that is still running. They outlive this process, whatever ends it;
@@ -110,7 +110,7 @@ class RunDirectory {
   Summary summary_;
   std::map<std::string, std::set<SampleKey>> appended_;          // by append_epochs, of cases that run
   std::map<std::string, std::vector<EpochSample>> left_;         // by an earlier run, of cases without a row
-  std::map<std::string, std::vector<RoundRecord>> left_rounds_;  // likewise
+  std::map<std::string, std::vector<RoundRecord>> left_rounds_;  // by an earlier run, of cases without a row
   HeldFile samples_;                                             // of samples.jsonl, as this run began it
 };
 

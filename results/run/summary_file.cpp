@@ -1,4 +1,4 @@
-// summary.json: its rows carry digests, and losses and metrics that are held against values.jsonl beside it.
+// summary.json: its rows carry digests. Their losses and metrics are compared with values.jsonl in the same folder.
 #include <fmt/format.h>
 
 #include <filesystem>

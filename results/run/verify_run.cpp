@@ -44,7 +44,7 @@ std::string end_of(const std::string& case_id) {
   return hash == std::string::npos ? "" : case_id.substr(hash);
 }
 
-/// What `read` refuses is a fault of the file.
+/// Turns the errors of `read` into faults of the file.
 FileVerdict verdict_of(const std::string& path, const std::function<void(FileVerdict&)>& read) {
   FileVerdict verdict{path, "", {}, ""};
   std::error_code ignored;
@@ -60,8 +60,7 @@ FileVerdict verdict_of(const std::string& path, const std::function<void(FileVer
   return verdict;
 }
 
-/// What Strobe writes is indented by one or two blanks. Text that says the same in another way was changed all the
-/// same.
+/// Strobe indents its output by one or two blanks. Text with equal meaning and another form was changed all the same.
 void check_text(const Json& json, const std::string& text, FileVerdict& verdict) {
   if (text != json.dump(2) + "\n" && text != json.dump(1) + "\n")
     verdict.faults.push_back("its text was changed, though not what it says");

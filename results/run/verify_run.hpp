@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// What was found of one file.
+/// The findings about one file.
 struct FileVerdict {
   std::string path;
   std::string about;                // what it holds, "3 rows"
@@ -17,7 +17,7 @@ struct FileVerdict {
   bool right() const { return faults.empty() && unproven.empty(); }
 };
 
-/// Of a file that should carry a digest and does not.
+/// The text for a file that should carry a digest and does not.
 inline constexpr const char* no_digest_text = "no digest: an older revision wrote it, or it was taken out";
 
 /// Looks at every file of the run in `folder`, in the order in which they are written. A file that is missing has a

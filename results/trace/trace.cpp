@@ -1,5 +1,5 @@
 // Text is appended directly, because a trace may hold millions of spans. Times are rounded once to nanoseconds, begin
-// and end alike, so spans that touch on the clock touch in the trace. Cost: O(spans (log spans + slots)).
+// and end in the same way, so spans that touch on the clock touch in the trace. Cost: O(spans (log spans + slots)).
 #include "results/trace/trace.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ int thread_of(Stream stream, int slot) { return static_cast<int>(stream) + strea
 /// The lane of ranges, beyond those of all streams.
 constexpr int program_thread = 1000000;
 
-/// What is waited for is another thing than what is done.
+/// A wait has another name than the work that it waits for.
 std::string shown_name(const Span& span) {
   return span.phase == Phase::wait ? fmt::format("wait for {}", span.name) : std::string(span.name);
 }
@@ -63,8 +63,8 @@ std::vector<TraceInterval> intervals_of(const std::vector<Span>& spans, double o
   return intervals;
 }
 
-/// The slot of each span on its stream: the lowest on which it follows the spans before it or lies inside one of them,
-/// because the spans of one thread of a trace must nest. Exchanges that are in flight together get slots of their own.
+/// The slot of each span on its stream: the lowest on which it follows the spans before it or lies inside one of them.
+/// The spans of one thread of a trace must nest, so exchanges that are in flight together get separate slots.
 std::vector<int> slots_of(const std::vector<Span>& spans, const std::vector<TraceInterval>& intervals) {
   std::vector<std::size_t> order(spans.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -49,7 +49,7 @@ std::int64_t number_of(const Json& event, const char* key) {
   return value.get<std::int64_t>();
 }
 
-/// What `read` makes of a trace. Values that no trace has are the file's fault, and it is named.
+/// Calls `read` on a trace. Values that no trace has are the file's fault, and it is named.
 template <class Read>
 auto reading_trace(const Json& trace, const Read& read) {
   const std::string file = trace.at("otherData").value("file", "trace");
@@ -125,7 +125,7 @@ std::string ratio_text(const TraceDifference& d) {
   return d.first > 0 && d.second > 0 ? fmt::format("{:.2f}", d.second / d.first) : "-";
 }
 
-/// Numbers processes and flows behind those that are there.
+/// Numbers processes and flows after those already there.
 void renumber(Json& event, std::int64_t processes, std::int64_t flows) {
   event["pid"] = number_of(event, "pid") + processes;
   if (event.contains("id")) event["id"] = number_of(event, "id") + flows;

@@ -11,9 +11,9 @@ namespace strobe {
 /// The trace in a file. Throws SystemError when it cannot be read, InvalidInput when it is no trace that Strobe wrote.
 Json read_trace(const std::string& path);
 
-/// The traces of several files in one: processes and flows are numbered anew, so that no two clash, processes are
-/// called after their case and clock ("wall rank 0"), and those of one rank stand below each other. Times stay; every
-/// trace begins at its own first span. `otherData.merged` has that of each file.
+/// The traces of several files in one. Processes and flows are numbered again, so that no two clash. Processes are
+/// named after their case and clock ("wall rank 0"), and those of one rank are listed below each other. Times stay;
+/// every trace begins at its own first span. `otherData.merged` has that of each file.
 Json merge_traces(const std::vector<std::string>& paths);
 
 /// Blocking seconds of one kind of span, per epoch and rank.
@@ -23,12 +23,12 @@ struct TraceDifference {
   double first = 0, second = 0;  // seconds
 };
 
-/// Where the time of two traces differs: the most first. Seconds are those of blocking spans inside epochs, the mean
-/// over the ranks and epochs of a trace, so that traces of other lengths and rank counts compare. The first entry is
-/// the whole epoch. Throws InvalidInput for a trace without epochs.
+/// The differences in time between two traces, the largest first. Seconds are those of blocking spans inside epochs,
+/// the mean over the ranks and epochs of a trace, so that traces of other lengths and rank counts compare. The first
+/// entry is the whole epoch. Throws InvalidInput for a trace without epochs.
 std::vector<TraceDifference> compare_traces(const Json& first, const Json& second);
 
-/// A table of the `most` greatest differences, in milliseconds, and what all others come to.
+/// A table of the `most` greatest differences, in milliseconds, and the sum of all others.
 std::string difference_table(const std::vector<TraceDifference>& differences, std::size_t most);
 
 }  // namespace strobe
