@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A root of its own for /proc and /sys.
+/// A separate root for /proc and /sys.
 class Groups : public ::testing::Test {
  protected:
   Groups() {
@@ -176,7 +176,7 @@ TEST(CoreShares, AQuotaIsSharedByItsGroup) {
   EXPECT_EQ(threads_of(claims), (std::vector<int>{2, 2, 5}));
 }
 
-/// Whatever the masks, shares of a node add up to the cores that any of its processes may use.
+/// For all masks, shares of a node add up to the cores that any of its processes may use.
 TEST(CoreShares, AddUpToTheNodesCores) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 200; ++trial) {

@@ -1,4 +1,4 @@
-// First rows of steps are those of the vector that they were given as, in the room of their stretches.
+// First rows of steps equal those of the given vector, in the memory of their stretches.
 #include "core/step_rows.hpp"
 
 #include <gtest/gtest.h>

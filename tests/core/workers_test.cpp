@@ -1,4 +1,4 @@
-// Workers: every task once, and none behind one that failed.
+// Workers: every task once, and none after one that failed.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What device cpu adds to a matrix for a use, and that products by it are those of the plain matrix. Widths are chosen
-// by the bytes of a register, whatever it is.
+// Additions of device cpu to a matrix for a use. Products with them equal those of the plain matrix. Widths are chosen
+// by the bytes of a register, for registers of any size.
 #include "tests/prepared_matrices.hpp"
 
 #include "backends/shapes_device.hpp"
@@ -16,7 +16,7 @@ std::string forms_on_cpu(const MatrixRecipe& recipe, const MatrixUse& use, Eleme
   return forms_of(prepared(*device, DrawnMatrix(recipe, 1), use));
 }
 
-/// Columns of which `registers` hold a row.
+/// The number of columns for which a row fills `registers`.
 std::int64_t columns_in(double registers, ElementType precision = ElementType::f32) {
   const std::int64_t bytes = device_named("cpu", precision)->narrow_bytes();
   return static_cast<std::int64_t>(registers * static_cast<double>(bytes)) /

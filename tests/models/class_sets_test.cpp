@@ -18,7 +18,7 @@
 namespace strobe {
 namespace {
 
-/// Logits of n samples, an eighth of them exactly 0, and sets with bits behind the classes, which count nothing.
+/// Logits of n samples, an eighth of them exactly 0, and sets with bits past the classes, which count nothing.
 struct RandomSamples {
   std::vector<double> logits;
   std::vector<std::int64_t> sets;

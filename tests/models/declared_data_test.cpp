@@ -1,4 +1,4 @@
-// What models declare as data, products, sums over ranks, states, traits, against what their stages do.
+// The declarations of models (data, products, sums over ranks, states, traits) compared with the work of their stages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-/// Rank 1 of three, of which the others have nothing to add. Counts the elements of sums by layer.
+/// Rank 1 of three; the others have nothing to add. Counts the elements of sums by layer.
 class CountedSums final : public RankSums {
  public:
   explicit CountedSums(std::size_t layers) : values_(layers), constants_(layers) {}

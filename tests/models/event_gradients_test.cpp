@@ -23,7 +23,7 @@ std::vector<Tensor> attention_inputs(Device& device, std::int64_t width, std::in
           random_tensor(device, slot_count, code_width, 3), random_tensor(device, 4, heads * code_width, 4)};
 }
 
-/// Both results beside each other, so that the gradient of either is checked.
+/// Both results side by side, so that the gradient of either is checked.
 Var attend(Tape& tape, const std::vector<Var>& v, const RootSlots& slots, std::int64_t heads, AttentionScale scale,
            const NeighbourDropout& dropout = {}) {
   const AttendedRoots seen = neighbour_attention(tape, v[0], v[1], v[2], v[3], slots, heads, scale, dropout);

@@ -10,9 +10,9 @@
 
 namespace strobe {
 
-/// Options that change a model's mathematics. Not here: backpropagation=detached, whose gradients are not those of its
-/// outputs (tests/golden holds it to PyTorch's detach); gate=none and state=reset at every step, which leave parameters
-/// without a gradient; rates of dropout that leave a query nothing, on the kink of the dense layer's relu.
+/// Options that change a model's mathematics. Left out: backpropagation=detached, whose gradients are not those of its
+/// outputs (tests/golden compares it with PyTorch's detach); gate=none and state=reset at every step, which leave
+/// parameters without a gradient; rates of dropout that leave a query nothing, on the kink of the dense layer's relu.
 inline const std::vector<std::pair<std::string, Json>>& model_options() {
   static const std::vector<std::pair<std::string, Json>> all{
       {"tm-gcn", {{"network", "linear"}}},

@@ -1,5 +1,5 @@
-// Fig. 10 of DGC (SIGMOD'23): of two sequences end to end the second one starts from nothing. One scalar GRU told by
-// hand, in the three ways in which its mask can be read (decisions on Eq. 4): only one of them is two sequences.
+// Fig. 10 of DGC (SIGMOD'23): of two sequences end to end the second one starts from nothing. One scalar GRU computed
+// by hand, in the three ways in which its mask can be read (decisions on Eq. 4): only one of them is two sequences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -25,7 +25,7 @@ struct ScalarGru {
 TEST(FusedSequences, StartFromNothing) {
   const ScalarGru gru;
   const double h_b2 = 0.8, x_c1 = 1;
-  // What decisions 4.5 tells of such a GRU: reset everywhere, in the update gate alone, nowhere.
+  // The values of such a GRU in decisions 4.5: reset everywhere, in the update gate alone, nowhere.
   EXPECT_NEAR(gru.next(x_c1, h_b2, 0, 0), 0.147, 5e-4);
   EXPECT_NEAR(gru.next(x_c1, h_b2, 0, 1), 0.697, 5e-4);
   EXPECT_NEAR(gru.next(x_c1, h_b2, 1, 1), 0.719, 5e-4);

@@ -1,5 +1,5 @@
-// Future links for models of snapshots: which events are asked about, with which step's embeddings, among whom, and how
-// scores become metrics; each told again by brute force on random streams.
+// Future links for models of snapshots: which events are asked about, which step's embeddings score them, the
+// candidates, and the metrics of the scores. Each is computed again by brute force on random streams.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::vector<Windowing> cuts() {
   return all;
 }
 
-/// The last step whose window ends by `time`, looked for from behind.
+/// The last step whose window ends by `time`, searched from the end.
 Step complete_before(const SnapshotGraph& graph, double time) {
   for (Step t = static_cast<Step>(graph.steps()) - 1; t >= 0; --t) {
     if (graph.step_end[static_cast<std::size_t>(t)] <= time) return t;
@@ -105,7 +105,7 @@ TEST(FutureLinksOfSnapshots, AskAboutTheEventsOfModelsOfEventsWithCompleteStepsO
                 judged(events, graph, *of_events.candidates, split.validation_end, events.events(), 20, 5));
       EXPECT_EQ(data.rules, of_events.rules);
       EXPECT_LE(data.steps, graph.steps());
-      // No step that scores an event has seen an event of its batch or behind.
+      // No step that scores an event has seen an event of its batch or a later one.
       for (const Samples* part : {&data.validation, &data.test}) {
         for (const Step step : part->step) ASSERT_GE(step, 0);
       }

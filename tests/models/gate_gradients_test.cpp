@@ -16,7 +16,7 @@ TEST(GateGradients, BothGates) {
                   });
 }
 
-/// The reset state has no reader, as where no state is carried.
+/// The reset state has no reader, for example where no state is carried.
 TEST(GateGradients, UpdateAlone) {
   const auto device = cpu();
   check_gradients(*device, {random_tensor(*device, 5, 6, 1), random_tensor(*device, 5, 3, 2)},

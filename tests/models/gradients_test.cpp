@@ -134,7 +134,7 @@ TEST(Gradients, GatheredDenseWithRepeats) {
   check_gradients(*device, {inputs[0], inputs[1]}, [&](Tape& tape, const std::vector<Var>& v) {
     return gathered_dense(tape, v[0], lists, 4, v[1], nullptr);
   });
-  // Rows beside each other and the dense layer behind them say the same; embeddings may need no gradient.
+  // Rows side by side with a dense layer after them give the same result; embeddings may need no gradient.
   Tape tape(*device);
   const Var x = Tape::constant(inputs[0]), w = tape.leaf(inputs[1], device->allocate(6, 2, ElementType::f64)),
             bias = Tape::constant(inputs[2]);

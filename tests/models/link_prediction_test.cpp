@@ -1,4 +1,4 @@
-// Link prediction: what it draws on graphs written out by hand, and its metrics of given outputs.
+// Link prediction: its draws on graphs written out by hand, and its metrics of given outputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

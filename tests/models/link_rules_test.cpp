@@ -32,7 +32,7 @@ EventGraph visits(std::uint64_t seed, int count) {
   return test::make_events(20, rows);
 }
 
-/// The rules by their definitions: everything is counted anew for every candidate.
+/// The rules by their definitions: everything is counted again for every candidate.
 struct Judge {
   const EventGraph& graph;
   EdgeId known = 0;  // events that the rules may see
@@ -250,7 +250,7 @@ TEST(EventCandidates, WhatCannotBeDrawnIsRefusedWithWhatToDo) {
   EXPECT_NO_THROW(EventCandidates(lone, "any", 1));
   const EventGraph both = test::make_events(3, {{0, 2, 0}, {2, 1, 1}});
   EXPECT_THROW(EventCandidates(both, "sides", 1), InvalidRequest);
-  // Of two targets, an event between them leaves none.
+  // With two targets, an event between them leaves none.
   const EventGraph two = test::make_events(2, {{0, 1, 0}, {1, 0, 1}});
   const EventCandidates pair(two, "targets", 1);
   EXPECT_THROW(pair.negative(0, 0, 0), InvalidRequest);

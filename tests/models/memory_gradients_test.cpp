@@ -19,7 +19,7 @@ TEST(MemoryGradients, TimeEncoding) {
                   [&](Tape& tape, const std::vector<Var>& in) { return time_encoding(tape, dt, in[0], in[1]); });
 }
 
-/// Of a month in seconds the encoding is that of the difference less whole turns.
+/// For a month in seconds the encoding is that of the difference less whole turns.
 TEST(MemoryGradients, LongTimesAreEncodedRight) {
   const auto device = cpu();
   const std::vector<double> long_ago{2592000.0}, once{1.0}, zero{0.0};
@@ -48,7 +48,7 @@ TEST(MemoryGradients, TwoCells) {
                   });
 }
 
-/// A state that takes no gradient, as where memory is cut from what came before.
+/// A state that takes no gradient, for example where memory is cut from earlier batches.
 TEST(MemoryGradients, CellOfAConstantState) {
   const auto device = cpu();
   const Tensor state = random_tensor(*device, 5, 3, 3);
@@ -71,7 +71,7 @@ TEST(MemoryGradients, TimeProjection) {
       [&](Tape& tape, const std::vector<Var>& in) { return time_projection(tape, in[0], dt, in[1], in[2]); });
 }
 
-/// The embedding is read beside the projection, which therefore adds to its gradient.
+/// The embedding has another reader than the projection, so the projection adds to its gradient.
 TEST(MemoryGradients, ProjectionOfWhatIsReadTwice) {
   const auto device = cpu();
   const Tensor dt = random_tensor(*device, 6, 1, 9);
@@ -89,7 +89,7 @@ TEST(MemoryGradients, LayerNorm) {
                   [](Tape& tape, const std::vector<Var>& in) { return layer_norm(tape, in[0], in[1], in[2]); });
 }
 
-/// Twice, with the same gain and shift, whose gradients add up, of rows that are read beside it.
+/// Twice with the same gain and shift, whose gradients add up. The rows have another reader too.
 TEST(MemoryGradients, LayerNormTwice) {
   const auto device = cpu();
   check_gradients(*device,

@@ -39,7 +39,7 @@ Numbers stepped(const Json& optimizer) {
 Numbers by_hand(const std::function<std::function<void(double&, double, int)>()>& make_step) {
   Numbers weights = start_weights;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const auto step = make_step();  // with moments of its own
+    const auto step = make_step();  // with separate moments
     for (int s = 0; s < update_count; ++s) step(weights[i], made_gradients[static_cast<std::size_t>(s)][i], s + 1);
   }
   return weights;

@@ -1,5 +1,5 @@
-// Recurrences and attention over packed sequences: against finite differences, and against the same sequences one by
-// one through the operations of timelines. Normalisation over steps of different numbers of cells likewise.
+// Recurrences and attention over packed sequences, compared with finite differences, and with the same sequences one by
+// one through the operations of timelines. Also normalisation over steps of different numbers of cells.
 #include <numeric>
 
 #include "models/ops/ops.hpp"
@@ -120,7 +120,7 @@ TEST(PackedGradients, Recurrences) {
   }
 }
 
-/// The rows of y of every piece and behind them the state that it hands on, of all pieces run together or one by one.
+/// The rows of y of every piece, followed by the state that it hands on, of all pieces run together or one by one.
 Var piece_results(Tape& tape, const Form& form, const PackedLanes& packed, const std::vector<Var>& v, bool together) {
   const Var all = together ? run_packed(tape, form, packed, v) : nullptr;
   std::vector<Var> results;
@@ -139,7 +139,7 @@ Var piece_results(Tape& tape, const Form& form, const PackedLanes& packed, const
   return concat_rows(tape, results);
 }
 
-/// These results, and behind them the gradients of all values.
+/// These results, followed by the gradients of all values.
 std::vector<double> results_and_gradients(Device& device, const Form& form, const PackedLanes& packed, bool together) {
   Tape tape(device);
   std::vector<Var> v;
@@ -239,8 +239,8 @@ TEST(PackedGradients, PastOfOneSequenceAtATime) {
   }
 }
 
-/// Dropout's factors are those of the cells, wherever these lie: a packing of whole timelines of one length gives what
-/// the timelines give.
+/// Dropout's factors are those of the cells, wherever these lie: a packing of whole timelines of one length gives the
+/// same results as the timelines.
 TEST(PackedGradients, DropoutGoesByTheGraphsSteps) {
   const auto device = cpu();
   const std::int64_t n = 5, steps = 6;
@@ -285,7 +285,7 @@ class SingleRank final : public RankSums {
   Var sum(Tape&, const Var& part) const override { return part; }
 };
 
-/// Steps of 4, 0, 1 and 6 cells that exist, of 9 vertices: every step is normalised over its own.
+/// Steps of 4, 0, 1 and 6 existing cells, of 9 vertices: every step is normalised over its own cells.
 TEST(PackedGradients, BatchNormOfCellsThatExist) {
   const auto device = cpu();
   const std::vector<std::int64_t> counts = {4, 0, 1, 6}, rows = {0, 4, 4, 5, 11};

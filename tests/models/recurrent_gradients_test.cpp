@@ -1,4 +1,4 @@
-// Recurrences, column blocks, normalisation and dropout against finite differences, and what they promise beside.
+// Recurrences, column blocks, normalisation and dropout compared with finite differences, and their other promises.
 #include <algorithm>
 #include <numeric>
 
@@ -49,7 +49,7 @@ TEST(RecurrentGradients, LstmOfTwoParts) {
       const Var y = lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], all_steps, nullptr, false).y;
       return concat_columns(tape, {v[4], y, v[0]});
     });
-    // Parts of which one has no gradient.
+    // Two parts, one without a gradient.
     for (const bool left : {false, true}) {
       const std::vector<Tensor> rest{left ? values[0] : values[4], values[1], values[2], values[3]};
       check_gradients(*device, rest, [&](Tape& tape, const std::vector<Var>& v) {

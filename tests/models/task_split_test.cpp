@@ -1,4 +1,4 @@
-// How steps are shared out, by hand.
+// The split of steps, by hand.
 #include "models/tasks/task_split.hpp"
 
 #include <gtest/gtest.h>

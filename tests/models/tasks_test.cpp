@@ -1,4 +1,4 @@
-// What tasks draw, by hand on a graph of four vertices and five steps, and what they make of given outputs.
+// The draws of tasks, by hand on a graph of four vertices and five steps, and their metrics of given outputs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -210,7 +210,7 @@ TEST(VertexTasks, WhatTheTestCannotTellIsKnownBeforeTraining) {
   EXPECT_EQ(task("vertex-regression")->draw(graph, 1).why_absent("r2"), "");
 }
 
-/// The workload of hand_graph with a series 60, 0, 60, 0, ... of which the zeros are NaN, one step ahead.
+/// The workload of hand_graph with a series 60, 0, 60, 0, ... one step ahead; its zeros are NaN.
 SnapshotGraph with_gaps() {
   SnapshotGraph graph = hand_graph();
   graph.targets.assign(20, NAN);

@@ -209,7 +209,7 @@ TEST(Compare, OtherWorkAndNoCommonCaseAreRefused) {
   EXPECT_THROW(compare_runs(folder.file("a"), folder.file("a"), bad), InvalidRequest);
 }
 
-/// What comparing says of two runs of one case whose data have these digests.
+/// The refusal when comparing two runs of one case whose data have these digests.
 std::string refusal_of_data(const TemporaryFolder& folder, const Json& there, const Json& here) {
   std::filesystem::remove_all(folder.file("a"));
   std::filesystem::remove_all(folder.file("b"));

@@ -1,5 +1,5 @@
-// The comparison of parallelisms and the pages of papers: tables made from rows small enough to check by hand, and that
-// docs/comparison.md holds the guide that its script prints.
+// The comparison of parallelisms and the pages of papers: tables made from rows small enough to check by hand. Also
+// checks that docs/comparison.md holds the guide that its script prints.
 #include <gtest/gtest.h>
 
 #include <filesystem>

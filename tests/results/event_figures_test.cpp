@@ -37,7 +37,7 @@ class EventFigures : public ::testing::Test {
 constexpr const char* header = "event,part,source,destination,candidates,rank\n";
 
 TEST_F(EventFigures, GainsBySourceAreThoseOfTheFiles) {
-  // Source 7: 2 of 3 first, then 1 of 3; source 5: 0 of 1, then 1 of 1; source 6: alike.
+  // Source 7: 2 of 3 first, then 1 of 3; source 5: 0 of 1, then 1 of 1; source 6: the same.
   const std::string a = write("a.csv", std::string(header) +
                                            "1,test,7,1,9,1\n2,test,7,2,9,1.5\n3,test,5,1,9,2\n"
                                            "4,test,7,1,9,4\n5,test,6,1,9,1\n");

@@ -144,7 +144,7 @@ TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
       "    assert not found, (sys.argv[3], width, found)\n"
       "    assert width == 'page' or abs(figure.get_tightbbox().width - 3.5) < 0.1, figure.get_tightbbox().width\n";
   for (const std::string& name : figure_names()) {
-    if (name == "curves" || name == "throughput") continue;  // they need rows of their own, below
+    if (name == "curves" || name == "throughput") continue;  // they need other rows, below
     EXPECT_EQ(check(program, golden_path, name), 0) << output();
   }
 }
@@ -297,8 +297,8 @@ TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {
   }
 }
 
-/// Rows of 14 strategies on 1, 2 and 4 ranks of a workload whose name is a path of 170 letters, with times within a
-/// decade and peaks that rise from the first line to the last.
+/// Rows of 14 strategies on 1, 2 and 4 ranks of a workload whose name is a path of 170 letters. Times lie within a
+/// decade and peaks rise from the first line to the last.
 void make_crowded(Json& rows) {
   const Json one = rows.at(0);
   rows = Json::array();

@@ -16,7 +16,7 @@
 
 namespace strobe::testing_results {
 
-/// A folder of its own for one test, removed at its end.
+/// A folder for one test, removed at its end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

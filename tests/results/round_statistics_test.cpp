@@ -13,7 +13,7 @@ namespace {
 struct NoisyMachine {
   double slow_share = 0.0;    // of processes that are slow
   double slow_factor = 1.0;   // by which they are
-  double process_spread = 0;  // of the logarithm, beside that
+  double process_spread = 0;  // of the logarithm, in addition to that
   double drift_spread = 0;    // of the logarithm, common to both sides of a round
   double epoch_spread = 0.02;
 };
@@ -136,7 +136,7 @@ TEST(RoundStatistics, TwoHundredComparisonsOfNothingFindNothingAndTenPercentIsFo
     of_nothing += is_verdict(*ratio_of_rounds(same.base, same.changed, Pairing::by_round, 1, 300)) ? 1 : 0;
     drifted += is_verdict(*ratio_of_rounds(calm.base, calm.changed, Pairing::by_round, 1, 300)) ? 1 : 0;
     found += is_verdict(*ratio_of_rounds(slower.base, slower.changed, Pairing::by_round, 1, 300)) ? 1 : 0;
-    // What one process a side would say if its epochs were the units.
+    // The result of one process a side if its epochs were the units.
     Rounds a, b;
     for (const double seconds : same.base[0]) a.push_back({seconds});
     for (const double seconds : same.changed[0]) b.push_back({seconds});

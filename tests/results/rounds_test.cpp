@@ -178,7 +178,7 @@ TEST(RoundsOfACase, AMalformedLineIsNamed) {
   EXPECT_TRUE(read_rounds(folder.file("rounds.jsonl")).empty());
 }
 
-/// A machine of two cores, of which files tell: ticks of 1/100 s.
+/// A machine of two cores, described by files: ticks of 1/100 s.
 class FakeMachine {
  public:
   explicit FakeMachine(const TemporaryFolder& folder) : root_(folder.file("machine")) {
@@ -187,7 +187,7 @@ class FakeMachine {
       std::filesystem::create_directories(root_ + name);
     tell();
   }
-  /// Time goes on by `ticks` a core, of which this program and others use some and a hypervisor takes some.
+  /// Time advances by `ticks` a core. This program and others use some of them and a hypervisor takes some.
   void pass(long ticks, long own, long others, long stolen) {
     own_ += own, user_ += own + others, stolen_ += stolen, idle_ += 2 * ticks - own - others - stolen;
     tell();

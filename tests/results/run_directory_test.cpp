@@ -154,7 +154,7 @@ TEST(RunDirectory, EpochsAppendedWhileTheirCaseRunsAreThereOnce) {
     EXPECT_EQ(read_samples(run.file("samples.jsonl")).at("one").size(), result.samples.size());
     run.append_epochs("two", early);
   }
-  // The second case never came to a row: continuing drops what it left, and remembers nothing of it.
+  // The second case never got a row: continuing drops its samples and forgets them.
   RunDirectory again(folder.path(), plan(), env, true);
   EXPECT_EQ(read_samples(again.file("samples.jsonl")).count("two"), 0u);
   add_case(again, "two", result);

@@ -72,7 +72,7 @@ TEST(SampleFromSpans, OtherIsNeverNegativeAfterManyRoundings) {
 }
 
 TEST(SampleFromSpans, HiddenCommunicationIsWhatWasNotWaitedFor) {
-  // Started at 1, waited for from 4: ready at 5, done at 7. Three seconds ran beside compute.
+  // Started at 1, waited for from 4: ready at 5, done at 7. Three seconds overlap with compute.
   const std::vector<Span> spans{span(Phase::compute, 0, 4), span(Phase::wait, 4, 5, true, Stream::communicate),
                                 span(Phase::communicate, 5, 7, true, Stream::communicate),
                                 span(Phase::communicate, 1, 7, false, Stream::communicate)};

@@ -158,7 +158,7 @@ TEST_F(StudyFigures, ChunksOfOneSizeAreTimesApart) {
   EXPECT_NE(output().find("--dump-chunks"), std::string::npos) << output();
 }
 
-/// Embeddings [2, 2, 2] of which one cell does not exist, one stays and two move by 5 and 1.
+/// Embeddings [2, 2, 2]: one cell does not exist, one stays and two move by 5 and 1.
 TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
   const std::string text =
       "import numpy as np, distances\n"

@@ -33,7 +33,7 @@ class TraceReader {
     for (const auto& [id, ends] : flow_ends_) connect(id, ends);
   }
 
-  /// What the format forbids: of threads, flows and processes; empty for a trace in order.
+  /// The violations of the format: of threads, flows and processes; empty for a correct trace.
   const std::vector<std::string>& complaints() const { return complaints_; }
   /// Those of threads called `program` alone.
   const std::vector<std::string>& complaints_of_ranges() const { return range_complaints_; }

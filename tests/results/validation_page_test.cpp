@@ -39,9 +39,10 @@ TEST(ValidationPage, SaysWhatIsFoundAnew) {
     page.erase(place);
   }
   EXPECT_GE(count, 14u);
-  // What is left takes minutes, and stands there as `--all` printed it.
+  // The remaining lines take minutes, and the page has them as `--all` printed them.
   for (const std::string& line : page)
-    EXPECT_TRUE(line.starts_with("| dynahb: ") || line.starts_with("| disttgl: ") || line.starts_with("| dgc: ")) << line;
+    EXPECT_TRUE(line.starts_with("| dynahb: ") || line.starts_with("| disttgl: ") || line.starts_with("| dgc: "))
+        << line;
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST_F(VerifyRun, AMissingFileIsNamed) {
   }
 }
 
-/// Who knows how digests are made can make them anew; what files say of each other is looked at all the same.
+/// Anyone who knows how digests are made can make them again. So the files are also checked against each other.
 TEST_F(VerifyRun, RowsAreHeldAgainstValuesSamplesAndPlan) {
   const std::string summary = text_of(file("summary.json"));
   change_rows([](Json& json) { json["rows"][1]["loss"][2] = 0.55; });
@@ -183,7 +183,8 @@ TEST_F(VerifyRun, WhatCarriesNoDigestIsReadAndNotProven) {
   EXPECT_EQ(refusal_of_rows(), "read") << "as in a folder that only rows were copied into";
 }
 
-/// A row is written behind its line; one that is made several times, as behind each round, agrees with one of them.
+/// A row is written after its line. A row that is made several times, for example after each round, agrees with one of
+/// them.
 TEST(CaseValues, ARowAgreesWithOneOfItsLines) {
   const TemporaryFolder folder;
   CaseResult result = make_result();

@@ -157,7 +157,7 @@ TEST(ClusterHost, FitsOfItsOperationsAreSumsOfTheirTerms) {
   const auto cluster = sim::cluster_from_json(json);
   Work work{7, 0, 1000};
   EXPECT_NEAR(cluster->calibration->host_seconds("gather_rows", work), 1e-6 + 7e-9 + 2e-6, 1e-12);
-  work.gather = {1600, 1600, 16.0 * 1024 * 1024, 16};  // 100 rows, of which a cache of 8 MiB misses half
+  work.gather = {1600, 1600, 16.0 * 1024 * 1024, 16};  // 100 rows; a cache of 8 MiB misses half of them
   EXPECT_NEAR(cluster->calibration->host_seconds("gather_rows", work), 1e-6 + 7e-9 + 2e-6 + 100 * 3e-8 + 50 * 5e-8,
               1e-12);
   EXPECT_LT(cluster->calibration->host_seconds("copy_in_order", work), 0) << "it was not fitted";

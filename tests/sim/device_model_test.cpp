@@ -86,10 +86,10 @@ double beside_exchange(double factor, std::int64_t compute_bytes, std::int64_t r
 }
 
 TEST(Contention, ComputeBesideACollectiveIsSlower) {
-  const double exchange = beside_exchange(1.5, 0, 1000000);  // 122 us, nothing beside it
+  const double exchange = beside_exchange(1.5, 0, 1000000);  // 122 us when it runs alone
   EXPECT_NEAR(exchange, 2e-6 + 3 * 4e6 / 1e11, 1e-12);
   EXPECT_NEAR(beside_exchange(1.5, 10000000, 0), 100e-6, 1e-12);
-  // 60 us of compute take 90 us beside it and stay hidden.
+  // 60 us of compute take 90 us at the same time and stay hidden.
   EXPECT_NEAR(beside_exchange(1.5, 6000000, 1000000), exchange, 1e-12);
   // 100 us take 150 us alone with it; of the first 122 us two thirds are done, the rest runs at full speed.
   EXPECT_NEAR(beside_exchange(1.5, 10000000, 1000000), exchange + (100e-6 - exchange / 1.5), 1e-12);

@@ -1,4 +1,4 @@
-// Fibres: values, modes of the floating-point units and caught exceptions of each are its own, switch after switch.
+// Fibres: each keeps its values, its modes of the floating-point units and its caught exceptions over every switch.
 #include "backends/sim/fibre.hpp"
 
 #include <gtest/gtest.h>

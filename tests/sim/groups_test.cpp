@@ -1,5 +1,6 @@
-// Groups of simulated ranks: their collectives take the time of the places that the members have, beside each other and
-// in the order in which a rank starts them. Times are worked out by hand from the round cluster's links.
+// Groups of simulated ranks. Their collectives take the time that fits the places of the members. They run at the same
+// time as others and in the order in which a rank starts them. Times are worked out by hand from the round cluster's
+// links.
 #include <gtest/gtest.h>
 
 #include <chrono>

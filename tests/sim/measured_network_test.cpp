@@ -1,5 +1,5 @@
-// What collectives libraries make of a network as measured: all-to-alls that pay for peers and small messages, in
-// rounds or by levels, and sums in the switch. Each against its closed form and against laws.
+// Behaviour of collectives libraries on a network, as measured: all-to-alls that pay for peers and small messages, in
+// rounds or by levels, and sums in the switch. Each is compared with its closed form and with laws.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

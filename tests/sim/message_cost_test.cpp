@@ -1,5 +1,5 @@
-// What messages cost: no collective of any cluster, by any algorithm, takes less time than its messages take to issue.
-// Counts of messages are made here from the pairs of ranks, apart from the models.
+// The cost of messages: no collective of any cluster, by any algorithm, takes less time than its messages take to
+// issue. The test counts messages from the pairs of ranks, independently of the models.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ using sim_test::round_cluster;
 constexpr int rank_counts[] = {2, 3, 5, 8, 9, 16, 33, 64, 100, 128, 256};
 constexpr double least_published = 2.75e-7;  // of a message: grouped sends inside an H100 node
 
-/// The cluster with at least so many GPUs, on more nodes where it has a network.
+/// The cluster with at least that many GPUs, on more nodes where it has a network.
 Cluster extended(const Cluster& cluster, int ranks) {
   Cluster larger = cluster;
   if (cluster.inter_node_bytes_per_second > 0) {

@@ -1,5 +1,5 @@
-// What a simulated exchange asks of lists of peers: the work is counted, so that it cannot grow with the square of the
-// ranks again, whatever the machine.
+// The demands of a simulated exchange on lists of peers. The work is counted, so that it cannot grow with the square of
+// the ranks again on any machine.
 #include <gtest/gtest.h>
 
 #include "sim_support.hpp"

@@ -1,5 +1,5 @@
-// Software profiles: what a framework's program adds to operations and messages, by hand-made counts; terms that can be
-// left out; and every way in which a profile can be wrong.
+// Software profiles: the cost that a framework's program adds to operations and messages, by hand-made counts; terms
+// that can be left out; and every way in which a profile can be wrong.
 #include "backends/software.hpp"
 
 #include <gtest/gtest.h>

@@ -187,7 +187,7 @@ TEST(Inspect, SourcesAndTargetsAreThoseOfTheData) {
       << "those of the first step twice";
 }
 
-/// A self-loop is one entry of A with its own value, whatever the orientation.
+/// A self-loop is one entry of A with its own value, in every orientation.
 TEST(Inspect, SelfLoopsOfBothOrientationsAreCountedOnce) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.csv", "source,target,time,weight\n0,1,0,2\n1,0,0,3\n1,1,0,5\n1,1,0,7\n");

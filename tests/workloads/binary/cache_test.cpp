@@ -18,7 +18,7 @@ namespace {
 
 using test::TemporaryFolder;
 
-/// Started by hand, no test of this program writes into the user's cache.
+/// When this program runs outside ctest, no test writes into the user's cache.
 [[maybe_unused]] const int no_other_cache = setenv("STROBE_CACHE", "off", 0);
 
 /// An environment variable for the life of the object; nothing = unset.
@@ -38,7 +38,7 @@ class Variable {
   std::optional<std::string> old_;
 };
 
-/// A cache folder of its own.
+/// A cache in a separate folder.
 struct Cache {
   TemporaryFolder folder;
   Variable on{"STROBE_CACHE", std::nullopt}, place{"STROBE_CACHE_DIR", folder.file("cache")};

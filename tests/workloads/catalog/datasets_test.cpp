@@ -1,4 +1,4 @@
-// Counts of real files that stand beside the source tree when they are there; skipped with a reason when not.
+// Counts of real files, where they lie next to the source tree; otherwise skipped with a reason.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

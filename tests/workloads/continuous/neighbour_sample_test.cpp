@@ -174,7 +174,7 @@ TEST(NeighbourSample, TheReleasedSamplersRuleHoldsOnRandomGraphsWhateverIsHidden
   }
 }
 
-/// What is hidden might as well not be there, however neighbours are drawn.
+/// Hidden events change nothing, for every way of drawing neighbours.
 TEST(NeighbourSample, HiddenEventsAreAsIfTheyHadNotHappened) {
   const EventGraph events = ties_and_loops(13, 500, 7);
   for (const int hidden_from : {0, 1, 200, 333}) {

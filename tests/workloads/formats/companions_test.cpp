@@ -1,4 +1,5 @@
-// What a format reads beside its own file belongs to the workload's files: their digests tell whether the data changed.
+// A file that a format reads next to its own belongs to the workload's files: its digest shows whether the data
+// changed.
 #include <gtest/gtest.h>
 
 #include <filesystem>

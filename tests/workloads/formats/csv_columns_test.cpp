@@ -1,5 +1,5 @@
-// csv of others: columns in any order, with names of their own, with others between them and with the index that pandas
-// writes. Every such file is judged by the plain file of the same events.
+// Csv files of other programs: columns in any order, under other names, with others between them and with the index
+// that pandas writes. Every such file must give the same events as the plain file.
 #include "workloads/reading/text/csv_columns.hpp"
 
 #include <gtest/gtest.h>
@@ -44,13 +44,13 @@ std::string message_of(const std::function<void()>& read) {
   return "nothing was refused";
 }
 
-/// Events of a seed as three files: as Strobe writes them, with columns in another order and others between them, and
-/// likewise under names of their own.
+/// Events of a seed as three files: as Strobe writes them; with columns in another order and others between them; and
+/// the same under other names.
 struct RandomFiles {
   explicit RandomFiles(std::uint64_t seed) : random(seed, random_purpose::partition) {
     header = {"source", "target", seed % 4 == 0 ? "step" : "time"};
     if (seed % 3 == 0) header.emplace_back("weight");
-    order.resize(header.size() + 3);  // what stands beyond the header is not read
+    order.resize(header.size() + 3);  // cells past the header are not read
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t i = order.size(); i-- > 1;) std::swap(order[i], order[random.below(1000 + i, i + 1)]);
     const std::string letter = seed % 2 == 0 ? "v" : "";

@@ -1,5 +1,5 @@
-// What models of events need of a file, through the door that they use: features of events and vertices, labels and
-// sides are those of the file, in the order of the events and of the vertices that reading makes.
+// Data of files for models of events, read through the functions that they use. Features of events and vertices, labels
+// and sides are those of the file, in the order of the events and of the vertices after reading.
 #include <gtest/gtest.h>
 
 #include <algorithm>

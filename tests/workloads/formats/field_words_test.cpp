@@ -1,4 +1,5 @@
-// What readers take fields for: blanks around them, numbers written in other ways, names of digits and hyphens, dates.
+// Fields as readers understand them: blanks around them, numbers written in other ways, names of digits and hyphens,
+// dates.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -26,7 +27,7 @@ std::string with_blanks(const std::string& text, const std::string& blank) {
     if (c == '\n') result += blank + "\n" + blank;
     if (c != ',' && c != '\n') result += c;
   }
-  result.resize(result.size() - blank.size());  // behind the last line
+  result.resize(result.size() - blank.size());  // after the last line
   return result;
 }
 

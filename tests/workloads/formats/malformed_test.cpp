@@ -25,7 +25,8 @@ const Malformed malformed_files[] = {
     {"empty.txt", "csv", 0, 0, "the file is empty"},
     {"empty.txt", "strobe-binary", 0, 0, "is not a Strobe binary graph"},
     {"konect-no-header", "konect", 1, 1, "begins with a line like"},
-    {"konect-no-header", "", 0, 0, "type columns=source:1/target:2/weight:3/time:4 for source, target, weight and time"},
+    {"konect-no-header", "", 0, 0,
+     "type columns=source:1/target:2/weight:3/time:4 for source, target, weight and time"},
     {"konect-header-only", "", 0, 0, "no data rows"},
     {"konect-bad-kind", "konect", 1, 3, "sym, asym or bip, found 'directed'"},
     {"konect-one-column", "", 3, 0, "expected 2 to 4 columns (source, target, weight, time), found 1"},
@@ -285,7 +286,7 @@ INSTANTIATE_TEST_SUITE_P(Corpus, MalformedFile, testing::ValuesIn(malformed_file
   return name;
 });
 
-/// Read beside the file that the table names.
+/// Whether the file is read together with the one that the table names.
 bool is_companion(const std::string& name) {
   const std::set<std::string> names = {"nodes.csv",
                                        "labels.csv",

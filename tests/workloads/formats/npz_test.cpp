@@ -40,7 +40,7 @@ std::string deflated(const std::string& bytes) {
   return out;
 }
 
-/// As numpy.savez and savez_compressed write: local headers with a 64-bit field, then the directory.
+/// An archive in the form of numpy.savez and savez_compressed: local headers with a 64-bit field, then the directory.
 std::string archive(const std::vector<std::pair<std::string, std::string>>& arrays, bool packed) {
   std::string file, directory;
   for (const auto& [name, bytes] : arrays) {

@@ -1,4 +1,4 @@
-// Formats that keep more of a line than an event read files of several parts exactly, on any number of threads: names
+// Formats with more data per line than an event read files of several parts exactly, on any number of threads. Names
 // are numbered by their first appearance in the file, rows of feature files stay with their events, complaints name the
 // first bad line. Expected values come from the rule that made the file, not from a reader.
 #include <gtest/gtest.h>

@@ -76,7 +76,8 @@ inline GraphDifference naive_difference(const PreparedGraph& graph, Step from, S
   return found;
 }
 
-/// What a test graph is drawn from: entries stay with probability `overlap`, values of those change with `change`.
+/// The parameters of a random test graph: entries stay with probability `overlap`, values of those change with
+/// `change`.
 struct Drift {
   std::int64_t vertices = 1, steps = 1;
   double degree = 1, overlap = 1, change = 0;
@@ -117,7 +118,7 @@ inline std::vector<Drift> test_drifts() {
           {500, 7, 18.0, 0.9, 0.3, true}, {90, 6, 30.0, 1.0, 0.0}};
 }
 
-/// Every step has z = 50 N entries, of which exactly the share 1 - replaced / 50 was there one step before; values are
+/// Every step has z = 50 N entries. Exactly the share 1 - replaced / 50 of them was there one step before; values are
 /// new in every step.
 inline PreparedGraph sliding_graph(std::int64_t vertices, std::int64_t steps, std::int64_t replaced) {
   std::vector<Entries> all;

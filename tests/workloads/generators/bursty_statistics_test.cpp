@@ -68,7 +68,7 @@ TEST(BurstyStatistics, ArrivalsAreBurstyWhenEventsSetOffOthers) {
   EXPECT_GT(variation_of_gaps(burst, true), 2);
 }
 
-/// Of a Hawkes process the number of events in long windows has variance / mean = 1 / (1 - burst)^2.
+/// In a Hawkes process the number of events in long windows has variance / mean = 1 / (1 - burst)^2.
 TEST(BurstyStatistics, CountsVaryAsTheBranchingRatioSays) {
   for (const double burst : {0.0, 0.5}) {
     const EventGraph events =

@@ -144,7 +144,7 @@ TEST(ExtendedStatic, ClassesAreEqualAndEdgesAndWordsKeepToThem) {
       // 20,000 pairs: a standard deviation is at most 0.0036. Pairs that are drawn twice, which are mostly inside,
       // count once.
       EXPECT_NEAR(shares.homophily, homophily, 0.015) << seed;
-      // Of words drawn from all, a fifth falls on the own ones; some of the own ones are drawn twice.
+      // A fifth of the words drawn from all are own words; some of the own words are drawn twice.
       EXPECT_NEAR(shares.own_words, 0.4 + 0.6 / 5, 0.03) << seed;
     }
   }
@@ -162,7 +162,7 @@ double hub_of(double skew, std::uint64_t seed) {
 TEST(ExtendedStatic, SkewMakesHubs) {
   for (const std::uint64_t seed : {1, 2}) {
     EXPECT_LT(hub_of(0, seed), 3.5);
-    // The first rank expects 1 / (2 sqrt(4000)) / 4000^-1 = 31.6 means among all, and as many of its own class.
+    // The first rank expects 1 / (2 sqrt(4000)) / 4000^-1 = 31.6 means among all, and the same among its own class.
     EXPECT_GT(hub_of(0.5, seed), 10);
     EXPECT_LT(hub_of(0.5, seed), 60);
   }

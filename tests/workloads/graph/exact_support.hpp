@@ -1,4 +1,4 @@
-// Graphs with and without the doubles that stand beside fp32 numbers.
+// Graphs with and without doubles in addition to fp32 numbers.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Doubles beside the fp32 numbers of a graph: what fp64 runs read of weights, features and targets with decimals.
+// Doubles in addition to the fp32 numbers of a graph: fp64 runs read them for weights, features and targets with
+// decimals.
 #include "workloads/graph/exact_values.hpp"
 
 #include <fmt/format.h>

@@ -6,9 +6,8 @@
 
 namespace strobe::test {
 
-/// `steps` weighted steps of at most `most` edges each, every fourth of which is empty, the first and the last not;
-/// `two_sided` draws sources from the lower half of the vertices and targets from the upper one. The last vertex never
-/// has an edge.
+/// `steps` weighted steps of at most `most` edges each. Every fourth is empty, the first and the last not. `two_sided`
+/// draws sources from the lower half of the vertices and targets from the upper one. The last vertex never has an edge.
 inline SnapshotGraph random_steps(std::int64_t vertices, int steps, std::uint64_t most, std::uint64_t seed,
                                   bool two_sided = false) {
   const RandomStream random(seed, random_purpose::test);

@@ -1,4 +1,4 @@
-// Sides of two-sided graphs against lists that were written by hand and against sets of sources and targets.
+// Sides of two-sided graphs, compared with lists written by hand and with sets of sources and targets.
 #include "workloads/graph/sides.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A part of a timeline beside the whole one: every step of it, whatever cut the steps.
+// A part of a timeline compared with the whole one: every step of it, for every way of cutting steps.
 #include "workloads/graph/step_range.hpp"
 
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ using Matrix = std::vector<std::vector<double>>;
 
 constexpr int judged_vertices = 6;
 
-/// What the judge expects of one step: the events in it, and those whose degrees are its features.
+/// The expected events of one step: those in it, and those whose degrees are its features.
 struct JudgedStep {
   std::vector<std::size_t> edges, degrees;
 };

@@ -1,5 +1,5 @@
-// Loads against powers of dense matrices, against the neighbour sets of DynaHB's Definition 2 and against its examples;
-// parts and groups against what dealing in turn promises.
+// Loads compared with powers of dense matrices, with the neighbour sets of DynaHB's Definition 2 and with its examples.
+// Parts and groups compared with the promises of dealing in turn.
 #include "workloads/partitioners/load_aware.hpp"
 
 #include <gtest/gtest.h>
@@ -179,7 +179,8 @@ TEST(LoadAware, SnakeEvensOutWhatTheFirstPartIsAheadBy) {
       return *std::max_element(sums.begin(), sums.end()) - *std::min_element(sums.begin(), sums.end());
     };
     const double heaviest = *std::max_element(load.begin(), load.end()), lightest = 1;
-    EXPECT_LE(apart(false), heaviest - lightest);  // turn by turn, a part is behind another by less than one vertex
+    // dealt in turn, one part lags behind another by less than one vertex
+    EXPECT_LE(apart(false), heaviest - lightest);
     EXPECT_LE(apart(true), heaviest);
     EXPECT_LT(apart(true), apart(false)) << key;
   }

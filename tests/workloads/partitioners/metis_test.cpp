@@ -1,4 +1,4 @@
-// What METIS must find when it is built in: two communities that never speak are never cut.
+// A cut that METIS must find when it is built in: two communities without common edges are never cut.
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"

@@ -189,7 +189,7 @@ TEST(CommunicationHypergraph, EqualNetsOfAllStepsAreOne) {
   EXPECT_EQ(hypergraph.pins.size(), 20u);
   EXPECT_EQ(hypergraph.net_weights, std::vector<std::int64_t>(10, 2));
   EXPECT_EQ(hypergraph.vertex_weights, std::vector<std::int64_t>(10, 4));  // one non-zero and one cell per step
-  // Distinct nets of a drawn graph: none twice, none of a single pin, pins ascend.
+  // Distinct nets of a random graph: none twice, none of a single pin, pins ascend.
   const Hypergraph many = communication_hypergraph(drawn(500, 6, 3, 5));
   std::set<std::vector<VertexId>> seen;
   for (std::size_t net = 0; net < many.net_weights.size(); ++net) {

@@ -1,5 +1,5 @@
-// Preparation of graphs some of whose cells do not exist, against the equations written down densely. Which cells exist
-// is found here anew, from the edges.
+// Preparation of graphs some of whose cells do not exist, compared with the equations written down densely. The test
+// finds the existing cells again from the edges.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -283,7 +283,8 @@ TEST(ExistingCells, FeatureTermsWalkOverThem) {
   }
 }
 
-/// 0 -> 1 with weight 4 at step 0, 2 -> 1 at step 1, 0 -> 1 with weight 2 at step 2: as active, 0 begins anew at 2.
+/// 0 -> 1 with weight 4 at step 0, 2 -> 1 at step 1, 0 -> 1 with weight 2 at step 2: with presence active, 0 begins
+/// again at 2.
 TEST(ExistingCells, ByHand) {
   EventGraph events = test::make_events(3, {{0, 1, 0}, {2, 1, 1}, {0, 1, 2}}, {4, 1, 2});
   events.stepped = true;

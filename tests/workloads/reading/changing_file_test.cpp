@@ -70,7 +70,7 @@ TEST(ChangingFile, ThatStaysIsRead) {
   const test::TemporaryFolder folder;
   std::mt19937 random(1);
   const std::string text = lines_of(random, 40'000), path = folder.write("f.txt", text);
-  std::ifstream other(path);  // a reader beside it changes nothing
+  std::ifstream other(path);  // a reader of the same file changes nothing
   other.get();
   TextReader reader(path);
   std::string found;

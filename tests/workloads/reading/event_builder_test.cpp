@@ -25,7 +25,7 @@ struct Row {
   double time;
 };
 
-/// What `finish` promises, done with a map and the standard library's stable sort.
+/// The promises of `finish`, computed with a map and the standard library's stable sort.
 EventGraph judge(std::vector<Row> rows) {
   std::map<std::int64_t, VertexId> number;
   for (const Row& row : rows) number[row.source] = number[row.target] = 0;

@@ -19,7 +19,7 @@ TEST(NameTable, NumbersByFirstAppearanceAlsoInParts) {
     NameTable later;
     std::vector<std::string> names;
     for (std::uint64_t i = 0; i < 2000; ++i) {
-      // Names of 0 to 40 bytes, some of which differ in the last byte only.
+      // Names of 0 to 40 bytes; some differ in the last byte only.
       const std::uint64_t n = random.below(2 * (2000 * part + i), 1 + 500 * (part + 1));
       const std::string name = n == 0 ? "" : std::string(n % 40, 'x') + std::to_string(n) + '\0';
       const auto expected = judge.try_emplace(name, static_cast<std::int64_t>(judge.size())).first->second;

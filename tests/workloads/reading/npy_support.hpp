@@ -6,7 +6,7 @@
 
 namespace strobe::test {
 
-/// A version-`major`.0 file with the dictionary `dictionary` as it stands, then `elements`.
+/// A version-`major`.0 file with the dictionary `dictionary` unchanged, then `elements`.
 inline std::string npy_file(const std::string& dictionary, const std::string& elements, char major = 1) {
   std::string header = dictionary + "\n", file = "\x93NUMPY";
   file += major;

@@ -340,7 +340,7 @@ class RandomTable {
   std::size_t time_kind_ = 0;
   std::string separator_;
   std::vector<Column> columns_;
-  int header_ = 0;  // 0 = none, 1 = in the first line, 2 = behind a comment mark
+  int header_ = 0;  // 0 = none, 1 = in the first line, 2 = after a comment mark
 };
 
 TEST(Table, ReadsRandomFilesRightlyOrNotAtAll) {

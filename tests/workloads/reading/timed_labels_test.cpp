@@ -1,4 +1,4 @@
-// Which step a label with a time belongs to: rules, dropped steps, gaps; against lists by hand and a judge.
+// The step to which a label with a time belongs: rules, dropped steps, gaps; compared with lists by hand and a judge.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -64,7 +64,7 @@ TEST(LabelSteps, WithinTheirWindow) {
 TEST(LabelSteps, BeforeTheirTime) {
   const TemporaryFolder folder;
   const std::string path = tgl_files(folder);
-  // Windows end at 10, 20, ... 60. The label of 3 has no step that ended, that of 999 lies behind [60, 70).
+  // Windows end at 10, 20, ... 60. The label of 3 has no step that ended, that of 999 lies after [60, 70).
   EXPECT_EQ(labels_of(path, R"({"window": "10s", "labels": "before"})"),
             (Labels{{{0, 0}, 0}, {{1, 0}, 1}, {{2, 0}, 1}, {{3, 1}, 1}, {{4, 0}, 0}}));
   // [20, 30) and [30, 40) are dropped: those of 33 and 44 come after them and belong nowhere.
@@ -111,7 +111,7 @@ TEST(LabelSteps, OfTgbComeAfterTheirStep) {
   EXPECT_EQ(complete_workload_parameters(path, Json::object(), "").count("labels"), 0u) << "ids of cases stay";
 }
 
-/// A label of midnight stands for the day that begins, whether the first event lies at midnight or behind it.
+/// A label of midnight is that of the day that begins, whether the first event lies at midnight or after it.
 TEST(LabelSteps, OneEventDoesNotDecide) {
   for (const char* first : {"0,u,x,1\n", ""}) {
     const TemporaryFolder folder;
@@ -132,7 +132,7 @@ TEST(LabelSteps, OneEventDoesNotDecide) {
   }
 }
 
-/// Twelve events and twelve labels at random times, some before and behind the events.
+/// Twelve events and twelve labels at random times, some before and after the events.
 EventGraph random_labelled(std::mt19937& random) {
   std::vector<std::tuple<int, int, double>> rows;
   double time = 0;
@@ -180,7 +180,7 @@ TEST(LabelSteps, AgreeWithTheRuleOnRandomGraphs) {
       try {
         graph = make_snapshots(events, windowing, "in", kept);
       } catch (const InvalidRequest&) {
-        continue;  // no step has so many edges
+        continue;  // no step has that many edges
       }
       set_cell_labels(events, kept, before ? "before" : "within", graph);
       const Labels expected = judged_labels(events.timed_labels, graph.step_begin, before);

@@ -1,4 +1,4 @@
-// Shapes: what they count against counting by hand, their files, and the published ones.
+// Shapes: their counts compared with counting by hand, their files, and the published ones.
 #include "workloads/shape/shape.hpp"
 
 #include <gtest/gtest.h>

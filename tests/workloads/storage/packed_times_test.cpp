@@ -1,4 +1,4 @@
-// Packed times give back every time bit for bit, and are as small as they promise.
+// Packed times return every time bit for bit, and are as small as they promise.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -1,4 +1,5 @@
-// Tasks of workloads: of several that fail the first one tells, whoever was faster, and none is begun behind it.
+// Tasks of workloads. When several fail, the first one's error is reported, even if another failed earlier in time. No
+// task after it is begun.
 #include "workloads/storage/parallel.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ TEST(ParallelTasks, TheFirstThatFailsTellsWhoeverWasFaster) {
       const auto task = [&](std::int64_t i) {
         ++begun;
         if (i < 5) return;
-        if (i == 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // those behind it fail before it
+        if (i == 5) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // later tasks fail before it
         throw std::runtime_error(std::to_string(i));
       };
       try {

@@ -1,4 +1,4 @@
-// Files under names of their own: never somebody else's, never through a link, and gone when their writer is.
+// Files under temporary names: never another program's file, never through a link, and removed when their writer ends.
 #include "workloads/storage/unfinished_file.hpp"
 
 #include <gtest/gtest.h>
