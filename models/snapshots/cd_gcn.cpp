@@ -28,7 +28,7 @@ const FieldTable& cd_gcn_fields() {
           .integer("output", &CdGcnParameters::output, "features", "width of the embedding (the last LSTM)", 1, 4096)
           .integer("layers", &CdGcnParameters::layers, "", "pairs of convolution and LSTM (the original has 1)", 1, 8)
           .choice("concat", &CdGcnParameters::concat, {"aggregated", "input"},
-                  "what stands beside the convolution: the aggregated features (the paper's formula) or the layer's "
+                  "the columns next to the convolution: the aggregated features (the paper's formula) or the layer's "
                   "input (its text)")
           .boolean("precompute", &CdGcnParameters::precompute, "compute the first layer's A~ X once, before training");
   return table;

@@ -51,12 +51,12 @@ class TmGcn final : public Model {
       : p_(parameters), esdg_(p_.network == "esdg"), fades_(p_.m == "inverse_distance") {
     if (!esdg_ && p_.pairs != 1) {
       throw InvalidRequest("/model/pairs", "network=" + p_.network +
-                                               " transforms nothing between or behind its layers; " +
+                                               " transforms nothing between or after its layers; " +
                                                "leave pairs out, or set network=esdg");
     }
     if (!esdg_ && p_.last_activation != TmGcnParameters().last_activation) {
       throw InvalidRequest("/model/last_activation", "network=" + p_.network +
-                                                         " has no activation behind its last layer; leave "
+                                                         " has no activation after its last layer; leave "
                                                          "last_activation out, or set network=esdg");
     }
     if (is_linear() && p_.hidden != TmGcnParameters().hidden) {

@@ -107,7 +107,7 @@ std::string best_of(const std::vector<GroupMember>& members) {
   if (unsure.empty() && same.empty()) return first + " is the fastest";
   std::string text = first;
   if (!same.empty()) text += fmt::format(" is as fast as {} within the threshold", same);
-  if (!unsure.empty()) text += fmt::format("{} cannot be told from {}", same.empty() ? "" : ", and", unsure);
+  if (!unsure.empty()) text += fmt::format("{} cannot be distinguished from {}", same.empty() ? "" : ", and", unsure);
   return text;
 }
 
@@ -149,8 +149,8 @@ std::string why_of(const std::vector<PlacedRow>& group, const std::vector<GroupM
   const Row &fast = *group.front().row, &slow = *group[last - 1].row;
   const std::string phases = phases_text(fast, slow);
   if (phases.empty()) return "";
-  return fmt::format("an epoch of {} has, beside {},{}{}", members.front().value, members[last - 1].value, phases,
-                     bytes_text(fast, slow));
+  return fmt::format("an epoch of {} has, compared with {},{}{}", members.front().value, members[last - 1].value,
+                     phases, bytes_text(fast, slow));
 }
 
 CaseGroup group_of(std::vector<PlacedRow> entries, const std::string& field, const CompareOptions& options) {
@@ -271,7 +271,7 @@ std::string by_text(const ByReport& report) {
     if (!group.why.empty()) text += group.why + "\n";
   }
   for (const LoneCase& lone : report.alone)
-    text += fmt::format("\n{} has no case beside it: {}\n", lone.case_id, lone.nearest);
+    text += fmt::format("\n{} has no case to compare with: {}\n", lone.case_id, lone.nearest);
   return text;
 }
 

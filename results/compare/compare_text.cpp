@@ -116,7 +116,7 @@ std::string self_check_text(const SelfCheck& check) {
     return check.widths[static_cast<std::size_t>(share * static_cast<double>(check.widths.size() - 1))];
   };
   return fmt::format(
-      "the same program twice: {} verdicts ({}), of which {} false\n"
+      "the same program twice: {} verdicts ({}), {} of them false\n"
       "99 % intervals reach to either side: {:.2g} % in the narrowest case, {:.2g} % in the middle one, {:.2g} % in "
       "the "
       "widest\n"

@@ -223,7 +223,7 @@ class RunFiles {
   }
 
   void check_csv(const std::string& path, FileVerdict& verdict) {
-    if (!rows_read_) throw InvalidInput(path, 0, 0, "cannot be held against summary.json");
+    if (!rows_read_) throw InvalidInput(path, 0, 0, "cannot be compared with summary.json");
     if (!written_by_this_) return;  // another revision has other columns
     const std::string text = read_regular_file(path);
     if (text != rows_to_csv(rows_)) verdict.faults.push_back("is not the table of the rows of summary.json");

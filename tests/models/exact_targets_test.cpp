@@ -15,7 +15,7 @@ constexpr std::int64_t target_vertices = 3, target_steps = 8;
 
 double value_of(std::int64_t step, std::int64_t vertex) { return static_cast<double>(10 * step + vertex) + 0.1; }
 
-/// Steps whose features are `value_of`, targets their next values, and doubles beside the features where `exact`.
+/// Steps with features `value_of` and their next values as targets; with `exact`, features also have doubles.
 SnapshotGraph series(bool exact) {
   SnapshotGraph graph;
   graph.vertices = target_vertices;

@@ -228,7 +228,7 @@ TEST_F(LayerProtocol, StatesGoFromSegmentToSegmentAndAroundTheBlock) {
   EXPECT_EQ(stages_.memory_.after->value.rows(), 4);
   stages_.is_last = true;
   walk({recurrent(false)});
-  EXPECT_FALSE(stages_.memory_.after) << "nothing is remembered behind the last block";
+  EXPECT_FALSE(stages_.memory_.after) << "nothing is remembered after the last block";
 }
 
 TEST_F(LayerProtocol, ARankWithoutRowsOfASegmentHandsNothingOn) {

@@ -202,7 +202,7 @@ TEST(CaseValues, ARowAgreesWithOneOfItsLines) {
   EXPECT_NO_THROW(check_case_values(row_to_json(other), "summary.json", {}, "values.jsonl")) << "there is no line";
   result.loss = {{}, "numerics is none"};
   result.metrics.clear();
-  EXPECT_EQ(values_line(summarise(case_json(), "c", result)), "") << "nothing to be held against";
+  EXPECT_EQ(values_line(summarise(case_json(), "c", result)), "") << "nothing to compare with";
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(SimSharedPeers, ListsThatDifferInOnePairAreToldApart) {
   };
   try {
     sim_test::simulate(sim_test::request_for(cluster, ranks), program);
-    FAIL() << "ranks that disagree were not told";
+    FAIL() << "ranks that disagree were not reported";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("rank 5 has 1 rows for rank 3, which expects 3"), std::string::npos)
         << error.what();

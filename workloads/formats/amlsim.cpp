@@ -137,13 +137,14 @@ EventGraph read_amlsim(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> amlsim_registered{{"amlsim",
-                                             "AMLSim transactions (csv), with account labels from nodes.csv beside it",
-                                             "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
-                                             "github.com/IBM/AMLSim",
-                                             {},
-                                             {probe_amlsim, read_amlsim, nullptr, companions_amlsim},
-                                             {}}};
+const Register<FormatTag> amlsim_registered{
+    {"amlsim",
+     "AMLSim transactions (csv), with account labels from nodes.csv in the same folder",
+     "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
+     "github.com/IBM/AMLSim",
+     {},
+     {probe_amlsim, read_amlsim, nullptr, companions_amlsim},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

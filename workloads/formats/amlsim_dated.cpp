@@ -93,7 +93,8 @@ EventGraph read_amlsim_dated(const std::string& path) {
 
 const Register<FormatTag> amlsim_dated_registered{
     {"amlsim-dated",
-     "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp; accounts.csv beside it",
+     "AMLSim transactions with dates: orig_acct, bene_acct, base_amt, tran_timestamp; also reads accounts.csv in the "
+     "same folder",
      "Weber et al., Scalable Graph Learning for Anti-Money Laundering, 2018; "
      "github.com/IBM/AMLSim",
      {},

@@ -238,8 +238,8 @@ EventGraph read_elliptic(const std::string& path) {
                     classes = file_of_set(path, classes_end);
   for (const auto& [file, end] : {std::pair(edges, edges_end), {features, features_end}})
     if (file.empty())
-      throw InvalidInput(path, 0, 0,
-                         fmt::format("the Elliptic data set's file that ends in {} is missing beside it", end));
+      throw InvalidInput(
+          path, 0, 0, fmt::format("the Elliptic data set's file that ends in {} is missing in the same folder", end));
   const Transactions transactions = read_transactions(features);
   EventGraph graph = read_edges(edges, transactions);
   graph.stepped = true;
@@ -250,7 +250,7 @@ EventGraph read_elliptic(const std::string& path) {
   }
   add_vertices(transactions, graph);
   if (classes.empty())
-    graph.provenance.notes.push_back("there is no file of classes beside it, so there are no labels");
+    graph.provenance.notes.push_back("the folder has no file of classes, so there are no labels");
   else
     read_classes(classes, transactions, graph);
   return graph;

@@ -145,7 +145,7 @@ EventGraph read_movielens(const std::string& path) {
 
 const Register<FormatTag> movielens_registered{
     {"movielens",
-     "MovieLens ratings.csv: userId,movieId,rating,timestamp, with movies.csv beside it",
+     "MovieLens ratings.csv: userId,movieId,rating,timestamp, with movies.csv in the same folder",
      "Harper and Konstan, The MovieLens Datasets: History and Context, TiiS 2015",
      {},
      {probe_movielens, read_movielens, nullptr, companions_movielens},

@@ -126,7 +126,7 @@ void make_static(const std::vector<SnapshotEdge>& edges, std::int64_t steps, Sna
   const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
   graph.snapshots.assign(static_cast<std::size_t>(steps), snapshot);
   graph.provenance.notes.push_back(
-      fmt::format("the graph is static: the same {} edges stand in each of the {} steps", snapshot->nonzeros(), steps));
+      fmt::format("the graph is static: each of the {1} steps has the same {0} edges", snapshot->nonzeros(), steps));
 }
 
 Series y_of_steps(const std::vector<JsonValue>& steps) {

@@ -224,7 +224,8 @@ void refuse_too_many(const Tables& tables, const std::string& path) {
 EventGraph read_tgb(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   if (name.find("_node_labels") != std::string::npos)
-    throw InvalidInput(path, 0, 0, "holds labels; give the edge list, and the labels beside it are read too");
+    throw InvalidInput(path, 0, 0,
+                       "holds labels; give the edge list instead, and labels in the same folder are read too");
   TextReader reader(path);
   QuotedCsv csv;
   const TgbLayout layout = read_header(reader, csv);
@@ -262,7 +263,7 @@ EventGraph read_tgb(const std::string& path) {
 
 const Register<FormatTag> tgb_registered{
     {"tgb",
-     "Temporal Graph Benchmark edge lists (csv), with node labels beside them",
+     "Temporal Graph Benchmark edge lists (csv), with node labels in the same folder",
      "Huang et al., Temporal Graph Benchmark for Machine Learning on Temporal Graphs, "
      "NeurIPS 2023",
      {},

@@ -40,7 +40,7 @@ std::string file_of_pair(const std::string& path, std::string_view end) {
       const std::string file = path.substr(0, at) + std::string(end) + packed;
       if (input_exists(file)) return file;
     }
-    throw InvalidInput(path, 0, 0, fmt::format("the file that ends in {} is missing beside it", end));
+    throw InvalidInput(path, 0, 0, fmt::format("the file that ends in {} is missing in the same folder", end));
   }
   throw InvalidInput(path, 0, 0, "a T-GCN file is called NAME_adj.csv or NAME_speed.csv");
 }
@@ -117,7 +117,7 @@ SnapshotGraph read_tgcn(const std::string& path) {
   graph.provenance.notes = {
       fmt::format("read together with {} (sha256 {})", std::filesystem::path(other).filename().string(),
                   sha256_file(other)),
-      fmt::format("the graph is static: the same {} edges stand in each of the {} steps", snapshot->nonzeros(), steps),
+      fmt::format("the graph is static: each of the {1} steps has the same {0} edges", snapshot->nonzeros(), steps),
       "features are the file's values at the step, targets those of the next step; nothing is standardised"};
   return graph;
 }

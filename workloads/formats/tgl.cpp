@@ -73,8 +73,8 @@ void note_tensors(const std::string& path, Provenance& provenance) {
     std::error_code ignored;
     if (!std::filesystem::exists(stem.string() + ".pt", ignored) || !beside_tgl(path, (name + ".npy").c_str()).empty())
       continue;
-    provenance.notes.push_back(
-        fmt::format("{}.pt is not read; save it as {}.npy beside it (numpy.save) to have these features", name, name));
+    provenance.notes.push_back(fmt::format(
+        "{}.pt is not read; save it as {}.npy in the same folder (numpy.save) to read these features", name, name));
   }
 }
 
@@ -181,13 +181,14 @@ EventGraph read_tgl(const std::string& path) {
   return graph;
 }
 
-const Register<FormatTag> tgl_registered{{"tgl",
-                                          "TGL edges.csv: ,src,dst,time,[int_roll,]ext_roll, with labels.csv beside it",
-                                          "Zhou et al., TGL: A General Framework for Temporal GNN Training on "
-                                          "Billion-Scale Graphs, VLDB 2022",
-                                          {},
-                                          {probe_tgl, read_tgl, nullptr, companions_tgl},
-                                          {}}};
+const Register<FormatTag> tgl_registered{
+    {"tgl",
+     "TGL edges.csv: ,src,dst,time,[int_roll,]ext_roll, with labels.csv in the same folder",
+     "Zhou et al., TGL: A General Framework for Temporal GNN Training on "
+     "Billion-Scale Graphs, VLDB 2022",
+     {},
+     {probe_tgl, read_tgl, nullptr, companions_tgl},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -93,7 +93,7 @@ EventGraph read_tgn(const std::string& path) {
 
 const Register<FormatTag> tgn_registered{
     {"tgn",
-     "TGN / TGAT events ml_*.csv: ,u,i,ts,label,idx, with ml_*.npy beside it",
+     "TGN / TGAT events ml_*.csv: ,u,i,ts,label,idx, with ml_*.npy in the same folder",
      "Rossi et al., Temporal Graph Networks for Deep Learning on Dynamic Graphs, 2020",
      {},
      {probe_tgn, read_tgn, nullptr, companions_tgn},

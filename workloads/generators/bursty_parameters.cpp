@@ -109,7 +109,7 @@ const FieldTable& bursty_fields() {
           .real("labels", &B::labels, "", "share of the events with label 1; 0 = no labels", 0, 1)
           .integer("edge_features", &B::edge_features, "", "features of an event F_e, made on demand", 0, 65536)
           .integer("vertex_features", &B::vertex_features, "", "features of a vertex F_v", 0, 65536)
-          .integer("classes", &B::classes, "", "classes of events, of which one has several; 0 = none", 0,
+          .integer("classes", &B::classes, "", "number of classes; an event has several of them; 0 = none", 0,
                    GeneratedClasses::most_classes)
           .integer("classes_per_event", &B::classes_per_event, "", "classes of an event; 0 = one where there are any",
                    0, GeneratedClasses::most_classes);

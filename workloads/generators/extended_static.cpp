@@ -107,7 +107,7 @@ ExtendedStaticParameters with_sizes(ExtendedStaticParameters p) {
   if (p.homophily < 1 && p.classes == 1) throw InvalidRequest("/homophily", "is 1 where there is one class alone");
   const auto n = static_cast<double>(p.vertices);
   if (static_cast<double>(p.edges) > n * (n - 1) / 4)
-    throw InvalidRequest("/edges", "are more than half of all that so many vertices can have");
+    throw InvalidRequest("/edges", "are more than half of all edges that this number of vertices can have");
   return p;
 }
 

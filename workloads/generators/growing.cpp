@@ -55,7 +55,7 @@ const FieldTable& growing_fields() {
           .integer("steps", &Growing::steps, "", "number of snapshots T; 0 = those of like, or 100", 0,
                    most_generated_steps)
           .integer("vertices", &Growing::vertices, "",
-                   "number of vertices N that come in all; 0 = so many that the cells of like come out, or 10,000", 0,
+                   "number of vertices N that arrive in all; 0 = the number that gives the cells of like, or 10,000", 0,
                    2147483647)
           .real("edges", &Growing::edges, "", "edges of a step, mean over steps; 0 = those of like, or 5,000", 0, 1e12)
           .real("spread", &Growing::spread, "", "edges of a step, standard deviation over mean", 0, 1)

@@ -137,13 +137,12 @@ SnapshotGraph generate_power_law(const Json& json, std::uint64_t seed) {
   return graph;
 }
 
-const Register<GeneratorTag> registered{
-    {"power-law",
-     "power-law degrees, m edges a step, of which a chosen share stays for the next",
-     "Chung and Lu, Annals of Combinatorics 6 (2002); ESDG (SC'21) section 3.2",
-     power_law_fields(),
-     generate_power_law,
-     {}}};
+const Register<GeneratorTag> registered{{"power-law",
+                                         "power-law degrees, m edges a step; a chosen share of them stays for the next",
+                                         "Chung and Lu, Annals of Combinatorics 6 (2002); ESDG (SC'21) section 3.2",
+                                         power_law_fields(),
+                                         generate_power_law,
+                                         {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -7,7 +7,8 @@ constexpr char window_help[] =
     "duration of a step, such as 30d, 1h or 1month (a number of steps when the file counts steps); 1d:origin=midnight "
     "says where the first one begins: first (event), midnight, monday, epoch or a date";
 constexpr char columns_help[] =
-    "csv, table: what its columns are called, such as source:from/target:to/time:when (weight and step likewise), or "
+    "csv, table: what its columns are called, such as source:from/target:to/time:when (weight and step in the same "
+    "way), or "
     "their numbers; empty = source, target, time or step, weight; other columns are not read";
 constexpr char labels_help[] =
     "step of a label with a time: the one that holds it (within), the last one that ends by then (before), or as the "

@@ -130,7 +130,7 @@ WindowSpan parse_window(const std::string& text, const std::string& where) {
   WindowSpan span = parse_length(text.substr(0, colon), where);
   if (colon == std::string::npos) return span;
   if (text.compare(colon + 1, key.size(), key) != 0)
-    throw InvalidRequest(where, fmt::format("'{}': behind the length stands :origin=midnight or the like", text));
+    throw InvalidRequest(where, fmt::format("'{}': write :origin=midnight or another origin after the length", text));
   set_origin(text.substr(colon + 1 + key.size()), text, where, span);
   return span;
 }

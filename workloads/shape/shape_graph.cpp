@@ -156,10 +156,13 @@ const FieldTable& shape_option_fields() {
   static const FieldTable table =
       make_fields<P>()
           .integer("vertices", &P::vertices, "", "vertices of a shape that does not know them; 0 = as it says", 0)
-          .integer("steps", &P::steps, "", "likewise its steps", 0, 1000000)
-          .integer("feature_width", &P::feature_width, "features", "likewise its features of a vertex", 0, 1000000)
-          .integer("edges", &P::edges, "", "likewise its distinct edges of a step, summed over steps", 0)
-          .integer("smoothed_edges", &P::smoothed_edges, "", "likewise its edges after the model's smoothing", 0);
+          .integer("steps", &P::steps, "", "steps of a shape that does not know them; 0 = as it says", 0, 1000000)
+          .integer("feature_width", &P::feature_width, "features",
+                   "features of a vertex, for such a shape; 0 = as it says", 0, 1000000)
+          .integer("edges", &P::edges, "",
+                   "distinct edges of a step, summed over steps, for such a shape; 0 = as it says", 0)
+          .integer("smoothed_edges", &P::smoothed_edges, "",
+                   "edges after the model's smoothing, for such a shape; 0 = as it says", 0);
   return table;
 }
 

@@ -115,7 +115,7 @@ class Draw {
     }
     if (early > 0) {
       notes.push_back(
-          fmt::format("future-links: {} of {} training events lie in the first step, behind no complete "
+          fmt::format("future-links: {} of {} training events lie in the first step, after no complete "
                       "one, and are not trained on",
                       format_count(early), format_count(end)));
     }
@@ -240,7 +240,7 @@ class FutureLinksOfSnapshots final : public Task {
 
 const Register<TaskTag> future_links_task_registered{{
     "future-links",
-    "events to come: each destination among candidates, judged beside rules that learn nothing",
+    "events to come: each destination among candidates, compared with rules that learn nothing",
     "Rossi et al., Temporal Graph Networks, 2020; Huang et al., Temporal Graph Benchmark, NeurIPS'23",
     future_links_fields(),
     TaskTag::Value(

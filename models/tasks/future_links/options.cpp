@@ -15,11 +15,12 @@ const FieldTable& future_links_fields() {
           .text("candidates", &P::candidates,
                 "vertices that a destination is ranked among: a number, drawn for each event, or all")
           .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
-                  "rank of a destination among candidates of equal score: before, amid or behind them")
-          .integer("batch", &P::batch, "",
-                   "events of an evaluation before the first of which a model's knowledge ends: between two refreshes "
-                   "of the memory, or of the step whose embeddings score them",
-                   1, 1 << 30)
+                  "rank of a destination among candidates of equal score: before, amid or after them")
+          .integer(
+              "batch", &P::batch, "",
+              "events of an evaluation batch; a model's knowledge ends before the first of them: between two refreshes "
+              "of the memory, or of the step whose embeddings score them",
+              1, 1 << 30)
           .text("split", &P::split, "shares of the events for training, validation and test, by time")
           .choice("negatives", &P::negatives, {"auto", "sides", "targets", "any"},
                   "vertices that may be negatives: targets of a two-sided graph, of any graph, or all vertices; auto = "

@@ -72,7 +72,7 @@ TEST(TimeSplit, CutsWhereNumpysQuantilesDo) {
     EXPECT_EQ(split, (TimeSplit{numpy.train_end, numpy.validation_end})) << "seed " << numpy.seed;
     beside_the_share += split.train_end != std::llround(numpy.train * numpy.events) ? 1 : 0;
   }
-  EXPECT_GT(beside_the_share, 10) << "a cut behind so many events is another one";
+  EXPECT_GT(beside_the_share, 10) << "a cut after that number of events is another one";
 }
 
 /// The definition, for every share of a hundredth: the quantile lies between the events around (n - 1) q.

@@ -136,7 +136,7 @@ TEST(CsvColumns, ThatAreMissingOrTwiceAreRefusedByName) {
   EXPECT_NE(missing.find("there is no column 'frm' for the source; the columns are 'from', 'to', 'to', 'when'"),
             std::string::npos)
       << missing;
-  EXPECT_NE(message_of([&] { read_with(path, "source:from/target:to/time:when"); }).find("'to' stands there twice"),
+  EXPECT_NE(message_of([&] { read_with(path, "source:from/target:to/time:when"); }).find("has the column 'to' twice"),
             std::string::npos);
   EXPECT_NE(message_of([&] { read_with(path, "source:from/target:from/time:when"); }).find("cannot be two things"),
             std::string::npos);

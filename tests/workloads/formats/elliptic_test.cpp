@@ -75,7 +75,7 @@ TEST(Elliptic, RefusesWhatDoesNotFitTogether) {
     EXPECT_NE(message.find(place), std::string::npos) << message;
     EXPECT_NE(message.find(reason), std::string::npos) << message;
   };
-  expect(refusal("", edges_text, ""), "edgelist.csv", "_features.csv is missing beside it");
+  expect(refusal("", edges_text, ""), "edgelist.csv", "_features.csv is missing in the same folder");
   EXPECT_EQ(refusal(features_text, edges_text, ""), "accepted") << "classes may be missing";
   expect(refusal(features_text, edges_text + "5,7\n", ""), "edgelist.csv:6:1", "5 is of step 1, 7 of step 2");
   expect(refusal(features_text + "5,1,0,0\n", edges_text, ""), "features.csv:8:1", "transaction 5 is listed twice");

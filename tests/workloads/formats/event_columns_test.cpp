@@ -32,7 +32,7 @@ TEST(EventColumns, Jodie) {
       load_columns(folder.write("a.csv",
                                 "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n"
                                 "7,0,30,1,0.5,-1\n7,3,10,0,0.25,7\n0,3,20,1,3,4\n"));
-  EXPECT_EQ(events.original_id, (std::vector<std::int64_t>{0, 7, 8, 11})) << "items begin behind user 7";
+  EXPECT_EQ(events.original_id, (std::vector<std::int64_t>{0, 7, 8, 11})) << "items begin after user 7";
   EXPECT_EQ(events.source, (std::vector<VertexId>{1, 0, 1}));
   EXPECT_EQ(events.target, (std::vector<VertexId>{3, 3, 2}));
   EXPECT_EQ(events.event_label, (std::vector<std::int8_t>{0, 1, 1}));
@@ -49,7 +49,7 @@ TEST(EventColumns, JodieWithoutFeaturesHasItsSidesToo) {
   EXPECT_EQ(events.edge_feature_width, 0);
   EXPECT_TRUE(columns_of(events, 0).empty());
   EXPECT_EQ(events.event_label, (std::vector<std::int8_t>{0, 1, 0}));
-  EXPECT_EQ(sides_of(events), (EventSides{0, 0, 1, 1})) << "the ids are numbered behind one another already";
+  EXPECT_EQ(sides_of(events), (EventSides{0, 0, 1, 1})) << "the ids are numbered one after another already";
   EXPECT_TRUE(sides_of(load_columns(folder.write("b.csv", "u,i,ts,label\n0,2,0,0\n2,0,36,1\n"))).empty());
 }
 

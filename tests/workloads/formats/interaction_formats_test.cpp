@@ -24,7 +24,7 @@ TEST(Jodie, SidesLabelsAndFeatures) {
   EXPECT_EQ(graph.provenance.format, "jodie");
   EXPECT_EQ(graph.provenance.ids, "offset");
   EXPECT_EQ(graph.vertices, 5) << "3 users and 2 items";
-  EXPECT_EQ(graph.original_id, (std::vector<std::int64_t>{0, 1, 3, 4, 5})) << "items begin behind user 3";
+  EXPECT_EQ(graph.original_id, (std::vector<std::int64_t>{0, 1, 3, 4, 5})) << "items begin after user 3";
   EXPECT_EQ(graph.source, (std::vector<VertexId>{2, 0, 0, 1}));
   EXPECT_EQ(graph.target, (std::vector<VertexId>{4, 3, 3, 4}));
   EXPECT_EQ(graph.event_label, (std::vector<std::int8_t>{1, 0, 0, 0}));

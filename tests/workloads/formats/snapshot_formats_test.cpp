@@ -47,7 +47,7 @@ TEST(PygTemporal, StaticEdgesShareOneSnapshot) {
   EXPECT_EQ(graph.feature_width, 1);
   EXPECT_EQ(graph.features, (std::vector<float>{1, 2, 3, 4, 5, 6.5f}));
   expect_targets(graph, {3, 4, 5, 6.5f, NAN, NAN});
-  EXPECT_TRUE(any_note(graph, "the same 3 edges stand in each of the 3 steps"));
+  EXPECT_TRUE(any_note(graph, "each of the 3 steps has the same 3 edges"));
   EXPECT_TRUE(any_note(graph, "nothing is standardised"));
 }
 

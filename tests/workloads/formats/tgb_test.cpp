@@ -69,7 +69,7 @@ TEST(Tgb, UsersAndGenresAreApartAndLabelled) {
                "ts,user,genre,weight\n12,u2,pop,0.25\n11,u1,u2,0.5\n12,u2,rock,0.75\n12,nobody,pop,1\n12,u2,new,0.1\n");
   const EventGraph graph = read_events(path);
   EXPECT_EQ(graph.provenance.ids, "offset");
-  EXPECT_EQ(graph.vertices, 5) << "two users and three genres, one of which is called like a user";
+  EXPECT_EQ(graph.vertices, 5) << "two users and three genres; one genre has the name of a user";
   EXPECT_EQ(graph.source, (std::vector<VertexId>{0, 1, 0}));
   EXPECT_EQ(graph.target, (std::vector<VertexId>{2, 3, 4}));
   EXPECT_EQ(graph.timed_labels.time, (std::vector<double>{11, 12, 12, 12}));

@@ -101,7 +101,7 @@ TEST(OutlyingTimes, AreTheCauseOfTooManySteps) {
   EventGraph events = stream_at(times(3, 0, 180, 3600, 0, 0));
   try {
     make_snapshots(events, {.duration = "10ms"});
-    FAIL() << "so many steps were made";
+    FAIL() << "too many steps were made";
   } catch (const InvalidRequest& error) {
     EXPECT_NE(std::string(error.what()).find("3 events lie 38 years before the others"), std::string::npos)
         << error.what();

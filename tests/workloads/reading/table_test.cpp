@@ -167,7 +167,7 @@ TEST(Table, RefusesWhatCouldBeReadInTwoWays) {
       {"src;dst;time\n1.5;2;10\n", "that are no ids"},
       {"src;dst;time\n1;;10\n", "has empty cells"},
       {"#cats\tdogs\t2014-01-01\nbirds\tdogs\t2014-01-02\n", "begins with '#'"},
-      {"% a\n1\t2\t2014-01-01\n% b\t2\t3\n", "stands between rows"},
+      {"% a\n1\t2\t2014-01-01\n% b\t2\t3\n", "lies between rows"},
   };
   for (const auto& [content, fragment] : files) {
     const std::string text = message_of([&] { read_file(folder.write("x.txt", content)); });

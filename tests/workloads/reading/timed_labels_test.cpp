@@ -44,7 +44,7 @@ TEST(LabelSteps, WithinTheirWindow) {
   const TemporaryFolder folder;
   const std::string path = tgl_files(folder);
   const Labels all = {{{0, 0}, 0}, {{1, 0}, 0}, {{2, 0}, 1}, {{3, 0}, 1}, {{4, 1}, 1}, {{5, 0}, 0}};
-  EXPECT_EQ(labels_of(path, R"({"window": "10s"})"), all) << "999 lies behind the last window";
+  EXPECT_EQ(labels_of(path, R"({"window": "10s"})"), all) << "999 lies after the last window";
   EXPECT_EQ(labels_of(path, R"({"window": "10s", "min_edges": 1})"),
             (Labels{{{0, 0}, 0}, {{1, 0}, 0}, {{2, 1}, 1}, {{3, 0}, 0}}))
       << "those of 25 and 33 are of dropped windows and leave the label of 12";
@@ -54,9 +54,9 @@ TEST(LabelSteps, WithinTheirWindow) {
       << "the last slice is closed: it holds the label of 55, the newest";
   const SnapshotGraph graph = load_workload(path, Json::parse(R"({"window": "10s", "min_edges": 1})"), 1);
   EXPECT_TRUE(any_note(graph, "holds its time (within)"));
-  EXPECT_TRUE(any_note(graph, "labels: 3 of 7 are left out, 2 of steps that were dropped, 1 behind the last step"));
+  EXPECT_TRUE(any_note(graph, "labels: 3 of 7 are left out, 2 of steps that were dropped, 1 after the last step"));
   const Json notes = inspect_workload(path, Json::parse(R"({"window": "10s", "partial": "drop"})"), 1)["notes"];
-  EXPECT_NE(notes.dump().find("labels: 2 of 7 are left out, 1 of steps that were dropped, 1 behind the last step"),
+  EXPECT_NE(notes.dump().find("labels: 2 of 7 are left out, 1 of steps that were dropped, 1 after the last step"),
             std::string::npos)
       << notes;
 }
@@ -75,7 +75,7 @@ TEST(LabelSteps, BeforeTheirTime) {
   const SnapshotGraph graph = load_workload(path, Json::parse(R"({"window": "10s", "labels": "before"})"), 1);
   EXPECT_TRUE(any_note(graph, "at or before its time (before)"));
   EXPECT_TRUE(
-      any_note(graph, "labels: 2 of 7 are left out, 1 before the end of the first step, 1 behind the last step"));
+      any_note(graph, "labels: 2 of 7 are left out, 1 before the end of the first step, 1 after the last step"));
   EXPECT_THROW(labels_of(path, R"({"window": "10s", "labels": "after"})"), InvalidRequest);
 }
 
@@ -102,7 +102,7 @@ TEST(LabelSteps, OfTgbComeAfterTheirStep) {
                "year,nation,trading nation,weight\n2001,a,b,1\n2002,a,b,1\n2003,a,a,1\n2004,a,b,0.4\n2004,a,a,0.6\n"
                "2005,b,a,1\n2006,b,b,1\n");
   const Labels before = {{{0, 0}, 1}, {{1, 0}, 0}, {{2, 0}, 0}, {{3, 1}, 0}};
-  EXPECT_EQ(labels_of(path, "{}"), before) << "of 2001 no step has ended; 2006 lies a step behind the last";
+  EXPECT_EQ(labels_of(path, "{}"), before) << "of 2001 no step has ended; 2006 lies a step after the last";
   EXPECT_EQ(labels_of(path, R"({"labels": "before"})"), before);
   EXPECT_EQ(labels_of(path, R"({"labels": "within"})"), (Labels{{{0, 0}, 1}, {{1, 0}, 1}, {{2, 0}, 0}, {{3, 0}, 0}}));
   write_binary_graph(read_events(path), folder.file("trade.strobe"));

@@ -68,7 +68,7 @@ TEST(OutputTarget, ALinkStaysAndTheFileAtItsEndIsReplaced) {
   EXPECT_TRUE(fs::is_symlink(folder.file("near")));
   EXPECT_FALSE(fs::is_symlink(folder.file("real/file")));
   EXPECT_EQ(test::read_bytes(folder.file("real/file")), "new");
-  EXPECT_EQ(entries(folder), 3u) << "something lies beside the links";
+  EXPECT_EQ(entries(folder), 3u) << "something lies next to the links";
 }
 
 TEST(OutputTarget, ALinkThatDanglesMakesItsFile) {
@@ -146,7 +146,7 @@ TEST(OutputTarget, ADeviceStaysADevice) {
     EXPECT_TRUE(fs::is_character_file(folder.file(name))) << name;
   }
   EXPECT_TRUE(fs::is_symlink(folder.file("link")));
-  EXPECT_EQ(entries(folder), 2u) << "something was made beside the device";
+  EXPECT_EQ(entries(folder), 2u) << "something was made next to the device";
   ASSERT_EQ(mknod(folder.file("disk").c_str(), S_IFBLK | 0600, makedev(7, 250)), 0);
   EXPECT_THROW(output_target(folder.file("disk")), SystemError);
 }

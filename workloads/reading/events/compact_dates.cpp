@@ -103,7 +103,7 @@ void settle_dates(EventGraph& graph) {
   } else if (all_between(graph, first_year, last_year) && all_whole(graph)) {
     notes.push_back(
         fmt::format("times from {:.0f} to {:.0f} were read as seconds; years must be written as dates "
-                    "(2016-01-01), or stand in a column step",
+                    "(2016-01-01), or be in a column called step",
                     graph.time.front(), graph.time.back()));
   }
 }

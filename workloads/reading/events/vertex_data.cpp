@@ -184,7 +184,7 @@ class LabelledSteps {
     };
     add(early_, before_ ? "before the end of the first step" : "before the first step");
     add(dropped_, "of steps that were dropped");
-    add(late_, "behind the last step");
+    add(late_, "after the last step");
     add(large_, fmt::format("of a class beyond {}", largest));
     if (causes.empty()) return;
     notes.push_back(fmt::format("{}{} of {} are left out, {}", note_begin, early_ + dropped_ + late_ + large_, labels,

@@ -128,7 +128,7 @@ void settle_ids(EventGraph& graph, const std::string& ids, const std::string& pa
   if (graph.two_sided || offset) {
     graph.provenance.notes.push_back(
         fmt::format("ids={}: {}; {} ids occur on both sides", offset ? "offset" : "shared",
-                    offset ? "the target ids were moved behind the source ids" : "equal ids are one vertex",
+                    offset ? "the target ids were moved after the source ids" : "equal ids are one vertex",
                     ids_on_both_sides(graph)));
   }
   if (!offset) join_names_of_sides(graph);

@@ -135,7 +135,7 @@ void look_for_late_comments(const std::vector<Line>& lines, TableLayout& layout)
   if (layout.comment.empty()) return;
   for (const Line& line : lines)
     if (line.text.starts_with(layout.comment))
-      layout.doubt = fmt::format("line {} begins with '{}' and stands between rows; move comments before the first row",
+      layout.doubt = fmt::format("line {} begins with '{}' but lies between rows; move comments before the first row",
                                  line.number, layout.comment);
 }
 

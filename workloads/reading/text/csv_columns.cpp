@@ -98,7 +98,7 @@ void require_csv_columns(const std::string& path, const std::vector<std::string>
                                      name, role, quoted_names(header)));
     }
     if (std::count(header.begin(), header.end(), name) > 1)
-      throw InvalidInput(path, 1, 1, fmt::format("the column '{}' stands there twice", name));
+      throw InvalidInput(path, 1, 1, fmt::format("the header has the column '{}' twice", name));
   };
   require("source", columns.source);
   require("target", columns.target);

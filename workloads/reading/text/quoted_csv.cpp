@@ -30,8 +30,8 @@ std::size_t QuotedCsv::take_quoted(std::string_view line, std::size_t begin) {
     } else {
       const std::size_t end = skip_blanks(line, i + 1);
       if (end < line.size() && !line.substr(end).starts_with(separator_))
-        return wrong(i + 2, separator_ == "," ? "a comma is missing behind the quote"
-                                              : "a separator is missing behind the quote");
+        return wrong(
+            i + 2, separator_ == "," ? "a comma is missing after the quote" : "a separator is missing after the quote");
       fields_.push_back({text, begin + 1});
       return end;
     }
