@@ -21,16 +21,16 @@ namespace strobe {
 /// InvalidInput when none does, InvalidRequest for an unknown name.
 const FormatTag::Value& find_format(const std::string& path, const std::string& format);
 
-/// The format that reads the columns that `columns` names of the file at `path`: csv where its header has them, else
-/// table. Throws InvalidInput for columns that are not there.
+/// The format that reads the columns named by `columns` in the file at `path`: csv where its header has them, else
+/// table. Throws InvalidInput for missing columns.
 std::string format_of_columns(const std::string& path, const std::string& columns);
 
 /// Reads the event graph of a file. `format` "" probes; throws InvalidInput when no format recognises it. `ids` is
 /// auto, shared or offset, see `settle_ids`; throws InvalidRequest for another word and for a file of steps.
 EventGraph read_events(const std::string& path, const std::string& format = "", const std::string& ids = "auto");
 
-/// How `options` cut `events`: as they say; by the file's own steps; or, when times are seconds and nothing was chosen,
-/// into 20 equal slices (one when all events have one time), which a sentence in `notes` states.
+/// The windowing that `options` request for `events`; by default the file's own steps. When times are seconds and
+/// nothing was chosen, it is 20 equal slices (one when all events have one time), which a sentence in `notes` states.
 Windowing windowing_for(const FileOptions& options, const EventGraph& events, std::vector<std::string>& notes);
 
 /// The snapshot graph of `workload`: a data set's name, a generator's name, or the path of a file (including Strobe's
@@ -47,8 +47,8 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
 /// load_workload.
 std::map<std::string, std::string> workload_files(const std::string& workload, const Json& parameters);
 
-/// SHA-256 of the workload's files under the same names, {"name": ..., "companion nodes.csv": ...}, so that what is
-/// continued later can be refused on other data. Throws like load_workload.
+/// SHA-256 of the workload's files under the same names, {"name": ..., "companion nodes.csv": ...}. A continued run
+/// refuses other data by them. Throws like load_workload.
 Json workload_digests(const std::string& workload, const Json& parameters);
 
 /// The event graph of a data set's name, of a path, or of a generator of events (`seed` is for it); nothing for

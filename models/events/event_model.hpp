@@ -1,5 +1,5 @@
 // Model of events: it updates the memory of vertices from their mails and embeds vertices at a moment from their recent
-// neighbours (docs/event_models.md). It knows neither ranks nor where memory lies; who calls it draws the batch, reads
+// neighbours (docs/event_models.md). It knows neither ranks nor where memory lies. Its caller draws the batch, reads
 // and writes memory, and scores.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace strobe {
 
-/// Widths of what the data bring; 0 = nothing.
+/// Widths of the data's features; 0 = none.
 struct EventWidths {
   std::int64_t edge = 0;
   std::int64_t vertex = 0;    // features, followed by the columns of a pre-trained static memory

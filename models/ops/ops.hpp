@@ -39,8 +39,8 @@ Var concat_rows(Tape& tape, const std::vector<Var>& parts);
 /// Each list is i64 [S, 1] on the device.
 Var gather_rows(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count);
 
-/// gather_rows(x, lists) w[lists * F, G] + bias[1, G], without the gathered rows where the device reads them one by
-/// one; `bias` may be null.
+/// gather_rows(x, lists) w[lists * F, G] + bias[1, G]. The gathered rows are not stored where the device reads them one
+/// by one; `bias` may be null.
 Var gathered_dense(Tape& tape, const Var& x, const std::vector<Tensor>& lists, std::int64_t count, const Var& w,
                    const Var& bias);
 

@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-/// Which slots belong to which root, and whom they look at.
+/// The slots of each root, and the vertices that they read.
 struct RootSlots {
   Tensor rows;     // i64 [S, 1] row of `vertex` of each slot
   Tensor offsets;  // i64 [R + 1, 1] slots of each root
@@ -31,8 +31,8 @@ AttendedRoots neighbour_attention(Tape& tape, const Var& q, const Var& vertex, c
 Var pair_scores(Tape& tape, const Var& a, const Var& b, const Var& w, const Var& bias);
 
 /// Adds scale times the binary cross-entropy of every logit, summed, to `loss` (f64 [1, 1]) and sets the gradient of
-/// `logits` [E, C]. True are the columns that bits of `targets` (i64 [E, 1], C at most 64) name, or, where it is
-/// undefined, the first one. Throws Error when the logits have a gradient already.
+/// `logits` [E, C]. The bits of `targets` (i64 [E, 1], C at most 64) name the true columns; where it is undefined, the
+/// first column is true. Throws Error when the logits have a gradient already.
 void binary_cross_entropy(Tape& tape, const Var& logits, double scale, const Tensor& loss, const Tensor& targets = {});
 
 }  // namespace strobe

@@ -57,8 +57,9 @@ struct ChoiceRows {
 };
 
 /// This rank's rows among the k best vertices of each step over all ranks, by the score x . direction / |direction| of
-/// rows `from`: i64 [T * k, 1], -1 where another rank holds the vertex or nobody has one. Rows of the input's A~
-/// without another vertex are left out when `only_connected`. Not differentiable; every rank must call it.
+/// rows `from`: i64 [T * k, 1]. An entry is -1 where another rank holds the vertex or no rank has one. With
+/// `only_connected`, rows of the input's A~ without another vertex are left out. Not differentiable; every rank must
+/// call it.
 Tensor choose_rows(Tape& tape, const SpatialInput& input, const ChoiceRows& from, const Tensor& direction,
                    std::int64_t k, bool only_connected);
 

@@ -16,8 +16,8 @@ struct PackedRows {
 /// Lanes of `lane_rows` rows: row rows[i] of x goes to places[i]; other rows are zero.
 Var pack_rows(Tape& tape, const Var& x, const PackedRows& list, std::int64_t lane_rows);
 
-/// The way back, from the lanes of several rounds: row places[i] of a part goes to row rows[i] of the result [rows, F],
-/// where each row is named by one list. Parts without rows may be null.
+/// The inverse, from the lanes of several rounds: row places[i] of a part becomes row rows[i] of the result [rows, F].
+/// Each row is named by one list. Parts without rows may be null.
 Var collect_rows(Tape& tape, const std::vector<Var>& parts, const std::vector<PackedRows>& lists, std::int64_t rows,
                  std::int64_t width);
 

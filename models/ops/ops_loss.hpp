@@ -1,4 +1,4 @@
-// The losses of tasks as ends of the tape: each starts the backward pass by setting the gradient of what it is given.
+// The losses of tasks as ends of the tape: each starts the backward pass by setting the gradient of its argument.
 #pragma once
 
 #include "models/tape/tape.hpp"

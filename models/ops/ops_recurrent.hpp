@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-/// y [steps * n, h] and, when it was asked for, the state after the last step.
+/// y [steps * n, h] and, when requested, the state after the last step.
 struct Recurrence {
   Var y;
   Var state;
@@ -26,8 +26,8 @@ struct PackedSequences {
 Recurrence lstm_sequence(Tape& tape, const std::vector<Var>& x, const Var& w_x, const Var& w_h, const Var& bias,
                          std::int64_t steps, const Var& start, bool want_state, const PackedSequences& packed = {});
 
-/// The same with inputs relu([x | x w_in]) of x [steps * n, f], w_in [f, G] and w_x [f + G, 4 h]. A narrow LSTM makes
-/// them itself where the device reads inputs as they lie; elsewhere they are a skip_dense in front of it.
+/// The same with inputs relu([x | x w_in]) of x [steps * n, f], w_in [f, G] and w_x [f + G, 4 h]. A narrow LSTM
+/// computes these inputs itself where the device reads inputs in place; elsewhere a skip_dense computes them first.
 Recurrence skip_lstm_sequence(Tape& tape, const Var& x, const Var& w_in, const Var& w_x, const Var& w_h,
                               const Var& bias, std::int64_t steps, const Var& start, bool want_state,
                               const PackedSequences& packed = {});

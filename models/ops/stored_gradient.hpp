@@ -1,4 +1,4 @@
-// Gradients from operations that store their result, and from those that always compute them.
+// Gradients of operations that store their result, and of those that always compute it.
 #pragma once
 
 #include "models/tape/tape.hpp"

@@ -59,7 +59,7 @@ Var joint_evolution_output(Tape& tape, const EvolutionOptions& options, const Sp
 /// [gates * F, G], for both layers.
 std::vector<ParameterShape> evolution_parameters(const EvolutionOptions& options, std::int64_t feature_width);
 
-/// "layer1." for layer 0: what its parameters begin with.
+/// "layer1." for layer 0: the prefix of its parameters.
 std::string layer_name(int layer);
 
 /// Weights of all steps [S * F, G] of the input's block for layer `layer`, from `summary` [S * G, F] or from themselves

@@ -24,17 +24,18 @@ struct LayerMemory {
   Var before, after;
 };
 
-/// Cells of a block of steps and the segments [at least 1] in which they are gone through.
+/// Cells of a block of steps and the segments [at least 1] in which they are walked.
 struct Timelines {
   const CellRows* cells = nullptr;
   std::span<const TemporalSegment> segments;
 };
 
-/// A part of a rank's rows that a spatial stage computes by itself, from what it loads (DGC, SIGMOD'23, section 5.1.1).
+/// A part of a rank's rows that a spatial stage computes separately, from the rows that it loads (DGC, SIGMOD'23,
+/// section 5.1.1).
 struct RowUnit {
   SparseMatrix a;        // [unit's rows, rows that they read, the unit's own first]
   CellRows cells;        // of the unit's rows
-  PackedRows own, read;  // the unit's rows; those of a layer's input that its rows of A read, the unit's own first
+  PackedRows own, read;  // the unit's rows; rows of a layer's input that its rows of A read, the unit's own first
   Tensor features;       // [unit's rows, feature width]
 };
 
@@ -50,7 +51,7 @@ struct PackedRound {
   /// none follows.
   Tensor handed_rows = {};
   PackedRows remembered = {};
-  /// Instead, parts that are walked one after the other; `given` and `handed` above are those of all.
+  /// Instead, parts that are walked one after the other; `given` and `handed` above count those of all parts.
   std::vector<PackedRound> units = {};
   /// For such a part. `given_rows`: i64 rows of the round's states that the part is given. `handed_to`: the places of
   /// its own states among those handed on.
@@ -58,8 +59,8 @@ struct PackedRound {
   PackedRows handed_to = {};
 };
 
-/// A temporal stage whose timelines are no rectangles: rounds that follow each other, as many on every rank. A window
-/// is one round, without lanes.
+/// A temporal stage whose timelines are no rectangles: rounds that follow each other, the same number on every rank. A
+/// window is one round, without lanes.
 struct PackedStage {
   std::int64_t rows = 0;  // own rows of the block
   /// Used where a block follows: the number of rows remembered after this block. For a recurrence these are states,
@@ -91,14 +92,14 @@ class LayerStages {
   /// Whether with_halo changes nothing on any rank.
   virtual bool own_neighbours() const { return true; }
 
-  /// The parts in which spatial stages go through this rank's rows; null where all rows are computed at once.
+  /// The parts in which spatial stages compute this rank's rows; null where all rows are computed at once.
   virtual const std::vector<RowUnit>* units() const { return nullptr; }
-  /// Who asks what each of them takes; null: nobody.
+  /// Measures the memory of each part; null: nobody measures.
   virtual UnitMeter* unit_meter() { return nullptr; }
 
   /// The cells of temporal stages.
   virtual Timelines timelines() const = 0;
-  /// The rows of a spatial stage as those of `timelines`, and back. Called on every rank alike.
+  /// The rows of a spatial stage in the order of `timelines`, and back. Every rank must call it.
   virtual Var to_temporal(const Var& x) { return x; }
   virtual Var to_spatial(const Var& y) { return y; }
   /// Whether to_temporal changes nothing on any rank.
@@ -108,8 +109,8 @@ class LayerStages {
   virtual const PackedStage* packed(int /*layer*/) const { return nullptr; }
   /// The rows of such a stage, followed by those of its temporal halo. Every rank must call it.
   virtual Var with_temporal_halo(int /*layer*/, const Var& x) { return x; }
-  /// Whether the inputs of earlier steps that segments of layer `layer` read are brought at once, not handed over; and
-  /// what is brought to this rank's segment, of state_shape. Called on every rank alike.
+  /// Whether the inputs of earlier steps that segments of layer `layer` read are brought at once, not handed over.
+  /// `earlier_steps` brings them to this rank's segment, of state_shape. Every rank must call it.
   virtual bool brings_earlier_steps(int /*layer*/) const { return false; }
   virtual Var earlier_steps(int /*layer*/, const Var& x) { return x; }
 

@@ -51,7 +51,7 @@ struct LayerSums {
   std::int64_t constants_per_rank = 0;
 };
 
-/// One layer: widths of its stages and what they read.
+/// One layer: the widths and the inputs of its stages.
 struct LayerShape {
   std::int64_t input_width = 0;
   std::int64_t spatial_width = 0;   // output of the spatial stage
@@ -89,7 +89,7 @@ inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.ne
 struct PackedTimelines {
   PackedSequences sequences;  // recurrent: rows are those of lanes
   PackedPast past;            // all: the same; own rows produce outputs
-  /// all: [lane rows, T], a one at each row's step; none of rows that fill a lane up.
+  /// all: [lane rows, T], a one at each row's step; rows that only fill a lane are empty.
   std::shared_ptr<const SparseMatrix> steps = nullptr;
   Tensor ids = {};  // all: i64 [lane rows, 1] the cells' numbers, of models that drop
   std::shared_ptr<const SparseMatrix> window = nullptr;  // window: [own rows, own + halo rows], the M-transform
@@ -107,9 +107,9 @@ struct TemporalInput {
   bool want_state = false;  // whether the steps after need the state
   const CellRows* cells = nullptr;
   const Pass* pass = nullptr;
-  /// Packed timelines instead: x [steps * rows_per_step, F] are lanes, or of a window the own and the halo rows;
-  /// `state` has a row (times rows_per_vertex) for each piece that is given one, and so has what is handed on.
-  /// Sequences begin within: no steps come before.
+  /// Packed timelines instead. x [steps * rows_per_step, F] are lanes, or for a window the own and the halo rows.
+  /// `state` has a row (times rows_per_vertex) for each piece that is given one; the state handed on has one for each
+  /// piece that hands one on. Sequences begin within: no steps come before.
   const PackedTimelines* packed = nullptr;
 };
 
@@ -131,8 +131,8 @@ struct JointInput {
   /// Input of the next layer's spatial stage, whose x is null because nobody stores it. Given where that layer
   /// joins_previous and every neighbour is an own row; else null.
   const SpatialInput* next = nullptr;
-  /// Whether the layer's temporal stage follows at once: the own rows are whole timelines from step 0 on, and no state
-  /// is wanted.
+  /// Whether the layer's temporal stage follows directly: the own rows are whole timelines from step 0 on, and no state
+  /// is requested.
   bool whole_timelines = false;
 };
 
@@ -140,7 +140,7 @@ struct JointInput {
 struct JointOutput {
   Var y;           // null: no joint form
   int layers = 1;  // that it took in
-  /// Whether y is the output of the last one's spatial stage alone, so that its temporal stage is still to come.
+  /// Whether y is the output of the last layer's spatial stage alone, so that its temporal stage must still run.
   bool spatial_only = false;
 };
 
@@ -165,8 +165,8 @@ class Neighbours {
   }
 };
 
-/// One step of a layer that goes step by step: x [own rows of the step, spatial_width]; `state` of shape
-/// state_shape(layer, step), zero at step 0. A rank may own no rows of a step; it is called all the same, because its
+/// One step of a layer that runs step by step: x [own rows of the step, spatial_width]; `state` of shape
+/// state_shape(layer, step), zero at step 0. A rank without rows of a step is called all the same, because its
 /// neighbours' products need it.
 struct StepInput {
   Var x;
@@ -231,12 +231,12 @@ class Model {
     return y;
   }
   /// Called only when the layer has a temporal stage. A timeline cut into segments, each starting from the state of the
-  /// one before, gives what the whole timeline gives.
+  /// one before, gives the same result as the whole timeline.
   virtual TemporalOutput temporal(Tape&, const Parameters&, int /*layer*/, const TemporalInput&) const {
     throw Error("this model has no temporal stage");
   }
-  /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and the state handed to the next step,
-  /// always, unless the layer's need is none: it is given no state then.
+  /// One step of a layer with `step_by_step`; y [own rows, temporal_width] and always the state for the next step. A
+  /// layer whose need is none gets and returns no state.
   virtual TemporalOutput step(Tape&, const Parameters&, int /*layer*/, const StepInput&) const {
     throw Error("this model has no layer that goes step by step");
   }

@@ -1,4 +1,4 @@
-// The M-transform of a segment of timelines: as of the whole timelines, given the rows that came before.
+// The M-transform of a segment of timelines: the same as that of the whole timelines, given the rows before.
 #pragma once
 
 #include "models/snapshots/model.hpp"

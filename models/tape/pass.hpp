@@ -10,8 +10,8 @@
 
 namespace strobe {
 
-/// Which cells the rows of a tensor are: those of the steps [first_step, first_step + steps) that this rank holds. Rows
-/// are time-major; rows of one step are contiguous.
+/// The cells of a tensor's rows: those of the steps [first_step, first_step + steps) that this rank holds. Rows are
+/// time-major; rows of one step are contiguous.
 struct CellRows {
   std::int64_t vertices = 0;    // N of the whole graph
   std::int64_t all_steps = 0;   // T whose embeddings are computed
@@ -28,9 +28,9 @@ struct CellRows {
   /// i64 [S, 1]: cells of each step that exist, on all ranks; undefined where all do.
   Tensor existing = {};
   std::int64_t trained_steps = 0;  // of all_steps, up to the last one that a training sample reads
-  /// Where sums and choices over vertices go over some of the rows only, as many in each step: i64 [C, 1] these rows,
-  /// ascending, i64 [S + 1, 1] the first of each step among them, and ids with -1 for all others. `existing` says how
-  /// many there are on all ranks. Undefined: over all rows.
+  /// Set where sums and choices over vertices use only some rows, the same number in each step: i64 [C, 1] these rows,
+  /// ascending, i64 [S + 1, 1] the first of each step among them, and ids with -1 for all others. `existing` holds
+  /// their number on all ranks. Undefined: all rows.
   Tensor counted = {};
   Tensor counted_step_rows = {};
   Tensor counted_ids = {};
@@ -66,8 +66,8 @@ struct SpatialInput {
   const Pass* pass = nullptr;
   /// [own rows, feature width]: X on the own rows, or A~ X where that replaces it (Preprocessing::keep_features).
   Var features;
-  /// For layers whose weights evolve, and for these alone: what the weights of the steps before left behind, the same
-  /// values on every rank; null when the steps begin at 0.
+  /// Only for layers whose weights evolve: the state that the weights of earlier steps left, the same values on every
+  /// rank; null when the steps begin at 0.
   Var weights_state = nullptr;
   /// Receives what later steps start from; null when no steps follow.
   Var* next_weights_state = nullptr;

@@ -1,5 +1,5 @@
-// Ranges of the program for traces: epochs, ways forward and backward, layers. Nobody reads a clock for them: a range
-// is what the spans between its beginning and its end cover.
+// Ranges of the program for traces: epochs, ways forward and backward, layers. They need no clock: a range covers the
+// spans between its beginning and its end.
 #pragma once
 
 #include <string_view>
@@ -20,9 +20,10 @@ class RangeLog {
   /// Ends the range that was opened last.
   void close();
   void clear() { ranges_.clear(), open_.clear(); }
-  /// The ranges as spans: of phase `other`, not blocking, from the first begin to the last end of the blocking spans in
-  /// them, outer ones first. Those without blocking spans are left out. Blocking spans of a rank do not overlap, so
-  /// ranges nest or follow each other. Cost: O(S D) for S spans and D ranges within each other.
+  /// The ranges as spans of phase `other`, not blocking. A span reaches from the first begin to the last end of the
+  /// blocking spans in its range; outer ranges come first. Ranges without blocking spans are left out. Blocking spans
+  /// of a rank do not overlap, so ranges nest or follow each other. Cost: O(S D) for S spans and D ranges within each
+  /// other.
   std::vector<Span> as_spans() const;
 
  private:

@@ -38,24 +38,24 @@ class Tape {
 
   /// A value without gradient.
   static Var constant(Tensor value) { return std::make_shared<Variable>(Variable{std::move(value), {}, false}); }
-  /// A leaf whose gradient is added to `gradient` (already filled with what came before).
+  /// A leaf whose gradient is added to `gradient`, which may already hold earlier parts.
   static Var leaf(Tensor value, Tensor gradient) {
     return std::make_shared<Variable>(Variable{std::move(value), std::move(gradient), true});
   }
 
-  /// A result computed from `inputs`. `backward` is called with the result when its gradient is there; it adds to the
-  /// gradients of the inputs through `target`. It must capture only what it reads.
+  /// A result computed from `inputs`. `backward` is called with the result when its gradient is complete; it adds to
+  /// the gradients of the inputs through `target`. It must capture only the values that it reads.
   Var record(Tensor value, const std::vector<Var>& inputs, std::function<void(const Variable&)> backward);
 
   /// The same for a collective. It is recorded on every rank for any inputs, and replayed with a zero gradient where
   /// the rank does not use the result. So all ranks enter the backward collective too.
   Var record_collective(Tensor value, std::function<void(const Variable&)> backward);
 
-  /// Calls `reached` when the backward pass comes by here, whatever flows; nothing is called without recording.
+  /// Calls `reached` when the backward pass reaches this place, with any gradient. Nothing is called without recording.
   void on_backward(std::function<void()> reached);
 
-  /// Allocates the gradient of `input` when it has none yet (then it must be stored, every element) and says whether it
-  /// must be added to instead.
+  /// Allocates the gradient of `input` when it has none yet; then every element must be stored. Otherwise the result
+  /// says that the gradient must be added to.
   GradientTarget target(const Var& input);
 
   /// The gradient of `input` for operations that always add: zero where nothing reached it yet; undefined when it needs

@@ -1,5 +1,5 @@
-// Sets of classes that events have (GDELT's events have several each), and the rule that names one set for all of them.
-// A set of at most 64 classes is a whole number whose bit c stands for class c.
+// Sets of classes that events have (GDELT's events have several each), and the rule that gives one set to all of them.
+// A set of at most 64 classes is a whole number whose bit c means class c.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Batches of events that begin amid an instant: what they know of its first events depends on the order of the file.
+// Batches of events that begin within an instant: their knowledge of its first events depends on the order of the file.
 #pragma once
 
 #include <cstdint>

@@ -14,8 +14,9 @@ namespace strobe {
 /// Whether an event's source may be a candidate of its destination in an evaluation.
 enum class SelfPairs : std::uint8_t { allowed, left_out };
 
-/// Draws for one graph, which must outlive it. Candidates of an evaluation are never what the same source really hits
-/// at the same time: TGB's rule, which has no other. Negatives of training are never an end of their event.
+/// Draws for one graph, which must outlive it. Candidates of an evaluation exclude the vertices that the same source
+/// really hits at the same time (TGB's rule, which has no other). Negatives of training are never an end of their
+/// event.
 class EventCandidates {
  public:
   /// `negatives`: sides = the targets of a two-sided graph, targets = vertices that are the target of some event, any =

@@ -50,7 +50,7 @@ enum class LinkLoss : std::uint8_t { cross_entropy, binary_cross_entropy };
 class EventTask {
  public:
   virtual ~EventTask() = default;
-  /// Splits, draws and judges by rules. Throws InvalidRequest when the graph has not what the task needs.
+  /// Splits, draws and evaluates the rules. Throws InvalidRequest when the graph lacks data that the task needs.
   virtual EventTaskData draw(const EventGraph& graph, std::uint64_t seed) const = 0;
   /// Weights of `head` for a graph that `draw` accepts and embeddings `width` wide.
   virtual std::vector<ParameterShape> parameters(const EventGraph& graph, std::int64_t width) const = 0;

@@ -22,11 +22,11 @@ using VertexFlags = std::vector<char>;
 
 /// The training events that are left, as a graph of their own over the same N vertices.
 struct TrainedEvents {
-  /// Ends, times, weights and labels of the events, numbered from 0. Features are not copied: those of an event, stored
-  /// or generated, are found in the whole graph under its number there.
+  /// Ends, times, weights and labels of the events, numbered from 0. Features are not copied: the whole graph has those
+  /// of an event, stored or generated, under its number there.
   std::shared_ptr<const EventGraph> graph;
   std::vector<EdgeId> numbers;  // [E'] numbers in the whole graph, ascending
-  /// Draws of training, by the events' numbers in `graph`: what is removed changes no draw.
+  /// Draws of training, by the events' numbers in `graph`: removed events change no draw.
   std::shared_ptr<const EventCandidates> candidates;
 };
 
@@ -42,9 +42,9 @@ bool is_inductive(const EventGraph& graph, std::span<const char> kept_out, EdgeI
 std::int64_t count_inductive(const EventGraph& graph, std::span<const char> kept_out, EdgeId first, EdgeId last);
 
 /// The training events of `graph` that touch no kept-out vertex. Their negatives are drawn from vertices that are not
-/// kept out: with `negatives` any from those that have one of the events left, of training or later, else from the
-/// targets of these. Throws InvalidRequest("/task/kept_out", ...) when no event is left, or fewer than two vertices
-/// could be drawn. Cost: O(N + E).
+/// kept out. With `negatives` any these are the vertices of a remaining event, of training or later; otherwise the
+/// targets of these events. Throws InvalidRequest("/task/kept_out", ...) when no event is left, or fewer than two
+/// vertices could be drawn. Cost: O(N + E).
 TrainedEvents events_left(const EventGraph& graph, const TimeSplit& split, const VertexFlags& kept_out,
                           const std::string& negatives, std::uint64_t seed);
 

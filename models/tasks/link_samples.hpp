@@ -1,5 +1,5 @@
-// The samples of link prediction: pairs of every step, candidates, baselines (what they are: models/tasks/
-// link_prediction.cpp; how pairs are drawn: models/tasks/pair_samples.hpp).
+// The samples of link prediction: pairs of every step, candidates, baselines. models/tasks/link_prediction.cpp defines
+// them; models/tasks/pair_samples.hpp describes how pairs are drawn.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct LinkPredictionParameters {
   std::string split;
 };
 
-/// Values of Samples::memory: when a pair was an edge before the step that it is drawn for.
+/// Values of Samples::memory: when a pair was an edge before the step of its sample.
 struct LinkMemory {
   static constexpr double never = 0, in_earlier_step = 1, in_last_step = 2;
 };

@@ -34,7 +34,7 @@ double tie_share(TieRule ties);
 /// harmonic number. NaN without a positive.
 double chance_of_mean_reciprocal_rank(const std::vector<std::int64_t>& candidates);
 
-/// Whether several samples have one and the same output [n, width]: a network that says nothing.
+/// Whether several samples all have the same output [n, width]: such a network has learnt nothing.
 bool all_equal(const std::vector<double>& outputs, std::int64_t width);
 
 /// Mean over positives of 1 / rank, rank = 1 + (candidates that score higher) + 0, 1/2 or 1 times (candidates of equal

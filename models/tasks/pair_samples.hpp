@@ -1,9 +1,9 @@
 // Vertex pairs drawn for tasks on edges: positives of a step, negatives that are not edges of it, and the candidates
 // that an edge is ranked among.
-// Invariants: what is drawn depends on (graph, options, seed) only; no pair joins a vertex with itself; positives of a
-// step are distinct, candidates of an edge too.
-// Cost: O(m_t) per step for the positives; O(1) expected tries per negative or candidate where non-edges are frequent,
-// elsewhere one pass over the pairs, or over the vertices, that may be drawn.
+// Invariants: draws depend on (graph, options, seed) only; no pair joins a vertex with itself; positives of a step are
+// distinct, candidates of an edge too.
+// Cost: O(m_t) per step for the positives. For negatives and candidates, O(1) expected tries each where non-edges are
+// frequent; elsewhere one pass over the allowed pairs or vertices.
 #pragma once
 
 #include <array>
@@ -53,7 +53,8 @@ struct ChosenEdges {
   std::int64_t eligible = 0;
 };
 
-/// round(theta * eligible) edges of the step, self-loops and, unless it is null, edges of `before` not being eligible.
+/// round(theta * eligible) edges of the step. Self-loops are not eligible; edges of `before`, unless it is null, are
+/// not eligible either.
 ChosenEdges choose_edges(const Snapshot& snapshot, const Snapshot* before, double theta, const RandomStream& random);
 
 /// The same number of pairs as positives, none an edge of the step; pair i belongs to positive i (NegativePool).
@@ -61,8 +62,9 @@ ChosenEdges choose_edges(const Snapshot& snapshot, const Snapshot* before, doubl
 std::vector<std::pair<VertexId, VertexId>> draw_negatives(const Snapshot& snapshot, const NegativePool& pool,
                                                           const ChosenEdges& positives, const RandomStream& random);
 
-/// Candidate targets of edges of one step, by source: result[i] are min(wanted, as many as there are) distinct vertices
-/// w that are no target of sources[i] at that step, uniform over these. The draw of edge i is keyed by keys[i].
+/// Candidate targets of edges of one step, by source. result[i] has at most `wanted` distinct vertices w that are no
+/// target of sources[i] at that step, uniform over these; all of them where they are fewer. The draw of edge i is keyed
+/// by keys[i].
 std::vector<std::vector<VertexId>> draw_candidates(const Snapshot& snapshot, const NegativePool& pool,
                                                    const std::vector<VertexId>& sources,
                                                    const std::vector<std::uint32_t>& keys, std::uint64_t wanted,

@@ -26,8 +26,8 @@ struct Samples {
   std::vector<Step> step;           // [n]: the step whose embedding is read
   std::vector<std::int32_t> label;  // [n]: the class; 0 in a regression
   std::vector<double> value;        // [n] target of a regression, or empty
-  std::vector<double> weight;       // [n] weight in the loss, or empty: all count alike
-  std::vector<double> baseline;     // [n] what the task's trivial baseline predicts (NaN = nothing), or empty
+  std::vector<double> weight;       // [n] weight in the loss, or empty: all count equally
+  std::vector<double> baseline;     // [n] prediction of the task's trivial baseline (NaN = nothing), or empty
   /// [n], or empty: candidates that a positive is ranked against name it here (its position in the list); -1 = no
   /// candidate. Candidates count in the rank only.
   std::vector<std::int32_t> candidate_of;
@@ -47,10 +47,10 @@ struct TaskData {
   Samples validation;              // empty where the task's split has no part for it
   std::vector<std::string> notes;  // how samples were drawn, where that bears on the metrics; for the row
   /// Reasons of metrics that cannot exist, by name, "" = all of the test samples: known before training. Those of the
-  /// validation samples have the prefix `validation_`, which alone stands for all of these.
+  /// validation samples have the prefix `validation_`, which alone means all of these.
   std::map<std::string, std::string> absent;
-  /// Metrics that no training changes, by name; those of the validation samples with `validation_` in front. They are
-  /// taken over as many samples as Task::metric_samples says.
+  /// Metrics that no training changes, by name; those of the validation samples with `validation_` in front.
+  /// Task::metric_samples has their numbers of samples.
   std::map<std::string, double> rules;
 
   /// The reason why `metric` cannot exist, "" when it can.
@@ -90,7 +90,7 @@ class Task {
   virtual bool wants_events() const { return false; }
   virtual TaskData draw_of_events(const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed) const;
   /// The number of samples that `draw` would give on a graph of this shape, whose vertices, steps and edges are known.
-  /// Throws InvalidRequest when the task needs what a shape does not say.
+  /// Throws InvalidRequest when the shape lacks a fact that the task needs.
   virtual TaskCounts count(const GraphShape& shape) const;
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
   /// Outputs [n, classes], logits or the values of a regression, from this rank's embeddings [R, width]: sample i reads

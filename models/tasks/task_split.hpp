@@ -1,5 +1,5 @@
-// How a task shares the steps of a graph out by time: training before validation before test, so that nothing is
-// learnt from what comes later.
+// The split of a graph's steps by time: training before validation before test, so that nothing is learnt from later
+// steps.
 #pragma once
 
 #include <array>

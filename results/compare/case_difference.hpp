@@ -12,7 +12,7 @@ namespace strobe {
 /// One field of a case: "strategy", "model.hidden", "ranks".
 struct FieldDifference {
   std::string field;
-  std::string a, b;  // values as typed; "-" where a side has none
+  std::string a, b;  // values as typed; "-" where a side has no value
 };
 
 /// The leaves in which two cases differ. Where plug-ins differ in name, their parameters do not count.

@@ -39,7 +39,7 @@ struct Comparison {
   double ci95_low = base_seconds, ci95_high = base_seconds;  // of the ratio, over rounds
   double ci99_low = base_seconds, ci99_high = base_seconds;  // of the ratio; the verdict rests on it
   int base_rounds = 0, new_rounds = 0;                       // processes that measured the sides; 0: not known
-  std::string note;                                          // why it is UNSURE, or what else differs
+  std::string note;                                          // why it is UNSURE, or other differences
 };
 
 /// The result of a gate on two runs. Undecided: nothing is worse, but too few cases have a verdict.
@@ -48,7 +48,7 @@ enum class GateOutcome : std::uint8_t { passed, failed, undecided };
 struct CompareReport {
   std::vector<Comparison> cases;                                           // in the order of base, then the new ones
   double geometric_mean_ratio = std::numeric_limits<double>::quiet_NaN();  // over cases with a ratio
-  MachineState base_machine, new_machine;  // what the machine did while either run was measured
+  MachineState base_machine, new_machine;  // the machine's activity while either run was measured
   GateOutcome outcome = GateOutcome::undecided;
   std::string outcome_text;  // one sentence: the outcome and why
 };
@@ -67,7 +67,7 @@ struct CompareReport {
 /// InvalidInput and SystemError like `read_summary`.
 CompareReport compare_runs(const std::string& base, const std::string& changed, const CompareOptions& options = {});
 
-/// The comparison of two rows, whatever their cases.
+/// The comparison of two rows, which may be of different cases.
 Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
                         const CompareOptions& options);
 

@@ -22,7 +22,7 @@ struct GroupMember {
 };
 
 struct CaseGroup {
-  std::vector<std::string> common;   // what its cases have and other groups have not, as "ranks 2"
+  std::vector<std::string> common;   // settings of its cases that differ from other groups, such as "ranks 2"
   std::vector<GroupMember> members;  // the fastest first; those without a time last
   std::string best;                  // in words: which is best, or that several cannot be told apart
   std::string why;                   // phases and bytes that make the difference; "" where there is none

@@ -1,5 +1,5 @@
-// Which rank's sample stands for an epoch: the slowest gives its length, the busiest of those that end with it its
-// phases.
+// The ranks whose samples describe an epoch. The slowest gives its length. The busiest of those that end together with
+// it gives its phases.
 #pragma once
 
 #include <map>
@@ -20,8 +20,8 @@ Epochs complete_epochs(const std::vector<EpochSample>& samples, std::int64_t ran
 /// ranks the busiest, then the lowest.
 std::vector<const EpochSample*> slowest_of_each_epoch(const std::vector<EpochSample>& samples, std::int64_t ranks);
 
-/// Ranks that end so near to the slowest (a share of its epoch) have waited for each other in a closing collective;
-/// what is left between their ends is how they woke up and what jitter did to their last operations.
+/// Ranks that end this close to the slowest (a share of its epoch) have waited for each other in a closing collective.
+/// The remaining differences of their ends come from how they woke up and from jitter in their last operations.
 inline constexpr double ends_together = 0.05;
 
 /// For each epoch, in the same order, one sample: among the ranks that end together with the slowest, that of the rank

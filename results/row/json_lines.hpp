@@ -19,9 +19,9 @@ std::string json_line(const Json& object);
 using UseJsonLine = std::function<void(std::string_view line, Json& object, std::uint64_t number)>;
 
 /// Calls `use` for each complete line of the file; a last line that was cut off by a crash (no newline at its end) is
-/// left out. Throws InvalidInput with the line's number where it is no JSON, where its digest is wrong, and for what
-/// the JSON library throws in `use`: "not a WHAT: why". SystemError when the file cannot be read. Returns how many
-/// lines carry no digest.
+/// left out. Throws InvalidInput with the line's number where it is no JSON, where its digest is wrong, and for errors
+/// of the JSON library in `use`: "not a WHAT: why". SystemError when the file cannot be read. Returns the number of
+/// lines without a digest.
 std::size_t for_each_json_line(const std::string& path, const std::string& what, const UseJsonLine& use);
 
 }  // namespace strobe

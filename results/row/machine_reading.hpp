@@ -12,7 +12,7 @@
 
 namespace strobe {
 
-/// Counters and gauges of the machine at one moment; NaN where it does not tell.
+/// Counters and gauges of the machine at one moment; NaN where the machine reports none.
 struct MachineReading {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
   double cores = unknown;

@@ -45,7 +45,7 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples);
 /// is that of the first round that is not ok; `interrupted` while fewer than `wanted` rounds are there and all are ok.
 Row row_of_rounds(const std::vector<RoundRecord>& records, const std::vector<EpochSample>& samples, int wanted);
 
-/// Puts what the machine did while the row was measured into it, with remarks where that changed.
+/// Stores the machine's activity during the measurement in the row, and adds remarks where it changed.
 void note_machine(Row& row, const MachineState& state, const std::string& where);
 
 }  // namespace strobe

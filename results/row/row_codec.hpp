@@ -92,7 +92,7 @@ inline Json encode(const SentBytes& value) {
   for (std::size_t i = 0; i < value.size(); ++i) result[traffic_name(i)] = value[i];
   return result;
 }
-/// Traffic that is not there is of a kind that nobody knew when the row was written: 0. The total is always there.
+/// A row that lacks a kind of traffic was written before that kind existed: 0. The total is always there.
 inline void decode(const Json& json, SentBytes& value) {
   for (std::size_t i = 0; i < traffic_count; ++i) value[i] = json.value(traffic_name(i), std::uint64_t{0});
   decode(json.at(traffic_name(traffic_count)), value[traffic_count]);

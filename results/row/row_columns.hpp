@@ -24,7 +24,7 @@ struct RowColumn {
 /// column NAME.n does where rows differ.
 std::vector<RowColumn> row_columns(const std::vector<Row>& rows);
 
-/// The names of those that a table shows when nobody chooses: epoch, band of a prediction, phases that are not zero
+/// The names of the columns that a table shows by default: epoch, band of a prediction, phases that are not zero
 /// everywhere, bytes sent, imbalance, loss, the two first metrics of rows, exact.
 std::vector<std::string> usual_columns(const std::vector<Row>& rows);
 

@@ -27,7 +27,7 @@ struct RowGroup {
 /// The rows by the values of `keys`, in order of first appearance.
 std::vector<RowGroup> group_rows(const std::vector<Row>& rows, const std::vector<std::string>& keys);
 
-/// Mean and standard deviation (n - 1) of the values that are there; NaN where there are none.
+/// Mean and standard deviation (n - 1) of the existing values; NaN where there are none.
 struct Spread {
   double mean = std::numeric_limits<double>::quiet_NaN(), deviation = 0;
   std::size_t n = 0;

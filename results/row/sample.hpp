@@ -1,4 +1,4 @@
-// Samples: what one rank spent in one epoch, computed from its spans. The truth from which rows are made.
+// Samples: the times and bytes of one rank in one epoch, computed from its spans. Rows are made from them.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ struct EpochNumbers {
   std::uint64_t peak_host_bytes = 0;
   std::uint64_t peak_device_bytes = 0;
   std::uint64_t memory_limit_bytes = 0;  // of the one of both that is accounted; 0: none is known
-  StageRows stage_rows;                  // what its stages went through
+  StageRows stage_rows;                  // rows that its stages computed
 };
 
 /// The total time of all spans of one operation, and their work as the operations state it.
@@ -92,7 +92,7 @@ struct CaseResult {
   std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
   Facts facts;                                       // keys of the kind of training, and why some are absent
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
-  std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
+  std::map<std::string, std::int64_t> metric_samples;  // by metric: its number of samples
   std::vector<std::int64_t> threads;                   // kernel threads of each rank; empty = the device has none
   std::optional<UntilOutcome> until;                   // only where the case asks for it
   std::string currency;                                // of dollars_per_second; "" = no price

@@ -1,4 +1,4 @@
-// samples.jsonl: one JSON object per case, repetition, epoch and rank; the truth from which rows can be made again.
+// samples.jsonl: one JSON object per case, repetition, epoch and rank. Rows can be made again from them.
 #pragma once
 
 #include <functional>
@@ -18,15 +18,15 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample);
 /// exception when a key is missing or of another type.
 EpochSample sample_from_json(const Json& json);
 
-/// The lines of one case, each ended by a newline; with a `round` from 0 on, each tells it.
+/// The lines of one case, each ended by a newline; with a `round` from 0 on, each line names it.
 std::string sample_lines(const std::string& case_id, const std::vector<EpochSample>& samples, int round = -1);
 
 /// Samples of every case in a samples.jsonl, by case id, in file order. A last line that was cut off by a crash (no
 /// newline at its end) is ignored; any other malformed line is an InvalidInput with its line number.
 std::map<std::string, std::vector<EpochSample>> read_samples(const std::string& path);
 
-/// The text of samples.jsonl with only the lines for whose case and round (-1: the line tells none) `keep` says so, and
-/// without a cut-off last line. Throws InvalidInput like `read_samples`.
+/// The text of samples.jsonl with only those lines for whose case and round `keep` returns true (-1: the line names no
+/// round), and without a cut-off last line. Throws InvalidInput like `read_samples`.
 std::string kept_sample_lines(const std::string& path, const std::function<bool(const std::string&, int)>& keep);
 
 }  // namespace strobe

@@ -61,8 +61,8 @@ std::optional<LogEstimate> level_of_rounds(const Rounds& rounds, std::uint64_t s
 std::optional<LogEstimate> ratio_of_rounds(const Rounds& base, const Rounds& changed, Pairing pairing,
                                            std::uint64_t seed, int resamples = 1000);
 
-/// Rounds with which the interval of such an estimate would reach no further than `log_width` to either side, if their
-/// spread stayed what it was; at most `most`.
+/// The number of rounds at which the interval of such an estimate would reach at most `log_width` to either side, if
+/// their spread did not change; at most `most`.
 int rounds_for_width(const LogEstimate& estimate, double confidence, double log_width, int most = 1000);
 
 /// The quantile of Student's t with `degrees` degrees of freedom at this probability, 0.5 to 1.

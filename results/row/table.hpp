@@ -46,7 +46,7 @@ std::string text_of_cell(const std::string& cell);
 struct TableWishes {
   std::vector<std::string> by;       // one line per combination of these keys; empty = as rows are
   std::vector<std::string> over;     // keys whose values share a line, with mean and spread
-  std::vector<std::string> columns;  // keys and quantities by name; empty = what was varied, and the usual quantities
+  std::vector<std::string> columns;  // keys and quantities by name; empty = the varied keys, and the usual quantities
   std::string sort;                  // a column; '-' in front: largest first
   TableFormat format = TableFormat::text;
   std::size_t width = 0;  // characters of a line of text; 0 = any

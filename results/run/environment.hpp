@@ -16,7 +16,7 @@ Json environment();
 /// source there is no parenthesis.
 std::string version_text();
 
-/// The release of this program, "" where it is not known. Asks nobody.
+/// The release of this program, "" where it is not known. Makes no request.
 std::string release();
 
 /// "CPU MODEL x CORES; GPU MODEL x COUNT (driver N)" and its hash: {"text", "fingerprint"}. Wall times of two runs can

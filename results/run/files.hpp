@@ -19,8 +19,8 @@ std::string read_text_file(const std::string& path);
 /// written directly.
 void write_file_atomically(const std::string& path, std::string_view content, Links links = Links::followed);
 
-/// Appends `content`, which then outlives this process, whatever ends it, but not yet a loss of power. On failure the
-/// file is cut back to its former length; throws SystemError, also for a link that is not to be followed.
+/// Appends `content`, which survives any end of this process, but not yet a loss of power. On failure the file is cut
+/// back to its former length; throws SystemError, also for a link that is not to be followed.
 void append(const std::string& path, std::string_view content, Links links = Links::followed);
 
 /// Appends `content` and flushes the file to the disk. On failure the file is cut back to its former length; throws
@@ -44,9 +44,9 @@ class HeldFile {
 /// Makes `path` and its parents. Throws SystemError when that cannot be done or `path` is not a folder.
 void make_folder(const std::string& path);
 
-/// A lock on the file `path`, which is made when it is not there, for as long as the value lives; null when another
-/// holds it. It ends with the process, however that ends. Where the file system has no locks there is none, and the
-/// value says nothing. Throws SystemError when the file cannot be opened, or is a link.
+/// A lock on the file `path` while the value lives; null when another process holds it. The file is made when it is
+/// missing. The lock ends with the process, however that ends. Where the file system has no locks there is none, and
+/// the value means nothing. Throws SystemError when the file cannot be opened, or is a link.
 std::shared_ptr<void> lock_file(const std::string& path);
 
 /// Writes and flushes a small file without a name in `folder`. Throws SystemError when the folder cannot be written to.

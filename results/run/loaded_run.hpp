@@ -26,8 +26,8 @@ struct LoadedRun {
 /// Reads a run's folder, or its summary.json with the other files of its folder. Throws like `read_summary`.
 LoadedRun load_run(const std::string& path);
 
-/// Reads the rows of a run directory, or of a summary.json, for a program that does not look at their digests. Where
-/// neither is there, that program says so. Throws like `read_summary`.
+/// Reads the rows of a run directory, or of a summary.json, for a program that does not check their digests. Where
+/// neither exists, that program reports it. Throws like `read_summary`.
 void check_rows(const std::string& run);
 
 /// Throws NotComparable where the machines of the runs are not the same, or not known.

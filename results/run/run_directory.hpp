@@ -65,9 +65,9 @@ class RunDirectory {
   /// Samples of the case from a run that ended before its row was written: whole epochs; empty when there are none.
   std::vector<EpochSample> left_samples(const std::string& case_id) const;
 
-  /// Appends the lines of whole epochs of a case that is still running. They outlive this process, whatever ends it;
-  /// the disk has them for certain after `append_samples` of the case. Throws SystemError; the file is then as it was.
-  /// It is thrown, too, when samples.jsonl is gone, or another file, since it holds what rows were made from.
+  /// Appends the lines of whole epochs of a case that is still running. They survive any end of this process; the disk
+  /// has them for certain after `append_samples` of the case. Throws SystemError; the file is then unchanged. Throws it
+  /// also when samples.jsonl is gone or is another file, because rows were made from it.
   void append_epochs(const std::string& case_id, const std::vector<EpochSample>& samples);
 
   /// Appends one line for each sample that `append_epochs` has not, and flushes all lines to the disk. Throws

@@ -1,5 +1,5 @@
-// Whether a run directory is as it was written: every digest, what its files say of each other, and its rows against
-// the samples that they were made from.
+// Checks whether a run directory is unchanged: every digest, the statements of its files about each other, and its rows
+// against their samples.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace strobe {
 /// The findings about one file.
 struct FileVerdict {
   std::string path;
-  std::string about;                // what it holds, "3 rows"
-  std::vector<std::string> faults;  // what is wrong with it
+  std::string about;                // its content, "3 rows"
+  std::vector<std::string> faults;  // the faults found
   std::string unproven;             // why its digest could not be looked at
 
   bool right() const { return faults.empty() && unproven.empty(); }
@@ -20,8 +20,8 @@ struct FileVerdict {
 /// The text for a file that should carry a digest and does not.
 inline constexpr const char* no_digest_text = "no digest: an older revision wrote it, or it was taken out";
 
-/// Looks at every file of the run in `folder`, in the order in which they are written. A file that is missing has a
-/// verdict too. Throws SystemError for what cannot be read. Cost: one pass over the files, and summing up all samples.
+/// Checks every file of the run in `folder`, in the order in which they are written. A missing file has a verdict too.
+/// Throws SystemError for unreadable files. Cost: one pass over the files, and summing up all samples.
 std::vector<FileVerdict> verify_run(const std::string& folder);
 
 /// Looks at one JSON file or file of JSON lines that Strobe writes, by its digests alone.

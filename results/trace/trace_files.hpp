@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// The trace in a file. Throws SystemError when it cannot be read, InvalidInput when it is no trace that Strobe wrote.
+/// The trace in a file. Throws SystemError when it cannot be read, InvalidInput when Strobe did not write it.
 Json read_trace(const std::string& path);
 
 /// The traces of several files in one. Processes and flows are numbered again, so that no two clash. Processes are
@@ -18,7 +18,7 @@ Json merge_traces(const std::vector<std::string>& paths);
 
 /// Blocking seconds of one kind of span, per epoch and rank.
 struct TraceDifference {
-  std::string where;  // ranges around it without epochs, and what it is called: "backward / layer 1 / spmm"
+  std::string where;  // ranges around it without epochs, and its name: "backward / layer 1 / spmm"
   std::string phase;
   double first = 0, second = 0;  // seconds
 };

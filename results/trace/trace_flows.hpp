@@ -1,4 +1,4 @@
-// Who kept whom waiting: arrows of a trace from the rank that came last to a collective to all others in it.
+// Arrows of a trace that show which rank the others waited for: from the last rank in a collective to all others in it.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ struct TraceFlow {
   std::size_t to_rank = 0, to_span = 0;
 };
 
-/// The flows of [ranks][spans], collective by collective. The n-th spans of one name are one collective where every
-/// rank has as many of them and they overlap in time, each n; where ranks meet in groups, or their clocks are apart,
-/// that is not so, and nothing is said of that name. The last rank is the one that waited least, the first of several.
-/// Cost: O(spans log names).
+/// The flows of [ranks][spans], collective by collective. The n-th spans of one name are one collective if every rank
+/// has the same number of them and they overlap in time, each n. Where ranks meet in groups, or their clocks are apart,
+/// this is not so, and that name has no flows. The last rank is the one that waited least, the first of several. Cost:
+/// O(spans log names).
 std::vector<TraceFlow> trace_flows(const std::vector<std::vector<Span>>& ranks);
 
 }  // namespace strobe

@@ -10,9 +10,9 @@ namespace strobe {
 
 /// Writes `graph` atomically (temporary file, fsync, rename), versioned and checksummed, with provenance.
 void write_binary_graph(const EventGraph& graph, const std::string& path);
-/// Maps it: the columns are views on the file, and what is not used is not read. Throws InvalidInput when it is
-/// foreign, of another version, truncated or damaged. A file that changed since it was written (or is a copy) is
-/// compared with all its checksums; one that did not only with those of its beginning, unless `verify` asks for all.
+/// Maps the file: the columns are views on it, and unused parts are not read. Throws InvalidInput when it is foreign,
+/// of another version, truncated or damaged. For a file that changed since it was written (or is a copy), all checksums
+/// are checked. For an unchanged file only the checksums of its beginning are, unless `verify` asks for all.
 EventGraph read_binary_graph(const std::string& path, bool verify = false);
 
 /// A binary graph with the object that was written together with it.

@@ -15,9 +15,9 @@ namespace strobe {
 struct CatalogueFile {
   std::string file;  // name in the data set's folder
   std::string url;
-  std::string unpack;  // "" | zip | tar: what the download is packed in (gzip files are read as they are)
-  std::string member;  // pattern of the packed file that is taken
-  std::string sha256;  // of the download; "" when unknown
+  std::string unpack;                 // "" | zip | tar: the packing of the download (gzip files are read directly)
+  std::string member;                 // pattern of the packed file that is taken
+  std::string sha256;                 // of the download; "" when unknown
   std::optional<std::int64_t> bytes;  // of the download
 };
 
@@ -50,7 +50,7 @@ std::vector<std::string> dataset_names();
 /// looked for.
 std::string missing_dataset_message(const Entry<DatasetTag::Value>& entry);
 
-/// A sentence when `vertices` and `events` are not what the catalogue lists for `name`; "" when they are or when it
+/// A sentence when `vertices` and `events` differ from the catalogue's numbers for `name`; "" when they are equal or it
 /// lists none.
 std::string listed_difference(const std::string& name, std::int64_t vertices, std::int64_t events);
 

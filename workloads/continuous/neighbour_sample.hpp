@@ -1,4 +1,4 @@
-// Neighbours of many vertices at many moments: what a batch of a model of events reads.
+// Neighbours of many vertices at many moments, the input of a batch of a model of events.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How often a source goes to a target that it had lately.
+// The share of events in which a source repeats a recent target.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// Events whose source had one before, and those of them that go to one of the last 8 targets of their source.
+/// Events whose source had an earlier one, and how many of them repeat one of the last 8 targets of their source.
 struct RecentRepeats {
   std::int64_t asked = 0, repeated = 0;
   friend bool operator==(const RecentRepeats&, const RecentRepeats&) = default;

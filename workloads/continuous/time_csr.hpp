@@ -1,4 +1,4 @@
-// Neighbours in time order: what continuous-time models ask for, the most recent neighbours before a time.
+// Neighbours in time order. Continuous-time models request the most recent neighbours before a time.
 #pragma once
 
 #include <cstdint>

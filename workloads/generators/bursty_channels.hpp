@@ -18,8 +18,8 @@ enum BurstyChannel : std::uint32_t {
   bursty_vertex = 88
 };
 
-/// Turns over which `count` vertices are named when about `expected` turns will come: a tenth before the last of them,
-/// and never more than at every second turn, so that others are drawn in between.
+/// The number of turns over which `count` vertices are named when about `expected` turns will come. The last is named
+/// after nine tenths of these turns. At most every second turn names a vertex, so that others are drawn in between.
 inline std::int64_t introduction_turns(double expected, std::uint64_t count) {
   return std::max(static_cast<std::int64_t>(0.9 * expected), static_cast<std::int64_t>(2 * count));
 }

@@ -44,7 +44,7 @@ inline constexpr std::int64_t history_depth = 8;
 
 const FieldTable& bursty_fields();
 
-/// Adds to `given` what its `like` says and it leaves open.
+/// Adds to `given` the parameters that its `like` implies and that it leaves open.
 Json bursty_preset(const Json& given);
 
 /// Bytes that generating takes at its peak, the finished columns among them.

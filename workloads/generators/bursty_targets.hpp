@@ -8,10 +8,10 @@
 namespace strobe {
 
 /// The target of each event [E]. With probability `repeat` it is one of the last `history_depth` targets of its source,
-/// the more often the more of these events went to it; so of the events whose source had one before exactly this share
-/// is expected to be repeats, because the others go to none of these targets. They go, four times in five, to a target
-/// of the topic that the source prefers at the time, and otherwise to any, by popularity; some name targets in turn, so
-/// that all occur where the events suffice. No target is its own source. O(E) expected.
+/// with weights by how many of these events went to it. Other events go to none of these targets. So among events whose
+/// source had an earlier one, exactly this share is expected to be repeats. Four in five of the others go to a target
+/// of the topic that the source prefers at the time, the rest to any, by popularity. Some name targets in turn, so that
+/// all occur where the events suffice. No target is its own source. O(E) expected.
 std::vector<VertexId> draw_targets(const BurstyParameters& parameters, const Arrivals& arrivals, std::uint64_t seed);
 
 }  // namespace strobe

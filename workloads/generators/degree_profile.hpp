@@ -16,7 +16,7 @@ struct DegreeProfile {
   double hub_exponent = 7;  // of the degree density among hubs
 };
 
-/// Places [0, total) of ranks, in order of ranks: a rank has as many places as its degree.
+/// Places [0, total) of ranks, in order of ranks: the number of places of a rank is its degree.
 class DegreePlaces {
  public:
   DegreePlaces() = default;

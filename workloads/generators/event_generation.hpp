@@ -13,7 +13,8 @@ namespace strobe {
 /// cut events into steps. Throws InvalidRequest(where, ...) for an unknown name.
 const FieldTable& event_workload_fields(const std::string& generator, const std::string& where = "");
 
-/// `given` with what the generator's presets add to it (EventGeneratorTag::preset); other than a JSON object as it is.
+/// `given` with the additions of the generator's presets (EventGeneratorTag::preset). Anything but a JSON object is
+/// returned unchanged.
 Json with_presets(const std::string& generator, const Json& given);
 
 /// `given` completed with the generator's presets and all defaults, and checked. Throws InvalidRequest.

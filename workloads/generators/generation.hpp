@@ -30,7 +30,7 @@ RandomStream generator_stream(std::uint64_t seed, std::uint32_t channel, std::in
 /// value lies below size.
 class KeyedPermutation {
  public:
-  /// Takes the first values of `random` as its keys; size may be 0 when it is never asked.
+  /// Takes the first values of `random` as its keys. `size` may be 0 when no value is requested.
   KeyedPermutation(std::uint64_t size, const RandomStream& random);
   std::uint64_t operator()(std::uint64_t position) const;
   std::uint64_t size() const { return size_; }
@@ -66,9 +66,10 @@ std::vector<std::int64_t> edges_to_keep(const std::vector<std::int64_t>& sizes, 
 inline std::uint64_t edge_code(std::uint64_t target, std::uint64_t source) { return (target << 32) | source; }
 inline constexpr std::uint64_t no_edge = ~std::uint64_t{0};
 
-/// Adds to the ascending, distinct `values` until there are `count`: the first distinct ones of draw(0), draw(1), ...
-/// that are neither there already, nor in the ascending `without`, nor `no_edge`. Returns the number of draws. Throws
-/// InvalidRequest(where, ...) after 1000 rounds, which only a request for nearly all that exist needs.
+/// Adds to the ascending, distinct `values` until there are `count`. Added are the first distinct values of draw(0),
+/// draw(1), ... that are not there already, not in the ascending `without`, and not `no_edge`. Returns the number of
+/// draws. Throws InvalidRequest(where, ...) after 1000 rounds, which only a request for nearly all existing values
+/// needs.
 std::uint64_t draw_distinct(std::vector<std::uint64_t>& values, std::size_t count,
                             const std::vector<std::uint64_t>& without,
                             const std::function<std::uint64_t(std::uint64_t)>& draw, Workers* workers,

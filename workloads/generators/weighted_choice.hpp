@@ -29,8 +29,8 @@ class WeightedChoice {
   void fill(std::size_t begin, std::span<const double> weights);
 
   std::vector<std::size_t> ends_;
-  std::vector<double> keep_;          // probability that a position stays what it is
-  std::vector<std::uint32_t> other_;  // what it becomes otherwise, from the beginning of its group
+  std::vector<double> keep_;          // probability that a position keeps its value
+  std::vector<std::uint32_t> other_;  // its value otherwise, counted from the beginning of its group
 };
 
 /// Names every member of [0, count) once, in a random order and evenly spread over `turns` turns.

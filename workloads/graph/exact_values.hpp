@@ -19,12 +19,12 @@ void keep_both(std::vector<double> values, std::vector<float>& rounded, std::vec
 /// The fp32 numbers next to `values`.
 std::vector<float> in_single(const std::vector<double>& values);
 
-/// Entry `i` of a snapshot as exactly as it is known.
+/// Entry `i` of a snapshot, in double where the graph has it.
 inline double exact_value(const Snapshot& snapshot, std::size_t i) {
   return snapshot.exact_values.empty() ? static_cast<double>(snapshot.values[i]) : snapshot.exact_values[i];
 }
 
-/// The weight of event `e` as exactly as it is known; the graph has weights.
+/// The weight of event `e`, in double where the graph has it; the graph has weights.
 inline double exact_weight(const EventGraph& events, std::size_t e) {
   return events.exact_weight.empty() ? static_cast<double>(events.weight[e]) : events.exact_weight[e];
 }

@@ -1,6 +1,6 @@
-// Data of events that are computed when they are asked for and stored nowhere: features from an event's number, classes
-// from what its source prefers and its target is. A generated graph of hundreds of millions of events has both without
-// memory for them.
+// Data of events that are computed on request and stored nowhere: features from an event's number, classes from the
+// topics of its source and target. A generated graph of hundreds of millions of events has both without memory for
+// them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace strobe {
 
-/// Features of events made from the seed and the event's number alone: row e is the same whoever asks, and when.
+/// Features of events made from the seed and the event's number alone: row e is the same for every caller, at any time.
 struct GeneratedFeatures {
   std::uint64_t seed = 0;
   std::int64_t width = 0;  // F_e; 0 = events have none
@@ -32,9 +32,9 @@ struct EventTopics {
   friend bool operator==(const EventTopics&, const EventTopics&) = default;
 };
 
-/// Several classes of an event. Each topic has `per_event` classes of its own. An event's classes are taken in turn
-/// from those of its source's topic at the event's time and from those of its target's topic; each is replaced by any
-/// class with probability `noise`. A class that is there already gives way to the next one, so an event has exactly
+/// Several classes of an event. Each topic has `per_event` classes. An event's classes are taken in turn from those of
+/// its source's topic at the event's time and from those of its target's topic. Each is replaced by any class with
+/// probability `noise`. A class that the event already has is replaced by the next one, so an event has exactly
 /// `per_event`.
 struct GeneratedClasses {
   static constexpr std::int64_t most_classes = 64;

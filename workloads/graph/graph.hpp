@@ -57,10 +57,10 @@ struct EventGraph {
   std::int64_t vertex_feature_width = 0;  // F_v, 0 when vertices carry no features
   Column<float> vertex_features;          // [vertices * F_v], vertex-major; of a two-sided file: of its targets
   TimedLabels timed_labels;
-  bool labels_before = false;             // a timed label tells what happens from its time on (TGB)
+  bool labels_before = false;             // a timed label describes what happens from its time on (TGB)
   bool removals = false;                  // an event of weight -1 removes its edge (KONECT `dynamic`)
   bool dated = false;                     // the file writes times as dates
-  std::vector<std::string> vertex_name;   // [vertices] or empty: what the file calls them instead of numbers
+  std::vector<std::string> vertex_name;   // [vertices] or empty: the names that the file uses instead of numbers
   std::vector<double> exact_weight;       // [E] or empty: the weights, where fp32 rounds any of them
   GeneratedFeatures edge_feature_source;  // makes features on demand when its width is F_e > 0: see event_data.hpp
   GeneratedClasses event_class_source;    // makes several classes of an event on demand; none when `classes` is 0
@@ -108,8 +108,8 @@ struct SnapshotGraph {
   std::int64_t edges() const;  // non-zeros summed over steps
 };
 
-/// How events become steps. Exactly one of duration, events, count is set (> 0), except for stepped graphs, whose
-/// steps are taken as they are when none is.
+/// The rule that turns events into steps. Exactly one of duration, events, count is set (> 0), except for stepped
+/// graphs, which keep their steps when none is set.
 struct Windowing {
   std::string duration = "";      // text with unit, "30d"; a bare number of steps for stepped graphs
   std::int64_t events = 0;        // events per window
@@ -126,11 +126,11 @@ struct Windowing {
 
 /// Steps from events: windows are half-open [begin, begin + duration) from the first event's time; empty windows are
 /// kept unless `min_edges` drops them. Features are (in-degree, out-degree) of the raw step, multi-edges with
-/// multiplicity (decisions M8), F = 2; `step_begin` of a cumulative step is its newest window's.
-/// `orientation`: in = rows are targets (default), out = transposed, both = union of the two (values add; binary stays
-/// 1). With partial=drop every window of a duration that holds the last event goes, as the data end inside it (of steps
-/// or events: when it is not full). Refuses, before allocating, more steps than this machine's memory could hold.
-/// Throws InvalidRequest for an impossible windowing, InvalidInput for weights that are not there.
+/// multiplicity (decisions M8), F = 2; `step_begin` of a cumulative step is its newest window's. `orientation`: in =
+/// rows are targets (default), out = transposed, both = union of the two (values add; binary stays 1). With
+/// partial=drop, every window of a duration that holds the last event is dropped, because the data end inside it. A
+/// window of steps or events is dropped when it is not full. Refuses, before allocating, more steps than this machine's
+/// memory could hold. Throws InvalidRequest for an impossible windowing, InvalidInput for missing weights.
 SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowing,
                              const std::string& orientation = "in");
 

@@ -27,7 +27,7 @@ std::string outlying_times_hint(const EventGraph& events);
 /// many.
 void settle_outlying_times(const std::string& choice, EventGraph& events);
 
-/// Adds to that note of a graph made of these events, if it has one, how many of its steps are empty.
+/// Adds the number of empty steps of a graph made of these events to that note, if the graph has it.
 void note_empty_steps(SnapshotGraph& graph);
 
 /// That note when it says that steps are empty, else "".

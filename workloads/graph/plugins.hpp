@@ -11,8 +11,8 @@
 
 namespace strobe {
 
-/// A file format. `probe` looks at the first bytes (decompressed); `read` parses the whole file and keeps its ids as
-/// they are: `read_events` separates the sides of a two-sided graph.
+/// A file format. `probe` looks at the first bytes (decompressed). `read` parses the whole file and keeps its ids;
+/// `read_events` separates the sides of a two-sided graph.
 struct FormatTag {
   static constexpr const char* kind = "format";
   struct Value {
@@ -26,7 +26,7 @@ struct FormatTag {
     /// The files next to `path` that reading it would also read, such as labels and features. Lists only files that
     /// exist. Null when the format has none.
     std::vector<std::string> (*companions)(const std::string& path) = nullptr;
-    /// `read` with the file's own names for columns, as the option `columns` gives them. Null when the format has none.
+    /// `read` with the file's own names for columns, from the option `columns`. Null when the format has no names.
     EventGraph (*read_columns)(const std::string& path, const std::string& columns) = nullptr;
   };
 };
@@ -39,8 +39,8 @@ struct GeneratorTag {
 };
 using GeneratorRegistry = Registry<GeneratorTag>;
 
-/// A synthetic graph in continuous time. Options that cut events into steps are added to its parameters where it is a
-/// workload (workloads/generators/event_generation.hpp), so its own must have other names.
+/// A synthetic graph in continuous time. As a workload it also has the options that cut events into steps
+/// (workloads/generators/event_generation.hpp), so its own parameters must have other names.
 struct EventGeneratorTag {
   static constexpr const char* kind = "generator of events";
   struct Value {

@@ -1,4 +1,4 @@
-// Where a graph came from, as JSON: what binary files keep of it.
+// The origin of a graph as JSON, in the form that binary files keep.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -19,8 +19,8 @@ struct SmoothStep {
   std::vector<double> product;   // [N * F] A X where X is kept
 };
 
-/// The steps whose rows are summed for step t, and what the sum is divided by. When it fades, step s of the last t
-/// counts 1 / (t - s + 1).
+/// The steps whose rows are summed for step t, and the divisor of the sum. When it fades, step s of the last t counts 1
+/// / (t - s + 1).
 struct SmoothingSpan {
   std::int64_t first = 0, last = 0;
   double divisor = 1;

@@ -1,4 +1,4 @@
-// Files that hold steps instead of events: what their formats share, and how options apply to them.
+// Files that hold steps instead of events: the shared parts of their formats, and how options apply to them.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ std::vector<double> next_step_targets(const std::vector<double>& series, std::in
 /// has its steps already.
 void apply_options(const FileOptions& options, SnapshotGraph& graph);
 
-/// The number that `text` is. Throws InvalidRequest(where, ...) when it is no finite number.
+/// The number in `text`. Throws InvalidRequest(where, ...) when it is no finite number.
 double missing_value(const std::string& text, const std::string& where);
 
 /// Targets equal to `missing` (a number as text; "" = none) become NaN, which is no sample; a note states their number.
@@ -42,8 +42,8 @@ double missing_value(const std::string& text, const std::string& where);
 /// `missing` is no finite number. Source: the masked losses and metrics of Li et al., DCRNN, ICLR 2018, section 4.
 void leave_out_missing(const std::string& missing, SnapshotGraph& graph);
 
-/// Throws InvalidInput when the value of an edge, the sum of weights, is beyond fp32; names its vertices (as the file
-/// numbers them, where `events` tell it) and its step.
+/// Throws InvalidInput when the value of an edge, the sum of weights, exceeds fp32. Names its step and its vertices (as
+/// the file numbers them, where `events` are given).
 void refuse_overflow(const SnapshotGraph& graph, const std::string& path, const EventGraph* events = nullptr);
 
 }  // namespace strobe

@@ -21,7 +21,7 @@ struct WindowSpan {
 
 /// Reads "30d", "30d:origin=ORIGIN", "2weeks" or "month". Units d, w, h, min, s and ms are lengths of time and begin at
 /// the first event; day, week (Monday), month and year are of the calendar and begin with the unit that holds it.
-/// ORIGIN is first, midnight, monday, epoch or a date. Throws InvalidRequest(where, ...) for what is none of these.
+/// ORIGIN is first, midnight, monday, epoch or a date. Throws InvalidRequest(where, ...) for any other text.
 WindowSpan parse_window(const std::string& text, const std::string& where);
 
 /// The same without an origin.

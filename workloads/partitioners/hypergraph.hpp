@@ -20,10 +20,10 @@ struct Hypergraph {
   std::int64_t nets() const { return static_cast<std::int64_t>(net_weights.size()); }
 };
 
-/// One net per vertex and step: the vertex and its readers at that step, those that need its row of features. Nets with
-/// the same pins are one net that weighs as many; nets of one pin are never cut and left out. Vertices weigh their work
-/// (`vertex_work`). For every partition, the sum over nets of weight (parts that it touches - 1) is
-/// `connectivity_minus_one` of the graph. Cost O(nnz + T N) expected, memory O(N + distinct pins).
+/// One net per vertex and step: the vertex and its readers at that step, which need its row of features. Nets with the
+/// same pins are merged into one whose weight is their number. Nets of one pin are never cut and are left out. The
+/// weight of a vertex is its work (`vertex_work`). For every partition, the sum over nets of weight (parts that it
+/// touches - 1) is `connectivity_minus_one` of the graph. Cost O(nnz + T N) expected, memory O(N + distinct pins).
 Hypergraph communication_hypergraph(const PreparedGraph& graph);
 
 }  // namespace strobe

@@ -16,14 +16,15 @@ struct VertexLoads {
   std::vector<std::int32_t> group;  // [N] balanced_groups within its part
 };
 
-/// Groups of like load in each part, where nothing else is asked for: as in DynaHB's implementation.
+/// Groups of similar load in each part by default, as in DynaHB's implementation.
 inline constexpr int default_load_groups = 10;
 
 /// The load of every vertex [N] in a network of `hops` products with A, summed over all steps: sum over l in [1, hops]
 /// of (hops - l + 1) times the walks of l steps that end at the vertex. Edges are the graph's entries, from column to
-/// row; those of a vertex to itself, which A + I has for every vertex, are none. Walks, as in Algorithm 1, and not
-/// distinct neighbours, as in Definition 2: the two are the same where no two walks come from one vertex. Exact below
-/// 2^53, and the same at every number of threads. Cost O(hops nnz + hops T N), on up to workload_threads() threads.
+/// row. Edges of a vertex to itself, which A + I has for every vertex, do not count. Counts walks, as in Algorithm 1,
+/// and not distinct neighbours, as in Definition 2. The two are the same where no two walks come from one vertex. Exact
+/// below 2^53, and the same at every number of threads. Cost O(hops nnz + hops T N), on up to workload_threads()
+/// threads.
 std::vector<double> walk_loads(const PreparedGraph& graph, int hops);
 
 /// One part in [0, parts) per vertex: vertices in descending order of load, ties in order of id, go to parts in turn;

@@ -15,7 +15,7 @@ struct PartitionerTag {
   /// One part in [0, parts) per vertex [N], the same for all steps; every part is used when N >= parts. Depends on the
   /// graph's structure, `parts` and `seed` only.
   using Partition = std::vector<Rank> (*)(const PreparedGraph& graph, int parts, std::uint64_t seed);
-  /// The same, weighing vertices by what lies within `hops` products with A of them; `load`, unless it is null,
+  /// The same with vertex weights from the neighbourhood within `hops` products with A; `load`, unless it is null,
   /// receives these weights [N].
   using PartitionByLoad = std::vector<Rank> (*)(const PreparedGraph& graph, int parts, int hops,
                                                 std::vector<double>* load);

@@ -66,8 +66,8 @@ class FeatureScale {
 struct Preprocessing;
 struct PreparedGraph;
 
-/// `prepare` of preprocess.hpp for the graph and the cells of `scale`, whose features are read as it scales them,
-/// whatever Preprocessing::feature_scale says.
+/// `prepare` of preprocess.hpp for the graph and the cells of `scale`. Features are read as `scale` scales them;
+/// Preprocessing::feature_scale is ignored.
 PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64);
 
 }  // namespace strobe

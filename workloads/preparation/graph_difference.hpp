@@ -19,11 +19,11 @@ enum class SnapshotTransfer : std::uint8_t {
 /// How indices are written on the way.
 enum class TransferFormat : std::uint8_t {
   coo64,  // every index is a row and a column of 8 bytes, as in torch.sparse; positions of changed values 8 bytes
-  csr32,  // 4-byte columns under 4-byte row pointers; entries that are there already are named by 4-byte positions
+  csr32,  // 4-byte columns under 4-byte row pointers; 4-byte positions name entries that the device already has
 };
 
-/// Counts of one snapshot from which its bytes follow. Those of an earlier snapshot and the difference are zero where
-/// there is none.
+/// Counts of one snapshot from which its bytes follow. Those of an earlier snapshot and the difference are zero without
+/// an earlier one.
 struct DifferenceSizes {
   std::int64_t rows = 0;
   std::int64_t entries = 0;  // z of the snapshot
@@ -61,9 +61,9 @@ struct StepPair {
   Step from = 0, to = 0;
 };
 
-/// The differences of the pairs, in their order. Values are compared only when `values` asks for it; without, `changed`
-/// is left empty and its count 0. Runs on `workload_threads()` threads. Cost: one pass over the columns (and values) of
-/// both snapshots. Throws InvalidRequest when a snapshot has more than 2^31 - 1 entries.
+/// The differences of the pairs, in their order. Values are compared only with `values`; without it, `changed` is empty
+/// and its count 0. Runs on `workload_threads()` threads. Cost: one pass over the columns (and values) of both
+/// snapshots. Throws InvalidRequest when a snapshot has more than 2^31 - 1 entries.
 std::vector<GraphDifference> find_differences(const PreparedGraph& graph, const std::vector<StepPair>& pairs,
                                               bool values);
 

@@ -1,4 +1,4 @@
-// Preprocessing of snapshot graphs, as the papers' models ask for it (ESDG sections 5.3, 5.4; decisions E6, E7, E11,
+// Preprocessing of snapshot graphs that the papers' models request (ESDG sections 5.3, 5.4; decisions E6, E7, E11,
 // E12).
 #pragma once
 
@@ -38,7 +38,7 @@ struct Preprocessing {
                                          // end
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation
   bool keep_features = false;            // also keep X itself, for models that read both
-  FeatureTerms feature_terms = {};       // in place of X; A itself stays as it is
+  FeatureTerms feature_terms = {};       // in place of X; A itself does not change
   std::string feature_scale = "none";    // of X, first of all: none | log1p | standardise
   std::string m = "row_mean";            // of the M-transform: row_mean, or inverse_distance: M[t, s] = 1 / (t - s + 1)
 

@@ -27,7 +27,7 @@ struct SnapshotPayload {
 /// Indices of the payload, by the sizes alone.
 std::int64_t payload_indices(const DifferenceSizes& sizes, SnapshotTransfer how, TransferFormat format);
 
-/// Step `step` as it is.
+/// The whole snapshot of step `step`.
 SnapshotPayload full_payload(const PreparedGraph& graph, Step step, TransferFormat format);
 
 /// Step `pair.to` from step `pair.from`, by `difference` or `changed`. The latter needs a difference with values.

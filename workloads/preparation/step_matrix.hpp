@@ -1,4 +1,4 @@
-// The matrix of one step while it is prepared, in double, and what preprocessing makes of such matrices: transposes,
+// The matrix of one step during preparation, in double, and the results of preprocessing such matrices: transposes,
 // random walks, products with features.
 #pragma once
 
@@ -15,7 +15,7 @@ const std::vector<std::string>& known_walks();
 /// A^T, without features. Cost O(nnz + N).
 SmoothStep transposed(const SmoothStep& step);
 
-/// The matrix of `walk` (Preprocessing::walk; none: A as it is) from A of step t, without features. Throws
+/// The matrix of `walk` (Preprocessing::walk; none: A unchanged) from A of step t, without features. Throws
 /// InvalidRequest when a row that it scales sums to 0 or less.
 SmoothStep walk_matrix(const SmoothStep& a, const std::string& walk, std::int64_t t);
 

@@ -31,9 +31,10 @@ struct TransferPatterns {
   std::int64_t transfers = 0;      // sum over links
 };
 
-/// Cuts the members, in order, into patterns of smallest..largest (the last takes what a further one could not fill).
-/// A fan-in has links from members 1, 2, ... to member 0, a fan-out the reverse, a cycle from each member to the next.
-/// Links lie at random steps of a span that begins at random; their steps ascend along a cycle.
+/// Cuts the members, in order, into patterns of smallest..largest members. The last pattern also takes members that
+/// could not fill another one. A fan-in has links from members 1, 2, ... to member 0, a fan-out the reverse, a cycle
+/// from each member to the next. Links lie at random steps of a span that begins at random; their steps ascend along a
+/// cycle.
 TransferPatterns draw_transfer_patterns(const PatternOptions& options, const RandomStream& random);
 
 }  // namespace strobe

@@ -1,4 +1,5 @@
-// GraphShape: what is known of a dynamic graph without holding it, measured from a graph or taken from a publication.
+// GraphShape: the known facts of a dynamic graph without the graph itself, measured from a graph or taken from a
+// publication.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct GraphShape {
   std::vector<std::int64_t> active_vertices_per_step;  // [T] or empty
   std::vector<std::int64_t> self_loops_per_step;       // [T] or empty
   std::vector<double> overlap_per_step;                // [T], NaN where nothing can be compared; or empty
-  /// edge_lives[g - 1]: edges (u, v, t) after which the same pair comes again g steps later, or never and the graph
+  /// edge_lives[g - 1]: edges (u, v, t) after which the same pair appears again g steps later, or never and the graph
   /// ends g steps later. Union over w steps has sum of min(g, w) of them non-zeros. [T] or empty
   std::vector<std::int64_t> edge_lives;
   std::optional<Histogram> vertex_in_degree, vertex_out_degree;  // edges of a vertex summed over steps [N values]
@@ -46,7 +47,7 @@ struct GraphShape {
   std::map<std::string, std::string> sources, unknown;
 };
 
-/// Counts everything above except `events` in a graph; `windows` are the smoothing windows whose degrees are wanted
+/// Counts all of the above except `events` in a graph. `windows` are the smoothing windows whose degrees are requested
 /// (those above T are left out; 1 is always there). Cost O(nnz log d + T N + T A |windows|), A = vertices with edges.
 GraphShape measure_shape(const SnapshotGraph& graph, const std::string& name,
                          const std::vector<std::int64_t>& windows = {1, 2, 3, 5, 10, 20});

@@ -10,10 +10,10 @@
 namespace strobe {
 
 /// Entries of step t - 1 that step t lacks, after uniting the last `window` snapshots: [n]. `counts` [n], n <= T, are
-/// the entries of the united steps, with the diagonal when `diagonal` says that a Laplacian adds it; the diagonal
-/// stays. Where the shape knows how long edges live, sums over steps are exact: an edge leaves `window` steps after its
-/// last occurrence. Else, of window 1, by the shape's overlap. Else, with a note, as if no edge came again, which
-/// bounds differences from above (decisions section 2.4). Cost O(T).
+/// the entries of the united steps. They include the diagonal when `diagonal` says that a Laplacian adds it; the
+/// diagonal stays. Where the shape knows how long edges live, sums over steps are exact: an edge leaves `window` steps
+/// after its last occurrence. Otherwise, for window 1, the shape's overlap is used. Otherwise a note says that no edge
+/// is assumed to appear again, which bounds differences from above (decisions section 2.4). Cost O(T).
 std::vector<std::int64_t> removed_entries(const GraphShape& shape, std::int64_t window, bool diagonal,
                                           const std::vector<std::int64_t>& counts, std::vector<std::string>& notes);
 

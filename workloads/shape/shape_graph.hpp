@@ -1,5 +1,5 @@
-// A shape in a graph's place: the name of a shape or a shape file as workload, what the user adds to it, and its counts
-// after a model's preprocessing.
+// A shape in place of a graph: the name of a shape or a shape file as workload, the facts that the user adds, and its
+// counts after a model's preprocessing.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ class AtomicFile {
   void write(std::string_view bytes);
   /// Whether a file appears: false for a device, a pipe or a descriptor.
   bool makes_file() const { return !target_.direct; }
-  /// The path of the file that appears: that of `path`, or the end of the link that it is.
+  /// The path of the file that appears: `path`, or the end of the link at `path`.
   const std::string& end_of_links() const { return target_.path; }
   /// Flushes to the disk, renames, and flushes the folder. Returns the mark of the file after that; an empty mark when
   /// the path is no file.
@@ -45,7 +45,7 @@ class AtomicFile {
   std::string path_;
   OutputTarget target_;
   std::optional<UnfinishedFile> unfinished_;
-  int file_ = -1;  // that of `unfinished_`, or of what is written as it is
+  int file_ = -1;  // the descriptor of `unfinished_`, or of a target that is written directly
   std::vector<char> buffer_;
 };
 

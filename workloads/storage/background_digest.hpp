@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// Hashes a file on a thread of its own, or when it is asked for where this process has one thread only. The destructor
-/// does not wait for what is left of a large file.
+/// Hashes a file on a separate thread, or on request where this process has one thread only. The destructor does not
+/// wait for the rest of a large file.
 class BackgroundDigest {
  public:
   explicit BackgroundDigest(const std::string& path);

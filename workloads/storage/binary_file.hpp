@@ -71,18 +71,18 @@ void write_binary_file(const BinaryKind& kind, Json description, const std::vect
                        const std::string& path);
 
 /// A mapped file whose beginning was checked. Throws InvalidInput when it is foreign, of another version, truncated or
-/// damaged; a description that lacks something throws Json::exception where it is looked up.
+/// damaged. A missing entry of the description throws Json::exception where it is read.
 class BinaryFile {
  public:
   BinaryFile(const BinaryKind& kind, const std::string& path);
 
   const Json& description() const { return description_; }
-  /// It is the file that was written, unchanged since, and by this user: its seal says so. Its checksums hold then;
-  /// what its values are used for must be checked all the same.
+  /// Whether the file is the one that was written, unchanged since, and by this user: its seal says so. Its checksums
+  /// hold then. Indices must be checked all the same.
   bool sealed() const;
   [[noreturn]] void refuse(const std::string& message) const;
 
-  /// The section `name` of `count` values; nothing when it is not there and may be absent.
+  /// The section `name` of `count` values; nothing when it is missing and may be absent.
   template <class T>
   Column<T> column(const char* name, std::int64_t count, bool required) const {
     const Json* const section = find(name);

@@ -1,4 +1,4 @@
-// Which files are mapped at which addresses, for whoever has to say why reading one of them failed.
+// The files that are mapped, by address, for error messages when reading one of them fails.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where what a user wants written ends up: a file, the end of a link, a device, a pipe or an open descriptor.
+// The target of output that a user requests: a file, the end of a link, a device, a pipe or an open descriptor.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct OutputTarget {
   std::string path;     // with links followed to their end, which need not be there yet
   int descriptor = -1;  // of this process, which the path names (/dev/stdout, /dev/fd/3); else -1
   bool direct =
-      false;  // a device, a pipe or a descriptor: written as it is, for a file renamed over it would replace it
+      false;  // a device, a pipe or a descriptor: written directly, because renaming a file over it would replace it
 };
 
 /// Follows `path`. Throws SystemError for links that lead to each other, and for targets that cannot be written (a

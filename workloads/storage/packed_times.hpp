@@ -20,7 +20,7 @@ class PackedTimes {
   static constexpr std::size_t block_times = 256;
 
   PackedTimes() = default;
-  /// The parts that `bases`, `places` and `words` of another object gave; `sound` tells whether they fit together.
+  /// The parts that `bases`, `places` and `words` of another object returned; `sound` checks whether they fit together.
   PackedTimes(std::size_t size, Column<std::int64_t> bases, Column<std::uint64_t> places, Column<std::uint64_t> words)
       : size_(size), bases_(std::move(bases)), places_(std::move(places)), words_(std::move(words)) {}
   /// Packs `size` times; empty when one is below the one before it, or when they would not take less than 8 bytes each.
@@ -31,11 +31,11 @@ class PackedTimes {
   bool empty() const { return size_ == 0; }
   /// Time i; O(1).
   double operator[](std::size_t i) const;
-  /// The times [first, first + out.size()); faster than one by one.
+  /// The times [first, first + out.size()); faster than reading them one by one.
   void copy(std::size_t first, std::span<double> out) const;
   /// Memory in bytes.
   std::size_t bytes() const { return sizeof(std::uint64_t) * (bases_.size() + places_.size() + words_.size()); }
-  /// Every block lies inside the words and holds as many times as it should, so that all can be read. O(size).
+  /// Whether every block lies inside the words and holds the right number of times, so that all can be read. O(size).
   bool sound() const;
 
   const Column<std::int64_t>& bases() const { return bases_; }     // [blocks]

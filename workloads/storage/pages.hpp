@@ -22,7 +22,7 @@ class Pages {
     return *this;
   }
 
-  /// Asks for large pages, which random access to all of the memory needs less time with.
+  /// Requests large pages, which make random access to all of the memory faster.
   void prefer_large();
 
   std::byte* data() const { return data_; }

@@ -10,7 +10,8 @@ namespace strobe {
 /// `limit_workload_threads` set fewer.
 int workload_threads();
 
-/// Sets how many threads `workload_threads` returns; 0 = as many as there are processors. Results never depend on it.
+/// Sets the number of threads that `workload_threads` returns; 0 = the number of processors. Results never depend on
+/// it.
 void limit_workload_threads(int threads);
 
 /// Calls task(i) for every i in [0, count) on up to `workload_threads()` threads and waits for all. Tasks start in

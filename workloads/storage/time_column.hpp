@@ -14,7 +14,7 @@
 
 namespace strobe {
 
-/// Times [size()] as doubles, read by value: packed, or as they are. Both return exactly the numbers that went in.
+/// Times [size()] as doubles, read by value: packed or unpacked. Both return exactly the numbers that went in.
 class TimeColumn {
  public:
   using value_type = double;

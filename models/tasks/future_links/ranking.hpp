@@ -1,5 +1,5 @@
-// How predictions of future links are judged, whatever model scored them: the average precision and the area under the
-// ROC curve take each event with its first candidate, one to one; the mean reciprocal rank takes all candidates.
+// The metrics of predicted future links, the same for every model. The average precision and the area under the ROC
+// curve take each event with its first candidate, one to one. The mean reciprocal rank takes all candidates.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Preparation of graphs in which some cells do not exist, compared with the equations written down densely. The test finds
-// the existing cells again from the edges.
+// Preparation of graphs in which some cells do not exist, compared with the equations written down densely. The test
+// finds the existing cells again from the edges.
 #include <gtest/gtest.h>
 
 #include <cmath>

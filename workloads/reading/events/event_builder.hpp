@@ -1,4 +1,4 @@
-// From rows of a file to an event graph: dense vertex ids, stable time order, counts of what was found.
+// Turns rows of a file into an event graph: dense vertex ids, stable time order, counts of the findings.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace strobe {
 
-/// The note of a file that has no times, so that all its events are at time 0; kept with the graph wherever it goes.
+/// The note of a file without times, so that all its events are at time 0; kept with the graph everywhere.
 inline constexpr const char* no_times_note = "the file has no times; all events are at time 0";
 
 /// Collects the rows that a format reads: 12 to 24 bytes a row in addition to weights, labels and features. A weight
@@ -47,7 +47,8 @@ class EventBuilder {
   /// Replaces ids, which are numbers below the sizes of the tables, by the tables' entries, which fit 32 bits.
   void renumber(const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& targets);
 
-  /// Gives every row `width` features: `fill` writes those of one row, for several at once when there are threads.
+  /// Gives every row `width` features: `fill` writes those of one row. With several threads it is called for several
+  /// rows at once.
   void fill_features(std::size_t width, const std::function<void(std::int64_t row, std::span<float> features)>& fill);
 
   /// Appends the rows of `later` after these.
@@ -72,7 +73,7 @@ class EventBuilder {
   std::vector<std::int64_t> source_, target_;  // rows of the open block
   std::vector<double> time_;
   std::vector<float> weight_, feature_;
-  std::vector<double> exact_weight_;  // as many as weights from the first one on that fp32 rounds; else empty
+  std::vector<double> exact_weight_;  // one per weight from the first one on that fp32 rounds; else empty
   std::vector<std::int8_t> label_;
   std::vector<EventBlock> blocks_;
   std::int64_t closed_rows_ = 0;

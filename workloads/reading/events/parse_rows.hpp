@@ -30,7 +30,7 @@ std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParsePa
 std::uint64_t parse_rows(TextReader& reader, const std::function<void(std::size_t part, TextReader& lines)>& parse,
                          const std::function<void(std::size_t part)>& merge);
 
-/// A value for every part of a file, made when it is first asked for. Threads may ask at once; values stay in place.
+/// A value for every part of a file, made on the first request. Threads may ask at the same time; values stay in place.
 template <class T>
 class PerPart {
  public:

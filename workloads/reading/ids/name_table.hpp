@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// Names [size()] and their numbers 0, 1, ... in the order in which they came. At most 2^32 - 2 names.
+/// Names [size()] and their numbers 0, 1, ... in the order of their arrival. At most 2^32 - 2 names.
 class NameTable {
  public:
   /// The number of `name`, a new one when it has none.
@@ -18,7 +18,7 @@ class NameTable {
   /// The numbers here of the names of `later`, which get numbers in their order.
   std::vector<std::int64_t> add(const NameTable& later);
   std::size_t size() const { return hashes_.size(); }
-  /// The name with this number; valid until the next name comes.
+  /// The name with this number; valid until the next name is added.
   std::string_view name(std::int64_t number) const { return name_at(static_cast<std::size_t>(number)); }
 
  private:

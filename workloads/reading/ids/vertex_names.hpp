@@ -13,9 +13,9 @@ namespace strobe {
 /// Gives each vertex the name whose number is its original id.
 void name_vertices(const NameTable& names, EventGraph& graph);
 
-/// The same where sources and targets may have tables of their own. A two-sided graph whose sides are not separated yet
-/// has [2 * vertices] names: first those of its vertices as sources, then as targets, "" where a vertex is on one side
-/// only; `settle_ids` makes [vertices] of them.
+/// The same where sources and targets may have separate tables. A two-sided graph whose sides are not separated yet has
+/// [2 * vertices] names: first those of its vertices as sources, then as targets, "" where a vertex is on one side
+/// only. `settle_ids` makes [vertices] of them.
 void name_vertices(const NameTable& sources, const NameTable& targets, EventGraph& graph);
 
 /// Gives a two-sided graph the names [vertices] of its targets; its sources have none.
@@ -28,7 +28,7 @@ bool names_by_side(const EventGraph& graph);
 /// note says.
 void join_names_of_sides(EventGraph& graph);
 
-/// Whether every vertex has a name and no two the same, so that names alone tell vertices apart.
+/// Whether every vertex has a name and all names differ, so that names alone identify vertices.
 bool names_tell_apart(const std::vector<std::string>& names);
 
 /// Names as two columns: all bytes in sequence, and the end of each name.

@@ -12,7 +12,7 @@ namespace strobe {
 /// A finite number, written in any way, or a date (date_time.hpp).
 bool is_number_or_date(std::string_view cell);
 
-/// How numbers of a time column count: seconds since 1970 or a part of them. Larger units would be beyond year 9999.
+/// The unit of numbers in a time column: seconds since 1970 or a part of them. Larger units would exceed year 9999.
 enum class TimeUnit { seconds, milliseconds, microseconds, nanoseconds };
 
 struct ColumnFacts {
@@ -36,7 +36,7 @@ struct ColumnFacts {
 /// The facts of column `column` of `rows`, which are not empty.
 ColumnFacts facts_of(const std::vector<std::vector<std::string>>& rows, std::size_t column);
 
-/// How likely the ids of `a` and `b` are of one kind: distinct cells of both by those of either.
+/// How likely the ids of `a` and `b` are of one kind: the share of their distinct cells that both have.
 double shared_share(const ColumnFacts& a, const ColumnFacts& b);
 
 /// Whether this number of shared cells cannot be chance: names, or numbers that use few of the numbers in their range.

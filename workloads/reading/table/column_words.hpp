@@ -13,8 +13,8 @@ const char* role_name(ColumnRole role);
 struct ColumnWord {
   ColumnRole role = ColumnRole::none;
   bool sure = false;   // the word means nothing else: source, dst, timestamp; not: user, value, date_of_birth
-  bool actor = false;  // it names somebody who acts on things: user, customer
-  bool thing = false;  // it names what is acted on: item, product
+  bool actor = false;  // it names somebody who acts: user, customer
+  bool thing = false;  // it names the object of an action: item, product
 };
 
 /// Reads a name in any case, with or without _ and blanks, and with a final "id": USERID, Target_Subreddit, ts.

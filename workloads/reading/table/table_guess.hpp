@@ -29,9 +29,8 @@ struct TableGuess {
   bool relations = false;            // of two options one takes a column for weights and one for relations
 };
 
-/// The guess for a file with this beginning (`whole`: all of it) and name; nothing when it is no table. Certain are
-/// only names that mean nothing else, or cells that no other reading explains. In files *.edges the last column is the
-/// time.
+/// The guess for a file with this beginning (`whole`: all of it) and name; nothing when it is no table. It is certain
+/// only from names with one meaning, or from cells with one explanation. In files *.edges the last column is the time.
 std::optional<TableGuess> guess_table(std::string_view head, bool whole, std::string_view name);
 
 /// The same for the file at `path`. Throws as reading does.
@@ -42,8 +41,8 @@ std::optional<TableGuess> guess_table(const std::string& path);
 /// relations and tails do; or the first of four numbers the rows.
 bool has_other_order(std::string_view head, bool whole);
 
-/// How rows are read under `columns`, "source:NAME/target:3/time:...", whose columns are names or numbers from 1 on.
-/// Throws InvalidInput for columns that are not there.
+/// The layout of rows under `columns`, "source:NAME/target:3/time:...", whose columns are names or numbers from 1 on.
+/// Throws InvalidInput for missing columns.
 TableRows table_rows(const std::string& path, const TableLayout& layout, const std::string& columns);
 
 /// The doubt, and what to type for each reading that is possible: a message's text.

@@ -29,8 +29,8 @@ struct TableLayout {
   std::string name(std::size_t column) const;
 };
 
-/// Looks at the beginning of a text file; `whole` says that it is all of the file, so that its last line counts.
-/// Nothing when its lines have no form in common that has two columns at least.
+/// Looks at the beginning of a text file. `whole` says that it is the whole file, so that its last line counts. Returns
+/// nothing when its lines have no common form with at least two columns.
 std::optional<TableLayout> look_at_table(std::string_view head, bool whole);
 
 /// "commas", "tabs", "semicolons", "blanks" and so on.

@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// `text` without the blanks at its front: spaces, tabs, the space characters of Unicode (no-break, thin, ideographic
-/// and others), characters of no width and byte order marks, in UTF-8. `skipped`, when given, grows by the bytes left
+/// `text` without leading blanks: spaces, tabs, the space characters of Unicode (no-break, thin, ideographic and
+/// others), characters of zero width and byte order marks, in UTF-8. `skipped`, when given, grows by the bytes left
 /// out.
 std::string_view without_blanks_before(std::string_view text, std::uint64_t* skipped = nullptr);
 

@@ -37,7 +37,7 @@ class InputLog {
 /// States that the graph depends on `path`. ByteSource does this for every file that it opens.
 void note_input(const std::string& path);
 
-/// Whether a companion file is there; either answer is noted, so formats look for companions with this.
+/// Whether a companion file exists. Either answer is noted, so formats must look for companions with this.
 bool input_exists(const std::string& path);
 
 }  // namespace strobe

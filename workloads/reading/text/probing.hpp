@@ -14,7 +14,7 @@ namespace strobe {
 std::string_view first_line(std::string_view head);
 
 /// Up to `most` lines that are no comments (lines that begin with one of `comments`), without their ends. A last line
-/// that has no end is left out when there are others, as `head` may have cut it.
+/// without an end is left out when there are others, because `head` may have cut it.
 std::vector<std::string_view> data_lines(std::string_view head, std::string_view comments, std::size_t most);
 
 /// The fields of a line as numbers: between commas when there is one, else between blanks. Empty when a field is no

@@ -1,8 +1,8 @@
-// Numbers and separators of text, eight characters at a time.
-// Everything here is exact or says no; what it says no to is left to std::from_chars. Cost: a few instructions for
-// eight characters, and no branch that depends on a number's length beyond 4, 8 and 16 digits. Source of the word
-// tricks: Warren, Hacker's Delight, 2nd edition, section 6-1; Langdale and Lemire, Parsing gigabytes of JSON per
-// second, 2019.
+// Numbers and separators of text, eight characters at a time. Every function here is exact or refuses; refused text is
+// left to std::from_chars.
+// Cost: a few instructions for eight characters, and no branch that depends on a number's length beyond 4, 8 and 16
+// digits. Source of the word tricks: Warren, Hacker's Delight, 2nd edition, section 6-1; Langdale and Lemire, Parsing
+// gigabytes of JSON per second, 2019.
 #pragma once
 
 #include <algorithm>
