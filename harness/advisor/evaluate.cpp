@@ -114,8 +114,9 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
 }
 
 /// Makes the point's job last until the metric.
-void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_second, PlanOutcome& outcome) {
-  const MetricReach reach = metric.reach(plan, outcome.point.request);
+void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_second, const DataCache& cache,
+                 PlanOutcome& outcome) {
+  const MetricReach reach = metric.reach(plan, outcome.point.request, cache);
   if (!reach.reached) {
     outcome.status = reach.refusal.empty() ? "not_reached" : "failed";
     outcome.reason = reach.refusal.empty()
@@ -136,9 +137,9 @@ struct PlannedGroup {
   std::string status, refusal;
 };
 
-PlannedGroup plan_group(Case c) {
+PlannedGroup plan_group(Case c, const DataCache& cache) {
   try {
-    return {plan_settled(c), "", ""};
+    return {plan_settled(c, cache), "", ""};
   } catch (const InvalidRequest& error) {
     const std::string status = status_of(error);
     if (status.empty()) throw;
@@ -146,7 +147,8 @@ PlannedGroup plan_group(Case c) {
   }
 }
 
-void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric, PlanOutcome& outcome) {
+void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric, const DataCache& cache,
+              PlanOutcome& outcome) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   const std::string refusal = extension_refusal(outcome.point.request.cluster);
   if (!refusal.empty()) {
@@ -157,7 +159,7 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
     const CaseResult result = run_planned(group.plan, outcome.point.request);
     take_result(*group.plan, result, epochs, outcome);
     if (metric != nullptr && outcome.status == "ok")
-      take_metric(*group.plan, *metric, result.dollars_per_second, outcome);
+      take_metric(*group.plan, *metric, result.dollars_per_second, cache, outcome);
   } else {
     outcome.status = group.status;
     outcome.reason = group.refusal;
@@ -215,14 +217,14 @@ double long_run_share(const SchedulePlan& plan, const Case& c) {
   return static_cast<double>(plan.updates_through(many) * c.epochs) / static_cast<double>(many * measured);
 }
 
-std::shared_ptr<const PlannedCase> plan_settled(Case& c) {
-  std::shared_ptr<const PlannedCase> plan = make_plan(c);
+std::shared_ptr<const PlannedCase> plan_settled(Case& c, const DataCache& cache) {
+  std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::run, cache);
   const std::int64_t begun = plan->schedule->summary().settling_updates;
   std::int64_t warmup = c.warmup;
   while (plan->schedule->updates_through(warmup) < begun) ++warmup;
   if (warmup == c.warmup) return plan;
   c.warmup = warmup;
-  return make_plan(c);
+  return make_plan(c, PlanUse::run, cache);
 }
 
 std::string extension_refusal(const std::string& cluster) {
@@ -235,7 +237,8 @@ std::string extension_refusal(const std::string& cluster) {
 }
 
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
-                                  const std::function<void(std::size_t)>& progress, MetricJob* metric) {
+                                  const std::function<void(std::size_t)>& progress, MetricJob* metric,
+                                  const DataCache& cache) {
   std::vector<PlanOutcome> outcomes(points.size());
   for (std::size_t i = 0; i < points.size(); ++i) outcomes[i].point = points[i];
   const Groups groups = groups_of(points);
@@ -243,8 +246,7 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
   std::size_t done = 0;
   const auto one_done = [&] {
     const std::lock_guard lock(mutex);
-    ++done;
-    if (progress) progress(done);
+    if (progress) progress(++done);
   };
   Workers workers(std::max(1, threads));
   std::mutex planning;
@@ -252,10 +254,10 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
   const auto evaluate_group = [&](const std::vector<std::size_t>& members, const auto& for_each) {
     const PlannedGroup group = [&] {
       const auto lock = one_plan_at_a_time ? std::unique_lock(planning) : std::unique_lock<std::mutex>();
-      return plan_group(points[members.front()].request);
+      return plan_group(points[members.front()].request, cache);
     }();
     for_each(static_cast<std::int64_t>(members.size()), [&](std::int64_t i) {
-      simulate(group, epochs, metric, outcomes[members[static_cast<std::size_t>(i)]]);
+      simulate(group, epochs, metric, cache, outcomes[members[static_cast<std::size_t>(i)]]);
       one_done();
     });
   };

@@ -45,9 +45,10 @@ struct PlanOutcome {
 /// more nodes need `cannot_extend`, and updates of sizes that an adjuster chooses `cannot_compare` where others have a
 /// number of cells; any other wrong request is thrown. With `metric` a job lasts until a metric has a
 /// value instead; where it never has, the point is `not_reached`.
-/// Throws Interrupted when the user wants to stop.
+/// Points share the data in `cache`. Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
-                                  const std::function<void(std::size_t)>& progress = {}, MetricJob* metric = nullptr);
+                                  const std::function<void(std::size_t)>& progress = {}, MetricJob* metric = nullptr,
+                                  const DataCache& cache = {});
 
 /// What a job costs beside its epochs.
 struct JobCosts {
@@ -64,7 +65,7 @@ std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, cons
 
 /// Plans the case, which gets as many warm-up epochs as it takes until all j batches of a memory are in training: what
 /// lies before is faster. Throws as make_plan does.
-std::shared_ptr<const PlannedCase> plan_settled(Case& c);
+std::shared_ptr<const PlannedCase> plan_settled(Case& c, const DataCache& cache = {});
 
 /// Updates of the weights in an epoch in the long run, over those in an epoch of the case, of which there are few: 1
 /// but for kinds of training whose epochs are no whole number of updates. Where epochs are no passes at all, an epoch

@@ -30,10 +30,10 @@ MetricJob::MetricJob(const std::string& until, std::int64_t epochs) : until_(unt
                                    until, rule.converged ? "convergence" : "a loss"));
 }
 
-MetricReach MetricJob::train(const Json& request) const {
+MetricReach MetricJob::train(const Json& request, const DataCache& cache) const {
   Json with_values = request;
   with_values.update({{"numerics", "cpu"}, {"until", until_}, {"epochs", epochs_}, {"warmup", 0}});
-  const CaseResult result = run_case(case_from_json(with_values, ""));
+  const CaseResult result = run_case(case_from_json(with_values, ""), nullptr, {}, cache);
   MetricReach reach;
   if (result.status != "ok") {
     reach.refusal = result.reason;
@@ -47,14 +47,14 @@ MetricReach MetricJob::train(const Json& request) const {
   return reach;
 }
 
-MetricReach MetricJob::reach(const PlannedCase& plan, const Case& c) {
+MetricReach MetricJob::reach(const PlannedCase& plan, const Case& c, const DataCache& cache) {
   const std::lock_guard lock(mutex_);
   const Json request = case_to_json(c);
-  if (!trains_full_batch(c) || !plan.schedule->summary().approximations.empty()) return train(request);
+  if (!trains_full_batch(c) || !plan.schedule->summary().approximations.empty()) return train(request, cache);
   const Json one = on_one_rank(request);
   const auto [curve, is_new] = curves_.try_emplace(one.dump());
   if (is_new) {
-    curve->second = train(one);
+    curve->second = train(one, cache);
     curve->second.seconds.reset();
   }
   return curve->second;

@@ -35,10 +35,10 @@ class MetricJob {
   const std::string& until() const { return until_; }
 
   /// How `c`, which is planned as `plan`, is at the metric. Throws what the case's training throws.
-  MetricReach reach(const PlannedCase& plan, const Case& c);
+  MetricReach reach(const PlannedCase& plan, const Case& c, const DataCache& cache);
 
  private:
-  MetricReach train(const Json& request) const;
+  MetricReach train(const Json& request, const DataCache& cache) const;
 
   std::string until_;
   std::int64_t epochs_;

@@ -91,7 +91,7 @@ void keep_epoch(const std::vector<EpochSample>& samples, std::vector<std::vector
   }
 }
 
-ScalingPoint simulate(const PlanPoint& best, int nodes) {
+ScalingPoint simulate(const PlanPoint& best, int nodes, const DataCache& cache) {
   ScalingPoint point;
   const auto described = load_cluster(best.cluster);
   Case c = best.request;
@@ -108,7 +108,7 @@ ScalingPoint simulate(const PlanPoint& best, int nodes) {
   }
   try {
     std::vector<std::vector<Span>> spans;
-    const std::shared_ptr<const PlannedCase> plan = plan_settled(c);
+    const std::shared_ptr<const PlannedCase> plan = plan_settled(c, cache);
     const CaseResult result = run_planned(plan, c, &spans);
     point.status = result.status;
     point.reason = result.reason;
@@ -159,7 +159,7 @@ std::string summarise_study(const std::vector<ScalingPoint>& points, int best_no
 
 }  // namespace
 
-ScalingStudy study_scaling(const PlanPoint& best) {
+ScalingStudy study_scaling(const PlanPoint& best, const DataCache& cache) {
   std::set<int> counts;
   for (const int nodes : {best.nodes / 4, best.nodes / 2, best.nodes}) counts.insert(std::max(1, nodes));
   const auto& strategy =
@@ -169,7 +169,7 @@ ScalingStudy study_scaling(const PlanPoint& best) {
     if (!alone) counts.insert(best.nodes * factor);
   }
   ScalingStudy study;
-  for (const int nodes : counts) study.points.push_back(simulate(best, nodes));
+  for (const int nodes : counts) study.points.push_back(simulate(best, nodes, cache));
   const auto base = std::find_if(study.points.begin(), study.points.end(),
                                  [](const ScalingPoint& point) { return point.status == "ok"; });
   for (ScalingPoint& point : study.points) {

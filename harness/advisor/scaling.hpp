@@ -28,7 +28,8 @@ struct ScalingStudy {
   std::string summary;
 };
 
-/// Simulates `best` on a quarter, half, once, twice and four times its nodes (at least one).
-ScalingStudy study_scaling(const PlanPoint& best);
+/// Simulates `best`, whose data may be in `cache`, on a quarter, half, once, twice and four times its nodes (at least
+/// one).
+ScalingStudy study_scaling(const PlanPoint& best, const DataCache& cache = {});
 
 }  // namespace strobe

@@ -98,10 +98,10 @@ std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans
   return samples;
 }
 
-std::vector<OperationSample> measure_batch_making(const Case& c) {
+std::vector<OperationSample> measure_batch_making(const Case& c, const DataCache& cache) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   std::vector<std::vector<Span>> spans;
-  const CaseResult result = run_case(c, &spans);
+  const CaseResult result = run_case(c, &spans, {}, cache);
   if (result.status != "ok") throw Error(case_id(c) + ": " + result.reason);
   return batch_making_samples(spans.at(0), case_id(c));
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/data_cache.hpp"
 #include "harness/calibration/operation_samples.hpp"
 #include "harness/request/case.hpp"
 
@@ -26,7 +27,7 @@ std::vector<Case> batch_making_cases(const BatchGround& ground);
 /// Runs a case of one rank and keeps what batches of each size took its host: one sample of operation `make_batch` for
 /// each size that was made more than once, the median of its calls but the first. Throws Error when the case fails,
 /// Interrupted on a stop signal.
-std::vector<OperationSample> measure_batch_making(const Case& c);
+std::vector<OperationSample> measure_batch_making(const Case& c, const DataCache& cache = {});
 
 /// The samples in the spans of one rank; `configuration` names the case.
 std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans, const std::string& configuration);

@@ -73,13 +73,14 @@ void keep_case(const Case& c, const CaseResult& result, const std::vector<std::v
   data.cases.push_back(std::move(measured));
 }
 
-void measure_case(const Case& c, bool first_process, const CalibrationListener& listener, CalibrationData& data) {
+void measure_case(const Case& c, bool first_process, const CalibrationListener& listener, const DataCache& cache,
+                  CalibrationData& data) {
   const std::string id = case_id(c);
   listener.begin(id);
   std::vector<std::vector<Span>> spans;
   CaseResult result;
   try {
-    result = run_case(c, &spans);
+    result = run_case(c, &spans, {}, cache);
   } catch (const InvalidRequest& error) {  // a model that the strategy cannot place: nothing to learn from
     result.status = "failed";
     result.reason = error.what();
@@ -116,9 +117,10 @@ CalibrationData measure_calibration(const Suite& suite, const CalibrationListene
   data.comm = any.comm;
   data.precision = any.precision;
   std::set<std::int64_t> ranks;
+  const DataCache cache;
   for (const Case* c : spread(suite.cases)) {
     if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
-    measure_case(*c, first_process, listener, data);
+    measure_case(*c, first_process, listener, cache, data);
     ranks.insert(c->ranks);
   }
   for (const std::int64_t count : ranks) {

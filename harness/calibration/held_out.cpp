@@ -49,10 +49,10 @@ CalibrationData without(const CalibrationData& data, const std::string& workload
 }
 
 /// Seconds of the case's epoch on the cluster in `path`.
-double simulated_seconds(const Case& measured, const std::string& path) {
+double simulated_seconds(const Case& measured, const std::string& path, const DataCache& cache) {
   Case simulated = simulated_case(measured, path);
   simulated.epochs = simulated.warmup = 1;
-  const CaseResult result = run_case(simulated);
+  const CaseResult result = run_case(simulated, nullptr, {}, cache);
   if (result.status != "ok") throw Error(case_id(measured) + " could not be simulated: " + result.reason);
   std::vector<double> seconds;
   for (const EpochSample* sample : slowest_of_each_epoch(result.samples, simulated.ranks))
@@ -76,12 +76,13 @@ std::vector<std::string> inner_workloads(const CalibrationData& data) {
 
 std::vector<HeldOutEpoch> held_out_epochs(const CalibrationData& data, const ClusterDescription& about) {
   std::vector<HeldOutEpoch> epochs;
+  const DataCache cache;
   const TemporaryFile file("strobe-held-out");
   for (const std::string& workload : inner_workloads(data)) {
     write_file_atomically(file.path(), with_digest(calibrated_cluster(without(data, workload), about)).dump());
     for (const MeasuredCase& c : data.cases) {
       if (c.workload != workload) continue;
-      epochs.push_back({c.id, c.epoch_seconds, simulated_seconds(c.request, file.path()), c.request.ranks});
+      epochs.push_back({c.id, c.epoch_seconds, simulated_seconds(c.request, file.path(), cache), c.request.ranks});
     }
   }
   return epochs;

@@ -207,10 +207,11 @@ CalibrationListener listener_of(Progress& progress, const std::string& samples, 
 /// Adds what making hybrid batches takes. A file without it is still one.
 void add_batch_making(bool quick, CalibrationData& data) {
   narrate("making hybrid batches");
+  const DataCache cache;
   for (const BatchGround& ground : batch_grounds(quick)) {
     for (const Case& c : batch_making_cases(ground)) {
       try {
-        const std::vector<OperationSample> samples = measure_batch_making(c);
+        const std::vector<OperationSample> samples = measure_batch_making(c, cache);
         data.host.operations.insert(data.host.operations.end(), samples.begin(), samples.end());
       } catch (const Error& error) {
         data.failed.push_back(error.what());

@@ -194,7 +194,7 @@ double share_of(const std::string& text, const std::string& option) {
 
 /// DistTGL's rule beside the points, where it has something to say; else its options are refused. Replaces points by
 /// those with the batches that belong to the rule.
-std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanSpace& space,
+std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanSpace& space, const DataCache& cache,
                                          std::vector<PlanPoint>& points) {
   LossLimits limits;
   if (!command.max_missing.empty()) limits.missing_share = share_of(command.max_missing, "--max-missing");
@@ -207,7 +207,7 @@ std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanS
     return std::nullopt;
   }
   narrate("looking for the batch that saturates one GPU");
-  return advise_groups(space, limits, points);
+  return advise_groups(space, limits, points, cache);
 }
 
 double duration_from(const std::string& text, const std::string& option) {
@@ -219,19 +219,19 @@ double duration_from(const std::string& text, const std::string& option) {
 
 /// Simulates points, and says how far it is.
 std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads, bool more,
-                                   MetricJob* metric) {
+                                   MetricJob* metric, const DataCache& cache) {
   narrate(fmt::format("simulating {}{}", counted(points.size(), more ? "more point" : "point"),
                       more ? " with other settings" : ""));
   const std::size_t tenth = std::max<std::size_t>(1, points.size() / 10);
   const auto progress = [&](std::size_t done) {
     if (done % tenth == 0 || done == points.size()) narrate(fmt::format("{} of {} points", done, points.size()));
   };
-  return evaluate(points, epochs, threads, progress, metric);
+  return evaluate(points, epochs, threads, progress, metric, cache);
 }
 
 /// The report with what is computed of all points: their outcomes, costs and verdicts.
 void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& points, const std::string& wanted,
-                 PlanReport& report) {
+                 const DataCache& cache, PlanReport& report) {
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
   if (threads == 0) threads = usable_cores();
   std::unique_ptr<MetricJob> metric;
@@ -239,13 +239,13 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
   SearchResult found = search_settings(points, {command.exhaustive, report.limits, report.costs, report.goal, wanted},
                                        [&, more = false](const std::vector<PlanPoint>& some) mutable {
                                          return simulated(some, report.epochs, static_cast<int>(threads),
-                                                          std::exchange(more, true), metric.get());
+                                                          std::exchange(more, true), metric.get(), cache);
                                        });
   report.outcomes = std::move(found.outcomes);
   report.search = std::move(found.counts);
   add_costs(report.costs, report.outcomes);
   report.verdicts = judge(report.outcomes, report.limits, report.goal);
-  if (report.best() != nullptr) report.study = study_scaling(report.best()->point);
+  if (report.best() != nullptr) report.study = study_scaling(report.best()->point, cache);
 }
 
 std::string told(const PlanCommand& command, const PlanReport& report, const Json& json, const std::string& wanted) {
@@ -269,9 +269,10 @@ int plan(const PlanCommand& command) {
   const std::vector<std::string> currencies = currencies_of(points);
   report.limits = limits_of(command, currencies);
   check_goal(report.goal, command, currencies);
-  report.groups = advice_of(command, space, points);
+  const DataCache cache;
+  report.groups = advice_of(command, space, cache, points);
   const std::string wanted = command.explain.empty() ? "" : id_called(points, command.explain);
-  fill_report(command, points, wanted, report);
+  fill_report(command, points, wanted, cache, report);
   const Json json = plan_to_json(report);
   if (!command.figure.empty()) draw_figure("plan", json, command.figure);
   print_data(told(command, report, json, wanted));

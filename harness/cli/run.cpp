@@ -45,8 +45,9 @@ namespace {
 int dry_run(const RunRequest& request, Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
+  const DataCache cache;
   for (const Case& c : suite.cases) {
-    const auto plan = plan_or_note(request, suite, c, [&] { return make_plan(c, PlanUse::report); });
+    const auto plan = plan_or_note(request, suite, c, [&] { return make_plan(c, PlanUse::report, cache); });
     if (plan == nullptr) {
       const std::string id = case_id(c);
       plans.push_back({{"case_id", id}, {"skipped", suite.impossible.at(id).message()}});

@@ -201,8 +201,8 @@ class EventSchedule final : public SchedulePlan {
 
 class EventPlanner final : public SchedulePlanner {
  public:
-  explicit EventPlanner(const Case& request) {
-    auto c = std::make_shared<EventCase>(begin_event_case(request));
+  EventPlanner(const Case& request, const DataCache& cache) {
+    auto c = std::make_shared<EventCase>(begin_event_case(request, cache));
     const TimeSplit& split = c->data.task->split;
     std::vector<std::string> names = c->task->metric_names(*c->data.graph);
     const bool validates = split.validation_end > split.train_end;
@@ -216,8 +216,8 @@ class EventPlanner final : public SchedulePlanner {
   std::shared_ptr<const EventCase> case_;
 };
 
-std::unique_ptr<SchedulePlanner> plan_event_batches(const Case& request, PlanUse) {
-  return std::make_unique<EventPlanner>(request);
+std::unique_ptr<SchedulePlanner> plan_event_batches(const Case& request, PlanUse, const DataCache& cache) {
+  return std::make_unique<EventPlanner>(request, cache);
 }
 
 const Register<ScheduleTag> event_batches_registered{

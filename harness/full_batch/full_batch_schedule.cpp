@@ -156,7 +156,8 @@ class FullBatchSchedule final : public SchedulePlan {
 
 class FullBatchPlanner final : public SchedulePlanner {
  public:
-  FullBatchPlanner(const Case& request, PlanUse use) : case_(begin_full_batch(request, use)) {}
+  FullBatchPlanner(const Case& request, PlanUse use, const DataCache& cache)
+      : case_(begin_full_batch(request, use, cache)) {}
 
   bool leaves_open() const override { return case_.options.blocks == 0; }
   std::vector<std::int64_t> choices() const override {
@@ -173,8 +174,8 @@ class FullBatchPlanner final : public SchedulePlanner {
   FullBatchCase case_;
 };
 
-std::unique_ptr<SchedulePlanner> plan_full_batch(const Case& request, PlanUse use) {
-  return std::make_unique<FullBatchPlanner>(request, use);
+std::unique_ptr<SchedulePlanner> plan_full_batch(const Case& request, PlanUse use, const DataCache& cache) {
+  return std::make_unique<FullBatchPlanner>(request, use, cache);
 }
 
 const Register<ScheduleTag> full_batch_registered{

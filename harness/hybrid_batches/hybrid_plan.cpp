@@ -286,13 +286,13 @@ void note_filling(HybridPlan& plan) {
 
 }  // namespace
 
-std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use) {
+std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, const DataCache& cache) {
   auto plan = std::make_shared<HybridPlan>();
   plan->options = options_of(request);
   plan->interval = parse_interval(plan->options.interval, "/strategy/interval");
   check_adjuster(plan->options, request);
   check_foreseen(request, choose_model(request), usable_memory_bytes());
-  const FullBatchCase c = begin_full_batch(request, use);
+  const FullBatchCase c = begin_full_batch(request, use, cache);
   check_samples(c);
   require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());
   lay_out_batches(*plan, c);

@@ -72,6 +72,6 @@ struct HybridPlan {
 };
 
 /// Throws InvalidRequest and InvalidInput.
-std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use);
+std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, const DataCache& cache = {});
 
 }  // namespace strobe

@@ -228,15 +228,15 @@ class HybridSchedule final : public SchedulePlan {
 
 class HybridPlanner final : public SchedulePlanner {
  public:
-  HybridPlanner(const Case& request, PlanUse use) : plan_(plan_hybrid(request, use)) {}
+  HybridPlanner(const Case& request, PlanUse use, const DataCache& cache) : plan_(plan_hybrid(request, use, cache)) {}
   std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<HybridSchedule>(plan_); }
 
  private:
   std::shared_ptr<const HybridPlan> plan_;
 };
 
-std::unique_ptr<SchedulePlanner> plan_hybrid_batches(const Case& request, PlanUse use) {
-  return std::make_unique<HybridPlanner>(request, use);
+std::unique_ptr<SchedulePlanner> plan_hybrid_batches(const Case& request, PlanUse use, const DataCache& cache) {
+  return std::make_unique<HybridPlanner>(request, use, cache);
 }
 
 const Register<ScheduleTag> hybrid_batches_registered{

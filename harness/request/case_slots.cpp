@@ -18,7 +18,7 @@ namespace strobe {
 namespace {
 
 template <class Registry>
-const FieldTable& registry_fields(const std::string& plugin, const std::string& where) {
+FieldTable registry_fields(const std::string& plugin, const std::string& where) {
   return Registry::instance().find(plugin, where).parameters;
 }
 
@@ -53,12 +53,12 @@ Json complete_strategy(const std::string& plugin, const Json& values, const std:
   for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
     if (has_stale_fields(entry.parameters)) with_halos.push_back(name);
   }
-  const FieldTable& fields = registry_fields<StrategyRegistry>(plugin, pointer + "/name");
+  const FieldTable fields = registry_fields<StrategyRegistry>(plugin, pointer + "/name");
   const Json own = without_foreign_stale(fields, plugin, with_halos, values, pointer);
   return without_idle_stale_options(fields.complete(own, pointer));
 }
 
-const FieldTable& workload_fields(const std::string& plugin, const std::string& where) {
+FieldTable workload_fields(const std::string& plugin, const std::string& where) {
   if (GeneratorRegistry::instance().contains(plugin))
     return with_feature_scale(registry_fields<GeneratorRegistry>(plugin, where));
   if (EventGeneratorRegistry::instance().contains(plugin)) return with_feature_scale(event_workload_fields(plugin));

@@ -15,7 +15,7 @@ struct CaseSlot {
   std::string default_plugin;  // taken when the case does not choose; "" = the case must choose
   Json Case::*member;          // where a case keeps the completed object
   /// Parameters of the plug-in called `plugin`; throws InvalidRequest(where, ...) when there is none of that name.
-  const FieldTable& (*fields)(const std::string& plugin, const std::string& where);
+  FieldTable (*fields)(const std::string& plugin, const std::string& where);
   /// The plug-in's parameters completed with defaults and checked; errors carry the JSON pointer `pointer + "/" + key`.
   Json (*complete)(const std::string& plugin, const Json& values, const std::string& pointer);
   /// Names to choose from; a workload may also be the path of a file.

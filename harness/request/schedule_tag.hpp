@@ -10,6 +10,7 @@
 
 namespace strobe {
 
+class DataCache;        // core/data_cache.hpp
 class SchedulePlanner;  // harness/schedule/schedule.hpp
 struct CaseSlot;        // harness/request/case_slots.hpp
 
@@ -21,8 +22,9 @@ struct ScheduleTag {
   static constexpr const char* kind = "schedule";
   struct Value {
     std::string family;  // whose models it trains: snapshots | events
-    /// Begins to plan a case: reads its data and builds its model. Throws InvalidRequest, InvalidInput.
-    std::unique_ptr<SchedulePlanner> (*planner)(const Case& request, PlanUse use) = nullptr;
+    /// Begins to plan a case: reads its data, unless they are in `cache`, and builds its model. Throws InvalidRequest,
+    /// InvalidInput.
+    std::unique_ptr<SchedulePlanner> (*planner)(const Case& request, PlanUse use, const DataCache& cache) = nullptr;
     /// Whether an epoch goes through all cells, or events, so that epochs of one strategy compare with another's.
     bool passes = true;
   };

@@ -97,22 +97,22 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   const std::string& key = parts.back();
   if (slot != nullptr && (parts.size() == 1 || key == "name")) return setting.text;
   if (parts.front() == "cluster" && parts.size() == 2) return setting.text;
-  const FieldTable* table = &case_fields();
+  FieldTable table = case_fields();
   if (slot != nullptr) {
     const Json held = tree.json.contains(slot->name) ? tree.json.at(slot->name) : Json::object();
     const Json name = held.value("name", Json(default_plugin(*slot, tree.json.value("model", Json()))));
-    table = &slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
+    table = slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
   }
   // What it takes to be stale is said where the case is complete.
-  if (slot != nullptr && slot->name == "strategy" && key == "stale" && !has_stale_fields(*table)) return setting.text;
-  if (!table->make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));
-  const std::shared_ptr<void> object = table->make_default();
+  if (slot != nullptr && slot->name == "strategy" && key == "stale" && !has_stale_fields(table)) return setting.text;
+  if (!table.make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));
+  const std::shared_ptr<void> object = table.make_default();
   try {
-    table->apply(object.get(), Json{{key, setting.text}}, "", true);
+    table.apply(object.get(), Json{{key, setting.text}}, "", true);
   } catch (const InvalidRequest& error) {
     throw InvalidRequest(setting.origin, error.message());
   }
-  return table->to_json(object.get()).at(key);
+  return table.to_json(object.get()).at(key);
 }
 
 /// Who set the value at `where` or at the nearest level above it; nobody did when a default is to blame, and then the

@@ -30,7 +30,7 @@ KeptPlans::KeptPlans() : KeptPlans(bytes_to_keep()) {}
 std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const std::string key = case_to_json(c).dump();
   if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
-  const std::shared_ptr<const PlannedCase> plan = make_plan(c);
+  const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::run, cache_);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
   if (bytes_ + bytes > most_bytes_) return plan;
   bytes_ += bytes;

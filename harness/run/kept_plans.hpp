@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/data_cache.hpp"
 #include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
@@ -25,6 +26,7 @@ class KeptPlans {
 
  private:
   std::uint64_t most_bytes_, bytes_ = 0;
+  DataCache cache_;                                                  // of data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/lost_ranks.hpp"
+#include "core/data_cache.hpp"
 #include "core/errors.hpp"
 #include "harness/run/finished_epochs.hpp"
 #include "harness/schedule/planned_case.hpp"
@@ -17,8 +18,10 @@ namespace strobe {
 /// status; InvalidRequest, InvalidInput and Unavailable are thrown before anything is measured; Interrupted is thrown
 /// through. With `trace` set, the spans of every rank of the last repetition are kept in it ([rank][span]); `outputs`
 /// names files to write after the last epoch of the last repetition.
+/// Cases that are run with one `cache` share their data; without one, a case shares nothing.
 /// In an externally launched world every process calls this; only process rank 0 gets samples of all ranks.
-CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {});
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullptr, const ModelOutputs& outputs = {},
+                    const DataCache& cache = {});
 
 /// What `--dry-run` prints for a case without running it: placements, exchanges with their byte matrices, planned
 /// bytes per epoch by traffic, the schedule, the parameters.

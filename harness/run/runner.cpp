@@ -320,9 +320,10 @@ LaunchRequest launch_request(const Case& c) {
   return request;
 }
 
-CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs) {
+CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace, const ModelOutputs& outputs,
+                    const DataCache& cache) {
   check_outputs(c, outputs);
-  return run_planned(make_plan(c), c, trace, outputs);
+  return run_planned(make_plan(c, PlanUse::run, cache), c, trace, outputs);
 }
 
 CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const Case& c,

@@ -47,8 +47,8 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, Sched
 
 }  // namespace
 
-std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use) {
-  const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use);
+std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use, const DataCache& cache) {
+  const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use, cache);
   if (planner->leaves_open()) return plan_within_memory(request, *planner);
   return planned(request, planner->plan(planner->choices().front()));
 }

@@ -22,11 +22,13 @@ namespace {
 /// One run of a case; every failure but the user's wish to stop becomes the result's status.
 class Runner {
  public:
+  explicit Runner(const DataCache& cache) : cache_(cache) {}
+
   CaseResult run(const Case& c, std::vector<std::vector<Span>>& spans) {
     if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
     CaseResult result;
     try {
-      if (plan_ == nullptr) plan_ = make_plan(c);
+      if (plan_ == nullptr) plan_ = make_plan(c, PlanUse::run, cache_);
       return run_planned(plan_, c, &spans);
     } catch (const Interrupted&) {
       throw;
@@ -44,6 +46,7 @@ class Runner {
   }
 
  private:
+  const DataCache& cache_;
   std::shared_ptr<const PlannedCase> plan_;
 };
 
@@ -70,11 +73,11 @@ void run_measured(Runner& runner, int round, const PairListener& listener, PairR
   add_round(std::move(run), round, result.measured);
 }
 
-void run_simulated(const PairListener& listener, PairResult& result) {
+void run_simulated(const PairListener& listener, const DataCache& cache, PairResult& result) {
   const Case& c = result.pair.simulated;
   listener.begin(case_id(c));
   std::vector<std::vector<Span>> spans;
-  result.simulated = Runner().run(c, spans);
+  result.simulated = Runner(cache).run(c, spans);
   listener.end(case_id(c), result.simulated);
   if (result.simulated.status != "ok") return;
   result.band = band_of(summarise(case_to_json(c), case_id(c), result.simulated));
@@ -97,12 +100,13 @@ void keep_rounds(const PairListener& listener, std::int64_t rounds, const PairRe
 void run_rounds(bool first, const PairListener& listener, std::vector<PairResult>& results) {
   std::int64_t rounds = 0;
   for (const PairResult& result : results) rounds = std::max(rounds, result.pair.measured.repeat);
-  std::vector<Runner> runners(results.size());
+  const DataCache cache;
+  std::vector<Runner> runners(results.size(), Runner(cache));
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (round >= results[i].pair.measured.repeat) continue;
       run_measured(runners[i], round, listener, results[i]);
-      if (round == 0 && first) run_simulated(listener, results[i]);
+      if (round == 0 && first) run_simulated(listener, cache, results[i]);
       keep_rounds(listener, round + 1, results[i]);
     }
   }
@@ -134,8 +138,9 @@ std::vector<PairResult> measure_pairs(const std::vector<ValidationPair>& pairs, 
 }
 
 void simulate_pairs(std::vector<PairResult>& results, const PairListener& listener) {
+  const DataCache cache;
   for (PairResult& result : results) {
-    run_simulated(listener, result);
+    run_simulated(listener, cache, result);
     listener.keep(result);
   }
 }

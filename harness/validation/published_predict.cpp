@@ -57,7 +57,7 @@ bool is_update(const Span& span) {
   return span.blocking && (step || (exchange && of_weights));
 }
 
-Prediction simulate(const Json& json) {
+Prediction simulate(const Json& json, const DataCache& cache) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   const Case c = case_from_json(json, "");
   Prediction prediction;
@@ -65,7 +65,7 @@ Prediction simulate(const Json& json) {
   std::vector<std::vector<Span>> spans;
   CaseResult result;
   try {
-    result = run_case(c, &spans);
+    result = run_case(c, &spans, {}, cache);
   } catch (const NoRoom& refusal) {
     result.status = "out_of_memory";
     result.reason = refusal.what();
@@ -255,13 +255,14 @@ double error_of(const std::optional<double>& predicted, const std::optional<doub
 }
 
 void predict_own(PublishedPaper& paper, const std::function<void(const std::string&)>& progress) {
+  const DataCache cache;
   std::map<std::string, Prediction> known;
   for (PublishedValue& value : paper.values) {
     const auto find = [&](const Json& json) -> const Prediction& {
       const auto [found, is_new] = known.try_emplace(json.dump());
       if (!is_new) return found->second;
       if (progress) progress(value.experiment + " " + value.row + " " + value.column);
-      return found->second = simulate(json);
+      return found->second = simulate(json, cache);
     };
     if (!value.terms.empty()) take_mean(find, value);
     if (value.quantity == "device_bytes") {

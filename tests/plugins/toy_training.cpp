@@ -140,7 +140,9 @@ const Register<ScheduleTag> toy_schedule{
      "",
      {},
      {"toys",
-      [](const Case& c, PlanUse) -> std::unique_ptr<SchedulePlanner> { return std::make_unique<ToyPlanner>(c); }},
+      [](const Case& c, PlanUse, const DataCache&) -> std::unique_ptr<SchedulePlanner> {
+        return std::make_unique<ToyPlanner>(c);
+      }},
      {}}};
 const Register<StrategyTag> toy_strategy{{"toy", "one all-reduce", "", toy_fields(), StrategyTag::Value("toy"), {}}};
 const Register<ModelTag> toy_model{{"toy-model", "one weight", "", {}, ModelTag::Value("toys"), {}}};

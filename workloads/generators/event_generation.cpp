@@ -1,9 +1,6 @@
-// Tables are joined once for each generator and kept: others hold references to them.
 #include "workloads/generators/event_generation.hpp"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/joined_fields.hpp"
@@ -34,15 +31,9 @@ bool is_step_option(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-const FieldTable& event_workload_fields(const std::string& generator, const std::string& where) {
-  static std::mutex mutex;
-  static std::map<std::string, FieldTable> made;
+FieldTable event_workload_fields(const std::string& generator, const std::string& where) {
   const FieldTable& own = EventGeneratorRegistry::instance().find(generator, where).parameters;
-  const std::lock_guard lock(mutex);
-  const auto at = made.find(generator);
-  if (at != made.end()) return at->second;
-  return made.emplace(generator, joined_fields({own, chosen_fields(file_option_fields(), step_option_names())}))
-      .first->second;
+  return joined_fields({own, chosen_fields(file_option_fields(), step_option_names())});
 }
 
 Json with_presets(const std::string& generator, const Json& given) {

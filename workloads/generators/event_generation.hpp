@@ -11,7 +11,7 @@ namespace strobe {
 
 /// The parameters of the generator of events called `generator` as a workload: its own, then those of FileOptions that
 /// cut events into steps. Throws InvalidRequest(where, ...) for an unknown name.
-const FieldTable& event_workload_fields(const std::string& generator, const std::string& where = "");
+FieldTable event_workload_fields(const std::string& generator, const std::string& where = "");
 
 /// `given` with the additions of the generator's presets (EventGeneratorTag::preset). Anything but a JSON object is
 /// returned unchanged.

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
@@ -26,13 +24,7 @@ const FieldTable& feature_scale_fields() {
   return table;
 }
 
-const FieldTable& with_feature_scale(const FieldTable& own) {
-  static std::mutex mutex;
-  static std::map<const FieldTable*, FieldTable> made;
-  const std::lock_guard lock(mutex);
-  const auto at = made.find(&own);
-  return at != made.end() ? at->second : made.emplace(&own, joined_fields({own, feature_scale_fields()})).first->second;
-}
+FieldTable with_feature_scale(const FieldTable& own) { return joined_fields({own, feature_scale_fields()}); }
 
 Json without_feature_scale(const Json& parameters) {
   Json own = parameters;

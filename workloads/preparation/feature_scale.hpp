@@ -23,8 +23,8 @@ inline constexpr char feature_scale_help[] =
     "degrees as the model needs them, other features as they are";
 const FieldTable& feature_scale_fields();
 
-/// Returns `own`, a table that lives as long as the program, with feature_scale added after its fields.
-const FieldTable& with_feature_scale(const FieldTable& own);
+/// Returns `own` with feature_scale added after its fields.
+FieldTable with_feature_scale(const FieldTable& own);
 
 /// `parameters` of a workload without feature_scale.
 Json without_feature_scale(const Json& parameters);

@@ -23,6 +23,7 @@ struct FeatureTerms {
   // the previous one
   std::string kind = "powers";
   std::int64_t count() const { return 1 + static_cast<std::int64_t>(walks.size()) * hops; }
+  bool operator==(const FeatureTerms&) const = default;
 };
 
 /// The preprocessing of A and X that a model requests before training.
@@ -44,6 +45,7 @@ struct Preprocessing {
 
   /// Whether rows list out-neighbours: the pattern is A's transpose.
   bool transposes() const { return walk == "out" || walk == "in_transposed"; }
+  bool operator==(const Preprocessing&) const = default;
 };
 
 /// The number of cells that read each cell of a graph known only by its shape.

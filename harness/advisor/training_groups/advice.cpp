@@ -99,20 +99,21 @@ Case alone(const PlanPoint& point, std::int64_t batch) {
   return c;
 }
 
-Study begin_study(const PlanPoint& point, const std::vector<PlanPoint>& points, bool batch_given) {
-  auto events = std::make_shared<EventCase>(begin_event_case(alone(point, 1)));
+Study begin_study(const PlanPoint& point, const std::vector<PlanPoint>& points, bool batch_given,
+                  const DataCache& cache) {
+  auto events = std::make_shared<EventCase>(begin_event_case(alone(point, 1), cache));
   CapturedEvents captured(events->training.graph, events->training_events());
   std::vector<std::int64_t> batches = batches_of(points, batch_given, captured.events());
   const std::uint64_t data_bytes = events->kept_bytes();
   return {std::move(events), std::move(captured), std::move(batches), batch_given, data_bytes};
 }
 
-Saturation saturate(const Study& study, const PlanPoint& point) {
+Saturation saturate(const Study& study, const PlanPoint& point, const DataCache& cache) {
   return find_saturation(study.batches, [&](std::int64_t batch) -> BatchRate {
     PlanPoint one = point;
     one.request = alone(point, batch);
     one.nodes = 1;
-    const PlanOutcome outcome = evaluate({one}, 1, 1).front();
+    const PlanOutcome outcome = evaluate({one}, 1, 1, {}, nullptr, cache).front();
     if (outcome.status != "ok") return {batch, 0, outcome.reason};
     return {batch, static_cast<double>(study.captured.events()) / outcome.epoch_seconds, ""};
   });
@@ -280,7 +281,8 @@ std::string rule_refusal(const PlanSpace& space, const std::vector<PlanPoint>& p
   return "";
 }
 
-GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points) {
+GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points,
+                              const DataCache& cache) {
   GroupPlanAdvice all{limits, {}};
   const bool batch_given = user_chooses(space, {"batch"});
   if (!batch_given) leave_out_searched_batches(points);
@@ -291,10 +293,10 @@ GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, 
     if (!trains_in_groups(point) || batches.count(place_of(point)) > 0) continue;
     const Choices choices = without_chosen(point.choices);
     auto study = studies.find(choices);
-    if (study == studies.end()) study = studies.emplace(choices, begin_study(point, points, batch_given)).first;
+    if (study == studies.end()) study = studies.emplace(choices, begin_study(point, points, batch_given, cache)).first;
     auto saturation = saturations.find({point.cluster, choices});
     if (saturation == saturations.end())
-      saturation = saturations.emplace(std::pair(point.cluster, choices), saturate(study->second, point)).first;
+      saturation = saturations.emplace(std::pair(point.cluster, choices), saturate(study->second, point, cache)).first;
     GroupAdvice advice{
         point.cluster, point.nodes, point.request.ranks, choices, {}, {}, saturation->second, {}, {}, ""};
     apply_rule(study->second, limits, advice);

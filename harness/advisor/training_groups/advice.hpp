@@ -47,7 +47,8 @@ std::string rule_refusal(const PlanSpace& space, const std::vector<PlanPoint>& p
 /// Finds the rule's inputs and its choice for every place of the points. Where the user left the batch open, `points`
 /// are replaced by the same ones with the rule's batch and with twice as many events. Simulates one GPU with some
 /// batches per cluster. Throws InvalidRequest, Interrupted.
-GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points);
+GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points,
+                              const DataCache& cache = {});
 
 /// Events of a batch of all i ranks of a point whose strategy trains in groups.
 std::int64_t whole_batch_of(const PlanPoint& point);

@@ -45,8 +45,8 @@ std::vector<T> tiled(const std::vector<T>& rows, std::int64_t width, std::int64_
   return wide;
 }
 
-FullBatchCase planned_source(const ChunkSource& source) {
-  FullBatchCase planned = begin_full_batch(source.request, PlanUse::run);
+FullBatchCase planned_source(const ChunkSource& source, const DataCache& cache) {
+  FullBatchCase planned = begin_full_batch(source.request, PlanUse::run, cache);
   if (!planned.data.graph->has_structure()) {
     throw InvalidRequest("--graph", source.request.workload.at("name").get<std::string>() +
                                         " is a shape: statistics without a graph, of which no chunk can be cut; name a "
@@ -66,10 +66,10 @@ FullBatchCase planned_source(const ChunkSource& source) {
 /// One graph at one width.
 class MeasuredGraph {
  public:
-  MeasuredGraph(const ChunkCalibration& how, std::int64_t source)
+  MeasuredGraph(const ChunkCalibration& how, std::int64_t source, const DataCache& cache)
       : how_(how),
         source_(source),
-        case_(planned_source(how.sources[static_cast<std::size_t>(source)])),
+        case_(planned_source(how.sources[static_cast<std::size_t>(source)], cache)),
         super_(super_graph(*case_.data.graph, {1, {{1, 1, 0}}, 0})),
         cells_(*case_.data.graph, super_, lengths_from_beginning(case_.model.layers)),
         grower_(super_),
@@ -232,9 +232,10 @@ MeasuredChunks measure_all(const ChunkCalibration& how, LearnedWorkload& learned
   MeasuredChunks all;
   const auto sources = static_cast<std::int64_t>(how.sources.size());
   const std::int64_t wanted = how.trained + how.held_out;
+  const DataCache cache;
   for (std::int64_t i = 0; i < sources; ++i) {
     const ChunkSource& source = how.sources[static_cast<std::size_t>(i)];
-    MeasuredGraph graph(how, i);
+    MeasuredGraph graph(how, i, cache);
     const std::size_t before = all.count();
     graph.add(wanted * (i + 1) / sources - wanted * i / sources, all);
     widen(learned.hidden, source.request.model.value("hidden", 0.0), i == 0);

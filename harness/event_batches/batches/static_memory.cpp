@@ -12,11 +12,11 @@
 namespace strobe {
 namespace {
 
-std::unique_ptr<Device> device_of(const Case& request) {
+std::unique_ptr<Device> device_of(bool fp64, std::int64_t threads, std::int64_t host_threads) {
   DeviceRequest wanted;
-  wanted.precision = request.precision == "fp64" ? ElementType::f64 : ElementType::f32;
-  wanted.threads = request.threads;
-  wanted.host_threads = request.host_threads;
+  wanted.precision = fp64 ? ElementType::f64 : ElementType::f32;
+  wanted.threads = threads;
+  wanted.host_threads = host_threads;
   return DeviceRegistry::instance().find("cpu", "/device").value(wanted);
 }
 
@@ -34,11 +34,11 @@ double seconds_of(Device& device) {
 
 }  // namespace
 
-void StaticMemory::prepare() const {
-  std::call_once(trained_, [this] {
-    const std::unique_ptr<Device> device = device_of(case_.request);
-    StaticTraining training(case_, *device);
-    const std::int64_t epochs = case_.model->traits().static_memory.epochs;
+void StaticMemory::prepare(std::int64_t threads, std::int64_t host_threads) const {
+  std::call_once(trained_, [&] {
+    const std::unique_ptr<Device> device = device_of(fp64_, threads, host_threads);
+    StaticTraining training(source_, *device, host_threads);
+    const std::int64_t epochs = source_.model->traits().static_memory.epochs;
     double first = 0, last = 0, seconds = 0;
     for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
       last = training.epoch(epoch);
@@ -51,27 +51,26 @@ void StaticMemory::prepare() const {
     remark_ = fmt::format(
         "static node memory was trained beforehand on the {} training events alone: {} epochs in {:.3g} s, "
         "loss {:.4f} to {:.4f}",
-        case_.training_events(), epochs, seconds, first, last);
+        source_.training_events(), epochs, seconds, first, last);
+    source_.events = {};
   });
 }
 
 std::string StaticMemory::remark() const { return remark_; }
 
-std::shared_ptr<const StaticMemory> static_memory_of(const EventCase& c) {
-  const EventModelTraits traits = c.model->traits();
-  if (traits.static_memory.kind != StaticMemoryWish::Kind::pretrained) return nullptr;
-  static std::mutex mutex;
-  static std::string key;
-  static std::shared_ptr<const StaticMemory> kept;
-  static std::shared_ptr<const EventTaskData> trained_on;
-  const std::lock_guard lock(mutex);
-  const std::string wanted = c.request.model.dump() + c.request.precision + std::to_string(c.request.seed);
-  if (kept == nullptr || wanted != key || trained_on != c.training.task) {
-    kept = std::make_shared<const StaticMemory>(c);
-    key = wanted;
-    trained_on = c.training.task;
-  }
-  return kept;
+StaticMemoryKey::Value StaticMemoryKey::make(const DataCache& cache) const {
+  StaticTrainingSource source;
+  source.events = cache.get(draws)->training;
+  source.model = EventModelRegistry::instance().find(model.name(), "/model").value(model.json);
+  source.task = EventTaskRegistry::instance().find(draws.task.name(), "/task").value(draws.task.json);
+  source.seed = static_cast<std::uint64_t>(draws.events.seed);
+  return std::make_shared<const StaticMemory>(std::move(source), fp64);
+}
+
+std::shared_ptr<const StaticMemory> static_memory_of(const EventCase& c, const DataCache& cache) {
+  if (c.model->traits().static_memory.kind != StaticMemoryWish::Kind::pretrained) return nullptr;
+  const DrawsKey draws{{{c.request.workload}, c.request.seed}, {c.request.task}};
+  return *cache.get(StaticMemoryKey{draws, {c.request.model}, c.fp64()});
 }
 
 }  // namespace strobe

@@ -16,9 +16,9 @@ constexpr std::int64_t batch_events = 600;          // of an update; the paper's
 constexpr std::uint32_t order_of_batches = 44;      // purpose of a random stream
 constexpr std::int64_t numbers_of_event = 1 << 16;  // roots of an event, apart from those of the next
 
-std::vector<ParameterShape> shapes_of(const EventCase& c, const StaticMemoryWish& wish) {
-  std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.training.graph->vertices);
-  for (ParameterShape& shape : c.task->parameters(*c.training.graph, wish.width)) shapes.push_back(std::move(shape));
+std::vector<ParameterShape> shapes_of(const StaticTrainingSource& c, const StaticMemoryWish& wish) {
+  std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.events.graph->vertices);
+  for (ParameterShape& shape : c.task->parameters(*c.events.graph, wish.width)) shapes.push_back(std::move(shape));
   return shapes;
 }
 
@@ -37,31 +37,30 @@ Tensor list_on(Device& device, const std::vector<std::int64_t>& list) {
 
 }  // namespace
 
-StaticTraining::StaticTraining(const EventCase& c, Device& device)
-    : case_(c),
+StaticTraining::StaticTraining(const StaticTrainingSource& source, Device& device, std::int64_t host_threads)
+    : source_(source),
       device_(device),
-      wish_(c.model->traits().static_memory),
-      workers_(c.request.host_threads),
-      row_(static_cast<std::size_t>(c.training.graph->vertices)),
+      wish_(source.model->traits().static_memory),
+      workers_(host_threads),
+      row_(static_cast<std::size_t>(source.events.graph->vertices)),
       seen_(row_.size(), 0),
-      parameters_(device, shapes_of(c, wish_), static_cast<std::uint64_t>(c.request.seed)),
+      parameters_(device, shapes_of(source, wish_), source.seed),
       optimizer_(OptimizerRegistry::instance().find("adam", "").value({{"name", "adam"}, {"rate", wish_.rate}})),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {}
 
 double StaticTraining::epoch(std::int64_t number) {
   device_.run(Fill{epoch_loss_, 0.0});
-  const std::int64_t batches = (case_.training_events() + batch_events - 1) / batch_events;
-  for (const std::int64_t batch : shuffled(batches, static_cast<std::uint64_t>(case_.request.seed), number))
-    train(draw(number, batch));
+  const std::int64_t batches = (source_.training_events() + batch_events - 1) / batch_events;
+  for (const std::int64_t batch : shuffled(batches, source_.seed, number)) train(draw(number, batch));
   double loss = 0;
   device_.move_out(epoch_loss_, &loss);
   return loss;
 }
 
 void StaticTraining::ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& asked_of) const {
-  const EventGraph& graph = *case_.training.graph;
-  const EventTaskData& task = *case_.training.task;
+  const EventGraph& graph = *source_.events.graph;
+  const EventTaskData& task = *source_.events.task;
   for (std::int64_t i = 0; i < drawn.count; ++i)
     drawn.roots.push_back(graph.source[static_cast<std::size_t>(drawn.first + i)]);
   drawn.candidates = 1 + (task.candidates == nullptr ? 0 : task.training_negatives);
@@ -79,19 +78,18 @@ void StaticTraining::ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& a
 StaticTraining::Draw StaticTraining::draw(std::int64_t epoch, std::int64_t batch) {
   Draw drawn;
   drawn.first = batch * batch_events;
-  drawn.count = std::min(batch_events, case_.training_events() - drawn.first);
+  drawn.count = std::min(batch_events, source_.training_events() - drawn.first);
   std::vector<EdgeId> asked_of;
   ask(epoch, drawn, asked_of);
   const std::size_t roots = drawn.roots.size();
-  const std::vector<EdgeId> before(roots, case_.training_events());
+  const std::vector<EdgeId> before(roots, source_.training_events());
   std::vector<std::int64_t> numbers(roots);
   for (std::size_t r = 0; r < roots; ++r) numbers[r] = drawn.first * numbers_of_event + static_cast<std::int64_t>(r);
   const std::vector<double> moments(roots, 0.0);  // uniform draws look at no time
   NeighbourSample sample;
   // Draws of an epoch are told from another's by the seed.
-  const std::uint64_t seed =
-      static_cast<std::uint64_t>(case_.request.seed) + (static_cast<std::uint64_t>(epoch + 1) << 32);
-  sample_neighbours(*case_.training.graph, *case_.training.neighbours, {drawn.roots, before, numbers, moments},
+  const std::uint64_t seed = source_.seed + (static_cast<std::uint64_t>(epoch + 1) << 32);
+  sample_neighbours(*source_.events.graph, *source_.events.neighbours, {drawn.roots, before, numbers, moments},
                     wish_.neighbours, Sampling::uniform, seed, workers_, sample);
   // The event that is to be predicted is no neighbour: it would tell its own destination.
   drawn.offsets.push_back(0);
@@ -129,22 +127,22 @@ void StaticTraining::train(const Draw& drawn) {
   level.root_rows = list_on(device_, drawn.root_rows);
   level.slots = {list_on(device_, drawn.slot_rows), list_on(device_, drawn.offsets)};
   const Var embeddings = static_attention(tape, parameters_, wish_, list_on(device_, drawn.vertices), level);
-  const Var outputs = case_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
-                                       slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
-  const Tensor labels = case_.task->labels(device_, *case_.training.graph, drawn.first, drawn.count);
-  const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
-  case_.task->add_loss(tape, outputs, loss, labels, 1.0 / static_cast<double>(drawn.count), batch_loss_);
+  const Var outputs = source_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
+                                         slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
+  const Tensor labels = source_.task->labels(device_, *source_.events.graph, drawn.first, drawn.count);
+  const LinkLoss loss = source_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
+  source_.task->add_loss(tape, outputs, loss, labels, 1.0 / static_cast<double>(drawn.count), batch_loss_);
   tape.backward();
   device_.run(AddScaled{batch_loss_, epoch_loss_,
-                        static_cast<double>(drawn.count) / static_cast<double>(case_.training_events())});
+                        static_cast<double>(drawn.count) / static_cast<double>(source_.training_events())});
   optimizer_->step(device_, parameters_);
 }
 
 std::vector<float> StaticTraining::rows() {
   const std::vector<double> table = host_values(device_, parameters_.at("static.table")->value);
-  const EventGraph& graph = *case_.training.graph;
+  const EventGraph& graph = *source_.events.graph;
   std::vector<char> known(row_.size(), 0);
-  for (EdgeId e = 0; e < case_.training_events(); ++e) {
+  for (EdgeId e = 0; e < source_.training_events(); ++e) {
     known[static_cast<std::size_t>(graph.source[static_cast<std::size_t>(e)])] = 1;
     known[static_cast<std::size_t>(graph.target[static_cast<std::size_t>(e)])] = 1;
   }

@@ -5,15 +5,25 @@
 #include <vector>
 
 #include "core/system/parallel.hpp"
-#include "harness/event_batches/batches/event_case.hpp"
+#include "harness/event_batches/batches/event_data.hpp"
 #include "models/optimizers/optimizer.hpp"
 
 namespace strobe {
 
+/// What static vectors depend on.
+struct StaticTrainingSource {
+  EventData events;  // that training walks over
+  std::shared_ptr<const EventModel> model;
+  std::shared_ptr<const EventTask> task;
+  std::uint64_t seed = 0;
+
+  EdgeId training_events() const { return events.task->split.train_end; }
+};
+
 class StaticTraining {
  public:
   /// `device` needs values. Both must outlive it.
-  StaticTraining(const EventCase& c, Device& device);
+  StaticTraining(const StaticTrainingSource& source, Device& device, std::int64_t host_threads);
 
   /// Visits every training event once; the mean loss of an event.
   double epoch(std::int64_t number);
@@ -35,7 +45,7 @@ class StaticTraining {
   /// Loss of the batch's events, one update.
   void train(const Draw& drawn);
 
-  const EventCase& case_;
+  const StaticTrainingSource& source_;
   Device& device_;
   StaticMemoryWish wish_;
   Workers workers_;

@@ -33,7 +33,7 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
   if (communicator.rank() == 0) replay_ = std::make_unique<EventReplay>(*plan.events, device);
-  if (events().data.static_memory != nullptr && device.has_values()) events().data.static_memory->prepare();
+  if (device.has_values()) events().prepare_static_memory();
 }
 
 void GroupTrainer::take_batch(const TrainerTurn& turn) {

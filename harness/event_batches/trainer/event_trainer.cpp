@@ -14,7 +14,7 @@ EventTrainer::EventTrainer(const EventCase& c, Device& device, Communicator&)
       weights_(c, c.options.batch, device),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
-  if (c.data.static_memory != nullptr && device.has_values()) c.data.static_memory->prepare();
+  if (device.has_values()) c.prepare_static_memory();
 }
 
 PendingDraw EventTrainer::draw(std::int64_t epoch, std::int64_t batch) {

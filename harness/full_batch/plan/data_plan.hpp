@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/data_cache.hpp"
+#include "harness/full_batch/plan/digested_graph.hpp"
 #include "harness/full_batch/plan/model_plan.hpp"
 #include "harness/request/shape_case.hpp"
 
@@ -16,6 +18,7 @@ struct DataPlan {
   std::shared_ptr<const Presence> presence;  // cells of `raw` that exist; null: all
   std::shared_ptr<const PreparedGraph> graph;
   std::vector<std::shared_ptr<const PreparedGraph>> supports;  // of Preparation::supports
+  std::vector<std::shared_ptr<const DigestedGraph>> digested;  // graph and supports with their digests
   std::shared_ptr<const TaskData> samples;  // of cells that exist; without samples when the workload is a shape
   std::int64_t trained_steps = 0;           // of the graph's steps, up to the last one that a training sample reads
   std::vector<std::string> notes;           // what was assumed, one sentence each
@@ -29,8 +32,8 @@ struct DataPlan {
   std::vector<Step> steps_validated() const;
 };
 
-/// Loads the workload, draws the task's samples and preprocesses. Graphs are kept for the next case of the same
-/// workload. Throws InvalidRequest and InvalidInput.
-DataPlan load_data(const Case& c, const ModelChoice& choice);
+/// Loads the workload, draws the task's samples and preprocesses. What was made stays in `cache` for the
+/// next case. Throws InvalidRequest and InvalidInput.
+DataPlan load_data(const Case& c, const ModelChoice& choice, const DataCache& cache);
 
 }  // namespace strobe

@@ -1,6 +1,4 @@
 // What ranks in several processes must have alike of a full-batch plan.
-#include <list>
-#include <mutex>
 #include <type_traits>
 #include <vector>
 
@@ -30,6 +28,8 @@ class ListDigest {
   Sha256 sha_;
 };
 
+}  // namespace
+
 std::string digest_of(const PreparedGraph& graph) {
   ListDigest digest;
   digest.add_number(graph.vertices);
@@ -47,15 +47,18 @@ std::string digest_of(const PreparedGraph& graph) {
   return digest.hex();
 }
 
+const std::string& DigestedGraph::digest() const {
+  std::call_once(made_, [this] { digest_ = digest_of(graph_); });
+  return digest_;
+}
+
+namespace {
+
 /// The digest of a graph, computed once while cases share it.
-std::string shared_digest(const std::shared_ptr<const PreparedGraph>& graph) {
-  static std::mutex mutex;
-  static std::list<std::pair<std::weak_ptr<const PreparedGraph>, std::string>> known;
-  const std::lock_guard lock(mutex);
-  known.remove_if([](const auto& entry) { return entry.first.expired(); });
-  for (const auto& [of, digest] : known)
-    if (of.lock() == graph) return digest;
-  return known.emplace_back(graph, digest_of(*graph)).second;
+std::string shared_digest(const DataPlan& data, const std::shared_ptr<const PreparedGraph>& graph) {
+  for (const auto& known : data.digested)
+    if (&known->graph() == graph.get()) return known->digest();
+  return digest_of(*graph);
 }
 
 void add(const Samples& samples, ListDigest& digest) {
@@ -82,8 +85,8 @@ void add(const Placement& placement, ListDigest& digest) {
 
 std::string digest_of(const FullBatchPlan& plan) {
   ListDigest digest;
-  digest.add(shared_digest(plan.data.graph));
-  for (const auto& support : plan.data.supports) digest.add(shared_digest(support));
+  digest.add(shared_digest(plan.data, plan.data.graph));
+  for (const auto& support : plan.data.supports) digest.add(shared_digest(plan.data, support));
   digest.add_number(plan.data.samples->steps);
   add(plan.data.samples->train, digest);
   add(plan.data.samples->validation, digest);

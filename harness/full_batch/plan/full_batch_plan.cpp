@@ -62,12 +62,12 @@ std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, st
   return matrix;
 }
 
-FullBatchCase begin_full_batch(const Case& request, PlanUse use) {
+FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache& cache) {
   const ModelChoice choice = choose_model(request);
   if (request.ranks < 1)
     throw InvalidRequest("/ranks", "at least 1 rank is needed, not " + std::to_string(request.ranks));
   if (use == PlanUse::run) check_world(request);
-  DataPlan data = load_data(request, choice);
+  DataPlan data = load_data(request, choice, cache);
   check_until(request, choice.task->metric_names(), data.samples->validation.count() > 0);
   ModelPlan model = plan_model(
       request, choice, data.graph->feature_width / choice.equations->preparation().inputs.feature_terms.count());

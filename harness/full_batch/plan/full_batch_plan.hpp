@@ -30,9 +30,9 @@ struct FullBatchPlan : FullBatchCase {
   bool keeps_last_block() const { return options.keeps_last_block(blocks.size()); }
 };
 
-/// Loads the case's data and builds its model. Throws InvalidRequest or InvalidInput, and Unavailable where a plan to
-/// run meets a world of another size.
-FullBatchCase begin_full_batch(const Case& request, PlanUse use);
+/// Loads the case's data, unless they are in `cache`, and builds its model. Throws InvalidRequest or InvalidInput, and
+/// Unavailable where a plan to run meets a world of another size.
+FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache& cache = {});
 
 /// Asks the strategy and derives the exchanges, in `blocks` blocks of steps. Throws InvalidRequest when the graph
 /// cannot be divided so. What the exchanges take may grow with ranks squared: InvalidRequest("/ranks", ...) before it

@@ -45,7 +45,7 @@ class PlainLoop {
         loader_(case_.training, *device_) {
     for (std::int64_t copy = 0; copy < groups.k; ++copy) copies_.emplace_back(case_, width_);
     reads_.resize(static_cast<std::size_t>(groups.k * groups.j));
-    if (case_.data.static_memory != nullptr) case_.data.static_memory->prepare();
+    case_.prepare_static_memory();
   }
 
   /// Mean loss of the events of an epoch.

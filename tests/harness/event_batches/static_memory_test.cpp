@@ -22,7 +22,7 @@ std::vector<float> static_rows(const std::string& visits, const Json& changes = 
   Json all = changes;
   all["model"] = model;
   const EventCase c = begin_event_case(event_case(visits, all));
-  c.data.static_memory->prepare();
+  c.prepare_static_memory();
   const float* const first = c.data.static_memory->row(0);
   return {first, first + c.data.graph->vertices * c.data.static_memory->width()};
 }
@@ -101,7 +101,7 @@ TEST(StaticMemory, TellsGroupsThatVisitEachOther) {
     const Json model = {
         {"static", "pretrained"}, {"static_epochs", 60}, {"static_rate", 0.01}, {"memory", 8}, {"output", "merge"}};
     const EventCase c = begin_event_case(event_case(visits, {{"seed", seed}, {"model", model}}));
-    c.data.static_memory->prepare();
+    c.prepare_static_memory();
     const auto [within, across] = mean_cosines(*c.data.graph, *c.data.static_memory);
     EXPECT_GT(within, 0.3 + across) << seed;
   }
@@ -117,7 +117,7 @@ Pass3 first_batches(const EventCase& c, const std::vector<double>& weights) {
   DeviceRequest request;
   request.precision = ElementType::f64;
   const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cpu", "").value(request);
-  if (c.data.static_memory != nullptr) c.data.static_memory->prepare();
+  c.prepare_static_memory();
   Parameters parameters(*device, c.parameters, 1, weights);
   EventWalk walk(c, c.training, *device);
   Pass3 result;
@@ -160,7 +160,7 @@ class StaticTable : public ::testing::TestWithParam<std::uint64_t> {
 /// The weights of `table` that say what `pretrained` says: the same ones, and the frozen vectors as table.
 TEST_P(StaticTable, OfFrozenVectorsGivesWhatTheyGive) {
   const EventCase frozen = with("pretrained"), table = with("table");
-  frozen.data.static_memory->prepare();
+  frozen.prepare_static_memory();
   const std::vector<double> weights = drawn_weights(frozen, frozen.parameters);
   std::vector<double> both;
   auto next = weights.begin();

@@ -157,7 +157,7 @@ TEST(ExistingSamples, MetricsThatTheyCannotGiveAreAbsentWithTheirReason) {
 DataPlan data_of(Json json) {
   json.emplace("model", "cd-gcn");
   const Case c = case_from_json(json, "");
-  return load_data(c, choose_model(c));
+  return load_data(c, choose_model(c), {});
 }
 
 bool any_note(const DataPlan& data, const std::string& fragment) {

@@ -288,7 +288,9 @@ inline const Register<ScheduleTag> schedule{
      "",
      {},
      {"pipelines",
-      [](const Case& c, PlanUse) -> std::unique_ptr<SchedulePlanner> { return std::make_unique<PipelinePlanner>(c); }},
+      [](const Case& c, PlanUse, const DataCache&) -> std::unique_ptr<SchedulePlanner> {
+        return std::make_unique<PipelinePlanner>(c);
+      }},
      {}}};
 inline const Register<StrategyTag> strategy{
     {"toy-pipeline", "a helper, two groups, batches two deep", "", {}, StrategyTag::Value("toy-pipeline"), {}}};

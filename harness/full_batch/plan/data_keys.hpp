@@ -1,0 +1,69 @@
+// Data of cases of snapshots that DataCache keeps. What a value depends on are the members of its key.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/data_cache.hpp"
+#include "harness/full_batch/plan/digested_graph.hpp"
+#include "harness/request/key_options.hpp"
+#include "models/tasks/task.hpp"
+#include "workloads/graph/presence.hpp"
+
+namespace strobe {
+
+/// The graph as the workload gives it.
+struct GraphKey {
+  using Value = SnapshotGraph;
+  static constexpr std::size_t kept = 3;
+
+  KeyOptions workload;
+  std::int64_t seed = 0;
+
+  bool operator==(const GraphKey&) const = default;
+  SnapshotGraph make(const DataCache& cache) const;
+};
+
+/// The cells of the graph that exist; null: all.
+struct PresenceKey {
+  using Value = std::shared_ptr<const Presence>;
+  static constexpr std::size_t kept = 3;
+
+  GraphKey graph;
+  std::string presence;
+
+  bool operator==(const PresenceKey&) const = default;
+  Value make(const DataCache& cache) const;
+};
+
+/// The task's samples. In fp32, values to predict are those that fp32 holds, in the metrics too.
+struct SamplesKey {
+  using Value = TaskData;
+  static constexpr std::size_t kept = 3;
+
+  GraphKey graph;
+  std::string presence;
+  KeyOptions task;
+  bool fp64 = false;
+
+  bool operator==(const SamplesKey&) const = default;
+  TaskData make(const DataCache& cache) const;
+};
+
+/// The graph preprocessed as a model wants it.
+struct PreparedKey {
+  using Value = std::shared_ptr<const DigestedGraph>;
+  static constexpr std::size_t kept = 3;
+
+  GraphKey graph;
+  std::string presence;
+  Preprocessing what;              // `feature_scale` as the case or else the model has it
+  std::int64_t steps = 0;          // that samples read
+  std::int64_t trained_steps = 0;  // that training samples read, from the first one on: features are measured there
+  bool fp64 = false;
+
+  bool operator==(const PreparedKey&) const = default;
+  Value make(const DataCache& cache) const;
+};
+
+}  // namespace strobe

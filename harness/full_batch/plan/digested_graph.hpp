@@ -1,0 +1,29 @@
+// A prepared graph with the digest of its values, which is computed when it is first asked for.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "workloads/preparation/preprocess.hpp"
+
+namespace strobe {
+
+/// SHA-256 of all values of the graph. Cost O(values).
+std::string digest_of(const PreparedGraph& graph);
+
+/// Shared by the plans of all cases that read the graph.
+class DigestedGraph {
+ public:
+  explicit DigestedGraph(PreparedGraph graph) : graph_(std::move(graph)) {}
+
+  const PreparedGraph& graph() const { return graph_; }
+  const std::string& digest() const;
+
+ private:
+  PreparedGraph graph_;
+  mutable std::once_flag made_;
+  mutable std::string digest_;
+};
+
+}  // namespace strobe
