@@ -22,8 +22,8 @@ struct Cluster;
 inline constexpr const char* own_software = "strobe";
 
 inline constexpr const char* software_help =
-    "device sim only: whose program is predicted: strobe, a profile from `strobe list software` as pytorch-eager, or a "
-    "JSON file; with terms left out as pytorch-eager:without=coo+messages";
+    "device sim only: whose program is predicted: strobe, a profile from `strobe list software` such as pytorch-eager, "
+    "or a JSON file; pytorch-eager:without=coo+messages leaves terms out";
 
 /// The kinds of cost that a profile adds. Each can be left out.
 enum class SoftwareTerm : std::uint8_t {

@@ -1,5 +1,5 @@
-// Work of the host on rows of its memory: rows put together by index, as the features of a batch are before they are
-// moved to a device, and a copy in order.
+// Host work on rows of host memory: gathering rows by index, such as a batch's features before their transfer to a
+// device, and a copy in order.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace strobe {
 
 /// to[i] = from[rows[i]] for i in [0, count), whole rows of `row_bytes`. `rows` are in [0, from_rows), in any order and
-/// with repeats. `to` overlaps neither. The pointers may be null where nothing is carried out.
+/// with repeats. `to` overlaps neither. The pointers may be null if the work is not carried out.
 struct HostGather {
   static constexpr std::string_view name = "gather_rows";
   const std::byte* from = nullptr;  // [from_rows * row_bytes]
@@ -36,7 +36,7 @@ struct HostCopy {
   void run(Workers& workers) const;
 };
 
-/// `op` as a piece of work; the memory that it names must live until it is done.
+/// Makes a piece of work of `op`; the memory that it names must live until it is done.
 template <class Op>
 HostWork host_work(const Op& op) {
   HostWork work;

@@ -1,4 +1,4 @@
-// Helpers on real clocks: threads of the process, whose trainers may be ranks of it or of other processes of the node.
+// Helpers on real clocks: threads of the process. Their trainers may be ranks of this process or of others on the node.
 #pragma once
 
 #include <atomic>
@@ -30,10 +30,10 @@ class HelperTimeout : public CollectiveTimeout {
 /// Throws Error unless the helpers' names differ and every lane's trainer is one of `ranks` ranks.
 void check_helpers(const std::vector<HelperRequest>& helpers, int ranks);
 
-/// Runs the helper's program; what it throws names the helper.
+/// Runs the helper's program; exceptions that it throws name the helper.
 void run_helper_program(const HelperRequest& helper, HelperPost& post);
 
-/// The lanes of rank `rank` to helpers whose words lie in `blocks` (null: this rank has none to that helper), for a
+/// The lanes of rank `rank` to the helpers whose words lie in `blocks` (null: this rank has none to that helper), for a
 /// device of that rank.
 TrainerLanes trainer_lanes(const std::vector<HelperRequest>& helpers,
                            const std::vector<std::shared_ptr<LaneBlock>>& blocks, int rank, double timeout_seconds,
@@ -58,9 +58,9 @@ class HelperThreads {
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
 
-  /// Throws SystemError when there is no thread.
+  /// Throws SystemError when no thread can be started.
   void start(const HelperRequest& helper, const std::shared_ptr<LaneBlock>& block);
-  /// Helpers that wait give up with PeerFailed: another part of the job has failed.
+  /// Makes waiting helpers give up with PeerFailed, because another part of the job has failed.
   void stop() { stop_ = true; }
   bool all_ended() const { return ended_ == static_cast<int>(threads_.size()); }
   /// The first failure of a helper here; null while there is none.

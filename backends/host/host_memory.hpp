@@ -1,4 +1,4 @@
-// Memory of the host that a device copies from and to by itself, while both go on.
+// Host memory that a device copies from and to asynchronously.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace strobe {
 
-/// Bytes of host memory, pinned where the device has memory of its own. Without values there are only their number.
-/// Cheap to copy; the memory lives as long as a copy of it, or a transfer from or to it, does.
+/// Bytes of host memory, pinned if the device has memory of its own. Without values only their number exists. Cheap to
+/// copy; the memory lives as long as a copy of it, or a transfer from or to it.
 class HostMemory {
  public:
   HostMemory() = default;
@@ -25,7 +25,7 @@ class HostMemory {
     return reinterpret_cast<T*>(data_.get());
   }
 
-  /// Bytes [first, first + bytes) of it. Throws Error where it has fewer.
+  /// Bytes [first, first + bytes) of it. Throws Error when it has fewer.
   HostMemory slice(std::uint64_t first, std::uint64_t bytes) const {
     if (first > bytes_ || bytes > bytes_ - first) throw Error("a slice lies outside of its host memory");
     if (data_ == nullptr) return {nullptr, bytes};

@@ -1,5 +1,5 @@
-// The host stream of a rank whose clock is the wall's: a thread that carries work out in the order given, and one that
-// says when several things have come.
+// The host stream of a rank on the wall clock: one thread does work in the order given, and another reports when events
+// have come.
 #pragma once
 
 #include <condition_variable>
@@ -17,21 +17,22 @@
 
 namespace strobe {
 
-/// How a real device sees the points of its own streams; both may be called from threads of the host stream.
+/// Access of a real device to the events of its own streams; both functions may be called from threads of the host
+/// stream.
 struct NativeEvents {
   std::function<bool(const Event&)> come = [](const Event&) { return true; };
 };
 
-/// Waits, on the calling thread, until `event` has come: looks for `look` (word of other ranks' failures) in between.
-/// Throws what keeps it from coming, what `look` throws, and Interrupted on a stop signal.
+/// Waits, on the calling thread, until `event` has come, and calls `look` in between (for news of other ranks'
+/// failures). Throws the failure that keeps it from coming, the exceptions of `look`, and Interrupted on a stop signal.
 void await_host_event(HostEvent& event, const std::function<void()>& look);
 
 /// Used by one rank's thread; its own threads begin with the first work.
 class HostStream {
  public:
-  /// `threads` workers carry each piece of work out.
+  /// `threads` workers share each piece of work.
   HostStream(int threads, NativeEvents native) : threads_(threads), native_(std::move(native)) {}
-  /// Lets the work under way end; what has not begun never will.
+  /// Lets the current work end; later work never begins.
   ~HostStream();
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
@@ -49,9 +50,9 @@ class HostStream {
   /// fails, and so do the events of all later work.
   Given give(std::function<void(Workers&)> body, std::vector<Event> after);
 
-  /// Calls `then` on a thread of this stream as soon as all of `after` has come, in parallel
-  /// with the work, or with the failure that prevents it; calls of one `order` follow each other. `then` must be short.
-  /// It is not called once the stream has ended.
+  /// Calls `then` on a thread of this stream as soon as all events in `after` have come, in parallel with the work, or
+  /// with the failure that prevents it. Calls of one `order` follow each other. `then` must be short, and is not called
+  /// once the stream has ended.
   void when(const void* order, std::vector<Event> after, Then then);
 
  private:

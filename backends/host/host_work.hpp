@@ -16,18 +16,18 @@ class Workers;  // core/system/parallel.hpp
 
 /// One piece of work for the host.
 struct HostWork {
-  std::string_view name;  // static text: of its span, and of its fit in a calibrated cluster
-  /// Operations, and bytes of the host's memory; `gather` tells of rows at unforeseen places. With values absent it is
-  /// stated all the same.
+  std::string_view name;  // static text: the name of its span, and of its fit in a calibrated cluster
+  /// Operations, and bytes of host memory; `gather` describes rows at unpredictable places. Stated even when values are
+  /// absent.
   Work work;
   double disk_bytes = 0;  // read from the node's disk
   /// The work itself, done by `host_threads` workers. May be empty: without a graph or values only time passes. It must
   /// not use the device, the communicator, or data that others write meanwhile, unless `after` orders the two.
   std::function<void(Workers&)> body;
-  std::vector<Event> after;  // what must have come before it begins
+  std::vector<Event> after;  // events that must have come before it begins
   int lane = 0;              // work of one lane runs in the order given; lanes run in parallel
-  int lanes = 1;             // that share what the rank has of its node's host
-  bool serial = false;       // whether one worker does it all, however many there are
+  int lanes = 1;             // number of lanes that share the rank's part of its node's host
+  bool serial = false;       // whether a single worker does it all, however many there are
 };
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// Lanes between trainers and helpers: a request and an answer in memory that both see, and who has the word.
+// Lanes between trainers and helpers: a request and an answer in memory that both see, and whose turn it is.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class TrainerLane {
   const HostMemory& request() const { return request_; }
   const HostMemory& answer() const { return answer_; }
 
-  /// Asks with what lies in `request` once all of `after` has come, in the order of calls; returns the event of the
-  /// answer. Only one request may be under way: `after` must hold the event of the answer before this one, unless it
+  /// Sends the contents of `request` once all events in `after` have come, in the order of calls; returns the event of
+  /// the answer. Only one request may be under way: `after` must hold the event of the previous answer, unless it
   /// has come. A wait for the answer fails when the helper fails, ends, or does not answer within the launch's
   /// timeout.
   Event ask(std::vector<Event> after = {}) { return do_ask(std::move(after)); }
@@ -50,7 +50,7 @@ class TrainerLane {
   HostMemory request_, answer_;
 };
 
-/// How long a helper waits for a trainer.
+/// The limit of a helper's wait for a trainer.
 enum class Patience {
   limited,    // at most the launch's timeout: the trainer is due
   unlimited,  // the trainers may be busy with other things
@@ -87,13 +87,13 @@ class HelperPost {
 
 /// A role next to the trainers, as the plan knows it.
 struct HelperRequest {
-  std::string name;  // of all helpers of a launch another
+  std::string name;  // different from all other helpers of a launch
   std::vector<LaneShape> lanes;
   int threads = 1;  // workers of its host work
   std::function<void(HelperPost&)> program;
 };
 
-/// The trainer lanes of one rank: by helper, then by lane; null where another rank is the trainer.
+/// The trainer lanes of one rank: by helper, then by lane; null if another rank is the trainer.
 using TrainerLanes = std::vector<std::vector<std::shared_ptr<TrainerLane>>>;
 
 }  // namespace strobe

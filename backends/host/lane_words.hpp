@@ -1,5 +1,5 @@
-// The words of a helper and its trainers in memory that they share, between threads of a process or processes of a
-// node.
+// The words (atomic counts and states) of a helper and its trainers in shared memory, between threads of a process or
+// processes of a node.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ namespace strobe {
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// One lane's: counts of requests and answers, and whether the trainer's program has ended.
+/// A lane's words: counts of requests and answers, and whether the trainer's program has ended.
 struct alignas(64) LaneWords {
   std::atomic<std::uint32_t> asked;
   std::atomic<std::uint32_t> answered;
   std::atomic<std::uint32_t> closed;
 };
 
-/// A helper's own.
+/// A helper's own words.
 struct alignas(64) HelperWords {
   enum State : std::uint32_t { running, ended, failed };
   static constexpr std::size_t most_text = 1000;
@@ -31,7 +31,7 @@ struct alignas(64) HelperWords {
   char text[most_text];  // why it has failed; written before the state
 };
 
-/// Where a helper's words and its lanes' memory lie in one block of bytes, zeros at first.
+/// The layout of a helper's words and its lanes' memory in one block of bytes, zeros at first.
 class LaneBlock {
  public:
   /// `memory` holds `bytes_for(lanes)` bytes, on pages of its own.
@@ -47,9 +47,9 @@ class LaneBlock {
   HostMemory answer(std::size_t i) const { return part(places_[i].answer, places_[i].answer_bytes); }
   std::size_t lanes() const { return places_.size(); }
 
-  /// The trainer of the lane will not ask any more.
+  /// Marks that the lane's trainer will ask no more.
   void close(std::size_t i) const;
-  /// The helper has ended, or failed for the reason that the text gives.
+  /// Marks that the helper has ended, or failed for the reason that the text gives.
   void end(HelperWords::State state, const std::string& text) const;
 
  private:
@@ -63,8 +63,8 @@ class LaneBlock {
   std::vector<Place> places_;
 };
 
-/// Waits at most `milliseconds` for the word to become another than `value`; it may also return early. Between threads
-/// and processes alike.
+/// Waits at most `milliseconds` for the word to change from `value`; it may also return early. Works between threads
+/// and between processes.
 void await_word(std::atomic<std::uint32_t>& word, std::uint32_t value, int milliseconds);
 /// Wakes those that wait for it.
 void wake_word(std::atomic<std::uint32_t>& word);

@@ -1,4 +1,4 @@
-// Lanes between processes of one node: blocks in shared memory, which the processes of a launch agree on.
+// Lanes between processes of one node, in blocks of shared memory that the processes of a launch agree on.
 #pragma once
 
 #include <functional>
@@ -11,15 +11,15 @@
 
 namespace strobe {
 
-/// Every process brings a text and gets those of all, by rank; throws when one does not come.
+/// Every process passes a text and gets those of all, by rank; throws when a process does not arrive.
 using GatherTexts = std::function<std::vector<std::string>(const std::string&)>;
 
 /// The rank in whose process a helper runs: the lowest of its trainers.
 int home_of(const HelperRequest& helper);
 
-/// Blocks for the lanes of `helpers` that rank `rank` is a trainer of, or the home of; null elsewhere. All ranks of the
-/// launch call it. Throws, on all of them alike, Unavailable where a helper's trainers are on several nodes, and
-/// SystemError where shared memory cannot be had. Nothing is left in the system when it returns.
+/// Blocks for the lanes of `helpers` for which rank `rank` is a trainer or the home; null for the others. All ranks of
+/// the launch call it. Throws the same error on all of them: Unavailable when a helper's trainers are on several nodes,
+/// and SystemError when there is no shared memory. Nothing is left in the system when it returns.
 std::vector<std::shared_ptr<LaneBlock>> share_lanes(const std::vector<HelperRequest>& helpers, int rank,
                                                     const GatherTexts& gather);
 

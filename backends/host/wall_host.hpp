@@ -17,13 +17,13 @@ class WallHost {
  public:
   WallHost(int threads, NativeEvents native) : threads_(threads), native_(std::move(native)) {}
 
-  /// Gives the work to its lane, and leaves its span, whose times follow when they are known.
+  /// Gives the work to its lane, and leaves its span, whose times are set once they are known.
   Event run(HostWork work, SpanRecorder& spans);
-  /// HostStream::when; at once where nothing has to be waited for.
+  /// HostStream::when; calls at once when nothing has to be waited for.
   void when(const void* order, std::vector<Event> after, HostStream::Then then);
-  /// Waits until all work that was given has ended; then sets the times of its spans. Throws what work failed with.
+  /// Waits until all work has ended; then sets the times of its spans. Throws the exception of failed work.
   void synchronize(SpanRecorder& spans, const std::function<void()>& look);
-  /// Ends the stream's threads, before what they use goes; what has not begun never will.
+  /// Ends the stream's threads before the data that they use; later work never begins.
   void end() { lanes_.clear(); }
 
  private:
@@ -39,8 +39,8 @@ class WallHost {
   std::map<int, std::unique_ptr<HostStream>> lanes_;  // last, so that their threads end first
 };
 
-/// Waits in the program for `event`, which the host finishes, and leaves a blocking span of the event's phase for the
-/// time that it took, unless it had come already. Throws as await_host_event does.
+/// Waits in the program for `event`, which the host finishes. Leaves a blocking span of the event's phase for the
+/// waiting time, unless the event had already come. Throws the same as await_host_event.
 void wait_for_host(const Event& event, SpanRecorder& spans, const std::function<void()>& look);
 
 }  // namespace strobe

@@ -1,7 +1,7 @@
-// Graph convolution with one weight per step, and its gradient, as the two operations that each consists of: the sparse
-// product (of x, or of a dense layer's output) and the dense layer of every step, by kernels of one numerics. `variant`
-// is "plain" for the judges' kernels, empty for the best. Cost: those of the two; aggregated rows, and backward ds, are
-// written and read once more than where both are one.
+// Graph convolution with one weight per step, and its gradient, each composed of two operations of one numerics: the
+// sparse product (of x, or of a dense layer's output) and the dense layer of every step. `variant` is "plain" for the
+// judges' kernels, empty for the best. Cost: that of the two; aggregated rows, and backward ds, are written and read
+// once more than in a fused kernel.
 #pragma once
 
 #include "backends/kernel.hpp"
@@ -26,7 +26,7 @@ StepDenseBackward dense_backward_of(const Op& op) {
   return dense;
 }
 
-/// Shapes as in the operation. Throws Unavailable where the numerics lacks a kernel.
+/// Shapes are the operation's. Throws Unavailable when the numerics lacks a kernel.
 inline void run_composed(Numerics numerics, const char* variant, const StepGraphConvolution& op,
                          KernelContext& context) {
   run_variant(numerics, variant, Spmm{op.a, op.x, op.aggregated, false}, context);
@@ -61,7 +61,7 @@ inline void run_composed(Numerics numerics, const char* variant, const StepConvo
   run_variant(numerics, variant, product, context);
 }
 
-/// The kernel "plain" of one of these operations: its judge.
+/// Registers the kernel "plain" of one of these operations: its judge.
 template <class Op, Numerics numerics>
 struct RegisterComposedJudge {
   static void run_plain(const Op& op, KernelContext& context) { run_composed(numerics, "plain", op, context); }
@@ -69,7 +69,7 @@ struct RegisterComposedJudge {
   const RegisterKernel<Op> plain{numerics, {"plain", 0, nullptr, run_plain}};
 };
 
-/// The kernels "plain" and "composed", where nothing better serves every call.
+/// Registers the kernels "plain" and "composed", for operations without a better kernel for every call.
 template <class Op, Numerics numerics>
 struct RegisterComposed : RegisterComposedJudge<Op, numerics> {
   static void run_best(const Op& op, KernelContext& context) { run_composed(numerics, "", op, context); }

@@ -3,7 +3,7 @@
 namespace strobe {
 namespace {
 
-/// By counting sort.
+/// Counting sort.
 template <class T>
 void transpose_entries(const HostCsr& csr, const std::vector<T>& from, HostCsr& result, std::vector<T>& to) {
   std::vector<std::int64_t> next(result.offsets.begin(), result.offsets.end() - 1);

@@ -1,4 +1,4 @@
-// A rank's sparse matrix as the host has it: what a device makes other forms from.
+// A rank's sparse matrix on the host, from which a device makes other forms.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 
 namespace strobe {
 
-/// The steps of a matrix, and its entries where the host has them. Rows of a step follow those of the step before.
+/// The steps of a matrix, and its entries if the host has them. Rows of a step follow those of the step before.
 struct HostCsr {
   std::vector<std::int64_t> step_rows = {0};  // [steps + 1]: where the rows of each step begin
-  /// Rows of one snapshot, where every step that has rows is a whole one with columns in the range of its rows; else 0.
+  /// Rows of one snapshot, if every step with rows is a whole snapshot with columns in the range of its rows; otherwise
+  /// 0.
   std::int64_t snapshot_rows = 0;
-  bool has_entries = false;                 // whether the host has what follows
+  bool has_entries = false;                 // whether the host has the fields below
   std::vector<std::int64_t> offsets = {0};  // [rows + 1]
   std::vector<std::int32_t> columns;        // [non-zeros], as SparseMatrix numbers them
   std::vector<float> values32;              // [non-zeros] in single precision, else empty

@@ -1,4 +1,4 @@
-// A compressed sparse matrix in host memory, as those that make other forms of it read it.
+// A compressed sparse matrix in host memory, as the code that makes other forms of it reads it.
 #pragma once
 
 #include <cstdint>

@@ -24,15 +24,15 @@ struct LengthSortedMatrix {
   std::int64_t entries = 0;
   bool narrow = false;  // columns are u16, not i32
   Tensor offsets;       // i64 [rows + 1, 1], of rows as they are stored
-  Tensor order;         // u8 [rows, 1]: which row of its block each stored row is
-  Tensor bases;         // i32 [blocks, 1]: the column from which a block's columns count
+  Tensor order;         // the row of its block that each stored row is
+  Tensor bases;         // the column that a block's columns count from
   Tensor columns;       // u8 [entries, 2 or 4]: the bytes of u16 or i32
   Tensor values;        // [entries, 1]
 
   std::int64_t blocks() const { return (rows + length_block_rows - 1) / length_block_rows; }
 };
 
-/// Where rows begin in the order in which they are stored: block after block, within a block by length.
+/// The offsets of rows in storage order: block after block, within a block by length.
 struct StoredRows {
   std::vector<std::int64_t> offsets = {0};
   std::vector<std::uint8_t> order;
@@ -41,11 +41,11 @@ struct StoredRows {
   void add_block(const std::int64_t* lengths, std::int64_t rows);
 };
 
-/// Columns that 16 bits tell apart.
+/// The number of columns that 16 bits can number.
 inline constexpr std::int64_t most_narrow_columns = std::int64_t{1} << 16;
 
-/// `csr` with its rows sorted by length, on the device; columns are narrow where every block of rows reads from at most
-/// `most_narrow`. Cost O(nnz + rows).
+/// `csr` with its rows sorted by length, on the device; columns are narrow if every block of
+/// rows reads from at most `most_narrow` columns. Cost O(nnz + rows).
 template <class T>
 std::shared_ptr<const LengthSortedMatrix> sort_by_length(Device& device, const HostCsrView<T>& csr,
                                                          std::int64_t most_narrow = most_narrow_columns);

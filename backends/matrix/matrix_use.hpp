@@ -18,16 +18,15 @@ struct RepeatedLayer {
 
 /// One product with a matrix.
 struct MatrixProduct {
-  std::int64_t columns = 0;               // of the dense matrix whose rows it gathers
+  std::int64_t columns = 0;               // columns of the dense matrix whose rows it gathers
   bool backward = true;                   // whether a gradient flows through it, by the transpose
-  std::optional<RepeatedLayer> repeated;  // where those rows are not stored but computed again for every entry
+  std::optional<RepeatedLayer> repeated;  // set if those rows are not stored but computed again for every entry
 };
 
 struct MatrixUse {
   std::vector<MatrixProduct> products;
-  bool reads_entries =
-      false;            // products go over the entries themselves, as attention does: forms for sums are of no use
-  bool lasting = true;  // in many passes; false: in one, so that little that has to be made first pays
+  bool reads_entries = false;  // products go over single entries, as attention does: forms for sums do not help
+  bool lasting = true;         // used in many passes; false: in one, so forms that must be made first seldom pay
 
   /// Whether a gradient flows through any of the products.
   bool backward() const {

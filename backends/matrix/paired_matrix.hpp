@@ -18,12 +18,12 @@ namespace strobe {
 class Device;
 
 struct PairedMatrix {
-  std::int64_t steps = 0;      // steps with rows; pair p holds steps 2p and 2p + 1, the last one may stand alone
+  std::int64_t steps = 0;      // steps with rows; pair p holds steps 2p and 2p + 1, the last one may be single
   std::int64_t step_rows = 0;  // rows, and columns, of every step
   std::int64_t entries = 0;
   bool narrow = false;  // columns are u16, not i32
   Tensor offsets;       // i64 [pairs * step_rows + 1, 1], of rows as they are stored
-  Tensor order;         // u8 [pairs * step_rows, 1]: which row of its block each stored row is
+  Tensor order;         // the row of its block that each stored row is
   Tensor columns;       // u8 [entries, 2 or 4]: the bytes of u16 or i32
   Tensor values;        // [entries, 2]
 
@@ -31,7 +31,7 @@ struct PairedMatrix {
   std::uint64_t bytes() const { return offsets.bytes() + order.bytes() + columns.bytes() + values.bytes(); }
 };
 
-/// Entries of the union over entries of both steps, above which pairs are slower than single steps.
+/// Ratio of entries of the union to entries of both steps above which pairs are slower than single steps.
 inline constexpr double most_union = 0.8;
 
 /// `csr`, its columns ascending within a row, in pairs on the device, when it has square blocks of `step_rows` on its

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t any_width = std::numeric_limits<std::int64_t>::max() / 64;
 
-/// Which products the narrow forms serve.
+/// Decides which products the narrow forms serve.
 class NarrowProducts {
  public:
   NarrowProducts(const MatrixUse& use, const FormHabits& habits, ElementType type)
@@ -33,8 +33,8 @@ class NarrowProducts {
   bool in_pairs(std::int64_t width) const { return width > 0 && 2 * width * bytes_ <= register_; }
   bool by_length(std::int64_t width) const { return width > 0 && width * bytes_ <= 2 * register_; }
 
-  /// Columns that a product gathers: of a layer that is computed again those of its input, where pairs serve it. Else
-  /// those of its output, which say of rows by length whether they do.
+  /// Columns that a product gathers: the input columns of a layer that is computed again, if pairs serve it. Otherwise
+  /// its output columns, which decide for rows by length.
   std::int64_t gathered(const MatrixProduct& product) const {
     if (!product.repeated) return product.columns;
     const RepeatedLayer& layer = *product.repeated;
@@ -44,11 +44,11 @@ class NarrowProducts {
   }
 
   std::int64_t bytes_, register_;
-  std::int64_t least_ = 0, most_ = 0;  // columns; 0 where there is no product
+  std::int64_t least_ = 0, most_ = 0;  // columns; 0 when there is no product
 };
 
-/// `csr`, rows of the steps of `host`, two steps at a time, when every step that has rows has as many and reads no
-/// columns of other ranks.
+/// `csr`, rows of the steps of `host`, two steps at a time. Null unless all steps with rows have the same number of
+/// rows and read no columns of other ranks.
 std::shared_ptr<const PairedMatrix> pairs_of(Device& memory, const SparseMatrix& a, const HostCsr& csr,
                                              const HostCsr& host) {
   std::int64_t rows = 0;
@@ -64,7 +64,8 @@ std::shared_ptr<const PairedMatrix> pairs_of(Device& memory, const SparseMatrix&
   return pair_steps<float>(memory, {csr.offsets, csr.columns, csr.values32}, rows);
 }
 
-/// `csr`, the `rows` rows of `a` or of its transpose, with rows by length; of their number alone without entries.
+/// `csr`, the `rows` rows of `a` or of its transpose, with rows by length; without entries, from the number of rows
+/// alone.
 std::shared_ptr<const LengthSortedMatrix> sorted_of(Device& memory, const SparseMatrix& a, const HostCsr& csr,
                                                     const HostCsr& host, std::int64_t rows) {
   if (!csr.has_entries) {
@@ -101,7 +102,7 @@ void add_lasting_forms(Device& memory, SparseMatrix& a, const HostCsr& host, con
   a.transposed_values = memory.move_in(turned.values(memory.precision()), a.nonzeros, 1, memory.precision());
 }
 
-/// For one pass.
+/// Forms for one pass.
 void add_passing_forms(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use,
                        const FormHabits& habits) {
   if (!habits.transpose || !use.reads_entries || !use.backward() || host.snapshot_rows == 0 || a.rows == 0) return;

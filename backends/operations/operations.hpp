@@ -1,6 +1,6 @@
-// The operations that a device can be asked to do. Each is a plain struct of tensors and sizes that states its name and
-// its work (FLOPs and compulsory bytes) here and nowhere else: the roofline report and the cost model both read it.
-// A kernel for it is registered per numerics and variant from the kernel's own file (backends/kernel.hpp).
+// The operations of a device. Each is a plain struct of tensors and sizes that states its name and its work (FLOPs and
+// compulsory bytes) here and nowhere else: the roofline report and the cost model both read it. A kernel for it is
+// registered per numerics and variant from the kernel's own file (backends/kernel.hpp).
 // Shapes in brackets; all tensors of one operation share one floating type unless said otherwise.
 // `accumulate` means the result is added to the output, not stored over it.
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace strobe {
 
-/// A sparse matrix [rows, columns] on a device; entries of a row are in vertex order. Without values only the counts
-/// are there. It is a sequence of `step_rows.rows() - 1` diagonal-like blocks (the snapshots): rows of block s are
-/// [step_rows[s], step_rows[s+1]) and its columns fall into [step_columns[s], step_columns[s+1]) of the own rows or,
-/// when `halo_begin` < columns, into [halo_begin + step_halo[s], halo_begin + step_halo[s+1]) of the halo rows.
+/// A sparse matrix [rows, columns] on a device; entries of a row are in vertex order. Without values it has only its
+/// counts. It is a sequence of `step_rows.rows() - 1` diagonal-like blocks (the snapshots). Rows of block s are
+/// [step_rows[s], step_rows[s+1]). Its columns lie in [step_columns[s], step_columns[s+1]) of the own rows or, when
+/// `halo_begin` < columns, in [halo_begin + step_halo[s], halo_begin + step_halo[s+1]) of the halo rows.
 struct SparseMatrix {
   std::int64_t rows = 0;
   std::int64_t columns = 0;
@@ -31,11 +31,11 @@ struct SparseMatrix {
   Tensor values;                // f32 or f64 [nonzeros, 1]
   Tensor step_rows;             // i64 [steps + 1, 1]
   Tensor step_halo;             // i64 [steps + 1, 1], counted from halo_begin
-  // The transpose, used by the backward product; absent (not defined) when it was not built.
+  // The transpose, used by the backward product; undefined when it was not built.
   Tensor transposed_offsets;  // i64 [columns + 1, 1]
   Tensor transposed_indices;  // i32 [nonzeros, 1]
   Tensor transposed_values;   // [nonzeros, 1]
-  // The same matrix and its transpose two steps at a time, for narrow products; absent when it was not built.
+  // The same matrix and its transpose two steps at a time, for narrow products; null when they were not built.
   std::shared_ptr<const PairedMatrix> paired, paired_transpose;
   // The same matrix and its transpose with rows by length, for products that pairs do not serve.
   std::shared_ptr<const LengthSortedMatrix> by_length, transpose_by_length;

@@ -1,5 +1,5 @@
 // Operations of attention: over a vertex's neighbours (graph attention: Velickovic et al., ICLR'18) and over a vertex's
-// own past (DySAT: Sankar et al., WSDM'20). Everything is said in the terms of operations.hpp.
+// own past (DySAT: Sankar et al., WSDM'20). Terms are those of operations.hpp.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -12,14 +12,15 @@ inline constexpr std::uint32_t edge_dropout = 33;
 inline constexpr std::uint32_t past_dropout = 34;
 }  // namespace random_purpose
 
-/// Dropout of attention's coefficients, each head by itself: a coefficient is 0 with probability `rate`, else divided
-/// by 1 - rate, after the softmax (Velickovic et al., section 3.3). The choice depends on (seed, key, cell of the
-/// row, whom it looks at, head) only; `ids` i64 are the cells' numbers, step * N + vertex.
+/// Dropout of attention's coefficients, each head by itself, after the softmax (Velickovic et al., section 3.3): a
+/// coefficient is 0 with probability `rate`, otherwise divided by 1 - rate. The choice depends only on seed, key, the
+/// row's cell, the cell that it looks at, and the head. `ids` i64 are the cells' numbers, step * N + vertex.
 struct AttentionDropout {
   double rate = 0;  // 0: none
   std::uint64_t seed = 1;
   std::uint32_t key = 0;
-  Tensor ids = {};                // i64 [R, 1] of a graph's rows; [n, 1] of any step's rows of a timeline's vertices
+  Tensor ids = {};                // i64 [R, 1] for a graph's rows; [n, 1] for the vertices of a timeline, in the rows
+                                  // of any one step
   Tensor columns = {};            // i32 [C, 1] vertices of a graph's columns; none over the past
   std::int64_t all_vertices = 1;  // N
 
@@ -27,7 +28,7 @@ struct AttentionDropout {
   /// Floating-point operations that dropout adds to an operation with `coefficients` coefficients.
   double flops(double coefficients) const { return drops() ? 20.0 * coefficients : 0.0; }
   double bytes() const { return drops() ? static_cast<double>(ids.bytes() + columns.bytes()) : 0.0; }
-  /// Four random words; a coefficient whose word is below `limit` is dropped. `what` is whom the cell looks at.
+  /// Four random words; a coefficient whose word is below `limit` is dropped. `what` is the cell that is looked at.
   std::array<std::uint32_t, 4> words(std::uint64_t cell, std::uint32_t what, std::uint32_t group,
                                      std::uint32_t purpose) const {
     return philox({static_cast<std::uint32_t>(cell), static_cast<std::uint32_t>(cell >> 32) ^ (group << 16), what, key},
@@ -40,7 +41,8 @@ struct AttentionDropout {
     return factor(words(cell, vertex, static_cast<std::uint32_t>(head / 4),
                         random_purpose::edge_dropout)[static_cast<std::size_t>(head % 4)]);
   }
-  /// Factor of head `head` of the query of `vertex` (a row of `ids`) at step t for step s: word s mod 4 of what s / 4.
+  /// Factor of head `head` of the query of `vertex` (a row of `ids`) at step t for step s: word s mod 4 of `what` s /
+  /// 4.
   double of_past(std::int64_t vertex, std::int64_t t, std::int64_t s, std::int64_t head) const {
     return factor(words(cell_of(vertex, t), static_cast<std::uint32_t>(s / 4), static_cast<std::uint32_t>(head),
                         random_purpose::past_dropout)[static_cast<std::size_t>(s % 4)]);
@@ -55,7 +57,8 @@ struct AttentionDropout {
 /// ELU's alpha is 1; LeakyReLU's slope is this.
 inline constexpr double leaky_slope = 0.2;
 
-/// Elements of the working memory that the operations of graph attention ask for; its contents mean nothing.
+/// Number of elements of the working memory of graph attention's operations; its contents have no meaning between
+/// calls.
 inline std::int64_t graph_attention_workspace(std::int64_t rows, std::int64_t columns, std::int64_t heads,
                                               std::int64_t width, bool backward) {
   return columns * 2 * heads + rows * 3 * heads + (backward ? rows * (width + heads) : 0);
@@ -110,21 +113,21 @@ struct GraphAttentionBackward {
 };
 
 /// Multi-head attention of each vertex over its own timeline. projected [(first + S) n, 3 F] holds query, key and value
-/// of n vertices over first + S steps, time-major; each of the three is H heads of F / H columns. offsets
-/// [first + S, 3 F] are added to every row of their step. For the steps t of [first, first + S):
+/// of n vertices over first + S steps, time-major; each of the three is H heads of F / H columns. offsets [first + S, 3
+/// F] are added to every row of their step. For the steps t of [first, first + S):
 /// o_t = sum over t' <= t of softmax_t'(scale q_t . k_t') v_t', per head, after dropout; o [S n, F].
-/// Packed sequences: n lanes in which sequences lie end to end, first = 0. `sequences` i32 [S n, 3] holds for each row
-/// the step of its lane at which its sequence begins, the row's step in the graph, and 1 where its output is wanted or
-/// 0 where it only is looked at (o = 0, its d_o is not read). t' then runs from where the sequence begins; offsets are
-/// undefined (they are in `projected`); of dropout's ids there is one for each row, and steps count as in the graph.
+/// Packed sequences: n lanes hold sequences end to end, and first = 0. `sequences` i32 [S n, 3] has three numbers for
+/// each row: the lane's step at which its sequence begins, the row's step in the graph, and 1 if its output is wanted.
+/// With 0 the row is only looked at (o = 0, its d_o is not read). t' then starts where the sequence begins. offsets are
+/// undefined, because `projected` includes them. Dropout has one id for each row, and steps count as in the graph.
 struct TemporalAttention {
   static constexpr std::string_view name = "temporal_attention";
   Tensor projected, offsets, o;
   std::int64_t first = 0, steps = 0, heads = 1;
   double scale = 1;
   AttentionDropout dropout = {};
-  Tensor sequences = {};    // of packed sequences
-  double packed_pairs = 0;  // of packed sequences: pairs of a wanted row and a row that it looks at
+  Tensor sequences = {};    // only for packed sequences
+  double packed_pairs = 0;  // only for packed sequences: pairs of a wanted row and a row that it looks at
   std::int64_t vertices() const { return steps == 0 ? 0 : o.rows() / steps; }
   /// Pairs (t, t') that each vertex looks at.
   double pairs() const { return 0.5 * static_cast<double>(steps) * static_cast<double>(2 * first + steps + 1); }
@@ -161,7 +164,7 @@ struct TemporalAttentionBackward {
   }
 };
 
-/// Whether lanes are timelines: of kernels that know no packed sequences.
+/// Whether lanes are timelines, for kernels that do not support packed sequences.
 template <class Op>
 bool without_sequences(const Op& op) {
   return !op.sequences.defined();

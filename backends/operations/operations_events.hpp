@@ -1,7 +1,6 @@
 // Operations of models of events over the roots of a batch: attention over each root's sampled neighbours (TGN: Rossi
 // et al., 2020; DistTGL: Zhou et al., SC'23, equation 7), scores of vertex pairs, and the losses of a link. R roots, S
-// slots (sampled neighbours of all roots, root by root), U distinct vertices. Everything is said in the terms of
-// operations.hpp.
+// slots (sampled neighbours of all roots, root by root), U distinct vertices. Terms are those of operations.hpp.
 #pragma once
 
 #include "backends/operations/operations_attention.hpp"
@@ -26,7 +25,7 @@ struct NeighbourDropout {
   double rate = 0;  // 0: none
   std::uint64_t seed = 1;
   std::uint32_t iteration = 0;
-  Tensor roots = {};  // i64 [R, 1] a number of each root that does not depend on how a batch is shared out
+  Tensor roots = {};  // i64 [R, 1] a number for each root, independent of how a batch is divided among ranks
 
   bool drops() const { return rate > 0; }
   double flops(double coefficients) const { return drops() ? 20.0 * coefficients : 0.0; }
@@ -44,9 +43,9 @@ struct NeighbourDropout {
 
 /// Multi-head attention of each root over its slots [offsets_r, offsets_{r+1}). Slot s looks at vertex rows[s], whose
 /// row of `vertex` is its key k_s followed by its value v_s, each of the H heads of F / H columns; and it has a code of
-/// C columns (when it happened, and what its event tells), which all heads share. A linear layer of the codes that keys
-/// and values have besides never meets the slots: its key half is in the query of codes (q (x W) = (q W^T) x), its
-/// value half comes after the sum (the weighted sum of x W is that of x, times W). Per head:
+/// C columns (time and features of its event), which all heads share. Keys and values also add a linear layer
+/// of the codes, which is not applied per slot: its key half is in the query of codes (q (x W) = (q W^T) x), its value
+/// half comes after the sum (the weighted sum of x W is that of x, times W). Per head:
 ///   p_s = softmax over the root's slots of scale(q_r . k_s + code_query_r . code_s),
 ///   y_r = sum_s p_s d_s v_s and mixed_r = sum_s p_s d_s code_s, with dropout's factors d_s;
 /// a root without slots gives 0. q, y [R, F], vertex [U, 2 F], code [S, C], code_query, mixed [R, H C], head by head,
@@ -73,8 +72,8 @@ struct NeighbourAttention {
 };
 
 /// Backward of NeighbourAttention: dq [R, F], dcode [S, C], dcode_query [R, H C] and dseen [S, 2 F] are stored, every
-/// element. dseen is what flows back through each slot into the vertex that it looks at, whose gradient is the sum over
-/// its slots (CopyRows with accumulate).
+/// element. dseen is the gradient through each slot into the vertex that it looks at. The vertex's gradient is the sum
+/// over its slots (CopyRows with accumulate).
 struct NeighbourAttentionBackward {
   static constexpr std::string_view name = "neighbour_attention_backward";
   Tensor q, vertex, code, code_query;
@@ -124,9 +123,10 @@ struct PairScoresBackward {
 };
 
 /// Binary cross-entropy of logits [E, C], column by column: loss[1, 1] (f64) += scale * (sum of softplus(-logits_ec)
-/// over the columns c of e that are true, and of softplus(logits_ec) over the others); gradient [E, C] is stored when
-/// defined. True is the first column of every row, or, with `targets`, column c of row e where bit c of targets_e is
-/// set; C is then at most 64, and bits from C on count nothing. softplus(x) = log(1 + exp(x)) without overflow.
+/// over the true columns c of e, and of softplus(logits_ec) over the others). gradient [E, C] is stored when defined.
+/// Without `targets` the first column of every row is true. With `targets`, column c of row e is true when bit c of
+/// targets_e is set; C is then at most 64, and bits from C on are ignored. softplus(x) = log(1 + exp(x)) without
+/// overflow.
 struct BinaryCrossEntropy {
   static constexpr std::string_view name = "binary_cross_entropy";
   Tensor logits, gradient, loss;

@@ -1,6 +1,6 @@
 // Operations of networks whose weights evolve over time (EvolveGCN: Pareja et al., AAAI'20): a dense layer with one
 // weight per step, the evolution of one layer's weights over all steps, and the summary of a step's vertices.
-// Everything is said in the terms of operations.hpp.
+// Terms are those of operations.hpp.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -37,7 +37,7 @@ struct StepDenseBackward {
   }
 };
 
-/// Which recurrence a weight matrix follows, each column of it being one sequence.
+/// The recurrence of a weight matrix; each of its columns is one sequence.
 enum class EvolveCell : std::uint8_t {
   lstm,  // gates i, f, g, o: c' = f c + i g, h' = o tanh(c'); kept per step: i, f, g, o, c'
   gru    // gates z, r, q: q = tanh(Wx_q x + Wh_q (r h) + B_q), h' = (1 - z) h + z q; kept per step: z, r, q
@@ -49,8 +49,8 @@ inline std::int64_t kept_of(EvolveCell cell) { return cell == EvolveCell::lstm ?
 /// h_t = cell(x_t, h_{t-1}) for t of [0, T), h_{-1} = start [F, G]: `weights` [T * F, G] receives all h_t. Gate k is
 /// sigmoid or tanh of Wx_k x + Wh_k h + B_k, with wx, wh [gates * F, F], bias [gates * F, G]. x_t is the transpose of
 /// rows [t G, (t + 1) G) of `summary` [T * G, F], or h_{t-1} itself when `summary` is undefined. `kept`
-/// [T * kept * F, G] holds what the backward pass reads, step after step. An LSTM's first cell state is `start_cell`
-/// [F, G], zero when undefined.
+/// [T * kept * F, G] holds the values that the backward pass reads, step after step. An LSTM's first cell state is
+/// `start_cell` [F, G], zero when undefined.
 struct EvolveWeights {
   static constexpr std::string_view name = "evolve_weights";
   Tensor wx, wh, bias, start, start_cell, summary;
@@ -101,8 +101,9 @@ inline constexpr std::int64_t candidate_numbers = 3;
 /// Each step's k best rows of this rank by score x_r . direction / |direction| (larger first, then the smaller vertex):
 /// their numbers in slots [rank k, (rank + 1) k) of `table` [T, ranks * k * 3], zero in all other slots, and their
 /// rows in `rows` i64 [T * k, 1] (-1 without candidate). x [>= R, F], direction [F, 1], ids i64 [R, 1] = step *
-/// vertices + vertex, -1: no candidate. With `only_connected` a row of `a` whose only entry is its own diagonal is no candidate. Where w
-/// [T * F, G] is defined the rows are activation(x_r w_t), which are not stored, and direction is [G, 1].
+/// vertices + vertex, -1: no candidate. With `only_connected` a row of `a` whose only entry is its own diagonal is no
+/// candidate. Where w [T * F, G] is defined the rows are activation(x_r w_t), which are not stored, and direction is
+/// [G, 1].
 struct PickCandidates {
   static constexpr std::string_view name = "pick_candidates";
   SparseMatrix a;

@@ -1,5 +1,5 @@
 // Operations of the readings that TM-GCN's public code has (IBM/TM-GCN, read_data.m and embedding_help_functions.py): a
-// sum over the past whose weights fade, and the activation SELU. Everything is said in the terms of operations.hpp.
+// sum over the past with fading weights, and the activation SELU. Terms are those of operations.hpp.
 #pragma once
 
 #include "backends/operations/operations.hpp"

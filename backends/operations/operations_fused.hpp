@@ -1,5 +1,5 @@
-// Operations that join two others where the tensor between them would cross memory twice. Each is what the two do one
-// after the other; kernels decide whether the tensor between them is kept.
+// Operations that join two others to save memory traffic for the tensor between them. Each computes the same as the two
+// in sequence; kernels decide whether to keep that tensor.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace strobe {
 
 /// Backward of GraphConvolution: dz = dy where y > 0 (relu) or dy (none); ds = dz w^T; dx[C, F] (+)= A^T ds;
-/// dw[F, G] += aggregated^T dz, in an order that does not depend on the number of threads. `ds` [R, F] is scratch: it
-/// belongs to the operation on every device, so that all of them run one program in the same memory; a kernel that
-/// keeps ds in its cache leaves it as it is, and without it only such kernels and the plain one serve.
+/// dw[F, G] += aggregated^T dz, in an order that does not depend on the number of threads. `ds` [R, F] is scratch. It
+/// belongs to the operation on every device, so that all devices run one program in the same memory. A kernel that
+/// keeps ds in its cache does not write it; without `ds` only such kernels and the plain one work.
 struct GraphConvolutionBackward {
   static constexpr std::string_view name = "graph_convolution_backward";
   SparseMatrix a;
@@ -64,10 +64,10 @@ struct StepGraphConvolutionBackward {
 };
 
 /// Sparse product of a dense layer's output, which no tensor holds: y [R, G] = A h, h_c = activation(x_c w + bias) for
-/// the columns c of A, computed again for every entry. x [C, F], w [F, G], bias [1, G] or undefined. Where step_rows
-/// i64 [T + 1, 1] is defined the layer has one weight per step, w [T * F, G]: then A is square and has entries within
-/// steps only. For few features: an entry costs F + 1 multiply-adds a column of y and F values of x, where the product
-/// with h costs one and G.
+/// the columns c of A, computed again for every entry. x [C, F], w [F, G], bias [1, G] or undefined. If step_rows i64
+/// [T + 1, 1] is defined, the layer has one weight per step, w [T * F, G]; A is then square and has entries within
+/// steps only. Meant for few features: an entry costs F + 1 multiply-adds per column of y and F values of x; the
+/// product with h costs one and G.
 struct SpmmOfDense {
   static constexpr std::string_view name = "spmm_of_dense";
   static constexpr std::int64_t most_features = 4;  // F
@@ -82,10 +82,10 @@ struct SpmmOfDense {
   }
 };
 
-/// Gradients of SpmmOfDense by the layer, from A itself: with h' = 1 where h > 0 (relu) or everywhere (none),
-/// dw[f] (+)= sum over rows r of dy_r * (sum over the row's entries of a_rc h'_c x_cf), of each step's rows where
-/// step_rows is defined; dbias, where defined, += the same without x. In an order that does not depend on the number of
-/// threads. x has no gradient.
+/// Gradients of SpmmOfDense by the layer, from A itself. With h' = 1 where h > 0 (relu) or everywhere (none), dw[f]
+/// (+)= sum over rows r of dy_r * (sum over the row's entries of a_rc h'_c x_cf), for each step's rows if step_rows is
+/// defined. dbias, if defined, += the same without x. The order does not depend on the number of threads. x has no
+/// gradient.
 struct SpmmOfDenseBackward {
   static constexpr std::string_view name = "spmm_of_dense_backward";
   SparseMatrix a;
@@ -104,11 +104,10 @@ struct SpmmOfDenseBackward {
 
 /// StepGraphConvolution of a dense layer's output that is computed again for every entry (SpmmOfDense, with one weight
 /// per step): s = A h, h = first(x w_first), y_r = activation(s_r w_t). x [C, F], w_first [T * F, G], w [T * G, H],
-/// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] receives s where `keep` says so, and is scratch for it
-/// otherwise: it belongs to the operation on every device; a kernel that keeps s in registers leaves it as it is.
-/// `memo` (may be undefined) is what a kernel leaves for the gradient's kernel of the same variant, which then does not
-/// read the matrix; kernels without a use for it leave it as it is. It may be defined where may_have_memo() says so,
-/// not together with `keep`.
+/// step_rows i64 [T + 1, 1], y [R, H]. `aggregated` [R, G] receives s with `keep`, and otherwise is scratch for it. It
+/// belongs to the operation on every device; a kernel that keeps s in registers does not write it. `memo` (may be
+/// undefined) passes data to the gradient's kernel of the same variant, which then does not read the matrix; kernels
+/// without a use for it do not write it. It may be defined only if may_have_memo(), and not together with `keep`.
 struct StepConvolutionOfDense {
   static constexpr std::string_view name = "step_convolution_of_dense";
   SparseMatrix a;
@@ -119,7 +118,7 @@ struct StepConvolutionOfDense {
   /// Up to this many columns of s and of y, computing s again is faster than keeping it: a row of two steps stays in
   /// registers of half a cache line each.
   static constexpr std::int64_t most_repeated = 8;
-  /// Rows of a memo: F for every row of a pair of steps; where steps differ in their rows, for every two rows.
+  /// Rows of a memo: F for every row of a pair of steps; if steps differ in their rows, F for every two rows.
   static constexpr std::int64_t memo_rows(std::int64_t rows, std::int64_t steps, std::int64_t features) {
     const std::int64_t halves = rows % steps == 0 ? (steps + 1) / 2 * (rows / steps) : (rows + 1) / 2;
     return halves * features;
@@ -149,8 +148,8 @@ struct StepConvolutionOfDense {
 };
 
 /// Gradients of StepConvolutionOfDense by both layers: dz = dy where y > 0 (relu) or dy (none); dw (+)= s^T dz of each
-/// step's rows, ds_r = dz_r w_t^T, dw_first (+)= as SpmmOfDenseBackward says of ds. `ds` [R, G] is scratch, and so is
-/// `aggregated` unless s was kept there. `memo` is the operation's, by a kernel of the same variant.
+/// step's rows, ds_r = dz_r w_t^T, dw_first (+)= the sum of SpmmOfDenseBackward with ds for dy. `ds` [R, G] is scratch,
+/// and so is `aggregated` unless s was kept there. `memo` comes from the operation, by a kernel of the same variant.
 struct StepConvolutionOfDenseBackward {
   static constexpr std::string_view name = "step_convolution_of_dense_backward";
   SparseMatrix a;

@@ -1,5 +1,5 @@
-// Column blocks put side by side, and taken apart again: one pass over the wide matrix, however many blocks it has. And
-// a dense layer of blocks side by side, for which the wide matrix is never written. And blocks of rows transposed.
+// Puts column blocks side by side, and takes them apart again, in one pass over the wide matrix however many blocks it
+// has. A dense layer of blocks side by side, which never writes the wide matrix. Blocks of rows transposed.
 #pragma once
 
 #include <vector>
@@ -80,7 +80,8 @@ struct JoinedDenseBackward {
 };
 
 /// y [K C, R] (+)= the K blocks of rows of x [K R, C] transposed, one below the other; added with `accumulate`. The
-/// same operation on y with the same K gives x again. Made for weights: a block is walked along y's rows, across x's.
+/// same operation on y with the same K gives x again. Designed for weights: a block is walked along y's rows, across
+/// x's.
 struct TransposeBlocks {
   static constexpr std::string_view name = "transpose_blocks";
   Tensor x, y;

@@ -1,6 +1,6 @@
-// Operations of models of events that stay within a row: the encoding of a time difference, and what updates a vertex's
-// memory (TGN: Rossi et al., 2020; JODIE: Kumar et al., KDD'19). R rows, h memory width, D time width. Everything is
-// said in the terms of operations.hpp; time differences are of the device's precision.
+// Operations of event models that stay within a row: the encoding of a time difference, and updates of a vertex's
+// memory (TGN: Rossi et al., 2020; JODIE: Kumar et al., KDD'19). R rows, h memory width, D time width. Terms are those
+// of operations.hpp; time differences are of the device's precision.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -8,7 +8,7 @@
 namespace strobe {
 
 /// y[R, D] = cos(dt[R, 1] frequency[1, D] + phase[1, D]) (Xu et al., ICLR'20, equation 9 with learnt frequencies). The
-/// argument may be millions: it is taken in fp64 and reduced there, so that y is right to the precision of y.
+/// argument may be millions, so it is computed and reduced in fp64, and y is right to its own precision.
 struct TimeEncoding {
   static constexpr std::string_view name = "time_encoding";
   Tensor dt, frequency, phase, y;
@@ -19,7 +19,7 @@ struct TimeEncoding {
 };
 
 /// Backward of TimeEncoding: dfrequency and dphase [1, D] are added to, in an order that does not depend on the number
-/// of threads. Nothing flows back into dt.
+/// of threads. dt has no gradient.
 struct TimeEncodingBackward {
   static constexpr std::string_view name = "time_encoding_backward";
   Tensor dt, frequency, phase, dy, dfrequency, dphase;
@@ -30,7 +30,7 @@ struct TimeEncodingBackward {
   }
 };
 
-/// One step of a GRU whose reset follows the product (Cho et al., 2014, as PyTorch's GRUCell): with the input's
+/// One step of a GRU whose reset follows the product (Cho et al., 2014, like PyTorch's GRUCell): with the input's
 /// and the state's products gi and gh [R, 3 h], gates r, z, n, biases included,
 ///   r = sigmoid(gi_r + gh_r), z = sigmoid(gi_z + gh_z), n = tanh(gi_n + r gh_n), y = (1 - z) n + z state; y [R, h].
 struct GruCell {

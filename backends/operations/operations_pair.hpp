@@ -1,5 +1,5 @@
-// Two sparse products as one operation. A graph's two directions of walking are products of their own at every hop, on
-// one step's rows too short to fill a GPU: side by side they take little longer than one.
+// Two sparse products as one operation. A graph's two directions of walking are separate products at every hop, and one
+// step's rows are too short to fill a GPU. Side by side the two take little longer than one.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -17,15 +17,15 @@ inline Work beside(const Work& a, const Work& b) {
 }
 }  // namespace operations_detail
 
-/// Both products; neither reads or writes what the other writes.
+/// Both products; neither reads or writes the other's output.
 struct SpmmPair {
   static constexpr std::string_view name = "spmm_pair";
   Spmm first, second;
   Work work() const { return operations_detail::beside(first.work(), second.work()); }
 };
 
-/// Both products; neither reads what the other writes. They may write the same x: then `second` adds to what `first`
-/// has left there.
+/// Both products; neither reads the other's output. They may write the same x: then `second` adds to the result of
+/// `first`.
 struct SpmmTransposedPair {
   static constexpr std::string_view name = "spmm_transposed_pair";
   SpmmTransposed first, second;

@@ -2,11 +2,11 @@
 // at step t, for n vertices and `steps` steps. Weight gradients always accumulate, in an order that depends on shapes
 // only. `kept` lists the values that forward and backward share in addition to the outputs. With the activated gates in
 // it, the backward pass reads them; without, it computes them again from x and y (see keeps_gates).
-// Packed sequences: the n "vertices" may be lanes in which pieces of timelines lie end to end. Then `restarts` i32
-// [T n, 1] says of each row where its state before comes from: -1 the row above it in its lane (n rows up); k >= 0 row
-// k of `start`; -2 nothing, the piece starts from zero. `start` has one row for each piece that is given a state (LSTM:
-// all hidden states above all cell states), and so has dstart; every row of it is named once. Rows that fill a lane up
-// restart from zero, their x and dy are zero. Without restarts, lanes are timelines and start has a row for each.
+// Packed sequences: the n "vertices" may be lanes that hold pieces of timelines end to end. Then `restarts` i32 [T n,
+// 1] gives the origin of each row's previous state: -1 the row above it in its lane (n rows up); k >= 0 row k of
+// `start`; -2 none, the piece starts from zero. `start` has one row for each piece with a given state (LSTM: all hidden
+// states above all cell states), and so has dstart; every row of it is named once. Rows that pad a lane restart from
+// zero, and their x and dy are zero. Without restarts, lanes are timelines and start has a row for each.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -19,14 +19,15 @@ inline double bytes_if(const Tensor& t) { return t.defined() ? bytes_of(t) : 0.0
 
 }  // namespace operations_detail
 
-/// Whether lanes are timelines: of kernels that know no packed sequences.
+/// Whether lanes are timelines, for kernels that do not support packed sequences.
 template <class Op>
 bool without_restarts(const Op& op) {
   return !op.restarts.defined();
 }
 
-/// Whether reading kept gates back costs less than computing them again from `inner` terms each: a gate is 8 bytes
-/// written and read at some 5 bytes a cycle and core, or inner / 16 multiply-adds of 16 lanes at two a cycle.
+/// Whether reading kept gates back costs less than computing them again from `inner` terms each. A kept gate is 8 bytes
+/// written and read at some 5 bytes a cycle and core; a computed one is inner / 16 multiply-adds of 16 lanes at two a
+/// cycle.
 inline bool keeps_gates(std::int64_t inner) { return inner > 48; }
 
 /// Whether an LSTM of h units makes its inputs relu([x | x w_in]) itself, w_in [F, G], instead of reading them. It does
@@ -47,7 +48,7 @@ struct LstmSequence {
   Tensor x, x_right, w_in, w_x, w_h, bias, start;
   Tensor y, cells, gates;
   std::int64_t steps = 0;
-  Tensor restarts = {};  // of packed sequences
+  Tensor restarts = {};  // only for packed sequences
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
@@ -73,8 +74,9 @@ struct LstmSequenceBackward {
   Tensor dx, dx_right, dw_in, dw_x, dw_h, dbias, dstart;
   std::int64_t steps = 0;
   bool accumulate_dx = false, accumulate_dx_right = false;
-  Tensor restarts = {};  // of packed sequences
-  Tensor ends = {};      // i32 [T n, 1] of packed sequences with dlast [E, h]: its row for a row's cell state, or -1
+  Tensor restarts = {};  // only for packed sequences
+  Tensor ends = {};      // i32 [T n, 1], only for packed sequences with dlast [E, h]: its row for a row's cell state,
+                         // or -1
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
@@ -82,7 +84,7 @@ struct LstmSequenceBackward {
     const double own = count(dx.defined() ? dx.columns() : 0);
     const double wanted =
         own + count(dx_right.defined() ? dx_right.columns() : 0) + count(w_in.defined() ? w_in.columns() : 0);
-    // The layer in front, once more, and its gradients by w_in and, where wanted, by x; masks of relu.
+    // The input layer, once more, and its gradients by w_in and, if wanted, by x; masks of relu.
     const double made = w_in.defined() ? count(w_in.elements()) * (own > 0 ? 6.0 : 4.0) + 2.0 * inputs : 0.0;
     const double products = 8.0 * (2.0 * hidden + inputs + wanted);
     const double again = gates.defined() ? 0.0 : 8.0 * (hidden + inputs) + 24.0;
@@ -106,7 +108,7 @@ struct GruSequence {
   Tensor x, w_x, w_h, bias, start;
   Tensor y, gates;
   std::int64_t steps = 0;
-  Tensor restarts = {};  // of packed sequences
+  Tensor restarts = {};  // only for packed sequences
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;
@@ -128,7 +130,7 @@ struct GruSequenceBackward {
   Tensor dx, dw_x, dw_h, dbias, dstart;
   std::int64_t steps = 0;
   bool accumulate_dx = false;
-  Tensor restarts = {};  // of packed sequences
+  Tensor restarts = {};  // only for packed sequences
   std::int64_t vertices() const { return x.rows() / steps; }
   Work work() const {
     using namespace operations_detail;

@@ -1,7 +1,8 @@
 // Operations of batch normalisation and dropout over the cells of snapshots. Rows of one step are contiguous: step t
-// has rows [step_rows[t], step_rows[t + 1]), i64 [T + 1, 1]. Statistics are of one step over all vertices, which other
-// ranks may hold: sums over ranks happen between these operations, and `vertices` is how many cells a sum spans.
-// Where some cells do not exist, `counts` holds their number for each step instead; a step without any has no rows.
+// has rows [step_rows[t], step_rows[t + 1]), i64 [T + 1, 1]. Statistics cover one step over all vertices, which other
+// ranks may hold. Sums over ranks happen between these operations, and `vertices` is the number of cells that a sum
+// spans. If some cells do not exist, `counts` holds their number for each step instead; a step without cells has no
+// rows.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -41,8 +42,8 @@ struct Standardise {
   }
 };
 
-/// Backward of Standardise in all but x: dtotals and dsquares [T, F] are stored, this rank's part of what flows back
-/// into the sums; dgain and dshift [1, F] accumulate in order of steps.
+/// Backward of Standardise for all inputs except x: dtotals and dsquares [T, F] are stored; they are this rank's part
+/// of the gradient of the sums. dgain and dshift [1, F] accumulate in order of steps.
 struct StandardiseBackward {
   static constexpr std::string_view name = "standardise_backward";
   Tensor x, totals, squares, gain, step_rows, dy;
@@ -59,8 +60,8 @@ struct StandardiseBackward {
 
 /// Backward in x of Standardise and of both StepSums after it, once dtotals and dsquares are the sums over all ranks:
 /// dx = dy gain / sqrt(variance + epsilon) + 2 (x - mean) dsquares_t + dtotals_t, stored or added to. dy may be
-/// undefined: zero. Through the mean within the squares nothing flows: deviations from it add up to zero over all
-/// vertices.
+/// undefined: zero. The mean within the squares has no gradient, because
+/// deviations from it add up to zero over all vertices.
 struct StandardiseInputBackward {
   static constexpr std::string_view name = "standardise_input_backward";
   Tensor x, totals, squares, gain, step_rows, dy, dtotals, dsquares;

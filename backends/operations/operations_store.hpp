@@ -1,8 +1,8 @@
-// Making snapshots on the device from what was moved in: ESDG's graph-difference transfer (section 3.2) and the stack
-// of snapshots that SparseMatrix is. Every operation works on independent rows, entries or steps and finds its place by
+// Builds snapshots on the device from transferred data: ESDG's graph-difference transfer (section 3.2), and stacks of
+// snapshots in a SparseMatrix. Every operation works on independent rows, entries or steps and finds its place by
 // binary search or prefix sums, so that a device with many threads can do the same. Shapes in brackets; n rows of a
-// snapshot, z its entries. Offsets of a stack count from its first snapshot's first entry, and columns of its s-th
-// snapshot are numbered from s n on.
+// snapshot, z its entries. Offsets of a stack count from its first snapshot's first entry. Columns of its s-th snapshot
+// are numbered from s n on.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -37,7 +37,7 @@ struct PlaceCsr {
   }
 };
 
-/// Where entries given by coordinates lie: positions[i] counts from the snapshot's first entry. Each must be there.
+/// Finds entries given by coordinates: positions[i] counts from the snapshot's first entry. Each entry must exist.
 struct LocateEntries {
   static constexpr std::string_view name = "locate_entries";
   Tensor offsets;             // i64 [n + 1, 1]
@@ -53,9 +53,9 @@ struct LocateEntries {
   }
 };
 
-/// The next snapshot from the one before it: what was not removed, with columns moved on by `column_shift`, merged with
-/// what was added; a row's columns ascend. Values are made only when `values` is defined: those of kept entries stay,
-/// added entries bring theirs, and entries at the positions `changed` (in the next snapshot) get new ones.
+/// The next snapshot from the one before it: the kept entries, with columns moved on by `column_shift`, merged with the
+/// added ones; a row's columns ascend. Values are made only when `values` is defined: kept entries keep theirs, added
+/// entries bring theirs, and entries at the positions `changed` (in the next snapshot) get new ones.
 struct ApplyDifference {
   static constexpr std::string_view name = "apply_difference";
   Tensor before_offsets;  // i64 [n + 1, 1]
@@ -84,9 +84,9 @@ struct ApplyDifference {
   }
 };
 
-/// The transpose of a matrix whose rows [k b, (k + 1) b) have columns in the same range only, as a stack of snapshots
-/// has with b = n; b = 0 where columns are anywhere. The entries of a column keep the order of their rows, so a product
-/// with the transpose adds in the order in which scattering rows does.
+/// The transpose of a matrix. With b > 0, rows [k b, (k + 1) b) have columns only in the same range, as in a stack of
+/// snapshots with b = n; with b = 0 columns may be anywhere. The entries of a column keep the order of their rows, so a
+/// product with the transpose adds in the same order as scattering rows does.
 struct TransposeCsr {
   static constexpr std::string_view name = "transpose_csr";
   Tensor offsets;             // i64 [rows + 1, 1], from 0
@@ -99,7 +99,7 @@ struct TransposeCsr {
   Work work() const {
     using namespace operations_detail;
     const double entries = bytes_of(columns) + bytes_of(values);
-    // Columns once more to count them; each entry finds its place, and moves it on.
+    // Reads the columns once more to count them; each entry reads its place and advances it.
     const double places = count(columns.rows()) * 2.0 * 8.0;
     return {0.0, bytes_of(offsets) + bytes_of(columns) + entries + places,
             bytes_of(transposed_offsets) + entries + places};

@@ -1,6 +1,6 @@
 // Plain M-transform (ESDG section 5.3): every output value sums its whole window, so nothing drifts. The backward pass
-// is the transpose: step s receives dy_t / min(w, t + 1) from each t of [s, s + w - 1]. Cost: w reads per value, all
-// but the first of which hit a cache when the window's slabs fit one.
+// is the transpose: step s receives dy_t / min(w, t + 1) from each t of [s, s + w - 1]. Cost: w reads per value; all
+// but the first hit a cache when the window's slabs fit one.
 #include "backends/cuda/kernel_language.hpp"
 
 namespace strobe::cuda {
