@@ -10,34 +10,35 @@
 
 namespace strobe {
 
-/// The memory of one rank: a rank asks for the same sizes in the same order in every epoch, so whatever its first epoch
-/// took serves all later ones. Were it shared, what is free would hang on how far the other ranks are, and epochs would
-/// go on faulting memory in. A free list per block size; blocks below 256 KiB go to malloc. Memory in use and memory
-/// kept never exceed together twice the most that was in use at once since the last trim: what each size needs at most
-/// adds up to more than the peak, because sizes peak at different times. Past that the least recently freed size goes
-/// first. Thread-safe: a block may be given back by any thread. Cost O(log sizes) a call.
+/// The memory of one rank. A rank asks for the same sizes in the same order in every epoch, so the blocks of its first
+/// epoch serve all later ones. With a shared pool, the free blocks would depend on the progress of other ranks, and
+/// later epochs would still fault memory in. It has a free list per block size; blocks below 256 KiB go to malloc.
+/// Memory in use and memory kept together never exceed twice the most that was in use at once since the last trim. The
+/// factor is needed because sizes peak at different times, so their peaks add up to more than the peak of the sum. Past
+/// that limit the least recently freed size goes first. Thread-safe: any thread may return a block. Cost O(log sizes) a
+/// call.
 class HostPool {
  public:
   /// The pool of a rank. It lives until the process ends, so tensors may outlive everything else.
   static HostPool& of_rank(int rank);
 
-  /// Gives all memory that any pool keeps back to the system.
+  /// Returns all memory that any pool keeps to the system.
   static void trim_all();
 
   /// `bytes` of memory, 64-byte aligned (2 MiB aligned when large), or null when there is none. All pages of a large
-  /// block are there, so the cost of the first touch falls into the first epoch even where that touches only a part.
+  /// block are mapped, so the first epoch pays for the first touch even if it touches only a part.
   std::byte* allocate(std::size_t bytes);
 
-  /// Takes a block of any pool back; callable until the process ends.
+  /// Returns a block to its pool; callable until the process ends.
   static void release(std::byte* memory);
 
-  /// Gives the memory that is kept for reuse back to the system.
+  /// Returns the memory kept for reuse to the system.
   void trim();
 
-  /// Bytes kept for reuse just now.
+  /// Bytes currently kept for reuse.
   std::size_t cached_bytes();
 
-  /// How many large blocks came fresh from the system since the process began, in all pools.
+  /// Number of large blocks that came fresh from the system since the process began, in all pools.
   static std::uint64_t fresh_blocks();
 
  private:

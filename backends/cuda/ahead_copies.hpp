@@ -16,7 +16,7 @@
 
 namespace strobe::cuda {
 
-/// One copy: given to its stream at once or, where it waits for the host, by a thread of the host stream.
+/// One copy: given to its stream at once or, if it waits for the host, by a thread of the host stream.
 class AheadCopy final : public HostEvent {
  public:
   struct Ends {
@@ -31,7 +31,7 @@ class AheadCopy final : public HostEvent {
   void issue(const std::vector<Event>& after, std::exception_ptr failure) noexcept;
   bool come() override;
   bool come_within(std::chrono::nanoseconds patience) override;
-  /// Whether the stream has it. Throws what keeps it from having it.
+  /// Whether the stream has it. Throws the failure that keeps the stream from getting it.
   bool issued();
 
   const std::shared_ptr<void>& begin() const { return begin_; }
@@ -48,13 +48,13 @@ class AheadCopy final : public HostEvent {
   std::exception_ptr failure_;
 };
 
-/// The copies of one rank that are under way.
+/// The copies of one rank that have not ended.
 class AheadCopies {
  public:
   /// Begins a copy on `stream`, once all of `after` has come, after the copies begun earlier.
   Event start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal, const std::vector<Event>& after,
               WallHost& host);
-  /// Notes that span `index` is that of the copy which was begun last.
+  /// Notes that span `index` belongs to the copy begun last.
   void set_span(std::size_t index) { copies_.back().span = index; }
   /// Waits until the streams have all copies.
   void await_issued(const std::function<void()>& look);

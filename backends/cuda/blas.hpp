@@ -1,4 +1,4 @@
-// The matrix product of cuBLAS, which the emulation provides as well (emulated/blas.cpp).
+// The matrix product of cuBLAS, which the emulation also provides (emulated/blas.cpp).
 #pragma once
 
 #include <cstdint>

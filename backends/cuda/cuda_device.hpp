@@ -21,8 +21,9 @@ class CudaDevice : public Device {
   CudaDevice(const DeviceRequest& request, bool graphs);
   ~CudaDevice() override;
 
-  /// With graphs, operations that are not to be timed each share the time of their stretch, all that are gathered
-  /// between two things that are none: an event in a graph costs more than most kernels (2.7 us on an H100).
+  /// With graphs, operations that need no times of their own share the time of their stretch, which ends wherever
+  /// something other than an operation is gathered. An event in a graph costs more than most kernels (2.7 us on an
+  /// H100).
   void time_each_operation(bool wanted) override;
   bool has_own_memory() const override { return true; }
   std::uint64_t memory_bytes() const override { return runtime::properties(ordinal_).memory_bytes; }
@@ -38,8 +39,8 @@ class CudaDevice : public Device {
   runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
 
  private:
-  /// A span whose times the GPU has yet to say: its number among the device's spans, its events, and which part of the
-  /// time between them is its own.
+  /// A span whose times the GPU has not reported yet: its number among the device's spans, its events, and its own
+  /// share of the time between them.
   struct Untimed {
     std::size_t span = 0;
     runtime::EventHandle begin = nullptr, end = nullptr;
@@ -80,9 +81,9 @@ class CudaDevice : public Device {
   std::byte* scratch(std::size_t bytes);
   /// Ranks of communicator local read each other's memory, which not every two GPUs of a host can.
   void refuse_unreachable(const void* address) const;
-  /// Ends the stretch of operations that share two events, before anything but operations is gathered.
+  /// Ends the stretch of operations that share two events, before anything other than an operation is gathered.
   void end_stretch();
-  /// Gives the compute stream what is gathered for it, before anything else uses or waits for it.
+  /// Gives the compute stream all gathered launches, before anything else uses or waits for it.
   void launch_gathered();
   /// Returns unused memory to the driver's pool, after all launches that used it.
   void release_idle(const std::vector<std::byte*>& idle);
@@ -90,11 +91,11 @@ class CudaDevice : public Device {
   void copy_staged(void* to, const void* from, std::size_t bytes, bool to_device);
   void append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes);
   void order(Stream first, Stream then);
-  /// Makes `stream` wait; whether it has to.
+  /// Makes `stream` wait; returns whether it has to.
   bool wait_on_stream(Stream stream, const Event& event);
   /// Reads the times of all spans whose streams are idle now; every stream is.
   void read_times();
-  /// The same of what the host did and of transfers ahead (host_side.cpp).
+  /// The same for host work and transfers ahead (host_side.cpp).
   void read_host_times();
   void set_anchor();
 
@@ -118,7 +119,7 @@ class CudaDevice : public Device {
   std::array<runtime::EventHandle, 2> staged_{};
   std::byte* scratch_ = nullptr;
   std::size_t scratch_bytes_ = 0;
-  WallHost host_;  // last, so that its threads end before what they use
+  WallHost host_;  // last, so that its threads end before the members that they use
 };
 
 }  // namespace strobe::cuda

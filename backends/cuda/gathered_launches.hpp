@@ -1,9 +1,9 @@
-// Launches gathered into CUDA graphs: instead of one by one, kernels are given to the GPU a whole stretch at a time,
-// and a stretch that comes again, as every block of a later epoch does, is replayed. At width 6 a kernel takes less
-// time than its launch, so launches one by one would bound an epoch. Nothing is captured from a stream: the launches
-// themselves are kept and compared, so a stretch with other addresses, random keys or events replays the same graph
-// with those nodes changed, and no call is forbidden in between. Invariants: nodes run in the order in which they were
-// added; whatever else uses the stream launches first.
+// Gathers launches into CUDA graphs: the GPU gets kernels a whole stretch at a time instead of one by one. A stretch
+// that repeats, as every block of a later epoch does, is replayed. At width 6 a kernel takes less time than its launch,
+// so single launches would bound an epoch. Nothing is captured from a stream. The launches themselves are stored and
+// compared, so a stretch with other addresses, random keys or events replays the same graph with those nodes changed,
+// and no call is forbidden in between. Invariants: nodes run in the order in which they were added; any other use of
+// the stream launches first.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace strobe::cuda {
 
-/// Memory for parameters whose addresses stay. Used again after `clear`.
+/// Memory for parameters with fixed addresses. Used again after `clear`.
 class ParameterMemory {
  public:
   std::byte* take(std::size_t bytes);
@@ -33,8 +33,8 @@ class ParameterMemory {
   std::size_t used_ = 0;  // bytes, whole chunks included
 };
 
-/// How often what was gathered was launched and of how many nodes it was in all, how many graphs were made for it, and
-/// how many of their nodes were changed before they were launched again.
+/// Counts of launches of gathered stretches, of their nodes in all, of graphs made for them, and of nodes changed
+/// before a graph was launched again.
 struct GraphCounts {
   std::uint64_t launches = 0, nodes = 0, made = 0, changed_nodes = 0;
 };
@@ -58,23 +58,23 @@ class GatheredLaunches {
   }
   void add(const runtime::GraphNode& node);
   void add_event(runtime::EventHandle event) { add({nullptr, nullptr, 0, 0, 0, nullptr, event}); }
-  /// The event that the last node records; null when it is none, or nothing is gathered.
+  /// The event that the last node records; null when it records none, or nothing is gathered.
   runtime::EventHandle last_event() const { return nodes_.empty() ? nullptr : nodes_.back().event; }
 
-  /// Gives the stream what was gathered. Throws as a launch does; what was gathered is dropped then.
+  /// Gives the stream the gathered launches. Throws the same as a launch; the gathered launches are dropped then.
   void launch();
   /// Call this when the stream is idle: it starts the count of an epoch's stretches again and releases graphs beyond
   /// the bound.
   void begin_anew();
 
  private:
-  /// A graph, and what its nodes ask for at present.
+  /// A graph, and the current parameters of its nodes.
   struct Graph {
     runtime::GraphHandle handle = nullptr;
     std::vector<runtime::GraphNode> nodes;
     ParameterMemory memory;
   };
-  /// Hash of a stretch's kernels in order, and how often it came since the beginning.
+  /// Hash of a stretch's kernels in order, and its number of occurrences so far.
   using Place = std::pair<std::uint64_t, std::uint64_t>;
 
   void launch_nodes();

@@ -36,7 +36,7 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
-/// The signature of kernels with these parameters: offsets as a struct of them has, and what carries out a gathered
+/// The signature of kernels with these parameters: their offsets in a struct, and the function that runs a gathered
 /// launch in the emulation.
 template <class... Parameters>
 struct SignatureOf {
@@ -76,13 +76,13 @@ struct SignatureOf {
 #endif
 };
 
-/// Writes a parameter with zeros between its members, where the compiler can: what lies there by chance must not make
-/// one launch differ from another.
+/// Writes a parameter with zeros between its members, if the compiler can: random bytes there must not make one launch
+/// differ from another.
 template <class T>
 void write_parameter(std::byte* to, T value) {
   // g++ 12 clears bytes other than the padding of a struct of 1176 bytes; up to 520 bytes it was seen right.
   static_assert(sizeof(T) <= 640 || std::has_unique_object_representations_v<T>, "a large parameter has no padding");
-#if defined(__has_builtin) && (!defined(__CUDACC__) || __CUDACC_VER_MAJOR__ >= 13)  // unknown of nvcc 12
+#not known to nvcc 12
 #if __has_builtin(__builtin_clear_padding)
   __builtin_clear_padding(&value);
 #endif
@@ -90,7 +90,7 @@ void write_parameter(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-/// Adds a launch to those that are gathered.
+/// Adds a launch to the gathered ones.
 template <class... Parameters>
 void gather(GatheredLaunches& gathered, void (*kernel)(Parameters...), std::int64_t blocks, int threads,
             std::size_t shared_bytes, const std::type_identity_t<Parameters>&... values) {
@@ -103,8 +103,8 @@ void gather(GatheredLaunches& gathered, void (*kernel)(Parameters...), std::int6
 }
 
 /// Gives the kernel to the context's stream: `blocks` blocks of `threads` threads with `shared_bytes` of dynamic shared
-/// memory; where launches are gathered, it joins them. Does nothing for no blocks. Throws Unavailable when the program
-/// was not built for this GPU, SystemError else.
+/// memory. If launches are gathered, it joins them. Does nothing for 0 blocks. Throws Unavailable when the program was
+/// not built for this GPU, otherwise SystemError.
 template <class... Parameters, class... Arguments>
 void launch(const KernelContext& context, std::int64_t blocks, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments... arguments) {
@@ -124,13 +124,13 @@ void launch(const KernelContext& context, std::int64_t blocks, int threads, std:
 #endif
 }
 
-/// The context's stream, for a library that gives work to it by itself: after all launches so far.
+/// The context's stream, for a library that submits work itself: after all launches so far.
 inline runtime::StreamHandle stream_for_library(const KernelContext& context) {
   if (context.gathered != nullptr) context.gathered->launch();
   return context.native_stream;
 }
 
-/// The calling thread's number in the grid, and how many there are: `for (i = grid_thread(); i < n; i +=
+/// The calling thread's number in the grid, and the number of threads: `for (i = grid_thread(); i < n; i +=
 /// grid_threads())`.
 __device__ inline std::int64_t grid_thread() {
   return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -170,8 +170,8 @@ __device__ T block_sum(T value, T* scratch) {
   return sum;
 }
 
-/// Calls body(std::integral_constant<int, W>{}) for the one of `Widths` that `width` is, and returns its answer; false,
-/// without a call, for another width.
+/// Calls body(std::integral_constant<int, W>{}) with the W of `Widths` that equals `width`, and returns its answer.
+/// Returns false, without a call, for another width.
 template <int... Widths, class Body>
 bool with_width(std::int64_t width, const Body& body) {
   return ((width == Widths && body(std::integral_constant<int, Widths>{})) || ...);

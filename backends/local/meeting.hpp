@@ -16,12 +16,12 @@ struct Slot {
   bool entered = false;
 };
 
-/// Members enter in any order; the last one settles the meeting. From then on any member may carry out any task, its
-/// own or another's, so data moves as soon as one member waits, and the last to come need not wake the others first.
-/// The caller serialises `enter` and `leave` and the reading of `entered`.
+/// Members enter in any order; the last one settles the meeting. From then on any member may run any task, its own or
+/// another's. So data moves as soon as one member waits, and the last to arrive need not wake the others first. The
+/// caller serialises `enter` and `leave` and the reading of `entered`.
 class Meeting {
  public:
-  /// `size` ranks, or 2 for a message: member 0 sends, member 1 receives. `ranks` are those of the communicator.
+  /// `size` ranks, or 2 for a message: member 0 sends, member 1 receives. `ranks` are the communicator's.
   Meeting(int size, MemberRanks ranks) : ranks_(std::move(ranks)), slots_(static_cast<std::size_t>(size)) {}
 
   /// Publishes a member's buffers; returns true when it was the last one, after which `settled()` holds.
@@ -31,20 +31,20 @@ class Meeting {
   std::vector<int> missing() const;
 
   bool settled() const { return settled_.load(std::memory_order_acquire); }
-  /// Both are fixed once settled: when the last member entered, and how the members disagree ("" when they do not).
+  /// Both are fixed once settled: the time when the last member entered, and how the members disagree ("" if they
+  /// agree).
   double ready_seconds() const { return ready_seconds_; }
   const std::string& mismatch() const { return mismatch_; }
 
   int stages() const { return static_cast<int>(stages_.size()); }
-  /// Carries out the tasks of a stage that nobody has taken, beginning with the member's own; returns true when that
-  /// completed the stage. Stage s needs `stage_done(s - 1)`.
-  /// `device` is the member's: it moves the values and tells the time.
+  /// Runs the tasks of a stage that nobody has taken, beginning with the member's own; returns true when that completed
+  /// the stage. Stage s needs `stage_done(s - 1)`. `device` is the member's: it moves the values and tells the time.
   bool work(int stage, int member, Device& device);
   bool stage_done(int stage) const;
 
-  /// When data began to move: says so, unless another member was first, and returns what the first one said.
+  /// The time when data began to move: the first call sets it, and all calls return it.
   double began(double seconds);
-  /// When the last task of the last stage was done, to the extent that a member's clock can tell; 0 without tasks. Once
+  /// The end of the last task of the last stage, as far as a member's clock can tell; 0 without tasks. Call it once
   /// that stage is done.
   double ended_seconds() const { return ended_seconds_.load(std::memory_order_relaxed); }
 
@@ -74,8 +74,8 @@ class Meeting {
   std::string mismatch_;
 };
 
-/// How the members of a meeting, which are those of a communicator of `ranks`, disagree about it, naming both sides, or
-/// "" when they do not.
+/// Describes how the members of a meeting, which are those of a communicator of `ranks`, disagree, naming both sides,
+/// or returns "".
 std::string find_mismatch(const std::vector<Slot>& slots, const MemberRanks& ranks);
 
 }  // namespace strobe::local

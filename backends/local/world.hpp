@@ -1,4 +1,4 @@
-// The ranks of one launch: where they meet, wait for each other and leave word of a failure.
+// The ranks of one launch: where they meet, wait for each other and report failures.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ using GroupNumber = std::uint64_t;
 /// Identifies a meeting. `number` counts the earlier messages, or collectives, with otherwise equal keys.
 struct MeetingKey {
   GroupNumber group = 0;
-  int source = -1, destination = -1;  // in the group, of a message; -1: a collective
+  int source = -1, destination = -1;  // a message's ranks in the group; -1: a collective
   int tag = 0;
   std::uint64_t number = 0;
   bool is_message() const { return source >= 0; }
@@ -37,9 +37,9 @@ class World {
   /// `spin`: whether a waiting rank may burn a core for some microseconds before it blocks.
   explicit World(bool spin) : spin_(spin) {}
 
-  /// The group that has place `index` in split number `split` of the communicator of group `of`.
+  /// The number of the group with place `index` in split number `split` of the communicator of group `of`.
   GroupNumber group(GroupNumber of, std::uint64_t split, std::size_t index);
-  /// Enters the meeting `key` of `size` members, made by whoever comes first; `ranks` are those of its communicator.
+  /// Enters the meeting `key` of `size` members, which the first rank to arrive makes; `ranks` are its communicator's.
   std::shared_ptr<Meeting> enter(const MeetingKey& key, int size, const MemberRanks& ranks, int member,
                                  const Collective& collective, double seconds);
   /// Leaves a finished meeting; the last one to leave ends it.
@@ -51,15 +51,15 @@ class World {
   bool await(const Meeting& meeting, int stage, Clock::time_point deadline);
   void wake_all();
 
-  /// Throws PeerFailed when a rank, or a helper, has failed; for those who wait for something else.
+  /// Throws PeerFailed when a rank, or a helper, has failed. Call it while waiting for something else.
   void look() const;
 
-  /// Records why `who` stops. The first cause that is not itself the consequence of another failure is kept.
+  /// Records why `who` stops. It keeps the first cause that is not a consequence of another failure.
   void fail(const std::string& who, std::exception_ptr cause, bool consequence, const std::string& message);
   void fail(int rank, std::exception_ptr cause, bool consequence, const std::string& message) {
     fail("rank " + std::to_string(rank), std::move(cause), consequence, message);
   }
-  /// Rethrows what `fail` kept. Only after all ranks have ended.
+  /// Rethrows the failure that `fail` kept. Only after all ranks have ended.
   void rethrow() const;
 
  private:

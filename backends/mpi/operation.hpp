@@ -10,11 +10,11 @@
 
 namespace strobe::mpi {
 
-/// Buffers up to this many bytes are described to MPI in bytes, larger ones in rows, because MPI counts are ints.
-/// Tests lower it, so that the way of large buffers is taken by small ones. The same on every rank.
+/// Buffers up to this many bytes are described to MPI in bytes, larger ones in rows, because MPI counts are ints. Tests
+/// lower it, so that small buffers take the path of large ones. The same on every rank.
 inline std::int64_t most_bytes_per_count = std::numeric_limits<int>::max();
 
-/// all_reduce gathers whole buffers (one phase) up to this many bytes over all ranks, shares (two phases) beyond.
+/// all_reduce gathers whole buffers (one phase) up to this many bytes over all ranks, and shares (two phases) above.
 inline constexpr std::uint64_t most_gathered_bytes = 4u << 20;
 
 /// Life: `post`, then poll `arrived` until it is true, check `mismatch`, then poll `finished` until it is true.
@@ -36,17 +36,17 @@ class Operation {
 
   /// Posts the exchange of summaries, which completes when all ranks have entered, and the first phase of the data.
   void post();
-  /// Whether all ranks have entered (of a message: whether the peer has).
+  /// Whether all ranks have entered (for a message: whether the peer has).
   bool arrived();
-  /// How the ranks disagree, "" when they do not; only once arrived.
+  /// How the ranks disagree, or ""; call it only once arrived.
   std::string mismatch() const;
-  /// Whether the result is there. Posts the second phase and adds sums when their time has come.
+  /// Whether the result is ready. Posts the second phase and adds sums when it is time.
   bool finished();
   /// Lets MPI move the data of an exchange that nobody waits for yet, and notes when it was seen to be complete. It
   /// does so for exchanges only, because their data has one phase. Later phases of other collectives must be posted by
   /// all ranks in one order.
   void progress();
-  /// When progress first saw that all ranks had entered, and that the result was there; 0 = not yet.
+  /// When progress first saw that all ranks had entered, and that the result was ready; 0 = not yet.
   double seen_arrived_seconds() const { return seen_arrived_; }
   double seen_finished_seconds() const { return seen_finished_; }
 

@@ -14,38 +14,39 @@
 
 namespace strobe::mpi {
 
-/// Whether this process was started by mpirun, srun or their like; asks the environment, not MPI.
+/// Whether mpirun, srun or a similar launcher started this process; reads the environment and does not ask MPI.
 bool launched_by_mpi();
 
-/// MPI communicators of one use each, so that messages of one purpose never meet those of another: of the whole world,
-/// or of a group.
+/// MPI communicators with one use each, so that messages of different purposes never mix. They belong to the whole
+/// world or to a group.
 struct Session {
-  MPI_Comm headers = MPI_COMM_NULL;   // who has entered which collective
+  MPI_Comm headers = MPI_COMM_NULL;   // which collective each rank has entered
   MPI_Comm data = MPI_COMM_NULL;      // first phase of collectives
   MPI_Comm second = MPI_COMM_NULL;    // second phase, which is posted while waiting
   MPI_Comm messages = MPI_COMM_NULL;  // send and receive
   MPI_Comm side = MPI_COMM_NULL;      // questions and failures; the world's alone
-  std::int64_t name = 0;              // what the side channel calls it; 0: the world
+  std::int64_t name = 0;              // its name in the side channel; 0: the world
 };
 
 class Runtime {
  public:
-  /// Starts MPI. Throws SystemError when it cannot be started.
+  /// Starts MPI. Throws SystemError when that fails.
   static Runtime& instance();
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   /// The cores that this rank may use, shared with the ranks of its node (core_shares).
   double cores() const { return cores_; }
-  /// How many threads each rank should compute with.
+  /// The number of threads that each rank should compute with.
   const std::vector<int>& threads() const { return threads_; }
 
-  /// Waits until every rank has come here. Throws RanksLost when ranks do not come within `seconds` (judge_wait),
-  /// SystemError when they were lost earlier; Interrupted on a stop signal, after which ranks count as lost.
+  /// Waits until every rank has called it. Throws RanksLost when ranks do not arrive within `seconds` (judge_wait),
+  /// SystemError when they were lost earlier, and Interrupted on a stop signal; after that signal ranks count as lost.
   void await_all(double seconds);
-  /// A communicator of one purpose; every rank asks directly after await_all. Not freed: MPI ends with the process.
+  /// A communicator for one purpose; every rank calls this directly after await_all. Never freed: MPI ends with the
+  /// process.
   MPI_Comm new_communicator() const;
-  /// Ranks are gone: MPI is aborted at exit, because finalising it would hang.
+  /// Marks ranks as gone: MPI is then aborted at exit, because finalising it would hang.
   void lose_ranks(const std::vector<int>& lost = {});
 
   /// Returns the strings of all ranks, by rank. Throws the same as await_all; MPI is then aborted at exit.
@@ -53,22 +54,22 @@ class Runtime {
 
   /// await_all, then the session for the launch.
   Session& begin_launch(double seconds);
-  /// A session of the ranks `members`, ascending, for one more communicator of theirs in this launch; each of them
-  /// asks, directly after all have met. MPI communicators are few, and are kept: the n-th communicator of the same
+  /// A session for one more communicator of the ranks `members`, ascending, in this launch. Each of them calls it
+  /// directly after all have met. MPI communicators are few, so they are kept: the n-th communicator of the same
   /// members in a later launch gets the same session.
   Session& group_session(const std::vector<int>& members);
-  /// How long a rank waits for word of how the others ended, whose program may take longer than its own.
+  /// How long a rank waits for the outcome of the others, whose program may take longer than its own.
   struct EndPatience {
     double most_seconds;  // may be infinite
-    double look_seconds;  // after each such time a rank that answers no question and is not seen running counts as lost
+    double look_seconds;  // interval after which ranks that neither answer nor are seen running count as lost
   };
-  /// Tells every rank how every rank ended, while serving `side`. Empty when one did not say it in that time; MPI is
-  /// then aborted at exit, because finalising it would hang.
+  /// Exchanges how each rank ended, while serving `side`. Returns an empty result when a rank did not report in that
+  /// time; MPI is then aborted at exit, because finalising it would hang.
   std::vector<FailureReport> end_launch(const FailureReport& own, SideChannel& side, const EndPatience& patience);
-  /// Those of the ranks that answer no question that are not seen running either.
+  /// Those of the ranks that neither answer questions nor are seen running.
   std::vector<int> stopped_among(const std::vector<int>& silent) const;
 
-  /// Keeps something that MPI may still write to until the process ends, and lets the next launch have a new session.
+  /// Keeps data that MPI may still write to until the process ends, and gives the next launch a new session.
   static void abandon(std::shared_ptr<void> buffers);
   void abandon_session() {
     session_ = {};
@@ -89,7 +90,7 @@ class Runtime {
   std::vector<int> threads_;
   bool owner_ = false;       // whether this object started MPI
   bool broken_ = false;      // ranks could not agree on how a launch ended
-  bool first_lost_ = false;  // rank 0 is among those that are lost
+  bool first_lost_ = false;  // rank 0 is lost
   MPI_Comm control_ = MPI_COMM_NULL;
   Session session_;
   std::map<std::vector<int>, int> group_uses_;                          // communicators in this launch, by members

@@ -15,7 +15,7 @@ namespace strobe::mpi {
 
 using Clock = std::chrono::steady_clock;
 
-/// One rank's end. Nothing here waits for a peer that does not answer; a rank answers whenever it waits for something.
+/// One rank's end. No function waits for a peer that does not answer; a rank answers whenever it waits for something.
 class SideChannel {
  public:
   /// `communicator` is used for these messages only.
@@ -24,8 +24,8 @@ class SideChannel {
   SideChannel(const SideChannel&) = delete;
   SideChannel& operator=(const SideChannel&) = delete;
 
-  /// The number of collectives that this rank has entered in the communicator of the session `session` (its name), for
-  /// the questions of others.
+  /// Sets the number of collectives that this rank has entered in the communicator of the session `session` (its name),
+  /// which answers the questions of others.
   void set_entered(std::int64_t session, std::int64_t collectives) { entered_[session] = collectives; }
 
   /// Receives what has arrived and answers questions. Cheap when nothing has.
@@ -38,11 +38,11 @@ class SideChannel {
   /// Tells all peers that this rank has failed.
   void announce(const FailureReport& report);
 
-  /// Those of `ranks` that have not entered collective number `collective` (from 0) of the session, or do not answer
-  /// within `grace`.
+  /// The ranks of `ranks` that have not entered collective number `collective` (from 0) of the session, or do not
+  /// answer within `grace`.
   std::vector<int> ask_missing(const std::vector<int>& ranks, std::int64_t session, std::int64_t collective,
                                Clock::duration grace);
-  /// The ranks that answer no question for a second.
+  /// The ranks that do not answer a question within a second.
   std::vector<int> silent_ranks();
 
  private:

@@ -8,8 +8,8 @@
 
 namespace strobe::mpi {
 
-/// Looks after it between two operations of the device, for as long as there is something; a device asks one only.
-/// Operations of a communicator that has ended stay, because MPI may still write to their buffers.
+/// Moves the data of these collectives between two operations of the device, as long as any are left; a device has one
+/// such hook. Operations of a communicator that has ended stay, because MPI may still write to their buffers.
 class UnderWay final : private BetweenOperations {
  public:
   explicit UnderWay(Device& device) : device_(device) {}
@@ -18,7 +18,7 @@ class UnderWay final : private BetweenOperations {
   UnderWay& operator=(const UnderWay&) = delete;
 
   bool empty() const { return operations_.empty(); }
-  /// Looks after the others, then posts this one.
+  /// Makes progress on the others, then posts this one.
   void start(const std::shared_ptr<Operation>& operation);
   void remove(const Operation& operation);
 

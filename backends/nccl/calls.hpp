@@ -18,7 +18,7 @@ using Handle = void*;
 using Stream = void*;
 using UniqueId = std::array<char, 128>;
 
-/// GPUs that this process sees; 0 with the reason in `reason`.
+/// Number of GPUs that this process sees; if 0, `reason` says why.
 int gpu_count(std::string& reason);
 /// Names the calling thread's GPU among all GPUs of all machines, for a person to read.
 std::string gpu_name();
@@ -27,18 +27,18 @@ std::string gpu_name();
 /// each other's tensors, which memory of a stream-ordered pool does not allow. Settings of the user stay.
 void forbid_direct_access();
 UniqueId make_unique_id();
-/// Starts to join `ranks` ranks, this one with the calling thread's GPU. Complete once not in_progress.
+/// Starts to join `ranks` ranks, this one with the calling thread's GPU. Complete once `in_progress` is false.
 Handle begin(int ranks, const UniqueId& id, int rank);
 /// Starts to split the ranks of `parent`, which all call this with nothing else under way. Ranks of one color (-1:
 /// none) join, ordered by `key`. Complete once `parent` is not in_progress; then `child` is set, null for color -1. It
 /// must stay where it is until then, or until `parent` has been left. Throws Unavailable where NCCL is older than 2.18.
 void begin_split(Handle parent, int color, int key, Handle* child);
-/// Whether NCCL is still working on what it was asked. Throws the error, if any, that arose meanwhile.
+/// Whether NCCL is still working on the last request. Throws the error, if any, that arose meanwhile.
 bool in_progress(Handle handle);
-/// Starts to leave in good order, when nothing is under way. Complete once not in_progress; then `destroy`.
+/// Starts to leave cleanly, when nothing is under way. Once `in_progress` is false, call `destroy`.
 void begin_end(Handle handle);
 void destroy(Handle handle);
-/// Leaves at once and ends what is under way. Never throws.
+/// Leaves at once and cancels everything under way. Never throws.
 void abort(Handle handle) noexcept;
 
 /// Starts all operations requested between the two calls together, at the end.

@@ -23,7 +23,7 @@ class NcclCommunicator final : public Communicator {
   /// Joins; every rank must. Throws CollectiveTimeout when that takes longer than the request's timeout.
   NcclCommunicator(cuda::CudaDevice& device, int rank, const LaunchRequest& request, const calls::UniqueId& id,
                    Peers& peers);
-  /// Leaves in good order when nothing is under way, and otherwise ends what is.
+  /// Leaves cleanly when nothing is under way, and otherwise cancels it.
   ~NcclCommunicator() override;
 
   bool max_keeps_nan() const override { return false; }
@@ -31,7 +31,7 @@ class NcclCommunicator final : public Communicator {
   bool has_operations_under_way() const { return family_->under_way != 0; }
 
  private:
-  /// A collective that was given to NCCL, or a message that waits to be.
+  /// A collective that NCCL has got, or a message that waits for it.
   struct Posted {
     Event begin, end;  // on the communicate stream
     double started_seconds = 0;
@@ -46,9 +46,9 @@ class NcclCommunicator final : public Communicator {
   struct Family {
     std::vector<std::unique_ptr<calls::Handle>>
         groups;                            // in the order in which they were made; null: the split made none
-    std::byte* token = nullptr;            // what a barrier adds up, and a split compares
-    calls::Handle given = nullptr;         // which NCCL was given `unsettled` for
-    std::vector<PostedPointer> unsettled;  // not yet on the stream for all that is known
+    std::byte* token = nullptr;            // the value that a barrier adds up, and a split compares
+    calls::Handle given = nullptr;         // the handle through which NCCL got `unsettled`
+    std::vector<PostedPointer> unsettled;  // perhaps not yet on the stream
     int under_way = 0;
   };
 
@@ -67,7 +67,7 @@ class NcclCommunicator final : public Communicator {
   void exchange(const Collective& collective);
   void gather(const Collective& collective);
   void reduce_parts(const Collective& collective);
-  /// Waits until NCCL has put on the stream what it was given; without this nothing more may be given.
+  /// Waits until NCCL has put all requests on the stream; until then it must not get more.
   void settle(std::string_view what);
   template <class Done>
   void poll(std::string_view what, double seconds, const Done& done);

@@ -21,16 +21,17 @@ class Peers {
   virtual void check() = 0;
   /// This rank enters a collective; the result goes to `await` and `leave`.
   virtual std::shared_ptr<void> enter(const Collective& collective, double seconds) = 0;
-  /// Waits until all ranks have entered, as far as this can be known, and returns when the last one did, on the ranks'
-  /// clock (0 = unknown). Throws CollectiveTimeout naming who did not, and Error when ranks disagree about what it is.
+  /// Waits until all ranks have entered, as far as this can be known, and returns the time of the last one on the
+  /// ranks' clock (0 = unknown). Throws CollectiveTimeout naming the ranks that did not enter, and Error when ranks
+  /// disagree about the collective.
   virtual double await(const Collective& collective, const std::shared_ptr<void>& place, double timeout_seconds) = 0;
   virtual void leave(const std::shared_ptr<void>& place) = 0;
-  /// The view of the same rank in group `index` of split number `split`, in which it is `rank` of `members`.
+  /// The view of the same rank in group `index` of split number `split`, where it is `rank` of `members`.
   virtual std::unique_ptr<Peers> split(std::uint64_t split, std::size_t index, const MemberRanks& members,
                                        int rank) = 0;
 };
 
-/// Ranks that are threads of this process; they meet as those of communicator local do, before NCCL moves the data.
+/// Ranks that are threads of this process; they meet like those of communicator local, before NCCL moves the data.
 class Threads {
  public:
   explicit Threads(int ranks) : ranks_(ranks), world_(false) {}
@@ -70,7 +71,7 @@ class ThreadPeers final : public Peers {
   std::map<std::tuple<int, int, int>, std::uint64_t> messages_;
 };
 
-/// Ranks of several processes. Who has entered a collective is not known, nor whether they agree about it.
+/// Ranks of several processes. They do not know who has entered a collective, nor whether they agree about it.
 class ProcessPeers final : public Peers {
  public:
   /// `rendezvous` may be null for a world of one.

@@ -1,4 +1,4 @@
-// Circle: the ranks of one communicator of a simulated job, all or a group, with what is under way among them.
+// Circle: the ranks of one communicator of a simulated job, all or a group, and their collectives under way.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace strobe::sim {
 
-/// Ranks are those of the circle, 0 to topology.ranks - 1. Used by the job's thread only.
+/// Ranks are those of the circle, 0 to topology.ranks - 1. Only the job's thread uses it.
 class Circle {
  public:
   /// Sender, receiver, tag.
@@ -29,12 +29,12 @@ class Circle {
         ranks(std::move(members)),
         entered(static_cast<std::size_t>(topology.ranks), 0) {}
 
-  /// The circle of group `index` in split number `split` of this one. All ranks of it give the same groups; whoever
-  /// asks first has all circles of the split made. They live as long as this one. Cost: O(ranks in groups) once.
+  /// The circle of group `index` in split number `split` of this one. All its ranks pass the same groups; the first
+  /// call makes all circles of the split. They live as long as this one. Cost: O(ranks in groups) once.
   Circle& group(std::uint64_t split, std::size_t index, const RankGroups& groups);
 
   const Topology topology;
-  const MemberRanks ranks;                                // in the job
+  const MemberRanks ranks;                                // their numbers in the job
   std::vector<std::uint64_t> entered;                     // collectives that each rank has entered
   std::map<std::uint64_t, std::shared_ptr<Flight>> open;  // collectives that some rank has yet to enter
   std::map<Lane, LaneState> lanes;

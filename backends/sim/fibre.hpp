@@ -14,8 +14,8 @@ namespace strobe::sim {
 /// Bytes of stack that a rank's program gets.
 extern const std::size_t fibre_stack_bytes;
 
-/// Where a fibre suspends. In a handler, or while an exception is on its way, what the C++ runtime knows about it
-/// travels with the fibre, which costs calls into the runtime with every switch.
+/// How a fibre suspends. Inside a handler, or while an exception is under way, the C++ runtime's state of exceptions
+/// must travel with the fibre, which costs calls into the runtime with every switch.
 enum class Suspensions { anywhere, outside_handlers };
 
 /// Not thread-safe, and bound to the thread that resumes it first.
@@ -23,20 +23,20 @@ class Fibre {
  public:
   /// Reserves a stack with an inaccessible page below it. `body` must not throw. Throws SystemError.
   explicit Fibre(std::function<void()> body, Suspensions suspensions = Suspensions::anywhere);
-  /// The fibre must be finished or never have been resumed; otherwise what lives on its stack is not destroyed.
+  /// The fibre must be finished or never have been resumed; otherwise objects on its stack are not destroyed.
   ~Fibre();
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  /// Enters the fibre; returns when it suspends or finishes. Not from inside a fibre.
+  /// Enters the fibre; returns when it suspends or finishes. Do not call it inside a fibre.
   void resume();
-  /// Leaves the fibre that is running (must be this one); returns when it is resumed.
+  /// Leaves the running fibre (must be this one); returns when it is resumed.
   void suspend();
-  /// Whether hand_over may be called: sanitizers want to know where each fibre came from, and ucontext's contexts
+  /// Whether hand_over may be called: sanitizers need to know where each fibre came from, and ucontext's contexts
   /// cannot be copied.
   static const bool can_hand_over;
-  /// As suspend, but goes on in `other`, which is suspended and will suspend to where this one would. Both suspend
-  /// outside handlers only.
+  /// Like suspend, but continues in `other`. `other` must be suspended, and will later suspend to where this fibre
+  /// would. Both must suspend outside handlers.
   void hand_over(Fibre& other);
   bool finished() const { return finished_; }
 
@@ -53,7 +53,7 @@ class Fibre {
   using Context = ucontext_t;
 #endif
 
-  /// Lays out a context that begins in `enter` on the fibre's stack.
+  /// Sets up a context that begins in `enter` on the fibre's stack.
   void prepare();
   static void enter(unsigned int low, unsigned int high);
   static void enter_self(Fibre* self);

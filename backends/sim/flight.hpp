@@ -15,25 +15,26 @@ struct Call {
   CollectiveKind kind = CollectiveKind::barrier;
   Traffic traffic = Traffic::other;
   Tensor send, receive;
-  SharedPeers sends, receives;  // of an all_to_all_v; one of them of a gather and a scatter
+  SharedPeers sends, receives;  // an all_to_all_v has both, a gather and a scatter one of them
   int root = 0;                 // broadcast
   double arrival_seconds = 0;
   bool arrived = false;
-  ExchangePieces pieces = {};  // of an exchange that moves values
+  ExchangePieces pieces = {};  // for an exchange that moves values
   Reduction reduction = Reduction::sum;
-  std::uint64_t groups = 0;  // of the barrier of a split
+  std::uint64_t groups = 0;  // for the barrier of a split
 };
 
-/// Members are all ranks of a communicator or, of a message, the sender (0) and the receiver (1).
+/// Members are all ranks of a communicator, or for a message the sender (0) and the receiver (1).
 struct Flight {
   std::vector<Call> calls;
-  std::vector<int> ranks;  // of the members of a message; empty: member m is rank m
-  MemberRanks members;     // which ranks of the job those of the communicator are
+  std::vector<int> ranks;  // ranks of a message's members; empty: member m is rank m
+  MemberRanks members;     // the communicator's ranks as ranks of the job
   int arrived = 0;
-  const Topology* topology = nullptr;  // of a collective: its communicator's
-  int next = 0;                        // of a collective: for how many members it is the first that has not ended
-  bool done = false;                   // the times below hold, or `mismatch` says why there are none
-  double ready_seconds = 0;            // last arrival, and the links were free
+  const Topology* topology = nullptr;  // for a collective: its communicator's
+  int next = 0;                        // for a collective: the number of members for which it is the first that has not
+                                       // ended
+  bool done = false;                   // the times below hold, or `mismatch` says why there are no times
+  double ready_seconds = 0;            // the last rank had arrived, and the links were free
   double end_seconds = 0;
   std::string mismatch;      // how the members disagree
   std::vector<int> waiting;  // ranks of the job to wake when it is done
@@ -49,7 +50,7 @@ struct Flight {
 
 Call make_call(const Collective& collective, double arrival_seconds);
 
-/// The list with an entry for each rank that has rows.
+/// Lists the ranks that have rows.
 PeerParts one_per_rank(const PeerList& peers);
 
 /// How the members of a complete flight disagree, naming both sides, or "". Cost: O(ranks) where they agree.

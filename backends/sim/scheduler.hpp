@@ -11,7 +11,7 @@
 
 namespace strobe::sim {
 
-/// Which of the actors that can go on goes on. Virtual times do not depend on it; `largest_rank` exists to show that.
+/// The order among actors that can run. Virtual times do not depend on it; `largest_rank` exists to show that.
 enum class ScheduleOrder { smallest_clock, largest_rank };
 
 class Scheduler {
@@ -23,12 +23,11 @@ class Scheduler {
   /// Runs `body(actor)` for every actor and returns when all are finished. `body` must not throw.
   void run(const std::function<void(int)>& body);
 
-  /// Suspends `actor`, which must be the one that is running, until `wake(actor)`.
+  /// Suspends `actor`, which must be running, until `wake(actor)`.
   void block(int actor);
-  /// Suspends `actor`, which must be the one that is running, until no other that can go on has a clock of `seconds` or
-  /// less.
+  /// Suspends `actor`, which must be running, until no other runnable actor has a clock of `seconds` or less.
   void catch_up(int actor, double seconds);
-  /// Lets a blocked actor go on later; nothing happens when it is not blocked.
+  /// Lets a blocked actor run again later; does nothing when it is not blocked.
   void wake(int actor);
   bool blocked(int actor) const { return blocked_[static_cast<std::size_t>(actor)]; }
   bool finished(int actor) const { return fibres_[static_cast<std::size_t>(actor)]->finished(); }
@@ -44,7 +43,7 @@ class Scheduler {
   std::vector<std::unique_ptr<Fibre>> fibres_;
   std::vector<bool> blocked_;
   std::set<std::pair<double, int>> ready_;     // by priority, then actor
-  std::set<std::pair<double, int>> watching_;  // that wait for the others to catch up, by time, then actor
+  std::set<std::pair<double, int>> watching_;  // actors that wait for the others to catch up, by time, then actor
 };
 
 }  // namespace strobe::sim

@@ -22,29 +22,29 @@ namespace strobe::sim {
 /// Bytes per second between host and GPU of `rank` when all GPUs on its link copy.
 double host_rate(const Cluster& cluster, int rank, int ranks);
 
-/// Streams advance independently; `host` is when the host can issue the next operation, `program` when the rank's
-/// program went on after it had waited.
+/// Streams advance independently. `host` is the time when the host can issue the next operation; `program` is the time
+/// when the rank's program went on after its last wait.
 class SimDevice final : public Device {
  public:
-  /// Throws InvalidRequest without a cluster or with numerics that the simulator does not have.
+  /// Throws InvalidRequest without a cluster or with numerics that the simulator does not support.
   explicit SimDevice(const DeviceRequest& request);
   bool has_own_memory() const override { return !cluster_->shared_host_memory; }
   bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }
   std::int64_t narrow_bytes() const override { return cluster_->gpu.narrow_bytes; }
-  /// As where the cluster was measured; without values the counts have to do.
+  /// The same as where the cluster was measured; without values the counts decide.
   bool entries_decide(const MatrixUse& use) const override;
-  /// As on the devices whose memory it stands for: cuda (its own) and cpu (the host's).
+  /// True when the simulated device has its own memory (cuda), false when it uses the host's (cpu).
   bool wants_joined_inputs() const override { return has_own_memory(); }
 
-  /// From now on this rank is `actor` of a job, whose other actors go on while it waits. Without, nothing may be waited
-  /// for that another actor does.
+  /// From now on this rank is `actor` of a job; the job's other actors run while it waits. Without this call, the rank
+  /// must not wait for anything that another actor does.
   void attach(VirtualWaits& waits, int actor);
-  /// How far the rank's program has come: nothing that it asks for from now on is earlier.
+  /// The time that the rank's program has reached: nothing that it asks for from now on is earlier.
   double program_seconds() const { return std::max(host_, program_); }
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
   double arrival_seconds() const;
-  /// How many snapshots the operations at hand cover, for a framework's program that handles them one by one.
+  /// The number of snapshots that the current operations cover, for a framework's program that handles them one by one.
   double snapshots() const { return snapshots_.count(); }
   /// A collective moved data from `ready_seconds` to `end_seconds`, and the compute stream has waited for its end.
   void complete_communication(double ready_seconds, double end_seconds);
@@ -71,9 +71,9 @@ class SimDevice final : public Device {
 
   /// Draws how much slower this rank's operations are in the current epoch than on average.
   void draw_jitter();
-  /// Seconds that compute lost to a collective which moved data in [ready, end].
+  /// Seconds that compute lost because a collective moved data in [ready, end].
   double contention_seconds(double ready_seconds, double end_seconds);
-  /// Waits, without taking time, until it is known when the event comes.
+  /// Waits, without taking virtual time, until the event's time is known.
   void settle(SimEvent& event, std::string_view what);
   double seconds_of(const Event& event);
   void forget_settled();
@@ -99,10 +99,10 @@ class SimDevice final : public Device {
   int actor_ = 0;
   HostShare host_share_;
   SnapshotCount snapshots_;
-  Workers host_workers_{1};  // time is the model's, however many carry the work out
+  Workers host_workers_{1};  // virtual time does not depend on the number of workers
   /// A lane of the host stream.
   struct HostLane {
-    double idle = 0;             // seconds at which it is
+    double idle = 0;             // seconds at which the lane is idle
     std::exception_ptr failure;  // of its work; later work then fails too
   };
   std::map<int, HostLane> host_lanes_;

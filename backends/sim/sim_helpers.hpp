@@ -17,22 +17,22 @@ namespace strobe::sim {
 /// One lane's state, seen by both ends.
 struct LaneState {
   HostMemory request, answer;
-  std::deque<double> asked;                       // when requests that nobody has taken were made
-  std::deque<std::shared_ptr<SimEvent>> answers;  // of requests without an answer, and of some not yet made
-  std::shared_ptr<SimEvent> waiter;               // of a helper that waits for a request
+  std::deque<double> asked;                       // times of requests that nobody has taken yet
+  std::deque<std::shared_ptr<SimEvent>> answers;  // for requests without an answer, and some for later requests
+  std::shared_ptr<SimEvent> waiter;               // for a helper that waits for a request
   bool closed = false;                            // the trainer's program has ended
   bool ended = false;                             // the helper has
 
   /// The trainer has asked at `seconds`.
   void ask(double seconds);
-  /// The trainer will not ask any more.
+  /// The trainer will ask no more.
   void close();
 };
 
 /// A helper as an actor.
 class SimPost final : public HelperPost {
  public:
-  /// Throws InvalidRequest where its trainers are on several nodes of the cluster.
+  /// Throws InvalidRequest when its trainers are on several nodes of the cluster.
   SimPost(const HelperRequest& helper, int actor, int ranks, const Cluster& cluster, VirtualWaits& waits);
 
   HostMemory request(std::size_t lane) override { return lanes_[lane]->request; }
@@ -44,7 +44,7 @@ class SimPost final : public HelperPost {
   double seconds() const { return clock_; }
   const std::shared_ptr<LaneState>& state(std::size_t lane) const { return lanes_[lane]; }
   int actor() const { return actor_; }
-  /// Its program has ended: whoever waits for an answer learns that there will be none.
+  /// Its program has ended: trainers that wait for an answer learn that there will be none.
   void end(bool failed);
 
  private:

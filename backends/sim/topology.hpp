@@ -1,5 +1,5 @@
-// Topology: which links lie between the ranks of one simulated job, or of a group of them. The job's ranks fill the
-// nodes of the cluster in order; a group's lie where the job put them.
+// Topology: the links between the ranks of one simulated job, or of a group of them. The job's ranks fill the nodes of
+// the cluster in order; a group's ranks are where the job put them.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,11 @@ struct Link {
   double bytes_per_second = 1;
 };
 
-/// Where the ranks of a group lie. Nodes are those that hold a member, counted from 0; members of one follow each
-/// other.
+/// The places of a group's ranks. Nodes are those that hold a member, counted from 0; members of one node are
+/// consecutive.
 struct Places {
   std::vector<int> nodes;  // per rank
-  std::vector<int> nics;   // per rank: which of the node's NIC groups
+  std::vector<int> nics;   // per rank: the number of its NIC group in the node
   std::vector<int> first;  // per node: its first rank; then the number of ranks
 };
 
@@ -29,23 +29,23 @@ struct Places {
 struct Topology {
   int ranks = 1;
   int nodes = 1;                             // nodes that hold at least one rank
-  int gpus_per_node = 1;                     // of a group: the most ranks that a node holds
+  int gpus_per_node = 1;                     // for a group: the most ranks in one node
   Link intra;                                // per GPU and direction
   Link inter;                                // per node and direction, shared by the node's GPUs
-  int nic_groups = 1;                        // per node: GPUs of a group share inter.bytes_per_second / nic_groups
+  int nic_groups = 1;                        // per node; GPUs of a NIC group share inter.bytes_per_second / nic_groups
   double bridge_bytes_per_second = 0;        // all traffic between the GPUs of one node together; 0: no such limit
   std::string architecture;                  // of the GPUs, for NCCL's limits; "": none
   bool hierarchical = false;                 // the collectives library reduces inside the nodes first
   AllToAll all_to_all = AllToAll::grouped;   // how the collectives library exchanges
-  double exchange_efficiency = 1;            // of the network that large messages of an exchange get
-  double exchange_half_bytes = 0;            // a message to another node takes as long as one so much larger
-  double exchange_peer_seconds = 0;          // of the sender for each peer, where ranks are on several nodes
-  double message_seconds = 0;                // of a rank for each message that it issues
-  Link nvls = {0, 0};                        // of sums in the switch of a whole node; no bandwidth: it has none
-  double nvls_level_seconds = 0;             // of such sums, for each level of the tree between nodes
+  double exchange_efficiency = 1;            // share of the network that large messages of an exchange get
+  double exchange_half_bytes = 0;            // a message to another node takes as long as one with this many bytes more
+  double exchange_peer_seconds = 0;          // the sender's cost for each peer, when ranks are on several nodes
+  double message_seconds = 0;                // a rank's time to issue one message
+  Link nvls = {0, 0};                        // sums in the switch of a whole node; bandwidth 0: it has none
+  double nvls_level_seconds = 0;             // such a sum's time for each level of the tree between nodes
   const Calibration* calibration = nullptr;  // the cluster's, which outlives this
 
-  std::shared_ptr<const Places> places = nullptr;  // of a group; null: ranks fill the nodes in order
+  std::shared_ptr<const Places> places = nullptr;  // for a group; null: ranks fill the nodes in order
 
   int node_of(int rank) const {
     return places == nullptr ? rank / gpus_per_node : places->nodes[static_cast<std::size_t>(rank)];
@@ -55,12 +55,12 @@ struct Topology {
     return places == nullptr ? std::min(ranks, node * gpus_per_node) : places->first[static_cast<std::size_t>(node)];
   }
   int ranks_of(int node) const { return first_of(node + 1) - first_of(node); }
-  /// Which of its node's NIC groups `rank` is bound to.
+  /// The number of the NIC group in its node that `rank` is bound to.
   int nic_of(int rank) const {
     return places == nullptr ? rank % gpus_per_node * nic_groups / gpus_per_node
                              : places->nics[static_cast<std::size_t>(rank)];
   }
-  /// Which of all NIC groups of the job `rank` belongs to: node * nic_groups + group.
+  /// The number of `rank`'s NIC group among all of the job: node * nic_groups + group.
   int nic_group_of(int rank) const { return node_of(rank) * nic_groups + nic_of(rank); }
   double nic_bytes_per_second() const { return inter.bytes_per_second / nic_groups; }
   const Link& between(int a, int b) const { return node_of(a) == node_of(b) ? intra : inter; }
@@ -77,7 +77,7 @@ struct Topology {
     return nodes > 1 ? std::min(inside, inter.bytes_per_second) : inside;
   }
 
-  /// The same of a ring inside one node.
+  /// The same for a ring inside one node.
   double inside_bytes_per_second() const {
     const int members = std::min(ranks, gpus_per_node), hops = nodes > 1 ? members - 1 : members;
     if (bridge_bytes_per_second == 0 || hops < 1) return intra.bytes_per_second;
@@ -97,20 +97,20 @@ struct Topology {
     return levels;
   }
 
-  /// The larger of the latencies that occur between these ranks.
+  /// The largest latency between any two of these ranks.
   double largest_latency_seconds() const {
     if (nodes == 1) return intra.latency_seconds;
     return ranks > nodes ? std::max(intra.latency_seconds, inter.latency_seconds) : inter.latency_seconds;
   }
 };
 
-/// Places `ranks` ranks on the cluster. Throws InvalidRequest("--ranks") when it has fewer GPUs.
+/// Places `ranks` ranks on the cluster. Throws InvalidRequest("--ranks") when the cluster has fewer GPUs.
 Topology make_topology(const Cluster& cluster, int ranks);
 
 /// The topologies of disjoint groups of the ranks of `whole`. The groups run the same program at the same time, so
-/// those that meet in a node share what it has for all its GPUs: its network among the groups with ranks there and
-/// elsewhere, its bridge among those with several ranks there. If a group shares unevenly, the most
-/// crowded node decides for all of its nodes. Cost: O(ranks in groups).
+/// groups that meet in a node share its common links: the network among groups with ranks there and elsewhere, the
+/// bridge among groups with several ranks there. If a group shares unevenly, the most crowded node decides for all of
+/// its nodes. Cost: O(ranks in groups).
 std::vector<Topology> group_topologies(const Topology& whole, const std::vector<std::vector<int>>& groups);
 
 }  // namespace strobe::sim

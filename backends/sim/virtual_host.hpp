@@ -20,14 +20,14 @@ class SimEvent final : public HostEvent {
  public:
   bool come() override;
   bool come_within(std::chrono::nanoseconds) override { return come(); }
-  /// Whether it is known when it comes, or that it never does.
+  /// Whether its time is known, or that it never comes.
   bool settled() const { return settled_; }
   bool failed() const { return failure_ != nullptr; }
-  /// Seconds of virtual time. Throws what keeps it from coming; only once settled.
+  /// Seconds of virtual time. Throws the failure that keeps it from coming. Call it only once the event is settled.
   double seconds() const;
-  /// It comes at `seconds`; or never, for what `failure` says.
+  /// Settles it: it comes at `seconds`, or never, because of `failure`.
   void settle(double seconds, std::exception_ptr failure = nullptr);
-  /// Which actor settles it (-1: no one alone), and what is waited for, in words; for whoever waits in vain.
+  /// The actor that settles it (-1: no single one), and a description of the event, for an actor that waits in vain.
   void expect(int actor, std::string what) {
     actor_ = actor;
     what_ = std::move(what);
@@ -46,24 +46,24 @@ class SimEvent final : public HostEvent {
   std::string what_;
 };
 
-/// How an actor of the simulated job waits for what others have yet to do.
+/// How an actor of the simulated job waits for other actors.
 class VirtualWaits {
  public:
   virtual ~VirtualWaits() = default;
-  /// Returns when `event` is settled; other actors go on meanwhile. `what` is what it waits for, in words. Throws what
+  /// Returns when `event` is settled; other actors run meanwhile. `what` describes the event. Throws the failure that
   /// ends the wait.
   virtual void await(int actor, SimEvent& event, std::string_view what) = 0;
-  /// Returns when no actor can do anything before `seconds` any more.
+  /// Returns when no actor can do anything earlier than `seconds`.
   virtual void catch_up(int actor, double seconds) = 0;
 };
 
 /// Actions that wait for events; each runs after earlier actions of the same order.
 class WaitingActions {
  public:
-  /// Carries an action out: everything that it waits for came by `seconds`, or never will for what the pointer says.
+  /// Runs an action. Everything that it waits for came by `seconds`, or the pointer holds the failure that prevents it.
   using Action = std::function<void(double seconds, std::exception_ptr)>;
 
-  /// `issued` is when the program asked for it.
+  /// `issued` is the time at which the program asked for it.
   void add(const void* order, double issued, const std::vector<Event>& after, Action action);
   bool empty() const { return state_->waiting.empty(); }
 
@@ -74,7 +74,7 @@ class WaitingActions {
     std::vector<Event> after;
     Action action;
   };
-  /// Shared with the events that are waited for, which may outlive the rank.
+  /// Shared with the events that are waited for, because they may outlive the rank.
   struct State {
     std::list<Waiting> waiting;
     bool busy = false, again = false;

@@ -17,8 +17,8 @@ namespace strobe::sim {
 
 class World : private VirtualWaits {
  public:
-  /// Throws InvalidRequest when the devices are not `sim` devices, or the ranks, or a helper's trainers, do not fit the
-  /// cluster.
+  /// Throws InvalidRequest when the devices are not `sim` devices, or when the ranks or a helper's trainers do not fit
+  /// the cluster.
   World(const LaunchRequest& request, ScheduleOrder order);
 
   /// Runs `program` on every rank, together with the helpers; rethrows the first cause when ranks failed.
@@ -26,7 +26,7 @@ class World : private VirtualWaits {
 
   /// All ranks.
   Circle& whole() { return whole_; }
-  /// Publishes the part of the circle's rank `member` in a collective; does not block.
+  /// Publishes the call of the circle's rank `member` in a collective; does not block.
   std::shared_ptr<Flight> enter(Circle& circle, int member, const Collective& collective);
   /// Blocks the rank until the flight is done and advances its clock to the end.
   Completion await(int rank, Flight& flight, const Collective& collective);
@@ -43,16 +43,16 @@ class World : private VirtualWaits {
   double settle(Flight& flight, const Topology& topology, double free_seconds);
   /// Seconds that a framework's program adds to a flight that moves `load`.
   double software_seconds(const Flight& flight, const CollectiveLoad& load) const;
-  /// The ranks that have yet to come before the flight can be done.
+  /// The ranks that must still arrive before the flight can be done.
   std::vector<int> missing_for(const Flight& flight) const;
   void run_rank(int rank, const RankProgram& program);
   void run_helper(std::size_t helper);
-  /// Runs an actor's `body`; what it throws is the failure of `who`.
+  /// Runs an actor's `body`; an exception that it throws counts as the failure of `who`.
   void run_actor(const std::string& who, const std::function<void()>& body);
   void fail(const std::string& who, std::exception_ptr cause, bool because_of_peer, const char* text);
   void await(int actor, SimEvent& event, std::string_view what) override;
   void catch_up(int actor, double seconds) override { scheduler_.catch_up(actor, seconds); }
-  /// Throws what ends the wait of an actor: a stop signal, or another's failure.
+  /// Throws the reason to end an actor's wait: a stop signal, or another actor's failure.
   void refuse_to_wait(int actor, const std::string& what) const;
   double clock_of(int actor) const;
   std::string name_of(int actor) const;
@@ -68,11 +68,11 @@ class World : private VirtualWaits {
   std::vector<std::unique_ptr<SimPost>> posts_;  // the helpers' posts; their actors follow the ranks
   Scheduler scheduler_;
 
-  /// Collectives that each rank has entered and that have not ended, in order, and when the one before ended.
+  /// Collectives that each rank has entered and that have not ended, in order, and the end of the one before.
   struct Line {
     std::vector<std::shared_ptr<Flight>> flights;
     double free_seconds = 0;
-    double issue_seconds[2] = {0, 0};  // until when the messages sent so far keep it from sending, and those received
+    double issue_seconds[2] = {0, 0};  // time until which earlier messages block it from sending, and from receiving
   };
   std::vector<Line> lines_;
 
@@ -82,11 +82,12 @@ class World : private VirtualWaits {
     SimEvent* event = nullptr;
   };
   std::vector<Blocked> blocked_in_;
-  std::vector<bool> in_vain_;                 // per actor: nobody will end its wait
-  std::vector<std::vector<int>> never_came_;  // per actor: whom it waits for in vain; empty: nobody alone
+  std::vector<bool> in_vain_;                 // per actor: nothing will end its wait
+  std::vector<std::vector<int>> never_came_;  // per actor: the ranks that it waits for in vain; empty: no particular
+                                              // ones
   bool crossed_ = false;                      // ranks wait for each other in collectives that all have entered
   std::string failure_;                       // the message for the other ranks; empty while all is well
-  std::exception_ptr cause_;                  // first failure that is not the echo of another
+  std::exception_ptr cause_;                  // first failure that is not a consequence of another
   std::exception_ptr echo_;
 };
 

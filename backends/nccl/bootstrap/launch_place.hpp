@@ -12,9 +12,9 @@ namespace strobe::nccl {
 using Environment = std::function<const char*(const char*)>;
 Environment process_environment();
 
-/// `launcher` is "" when nobody launched this process: its ranks are then threads. How ranks of several processes meet:
-/// in files whose names begin with `id_file`, through the MPI world that mpirun made (`by_mpi`), or at
-/// `address`:`port`, where rank 0 listens; under `run_key`.
+/// `launcher` is "" when nobody launched this process: its ranks are then threads. Ranks of several processes meet in
+/// files whose names begin with `id_file`, through the MPI world that mpirun made (`by_mpi`), or at `address`:`port`,
+/// where rank 0 listens. `run_key` identifies the run in all three.
 struct LaunchPlace {
   std::string launcher;
   int rank = 0;
@@ -23,7 +23,7 @@ struct LaunchPlace {
   int port = 0;
   std::string id_file;
   bool by_mpi = false;
-  std::string run_key;  // tells this run's messages from those of others; never empty when size > 1
+  std::string run_key;  // separates this run's messages from those of others; never empty when size > 1
 
   bool launched() const { return !launcher.empty(); }
 };

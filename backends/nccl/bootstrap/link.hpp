@@ -26,13 +26,13 @@ class Link {
   Link(Link&& other) noexcept;
   Link& operator=(Link&& other) noexcept;
 
-  /// Connected, and what came so far were frames.
+  /// Connected, and everything received so far was frames.
   bool alive() const { return socket_ >= 0; }
   void close();
   /// Sends, as long as `patience` lasts; on failure the link is dead afterwards.
   void send(const Frame& frame, const Patience& patience);
-  /// The next frame if it has come whole. A closed connection, or bytes that are no frame, end the link; frames that
-  /// came before that are still returned.
+  /// The next frame, if all of it has arrived. A closed connection, or bytes that are no frame, end the link; frames
+  /// that arrived before are still returned.
   std::optional<Frame> receive();
 
  private:
@@ -42,8 +42,9 @@ class Link {
   std::string inbox_;
 };
 
-/// Listens at `port`, of the loopback interface when `address` is one of its names, else of all. Throws Unavailable
-/// when the port stays in use for as long as `patience` lasts, SystemError when it cannot be had for another reason.
+/// Listens at `port`, on the loopback interface when `address` is one of its names, otherwise on all. Throws
+/// Unavailable when the port stays in use for as long as `patience` lasts, SystemError when listening fails for another
+/// reason.
 int listen_at(const std::string& address, int port, const Patience& patience);
 /// The next connection, or -1 when there is none.
 int accept_from(int listener);

@@ -1,4 +1,4 @@
-// A deadline that looks at the stop signal.
+// A deadline that also checks the stop signal.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace strobe::nccl {
 
-/// Time left for something. Durations beyond what the clock holds are as good as for ever.
+/// The time left for a wait. Durations beyond the range of the clock count as endless.
 class Patience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -21,7 +21,7 @@ class Patience {
   }
 
   bool over() const { return Clock::now() >= end_; }
-  /// Throws Interrupted on a stop signal; otherwise gives the core away for a moment that grows with the waiting.
+  /// Throws Interrupted on a stop signal; otherwise yields the core for a time that grows with the waiting.
   void pause() const {
     refuse_stopped();
     const auto waited = Clock::now() - begin_;
@@ -29,7 +29,7 @@ class Patience {
     if (waited < std::chrono::milliseconds(5)) return std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(waited < std::chrono::seconds(1) ? 100 : 2000));
   }
-  /// From now on no longer than `seconds`.
+  /// Shortens the remaining time to at most `seconds`.
   void shorten(double seconds) { end_ = std::min(end_, Patience(seconds).end_); }
 
   static void refuse_stopped() {

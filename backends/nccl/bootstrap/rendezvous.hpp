@@ -1,5 +1,5 @@
-// Where the ranks of several processes exchange a few bytes: NCCL's unique id before a launch, how each rank ended
-// after it, and word of a failure in between. Knows nothing of NCCL or CUDA.
+// Where the ranks of several processes exchange a few bytes: NCCL's unique id before a launch, each rank's outcome
+// after it, and news of failures in between. Uses neither NCCL nor CUDA.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@ class Rendezvous {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Every rank brings `own` and gets what all brought. Ranks that have not come after `seconds`, or are gone, are
-  /// missing; once a rank has raised the alarm, those that are late by more than `alarm_seconds` are as well. Throws
-  /// Interrupted on a stop signal, SystemError when it cannot even ask (rank 0 is gone).
+  /// Every rank passes `own` and gets the strings of all. Ranks that have not arrived after `seconds`, or are gone, are
+  /// missing. Once a rank has raised the alarm, ranks late by more than `alarm_seconds` are missing too. Throws
+  /// Interrupted on a stop signal, and SystemError when rank 0 is gone, so that it cannot even ask.
   virtual Brought gather(const std::string& own, double seconds) = 0;
 
   /// Tells the others that this rank gave up; they learn it from `alarmed`. Never waits, never throws.
   virtual void alarm() noexcept = 0;
-  /// Why this rank should give up: a rank raised the alarm, or is gone. "" when all is well. Cheap when asked often.
+  /// Why this rank should give up: a rank raised the alarm, or is gone. "" otherwise. Cheap to call often.
   virtual std::string alarmed() = 0;
 
   static constexpr double alarm_seconds = 10;
@@ -43,8 +43,8 @@ class Rendezvous {
 };
 
 /// Meets the other ranks as `place` says: by TCP with rank 0 listening, by files, or by MPI. Throws Unavailable when
-/// rank 0's port is in use, SystemError naming the ranks that did not come within `seconds`, Interrupted on a stop
-/// signal, InvalidRequest when the place leaves it to MPI and this program was built without.
+/// rank 0's port is in use; SystemError naming the ranks that did not arrive within `seconds`; Interrupted on a stop
+/// signal; InvalidRequest when the place chooses MPI and this program was built without it.
 std::unique_ptr<Rendezvous> meet(const LaunchPlace& place, double seconds);
 std::unique_ptr<Rendezvous> meet_by_tcp(const LaunchPlace& place, double seconds);
 std::unique_ptr<Rendezvous> meet_by_files(const LaunchPlace& place);

@@ -1,4 +1,4 @@
-// The `calibration` object of a cluster file: fitted times of a machine that was measured.
+// The `calibration` object of a cluster file: fitted times of a measured machine.
 #pragma once
 
 #include <memory>

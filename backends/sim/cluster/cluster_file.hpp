@@ -1,4 +1,4 @@
-// The cluster file: JSON to Cluster. Kept apart from finding the file, so that a changed copy of a cluster (a what-if)
+// The cluster file: JSON to Cluster. Separate from finding the file, so that a changed copy of a cluster (a what-if)
 // goes through the same checks.
 #pragma once
 
@@ -21,11 +21,11 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json);
 /// JSON of the text of a cluster file; throws InvalidInput, or InvalidRequest for a key that occurs twice.
 Json parse_cluster_text(const std::string& text, const std::string& file);
 
-/// Whether `text` is a day of the calendar as YYYY-MM-DD.
+/// Whether `text` is a calendar day as YYYY-MM-DD.
 bool is_date(const std::string& text);
 
-/// Lays a change over a cluster's JSON: `key` as in the file, "gpu.memory_bytes" inside the object gpu. A changed
-/// number is marked as a what-if in place of its source; a price loses its region and its date with it. Throws
+/// Applies a change to a cluster's JSON: `key` as in the file, "gpu.memory_bytes" inside the object gpu. A changed
+/// number is marked as a what-if instead of its source; a changed price loses its region and date. Throws
 /// InvalidRequest for a key that no cluster file has.
 void change_value(Json& cluster, const std::string& key, const std::string& value);
 

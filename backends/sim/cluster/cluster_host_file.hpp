@@ -1,4 +1,4 @@
-// The `host` object of a cluster file: what the processors, the memory and the disks of a node can do.
+// The `host` object of a cluster file: rates and sizes of a node's processors, memory and disks.
 #pragma once
 
 #include "backends/cluster.hpp"
@@ -6,13 +6,13 @@
 
 namespace strobe::sim {
 
-/// Keys of the object; all but `memory_bytes` must be there, and each may say why nobody knows its value.
+/// Keys of the object. All except `memory_bytes` are required, and each may say why its value is not known.
 Keys host_file_keys();
 
-/// Reads the object; what is not known is 0. Throws InvalidRequest with the JSON pointer under /host.
+/// Reads the object; unknown values become 0. Throws InvalidRequest with the JSON pointer under /host.
 HostModel read_host(const Json& json);
 
-/// Adds to the object what it lacks, as unknown, so that one of its numbers can be changed in a file without it.
+/// Adds missing keys to the object, as unknown, so that one of its numbers can be changed in a file without it.
 void complete_host(Json& json);
 
 }  // namespace strobe::sim

@@ -1,6 +1,6 @@
-// Keys of a cluster file and how their values are read, for the readers of its parts. Every quantity is an object
-// {"value", "source", "date"} under a key that ends in its unit; a few may say that nobody has published theirs:
-// {"value": null, "reason"}. Everything here throws InvalidRequest with the JSON pointer of what is wrong.
+// Keys of a cluster file and how to read their values, for the readers of its parts. Every quantity is an object
+// {"value", "source", "date"} under a key that ends in its unit; a few may say that no value is published: {"value":
+// null, "reason"}. All functions here throw InvalidRequest with the JSON pointer of the error.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,24 +14,24 @@ namespace strobe::sim {
 
 /// The required form of a key's value.
 enum class Form { text, flag, object, count, bytes, positive, not_negative, factor, price };
-/// When a key must be there: `network` with more than one node, `links` with more than one GPU in a node, `copies` with
+/// When a key is required: `network` with more than one node, `links` with more than one GPU in a node, `copies` with
 /// GPUs that have memory of their own.
 enum class Need { always, never, network, links, copies };
 struct Key {
   const char* name;
   Form form;
   Need need = Need::always;
-  bool may_be_unknown = false;  // null with its reason, which means what the key's absence means
+  bool may_be_unknown = false;  // may be null with a reason, which means the same as a missing key
 };
 using Keys = std::span<const Key>;
 
 /// The key of that name, or null.
 const Key* find_key(Keys keys, const std::string& name);
 
-/// Says that no such key is known, and which may be meant.
+/// The error that no such key is known; it suggests a key.
 [[noreturn]] void refuse_key(Keys keys, const std::string& name, const std::string& pointer);
 
-/// Refuses unknown keys of an object, and missing ones that must always be there.
+/// Refuses unknown keys of an object, and missing ones that are always required.
 void check_keys(const Json& object, Keys keys, const std::string& pointer);
 
 std::string text_at(const Json& object, const char* key, const std::string& pointer);
@@ -42,10 +42,10 @@ std::string choice_at(const Json& object, const char* key, const std::string& po
 
 bool flag_at(const Json& object, const char* key, const std::string& pointer = "");
 
-/// Whether a change (a what-if) put the quantity there, so that it has no date.
+/// Whether a change (a what-if) set the quantity, so that it has no date.
 bool is_what_if(const Json& quantity);
 
-/// Refuses a quantity without source, or without the day on which it was read.
+/// Refuses a quantity without a source, or without the day on which the source was read.
 void check_provenance(const Json& quantity, const std::string& pointer);
 
 /// The numbers of one object by key.

@@ -1,5 +1,5 @@
-// Terms of fitted times: what an operation or a collective moves, in the few quantities that its time is a sum over.
-// `strobe calibrate` fits a coefficient to each, the simulator multiplies them out again.
+// Terms of fitted times: the amounts of an operation or a collective, a few quantities that its time is a linear sum
+// of. `strobe calibrate` fits a coefficient to each, and the simulator multiplies them out again.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace strobe::sim {
 
-/// One term: its coefficient's key in a cluster file (seconds per unit of the amount), the amount, and whether that is
-/// bytes of memory in their order.
+/// One term: its coefficient's key in a cluster file (seconds per unit of the amount), the amount, and whether the
+/// amount is bytes of memory read in order.
 struct OperationTerm {
   const char* key;
   double (*amount)(const Work&);

@@ -1,7 +1,7 @@
 // Collective cost models: seconds from the last arrival to the end. Each model is one file in collectives/ that
-// registers itself for one kind of collective; of several models for a kind the fastest is taken, as a library that
-// picks its algorithm would. Fitted times of a measured machine go before them. No collective takes less time than a
-// rank needs to issue the messages that its algorithm sends one after the other.
+// registers itself for one kind of collective. When a kind has several models, the fastest is taken, as a library picks
+// its algorithm. Fitted times of a measured machine take precedence. No collective takes less time than a rank needs to
+// issue the messages that its algorithm sends one after the other.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ struct ExchangeLoad {
 
   explicit ExchangeLoad(const Topology& topology);
   ExchangeLoad() = default;
-  /// Adds `bytes` that rank `from` sends to rank `to`, which it had not sent any.
+  /// Adds `bytes` that rank `from` sends to rank `to`; call it once per pair.
   void add(const Topology& topology, int from, int to, std::uint64_t bytes);
 
  private:
-  std::vector<std::uint64_t> sent_messages_, received_messages_;  // of what was added pair by pair
+  std::vector<std::uint64_t> sent_messages_, received_messages_;  // counts of the bytes added pair by pair
 };
 
 /// The load of one collective.
@@ -42,7 +42,7 @@ struct CollectiveCostTag {
   static constexpr const char* kind = "collective cost model";
   struct Value {
     CollectiveKind collective = CollectiveKind::barrier;
-    /// Infinity where the algorithm does not apply.
+    /// Infinity when the algorithm does not apply.
     double (*seconds)(const CollectiveLoad&, const Topology&) = nullptr;
     /// Messages that must be issued one after the other: those of the busiest rank, or of the longest chain of ranks
     /// that wait for each other.
@@ -50,12 +50,12 @@ struct CollectiveCostTag {
   };
 };
 
-/// Seconds of the collective by its fit, or by the fastest registered model of its kind; 0 on one rank, which has
-/// nobody to talk to. Messages beyond those that a fit saw cost at least `message_seconds` each. Throws Unavailable
-/// when no model is registered for the kind.
+/// Seconds of the collective by its fit, or by the fastest registered model of its kind; 0 on one rank. Messages beyond
+/// the number that a fit saw cost at least `message_seconds` each. Throws Unavailable when no model is registered for
+/// the kind.
 double collective_seconds(const CollectiveLoad& load, const Topology& topology);
 
-/// Bytes that the busiest rank sends or receives, by the ring volumes of Communicator, and to how many peers.
+/// Bytes that the busiest rank sends or receives, by the ring volumes of Communicator, and the number of its peers.
 double busiest_rank_bytes(const CollectiveLoad& load, int ranks);
 double busiest_rank_messages(const CollectiveLoad& load, int ranks);
 

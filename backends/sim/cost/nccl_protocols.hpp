@@ -12,18 +12,18 @@ namespace strobe::sim {
 /// One protocol on one topology.
 struct ProtocolCost {
   const char* name = "links";
-  double base_seconds = 0;           // of one call
-  double intra_latency_seconds = 0;  // of one hop
+  double base_seconds = 0;           // for one call
+  double intra_latency_seconds = 0;  // for one hop
   double inter_latency_seconds = 0;
-  double bytes_per_second = 1;  // of every hop at once; of a tree, up or down
+  double bytes_per_second = 1;  // of every hop at once; in a tree, up or down
 };
 
-/// The protocols of a ring, or tree, through all ranks. A cluster whose GPUs name no architecture has one: the links as
-/// they are described, with nothing added.
+/// The protocols of a ring, or tree, through all ranks. A cluster whose GPUs name no architecture has a single one: the
+/// links as described, with nothing added.
 std::vector<ProtocolCost> ring_protocols(const Topology& topology);
 std::vector<ProtocolCost> tree_protocols(const Topology& topology);
 
-/// Base latency of one call whose messages are posted at once: LL's, since small messages travel by it. 0 without an
+/// Base latency of one call whose messages are posted at once: that of LL, which carries small messages. 0 without an
 /// architecture.
 double call_seconds(const Topology& topology);
 

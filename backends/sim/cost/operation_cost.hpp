@@ -1,4 +1,4 @@
-// Seconds of one operation on one GPU of a cluster: the one place where work becomes time.
+// Seconds of one operation on one GPU of a cluster. No other code turns work into time.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace strobe::sim {
 double operation_seconds(const Cluster& cluster, std::string_view op, const Work& work, ElementType precision,
                          double ranks = 1);
 
-/// Seconds by the described roofline, whatever was fitted.
+/// Seconds by the described roofline, ignoring fits.
 double roofline_seconds(const GpuModel& gpu, const Work& work, ElementType precision);
 
 /// Bytes between memory and cache; an indexed operation moves more than its compulsory bytes.

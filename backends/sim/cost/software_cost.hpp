@@ -12,8 +12,8 @@ namespace strobe::sim {
 /// Counts how many snapshots the operations of a rank's program cover. A framework's program handles them one by one.
 class SnapshotCount {
  public:
-  /// Learns from the work of an operation: sparse products say it by the rows that one snapshot reads of all, and what
-  /// lies between two of them covers the same snapshots.
+  /// Learns the number from the work of an operation: a sparse product's share of rows that one snapshot reads tells
+  /// it. Operations between two such products cover the same snapshots.
   void learn(std::string_view op, const Work& work);
   double count() const { return count_; }
 
@@ -21,14 +21,14 @@ class SnapshotCount {
   double count_ = 1;
 };
 
-/// Operations of the framework in place of one of Strobe's that covers `snapshots`. A recurrence has some for each of
-/// its rounds. 1 with Strobe's own program.
+/// Number of framework operations that replace one of Strobe's that covers `snapshots`. A recurrence has some for each
+/// of its rounds. 1 with Strobe's own program.
 double framework_calls(const Cluster& cluster, std::string_view op, const Work& work, double snapshots);
 
-/// Seconds of the host to issue what stands for one of Strobe's operations.
+/// Seconds of the host to issue the operations that replace one of Strobe's.
 double issue_seconds(const Cluster& cluster, double calls);
 
-/// Device seconds of an operation of Strobe's program that takes `seconds`, in the framework's.
+/// Device seconds in the framework for an operation of Strobe's program that takes `seconds`.
 double framework_seconds(const Cluster& cluster, std::string_view op, const Work& work, double calls, double seconds);
 
 /// Seconds of host work in addition to Strobe's.
@@ -40,8 +40,8 @@ struct MessageRows {
   double row_bytes = 0;  // 0: not in rows
 };
 
-/// Seconds that the program adds to one collective: messages issued one by one to each peer, of halos for each of
-/// `snapshots`, their serialisation at both ends, and the index of each row of a halo, which the host makes.
+/// Seconds that the program adds to one collective: messages issued one by one to each peer (halos once for each of
+/// `snapshots`), their serialisation at both ends, and the index of each halo row, which the host makes.
 double framework_collective_seconds(const Cluster& cluster, const CollectiveLoad& load, const MessageRows& rows,
                                     int ranks, double snapshots);
 
