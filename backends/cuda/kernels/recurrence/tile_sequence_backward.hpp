@@ -6,9 +6,8 @@
 // with
 //   Layout<Sizes>: rows, sums, weights forward and back, in registers or not; place: where a weight's gradient lies
 //   Values<Sizes>: the values of a step that a lane reads; clear(), bring(op, i, place, t, valid) for all but x
-//   Lane<Sizes>: the values that pass from step to step; begin, prepare(values, sequence), differentiate(values,
-//   sequence,
-//     products), take(products, own), put_start
+//   Lane<Sizes>: the values that pass from step to step; begin, prepare(values, sequence),
+//     differentiate(values, sequence, products), take(products, own), put_start
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/recurrent_tensor_backward.hpp"
