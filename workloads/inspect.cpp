@@ -105,7 +105,8 @@ struct DegreeSums {
 DegreeSums sum_degrees(const EventGraph& events, const StepCut& kept, bool cumulative) {
   DegreeSums sums(events.vertices);
   for (std::size_t t = 0; t < kept.first.size(); ++t) {
-    // A cumulative step holds what all windows so far hold; those of dropped steps come with the next one that is kept.
+    // A cumulative step holds the events of all windows so far. Those of dropped steps are added to the next one that
+    // is kept.
     const std::int64_t first = cumulative ? (t == 0 ? 0 : kept.last[t - 1]) : kept.first[t];
     const std::int64_t times = cumulative ? static_cast<std::int64_t>(kept.first.size() - t) : 1;
     for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(kept.last[t]); ++e) {
@@ -116,7 +117,7 @@ DegreeSums sum_degrees(const EventGraph& events, const StepCut& kept, bool cumul
   return sums;
 }
 
-/// Every edge of every step once, for what has no events.
+/// Every edge of every step once, for graphs without events.
 DegreeSums sum_degrees(const SnapshotGraph& graph) {
   DegreeSums sums(graph.vertices);
   const bool rows_are_targets = graph.orientation != "out";

@@ -78,7 +78,7 @@ bool has_window(const FileOptions& options) {
   return !options.window.empty() || options.window_events != 0 || options.window_count != 0;
 }
 
-/// Checks what the field table cannot: one window option at most, and a duration that is one.
+/// Checks what the field table cannot: at most one window option, and a valid duration.
 void check_options(const FileOptions& options, const std::string& pointer) {
   const int chosen = !options.window.empty() + (options.window_events != 0) + (options.window_count != 0);
   if (chosen > 1)
@@ -116,7 +116,7 @@ void check_sum(const std::string& path, const std::string& expected) {
   }
 }
 
-/// The data set's file, after checking that it is there and what it should be.
+/// The data set's file, after checking that it exists and has the listed digest.
 std::string dataset_file(const Entry<DatasetTag::Value>& entry) {
   const DatasetTag::Value& set = entry.value;
   const std::string path = find_data_file(set.file);
@@ -168,7 +168,7 @@ Source find_source(const std::string& workload, Kind kind, const FileOptions& op
   return source;
 }
 
-/// Compares what was read with the catalogue, and notes where it came from.
+/// Compares the graph with the catalogue, and notes its origin.
 void check_dataset(const Source& source, const FileOptions& options, EventGraph& events) {
   DatasetTag::Value expected = source.set->value;
   if (options.ids != "auto") expected.expected_vertices = 0;  // the catalogue counts those that the format makes itself
@@ -210,7 +210,7 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
     check_counts(source.set->value, graph.vertices, graph.provenance.rows, source.path);
     name_source(*source.set, graph.provenance);
   }
-  // Strobe's own files say what they know of all events, others show it in their steps.
+  // Strobe's own files hold the sides of all events; other files show them in their steps.
   if (graph.provenance.format != "strobe-snapshots") graph.side = sides_of_steps(graph);
   apply_options(options, graph);
   leave_out_missing(options.missing, graph);
@@ -218,8 +218,8 @@ SnapshotGraph read_snapshot_source(const Source& source, const FileOptions& opti
   return graph;
 }
 
-/// Refuses to cut what has no times: all events are at 0, so every window would hold all of them or, by number, any. A
-/// file whose times happen to be all 0 is cut like one with any other time.
+/// Refuses to cut events without times: all are at 0, so every window would hold all of them or, by number, any. A file
+/// whose times happen to be all 0 is cut like one with any other time.
 void refuse_windows_without_times(const FileOptions& options, const EventGraph& events) {
   const std::vector<std::string>& notes = events.provenance.notes;
   if (std::find(notes.begin(), notes.end(), no_times_note) == notes.end()) return;
@@ -317,7 +317,8 @@ Json complete_workload_parameters(const std::string& workload, const Json& param
   }
   Json complete = file_option_fields().to_json(&options);
   if (options.labels == "auto") complete.erase("labels");  // ids of cases are older than this option
-  if (options.cache == "on") complete.erase("cache");  // what a case measures does not depend on it, nor should its id
+  // the measurements of a case do not depend on it, so its id must not either
+  if (options.cache == "on") complete.erase("cache");
   // Ids of cases from before there were these options stay.
   if (options.columns.empty()) complete.erase("columns");
   if (options.missing.empty()) complete.erase("missing");

@@ -1,5 +1,5 @@
-// Events as Strobe's own csv, with the fewest digits that read back to the same numbers; vertices by the names that the
-// file gave them where these tell all vertices apart, times as dates where the file wrote dates.
+// Events as Strobe's own csv, with the fewest digits that read back to the same numbers. Vertices are written by the
+// file's names where these identify all vertices, times as dates where the file wrote dates.
 #include <fmt/format.h>
 
 #include "core/errors.hpp"
@@ -13,8 +13,8 @@
 namespace strobe {
 namespace {
 
-/// How each vertex is written: [vertices]. Names that look like numbers are quoted, which tells the reader of the first
-/// row that they are names.
+/// The text of each vertex: [vertices]. Names that look like numbers are quoted, so that the reader of the first row
+/// recognises them as names.
 std::vector<std::string> vertex_cells(const EventGraph& graph) {
   std::vector<std::string> cells;
   if (names_tell_apart(graph.vertex_name)) {

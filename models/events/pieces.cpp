@@ -110,7 +110,7 @@ std::string AttentionLayer::merge_part(const char* part) const {
 }
 
 std::vector<ParameterShape> AttentionLayer::parameters(std::int64_t edge_width) const {
-  const std::int64_t keyed = input + edge_width + time;  // what a linear layer of keys has for inputs
+  const std::int64_t keyed = input + edge_width + time;  // inputs of a linear layer of keys
   std::vector<ParameterShape> shapes;
   if (time > 0) shapes = time_encoder(prefix, time);
   shapes.push_back(linear(prefix + ".query", input + time, output));
@@ -158,9 +158,9 @@ Var AttentionLayer::attended_without_codes(Tape& tape, const Parameters& paramet
 Var AttentionLayer::attended(Tape& tape, const Parameters& parameters, const Var& h, const Var& roots,
                              const NeighbourLevel& at, const NeighbourDropout& dropped) const {
   if (time == 0) return attended_without_codes(tape, parameters, h, roots, at, dropped);
-  // Slots are many times the roots, so their codes never meet a weight: keys of codes are (code W_k), and q . (code
-  // W_k) = (q W_k^T) . code; values are (code W_v), and their weighted sum is the weighted sum of codes times W_v. The
-  // bias is added once per vertex, to what its slots see of it.
+  // There are many more slots than roots, so their codes never meet a weight: keys of codes are (code W_k), and q .
+  // (code W_k) = (q W_k^T) . code. Values are (code W_v), and their weighted sum is the weighted sum of codes times
+  // W_v. The bias is added once per vertex, to the values that its slots read.
   const Var& of_time = parameters.at(prefix + ".time");
   const Var weight = at.edge.defined() ? concat_rows(tape, {of_time, parameters.at(prefix + ".edge")}) : of_time;
   const Var turned = transpose_blocks(tape, weight, 1);  // [2 F, C]

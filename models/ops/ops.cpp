@@ -147,7 +147,7 @@ Var concat_rows(Tape& tape, const std::vector<Var>& parts) {
     std::int64_t first = 0;
     for (const Var& part : parts) {
       const std::int64_t count = part->value.rows();
-      // Nobody reads the whole gradient any more, so its rows become the parts' own.
+      // The whole gradient has no further reader, so its rows become the parts' own.
       if (part->needs_gradient) tape.add_gradient(part, result.gradient.slice_rows(first, count));
       first += count;
     }

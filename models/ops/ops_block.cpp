@@ -30,7 +30,7 @@ Var run_blocks(Tape& tape, const Var& left, const BlockDense& forward, const Var
           op.dx = target.tensor;
           op.accumulate_dx = target.accumulate;
         }
-        if (left && left->needs_gradient) {  // after dx: where left is x, its gradient is added to what was just stored
+        if (left && left->needs_gradient) {  // after dx: where left is x, its gradient is added to the one just stored
           const GradientTarget target = tape.target(left);
           op.dleft = target.tensor;
           op.accumulate_dleft = target.accumulate;
@@ -64,7 +64,7 @@ std::vector<Tensor> values_of(const std::vector<Var>& parts) {
   return values;
 }
 
-/// Where the parts' gradients go, an undefined tensor where none is wanted, and whether they are added.
+/// The targets of the parts' gradients, an undefined tensor where none is needed, and whether they are added.
 void ask_for_gradients(Tape& tape, const std::vector<Var>& parts, std::vector<Tensor>& tensors,
                        std::vector<bool>& accumulate) {
   for (const Var& part : parts) {

@@ -67,7 +67,8 @@ Var spmm_of_dense(Tape& tape, const SparseMatrix& a, const Var& x, const Var& w,
 
 namespace {
 
-/// Room for what the gradient reads in place of the matrix, on a device whose kernels leave it; undefined otherwise.
+/// Memory for data that the gradient reads instead of the matrix, on a device whose kernels leave it; undefined
+/// otherwise.
 Tensor memo_of(Tape& tape, const SparseMatrix& a, const Tensor& x, std::int64_t columns, const Tensor& step_rows) {
   const std::int64_t steps = step_rows.rows() - 1;
   if (!tape.recording() || tape.device().narrow_bytes() == 0 || steps < 1) return {};
@@ -104,7 +105,7 @@ namespace {
 
 /// The weights that an evolution begins with, and also an LSTM's cell state.
 struct Beginning {
-  Var from;  // the leaf, or what the steps before left
+  Var from;  // the leaf, or the weights that the steps before left
   std::int64_t rows;
   bool cell;
 

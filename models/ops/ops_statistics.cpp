@@ -80,7 +80,7 @@ Var standardise(Tape& tape, const Var& x, const Var& totals, const Var& squares,
 
 namespace {
 
-/// Fills in what the backward stages read, of rows x that `step_rows` divides into steps.
+/// Fills in the inputs of the backward stages, for rows x that `step_rows` divides into steps.
 void describe(StandardiseInputBackward& of_input, const Var& x, const Var& totals, const Var& squares, const Var& gain,
               const Tensor& step_rows, const CellRows& cells) {
   of_input.x = x->value, of_input.totals = totals->value, of_input.squares = squares->value;

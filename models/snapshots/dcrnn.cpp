@@ -117,8 +117,9 @@ class Dcrnn final : public Model {
  private:
   /// All products of one step of a layer.
   std::vector<StepProduct> products(int layer, std::int64_t feature_width) const {
-    // Walks go side by side, unless the second begins with what the last but one hop of the first gave. The gates' and
-    // the features' walks do not wait for each other; the candidate's begin with what the gates left of the state.
+    // Walks run side by side, unless the second begins with the result of the last but one hop of the first. The gates'
+    // and the features' walks do not wait for each other. The candidate's walks begin with the state after the reset
+    // gate.
     const int second = walks() == 2 && p_.terms == "carried" ? p_.hops - 1 : 0;
     std::vector<StepProduct> all;
     const auto add = [&](std::int64_t width, int first_stage) {
@@ -185,7 +186,7 @@ class Dcrnn final : public Model {
     return p_.terms == "powers" || !before ? product : combine(tape, product, 2.0, before, -1.0);
   }
 
-  /// The terms of a state; those of none are zeros that nobody multiplies.
+  /// The terms of a state; without a state they are zeros that are never multiplied.
   std::vector<Var> of_state(Tape& tape, const Neighbours& neighbours, const Var& state) const {
     if (carried()) return diffuse(tape, neighbours, state);
     return std::vector<Var>(static_cast<std::size_t>(terms()), state);

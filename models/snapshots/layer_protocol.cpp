@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// Whether this rank's rows are whole timelines whose state nobody asks for.
+/// Whether this rank's rows are whole timelines whose state is not requested.
 bool whole_timelines(LayerStages& stages, const CellRows& own) {
   const Timelines lines = stages.timelines();
   return stages.own_timelines() && lines.segments.size() == 1 && lines.cells->first_step == 0 && stages.last() &&
@@ -112,7 +112,7 @@ Var round_by_units(const ModelCall& call, const LayerStages& stages, std::size_t
   return collect_rows(call.tape, handed.parts, handed.lists, shape.rows_per_vertex * round.handed, shape.width);
 }
 
-/// Rounds of a recurrence, from what was remembered before the block on.
+/// Rounds of a recurrence, starting from the memory of the block before.
 Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
                       const Var& x) {
   const int number = static_cast<int>(layer);
@@ -144,8 +144,8 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
   return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, call.layers[layer].temporal_width);
 }
 
-/// A window, whose products are those of own rows as they lie, or an attention in lanes: from the rows of the block and
-/// those remembered before it.
+/// A window, whose products use own rows in place, or an attention in lanes: from the rows of the block and those
+/// remembered before it.
 Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
                  const Var& x) {
   if (call.layers[layer].need == TemporalNeed::recurrent) return packed_recurrence(call, stages, layer, stage, x);
@@ -170,8 +170,8 @@ Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, 
   return round.lanes == 0 ? y : collect_rows(call.tape, {y}, {round.out}, stage.rows, width);
 }
 
-/// Counts what the spatial stage of layer `layer` loads if it reads neighbours: the rows of its input that the rows of
-/// `a` read, as if they were stored where a joint form makes them; and, the first of these stages, `a`.
+/// Counts the rows that the spatial stage of layer `layer` loads if it reads neighbours: the rows of its input that the
+/// rows of `a` read, also where a joint form never stores them. The first of these stages also counts `a`.
 void count_loaded(const ModelCall& call, std::size_t layer, const SparseMatrix* a) {
   const LayerShape& shape = call.layers[layer];
   if (!shape.reads_neighbours || a == nullptr) return;

@@ -63,7 +63,7 @@ double known_share(const Samples& test, bool last) {
   return known / positives;
 }
 
-/// Scores of the pairs with a label of their own, and of what is ranked.
+/// Scores of the labelled pairs, and of the ranked edges and candidates.
 struct Ranking {
   std::vector<double> pair, ranked, candidate;
   std::vector<double> bank;  // of the pairs: 1 if a step before has it as an edge

@@ -155,7 +155,7 @@ class PairDraw {
     }
   }
 
-  /// Baselines of pairs, and what remembering the steps before says of them. Pairs and candidates each ascend by step.
+  /// Baselines of pairs, and the memory of earlier steps about them. Pairs and candidates each ascend by step.
   void add_memory(Samples& samples) const {
     std::vector<double> popular(static_cast<std::size_t>(graph_.vertices), 0.0);
     samples.baseline.assign(samples.step.size(), 0.0);

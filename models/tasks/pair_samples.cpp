@@ -44,7 +44,7 @@ std::vector<std::uint64_t> blocked_targets(const Snapshot& snapshot, const Negat
   return blocked;
 }
 
-/// `wanted` of the targets that `source` may be paired with, which are frequent among all.
+/// Draws `wanted` of the targets that `source` may be paired with, which are frequent among all.
 std::vector<VertexId> try_candidates(const Snapshot& snapshot, const PairEnds& ends, VertexId source,
                                      std::uint64_t wanted, const RandomStream& random) {
   std::vector<VertexId> found;
@@ -57,7 +57,7 @@ std::vector<VertexId> try_candidates(const Snapshot& snapshot, const PairEnds& e
   return found;
 }
 
-/// `wanted` of `free` by a partial Fisher-Yates shuffle.
+/// Chooses `wanted` of `free` by a partial Fisher-Yates shuffle.
 std::vector<VertexId> choose_candidates(std::vector<VertexId> free, std::uint64_t wanted, const RandomStream& random) {
   for (std::uint64_t i = 0; i < wanted; ++i) std::swap(free[i], free[i + random.below(i, free.size() - i)]);
   free.resize(wanted);

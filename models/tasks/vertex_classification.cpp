@@ -1,13 +1,12 @@
 // Vertex classification: the class of a vertex at a step from its embedding at that step. Labels are the workload's: of
-// a vertex at a step where it has those (-1 = unknown, no sample), else of a vertex for good. The first `train_share`
-// of the steps is trained on, the rest is tested, or `split` says both and what is kept for validation: no test label
-// is older than a training label.
-// Time alone holds no vertex out: most vertices that are tested were trained on at earlier steps, with the same label
-// where labels are for good (seen_share of the test samples; 0.9995 on amlsim-20k). `held_out` is the share of the
-// vertices that are never trained on, and then alone tested: vertex v is held out by a draw keyed by (seed, v), the
-// same under every placement. Its edges and features stay in the graph.
-// The loss is softmax cross-entropy, weighted by class: sum w_y loss / sum w_y. `balanced` weighs class c with
-// n / (C n_c), so that all classes weigh the same in all. Trivial baselines: always the training samples' most frequent
+// a vertex at a step where it has those (-1 = unknown, no sample), else permanent labels of vertices. The first
+// `train_share` of the steps is trained on, the rest is tested; or `split` gives the parts for training, validation and
+// test. No test label is older than a training label. Time alone holds no vertex out: most vertices that are tested
+// were trained on at earlier steps, with the same label where labels are for good (seen_share of the test samples;
+// 0.9995 on amlsim-20k). `held_out` is the share of the vertices that are never trained on; then only these are tested.
+// Vertex v is held out by a draw keyed by (seed, v), the same under every placement. Its edges and features stay in the
+// graph. The loss is softmax cross-entropy, weighted by class: sum w_y loss / sum w_y. `balanced` weighs class c with n
+// / (C n_c), so that all classes weigh the same in all. Trivial baselines: always the training samples' most frequent
 // class (majority), and the vertex's last training label, that class where it has none (last_label).
 // Invariant: samples depend on the graph only, and with held_out on the seed. Cost O(N T + nnz).
 #include <fmt/format.h>

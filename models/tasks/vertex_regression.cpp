@@ -3,9 +3,9 @@
 // The degree counts distinct neighbours, self-loops included (DynaHB's task, with the degrees of the vertex itself). In
 // and out are those of the data's edges, however the workload's `orientation` stores them; under orientation=both a row
 // lists all neighbours, and there is only one degree. The first `train_share` of the steps is trained on, the rest is
-// tested, or `split` says both and what is kept for validation. The trivial baseline predicts the last value: log(1 +
-// d) of the step itself, or the workload's last target before that was measured; its errors leave out cells without
-// one. All metrics are masked: they are over cells with a target.
+// tested; or `split` gives the parts for training, validation and test. The trivial baseline predicts the last value:
+// log(1 + d) of the step itself, or the workload's last target before that was measured; its errors leave out cells
+// without one. All metrics are masked: they are over cells with a target.
 // Invariant: samples depend on the graph only, not on the seed. Cost O(N T + nnz).
 #include <fmt/format.h>
 
@@ -92,7 +92,7 @@ class VertexRegression final : public Task {
               : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, degree);
       draw_step(graph, t, own, now, next, samples_of_step(data, split, t));
       for (std::size_t v = 0; v < next.size(); ++v)
-        if (!std::isnan(next[v])) now[v] = next[v];  // what was not measured leaves the value before it
+        if (!std::isnan(next[v])) now[v] = next[v];  // an unmeasured value leaves the one before it
     }
     if (data.train.count() == 0 || data.test.count() == 0) {
       throw InvalidRequest(p_.split.empty() ? "/task/train_share" : "/task/split",
@@ -191,7 +191,8 @@ class VertexRegression final : public Task {
     return std::llround(vertices * -std::expm1(-2 * static_cast<double>(edges[step]) / std::max(vertices, 1.0)));
   }
 
-  /// Where the targets are the features of the next step, as fp32 holds them, these say what it rounded.
+  /// Where the targets are the features of the next step, rounded to fp32, the exact features give the values before
+  /// rounding.
   static std::vector<double> own_targets(const SnapshotGraph& graph, Step t) {
     const auto begin = graph.targets.begin() + t * graph.vertices, end = begin + graph.vertices;
     std::vector<double> targets(begin, end);

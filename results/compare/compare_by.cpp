@@ -47,7 +47,7 @@ bool has_time(const PlacedRow& entry) { return entry.row->status == "ok" && entr
 
 double median_of(const PlacedRow& entry) { return has_time(entry) ? entry.row->epoch_seconds->median : INFINITY; }
 
-/// The shortest text that tells the values of a group apart: parameters only where names do not do.
+/// The shortest text that distinguishes the values of a group: parameters only where names do not suffice.
 std::vector<std::string> values_of(const std::vector<PlacedRow>& group, const std::string& field) {
   std::vector<std::string> names, all;
   for (const PlacedRow& entry : group) {
@@ -141,7 +141,7 @@ std::string phases_text(const Row& fast, const Row& slow) {
   return text;
 }
 
-/// Why the fastest is faster than the slowest that has a time: what a reader would look for in the phases.
+/// Why the fastest is faster than the slowest that has a time, from the differences of their phases.
 std::string why_of(const std::vector<PlacedRow>& group, const std::vector<GroupMember>& members) {
   std::size_t last = members.size();
   while (last > 1 && !std::isfinite(members[last - 1].seconds)) --last;

@@ -48,7 +48,7 @@ double spread(const std::vector<double>& values) {
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
-/// `statistic_of(round)` averaged over as many rounds as there are, redrawn; its standard error.
+/// The standard error of `statistic_of(round)` averaged over all rounds, by redrawing them.
 template <class Statistic>
 double standard_error(std::size_t rounds, int resamples, Draws& draws, const Statistic& statistic_of) {
   std::vector<double> levels(static_cast<std::size_t>(resamples));

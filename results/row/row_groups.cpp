@@ -17,7 +17,7 @@ bool is_slot(const std::string& key) {
   return std::any_of(std::begin(plugin_slots), std::end(plugin_slots), [&](const char* slot) { return key == slot; });
 }
 
-/// The key of the plug-in whose parameter this is, "" for what is none.
+/// The key of the plug-in that has this parameter, "" for a key that is no parameter.
 std::string slot_of_parameter(const std::string& key) {
   const std::size_t dot = key.find('.');
   return dot != std::string::npos && is_slot(key.substr(0, dot)) ? key.substr(0, dot) : "";

@@ -86,7 +86,7 @@ class RowsTable {
     if (!averaged_) {
       for (const Row& row : rows_) groups_.push_back({{&row}, case_keys_of(row)});
     } else {
-      std::vector<std::string> apart = keys_;  // what was measured and what was predicted have no mean
+      std::vector<std::string> apart = keys_;  // a measured and a predicted row have no mean
       if (!in_list(apart, "time_source") && in_list(varied_, "device")) apart.emplace_back("time_source");
       groups_ = group_rows(rows_, apart);
       if (apart.size() > keys_.size()) keys_.emplace_back("time_source");
@@ -141,7 +141,7 @@ class RowsTable {
     columns_.push_back(std::move(column));
   }
 
-  /// The last part of the key says enough, unless another key ends so.
+  /// The last part of the key suffices, unless another key ends in the same part.
   std::string title_of_key(const std::string& key) const {
     const std::string last = key.substr(key.rfind('.') + 1);
     const auto same = std::count_if(keys_.begin(), keys_.end(), [&](const std::string& other) {
@@ -202,7 +202,7 @@ class RowsTable {
         return descending ? column.cells[b] < column.cells[a] : column.cells[a] < column.cells[b];
       }
       const double x = column.values[a].mean, y = column.values[b].mean;
-      if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);  // what is not there comes last
+      if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);  // missing values come last
       return descending ? y < x : x < y;
     };
     std::stable_sort(order_.begin(), order_.end(), before);

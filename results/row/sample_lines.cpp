@@ -23,7 +23,7 @@ void read_named_values(const Json& json, const std::string_view* names, std::arr
   for (std::size_t i = 0; i < N; ++i) values[i] = json.at(std::string(names[i])).get<T>();
 }
 
-/// Traffic that is not there is of a kind that nobody knew when the line was written: 0.
+/// A line that lacks a kind of traffic was written before that kind existed: 0.
 void read_sent_bytes(const Json& json, std::array<std::uint64_t, traffic_count>& bytes) {
   for (std::size_t i = 0; i < traffic_count; ++i)
     bytes[i] = json.value(std::string(traffic_names[i]), std::uint64_t{0});

@@ -17,7 +17,7 @@ bool holds_note(const std::vector<std::string>& notes, const std::string& note) 
   return std::find(notes.begin(), notes.end(), note) != notes.end();
 }
 
-/// Rows without a measurement say nothing of what others share.
+/// Rows without a measurement do not count when the notes that all rows share are found.
 std::vector<std::string> notes_of_all(const std::vector<std::vector<const Row*>>& groups) {
   std::vector<std::string> shared;
   bool first = true;

@@ -152,11 +152,11 @@ Json build() {
   return result;
 }
 
-/// Whether `git` in the tree did what the words say, with what it printed.
+/// Runs `git` in the tree with these words and keeps its output; returns whether it succeeded.
 bool git(const std::string& tree, const std::string& words, std::string& output) {
   std::string quoted_tree;
   for (const char c : tree) quoted_tree += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  // Without optional locks: git would note what it found in the index, and a run that is killed then leaves a lock
+  // Without optional locks: git would store its findings in the index, and a run that is killed then would leave a lock
   // there.
   FILE* pipe = ::popen(fmt::format("git --no-optional-locks -C '{}' {} 2>/dev/null", quoted_tree, words).c_str(), "r");
   if (pipe == nullptr) return false;
@@ -230,7 +230,7 @@ std::string release() {
 
 namespace {
 
-/// JSON is UTF-8, and what the system says need not be: other bytes as \xNN.
+/// JSON is UTF-8, and the system's text need not be: other bytes are shown as \xNN.
 Json as_utf8(const Json& value) {
   if (value.is_string() && !is_utf8(value.get_ref<const std::string&>())) return shown_line(value.get<std::string>());
   if (!value.is_structured()) return value;

@@ -59,7 +59,7 @@ std::map<int, std::vector<double>> LoadedRun::seconds_of(const Row& row) const {
 
 LoadedRun load_run(const std::string& path) {
   LoadedRun run;
-  std::error_code ignored;  // reading says what is wrong with the path
+  std::error_code ignored;  // reading reports the fault of the path
   const bool is_folder = fs::is_directory(path, ignored);
   run.folder = is_folder ? path : fs::path(path).parent_path().string();
   if (run.folder.empty()) run.folder = ".";

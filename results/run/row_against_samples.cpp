@@ -1,5 +1,4 @@
-// The row is made again by `summarise` from what it says itself and from the samples, so that keys of one meaning have
-// one computation.
+// `summarise` makes the row again from its own facts and the samples, so that keys of one meaning have one computation.
 #include "results/run/row_against_samples.hpp"
 
 #include <fmt/format.h>

@@ -36,7 +36,7 @@ std::string unproven_rows(const Json& rows) {
   return without == 0 ? "" : fmt::format("{} of {} rows: {}", without, rows.size(), no_digest_text);
 }
 
-/// How a case's id ends, which tells its settings.
+/// The end of a case's id, which depends on its settings.
 std::string id_end(const Json& case_json) { return "#" + sha256_hex(case_json.dump()).substr(0, 6); }
 
 std::string end_of(const std::string& case_id) {
@@ -240,7 +240,7 @@ class RunFiles {
   std::map<std::string, std::vector<EpochSample>> samples_;
   CaseValues values_;
   std::vector<Row> rows_;
-  bool proven_ = false;      // the plan carries a digest, so what a run writes is all there
+  bool proven_ = false;      // the plan carries a digest, so every file that a run writes must exist
   bool from_start_ = false;  // its cases continued no checkpoint
   bool in_rounds_ = false, samples_read_ = false, rows_read_ = false, written_by_this_ = false;
 };

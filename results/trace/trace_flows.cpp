@@ -8,20 +8,20 @@
 namespace strobe {
 namespace {
 
-/// One rank's part of a collective: its span, and when the rank came.
+/// One rank's part of a collective: its span, and when the rank arrived.
 struct Arrival {
   std::size_t span = 0;
   double seconds = 0;
 };
 
-/// Collectives in flight and what was waited for of them are told apart.
+/// Collectives in flight and waits for them are separate keys.
 using Collective = std::pair<std::string_view, bool>;
 using Arrivals = std::map<Collective, std::vector<Arrival>>;
 
-/// Spans of one rank by collective, in order. A rank has come when the wait before the collective began.
+/// Spans of one rank by collective, in order. A rank has arrived when the wait before the collective began.
 Arrivals arrivals_of(const std::vector<Span>& spans) {
   Arrivals arrivals;
-  std::map<std::string_view, double> waiting;  // since when, by what is waited for
+  std::map<std::string_view, double> waiting;  // begin of each wait, by the name of the collective
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const Span& span = spans[i];
     if (span.phase == Phase::wait) waiting.emplace(span.name, span.begin_seconds);

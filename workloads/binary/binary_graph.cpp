@@ -104,7 +104,7 @@ bool rounds_to(const std::vector<double>& exact, const Column<float>& rounded) {
                                      [](double value, float single) { return static_cast<float>(value) == single; });
 }
 
-/// Classes are used as numbers of places, so none is negative; -1 says of an event that it has none.
+/// Classes are used as numbers of places, so none is negative. -1 means that an event has no class.
 void check_labels(const EventGraph& graph, const BinaryFile& file) {
   const TimedLabels& labels = graph.timed_labels;
   const auto negative = [](std::int32_t label) { return label < 0; };

@@ -123,7 +123,7 @@ Sizes sizes_of(const BinaryFile& file) {
   return sizes;
 }
 
-/// A snapshot as it lies in the file.
+/// A snapshot in the form of the file.
 struct Part {
   std::span<const std::int64_t> offsets;  // [N + 1]
   std::span<const VertexId> columns;

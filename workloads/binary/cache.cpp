@@ -43,7 +43,7 @@ Json tag_of(const std::string& options, const std::vector<InputFile>& files) {
   return {{"options", options}, {"program", to_json(this_program())}, {"inputs", std::move(inputs)}};
 }
 
-/// The files of a tag as they are now, in the same form.
+/// The current state of a tag's files, in the same form.
 Json look_again(const Json& inputs) {
   Json now = Json::array();
   for (const Json& file : inputs) now.push_back(to_json(look_at_file(file.at(0).get<std::string>())));

@@ -24,7 +24,7 @@ std::string catalog_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Where fetch_dataset puts what it gets. scripts/fetch_dataset follows the same rule.
+/// The folder where fetch_dataset stores its downloads. scripts/fetch_dataset follows the same rule.
 std::filesystem::path fetched_folder() {
   if (const std::string chosen = catalog_variable("STROBE_DATA_DIR"); !chosen.empty()) return chosen;
   if (const std::string data = catalog_variable("XDG_DATA_HOME"); !data.empty())

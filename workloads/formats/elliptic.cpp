@@ -52,7 +52,7 @@ std::string file_of_set(const std::string& path, std::string_view end) {
 int probe_elliptic(std::string_view head, std::string_view name) {
   const std::string line = header_names(first_line(head));
   if (line == edges_header || line == classes_header) return 100;
-  // Features have no header, so their name must tell.
+  // Features have no header, so their file name decides.
   if (name.find("elliptic") == std::string_view::npos || !has_suffix(name, features_end)) return 0;
   return line_numbers(first_line(head)).size() > 2 ? 100 : 0;
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t snap_columns = 3;
 
-/// Formats with the same columns and more to go by (a name, times that come first) are surer of themselves.
+/// Formats with the same columns and more evidence (a name, times that come first) answer with more certainty.
 int probe_snap(std::string_view head, std::string_view) {
   const auto lines = data_lines(head, "#", 1);
   const bool fits = !lines.empty() && lines[0].find(',') == std::string_view::npos;

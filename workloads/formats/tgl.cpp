@@ -66,7 +66,8 @@ std::vector<std::string> companions_tgl(const std::string& path) {
   return files;
 }
 
-/// A tensor without its .npy file is worth a word: features would be missed later. Whether it is there changes no data.
+/// A tensor without its .npy file gets a note, because features would be missed later. Whether it exists changes no
+/// data.
 void note_tensors(const std::string& path, Provenance& provenance) {
   for (const std::string name : {"edge_features", "node_features"}) {
     const auto stem = std::filesystem::path(path).parent_path() / name;

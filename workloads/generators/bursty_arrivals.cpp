@@ -35,7 +35,7 @@ class OwnSources {
   Introductions turns_;
 };
 
-/// Events that wait to be set off, by their source.
+/// Events that wait until another event sets them off, by their source.
 class Waiting {
  public:
   Waiting(const BurstyParameters& parameters, std::uint64_t seed, const OwnSources& sources)

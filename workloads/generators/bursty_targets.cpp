@@ -34,7 +34,7 @@ class History {
  private:
   std::ptrdiff_t size() const { return static_cast<std::ptrdiff_t>(std::min<std::size_t>(count_, last_.size())); }
   std::array<VertexId, history_depth> last_{};
-  std::uint32_t count_ = 0;  // additions; once full, what it is modulo the depth
+  std::uint32_t count_ = 0;  // number of additions; once full, that number modulo the depth
 };
 
 /// Targets by topic, and within a topic and among all by popularity.

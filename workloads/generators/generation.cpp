@@ -186,7 +186,8 @@ std::vector<std::int64_t> normal_counts(std::int64_t count, double mean, double 
     return moments({counts.begin(), counts.end()}).variance - variance;
   };
   if (variance == 0) return counts_of(0);
-  // Rounding a smooth distribution adds 1/6; a narrow one is all rounding, and what it adds is found by halving.
+  // Rounding a smooth distribution adds 1/6 to the variance. A narrow distribution consists of rounding, so its
+  // addition is found by bisection.
   const double guess = variance - 1.0 / 6;
   std::vector<std::int64_t> best = counts_of(guess > 0.5 ? guess : variance);
   double error = error_of(best), above = variance, below = 0;

@@ -36,7 +36,7 @@ struct GrowingParameters {
   double first = 0;
   double skew = 1;
 
-  /// Vertices that have come by step t, itself included.
+  /// Number of vertices that have arrived by step t, itself included.
   std::int64_t alive(std::int64_t t) const {
     const auto begin = std::max<std::int64_t>(2, std::llround(first * static_cast<double>(vertices)));
     if (begin >= vertices) return vertices;
@@ -105,7 +105,7 @@ std::vector<std::int64_t> growing_counts(const GrowingParameters& p, std::uint64
   return mixed;
 }
 
-/// Refuses steps that have fewer edges than vertices that come, or more than half of the pairs there are.
+/// Refuses steps with fewer edges than arriving vertices, or with more than half of all pairs.
 void check_growing(const GrowingParameters& p, const std::vector<std::int64_t>& edges) {
   for (std::int64_t t = 0; t < p.steps; ++t) {
     const std::int64_t alive = p.alive(t), come = alive - (t == 0 ? 0 : p.alive(t - 1));
@@ -129,7 +129,7 @@ std::uint64_t popular(std::int64_t alive, double skew, double u) {
   return static_cast<std::uint64_t>(std::min(v, alive - 1));
 }
 
-/// One edge of each vertex that comes at step t, from or to one that is there; ascending and distinct.
+/// One edge of each vertex that arrives at step t, from or to an earlier one; ascending and distinct.
 std::vector<std::uint64_t> first_edges(const GrowingParameters& p, std::int64_t t, std::uint64_t seed) {
   const std::int64_t alive = p.alive(t);
   const RandomStream random = generator_stream(seed, growing_partners, t);

@@ -219,7 +219,7 @@ void accumulate(SnapshotGraph& graph, bool binary) {
   }
 }
 
-/// Moves the `size` values of step `from` to step `to`, of what there is.
+/// Moves the `size` values of step `from` to step `to`, where `values` has any.
 template <class Values>
 void move_step(Values& values, std::ptrdiff_t size, std::size_t from, std::size_t to) {
   if (values.empty()) return;

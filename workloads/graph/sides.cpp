@@ -10,7 +10,7 @@ class Sides {
  public:
   explicit Sides(std::int64_t vertices) : side_(static_cast<std::size_t>(vertices), unseen) {}
 
-  /// False when a vertex turns out to be both.
+  /// False when a vertex is found to be both.
   bool add(VertexId source, VertexId target) { return mark(source, source_side) && mark(target, target_side); }
   std::vector<std::int8_t> take() { return std::move(side_); }
 

@@ -21,8 +21,8 @@ namespace {
 
 using Row = std::vector<std::pair<VertexId, double>>;
 
-/// Sorts a row's columns and adds the weights of equal ones, to `exact` as they are and to the snapshot each as fp32
-/// holds it; returns how many entries went.
+/// Sorts a row's columns and adds the weights of equal ones: exactly to `exact`, and to the snapshot as rounded to
+/// fp32. Returns the number of entries removed.
 std::int64_t append_row(Row& row, Snapshot& snapshot, std::vector<double>& exact) {
   std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::int64_t merged = 0;

@@ -68,7 +68,8 @@ void check_steps(double steps, const EventGraph& events, const std::string& wher
 Cut cut_by_borders(const EventGraph& events, const WindowBorders& borders, const std::string& where) {
   const double end = events.time.back();
   check_steps(std::floor((end - borders.begin(0).nearest) / borders.stride_seconds()) + 1, events, where);
-  // A window of seconds that holds the last event ends after it, so it may have been cut off; integer steps tell.
+  // A window of seconds that holds the last event ends after it, so the data may have cut it off. Integer steps show
+  // whether they did.
   const double filled_until = events.stepped ? end + 1 : end;
   Cut cut;
   std::size_t low = 0, high = 0;

@@ -1,5 +1,4 @@
-// Even shares of a seeded random order of the vertices: what a hash of the vertex id does, without leaving a part
-// empty. Cost O(N).
+// Even shares of a seeded random order of the vertices: like a hash of the vertex id, but no part is empty. Cost O(N).
 #include <numeric>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// Vertices dealt out by descending load (DynaHB's load-aware partition). The loads' sum is nested,
-// A(L 1 + A((L - 1) 1 + ... A(1 1))), so that a hop is one pass over the entries: each row sums what its columns had.
+// Vertices dealt out by descending load (DynaHB's load-aware partition). The loads' sum is nested, A(L 1 + A((L - 1) 1
+// + ... A(1 1))). So a hop is one pass over the entries: each row sums the values of its columns.
 #include "workloads/partitioners/load_aware.hpp"
 
 #include <algorithm>

@@ -26,7 +26,7 @@ std::vector<std::int64_t> vertex_work(const PreparedGraph& graph) {
 
 namespace {
 
-/// Bit p of readers[u] tells whether part `first` + p owns a reader of u at this step.
+/// Bit p of readers[u] is set if part `first` + p owns a reader of u at this step.
 void mark_readers(const PreparedGraph& graph, Step t, const std::vector<Rank>& part, int first,
                   std::vector<std::uint64_t>& readers) {
   std::fill(readers.begin(), readers.end(), 0);

@@ -1,9 +1,9 @@
-// Zoltan's multilevel hypergraph partitioner PHG on the hypergraph of ESDG section 4.1, merged over steps: what it
-// minimises, the sum over nets of weight (parts - 1), is exactly the number of rows that ranks send in one spatial
-// pass. Vertices weigh their work, so parts are balanced in work.
-// Returns: parts within the same imbalance (3 %) that METIS allows, where the graph lets them be; a part that Zoltan
-// leaves empty gets a vertex of the largest one. The same seed gives the same parts: every process partitions the whole
-// hypergraph by itself (MPI_COMM_SELF), as every process plans by itself.
+// Zoltan's multilevel hypergraph partitioner PHG on the hypergraph of ESDG section 4.1, merged over steps. It minimises
+// the sum over nets of weight (parts - 1), which is exactly the number of rows that ranks send in one spatial pass.
+// Vertex weights are their work, so parts are balanced in work. Returns: parts within the same imbalance (3 %) that
+// METIS allows, where the graph lets them be; a part that Zoltan leaves empty gets a vertex of the largest one. The
+// same seed gives the same parts: every process partitions the whole hypergraph by itself (MPI_COMM_SELF), as every
+// process plans by itself.
 // Cost: O(nnz) expected to build the hypergraph, then Zoltan: near-linear in its pins (bench/partition.cpp).
 // Source: Devine, Boman, Heaphy, Bisseling, Catalyurek, Parallel hypergraph partitioning for scientific computing,
 // IPDPS 2006.
@@ -85,7 +85,7 @@ void list_weights(void* data, int, int, int nets, int, ZOLTAN_ID_PTR ids, ZOLTAN
 }
 
 Zoltan make_zoltan(Hypergraph& hypergraph, int parts, std::uint64_t seed) {
-  mpi::Runtime::instance();  // Zoltan calls MPI; whoever needs MPI first starts it, and it ends with the process
+  mpi::Runtime::instance();  // Zoltan calls MPI; the first user of MPI starts it, and it ends with the process
   float version = 0;
   check(Zoltan_Initialize(0, nullptr, &version), "starting");
   Zoltan zoltan(Zoltan_Create(MPI_COMM_SELF));

@@ -102,8 +102,8 @@ std::vector<RowRange> cut_rows(const PreparedGraph& graph, const std::vector<Ste
   return ranges;
 }
 
-/// An empty list with room for `count` positions, on large pages where these can hold it: touching small ones for the
-/// first time takes longer than finding what is written to them.
+/// An empty list with room for `count` positions, on large pages where they can hold it. Touching small pages for the
+/// first time takes longer than finding the positions.
 std::vector<std::int32_t> list_for(std::int64_t count) {
   constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
   std::vector<std::int32_t> list;
@@ -135,7 +135,7 @@ GraphDifference join(std::span<const Found> parts, bool keep) {
   return all;
 }
 
-/// Where the pairs begin that are compared together: as many as have `ranges_at_once` ranges, or one.
+/// The first pairs of groups that are compared together: each group has `ranges_at_once` ranges, or is one pair.
 std::vector<std::size_t> cut_ranges(const std::vector<RowRange>& ranges) {
   constexpr std::size_t ranges_at_once = 32;
   std::vector<std::size_t> starts = {0};

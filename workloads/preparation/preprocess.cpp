@@ -170,7 +170,7 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
 }
 
 /// Edge life sums steps; steps that already repeat each other's events would count these again. The M-transform weighs
-/// steps, whatever they hold: TM-GCN's public code applies it to steps under edge life.
+/// any steps: TM-GCN's public code applies it to steps under edge life.
 void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
   if (what.smooth != "edge_life" || what.window == 1 || graph.repeats.empty()) return;
   throw InvalidRequest("/model/edge_life",

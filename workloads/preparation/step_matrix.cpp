@@ -1,6 +1,6 @@
-// Returns: transposes and random walks of one step's matrix, and the terms of its features over them.
-// Invariants: columns of a row are sorted and distinct; all arithmetic is in double, rounded by whoever stores the
-// result. Cost: O(nnz + N) for a matrix, O(nnz F) for a product.
+// Returns: transposes and random walks of one step's matrix, and the terms of its features over them. Invariants:
+// columns of a row are sorted and distinct; all arithmetic is in double, and the code that stores the result rounds it.
+// Cost: O(nnz + N) for a matrix, O(nnz F) for a product.
 #include "workloads/preparation/step_matrix.hpp"
 
 #include <fmt/format.h>

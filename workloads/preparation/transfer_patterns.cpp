@@ -1,6 +1,5 @@
-// Draws laundering patterns; see the header for what it returns.
-// Cost: O(links log largest). Source: the alert patterns of github.com/IBM/AMLSim (fan_in, fan_out, cycle); spans and
-// bursts as seen in its sample 20K_fanin200cycle200.
+// Draws laundering patterns; the header describes the result. Cost: O(links log largest). Source: the alert patterns of
+// github.com/IBM/AMLSim (fan_in, fan_out, cycle); spans and bursts as seen in its sample 20K_fanin200cycle200.
 #include "workloads/preparation/transfer_patterns.hpp"
 
 #include <algorithm>

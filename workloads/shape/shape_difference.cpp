@@ -1,6 +1,6 @@
-// Counts what leaves and what enters between the steps of a shape.
-// Invariants: what leaves is at most what was there, and what enters, z_t - z_(t-1) + removed_t, is not negative.
-// Cost O(T). Source: edge lives (workloads/shape/shape.hpp); decisions section 2.4 for the bound.
+// Counts the entries that leave and enter between the steps of a shape. Invariants: at most the existing entries leave,
+// and the number that enters, z_t - z_(t-1) + removed_t, is not negative. Cost O(T). Source: edge lives
+// (workloads/shape/shape.hpp); decisions section 2.4 for the bound.
 #include "workloads/shape/shape_difference.hpp"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ std::vector<std::int64_t> removed_entries(const GraphShape& shape, std::int64_t 
                                           const std::vector<std::int64_t>& counts, std::vector<std::string>& notes) {
   std::vector<std::int64_t> removed(counts.size(), 0);
   const std::vector<double> expected = expected_removed(shape, window, diagonal, notes);
-  double due = 0;  // what rounding and limits left over goes to the next steps, so that sums stay
+  double due = 0;  // the remainder of rounding and limits moves to the next steps, so that sums stay
   for (std::size_t t = 1; t < counts.size(); ++t) {
     due += expected[t];
     const std::int64_t least = std::max<std::int64_t>(0, counts[t - 1] - counts[t]);

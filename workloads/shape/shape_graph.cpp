@@ -80,7 +80,7 @@ const SmoothedShape* published(const GraphShape& shape, const Preprocessing& wha
   return nullptr;
 }
 
-/// Non-zeros of all steps after smoothing; `bound` is what they cannot exceed.
+/// Non-zeros of all steps after smoothing; `bound` is their upper limit.
 std::int64_t smoothed_total(const CompleteShape& complete, const Preprocessing& what, std::int64_t bound,
                             std::vector<std::string>& notes) {
   const GraphShape& shape = complete.shape;

@@ -1,7 +1,7 @@
-// Measures a GraphShape and predicts from it.
-// Rows are visited one vertex at a time across all steps: the occurrences of a pair (u, v), sorted by step, give how
-// long an edge would live under any smoothing window; lives cut at w, added up per step, give the degree of a cell of
-// the union over w steps. In-degrees come from the snapshots as stored, out-degrees from their transposes.
+// Measures a GraphShape and predicts from it. Rows are visited one vertex at a time across all steps. The occurrences
+// of a pair (u, v), sorted by step, show how long an edge would live under any smoothing window. Lives cut at w, added
+// up per step, give the degree of a cell of the union over w steps. In-degrees come from the snapshots as stored,
+// out-degrees from their transposes.
 // Invariants: the union of w steps has sum over lives of min(life, w) non-zeros, exactly.
 #include <algorithm>
 #include <cmath>

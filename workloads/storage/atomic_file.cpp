@@ -1,4 +1,5 @@
-// Temporary file in the target's folder, fsync, rename, fsync of the folder; what is no file is written as it comes.
+// Temporary file in the target's folder, fsync, rename, fsync of the folder. A target that is no file is written
+// directly.
 #include "workloads/storage/atomic_file.hpp"
 
 #include <fcntl.h>
@@ -23,7 +24,7 @@ constexpr std::size_t buffer_bytes = std::size_t{1} << 20;
 AtomicFile::AtomicFile(const std::string& path, Links links)
     : path_(path), target_(links == Links::followed ? output_target(path) : OutputTarget{path}) {
   if (target_.direct)
-    return;  // opened when there is something to write: closing it is the end of what a pipe's reader reads
+    return;  // opened only when there are bytes to write: closing it ends the input of a pipe's reader
   unfinished_.emplace(target_.path);
   file_ = unfinished_->descriptor();
   buffer_.reserve(buffer_bytes);

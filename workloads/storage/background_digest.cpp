@@ -1,4 +1,5 @@
-// One pass over the file in pieces that stay in the cache; between two it looks whether anybody still wants the result.
+// One pass over the file in pieces that stay in the cache; between two pieces it checks whether the result is still
+// needed.
 #include "workloads/storage/background_digest.hpp"
 
 #include <sys/stat.h>
@@ -36,7 +37,7 @@ BackgroundDigest::BackgroundDigest(const std::string& path) : path_(path) {
   if (workload_threads() <= 1) return;
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { compute(stop); });
-  } catch (const std::system_error&) {  // no thread is to be had: `hex` computes it
+  } catch (const std::system_error&) {  // no thread is available: `hex` computes it
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_links = 40;  // as many as Linux itself follows
+constexpr int most_links = 40;  // the limit of Linux itself
 
 [[noreturn]] void fail(const std::string& path, const std::string& reason) {
   throw SystemError(fmt::format("cannot write {}: {}", path, reason));

@@ -1,10 +1,9 @@
 // Packs sorted times in blocks of 256, each block for itself:
 //   A block's times become whole numbers: time * 10^k with the least k <= 9 for which dividing by 10^k returns every
-//   time
-//   bit for bit (k = 0 for whole times); where there is none, the bits of the doubles in their order.
-//   The numbers' distances d from the first are kept in Elias and Fano's form: the low bits of each as they are, and of
-//   the rest h = d >> low a one at position h + i for the i-th. `low` is such that h < 256, so these ones fill at most
-//   8 words. A word before them holds how many ones come before each of the 8 words.
+//   time bit for bit (k = 0 for whole times). Where there is no such k, they are the bits of the doubles in their
+//   order. The numbers' distances d from the first are kept in Elias and Fano's form. The low bits of each are kept
+//   unchanged. The rest h = d >> low of the i-th number is a one at position h + i. `low` is such that h < 256, so
+//   these ones fill at most 8 words. A word before them holds how many ones come before each of the 8 words.
 // Returns exactly the times that went in: the decimal form is tried on every time, not assumed.
 // Invariant: 10^k times the number is below 2^52, so that number, power and quotient are exact or rounded once.
 // Cost: low + 2 to 2.5 bits a time (log2 of the mean distance, and 2 or 3 more) and 0.1 bytes of bookkeeping; access
@@ -38,7 +37,7 @@ using Numbers = std::array<std::uint64_t, PackedTimes::block_times>;
 struct Place {
   std::uint64_t word = 0;  // its first
   unsigned uppers = 0;     // words of ones
-  unsigned low = 0;        // bits that are kept as they are
+  unsigned low = 0;        // bits that are stored unchanged
   unsigned coding = 0;     // decimal digits, or `bit_coding`
 
   std::uint64_t packed() const { return word << 24 | uppers << 16 | low << 8 | coding; }

@@ -36,7 +36,7 @@ constexpr std::string_view infix = ".tmp.";
   throw SystemError(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
 }
 
-/// Names that a signal's handler can read: memory that nobody frees, each slot whole before it is marked as taken.
+/// Names that a signal's handler can read: memory that is never freed, each slot whole before it is marked as taken.
 struct Slot {
   std::atomic<int> state{0};  // 0 free, 1 being filled, 2 taken
   std::array<char, 4096> name;
@@ -68,7 +68,7 @@ bool is_number_pair(std::string_view text) {
   return dot != std::string_view::npos && digits(text.substr(0, dot)) && digits(text.substr(dot + 1));
 }
 
-/// Removes the file when it is one of ours whose writer is gone.
+/// Removes the file when Strobe made it and its writer is gone.
 void remove_abandoned(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;

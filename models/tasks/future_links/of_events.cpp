@@ -98,7 +98,7 @@ class FutureLinks final : public EventTask {
   }
 
  private:
-  /// Splits inductively, and counts what is judged so.
+  /// Splits inductively, and counts the events judged this way.
   void keep_out(const EventGraph& graph, std::uint64_t seed, EventTaskData& data) const {
     const TimeSplit& split = data.split;
     data.kept_out = draw_kept_out(graph, split, p_.kept_out, seed);

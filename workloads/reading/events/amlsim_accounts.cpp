@@ -1,4 +1,4 @@
-// The order of columns is up to the user's schema, so headers tell which is which. Cost: one pass over each table and a
+// The user's schema decides the order of columns, so headers identify them. Cost: one pass over each table and a
 // look-up per row. Source: github.com/IBM/AMLSim, convert_logs.py and paramFiles/*/schema.json.
 #include "workloads/reading/events/amlsim_accounts.hpp"
 

@@ -1,6 +1,6 @@
-// Packs rows into blocks while they come, then numbers the vertices and moves the blocks into columns in time order.
-// Invariant: the rows of all blocks, then the open ones, are the rows of the file in order.
-// Cost: see id_numbers.cpp and time_order.cpp.
+// Packs rows into blocks while they arrive, then numbers the vertices and moves the blocks into columns in time order.
+// Invariant: the rows of all blocks, then the open ones, are the rows of the file in order. Cost: see id_numbers.cpp
+// and time_order.cpp.
 #include "workloads/reading/events/event_builder.hpp"
 
 #include <fmt/format.h>

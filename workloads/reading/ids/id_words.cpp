@@ -109,8 +109,7 @@ bool is_like_number(std::string_view text) { return is_decimal(text) || is_hexad
 void refuse_twin_names(const NameTable& names, const std::string& path, std::size_t first, std::size_t second,
                        const std::string& separator) {
   const std::array<std::size_t, 2> columns{std::min(first, second), std::max(first, second)};
-  std::unordered_map<double, std::int64_t>
-      odd;  // numbers that are not written plainly, by the first name that says them
+  std::unordered_map<double, std::int64_t> odd;  // numbers that are not written plainly, by the first name for them
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
     const std::string_view word = names.name(number);

@@ -1,6 +1,6 @@
-// Open addressing over the names' hashes; the names lie in one text. At most half of the slots are taken.
-// Cost: of a name, one place in the slots and, when it is known, one in the text; names of another table come with
-// their hashes and are fetched ahead, so that their places are in the cache when they are looked at.
+// Open addressing over the names' hashes; the names lie in one text. At most half of the slots are taken. Cost of a
+// name: one place in the slots and, when it is known, one in the text. Names of another table bring their hashes and
+// are fetched ahead, so that their places are in the cache when they are needed.
 #include "workloads/reading/ids/name_table.hpp"
 
 #include <functional>

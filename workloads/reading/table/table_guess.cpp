@@ -114,7 +114,7 @@ class Guesser {
     if (ids.size() < 2) return;
     source_ = ids[0], target_ = ids[1];
     if (named) doubt("the header does not say which columns are the vertices");
-    // A column more may mean that one of these two is no vertex; cells in common tell.
+    // One more column may mean that one of these two is no vertex; common cells decide.
     if (guess_.layout.columns == 3 && ids.size() == 2 && facts_[source_].whole == facts_[target_].whole) return;
     choose_pair(ids);
   }
@@ -209,7 +209,7 @@ class Guesser {
     }
   }
 
-  /// A column as `columns` calls it: by name, or by number where the name could not be typed or tells nothing.
+  /// A column as `columns` names it: by name, or by number where the name could not be typed or means nothing.
   std::string reference(std::size_t c) const {
     const std::vector<std::string>& names = guess_.layout.names;
     constexpr std::string_view typed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. ";

@@ -103,13 +103,13 @@ bool is_header(const Row& row, const std::vector<Row>& rows, std::size_t first) 
   return false;
 }
 
-/// A comment right above the rows that is a header, or that looks like a row, which leaves open what it is.
+/// A comment right above the rows that is a header, or that looks like a row, so that its meaning is open.
 void look_at_comment(const Line& line, std::string_view mark, TableLayout& layout) {
   const std::string_view text = without_blanks(line.text.substr(mark.size()));
   for (const std::string& separator : {layout.separator, std::string(","), std::string("\t"), std::string(" ")}) {
     const std::optional<Row> row = split(text, separator);
     if (!row || row->size() != layout.columns) continue;
-    // Words of a sentence may be as many as the columns; names of columns say what these are, or have their separator.
+    // A sentence may have as many words as there are columns. Names of columns have known words, or their separator.
     const auto named = std::count_if(row->begin(), row->end(), [](const std::string& name) {
       return read_column_word(name).role != ColumnRole::none;
     });

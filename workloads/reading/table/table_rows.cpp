@@ -19,7 +19,7 @@
 namespace strobe {
 namespace {
 
-/// A copy in registers: what a row writes could be columns of the layout, for all that the compiler knows.
+/// A copy in registers: otherwise the compiler must assume that writing a row changes columns of the layout.
 struct Places {
   std::size_t source, target, time, weight;
   bool stepped;

@@ -1,7 +1,7 @@
-// Parses JSON into a flat tree: nodes in file order, each with the offset of its first byte.
-// nlohmann's parser reports events without places; an iterator that tells how far it has been read, and the knowledge
-// that only blanks, commas and colons lie between tokens, give them back. Cost: one pass, 40 bytes a value; the text
-// stays in memory for messages.
+// Parses JSON into a flat tree: nodes in file order, each with the offset of its first byte. nlohmann's parser reports
+// events without places. An iterator reports how far it has been read, and only blanks, commas and colons lie between
+// tokens: together these recover the places.
+// Cost: one pass, 40 bytes a value; the text stays in memory for messages.
 #include "workloads/reading/text/json_tree.hpp"
 
 #include <fmt/format.h>

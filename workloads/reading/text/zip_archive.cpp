@@ -1,6 +1,6 @@
-// Reads the central directory at the end of the archive; it alone says where members are and how long.
-// A member that lies about its length cannot make the reader allocate more than its bytes unpack to.
-// Source: PKWARE, .ZIP File Format Specification 6.3; of it no archives in parts, encryption or 64-bit directories.
+// Reads the central directory at the end of the archive; it alone gives places and lengths of members. A member with a
+// false length cannot make the reader allocate more than its bytes unpack to.
+// Source: PKWARE, .ZIP File Format Specification 6.3, without archives in parts, encryption and 64-bit directories.
 #include "workloads/reading/text/zip_archive.hpp"
 
 #include <fmt/format.h>
