@@ -24,7 +24,7 @@ TEST(Currency, CaseDoesNotMatter) {
   EXPECT_EQ(currency_code("eur"), "EUR");
 }
 
-TEST(Currency, WhatIsNoCodeIsNone) {
+TEST(Currency, RefusesTextThatIsNoCode) {
   for (const char* text : {"", "E10", "usdd", "US", "$", "ABC", "XXX", " USD", "U$D", "dollars"}) {
     EXPECT_EQ(currency_code(text), "") << text;
   }

@@ -50,7 +50,7 @@ std::string complaint_of(const std::string& text) {
   return "";
 }
 
-TEST(JsonReader, ReadsWhatTheLibraryReads) {
+TEST(JsonReader, ReadsTheSameAsTheLibrary) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const Json value = random_value(random, 6);
@@ -83,7 +83,7 @@ TEST(JsonReader, DepthIsLimited) {
   EXPECT_TRUE(parse_json_or_discard(std::string(1'000'000, '[')).is_discarded());
 }
 
-TEST(JsonReader, NamesThePlaceOfWhatIsNoJson) {
+TEST(JsonReader, NamesThePlaceOfAnError) {
   EXPECT_EQ(complaint_of("{\n  \"a\": oops\n}").rfind("f.json:2:8: not valid JSON", 0), 0u)
       << complaint_of("{\n  \"a\": oops\n}");
   EXPECT_EQ(complaint_of("[NaN]").find("json.exception"), std::string::npos);
@@ -134,7 +134,7 @@ bool judged_utf8(const std::string& text) {
   }
 }
 
-TEST(ShownText, IsPlainUtf8WhateverTheBytes) {
+TEST(ShownText, IsPlainUtf8ForAllBytes) {
   std::mt19937 random(3);
   int valid = 0;
   for (int round = 0; round < 20'000; ++round) {

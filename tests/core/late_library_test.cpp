@@ -23,12 +23,12 @@ std::string reason_of(LateLibrary& library, const char* function) {
   return "found";
 }
 
-TEST(LateLibrary, CallsAFunctionOfTheFirstFileThatIsThere) {
+TEST(LateLibrary, CallsAFunctionOfTheFirstFileThatExists) {
   EXPECT_EQ(STROBE_LATE(mathematics, cbrtf)(27.0f), 3.0f);
   EXPECT_EQ(STROBE_LATE(mathematics, cbrtf)(8.0f), 2.0f);
 }
 
-TEST(LateLibrary, NamesWhatIsMissing) {
+TEST(LateLibrary, NamesTheMissingFileOrFunction) {
   LateLibrary nowhere("cuNothing", {"libstrobe-nowhere.so.9", "/nowhere/libstrobe-nowhere.so"});
   const std::string no_library = reason_of(nowhere, "cbrtf"), no_function = reason_of(mathematics(), "strobe_nothing");
   EXPECT_NE(no_library.find("cuNothing cannot be loaded: libstrobe-nowhere.so.9: "), std::string::npos) << no_library;

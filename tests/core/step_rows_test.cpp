@@ -6,7 +6,7 @@
 namespace strobe {
 namespace {
 
-TEST(StepRows, AreTheNumbersThatWentIn) {
+TEST(StepRows, EqualTheGivenNumbers) {
   const std::vector<std::vector<std::int64_t>> lists = {
       {0}, {0, 0, 0}, {0, 5, 10, 15}, {0, 0, 7, 14, 14, 14, 15, 16, 16}, {3, 4, 9, 9, 10, 15, 15}};
   for (const std::vector<std::int64_t>& first : lists) {
@@ -17,7 +17,7 @@ TEST(StepRows, AreTheNumbersThatWentIn) {
   }
 }
 
-TEST(StepRows, OfNothingIsEmpty) {
+TEST(StepRows, AreEmptyWithoutSteps) {
   EXPECT_EQ(StepRows().size(), 0u);
   EXPECT_EQ((StepRows{0, 2, 5}[1]), 2);
 }

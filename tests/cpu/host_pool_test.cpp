@@ -52,7 +52,7 @@ TEST(HostPool, KeepsAtMostTwiceThePeak) {
   pool.trim();
 }
 
-TEST(HostPool, WhatOneRankKeepsIsNotAnothers) {
+TEST(HostPool, MemoryOfOneRankIsNotGivenToAnother) {
   HostPool& mine = HostPool::of_rank(rank);
   HostPool& other = HostPool::of_rank(rank + 1);
   EXPECT_EQ(&mine, &HostPool::of_rank(rank));

@@ -36,9 +36,9 @@ TEST_P(HostWorkOnCpu, HasTheWorkersThatWereAskedFor) {
   EXPECT_EQ(workers, GetParam());
 }
 
-TEST_P(HostWorkOnCpu, StandsBesideComputeInTheTrace) { conformance::check_overlap(*cpu_with(GetParam())); }
+TEST_P(HostWorkOnCpu, IsNextToComputeInTheTrace) { conformance::check_overlap(*cpu_with(GetParam())); }
 
-TEST(HostWork, RunsBesideTheProgram) {
+TEST(HostWork, RunsAtTheSameTimeAsTheProgram) {
   const std::unique_ptr<Device> device = cpu_with(1);
   std::atomic<bool> go{false};
   HostWork work;
@@ -53,7 +53,7 @@ TEST(HostWork, RunsBesideTheProgram) {
   EXPECT_TRUE(device->reached(event));
 }
 
-TEST(HostWork, WhatHasNotBegunIsDroppedWithItsDevice) {
+TEST(HostWork, WorkThatHasNotBegunIsDroppedWithItsDevice) {
   std::atomic<int> begun{0};
   {
     const std::unique_ptr<Device> device = cpu_with(1);

@@ -149,7 +149,7 @@ TEST(SeveralClasses, MetricsAndRulesAreThoseOfTheEvents) {
   }
 }
 
-TEST(SeveralClasses, LabelsSayWhichOfBothIsMeant) {
+TEST(SeveralClasses, LabelsSayWhichKindIsMeant) {
   const EventGraph both = classed(1, 6, 2);
   EXPECT_EQ(classifying({})->parameters(both, 4).back().columns, 6) << "auto";
   EXPECT_EQ(classifying({{"classes", 9}})->parameters(both, 4).back().columns, 9);
@@ -162,7 +162,7 @@ TEST(SeveralClasses, LabelsSayWhichOfBothIsMeant) {
                    static_cast<double>(of_zero) / static_cast<double>(both.events() - data.split.validation_end));
 }
 
-TEST(SeveralClasses, WhatTheGraphHasNotIsRefused) {
+TEST(SeveralClasses, MissingLabelsAreRefused) {
   const auto refused = [](const Json& parameters, const EventGraph& graph, const char* where, const char* advice) {
     try {
       classifying(parameters)->draw(graph, 1);

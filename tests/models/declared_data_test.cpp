@@ -114,7 +114,7 @@ CellRows long_cells(Device& device, std::int64_t steps, const ModelTraits& trait
   return cells;
 }
 
-TEST(DeclaredData, StatesOfEveryLayerHaveTheShapeThatItsTimelinesLeaveBehind) {
+TEST(DeclaredData, StatesOfEveryLayerHaveTheShapeThatItsTimelinesLeave) {
   const auto device = cpu();
   constexpr std::int64_t steps = 8;
   const SumsOfOneRank one;
@@ -186,7 +186,7 @@ TEST(StepVectors, NameTheOptionAndTheStepsThatTakeTheLastOne) {
             "dysat reads steps 3 to 5, which are not trained on, with the position of step 2");
 }
 
-TEST(StateShapes, FollowFromWhatALayerReads) {
+TEST(StateShapes, FollowFromTheInputsOfALayer) {
   LayerShape layer{3, 4, 6, true, TemporalNeed::recurrent};
   layer.recurrent_state = {2, 7};
   layer.window = 5;

@@ -66,7 +66,7 @@ TEST(EventGradients, AttentionWhoseMixedCodesNobodyReads) {
   });
 }
 
-TEST(EventGradients, AttentionOfWhatNeedsNoGradient) {
+TEST(EventGradients, AttentionOfInputsWithoutGradient) {
   const auto device = cpu();
   const RootSlots slots = seen_slots(*device);
   const std::vector<Tensor> inputs = attention_inputs(*device, 4, 2);

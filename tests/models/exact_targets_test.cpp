@@ -54,7 +54,7 @@ TEST(ExactTargets, AreTheDoublesOfTheNextStep) {
   }
 }
 
-TEST(ExactTargets, OfAnotherSeriesStayWhatTheyAre) {
+TEST(ExactTargets, OfAnotherSeriesDoNotChange) {
   SnapshotGraph graph = series(true);
   for (double& value : graph.exact_features) value += 1;  // features that are not the targets' series
   const TaskData data = draw(graph), rounded = draw(series(false));

@@ -113,7 +113,7 @@ TEST(FutureLinksOfSnapshots, AskAboutTheEventsOfModelsOfEventsWithCompleteStepsO
   }
 }
 
-TEST(FutureLinksOfSnapshots, TrainOnEveryEventBehindTheFirstStepAsOftenAsItHappens) {
+TEST(FutureLinksOfSnapshots, TrainOnEveryEventAfterTheFirstStepAsOftenAsItHappens) {
   for (const std::uint64_t seed : {4, 5}) {
     const EventGraph events = bursts(seed, 300);
     for (const Windowing& cut : cuts()) {
@@ -195,7 +195,7 @@ TEST(FutureLinksOfSnapshots, BatchesThatBeginAmidAnInstantAreNoted) {
   }
 }
 
-TEST(FutureLinksOfSnapshots, RefuseWhatCannotBeJudged) {
+TEST(FutureLinksOfSnapshots, RefuseSplitsThatCannotBeJudged) {
   const EventGraph events = bursts(1, 100);
   Windowing one;
   one.count = 1;

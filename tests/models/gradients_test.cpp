@@ -189,7 +189,7 @@ TEST(Gradients, SoftmaxCrossEntropyAgainstDifferences) {
   }
 }
 
-TEST(Tape, TellsWhenTheWayBackComesBy) {
+TEST(Tape, CallsBackWhenTheBackwardPassArrives) {
   const auto device = cpu();
   const Tensor x = random_tensor(*device, 3, 2, 1), plain = zeros(*device, x), told = zeros(*device, x);
   std::string order;

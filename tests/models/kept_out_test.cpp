@@ -66,7 +66,7 @@ TEST(KeptOutDraws, AreAShareOfAllVerticesFromThoseOfValidationAndTestEvenly) {
   EXPECT_EQ(draw_kept_out(graph, parts, 0.2, 9), draw_kept_out(graph, parts, 0.2, 9));
 }
 
-TEST(KeptOutDraws, WhatIsLeftIsWhatTouchesNoneOfThem) {
+TEST(KeptOutDraws, RemainingEventsTouchNoKeptOutVertex) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     const EventGraph graph = letters(seed);
     const VertexFlags flags = draw_kept_out(graph, parts, 0.1, seed);
@@ -97,7 +97,7 @@ TEST(KeptOutDraws, WhatIsLeftIsWhatTouchesNoneOfThem) {
   }
 }
 
-TEST(KeptOutDraws, RefuseWhatLeavesNothing) {
+TEST(KeptOutDraws, RefuseSplitsWithoutRemainingEvents) {
   const EventGraph graph = letters(5);
   EXPECT_THROW(draw_kept_out(graph, parts, 0.01, 1), InvalidRequest) << "none of 40";
   EXPECT_THROW(draw_kept_out(graph, parts, 0.95, 1), InvalidRequest) << "more than occur later";

@@ -156,7 +156,7 @@ class LayerProtocol : public testing::Test {
   Pass pass_;
 };
 
-TEST_F(LayerProtocol, StagesFollowEachOtherAndExchangesStandBetweenThem) {
+TEST_F(LayerProtocol, StagesFollowEachOtherWithExchangesInBetween) {
   stages_.neighbours_here = stages_.timelines_here = false;
   EXPECT_EQ(walk({recurrent(false), spatial_only(true), recurrent(true)}),
             (Notes{"spatial 0", "to temporal", "temporal 0 steps 0+3", "to spatial", "halo", "spatial 1", "halo",
@@ -166,7 +166,7 @@ TEST_F(LayerProtocol, StagesFollowEachOtherAndExchangesStandBetweenThem) {
   EXPECT_EQ(walk({spatial_only(false), evolving}), (Notes{"spatial 0", "halo", "spatial 1"}));
 }
 
-TEST_F(LayerProtocol, AJointFormOfWholeTimelinesIsAskedForOnlyWhereTheyAreWhole) {
+TEST_F(LayerProtocol, AJointFormOfWholeTimelinesIsUsedOnlyWhereTheyAreWhole) {
   const std::vector<LayerShape> layers{recurrent(false)};
   EXPECT_EQ(walk(layers), (Notes{"joint 0 whole", "spatial 0", "to temporal", "temporal 0 steps 0+3", "to spatial"}));
   EXPECT_FALSE(asked_for_joint_forms({spatial_only(true)}));
@@ -187,7 +187,7 @@ TEST_F(LayerProtocol, AJointFormOfWholeTimelinesIsAskedForOnlyWhereTheyAreWhole)
   EXPECT_FALSE(asked_for_joint_forms(layers)) << "no rows";
 }
 
-TEST_F(LayerProtocol, AFormOfWholeTimelinesStandsForItsLayersAndTheirExchanges) {
+TEST_F(LayerProtocol, AFormOfWholeTimelinesReplacesItsLayersAndTheirExchanges) {
   model_.forms[0] = {nullptr, 2, false};
   EXPECT_EQ(walk({recurrent(false), spatial_only(false), spatial_only(true)}),
             (Notes{"joint 0 whole", "halo", "spatial 2"}));
@@ -195,7 +195,7 @@ TEST_F(LayerProtocol, AFormOfWholeTimelinesStandsForItsLayersAndTheirExchanges) 
   EXPECT_EQ(walk({recurrent(true), spatial_only(false)}), (Notes{"halo", "joint 0 whole", "spatial 1"}));
 }
 
-TEST_F(LayerProtocol, AFormOfTwoSpatialStagesIsAskedForWhereEveryNeighbourIsAnOwnRow) {
+TEST_F(LayerProtocol, AFormOfTwoSpatialStagesIsUsedWhereEveryNeighbourIsAnOwnRow) {
   const std::vector<LayerShape> layers{spatial_only(false), joining(recurrent(true))};
   model_.forms[0] = {nullptr, 2, true};
   EXPECT_EQ(walk(layers), (Notes{"joint 0 next", "to temporal", "temporal 1 steps 0+3", "to spatial"}));

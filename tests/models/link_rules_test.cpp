@@ -244,7 +244,7 @@ TEST(EventCandidates, NegativesOfTrainingDifferByGroupAndAreNeverTheEventsEnds) 
   EXPECT_GT(differs, 500);
 }
 
-TEST(EventCandidates, WhatCannotBeDrawnIsRefusedWithWhatToDo) {
+TEST(EventCandidates, ImpossibleDrawsAreRefusedWithAdvice) {
   const EventGraph lone = test::make_events(3, {{0, 2, 0}, {1, 2, 1}});
   EXPECT_THROW(EventCandidates(lone, "auto", 1), InvalidRequest);
   EXPECT_NO_THROW(EventCandidates(lone, "any", 1));

@@ -124,7 +124,7 @@ TEST(LinkCandidates, AreUniformWhetherTriedOrListed) {
   }
 }
 
-TEST(LinkCandidates, ARandomScorerComesToTheStatedChance) {
+TEST(LinkCandidates, ARandomScorerReachesTheStatedChance) {
   std::mt19937 random(5);
   for (const double density : {0.02, 0.4, 0.85}) {
     const SnapshotGraph graph = graph_of(20, {random_edges(20, density, random), random_edges(20, density, random)});
@@ -221,7 +221,7 @@ double side_and_degree_auc(const SnapshotGraph& graph, const std::string& negati
   return task->metrics(outputs, data.test).at("auc");
 }
 
-TEST(LinkNegatives, OfATwoSidedGraphTellNothingBySides) {
+TEST(LinkNegatives, OfATwoSidedGraphRevealNothingBySides) {
   double sides = 0, any = 0, bank = 0;
   constexpr int draws = 10;
   for (int k = 0; k < draws; ++k) {

@@ -72,7 +72,7 @@ TEST(MemoryGradients, TimeProjection) {
 }
 
 /// The embedding has another reader than the projection, so the projection adds to its gradient.
-TEST(MemoryGradients, ProjectionOfWhatIsReadTwice) {
+TEST(MemoryGradients, ProjectionOfAnEmbeddingThatIsReadTwice) {
   const auto device = cpu();
   const Tensor dt = random_tensor(*device, 6, 1, 9);
   check_gradients(*device,

@@ -241,7 +241,7 @@ TEST(PackedGradients, PastOfOneSequenceAtATime) {
 
 /// Dropout's factors are those of the cells, wherever these lie: a packing of whole timelines of one length gives the
 /// same results as the timelines.
-TEST(PackedGradients, DropoutGoesByTheGraphsSteps) {
+TEST(PackedGradients, DropoutFollowsTheStepsOfTheGraph) {
   const auto device = cpu();
   const std::int64_t n = 5, steps = 6;
   std::vector<std::int64_t> ids, vertices;

@@ -62,7 +62,7 @@ TEST(RecurrentGradients, LstmOfTwoParts) {
 }
 
 /// relu([x | x w]) in front: the first makes its inputs itself on this device, the second is two operations.
-TEST(RecurrentGradients, LstmBehindASkipLayer) {
+TEST(RecurrentGradients, LstmAfterASkipLayer) {
   const auto device = cpu();
   for (const std::int64_t made : {3, 60}) {
     EXPECT_EQ(makes_inputs(3, made, hidden), made == 3);

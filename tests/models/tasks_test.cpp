@@ -177,7 +177,7 @@ bool says(const std::vector<std::string>& notes, const std::string& text) {
   return false;
 }
 
-TEST(VertexTasks, WhatTheTestCannotTellIsKnownBeforeTraining) {
+TEST(VertexTasks, MissingMetricsAreKnownBeforeTraining) {
   SnapshotGraph graph = hand_graph();
   graph.cell_label.assign(20, -1);
   const auto set = [&](Step t, VertexId v, int label) {
@@ -220,7 +220,7 @@ SnapshotGraph with_gaps() {
   return graph;
 }
 
-TEST(VertexRegression, WhatWasNotMeasuredIsNoSampleAndLeavesTheLastValue) {
+TEST(VertexRegression, UnmeasuredValuesAreNoSamplesAndLeaveTheLastValue) {
   const std::unique_ptr<Task> regression = task("vertex-regression", {{"train_share", 0.4}});
   const TaskData data = regression->draw(with_gaps(), 1);
   EXPECT_EQ(cells(data.train), (Cells{{0, 0}}));
@@ -242,7 +242,7 @@ std::string refusal(const std::string& name, const SnapshotGraph& graph, const J
   return "";
 }
 
-TEST(Tasks, SayWhatLabelsThereAreInstead) {
+TEST(Tasks, NameTheLabelsThatExistInstead) {
   SnapshotGraph graph = hand_graph();
   EXPECT_NE(refusal("vertex-classification", graph).find("this workload has none"), std::string::npos);
   EventGraph events;

@@ -45,7 +45,7 @@ struct MadeRun {
   std::string session;
 };
 
-TEST(CompareBy, TheFastestOfEachGroupStandsFirstWithIntervalsOfPairs) {
+TEST(CompareBy, TheFastestOfEachGroupIsFirstWithIntervalsOfPairs) {
   const TemporaryFolder folder;
   MadeRun run(folder, "run", "s");
   // The machine drifts by half; each strategy keeps its place.

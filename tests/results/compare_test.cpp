@@ -256,7 +256,7 @@ TEST(Compare, WithoutDigestsANoteSaysSo) {
   EXPECT_NE(note().find("lacks the digests of the data"), std::string::npos) << note();
 }
 
-TEST(Compare, OneProcessASideSaysWhatToDo) {
+TEST(Compare, OneProcessASideGivesAdvice) {
   const TemporaryFolder folder;
   write_run(folder.file("one"), {{"x", 60, 1.0, "ok", "wall", 1}});
   write_run(folder.file("slow"), {{"x", 60, 2.0, "ok", "wall", 1}});
@@ -274,7 +274,7 @@ TEST(Compare, OneProcessASideSaysWhatToDo) {
   }
 }
 
-TEST(Compare, ACaseOfOneSideSaysWhatDiffersFromItsNearest) {
+TEST(Compare, ACaseOfOneSideNamesTheDifferenceFromItsNearest) {
   const TemporaryFolder folder;
   const auto write = [&](const std::string& name, const std::vector<std::pair<std::string, Json>>& cases) {
     RunDirectory run(folder.file(name), Json::array(), Json{{"host_class", {{"text", "host A"}}}}, false);
@@ -330,7 +330,7 @@ void write_noisy_runs(const TemporaryFolder& folder, std::uint64_t seed, int cas
   }
 }
 
-TEST(Compare, SelfCheckCountsFalseVerdictsAndFindsWhatIsPlanted) {
+TEST(Compare, SelfCheckCountsFalseVerdictsAndFindsPlantedDifferences) {
   const TemporaryFolder quiet, noisy, slower;
   write_noisy_runs(quiet, 1, 8, 1.0, 0.005);
   const SelfCheck calm = self_check(quiet.file("base"), quiet.file("new"), {});

@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-TEST(Environment, RecordsWhatCanBeKnown) {
+TEST(Environment, RecordsAllKnownFacts) {
   const Json recorded = environment();
   for (const char* key : {"arguments", "date_utc", "host", "kernel", "host_class", "cpu", "memory_bytes", "gpus",
                           "load", "build", "versions", "source", "variables"}) {

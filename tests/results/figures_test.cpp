@@ -149,7 +149,7 @@ TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
   }
 }
 
-TEST_F(Figures, ChecksFindWhatIsWrong) {
+TEST_F(Figures, ChecksFindFaults) {
   const std::string program =
       "from shared import checks\n"
       "figure, (axes,) = r.panels(plt.subplots, 1)\n"
@@ -244,7 +244,7 @@ TEST_F(Figures, ThroughputHasEveryUnitThatRowsHave) {
   }
 }
 
-TEST_F(Figures, BarsOfThroughputStandByWorkload) {
+TEST_F(Figures, BarsOfThroughputAreGroupedByWorkload) {
   const std::string path = changed_golden([](Json& rows) {
     const Json one = rows.at(0);
     rows = Json::array();
@@ -275,7 +275,7 @@ TEST_F(Figures, BarsOfThroughputStandByWorkload) {
   EXPECT_EQ(check(program, path), 0) << output();
 }
 
-TEST_F(Figures, LabelsSayWhatNumbersAndSwitchesAre) {
+TEST_F(Figures, LabelsExplainNumbersAndSwitches) {
   const std::string program =
       "def row(**more):\n"
       "    return {'strategy': {'name': 'event_batch', **more}}\n"

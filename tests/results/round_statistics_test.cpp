@@ -126,7 +126,7 @@ bool is_verdict(const LogEstimate& ratio) {
   return (interval.high < 1 || interval.low > 1) && std::abs(ratio.value() - 1) > 0.05;
 }
 
-TEST(RoundStatistics, TwoHundredComparisonsOfNothingFindNothingAndTenPercentIsFound) {
+TEST(RoundStatistics, TwoHundredComparisonsOfEqualRunsFindNothingAndTenPercentIsFound) {
   const NoisyMachine two_speeds{.slow_share = 0.5, .slow_factor = 1.55},
       drifting{.process_spread = 0.015, .drift_spread = 0.3};
   int of_nothing = 0, drifted = 0, found = 0, epochs_as_units = 0;

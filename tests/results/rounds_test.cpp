@@ -209,7 +209,7 @@ class FakeMachine {
   long user_ = 1000, idle_ = 5000, stolen_ = 10, own_ = 200;
 };
 
-TEST(MachineReadings, WhatOthersDidIsWhatWasBusyWithoutUs) {
+TEST(MachineReadings, WorkOfOthersIsBusyTimeWithoutOurs) {
   const TemporaryFolder folder;
   FakeMachine machine(folder);
   MachineWatch watch(machine.root());
@@ -256,7 +256,7 @@ TEST(MachineReadings, ChangesAreSaidAndNothingElse) {
   EXPECT_NE(slow.find("its clock ran at 2000 to 3000 MHz"), std::string::npos) << slow;
 }
 
-TEST(MachineReadings, AMachineThatTellsNothingHasNulls) {
+TEST(MachineReadings, AMachineWithoutReadingsHasNulls) {
   const TemporaryFolder folder;
   MachineWatch watch(folder.file("nothing"));
   const MachineState state = watch.look();
@@ -269,7 +269,7 @@ TEST(MachineReadings, AMachineThatTellsNothingHasNulls) {
   EXPECT_EQ(row.absent.count("/machine/load"), 1u);
 }
 
-TEST(MachineReadings, ThisMachineTellsOfItsTime) {
+TEST(MachineReadings, ThisMachineReportsItsTime) {
   const MachineReading reading = read_machine();
   EXPECT_GT(reading.cores, 0);
   EXPECT_GT(reading.all_seconds, 0);

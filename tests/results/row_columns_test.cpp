@@ -65,7 +65,7 @@ TEST(Spreads, AreThoseOfTwoPasses) {
   EXPECT_TRUE(std::isnan(spread_of({}).mean));
 }
 
-TEST(RowsTable, SaysWhatWasVaried) {
+TEST(RowsTable, NamesTheVariedKeys) {
   const std::vector<Row> rows{row_of("vertex", 2, 1, 3e-3, "range"), row_of("vertex", 2, 1, 1e-3, "metis")};
   const Names lines = lines_of(rows_table(rows));
   EXPECT_NE(lines[0].find("partitioner"), std::string::npos);
@@ -119,7 +119,7 @@ TEST(RowsTable, ByGathersOverEverythingElse) {
   EXPECT_THROW(rows_table(rows, wishes), InvalidRequest);
 }
 
-TEST(RowsTable, NotesOfAllStandOnceAndOthersByNumber) {
+TEST(RowsTable, NotesOfAllAppearOnceAndOthersByNumber) {
   std::vector<Row> rows{row_of("vertex", 2, 1, 1e-3), row_of("vertex", 4, 1, 1e-3)};
   rows.push_back(row_of_median(case_json(8, "vertex"), "chess/vertex/r8#1", "skipped", "too many ranks", NAN, "no"));
   for (Row& row : rows) row.notes = {"uncalibrated"};
@@ -137,7 +137,7 @@ TEST(RowsTable, NotesOfAllStandOnceAndOthersByNumber) {
   EXPECT_EQ(count("2: skipped: too many ranks"), 1u) << text;
 }
 
-TEST(RowsTable, FitsTheTerminalAndSaysWhatItLeftOut) {
+TEST(RowsTable, FitsTheTerminalAndNamesLeftOutColumns) {
   std::vector<Row> rows{summarise(case_json(2, "vertex"), "chess/tm-gcn/vertex/cpu/r2#abcdef", make_result()),
                         summarise(case_json(2, "snapshot"), "chess/tm-gcn/snapshot/cpu/r2#abcdef", make_result())};
   const std::string wide = rows_table(rows);
@@ -153,7 +153,7 @@ TEST(RowsTable, FitsTheTerminalAndSaysWhatItLeftOut) {
   EXPECT_NE(wide.find("chess/tm-gcn/vertex/cpu/r2#abcdef"), std::string::npos);
 }
 
-TEST(TableFormats, EscapeWhatTheyMust) {
+TEST(TableFormats, EscapeSpecialCharacters) {
   TextTable table({{"a_b", false}, {"n", true}});
   table.add({"x|y, \"z\" & 5%", "1 ± 2"});
   EXPECT_EQ(table.in(TableFormat::csv), "a_b,n\r\n\"x|y, \"\"z\"\" & 5%\",1 ± 2\r\n");

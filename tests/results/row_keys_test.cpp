@@ -14,7 +14,7 @@ using testing_results::case_json;
 using testing_results::make_result;
 using testing_results::make_sample;
 
-TEST(Summarise, ThroughputIsOfOneUnitAndOfCellsBesideIt) {
+TEST(Summarise, ThroughputIsOfOneUnitAndAlsoOfCells) {
   CaseResult result = make_result();
   for (const std::string_view unit : throughput_units) {
     result.throughput_unit = unit;
@@ -83,7 +83,7 @@ TEST(Summarise, IterationsOfAnEpochAreStatedOrAbsentWithAReason) {
   EXPECT_EQ(row_from_json(json, "here").iterations, 17);
 }
 
-TEST(Summarise, WhatHybridBatchesKeepTwiceIsThereOrAbsentWithAReason) {
+TEST(Summarise, DuplicatesOfHybridBatchesAreThereOrAbsentWithAReason) {
   const char* keys[] = {"cached_bytes", "distributed_bytes", "duplication", "redundant_computation"};
   CaseResult result = make_result();
   for (const char* key : keys) EXPECT_TRUE(row_to_json(summarise(case_json(), "c", result)).at(key).is_null());

@@ -71,7 +71,7 @@ TEST(SampleFromSpans, OtherIsNeverNegativeAfterManyRoundings) {
   EXPECT_NEAR(sum(sample), sample.epoch_seconds, 1e-6);
 }
 
-TEST(SampleFromSpans, HiddenCommunicationIsWhatWasNotWaitedFor) {
+TEST(SampleFromSpans, HiddenCommunicationIsThePartWithoutWaiting) {
   // Started at 1, waited for from 4: ready at 5, done at 7. Three seconds overlap with compute.
   const std::vector<Span> spans{span(Phase::compute, 0, 4), span(Phase::wait, 4, 5, true, Stream::communicate),
                                 span(Phase::communicate, 5, 7, true, Stream::communicate),
@@ -88,7 +88,7 @@ TEST(SampleFromSpans, EmptyEpochIsAllOther) {
   EXPECT_DOUBLE_EQ(sample.busy_seconds, 3);
 }
 
-TEST(SampleFromSpans, OperationsAreAddedUpByNameWhateverRunsBesideThem) {
+TEST(SampleFromSpans, OperationsAreAddedUpByNameAlsoWhereTheyOverlap) {
   std::vector<Span> spans{span(Phase::compute, 0, 1),     span(Phase::compute, 1, 1.5),
                           span(Phase::compute, 1.5, 3.5), span(Phase::sample, 0, 3, false, Stream::host),
                           span(Phase::sample, 3.5, 4),  // waiting for the host

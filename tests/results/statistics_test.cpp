@@ -21,7 +21,7 @@ TEST(Statistics, ByHand) {
   EXPECT_DOUBLE_EQ(percentile({7}, 95), 7);
 }
 
-TEST(Statistics, NothingOfNothingIsNaN) {
+TEST(Statistics, NoValuesGiveNaN) {
   EXPECT_TRUE(std::isnan(median({})));
   EXPECT_TRUE(std::isnan(mean({})));
   EXPECT_TRUE(std::isnan(percentile({}, 50)));

@@ -63,7 +63,7 @@ TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
   EXPECT_EQ(check("import bars\nplt = r.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
 }
 
-TEST_F(StudyFigures, BarsStandByTheKeyThatIsNamed) {
+TEST_F(StudyFigures, BarsAreGroupedByTheGivenKey) {
   const std::string text =
       "a = {'name': 'a'}\n"
       "some = [row(a, 1.0, edges=5), row(a, 2.0, edges=50), row(a, 4.0, edges=50, ranks=4)]\n"
@@ -182,7 +182,7 @@ TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
     EXPECT_EQ(run({"distances.py", wrong, "--out", folder_.file("g")}), 2) << wrong << output();
 }
 
-TEST_F(StudyFigures, DocumentsOfOneWorkloadAreNamedByWhatDiffers) {
+TEST_F(StudyFigures, DocumentsOfOneWorkloadAreNamedByTheirDifferences) {
   const std::string text =
       "import sequences\n"
       "some = [{'workload': 'g', 'parameters': {'v': 4.0, 'w': 1}}, {'workload': 'g', 'parameters': {'v': 0.5, 'w': "

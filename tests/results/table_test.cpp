@@ -56,7 +56,7 @@ TEST(SummaryTable, HoldsWhatTheIssueAsks) {
   EXPECT_EQ(all[7], "3: out_of_memory: rank 0 is out of memory");
 }
 
-TEST(CsvForPeople, GuardsWhatASpreadsheetWouldRun) {
+TEST(CsvForPeople, GuardsTextThatASpreadsheetWouldRun) {
   for (const std::string text : {"=1+1", "+1.csv", "-2+3", "@SUM(1).csv", "\tx", "'=1", "=cmd|' -C calc'!A1.csv"}) {
     const std::string cell = csv_for_people(text);
     EXPECT_EQ(cell, "'" + text);

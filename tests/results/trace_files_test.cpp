@@ -211,7 +211,7 @@ TEST_F(TraceFiles, TheDifferenceSaysWhereTimeWent) {
   EXPECT_NE(table.find("250.000"), std::string::npos) << table;
 }
 
-TEST_F(TraceFiles, WhatIsNoTraceOfOursIsRefusedByName) {
+TEST_F(TraceFiles, ForeignFilesAreRefusedByName) {
   for (const char* text : {"{}", "[]", "{\"traceEvents\": 3, \"otherData\": {}}", "{\"traceEvents\": []}", "x"})
     EXPECT_THROW(read_trace(write("x.json", text)), InvalidInput) << text;
   EXPECT_THROW(read_trace((folder_ / "nowhere.json").string()), SystemError);

@@ -141,7 +141,7 @@ TEST(Trace, ExchangesInFlightTogetherHaveThreadsOfTheirOwn) {
   EXPECT_EQ(threads, (std::vector<int>{first, second, third, first, first})) << "in the order of the spans";
 }
 
-TEST(Trace, SpansOfAThreadNestWhateverTheyAre) {
+TEST(Trace, SpansOfAThreadAlwaysNest) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const RandomStream random(seed, random_purpose::partition);
     std::vector<std::vector<Span>> ranks(2);

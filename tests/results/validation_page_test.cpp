@@ -21,7 +21,7 @@ std::vector<std::string> believed(const std::string& page) {
   return lines;
 }
 
-TEST(ValidationPage, SaysWhatIsFoundAnew) {
+TEST(ValidationPage, EqualsANewRunOfTheScript) {
   const std::string python = testing_results::find_python("json");
   if (python.empty()) GTEST_SKIP() << "no Python";
   const testing_results::TemporaryFolder folder;

@@ -84,7 +84,7 @@ class VerifyRun : public ::testing::Test {
   const Json one_ = case_json(2, "vertex"), two_ = case_json(2);
 };
 
-TEST_F(VerifyRun, AsItWasWrittenItIsRight) {
+TEST_F(VerifyRun, AnUnchangedRunIsRight) {
   EXPECT_EQ(faults(), "");
   EXPECT_EQ(verify_run(path_).size(), run_files.size());
   RunDirectory(path_, Json::array({one_, two_}), Json{{"host", "there"}}, true);
@@ -119,7 +119,7 @@ TEST_F(VerifyRun, AMissingFileIsNamed) {
 }
 
 /// Anyone who knows how digests are made can make them again. So the files are also checked against each other.
-TEST_F(VerifyRun, RowsAreHeldAgainstValuesSamplesAndPlan) {
+TEST_F(VerifyRun, RowsAreComparedWithValuesSamplesAndPlan) {
   const std::string summary = text_of(file("summary.json"));
   change_rows([](Json& json) { json["rows"][1]["loss"][2] = 0.55; });
   const std::string words = fmt::format("the row of case {} was changed: loss/2 is 0.55, but 0.5 in", id_of(two_));
@@ -166,7 +166,7 @@ TEST_F(VerifyRun, LinesThatAreGoneRepeatedOrOfAnotherRunAreFound) {
 }
 
 /// Directories of older revisions have neither digests nor values.jsonl; rows also travel alone.
-TEST_F(VerifyRun, WhatCarriesNoDigestIsReadAndNotProven) {
+TEST_F(VerifyRun, AFileWithoutADigestIsReadAndNotProven) {
   for (const char* name : {"plan.json", "env.json"}) {
     Json json = Json::parse(text_of(file(name)));
     json.erase(digest_key);

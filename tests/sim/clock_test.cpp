@@ -41,7 +41,7 @@ TEST(SimDevice, OneOperationTakesItsRoofline) {
   EXPECT_EQ(sim::roofline_seconds(gpu, {1e12, 0, 0}, ElementType::f32), 1.0);
 }
 
-TEST(SimDevice, StreamsRunBesideEachOtherAndEventsOrderThem) {
+TEST(SimDevice, StreamsRunAtTheSameTimeAndEventsOrderThem) {
   simulate(request_for(round_cluster(), 1), [](Device& device, Communicator&) {
     const auto fill = [&](Stream stream) { device.run(Fill{device.allocate(25000000, 1), 0.0}, stream); };  // 1 ms
     fill(Stream::compute);
@@ -169,7 +169,7 @@ TEST(SimOverlap, IdealLinksLeaveComputeTimeOnlyAndOneRankSendsNothing) {
   EXPECT_GT(simulate(request_for(round_cluster(), 20), program).slowest(), 210e-6);
 }
 
-TEST(SimMemory, TheLimitIsTheGpuLessWhatIsReserved) {
+TEST(SimMemory, TheLimitIsTheGpuLessTheReservedMemory) {
   for (const bool smaller : {false, true}) {
     LaunchRequest request = request_for(round_cluster(), 2);
     request.device.memory_limit_bytes = smaller ? 4000 : 5000000000;

@@ -116,7 +116,7 @@ TEST(ClusterHost, NumbersOutsideOfItMayNotBeUnknown) {
                          "expected a number, found null"));
 }
 
-TEST(ClusterHost, AnUnknownHostLinkIsWhatItsAbsenceIs) {
+TEST(ClusterHost, AnUnknownHostLinkEqualsAMissingOne) {
   Json json = file_with_host();
   json["gpus_per_host_link"] = unknown("not published");
   json["host_link_bytes_per_second"] = unknown("not published");
@@ -194,7 +194,7 @@ TEST(ClusterHost, AFileWithoutItTakesAChange) {
   EXPECT_EQ(host.cores, 0);
 }
 
-TEST(ClusterHost, BuiltInClustersSayWhatTheirHostsCanDo) {
+TEST(ClusterHost, BuiltInClustersDescribeTheirHosts) {
   for (const std::string& name : cluster_names()) {
     const auto cluster = load_cluster(name);
     ASSERT_TRUE(cluster->raw.contains("host")) << name;

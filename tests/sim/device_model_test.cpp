@@ -85,7 +85,7 @@ double beside_exchange(double factor, std::int64_t compute_bytes, std::int64_t r
       .slowest();
 }
 
-TEST(Contention, ComputeBesideACollectiveIsSlower) {
+TEST(Contention, ComputeDuringACollectiveIsSlower) {
   const double exchange = beside_exchange(1.5, 0, 1000000);  // 122 us when it runs alone
   EXPECT_NEAR(exchange, 2e-6 + 3 * 4e6 / 1e11, 1e-12);
   EXPECT_NEAR(beside_exchange(1.5, 10000000, 0), 100e-6, 1e-12);
@@ -150,7 +150,7 @@ TEST(Allocation, LimitIsWholeBlocksWithoutContextAndBuffers) {
   EXPECT_EQ(limit_of(2), 572u << 20);
 }
 
-TEST(Memory, OperationsTellWhatWasInUse) {
+TEST(Memory, OperationsRecordTheMemoryInUse) {
   const auto outcome = simulate(request_for(round_cluster(), 1), [](Device& device, Communicator&) {
     const Tensor small = device.allocate(1000, 1);
     device.run(Fill{small, 0.0});

@@ -105,7 +105,7 @@ TEST(SimGroups, ShareTheBridgeOfANode) {
   expect_all(all_reduce_seconds(bridged, 8, blocks(8, 4)), ring_seconds(4, 1, 1e11 / 2 / 4));
 }
 
-TEST(SimGroups, OfGroupsShareWhatTheirGroupHas) {
+TEST(SimGroups, OfGroupsShareTheirGroupsLinks) {
   double seconds = 0;
   simulate(request_for(round_cluster(), 16), [&](Device& device, Communicator& c) {
     const std::unique_ptr<Communicator> even = c.split(strided(16, 2));
@@ -149,7 +149,7 @@ TEST(SimGroups, MessagesTakeTheLinkBetweenTheirRanks) {
   EXPECT_NEAR(seconds[9], near + outside_latency + reduced_bytes / outside_rate, 1e-12);
 }
 
-TEST(SimGroups, RunBesideEachOtherAndInTheOrderOfStartingOnARank) {
+TEST(SimGroups, RunAtTheSameTimeAndInTheOrderOfStartingOnARank) {
   const double group_seconds = ring_seconds(8, 1, inside_rate), whole_seconds = ring_seconds(16, 2, outside_rate);
   double ended_group = 0, ended_whole = 0;
   simulate(request_for(round_cluster(), 16), [&](Device& device, Communicator& c) {
@@ -209,7 +209,7 @@ std::string failure_of(int ranks, const RankProgram& program) {
   return "no error of that kind";
 }
 
-TEST(SimGroups, OtherOrdersOfStartingAreToldInsteadOfWaitingForEver) {
+TEST(SimGroups, OtherOrdersOfStartingAreReportedInsteadOfWaitingForEver) {
   const std::string what = failure_of<Error>(4, [](Device& device, Communicator& c) {
     const std::unique_ptr<Communicator> group = c.split({{0, 1}});
     const Tensor tensor = device.allocate(10, 1);

@@ -92,7 +92,7 @@ TEST(SimHostWork, RowsThroughAnIndexCountWholeLinesAndChainsTheirLatency) {
   EXPECT_DOUBLE_EQ(seconds(gather), 0.1);
 }
 
-TEST(SimHostWork, RunsBesideComputeAndHoldsItUpOnlyWhereItIsWaitedFor) {
+TEST(SimHostWork, RunsDuringComputeAndDelaysItOnlyAtWaits) {
   const auto outcome =
       sim_test::simulate(sim_test::request_for(cluster_with_hosts(), 1), [](Device& device, Communicator&) {
         const Tensor tensor = device.allocate(1 << 20, 100);
@@ -142,7 +142,7 @@ TEST(SimHostWork, TransfersAheadOverlapComputeInBothDirections) {
   EXPECT_NEAR(run(false), std::max(compute, transfer) + transfer, 1e-4) << "the one back waits for compute";
 }
 
-TEST(SimHostWork, WhatIsReadyFollowsVirtualTimeInEveryOrderOfActors) {
+TEST(SimHostWork, ReadinessFollowsVirtualTimeInEveryOrderOfActors) {
   // Rank 0's answers come at 1, 2, 3, ... seconds; rank 1 looks at 2.5 seconds and must see two of them, however far
   // the helper's or the other rank's program has been run.
   for (const auto order : {sim::ScheduleOrder::smallest_clock, sim::ScheduleOrder::largest_rank}) {

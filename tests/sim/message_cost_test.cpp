@@ -100,7 +100,7 @@ double whole_seconds(const Cluster& cluster, int ranks, CollectiveKind kind, std
 
 int levels_of(int count) { return static_cast<int>(std::ceil(std::log2(count))); }
 
-TEST(MessageCost, EveryShippedClusterSaysWhatMessagesAndPeersCostAndHowFarItsSourcesReach) {
+TEST(MessageCost, EveryShippedClusterStatesTheCostOfMessagesAndPeersAndItsSources) {
   for (const std::string& name : cluster_names()) {
     const auto cluster = load_cluster(name);
     EXPECT_GE(cluster->message_seconds, least_published) << name;
@@ -245,7 +245,7 @@ TEST(MessageCost, AMachineThatWasMeasuredPaysForRanksBeyondItsMeasurements) {
   }
 }
 
-TEST(MessageCost, AFileThatSaysNothingGetsTheDefaultAndAStatedNumberStands) {
+TEST(MessageCost, AFileWithoutTheKeyGetsTheDefaultAndAStatedNumberStays) {
   Json json = load_cluster("aimos-v100")->raw;
   const Json unknown = {{"value", nullptr}, {"reason", "nobody measured it"}};
   for (const char* key : {"message_seconds", "all_to_all_peer_seconds", "covered_ranks"}) json.erase(key);

@@ -194,7 +194,7 @@ TEST(SimRanks, DisagreementNamesBothSides) {
             "ranks disagree: all_to_all_v: rank 1 has 3 rows for rank 2, which expects 0");
 }
 
-TEST(SimRanks, TheFirstRealCauseIsRethrownAndPeersAreTold) {
+TEST(SimRanks, TheFirstRealCauseIsRethrownAndPeersAreInformed) {
   int told = 0;
   try {
     simulate(request_for(round_cluster(), 4), [&](Device& device, Communicator& c) {

@@ -88,7 +88,7 @@ TEST(SimSharedPeers, GatheredRowsAreOneListForAll) {
   EXPECT_GT(one.seconds[0], 0);
 }
 
-TEST(SimSharedPeers, ListsThatDifferInOnePairAreToldApart) {
+TEST(SimSharedPeers, ListsThatDifferInOnePairAreDistinguished) {
   // Sums of rows agree on both sides; only who gets them differs.
   const int ranks = 12;
   Cluster cluster = sim_test::round_cluster();

@@ -35,7 +35,7 @@ TEST_P(SimValues, FailAsTheyShould) {
   }
 }
 
-TEST_P(SimValues, HaveHelpersBesideThem) {
+TEST_P(SimValues, ExistWhileHelpersRun) {
   for (const conformance::FailureCase& c : conformance::helper_cases()) {
     if (GetParam() < c.least_ranks) continue;
     EXPECT_NO_THROW(c.run(simulated(), request_of(GetParam()))) << c.name;

@@ -163,7 +163,7 @@ TEST(BinarySnapshots, ValidChecksumsOverImpossibleContentAreRefused) {
   refuses("too many targets", [](SnapshotGraph& g, Snapshot&) { g.targets.push_back(1); });
 }
 
-TEST(BinarySnapshots, FailedWritesLeaveNothingBehind) {
+TEST(BinarySnapshots, FailedWritesLeaveNoFile) {
   const TemporaryFolder folder;
   EXPECT_THROW(write_binary_snapshots(SnapshotGraph(), folder.file("none")), InvalidRequest);
   EXPECT_THROW(write_binary_snapshots(full_graph(), folder.file("missing/g")), SystemError);

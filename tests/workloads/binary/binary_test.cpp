@@ -98,7 +98,7 @@ void damage_and_put_time_back(const std::string& path) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
 }
 
-TEST(BinaryGraph, AFileThatWasChangedIsCheckedInFullWhateverItsTimesSay) {
+TEST(BinaryGraph, AChangedFileIsCheckedInFullForAllTimes) {
   const TemporaryFolder folder;
   write_binary_graph(awkward_graph(), folder.file("g.bin"));
   expect_same_events(awkward_graph(), read_binary_graph(copy_of(folder, "g.bin")));
@@ -127,7 +127,7 @@ TEST(BinaryGraph, ASealSavesTheChecksumsOnly) {
   EXPECT_THROW(read_binary_graph(folder.file("g.bin"), true), InvalidInput) << "verify did not verify";
 }
 
-TEST(BinaryGraph, WhatNoGraphHoldsIsRefusedFromASealedFileToo) {
+TEST(BinaryGraph, ImpossibleValuesAreRefusedFromASealedFileToo) {
   const TemporaryFolder folder;
   const auto refused = [&](const char* what, const std::function<void(EventGraph&)>& spoil) {
     EventGraph graph = test::make_events(4, {{0, 1, 0}, {1, 2, 1}, {2, 3, 2}});
@@ -203,7 +203,7 @@ void seal_inside(const std::string& path) {
   ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
 }
 
-TEST(BinaryGraph, TheSealInsideOfFilesOfBeforeIsNotTrusted) {
+TEST(BinaryGraph, TheSealInsideOlderFilesIsNotTrusted) {
   const TemporaryFolder folder;
   write_binary_graph(awkward_graph(), folder.file("old.bin"));
   std::filesystem::remove(folder.file("old.bin.seal"));
@@ -287,7 +287,7 @@ TEST(BinaryGraph, ValidChecksumsOverImpossibleContentAreRefused) {
   EXPECT_THROW(read_binary_graph(copy_of(folder, "unsorted")), InvalidInput);
 }
 
-TEST(BinaryGraph, FailedWritesLeaveNothingBehind) {
+TEST(BinaryGraph, FailedWritesLeaveNoFile) {
   const TemporaryFolder folder;
   EXPECT_THROW(write_binary_graph(awkward_graph(), folder.file("missing/g.bin")), SystemError);
   mkdir(folder.file("taken").c_str(), 0755);

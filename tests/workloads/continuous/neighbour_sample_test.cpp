@@ -158,7 +158,7 @@ std::vector<std::pair<VertexId, std::uint32_t>> as_released(const EventGraph& ev
   return taken;
 }
 
-TEST(NeighbourSample, TheReleasedSamplersRuleHoldsOnRandomGraphsWhateverIsHidden) {
+TEST(NeighbourSample, TheReleasedSamplersRuleHoldsOnRandomGraphsForAllHiddenVertices) {
   for (const std::uint64_t seed : {11, 12}) {
     const EventGraph events = ties_and_loops(seed, 400, 9);
     Roots roots = every_moment(events);
@@ -175,7 +175,7 @@ TEST(NeighbourSample, TheReleasedSamplersRuleHoldsOnRandomGraphsWhateverIsHidden
 }
 
 /// Hidden events change nothing, for every way of drawing neighbours.
-TEST(NeighbourSample, HiddenEventsAreAsIfTheyHadNotHappened) {
+TEST(NeighbourSample, HiddenEventsChangeNothing) {
   const EventGraph events = ties_and_loops(13, 500, 7);
   for (const int hidden_from : {0, 1, 200, 333}) {
     const EventGraph cut = ties_and_loops(13, hidden_from, 7);

@@ -83,7 +83,7 @@ TEST(TimeCsr, TheOldestEventIsFoundAndTiesWasteNoSlots) {
   EXPECT_TRUE(ask(events, csr, 3, 9, 5).empty()) << "no outgoing event";
 }
 
-TEST(TimeCsr, TimesCloserThanFloatsAreToldApart) {
+TEST(TimeCsr, TimesCloserThanFloatsAreDistinguished) {
   const double base = 1.4e9;  // floats are 128 seconds apart here
   const EventGraph events = test::make_events(3, {{0, 1, base}, {0, 2, base + 1}, {0, 1, base + 1.0000005}});
   ASSERT_EQ(static_cast<float>(base), static_cast<float>(base + 1));

@@ -93,7 +93,7 @@ TEST(TimeSplit, TheEventsBeforeACutAreThoseUpToTheQuantile) {
   }
 }
 
-TEST(TimeSplit, ASumOfSharesIsTheShareThatWasMeant) {
+TEST(TimeSplit, ASumOfSharesIsTheIntendedShare) {
   std::vector<double> all(11);
   for (std::size_t e = 0; e < all.size(); ++e) all[e] = static_cast<double>(e);
   // 0.7 + 0.1 is a rounding below 0.8, whose quantile is the ninth event's time.

@@ -98,7 +98,7 @@ TEST(CsvColumns, InAnyOrderWithOthersBetweenThem) {
   }
 }
 
-TEST(CsvColumns, WhatPandasWrites) {
+TEST(CsvColumns, ReadFilesThatPandasWrites) {
   const TemporaryFolder folder;
   const std::string path = folder.write("df.csv",
                                         ",from,to,when,amount\n0,Anna Czerny,Bo,2023-01-01 10:00,2.5\n"
@@ -114,7 +114,7 @@ TEST(CsvColumns, WhatPandasWrites) {
       << "a weight is read where it is named";
 }
 
-TEST(CsvColumns, OfLargeFilesAreReadInPartsAlike) {
+TEST(CsvColumns, OfLargeFilesAreTheSameWhenReadInParts) {
   const TemporaryFolder folder;
   std::string plain = "source,target,time\n", other = "when,\"a, b\",to,from\n";
   for (std::int64_t i = 0; i < 60000; ++i) {

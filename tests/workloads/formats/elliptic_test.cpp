@@ -58,7 +58,7 @@ TEST(Elliptic, BecomesStepsWithLabelsOfTheirOwnStep) {
   EXPECT_EQ(graph.cell_label, labels);
 }
 
-TEST(Elliptic, RefusesWhatDoesNotFitTogether) {
+TEST(Elliptic, RefusesFilesThatDoNotFitTogether) {
   const auto refusal = [&](const std::string& features, const std::string& edges,
                            const std::string& classes) -> std::string {
     const TemporaryFolder folder;
@@ -85,7 +85,7 @@ TEST(Elliptic, RefusesWhatDoesNotFitTogether) {
   expect(refusal(features_text, edges_text, "txId,class\n5,1\n5,1\n"), "classes.csv:3:1", "listed twice");
 }
 
-TEST(Elliptic, LeavesOutWhatHasNoStep) {
+TEST(Elliptic, LeavesOutVerticesWithoutAStep) {
   const TemporaryFolder folder;
   folder.write("elliptic_txs_features.csv", features_text);
   folder.write("elliptic_txs_classes.csv", "txId,class\n5,1\n8,2\n");
@@ -173,7 +173,7 @@ std::vector<std::pair<std::string, std::string>> foreign_files() {
           {tar, "tar archive"}};
 }
 
-TEST(ForeignFiles, AreRefusedByWhatTheyAre) {
+TEST(ForeignFiles, AreRefusedWithTheirKind) {
   const TemporaryFolder folder;
   const std::string text = "source,target,time\n1,2,3\n";
   for (const auto& [bytes, named] : foreign_files()) {

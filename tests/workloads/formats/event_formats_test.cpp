@@ -86,7 +86,7 @@ TEST(Sociopatterns, TheTimeComesFirst) {
   EXPECT_EQ(graph.provenance.duplicates, 1);
 }
 
-TEST(Sociopatterns, IsToldFromSnapByItsRows) {
+TEST(Sociopatterns, IsDistinguishedFromSnapByItsRows) {
   const TemporaryFolder folder;
   EXPECT_EQ(read_events(folder.write("contacts.txt", contacts(40))).provenance.format, "sociopatterns");
   EXPECT_EQ(read_events(folder.write("short.txt", contacts(4))).provenance.format, "snap") << "too little to go by";

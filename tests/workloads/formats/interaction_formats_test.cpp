@@ -120,7 +120,7 @@ TEST(IdSpace, AnyFormatCanBeSeparatedAndLabelsFollow) {
   EXPECT_EQ(labelled.vertex_label, (std::vector<std::int8_t>{0, 1, 1, 0}));
 }
 
-TEST(IdSpace, WhatWasSeparatedStaysSo) {
+TEST(IdSpace, SeparatedSidesStaySeparate) {
   const TemporaryFolder folder;
   const EventGraph graph = read_events(folder.write("a.csv", jodie_text));
   write_binary_graph(graph, folder.file("a.strobe"));
@@ -136,7 +136,7 @@ TEST(IdSpace, WhatWasSeparatedStaysSo) {
   EXPECT_THROW(read_events(folder.file("a.csv"), "", "both"), InvalidRequest);
 }
 
-TEST(IdSpace, IsAnOptionAndStandsInTheReport) {
+TEST(IdSpace, IsAnOptionAndAppearsInTheReport) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.csv", jodie_text);
   const Json apart = inspect_workload(path, Json::object(), 1);

@@ -16,7 +16,7 @@ using test::TemporaryFolder;
 const std::string four_entries =
     "%%MatrixMarket matrix coordinate real general\n% a comment\n5 5 4\n1 2 0.5\n2 3 0.25\n3 4 2\n4 5 1\n";
 
-TEST(MatrixMarket, IsAGraphWithoutTimesWhateverItIsCalled) {
+TEST(MatrixMarket, IsAGraphWithoutTimesUnderAnyName) {
   const TemporaryFolder folder;
   for (const std::string& path :
        {folder.write("a.mtx", four_entries), folder.write("a.edges", four_entries),

@@ -115,7 +115,7 @@ TEST(Npz, ReadsWeightsAndFeaturesAndNamesTheRest) {
   EXPECT_TRUE(any_note(graph, "arrays that are not read: y"));
 }
 
-TEST(Npz, RefusesWhatIsNoListOfEvents) {
+TEST(Npz, RefusesFilesThatHoldNoEvents) {
   const TemporaryFolder folder;
   const auto pair = std::pair<std::string, std::string>("edge_index", ints({3, 5, 9, 5, 9, 3}, "(2, 3)"));
   const std::vector<std::pair<std::vector<std::pair<std::string, std::string>>, std::string>> files = {

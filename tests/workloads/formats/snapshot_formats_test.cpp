@@ -51,7 +51,7 @@ TEST(PygTemporal, StaticEdgesShareOneSnapshot) {
   EXPECT_TRUE(any_note(graph, "nothing is standardised"));
 }
 
-TEST(PygTemporal, SeriesMayBeCalledBlockOrStandInSteps) {
+TEST(PygTemporal, SeriesMayBeCalledBlockOrBeGivenByStep) {
   const TemporaryFolder folder;
   const SnapshotGraph block = load(folder.write("a.json", R"({"edges": [[0, 1]], "block": [[1, 2], [3, 4]]})"));
   const SnapshotGraph steps = load(folder.write(

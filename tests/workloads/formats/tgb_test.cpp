@@ -85,7 +85,7 @@ TEST(Tgb, UsersAndGenresAreApartAndLabelled) {
       << "the class of largest share";
 }
 
-TEST(Tgb, ColumnsAreKnownByNameWhateverTheirCase) {
+TEST(Tgb, ColumnsAreKnownByNameInAnyCase) {
   const TemporaryFolder folder;
   const EventGraph tokens = read_events(folder.write(
       "token.csv", "timestamp,user_address,token_address,value,IsSender\n5,0xa,0xa,3,1.0\n6,0xb,0xa,4,0.0\n"));

@@ -130,7 +130,7 @@ TEST(BurstyEvents, FeaturesAreMadeFromTheNumberOfTheEvent) {
   EXPECT_NE(row, other) << "of another event";
 }
 
-TEST(BurstyEvents, BinaryFilesKeepWhatMakesFeaturesAndClasses) {
+TEST(BurstyEvents, BinaryFilesKeepTheSettingsOfFeaturesAndClasses) {
   const test::TemporaryFolder folder;
   const EventGraph events = bursty(full_bursty, 7);
   write_binary_graph(events, folder.file("a.strobe"));
@@ -183,7 +183,7 @@ class MemoryLimit {
   rlimit before_{};
 };
 
-TEST(BurstyEvents, WhatDoesNotFitIsRefusedBeforehand) {
+TEST(BurstyEvents, OversizedGraphsAreRefusedBeforehand) {
   const auto parameters = from_json<BurstyParameters>(bursty_fields(), bursty_preset({{"like", "gdelt"}}), "");
   EXPECT_LT(bursty_bytes(parameters), 24.0 * (1u << 30)) << "191 M events fit 24 GiB";
   EXPECT_GT(bursty_bytes(parameters), 3.5e9);
@@ -235,7 +235,7 @@ TEST(BurstyEvents, ParametersAndOptionsForStepsHaveDifferentNames) {
   }
 }
 
-TEST(BurstyEvents, InspectionTellsEventsRepeatsAndSpan) {
+TEST(BurstyEvents, InspectionReportsEventsRepeatsAndSpan) {
   const Json report = inspect_workload("bursty_events", {{"vertices", 100}, {"events", 5000}, {"repeat", 1}}, 1);
   EXPECT_EQ(report["vertices"], 100);
   EXPECT_EQ(report["events"], 5000);

@@ -83,7 +83,7 @@ TEST(BurstyStatistics, CountsVaryAsTheBranchingRatioSays) {
   }
 }
 
-TEST(BurstyStatistics, LabelsHaveTheirShareAndTellBursts) {
+TEST(BurstyStatistics, LabelsHaveTheirShareAndReflectBursts) {
   for (const double share : {0.02, 0.5, 0.97}) {
     const EventGraph events =
         bursty({{"vertices", 100}, {"events", 50000}, {"labels", share}, {"burst", 0.6}, {"burst_decay", 1}}, 2);
@@ -138,7 +138,7 @@ TEST(BurstyStatistics, TargetsFollowPreferencesThatDrift) {
 }
 
 /// Counts of classes by topic of the source predict classes of later events better than those of another topic.
-TEST(BurstyStatistics, ClassesAreSeveralAndTellTopics) {
+TEST(BurstyStatistics, ClassesAreSeveralAndReflectTopics) {
   Json parameters = full_bursty;
   parameters["classes"] = 56, parameters["classes_per_event"] = 6, parameters["vertices"] = 3000;
   const EventGraph events = bursty(parameters, 7);

@@ -84,7 +84,7 @@ TEST(NormalCounts, RefuseVariancesBelowThoseOfWholeNumbers) {
   EXPECT_THROW(normal_counts(1, 5, 4, 0, 100, "/x"), InvalidRequest) << "one number does not vary";
 }
 
-TEST(NormalCounts, RefuseWhatNoNormalDistributionHas) {
+TEST(NormalCounts, RefuseMomentsThatNoNormalDistributionHas) {
   for (const auto& [mean, variance] :
        {std::pair{50.0, 5000.0}, std::pair{101.0, 1.0}, std::pair{0.5, 1.0}, std::pair{2.0, 900.0}}) {
     try {

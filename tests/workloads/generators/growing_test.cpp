@@ -85,7 +85,7 @@ TEST(Growing, SkewIsTheShareOfEarlyVertices) {
   }
 }
 
-TEST(Growing, RefusalsNameWhatToChange) {
+TEST(Growing, RefusalsNameTheParameterToChange) {
   EXPECT_EQ(test::refused_parameter("growing", {{"scale", 0.5}}), "/scale");
   EXPECT_EQ(test::refused_parameter("growing", {{"vertices", 1000000}}), "/edges");
   EXPECT_EQ(test::refused_parameter("growing", {{"vertices", 20}, {"edges", 300}}), "/edges");

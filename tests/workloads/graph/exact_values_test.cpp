@@ -142,7 +142,7 @@ TEST(ExactWeights, AddUpInTheStepsOfEveryWindowing) {
   }
 }
 
-TEST(ExactWeights, LeaveWhatFp32ReadsAsItWas) {
+TEST(ExactWeights, DoNotChangeTheFp32Values) {
   const TemporaryFolder folder;
   const std::string path = folder.write("a.csv", csv_of(random_rows(6, 400, 40)));
   EventGraph rounded = read_events(path);

@@ -71,7 +71,7 @@ TEST(OutlyingTimes, AreNotedWithTheStepsThatTheyEmpty) {
   EXPECT_TRUE(any_note(both, "1 event lies 38 years before the others and 2 events lie 89 years after the others; "));
 }
 
-TEST(OutlyingTimes, AreLeftOutAsIfTheirRowsWereNotThere) {
+TEST(OutlyingTimes, AreLeftOutLikeMissingRows) {
   const TemporaryFolder folder;
   std::string head = "source,target,time,weight\n", unknown = "900,901,0,1\n901,5,0,2.1\n", rows;
   for (int i = 0; i < 40; ++i) rows += fmt::format("{},{},{},{}.1\n", i % 9, i % 7 + 3, 1200000000 + 60 * i, i);

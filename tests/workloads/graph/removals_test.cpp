@@ -109,7 +109,7 @@ void expect_step(const SnapshotGraph& graph, std::size_t t, const Play& edges, c
   EXPECT_EQ(std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(features.size())), features) << "step " << t;
 }
 
-TEST(Removals, StepsHoldWhatPlayingTheirRowsLeaves) {
+TEST(Removals, StepsHoldTheEdgesLeftAfterPlayingTheirRows) {
   constexpr int vertices = 5;
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
     const TemporaryFolder folder;
@@ -155,7 +155,7 @@ TEST(Removals, DoNotFillWindowsOfEvents) {
       any_note(read_events(path), "3 rows of weight -1 remove an edge and are no events; 1 of them remove one"));
 }
 
-TEST(Removals, OneTakesAwayWhatWasAddedSeveralTimes) {
+TEST(Removals, OneTakesAwaySeveralAdditions) {
   const TemporaryFolder folder;
   const std::string rows = "1 2 1 0\n1 2 +1 1\n2 3 1 2\n1 2 -1 3\n1 3 1 4\n1 3 -1 4\n1 3 1 4\n";
   const SnapshotGraph one = load_workload(folder.write("out.a", "% asym dynamic\n" + rows), {{"window_count", 1}}, 1);

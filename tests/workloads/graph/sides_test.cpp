@@ -17,7 +17,7 @@ namespace {
 using Side = std::vector<std::int8_t>;
 using test::make_events;
 
-TEST(Sides, AreThoseOfAllEventsWhateverTheOrientation) {
+TEST(Sides, AreThoseOfAllEventsInEveryOrientation) {
   EventGraph events = make_events(5, {{0, 3, 0}, {1, 3, 5}, {0, 2, 30}});
   for (const char* orientation : {"in", "out", "both"})
     EXPECT_EQ(make_snapshots(events, {.duration = "10"}, orientation).side, (Side{0, 0, 1, 1, -1})) << orientation;

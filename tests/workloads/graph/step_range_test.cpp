@@ -82,7 +82,7 @@ TEST(StepRange, AllStepsAreTheGraphAndIdsOfCasesStay) {
   EXPECT_EQ(complete_workload_parameters("chess", {{"steps", "3:5"}}, "").at("steps"), "3:5");
 }
 
-TEST(StepRange, RefusesWhatIsNoPart) {
+TEST(StepRange, RefusesInvalidRanges) {
   for (const char* range : {"3:3", "5:2", "-1:2", "0:102", "a:b", "3", "1:2x", ":", "0:", ":5", "1:2:3"}) {
     try {
       load_workload("chess", {{"window", "30d"}, {"steps", range}}, 1);

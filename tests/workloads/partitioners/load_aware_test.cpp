@@ -169,7 +169,7 @@ TEST(LoadAware, DealsInTurnFromTheHeaviest) {
   EXPECT_EQ(deal_by_load(load, 3, true), (std::vector<Rank>{0, 0, 2, 2, 1, 0, 1}));
 }
 
-TEST(LoadAware, SnakeEvensOutWhatTheFirstPartIsAheadBy) {
+TEST(LoadAware, SnakeEvensOutTheLeadOfTheFirstPart) {
   for (std::uint32_t key = 0; key < 8; ++key) {
     const RandomStream random(5, random_purpose::test, key);
     std::vector<double> load(2000);
@@ -206,7 +206,7 @@ TEST(LoadAware, GroupsOfAPartAreEvenAndOfLikeLoad) {
   }
 }
 
-TEST(LoadAware, IsAPartitionerThatTellsItsLoads) {
+TEST(LoadAware, IsAPartitionerThatReturnsItsLoads) {
   const PreparedGraph graph = graph_of(4, example_edges());
   std::vector<double> load;
   const auto& registry = PartitionerRegistry::instance();

@@ -127,7 +127,7 @@ TEST(FeatureTerms, LeaveTheMatrixAndSinglePrecisionAlone) {
     EXPECT_EQ(terms.features32[i / 2 * 10 + i % 2], plain.features32[i]);
 }
 
-TEST(FeatureTerms, RefuseWhatDoesNotExistAndLaplacians) {
+TEST(FeatureTerms, RefuseUnknownTermsAndLaplacians) {
   const SnapshotGraph graph = some_graph();
   for (const FeatureTerms& terms : {FeatureTerms{{"in"}, 2, "legendre"}, FeatureTerms{{"in"}, -1, "powers"}}) {
     EXPECT_THROW(prepare(graph, {.laplacian = false, .feature_terms = terms}, few_steps, true), InvalidRequest);

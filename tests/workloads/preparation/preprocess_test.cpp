@@ -243,7 +243,7 @@ TEST(Prepare, Fp32IsTheFp64ResultRoundedOnce) {
 }
 
 /// Both are what the two preparations without the other give, in either precision; one alone leaves the other out.
-TEST(Prepare, FeaturesStayBesideTheirProduct) {
+TEST(Prepare, FeaturesAreKeptNextToTheirProduct) {
   const SnapshotGraph graph = test::in_fp32(random_graph(40, 13, 3));
   Preprocessing what{.smooth = "edge_life", .window = 3, .precompute_first_product = false};
   const PreparedGraph before = prepare(graph, what, 13, true);
@@ -300,7 +300,7 @@ TEST(Prepare, RefusesSumsBeyondFp32) {
   EXPECT_NO_THROW(prepare(graph, {.smooth = "m_product", .window = 2, .laplacian = false}, 2, false)) << "a mean";
 }
 
-TEST(Prepare, RefusesWhatCannotBeDone) {
+TEST(Prepare, RefusesImpossibleSettings) {
   const SnapshotGraph graph = three_steps();
   EXPECT_THROW(prepare(graph, {}, 0, true), InvalidRequest);
   EXPECT_THROW(prepare(graph, {}, 4, true), InvalidRequest);

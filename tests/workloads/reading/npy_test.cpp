@@ -42,7 +42,7 @@ TEST(Npy, TypesVersionsShapes) {
       << "keys come in any order";
 }
 
-TEST(Npy, WhatIsNotReadIsNamed) {
+TEST(Npy, UnreadFilesAreNamed) {
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& dictionary, const char* reason, const std::string& elements = "abcd") {
     const std::string message = refusal(folder.write("bad.npy", test::npy_file(dictionary, elements)));

@@ -81,7 +81,7 @@ TEST(Table, ReadsTheHyperlinksOfReddit) {
             (Events{{"gardening", "cooking", 1388680798}, {"cooking", "bread", 1388945917}}));
 }
 
-TEST(Table, ReadsAHeaderBehindAComment) {
+TEST(Table, ReadsAHeaderAfterAComment) {
   const TemporaryFolder folder;
   const EventGraph graph =
       read_file(folder.write("edges.csv", "# source, target, weight, time\n0,1,3,10\n1,2,4,20\n2,0,1,35\n"));
@@ -92,7 +92,7 @@ TEST(Table, ReadsAHeaderBehindAComment) {
   EXPECT_EQ(events_of(later), (Events{{"4", "7", 5}, {"7", "4", 6}}));
 }
 
-TEST(Table, TellsRelationsFromWeights) {
+TEST(Table, DistinguishesRelationsFromWeights) {
   const TemporaryFolder folder;
   const std::string quadruples = "12\t3\t40\t0\n12\t5\t41\t24\n40\t3\t12\t24\n41\t7\t40\t48\n";
   const EventGraph graph = read_file(folder.write("quads.edges", quadruples));
@@ -143,7 +143,7 @@ TEST(Table, TakesLargeNumbersForPartsOfSeconds) {
   EXPECT_EQ(read_file(commas, {{"columns", "source:src/target:dst/time:timestamp"}}).time[0], new_year + 0.5);
 }
 
-TEST(Table, ReadsWithoutAHeaderWhereDatesTellTheTime) {
+TEST(Table, ReadsWithoutAHeaderWhereDatesAreTheTime) {
   const TemporaryFolder folder;
   const Events expected{{"5", "6", new_year}, {"6", "7", new_year + 43200}};
   for (const std::string separator : {"\t", ";", "|", "::", ",", " "}) {
@@ -155,7 +155,7 @@ TEST(Table, ReadsWithoutAHeaderWhereDatesTellTheTime) {
   }
 }
 
-TEST(Table, RefusesWhatCouldBeReadInTwoWays) {
+TEST(Table, RefusesTablesWithTwoReadings) {
   const TemporaryFolder folder;
   const std::vector<std::pair<std::string, std::string>> files = {
       {"1,2,10\n2,3,20\n", "no column is plainly the time"},

@@ -15,7 +15,7 @@ namespace {
 
 using test::TemporaryFolder;
 
-TEST(TimedLabels, OfTglStandBesideTheEdges) {
+TEST(TimedLabels, OfTglAreNextToTheEdges) {
   const TemporaryFolder folder;
   const std::string path =
       folder.write("edges.csv", ",src,dst,time,ext_roll\n0,5,7,0,0\n1,7,9,10,0\n2,5,9,25,1\n3,5,9,30,2\n");
@@ -101,7 +101,7 @@ TEST_F(FeaturesOption, TakesOneRowAVertexOrAnId) {
   EXPECT_EQ(load("").feature_width, 2) << "degrees";
 }
 
-TEST_F(FeaturesOption, RefusesWhatDoesNotFit) {
+TEST_F(FeaturesOption, RefusesArraysThatDoNotFit) {
   EXPECT_THROW(load(npy<float>("(3, 1)", {1, 2, 3})), InvalidInput) << "3 rows for 2 vertices with ids up to 3";
   EXPECT_THROW(load(npy<float>("(1, 1)", {1})), InvalidInput);
   EXPECT_THROW(load(npy<float>("(2,)", {1, 2})), InvalidInput) << "one axis";

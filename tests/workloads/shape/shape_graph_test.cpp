@@ -102,7 +102,7 @@ std::string shape_refusal(const std::string& name, const Json& options) {
   return "accepted";
 }
 
-TEST(ShapeGraph, WhatNobodyKnowsIsAskedFor) {
+TEST(ShapeGraph, UnknownFactsAreRequested) {
   EXPECT_NE(shape_refusal("wikipedia", Json::object()).find("/workload/steps"), std::string::npos);
   EXPECT_NE(shape_refusal("wikipedia", Json{{"steps", 30}}).find("/workload/edges"), std::string::npos);
   EXPECT_NE(shape_refusal("wikipedia", Json{{"steps", 30}, {"edges", 9000}}).find("/workload/feature_width"),

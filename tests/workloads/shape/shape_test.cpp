@@ -269,7 +269,7 @@ constexpr Printed printed[] = {{"epinions", 755e3, 501, 13e6, 653e6},
                                {"youtube-dynahb", 3.22e6, 80, 12.2e6, 332e6},
                                {"bitcoin", 24.6e6, 90, 122e6, 1.05e9}};
 
-TEST(Published, ShapesSayWhatThePapersPrint) {
+TEST(Published, ShapesEqualTheNumbersOfThePapers) {
   for (const Printed& row : printed) {
     const GraphShape shape = load_shape(row.name);
     const auto near = [&](const std::optional<std::int64_t>& value, double expected, const char* what) {

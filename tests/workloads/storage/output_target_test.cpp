@@ -119,7 +119,7 @@ TEST(OutputTarget, APipeWithoutAReaderIsRefusedAndNotWaitedFor) {
   EXPECT_THROW(file.commit(), SystemError);
 }
 
-TEST(OutputTarget, ADescriptorIsWrittenWhereItStands) {
+TEST(OutputTarget, ADescriptorIsWrittenAtItsPosition) {
   const TemporaryFolder folder;
   const int file = open(folder.file("out").c_str(), O_WRONLY | O_CREAT, 0600);
   ASSERT_GE(file, 0);

@@ -15,7 +15,7 @@
 namespace strobe {
 namespace {
 
-TEST(ParallelTasks, TheFirstThatFailsTellsWhoeverWasFaster) {
+TEST(ParallelTasks, TheErrorOfTheFirstFailedTaskIsReported) {
   for (const int threads : {1, 2, 7}) {
     const test::Threads limit(threads);
     for (int round = 0; round < 20; ++round) {

@@ -47,7 +47,7 @@ void end(pid_t child) {
   waitpid(child, nullptr, 0);
 }
 
-TEST(UnfinishedFile, WhatAKilledWriterLeftIsRemovedByTheNextOne) {
+TEST(UnfinishedFile, AFileOfAKilledWriterIsRemovedByTheNextOne) {
   const TemporaryFolder folder;
   const std::string path = folder.file("g.strobe");
   end(writer_of(path));
@@ -124,7 +124,7 @@ TEST(UnfinishedFile, ASignalsHandlerRemovesAllOfThem) {
   EXPECT_EQ(names_in(folder.file("")), std::vector<std::string>{"c"});
 }
 
-TEST(UnfinishedFile, AProbeLeavesNothingAndSaysWhatIsWrong) {
+TEST(UnfinishedFile, AProbeLeavesNothingAndReportsFaults) {
   const TemporaryFolder folder;
   probe_folder(folder.file(""));
   EXPECT_TRUE(names_in(folder.file("")).empty());
