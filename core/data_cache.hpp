@@ -22,7 +22,7 @@ namespace strobe {
 class DataCache;
 
 /// A struct with `using Value`, `static constexpr std::size_t kept`, `Value make(const DataCache&) const` and equality
-/// of all members. It holds no pointer: what a pointer leads to could change behind the key.
+/// of all members. It holds no pointer, because the target of a pointer could change while the key stays the same.
 template <class Key>
 concept DataKey = std::equality_comparable<Key> && std::is_aggregate_v<Key> &&(Key::kept >= 1) &&
                   requires(const Key key, const DataCache& cache) {

@@ -20,7 +20,7 @@ struct NameElsewhere {
 struct NameOfOthers {
   const char* name;
   const char* here;   // as in NameElsewhere
-  const char* about;  // likewise
+  const char* about;  // as in NameElsewhere
 };
 
 /// Adds names of one kind to the table. A namespace-scope constant of a plug-in's file.
