@@ -82,7 +82,7 @@ template <class T>
 void write_parameter(std::byte* to, T value) {
   // g++ 12 clears bytes other than the padding of a struct of 1176 bytes; up to 520 bytes it was seen right.
   static_assert(sizeof(T) <= 640 || std::has_unique_object_representations_v<T>, "a large parameter has no padding");
-#not known to nvcc 12
+#if defined(__has_builtin) && (!defined(__CUDACC__) || __CUDACC_VER_MAJOR__ >= 13)  // not known to nvcc 12
 #if __has_builtin(__builtin_clear_padding)
   __builtin_clear_padding(&value);
 #endif
