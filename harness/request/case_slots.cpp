@@ -73,21 +73,21 @@ std::vector<std::string> workload_names() {
   return names;
 }
 
-const RegisterNames case_slots_names{"key",
-                                     {{"batch_size", "strategy.batch", "events of an evaluation are task.batch"},
-                                      {"lr", "optimizer.rate", ""},
-                                      {"learning_rate", "optimizer.rate", ""},
-                                      {"hidden_dim", "model.hidden", ""},
-                                      {"hidden_size", "model.hidden", ""},
-                                      {"num_layers", "model.layers", ""},
-                                      {"staleness", "strategy.stale", "as stale=static"},
-                                      {"partitioner", "strategy.partitioner", ""},
-                                      {"schedule", "strategy", "a strategy says by what it trains"},
-                                      {"gpus", "ranks", "a rank is a GPU where the device is one"},
-                                      {"world_size", "ranks", ""},
-                                      {"workers", "ranks", ""},
-                                      {"dataset", "workload", ""},
-                                      {"dtype", "precision", ""}}};
+const RegisterNames case_slots_elsewhere{"key",
+                                         {{"batch_size", "strategy.batch", "events of an evaluation are task.batch"},
+                                          {"lr", "optimizer.rate", ""},
+                                          {"learning_rate", "optimizer.rate", ""},
+                                          {"hidden_dim", "model.hidden", ""},
+                                          {"hidden_size", "model.hidden", ""},
+                                          {"num_layers", "model.layers", ""},
+                                          {"staleness", "strategy.stale", "as stale=static"},
+                                          {"partitioner", "strategy.partitioner", ""},
+                                          {"schedule", "strategy", "a strategy says by what it trains"},
+                                          {"gpus", "ranks", "a rank is a GPU where the device is one"},
+                                          {"world_size", "ranks", ""},
+                                          {"workers", "ranks", ""},
+                                          {"dataset", "workload", ""},
+                                          {"dtype", "precision", ""}}};
 
 }  // namespace
 

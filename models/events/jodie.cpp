@@ -98,7 +98,7 @@ const Register<EventModelTag> jodie_registered{{
     {},
 }};
 
-const RegisterNames jodie_names{"model", {{"dyrep", "", "nearest are jodie and tgn-attn"}}};
+const RegisterNames jodie_elsewhere{"model", {{"dyrep", "", "nearest are jodie and tgn-attn"}}};
 
 }  // namespace
 }  // namespace strobe

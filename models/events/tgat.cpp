@@ -108,11 +108,11 @@ const Register<EventModelTag> tgat_registered{{
     {},
 }};
 
-const RegisterNames tgat_names{"model",
-                               {{"graphmixer", "", "nearest is tgat, which has no memory either"},
-                                {"dygformer", "", "nearest is tgat"},
-                                {"cawn", "", "nearest is tgat"},
-                                {"tcl", "", "nearest is tgat"}}};
+const RegisterNames tgat_elsewhere{"model",
+                                   {{"graphmixer", "", "nearest is tgat, which has no memory either"},
+                                    {"dygformer", "", "nearest is tgat"},
+                                    {"cawn", "", "nearest is tgat"},
+                                    {"tcl", "", "nearest is tgat"}}};
 
 }  // namespace
 }  // namespace strobe

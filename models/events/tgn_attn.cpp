@@ -166,7 +166,7 @@ const Register<EventModelTag> tgn_registered{{
     {},
 }};
 
-const RegisterNames tgn_attn_names{
+const RegisterNames tgn_attn_elsewhere{
     "model",
     {{"tgn", "tgn-attn", "TGN with attention over neighbours; its other forms are not here"},
      {"apan", "", "nearest is tgn-attn"}}};

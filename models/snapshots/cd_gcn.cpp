@@ -123,7 +123,8 @@ const Register<ModelTag> cd_gcn_registered{{
     {},
 }};
 
-const RegisterNames cd_gcn_names{"model", {{"gc-lstm", "", "nearest is cd-gcn"}, {"wd-gcn", "", "nearest is cd-gcn"}}};
+const RegisterNames cd_gcn_elsewhere{"model",
+                                     {{"gc-lstm", "", "nearest is cd-gcn"}, {"wd-gcn", "", "nearest is cd-gcn"}}};
 
 }  // namespace
 }  // namespace strobe

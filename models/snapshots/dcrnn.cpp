@@ -217,7 +217,7 @@ const Register<ModelTag> dcrnn_registered{{
     {},
 }};
 
-const RegisterNames dcrnn_names{"model", {{"dcgru", "dcrnn", "the cell of DCRNN"}}};
+const RegisterNames dcrnn_elsewhere{"model", {{"dcgru", "dcrnn", "the cell of DCRNN"}}};
 
 }  // namespace
 }  // namespace strobe

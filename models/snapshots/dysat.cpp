@@ -183,7 +183,7 @@ const Register<ModelTag> dysat_registered{{
     {},
 }};
 
-const RegisterNames dysat_names{"model", {{"gat", "", "it has no time; nearest is dysat"}}};
+const RegisterNames dysat_elsewhere{"model", {{"gat", "", "it has no time; nearest is dysat"}}};
 
 }  // namespace
 }  // namespace strobe

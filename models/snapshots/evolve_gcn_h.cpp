@@ -110,7 +110,7 @@ const Register<ModelTag> evolve_gcn_h_registered{{
     {},
 }};
 
-const RegisterNames evolve_gcn_h_names{"model", {{"egcn-h", "evolve-gcn-h", ""}}};
+const RegisterNames evolve_gcn_h_elsewhere{"model", {{"egcn-h", "evolve-gcn-h", ""}}};
 
 }  // namespace
 }  // namespace strobe

@@ -59,10 +59,10 @@ const Register<ModelTag> evolve_gcn_o_registered{{
     {},
 }};
 
-const RegisterNames evolve_gcn_o_names{"model",
-                                       {{"evolvegcn", "evolve-gcn-o", "evolve-gcn-h is the other variant"},
-                                        {"egcn", "evolve-gcn-o", "evolve-gcn-h is the other variant"},
-                                        {"egcn-o", "evolve-gcn-o", ""}}};
+const RegisterNames evolve_gcn_o_elsewhere{"model",
+                                           {{"evolvegcn", "evolve-gcn-o", "evolve-gcn-h is the other variant"},
+                                            {"egcn", "evolve-gcn-o", "evolve-gcn-h is the other variant"},
+                                            {"egcn-o", "evolve-gcn-o", ""}}};
 
 }  // namespace
 }  // namespace strobe

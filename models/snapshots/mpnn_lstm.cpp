@@ -213,8 +213,8 @@ const Register<ModelTag> mpnn_lstm_registered{{
     {},
 }};
 
-const RegisterNames mpnn_lstm_names{"model",
-                                    {{"gconvlstm", "", "nearest is mpnn-lstm"}, {"gcrn", "", "nearest is mpnn-lstm"}}};
+const RegisterNames mpnn_lstm_elsewhere{
+    "model", {{"gconvlstm", "", "nearest is mpnn-lstm"}, {"gcrn", "", "nearest is mpnn-lstm"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -172,12 +172,12 @@ const Register<ModelTag> t_gcn_registered{{
     {},
 }};
 
-const RegisterNames t_gcn_names{"model",
-                                {{"roland", "", "nearest are t-gcn and evolve-gcn-o"},
-                                 {"gconvgru", "", "nearest is t-gcn"},
-                                 {"a3tgcn", "", "nearest is t-gcn"},
-                                 {"stgcn", "", "nearest is t-gcn"},
-                                 {"graphsage", "", "it has no time; nearest is t-gcn"}}};
+const RegisterNames t_gcn_elsewhere{"model",
+                                    {{"roland", "", "nearest are t-gcn and evolve-gcn-o"},
+                                     {"gconvgru", "", "nearest is t-gcn"},
+                                     {"a3tgcn", "", "nearest is t-gcn"},
+                                     {"stgcn", "", "nearest is t-gcn"},
+                                     {"graphsage", "", "it has no time; nearest is t-gcn"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -25,7 +25,7 @@ std::vector<Rank> partition_by_hash(const PreparedGraph& graph, int parts, std::
 const Register<PartitionerTag> hash_registered{
     {"hash", "even shares of a seeded random order of the vertices", "null partitioner", {}, partition_by_hash, {}}};
 
-const RegisterNames hash_names{"partitioner", {{"random", "hash", ""}}};
+const RegisterNames hash_elsewhere{"partitioner", {{"random", "hash", ""}}};
 
 }  // namespace
 }  // namespace strobe

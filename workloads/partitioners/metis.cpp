@@ -165,7 +165,7 @@ const Register<PartitionerTag> registered{{"metis",
                                            partition_by_metis,
                                            {}}};
 
-const RegisterNames metis_names{"partitioner", {{"parmetis", "metis", ""}}};
+const RegisterNames metis_elsewhere{"partitioner", {{"parmetis", "metis", ""}}};
 
 }  // namespace
 }  // namespace strobe

@@ -160,7 +160,7 @@ const Register<PartitionerTag> registered{
      partition_by_hypergraph,
      {}}};
 
-const RegisterNames zoltan_phg_names{
+const RegisterNames zoltan_phg_elsewhere{
     "partitioner", {{"zoltan", "hypergraph", ""}, {"kahypar", "hypergraph", "which Zoltan partitions here"}}};
 
 }  // namespace

@@ -50,7 +50,7 @@ const Register<StrategyTag> event_batch_registered{{
     {},
 }};
 
-const RegisterNames event_batch_names{
+const RegisterNames event_batch_elsewhere{
     "strategy",
     {{"disttgl", "event_batch", "i, j and k of it are mini-batch, epoch and memory parallelism"},
      {"tgl", "event_batch", "with i = ranks"},

@@ -24,7 +24,7 @@ const Register<StrategyTag> sequential_registered{{
     {},
 }};
 
-const RegisterNames sequential_names{"strategy", {{"none", "sequential", ""}}};
+const RegisterNames sequential_elsewhere{"strategy", {{"none", "sequential", ""}}};
 
 }  // namespace
 }  // namespace strobe

@@ -196,9 +196,9 @@ const Register<StrategyTag> chunk_registered{{
     {},
 }};
 
-const RegisterNames chunk_names{"strategy",
-                                {{"dgc", "chunk", "DGC's chunks; pss and vertex are its baselines"},
-                                 {"pgc", "chunk", "DGC's partitioning by graph chunks"}}};
+const RegisterNames chunk_elsewhere{"strategy",
+                                    {{"dgc", "chunk", "DGC's chunks; pss and vertex are its baselines"},
+                                     {"pgc", "chunk", "DGC's partitioning by graph chunks"}}};
 
 }  // namespace
 }  // namespace strobe

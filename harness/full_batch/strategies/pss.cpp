@@ -31,7 +31,8 @@ const Register<StrategyTag> pss_registered{{
     {},
 }};
 
-const RegisterNames pss_names{"strategy", {{"pipeline-parallel", "", "nearest is pss, whose ranks hand states on"}}};
+const RegisterNames pss_elsewhere{"strategy",
+                                  {{"pipeline-parallel", "", "nearest is pss, whose ranks hand states on"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -26,7 +26,7 @@ const Register<StrategyTag> snapshot_registered{{
     {},
 }};
 
-const RegisterNames snapshot_names{
+const RegisterNames snapshot_elsewhere{
     "strategy",
     {{"pss-ts", "snapshot", ""},
      {"esdg", "snapshot", "ESDG's snapshot partitioning; snapshot_groups is its section 6.5"},

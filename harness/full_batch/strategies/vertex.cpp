@@ -71,9 +71,9 @@ const Register<StrategyTag> vertex_registered{{
     {},
 }};
 
-const RegisterNames vertex_names{"strategy",
-                                 {{"pts", "vertex", "DGC's name for partitioning by vertices"},
-                                  {"cagnet", "vertex", "its one-dimensional form; the others are not here"}}};
+const RegisterNames vertex_elsewhere{"strategy",
+                                     {{"pts", "vertex", "DGC's name for partitioning by vertices"},
+                                      {"cagnet", "vertex", "its one-dimensional form; the others are not here"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -80,11 +80,12 @@ const Register<StrategyTag> dbos_registered{
 const Register<StrategyTag> bvr_registered{
     preset<BvrDefaults>("bvr", "hybrid_batch with all steps: batches of vertices from a reservoir (BVR)")};
 
-const RegisterNames hybrid_batch_names{"strategy",
-                                       {{"hybrid", "hybrid_batch", "dynahb is the same with DynaHB's own choices"},
-                                        {"data-parallel", "hybrid_batch", "of models of events event_batch:i=RANKS"},
-                                        {"ddp", "hybrid_batch", "of models of events event_batch:i=RANKS"},
-                                        {"distdgl", "", "nearest is hybrid_batch"}}};
+const RegisterNames hybrid_batch_elsewhere{
+    "strategy",
+    {{"hybrid", "hybrid_batch", "dynahb is the same with DynaHB's own choices"},
+     {"data-parallel", "hybrid_batch", "of models of events event_batch:i=RANKS"},
+     {"ddp", "hybrid_batch", "of models of events event_batch:i=RANKS"},
+     {"distdgl", "", "nearest is hybrid_batch"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -139,7 +139,7 @@ const Register<EventTaskTag> future_links_registered{{
     {},
 }};
 
-const RegisterNames of_events_names{
+const RegisterNames of_events_elsewhere{
     "model",
     {{"edgebank", "", "it learns nothing, so it is no model: rows hold it next to the metrics, as edgebank_auc"}}};
 
