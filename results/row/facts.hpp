@@ -34,7 +34,7 @@ struct Facts {
   std::map<std::string, Json> values;         // by key
   std::map<std::string, std::string> absent;  // by key, why this case has no value; goes before FactField::absent
   std::vector<std::string> notes;             // sentences for the row, known when training is over
-  std::vector<std::string> approximations;    // likewise, how it differed from exact training
+  std::vector<std::string> approximations;    // also known then: how it differed from exact training
 
   /// The value of a key as a T. Throws Error when the case has none.
   template <class T>

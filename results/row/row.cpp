@@ -271,7 +271,7 @@ void take_kind(const Facts& facts, Row& row) {
   }
 }
 
-/// What is known of the case whatever became of it.
+/// Fills in the facts of the case that are known however it ended.
 void take_facts(const Json& case_json, const std::string& case_id, const CaseResult& result, Row& row) {
   row.case_id = case_id;
   row.status = result.status;
@@ -296,7 +296,7 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   }
 }
 
-/// Of a value that nothing else explains.
+/// Returns why a value is null that has no reason of its own.
 std::string why_null(const CaseResult& result, const Epochs& epochs, const Row& row) {
   if (!epochs.empty()) return "not a finite number";
   return result.untimed.empty() || row.status != "ok" ? "the case ended as " + row.status : result.untimed;

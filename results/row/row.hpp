@@ -33,7 +33,8 @@ struct EpochSeconds {
   std::int64_t n = 0;                            // measured epochs, all repetitions
 };
 
-/// Where 90 % of the measured medians lie that such predictions were held against, seconds, and whence that is known.
+/// The range, in seconds, in which 90 % of the measured medians lay when such predictions were compared with them.
+/// `source` says where that is known from.
 struct EpochBand {
   double low = std::numeric_limits<double>::quiet_NaN();
   double high = low;
@@ -52,7 +53,7 @@ struct Roofline {
   double bandwidth_fraction = flops_fraction;
 };
 
-/// What the device of one rank does at most.
+/// Peak rates of the device of one rank.
 struct DevicePeaks {
   double flops_per_second = std::numeric_limits<double>::quiet_NaN();
   double bytes_per_second = flops_per_second;  // of its memory
@@ -121,15 +122,15 @@ struct Row {
 /// throughput is none of throughput_units.
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
 
-/// The row of a case of which no sample is there: its status and reason, and of its epochs the median alone, seconds;
-/// NaN: not even that. Every other value is absent because of `why`.
+/// The row of a case without samples: its status, its reason, and the median of its epochs in seconds (NaN: unknown).
+/// Every other value is absent because of `why`.
 Row row_of_median(const Json& case_json, const std::string& case_id, const std::string& status,
                   const std::string& reason, double median_seconds, const std::string& why);
 
 /// The case that the row is of, as case_to_json gave it to `summarise`.
 Json case_json_of(const Row& row);
 
-/// The row as it stands in summary.json, every key present, in the order of `row_fields`.
+/// The row as summary.json holds it, every key present, in the order of `row_fields`.
 Json row_to_json(const Row& row);
 
 /// Reads a row back exactly; `file` names the source in the InvalidInput that a missing key or wrong type throws.
@@ -159,8 +160,8 @@ struct Summary {
 Json summary_to_json(const Summary& summary);
 
 /// Reads a summary.json. Throws SystemError when it cannot be read, InvalidInput when it is not one, has another major
-/// schema version, or a row was changed: its digest is wrong, or it has other losses and metrics than values.jsonl
-/// beside it. Rows without digests are noted (note_unproven_file).
+/// schema version, or a row was changed: its digest is wrong, or its losses and metrics differ from values.jsonl in
+/// the same folder. Rows without digests are noted (note_unproven_file).
 Summary read_summary(const std::string& path);
 
 /// The rows as CSV (RFC 4180: CRLF, quotes doubled), one header line whose names carry the units; objects are

@@ -29,9 +29,8 @@ void set_exact(Row& row, const Json& json) {
 RowField band_field() {
   RowField band = field<&Row::epoch_seconds_band90>(
       "epoch_seconds_band90", "s", or_null(band_schema()),
-      "Of a predicted time: where 90 % of the measured epochs lay, relative to what was predicted, when predictions "
-      "were "
-      "held against measurements that they had not seen; the median times those factors.");
+      "Of a predicted time: the range in which 90 % of the measured epochs lay, relative to the prediction, when "
+      "predictions were compared with measurements that they had not seen; the median times those factors.");
   band.later = true;
   return band;
 }
@@ -71,7 +70,7 @@ RowField until_dollars_field() {
 std::vector<RowField> until_fields() {
   return {
       until_field<&UntilOutcome::reached>("until_reached", "", or_null({{"type", "boolean"}}),
-                                          "Whether training came to what `until` asks for."),
+                                          "Whether training reached the goal of `until`."),
       until_field<&UntilOutcome::iterations>(
           "until_iterations", "1", or_null(count()),
           "Updates of the weights (epochs times iterations) of the first repetition until then, or "
@@ -87,7 +86,8 @@ RowField operations_field() {
       "operation_seconds", "s", or_null(map_of(number())),
       "By operation of the device and of the host, what its spans in the epoch of phase_seconds' rank took, mean over "
       "epochs: "
-      "whole spans, also where they ran beside others, so they need not add up to the phases. Collectives and "
+      "whole spans, also where they ran at the same time as others, so they need not add up to the phases. Collectives "
+      "and "
       "transfers "
       "are none. On device cuda without --trace, operations given to it one after the other are timed together and "
       "share the time equally.");
@@ -95,7 +95,7 @@ RowField operations_field() {
   return operations;
 }
 
-/// What the operations of `operation_seconds` did meanwhile.
+/// The work that the operations of `operation_seconds` state.
 template <auto Member>
 RowField operation_work_field(const char* key, const char* unit, const char* help) {
   RowField work = field<Member>(key, unit, or_null(map_of(number())), help);
@@ -178,14 +178,14 @@ std::vector<RowField> measured_fields() {
                                  "Mean phases of each epoch's busiest rank, of those that end within 5 % of the "
                                  "slowest, for which it waits; they add up to epoch_seconds.mean."),
       field<&Row::hidden_communicate_seconds>("hidden_communicate_seconds", "s", number(),
-                                              "Communication of that rank that ran beside compute; not in the epoch."),
+                                              "Communication of that rank that overlapped compute; not in the epoch."),
       operations_field(),
       operation_work_field<&Row::operation_flops>("operation_flops", "1",
                                                   "Floating-point operations of the same spans, as the operations "
                                                   "state them from shapes and non-zeros."),
       operation_work_field<&Row::operation_bytes>("operation_bytes", "bytes",
-                                                  "Bytes that they have to read and write, each once, stated likewise: "
-                                                  "what a cache reads again is not in it."),
+                                                  "Bytes that they have to read and write, each once, stated in the "
+                                                  "same way: what a cache reads again is not in it."),
       field<&Row::sent_bytes>("sent_bytes", "bytes", or_null(traffic_schema()),
                               "Bytes sent to other ranks per epoch, summed over ranks, by purpose."),
       field<&Row::transfer_bytes>("transfer_bytes", "bytes", or_null(count()),

@@ -171,7 +171,7 @@ TEST_F(Figures, ChecksFindFaults) {
       "assert any('fewer than two numbers' in found for found in checks.complaints(figure))\n"
       "axes.set_yticks([0, 3], ['0', '3'])\n"
       "axes.set_xticks([2, 2.01], ['twenty', 'thirty'])\n"
-      "assert any('stand on each other' in found for found in checks.complaints(figure))\n";
+      "assert any('overlap' in found for found in checks.complaints(figure))\n";
   EXPECT_EQ(check(program, golden_path), 0) << output();
 }
 

@@ -28,7 +28,7 @@ struct ScheduledActors {
     scheduler->run([this](int actor) { say(actor, "runs"); });
     return done;
   }
-  /// `watcher` waits until the others have come to `seconds`; the others only run.
+  /// `watcher` waits until the others have reached `seconds`; the others only run.
   std::vector<std::string> run_with_watcher(int watcher, double seconds) {
     scheduler->run([&](int actor) {
       say(actor, "runs");

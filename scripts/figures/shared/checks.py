@@ -43,7 +43,7 @@ def shown_ticks(axis):
 
 
 def overlapping(texts, renderer):
-    """A pair of texts that stand on each other."""
+    """A pair of texts that overlap."""
     boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in texts if not text.get_rotation() % 90]
     for i, (one, box) in enumerate(boxes):
         for other, beside in boxes[i + 1:]:
@@ -70,7 +70,7 @@ def complaints(figure):
         for axis in (axes.xaxis, axes.yaxis):
             pair = overlapping(shown_ticks(axis), renderer)
             if pair:
-                found.append(f"{here}: the labels {pair[0]!r} and {pair[1]!r} stand on each other")
+                found.append(f"{here}: the labels {pair[0]!r} and {pair[1]!r} overlap")
         panel = axes.get_tightbbox(renderer)  # with its labels
         if any(legend.get_window_extent(renderer).overlaps(panel) for legend in figure.legends):
             found.append(f"{here}: a legend covers it")
