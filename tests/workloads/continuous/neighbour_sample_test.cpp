@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/errors.hpp"
 #include "core/random.hpp"
 #include "tests/workloads/support.hpp"
 
@@ -203,6 +204,13 @@ TEST(NeighbourSample, IsTheSameAtAnyNumberOfThreads) {
       EXPECT_EQ(one.event, other.event);
     }
   }
+}
+
+TEST(NeighbourSample, EverySamplingHasItsName) {
+  EXPECT_EQ(sampling_of("recent"), Sampling::recent);
+  EXPECT_EQ(sampling_of("uniform"), Sampling::uniform);
+  EXPECT_EQ(sampling_of("tgl_compat"), Sampling::tgl_compat);
+  EXPECT_THROW(sampling_of("lucky"), Error);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
 
 namespace strobe {
@@ -99,6 +100,34 @@ TEST(TimeSplit, ASumOfSharesIsTheIntendedShare) {
   // 0.7 + 0.1 is a rounding below 0.8, whose quantile is the ninth event's time.
   EXPECT_EQ(split_by_shares(events_at(all), 0.7, 0.1), (TimeSplit{8, 9}));
   EXPECT_EQ(split_by_shares(events_at(all), 0.8, 0), (TimeSplit{9, 9}));
+}
+
+TEST(TimeSplit, SharesThatAreNoSharesAreRefused) {
+  const EventGraph events = events_at({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  EXPECT_THROW(split_by_shares(events, -0.1, 0.5), InvalidRequest);
+  EXPECT_THROW(split_by_shares(events, 0.5, -0.1), InvalidRequest);
+  EXPECT_THROW(split_by_shares(events, 0.7, 0.4), InvalidRequest) << "more than 1 together";
+  EXPECT_THROW(split_by_shares(events, NAN, 0.1), InvalidRequest);
+  // All for training: the quantile is the last event's time, and nothing is left for the others.
+  EXPECT_EQ(split_by_shares(events, 1, 0), (TimeSplit{11, 11}));
+  EXPECT_EQ(split_by_shares(events, 0, 1), (TimeSplit{0, 11}));
+}
+
+TEST(TimeSplit, APartWithAShareHasEvents) {
+  // All at one time lie before every cut, so only a part that comes first can have them.
+  const EventGraph same = events_at({1, 1, 1});
+  EXPECT_THROW(split_by_shares(same, 0.5, 0.25), InvalidRequest) << "validation would be empty";
+  EXPECT_THROW(split_by_shares(same, 0.5, 0), InvalidRequest) << "the test would be empty";
+  EXPECT_EQ(split_by_shares(same, 1, 0), (TimeSplit{3, 3}));
+  EXPECT_THROW(split_by_shares(events_at({}), 1, 0), InvalidRequest) << "training would be empty";
+}
+
+TEST(TimeSplit, ByTimesIncludesNothingOfTheBorderAndWantsThemInOrder) {
+  const EventGraph events = events_at({0, 1, 2, 3});
+  EXPECT_EQ(split_by_times(events, 1, 3), (TimeSplit{1, 3}));
+  EXPECT_EQ(split_by_times(events, 2, 2), (TimeSplit{2, 2})) << "no validation";
+  EXPECT_THROW(split_by_times(events, 3, 1), InvalidRequest);
+  EXPECT_THROW(split_by_times(events, NAN, 1), InvalidRequest);
 }
 
 }  // namespace
