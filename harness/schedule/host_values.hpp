@@ -1,4 +1,4 @@
-// Vectors between the host, where they are doubles, and a device, where they have its precision.
+// Moves vectors between the host and a device. The host holds doubles; the device holds its own precision.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace strobe {
 
-/// A tensor's values on the host: empty without values, but moved out all the same, because the program, and so virtual
-/// time, must be the same.
+/// Returns a tensor's values on the host, or an empty vector when the device computes no values. The device runs the
+/// move in both cases, because the program, and with it virtual time, must be the same.
 std::vector<double> host_values(Device& device, const Tensor& tensor);
 
-/// Host values as a vector [n, 1] in the device's precision; undefined when there are none.
+/// Moves host values to the device as a vector [n, 1] in its precision. The tensor is undefined when there are none.
 Tensor vector_on(Device& device, const std::vector<double>& values);
 
 }  // namespace strobe

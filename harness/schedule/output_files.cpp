@@ -1,4 +1,4 @@
-// Files that several kinds of training can leave.
+// Files that several kinds of training can write.
 #include "harness/request/output_files.hpp"
 
 namespace strobe {

@@ -1,5 +1,5 @@
-// A planned case: everything that is decided before ranks start, shared by all of them and immutable. `--dry-run`
-// prints it, the run loop walks it.
+// A planned case: everything that is decided before ranks start. All ranks share it and nobody changes it. `--dry-run`
+// prints it, and the run loop executes it.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace strobe {
 struct PlannedCase {
   Case request;
   std::shared_ptr<const SchedulePlan> schedule;
-  std::vector<std::string> notes;  // the schedule's, and how it was chosen, one sentence each
+  std::vector<std::string> notes;  // the schedule's notes and how it was chosen, one sentence each
 
   int ranks() const { return static_cast<int>(request.ranks); }
   bool fp64() const { return request.precision == "fp64"; }

@@ -1,5 +1,6 @@
-// The seam between the run loop and what it trains. The loop over repetitions and epochs, the gate, samples and
-// checkpoints are one and know no kind of training; a kind is a planner, an immutable plan, and a trainer on each rank.
+// The seam between the run loop and what it trains. One loop serves every kind of training: it runs repetitions and
+// epochs, the validation gate, samples and checkpoints. A kind of training is a planner, an immutable plan, and a
+// trainer on each rank.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ namespace strobe {
 /// How firmly a plan knows the bytes of a kind of traffic.
 enum class Promise : std::uint8_t {
   exact,        // to the byte, in every epoch
-  at_most,      // no more: what is sent depends on values
-  as_measured,  // not known: what is sent depends on time
+  at_most,      // an upper bound: the bytes sent depend on values
+  as_measured,  // unknown: the bytes sent depend on time
 };
 
 /// Bytes that all ranks together send in one measured epoch, by traffic in order of `traffic_names`.
@@ -39,78 +40,80 @@ struct ByteBudget {
   bool allows(std::size_t traffic, std::uint64_t sent) const;
 };
 
-/// What an epoch works through, for throughput.
+/// The work of one epoch, for throughput.
 struct EpochItems {
   double count = 0;                       // of `unit`, over all ranks
   std::string unit = "edges_per_second";  // key of the row's throughput, one of throughput_units
   double nonzeros = 0;                    // stored entries of the matrices that are multiplied with; 0 = unknown
-  std::int64_t iterations = 1;            // updates of the weights
-  double cells = 0;                       // vertices of all steps trained on, beside another unit; 0 = not stated
+  std::int64_t iterations = 1;            // weight updates
+  double cells = 0;                       // vertices of all steps trained on, where `unit` is not cells; 0 = not stated
 };
 
 /// The metrics that an evaluation gives.
 struct MetricNames {
-  std::vector<std::string> names;               // those of the validation samples with `validation_prefix` in front
-  std::map<std::string, std::string> absent;    // by name, why there is none
-  std::map<std::string, std::int64_t> samples;  // by name, over how many samples it is taken
+  std::vector<std::string> names;               // names of validation samples begin with `validation_prefix`
+  std::map<std::string, std::string> absent;    // by name, why the metric is missing
+  std::map<std::string, std::int64_t> samples;  // by name, the number of samples that it is computed over
 };
 
-/// What a trainer hands over for a file, on rank 0. Files that follow from the plan alone need none of it.
+/// The content of an output file, which a trainer provides on rank 0. Files that follow from the plan alone need none
+/// of it.
 struct OutputContent {
   std::vector<double> values;
   std::vector<SavedMatrix> matrices;
 };
 
-/// A file beside the row that a plan can write; `name` is registered (OutputFileTag).
+/// A file that a plan can write in addition to the row. `name` is registered (OutputFileTag).
 struct OutputFile {
   std::string name;
   /// Throws SystemError.
   std::function<void(const std::string& path, const OutputContent& content)> write;
 };
 
-/// The name of the file that stands beside a checkpoint and lists the original ids of vertices where they differ from
+/// The name of the file that lies next to a checkpoint. It lists the original ids of vertices where they differ from
 /// the dense ones. It has no option of its own.
 inline constexpr const char* ids_beside_checkpoint = "ids";
 
-/// What an epoch came to; the same on every rank, and empty without values.
+/// The results of an epoch. They are the same on every rank, and empty on devices without values.
 struct EpochValues {
   std::optional<double> loss;
-  /// Of the weights that the epoch began with, where its own passes tell them; else empty.
+  /// Metrics of the weights that the epoch began with. Empty unless the epoch's own passes compute them.
   std::map<std::string, double> metrics_before;
 };
 
 /// When weights are evaluated.
 struct EvaluationMoment {
-  std::int64_t epoch = 0;  // behind which
-  bool last = true;        // the weights are those that are left: nothing is spared
+  std::int64_t epoch = 0;  // the epoch after which weights are evaluated
+  bool last = true;        // the weights are the final ones: nothing is skipped to save time
 };
 
-/// What training shows about itself, for the row.
+/// Findings about the training itself, for the row.
 struct TrainingFindings {
-  double rounding = 0;         // on rank 0: RoundingEstimate::largest, where it is beyond its limit
+  double rounding = 0;         // on rank 0: RoundingEstimate::largest, when it is beyond its limit
   bool dead_start = false;     // on rank 0: RoundingEstimate::dead of the first epoch
-  bool equal_outputs = false;  // whether the last evaluation gave all test samples one output
+  bool equal_outputs = false;  // whether the last evaluation gave all test samples the same output
 };
 
 /// Training on one rank. All ranks must call the same functions in the same order. Nothing here reads a clock.
 class Trainer {
  public:
   virtual ~Trainer() = default;
-  /// Notes in `log`, which must outlive the trainer, what an epoch goes through; kinds without such parts ignore it.
+  /// Notes the parts of each epoch in `log`, which must outlive the trainer. Kinds of training without such parts
+  /// ignore it.
   virtual void note_ranges(RangeLog* /*log*/) {}
   /// Names the files whose content will be asked for after the last evaluation, so that it can be kept.
   virtual void keep(const std::set<std::string>& /*names*/) {}
   /// Trains one measured epoch, with its updates. `number` counts from 0, warm-up included.
   virtual void epoch(std::int64_t number) = 0;
-  /// What the epoch trained last came to; to be called once after it, outside of measured time. Without
-  /// `metrics_before` nobody asks for these.
+  /// The results of the last trained epoch. Callers call it once after that epoch, outside measured time. If
+  /// `metrics_before` is false, they are not needed.
   virtual EpochValues values(bool metrics_before) = 0;
-  /// Metrics of the weights as they are, from passes of their own that drop nothing; empty without values.
+  /// Metrics of the current weights, from separate passes without dropout. Empty without values.
   virtual std::map<std::string, double> evaluate(const EvaluationMoment& moment) = 0;
   virtual TrainingFindings findings() const { return {}; }
-  /// Brings what other ranks hold of the state to rank 0; all ranks call it before rank 0 asks for `state`.
+  /// Moves the parts of the state that other ranks hold to rank 0. All ranks call it before rank 0 asks for `state`.
   virtual void gather_state() {}
-  /// Weights and whatever else the next epoch depends on; the loop adds the epoch and the curves. On rank 0.
+  /// The weights and everything else that the next epoch depends on, on rank 0. The loop adds the epoch and the curves.
   virtual TrainingState state() = 0;
   virtual void restore(const TrainingState& state) = 0;
   /// In the order of the plan's parameters; empty without values.
@@ -119,21 +122,21 @@ class Trainer {
   virtual OutputContent output(const std::string& /*name*/) { return {}; }
 };
 
-/// What the loop and the row must know of a training before it begins.
+/// Facts about a training that the loop and the row need before it begins.
 struct PlanSummary {
   EpochItems items;
   std::vector<ParameterShape> parameters;
   MetricNames metrics;
-  std::vector<std::string> approximations;  // how it differs from exact training, for the row; empty where it does not
-  std::vector<std::string> notes;           // what was assumed while planning, one sentence each
+  std::vector<std::string> approximations;  // how it differs from exact training, for the row; empty when it is exact
+  std::vector<std::string> notes;           // assumptions made while planning, one sentence each
   bool epochs_tell_metrics = false;         // an epoch's own passes give the metrics of the weights that it began with
-  bool last_evaluation_differs = false;     // the last evaluation is of another kind than those before it
-  std::int64_t settling_updates = 0;        // updates at the start that cost less than later ones do
-  std::uint64_t kept_bytes = 0;             // about what keeping the plan takes, the same in every process
+  bool last_evaluation_differs = false;     // the last evaluation is of another kind than the earlier ones
+  std::int64_t settling_updates = 0;        // updates at the start that cost less than later ones
+  std::uint64_t kept_bytes = 0;             // about how much memory the plan takes, the same in every process
 };
 
-/// Everything about a case that is decided before ranks start and depends on the kind of training: immutable and shared
-/// by all ranks.
+/// Everything about a case that is decided before ranks start and depends on the kind of training. All ranks share it,
+/// and nobody changes it.
 class SchedulePlan {
  public:
   virtual ~SchedulePlan() = default;
@@ -143,44 +146,46 @@ class SchedulePlan {
   virtual ByteBudget budget(std::int64_t epoch) const = 0;
   /// Updates of the weights in the first `epochs` epochs.
   virtual std::int64_t updates_through(std::int64_t epochs) const { return epochs * summary().items.iterations; }
-  /// Whether weights are evaluated after that epoch; those that are left always are.
+  /// Whether weights are evaluated after that epoch. The final weights always are.
   virtual bool evaluates_after(std::int64_t /*epoch*/) const { return true; }
-  /// The kind's own keys of the row (FactsTag), from the epochs of all ranks; without samples, those known beforehand.
+  /// The row keys that belong to this kind of training (FactsTag), from the epochs of all ranks. Without samples, only
+  /// the keys that are known before training.
   virtual Facts facts(const std::vector<EpochSample>& /*samples*/) const { return {}; }
   /// Sentences for the row about the curves of metrics (one value an epoch).
   virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
     return {};
   }
-  /// The roles beside the ranks, which are trainers, with programs for one launch: where they run is the launcher's
-  /// affair. Trainers find their lanes at the communicator.
+  /// The roles in addition to the ranks, which are trainers, with their programs for one launch. The launcher decides
+  /// where they run. Trainers find their channels to them at the communicator.
   virtual std::vector<HelperRequest> helpers() const { return {}; }
-  /// What `--dry-run` prints after the case itself; notes and bytes are filled in there.
+  /// The plan as `--dry-run` prints it after the case itself. The caller adds notes and bytes.
   virtual Json describe() const = 0;
-  /// SHA-256 of all that ranks in several processes must have alike, beside the request.
+  /// SHA-256 of everything that ranks in several processes must have in common, except the request.
   virtual std::string digest() const = 0;
   /// The files that this plan can write.
   virtual std::vector<OutputFile> outputs() const { return {}; }
-  /// Refuses a state that training of this plan cannot go on from. Throws InvalidRequest("--resume-training", ...).
+  /// Refuses a state that training of this plan cannot continue from. Throws InvalidRequest("--resume-training", ...).
   virtual void check_start(const TrainingState& /*state*/) const {}
-  /// A trainer of this plan, which must outlive it.
+  /// A trainer of this plan. The plan must outlive it.
   virtual std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const = 0;
 };
 
-/// Plans one case: its data and its model are there, the rest is laid out once or as often as it takes to fit.
+/// Plans one case. Data and model already exist; the planner may lay out the rest several times until it fits in
+/// memory.
 class SchedulePlanner {
  public:
   virtual ~SchedulePlanner() = default;
-  /// Whether the case leaves something open, so that memory decides.
+  /// Whether the case leaves a choice open, so that memory decides.
   virtual bool leaves_open() const { return false; }
-  /// What is left open, best first: the first that keeps every rank within its memory is taken. Otherwise the one
-  /// choice that the case made.
+  /// The open choices, best first: the first one that keeps every rank within its memory is taken. When nothing is
+  /// open, the one choice that the case made.
   virtual std::vector<std::int64_t> choices() const { return {0}; }
   /// Throws InvalidRequest when the case, or this choice, cannot be laid out.
   virtual std::shared_ptr<const SchedulePlan> plan(std::int64_t choice) = 0;
-  /// "nb=auto chose 4 blocks", for a note, and "nb=4", for a refusal.
+  /// Texts such as "nb=auto chose 4 blocks" for a note, and "nb=4" for a refusal.
   virtual std::string chosen_text(std::int64_t /*choice*/) const { return ""; }
   virtual std::string choice_text(std::int64_t /*choice*/) const { return ""; }
-  /// "number of blocks": what was to be chosen.
+  /// The name of the choice, for example "number of blocks".
   virtual std::string choice_name() const { return "choice"; }
 };
 

@@ -1,4 +1,4 @@
-// Weights of a case's model and task on one rank with their optimiser, and how they are kept.
+// The trained weights of a case on one rank: those of its model and task, with their optimiser.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@ namespace strobe {
 
 class TrainedWeights {
  public:
-  /// `start` [parameter count], or empty: drawn by `seed`. Throws InvalidRequest("/optimizer", ...).
+  /// `start` has shape [parameter count]. When it is empty, `seed` draws the weights. Throws
+  /// InvalidRequest("/optimizer", ...).
   TrainedWeights(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,
                  const std::vector<double>& start, const Json& optimizer);
 
@@ -21,13 +22,13 @@ class TrainedWeights {
   void clear_gradients() { device_.run(Fill{parameters_.gradients(), 0.0}); }
   void update() { optimizer_->step(device_, parameters_); }
   std::vector<double> values();
-  /// Weights and the optimiser's vectors and steps.
+  /// The weights, and the optimiser's vectors and step count.
   TrainingState state();
   void restore(const TrainingState& state);
 
-  /// What the optimiser keeps, by name.
+  /// The vectors that the optimiser keeps, by name.
   std::vector<OptimizerVector> vectors() { return optimizer_->vectors(device_, parameters_); }
-  /// Stores host values into a vector of the device.
+  /// Copies host values into a vector on the device.
   void overwrite(const Tensor& vector, const std::vector<double>& values);
 
  private:
