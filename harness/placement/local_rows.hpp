@@ -1,5 +1,5 @@
-// Where cells lie in the rows of their owners. What is looked up is found when it is first asked for: of many ranks and
-// steps, few are.
+// Where cells lie in the rows of their owners. Positions are computed on first use, because only a few ranks and steps
+// are ever looked up.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ class LocalRows {
   /// `placement` must outlive this.
   explicit LocalRows(const Placement& placement);
 
-  /// First row of each step on a rank, and their number behind: [T + 1].
+  /// First row of each step on a rank, and the total number of rows at the end: [T + 1].
   const StepRows& of_steps(Rank rank);
   /// Row of cell (v, t), which somebody owns, on its owner.
   std::int64_t row(VertexId v, Step t);

@@ -9,9 +9,9 @@
 
 namespace strobe {
 
-/// Products with A~, one behind the other, that lead to an embedding: the L of DynaHB's Definition 2. A first layer
-/// whose aggregation was precomputed counts as one; of a layer that goes step by step count the products of one step
-/// with the support that has most of them. At least 1. Of unknown layers (null): 2, as in Example 2.
+/// Number of successive products with A~ that lead to an embedding: the L of DynaHB's Definition 2. At least 1.
+/// A first layer whose aggregation was precomputed counts as one. For a layer that goes step by step, the products of
+/// one step count, with the support that has most of them. For unknown layers (null) the result is 2, as in Example 2.
 inline int model_hops(const std::vector<LayerShape>* layers, bool first_product_done) {
   if (layers == nullptr) return 2;
   int hops = first_product_done ? 1 : 0;

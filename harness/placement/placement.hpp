@@ -17,7 +17,7 @@ struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
   std::vector<Rank> owner;                // [N] when single < 0, -1: nobody's; [0] when nobody owns any
   std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] when nobody's
-  std::vector<std::int64_t> owned_count;  // likewise
+  std::vector<std::int64_t> owned_count;  // [P] vertices of each rank; also [1] for a single owner, [0] when nobody's
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
   /// The vertices of one rank.
   const std::vector<Run>& runs_of(Rank rank) const;
@@ -53,7 +53,7 @@ struct Placement {
   Rank owner(VertexId v, Step t) const { return map(t).owner_of(v); }
   /// Rows that `rank` holds of step t.
   std::int64_t step_rows(Rank rank, Step t) const { return map(t).count_of(rank); }
-  /// First local row of each step on `rank`, and the total behind: [T + 1].
+  /// First local row of each step on `rank`, and the total number of rows at the end: [T + 1].
   std::vector<std::int64_t> row_offsets(Rank rank) const;
   std::int64_t rows(Rank rank) const;
   /// Whether every vertex keeps its owner over all steps, so that timelines lie whole on one rank.

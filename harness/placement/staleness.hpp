@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-/// How rows that other ranks read are kept from being sent anew in each epoch.
+/// How to avoid sending the rows that other ranks read in every epoch.
 struct Staleness {
   enum class Kind { none, static_share, adaptive };
   Kind kind = Kind::none;

@@ -21,29 +21,29 @@ struct VertexLoads;      // workloads/partitioners/load_aware.hpp
 struct DeviceRates;      // harness/placement/chunks/chunk_workload.hpp
 struct LearnedWorkload;  // harness/placement/chunks/learned/learned_workload.hpp
 
-/// What a strategy's parameters may name beside the graph. Who asks the strategy reads the files, so that the plan
-/// follows from the input alone. Empty where there is no case that names them.
+/// Inputs that a strategy's parameters may name in addition to the graph. The caller of the strategy reads the files,
+/// so that the plan follows from the input alone. Empty when no case names them.
 struct NamedInputs {
-  /// A file of learned workloads that suits the case; "": the one beside its cluster. Throws InvalidRequest.
+  /// A file of learned workloads that suits the case. "" means the file next to the cluster's. Throws InvalidRequest.
   std::function<std::shared_ptr<const LearnedWorkload>(const std::string& file)> workloads = {};
   /// Rates of a cluster's accelerator, by the cluster's name or file. Throws InvalidRequest.
   std::function<DeviceRates(const std::string& cluster)> rates = {};
 };
 
-/// What a strategy may look at.
+/// The input of a strategy.
 struct StrategyInput {
   const PreparedGraph& graph;  // steps, vertices, structure
   int ranks = 1;
   std::uint64_t seed = 1;
-  /// Step ranges that are visited one after the other, all steps together (ESDG section 3.1). A rank must have its part
-  /// of each of them.
+  /// Step ranges that are visited one after the other, or one range of all steps (ESDG section 3.1). A rank must have
+  /// its part of each range.
   std::vector<Run> blocks;
   const std::vector<LayerShape>* layers = nullptr;  // of the model, where it is known
   bool fp64 = false;                                // precision of what moves
   NamedInputs named = {};
 };
 
-/// What a strategy decides. `approximations` is empty for an exact strategy (law 3).
+/// The decisions of a strategy. `approximations` is empty for an exact strategy (law 3).
 struct StrategyPlan {
   Placement spatial, temporal;
   std::vector<Run> blocks;  // step ranges that are visited one after the other; one range: all steps together
@@ -56,16 +56,18 @@ struct StrategyPlan {
 /// On one rank all strategies of full-batch training are the same program, `sequential`.
 struct StrategyTag {
   static constexpr const char* kind = "strategy";
-  /// Throws InvalidRequest when the graph cannot be divided among so many ranks in this way.
+  /// Throws InvalidRequest when the graph cannot be divided among this number of ranks in this way.
   using Plan = StrategyPlan (*)(const StrategyInput& input, const Json& parameters);
-  /// Whether a strategy with these parameters is a way of its own at so many ranks: a search tries no other.
+  /// Whether a strategy with these parameters differs from all others at this number of ranks. A search tries no
+  /// others.
   using Distinct = bool (*)(const Json& parameters, std::int64_t ranks);
   /// Parameters that a search tries at a number of ranks. `implied` follow from the others there: they are named and
   /// not set, so that the case can go to other ranks.
   struct Searched {
     std::vector<std::pair<std::string, std::int64_t>> chosen, implied;
   };
-  /// What a search tries at so many ranks, `ranks_of_node` of them on each node, beside the parameters given.
+  /// The settings that a search tries at a number of ranks, `ranks_of_node` of them on each node, in addition to the
+  /// given parameters.
   using SearchedAt = std::vector<Searched> (*)(const Json& parameters, std::int64_t ranks, std::int64_t ranks_of_node);
   /// A strategy of full-batch training is given as its plan alone, or as {plan, true}: the placements follow from
   /// sizes, so shapes will do for a graph. One of another kind of training is given by the kind's name (ScheduleTag),

@@ -1,4 +1,4 @@
-// Placements that say the owner of every single cell.
+// Placements that name the owner of every single cell.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace strobe {
 
-/// Each existing cell to owner_of(its node), one of `owners`; cells that do not exist are nobody's. Steps next to each
-/// other with the same owners share them. Cost O(T N).
+/// Places each existing cell on owner_of(its node), one of `owners`. Cells that do not exist have no owner. Consecutive
+/// steps with the same owners share one map. Cost O(T N).
 template <class OwnerOf>
 Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of) {
   std::vector<std::vector<Rank>> owner(static_cast<std::size_t>(graph.steps),

@@ -14,15 +14,14 @@ struct ChunkAssignment {
   std::vector<double> load;  // [P] predicted workload of each rank's chunks
 };
 
-/// Chunks in descending order of `workload` [C], those alike by number, each to one of `ranks`:
-/// - score: the rank with the largest s_m = (mean - load_m) * traffic with its chunks (Eq. 3), mean = sum of workloads
-/// /
-///   ranks; of ties the one with the most room left, then the first; where no rank has room left, the least loaded one.
-///   A rank may stay empty (decisions G4b).
+/// Assigns each chunk to one of `ranks`, in descending order of `workload` [C]. Chunks of equal workload go in the
+/// order of their numbers. `method` is one of:
+/// - score: the rank with the largest s_m = (mean - load_m) * traffic with its chunks (Eq. 3), where
+///   mean = sum of workloads / ranks. Of ties the rank with the most room left wins, then the first. If no rank has
+///   room left, the least loaded one wins. A rank may stay empty (decisions G4b).
 /// - lpt: the least loaded rank, whatever the traffic (longest processing time first).
-/// - score_then_fill: as score; then each empty rank gets the chunk that shares the least traffic with its rank's
-/// others,
-///   of ties the one with the smallest workload, of ranks that have several.
+/// - score_then_fill: as score. Then each empty rank gets a chunk of a rank that has several: the one that shares the
+///   least traffic with its rank's other chunks, and of ties the one with the smallest workload.
 /// Cost O(C (log C + ranks) + neighbouring pairs).
 ChunkAssignment assign_chunks(const ChunkGraph& chunks, const std::vector<double>& workload, int ranks,
                               const std::string& method);

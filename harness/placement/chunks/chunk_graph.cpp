@@ -18,13 +18,13 @@ std::vector<std::uint32_t> sequence_of_nodes(const SuperGraph& graph) {
   return of;
 }
 
-/// How many cells of a chunk lie in a sequence.
+/// Number of cells of a chunk in a sequence.
 struct Meeting {
   std::uint32_t sequence = 0, chunk = 0;
   std::int64_t cells = 0;
 };
 
-/// By sequence, then as chunks come in it.
+/// Sorted by sequence, then by the order of chunks in it.
 std::vector<Meeting> meetings_of(const SuperGraph& graph, const std::vector<std::uint32_t>& chunk) {
   std::vector<Meeting> meetings;
   LabelSums cells;
@@ -37,7 +37,7 @@ std::vector<Meeting> meetings_of(const SuperGraph& graph, const std::vector<std:
   return meetings;
 }
 
-/// What each chunk shares with others, row by row.
+/// Rows of the chunk graph: the weights that each chunk shares with others.
 class Rows {
  public:
   Rows(const SuperGraph& graph, ChunkGraph& chunks) : graph_(graph), chunks_(chunks) {

@@ -1,4 +1,5 @@
-// Chunks and what would cross between each two of them: what Algorithm 1 of DGC (SIGMOD'23, section 4.2) assigns.
+// The graph of chunks with the traffic between each two of them: the input of Algorithm 1 of DGC (SIGMOD'23, section
+// 4.2).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct ChunkGraph {
 /// edges reach whole sequences); memory 12 bytes a cell and 12 for each pair of neighbouring chunks, both ways.
 ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> labels);
 
-/// Appends the row of the next chunk, what it shares with each other chunk.
+/// Appends the row of the next chunk: the weights that it shares with each other chunk.
 void append_row(const LabelSums& shared, ChunkGraph& chunks);
 
 /// The weight of edges between nodes that are in different parts. `part` is by chunk.

@@ -1,7 +1,8 @@
-// Label propagation goes on where cells are at rest: on the graph of chunks, by the same rule (Eq. 2 of DGC,
-// SIGMOD'23), each chunk with the weight of all its edges and the size of all its cells. With ties kept (decisions G8)
-// cells come to rest early, in small chunks that nothing pulls apart; merging them as graph coarsening does (the idea
-// that DGC's section 4 starts from) only lowers the cut and keeps the cap. DGC prints the first level alone.
+// Continues label propagation on the graph of chunks, once no cell moves any more. The rule is the same (Eq. 2 of DGC,
+// SIGMOD'23): each chunk has the weight of all its edges and the size of all its cells.
+// With ties kept (decisions G8), cells stop moving early, in small chunks. Merging these chunks is graph coarsening,
+// the idea that DGC's section 4 starts from. It only lowers the cut, and it keeps the size limit. DGC itself prints the
+// first level alone.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +11,9 @@
 
 namespace strobe {
 
-/// Merges chunks, at most `levels` times, each by at most `rounds` rounds, until nothing merges; no chunk gets more
-/// than `max_cells` cells. The order is seeded; one thread walks it. Returns the levels that merged any. Cost of a
-/// round: O(neighbouring pairs of the chunks asked).
+/// Merges chunks in at most `levels` levels of at most `rounds` rounds each, until nothing merges. No chunk gets more
+/// than `max_cells` cells. The order is seeded, and one thread walks it.
+/// Returns the number of levels that merged any. Cost of a round: O(neighbouring pairs of the chunks asked).
 std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64_t levels, std::int64_t rounds,
                           std::uint64_t seed);
 

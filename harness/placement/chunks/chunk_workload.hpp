@@ -1,5 +1,5 @@
-// How much work each chunk is: g_a of DGC's Algorithm 1 (SIGMOD'23, section 4.2), by counting or by what its operations
-// compute and move.
+// The workload of each chunk: g_a of DGC's Algorithm 1 (SIGMOD'23, section 4.2). It either counts cells, or estimates
+// the time of the chunk's operations.
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace strobe {
 
-/// Rates of the device that a chunk's operations are held against; only their ratio decides between chunks. The
-/// defaults are a V100's, as backends/clusters/aimos-v100.json states them: sustained arithmetic, measured memory.
+/// Rates of the device, to estimate the time of a chunk's operations. Only their ratio decides between chunks. The
+/// defaults are those of a V100 in backends/clusters/aimos-v100.json: sustained arithmetic, measured memory.
 struct DeviceRates {
   double flops_per_second_fp32 = 6.7e12, flops_per_second_fp64 = 3.35e12;
   double bytes_per_second = 739e9;
 };
 
-/// Seconds of one epoch's operations for each unit of a chunk's size, from the widths of the layers. An operation takes
-/// its arithmetic's or its memory's time, whichever is longer (roofline); dense stages count three times, for forward,
-/// gradient of the input and of the weights, sums of rows twice. Launches and the reading of weights are left out.
+/// Seconds of one epoch's operations for each unit of a chunk's size, from the widths of the layers.
+/// An operation takes the time of its arithmetic or of its memory traffic, whichever is longer (roofline). Dense stages
+/// count three times: forward, gradient of the input, gradient of the weights. Sums of rows count twice. Kernel
+/// launches and the reading of weights are left out.
 struct UnitSeconds {
   double cell = 0;                     // dense stages, recurrences, writing
   double entry = 0;                    // a non-zero of A in a cell's row, self-loops too
@@ -27,10 +28,10 @@ struct UnitSeconds {
 };
 UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const DeviceRates& rates = {});
 
-/// Cells that the `place`-th cell of a sequence reads of it in a layer, itself among them.
+/// Number of cells of a sequence that its `place`-th cell reads in a layer, including itself.
 std::int64_t cells_read(const LayerShape& layer, std::int64_t place);
 
-/// What `cost_model` counts for whom.
+/// The layers and the device that `cost_model` counts for.
 struct CountedDevice {
   const std::vector<LayerShape>& layers;
   bool fp64 = false;

@@ -7,7 +7,8 @@
 
 namespace strobe {
 
-/// Numbers 0, 1, ... in place of labels, in their order, which are below their count; returns how many there are.
+/// Replaces labels by numbers 0, 1, ... in the order of the labels, which are below their count. Returns the number of
+/// different labels.
 inline std::uint32_t number_labels(std::vector<std::uint32_t>& labels) {
   std::vector<std::uint32_t> number(labels.size(), 0);
   for (const std::uint32_t label : labels) number[label] = 1;

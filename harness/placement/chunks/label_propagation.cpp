@@ -49,7 +49,7 @@ class Propagation {
     return moved;
   }
 
-  /// The same where a cell's label weighs for all cells of its sequence: one change asks all of them again.
+  /// The same for models where a cell's label weighs for all cells of its sequence: one change asks all of them again.
   std::int64_t tallied_sequence(std::uint32_t s) {
     const NodeSequence& sequence = graph_.sequences[s];
     bool all = ask_sequence_[s] != 0, again = false;
@@ -83,7 +83,7 @@ class Propagation {
     return false;
   }
 
-  /// Sums what listed edges bring to the node, and the best of their labels.
+  /// Sums the weights of the node's listed edges by label, and finds the best label among them.
   void begin(NodeId node, const NodeSequence& sequence) {
     sums_.clear();
     graph_.for_listed(node, sequence, [this](NodeId other, std::int64_t weight) { sums_.add(label_[other], weight); });
@@ -126,7 +126,7 @@ class Propagation {
   const std::int64_t max_cells_;
   std::vector<std::uint32_t> label_, cells_;  // of nodes; by label
   std::vector<std::uint8_t> ask_;             // of nodes: whether the answer may differ from last time
-  std::vector<std::uint8_t> ask_sequence_;    // likewise, of all its nodes
+  std::vector<std::uint8_t> ask_sequence_;    // of sequences: the same for all nodes of each
   std::vector<std::uint32_t> order_;          // of sequences
   LabelSums sums_;
   SequenceTally tally_;

@@ -1,13 +1,15 @@
-// Chunk generation by label propagation (DGC, SIGMOD'23, section 4.1): every cell begins with a label of its own (Eq.
-// 1) and takes, round after round, the label with the largest weight among its neighbours (Eq. 2), as long as fewer
-// than `max_cells` cells have it. Cells with one label are a chunk. Readings (decisions G7, G8): cells are asked one
-// after the other and see what those before them took, so the weight within labels grows with every change and nothing
-// oscillates; of labels that weigh the same the cell keeps its own, else it takes the smallest. The order is a seeded
-// permutation of the sequences, each from its first step to its last. One thread walks it, so the result is the same
-// however many there are. A cell is asked again only when a neighbour's label has changed, or a label that was full
-// might have been better: the outcome is that of asking all. Memory: 9 bytes a cell and 4 a sequence beside the super
-// graph, whose first labels become the result. Cost of a round: O(edges of the cells asked), times log(length) where
-// edges reach a whole sequence.
+// Chunk generation by label propagation (DGC, SIGMOD'23, section 4.1).
+// Method: every cell begins with its own label (Eq. 1). In each round a cell takes the label with the largest weight
+// among its neighbours (Eq. 2), as long as fewer than `max_cells` cells have that label. Cells with one label are a
+// chunk.
+// Readings (decisions G7, G8): cells are asked one after the other and see the labels that earlier cells took. So the
+// weight within labels grows with every change, and nothing oscillates. If labels weigh the same, the cell keeps its
+// own; otherwise it takes the smallest.
+// The order is a seeded permutation of the sequences, each from its first step to its last. One thread walks it, so the
+// result does not depend on the number of threads. A cell is asked again only when a neighbour's label changed, or when
+// a full label might have been better. The outcome equals that of asking all cells.
+// Memory: 9 bytes a cell and 4 a sequence, in addition to the super graph, whose first labels become the result.
+// Cost of a round: O(edges of the cells asked), times log(length) where edges reach a whole sequence.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,8 @@ struct PropagatedLabels {
   std::int64_t moved_last = 0;       // cells that changed their label in the last of them
 };
 
-/// Labels of the nodes of `graph`, whose first labels it takes; at most `rounds`, and no more once nothing moves.
-/// `max_cells` is at least 1.
+/// Returns labels of the nodes of `graph`, and takes over its first labels. Runs at most `rounds` rounds and stops once
+/// nothing moves. `max_cells` is at least 1.
 PropagatedLabels propagate_labels(SuperGraph& graph, std::int64_t max_cells, std::int64_t rounds, std::uint64_t seed);
 
 }  // namespace strobe

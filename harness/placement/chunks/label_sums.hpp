@@ -1,4 +1,4 @@
-// Sums by label: a table that is emptied in the time of what was put in. Open addressing, at most half full.
+// Sums by label. Emptying the table takes time in proportion to its content. Open addressing, at most half full.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class LabelSums {
   using Label = std::uint32_t;
   static constexpr Label none = 0xffffffff;
 
-  /// What the label has been given; 0 of others.
+  /// The sum of the label; 0 for labels that got none.
   std::int64_t of(Label label) const { return slots_[place(label)].second; }
 
   void add(Label label, std::int64_t weight) {
@@ -28,13 +28,13 @@ class LabelSums {
     slot->second += weight;
   }
 
-  /// Labels in the order in which they came, those whose sum is 0 again among them.
+  /// Labels in the order of their first addition. A label whose sum returned to 0 is still among them.
   const std::vector<Label>& labels() const { return used_; }
 
   void clear() {
     if (grown_) {
       slots_.assign(slots_.size(), {none, 0});
-    } else {  // backwards, so that no chain of places is broken before the label behind it is found
+    } else {  // backwards, so that a chain of places is never broken before the later label in it is found
       for (auto label = used_.rbegin(); label != used_.rend(); ++label) slots_[place(*label)] = {none, 0};
     }
     grown_ = false;

@@ -1,4 +1,5 @@
-// What the strategy `chunk` decided, beside the placement that follows from it: for reports and for --dump-placement.
+// The decisions of the strategy `chunk`, in addition to the placement that follows from them: for reports and for
+// --dump-placement.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +19,22 @@ struct PlacedChunks {
   std::int64_t max_cells = 0;
   std::int64_t rounds = 0;      // of label propagation among cells
   std::int64_t moved_last = 0;  // cells that changed their label in the last of them
-  std::int64_t levels = 1;      // that found chunks, the cells' own among them
-  /// Processor time of this process that making chunks took, and that predicting their workloads and giving them to
-  /// ranks took.
+  std::int64_t levels = 1;      // levels that found chunks, including that of the cells
+  /// Processor time of this process for making chunks, and for predicting their workloads and assigning them to ranks.
   double generation_seconds = 0, assignment_seconds = 0;
   /// Weights of edges between chunks, and between ranks, in the columns of TrafficWeights.
   std::int64_t cut_between_chunks = 0, cut_between_ranks = 0;
   std::string fusion = "both";  // none | spatial | temporal | both: which stages walk chunks of a rank together
   double fusion_gib = 0;        // that a unit of chunks may take; 0: the memory of the device
   std::string fusion_memory = "planned";  // planned | measured: what units are taken to need
-  /// [C] bytes that a profiling epoch found beyond the planned ones of each; empty before it, and where none is run.
+  /// [C] bytes of each chunk that a profiling epoch found beyond the planned ones. Empty before that epoch, and when
+  /// there is none.
   std::vector<std::int64_t> measured_beyond;
-  std::string measured_note;  // what it found, for the notes of a row
+  std::string measured_note;  // findings of the profiling epoch, for the notes of a row
 };
 
-/// What `--dry-run` prints of them: their number and sizes, both cuts, each rank's chunks and predicted workload, and
-/// the predicted divergence, null where a rank has no chunk.
+/// The chunks as `--dry-run` prints them: number and sizes, both cuts, each rank's chunks and predicted workload, and
+/// the predicted divergence, which is null when a rank has no chunk.
 Json describe_chunks(const PlacedChunks& chunks);
 
 /// One sentence for the notes of a row.

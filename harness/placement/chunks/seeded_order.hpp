@@ -1,4 +1,4 @@
-// The order in which label propagation asks: a permutation that depends on the seed alone.
+// The order in which label propagation asks cells or chunks: a permutation that depends only on the seed.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How many cells of one sequence have each label, and which label most have: what edges to all cells of a sequence
-// weigh, without these edges. A label costs O(log length) when its number changes.
+// Counts the cells of one sequence by label, and finds the label that most of them have. This is the weight of edges to
+// all cells of a sequence, without listing these edges. A change of a label's number costs O(log length).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,9 @@ class SequenceTally {
   }
   std::int64_t of(Label label) const { return counts_.of(label); }
 
-  /// The label that most cells have, the smallest of those, among labels that `allowed` admits; LabelSums::none
-  /// without. Labels that it does not admit are passed over until their number changes.
+  /// Returns the label that most cells have among the labels that `allowed` admits, and the smallest of equal ones.
+  /// Returns LabelSums::none if there is none. Labels that `allowed` rejects are passed over until their number
+  /// changes.
   template <class Allowed>
   Label most(const Allowed& allowed) {
     while (!most_.empty()) {

@@ -54,7 +54,7 @@ class Nodes {
       for (Step t = 0; t < graph.steps; ++t) nodes += exists(graph, static_cast<VertexId>(v), t) ? 1 : 0;
     }
   }
-  /// Of the step that the walk is at, of vertices that exist there.
+  /// The node of vertex v at the current step of the walk. v must exist there.
   NodeId of(VertexId v) const { return next_[static_cast<std::size_t>(v)]; }
   void leave(Step t) {
     for (std::size_t v = 0; v < next_.size(); ++v) next_[v] += exists(graph_, static_cast<VertexId>(v), t) ? 1 : 0;
@@ -66,8 +66,8 @@ class Nodes {
   std::vector<NodeId> next_;
 };
 
-/// visit(reader, read) of each entry between two cells. Entries of cells that do not
-/// exist have gone in preparation.
+/// Calls visit(reader, read) for each entry between two cells. Preparation has already removed entries of cells that do
+/// not exist.
 template <class Visit>
 void walk_entries(const PreparedGraph& graph, const Visit& visit) {
   Nodes nodes(graph);

@@ -1,7 +1,8 @@
-// The super graph of existing cells: spatial edges of every step and virtual temporal edges within every sequence (DGC,
-// SIGMOD'23, section 4.1). Cells are numbered vertex by vertex, a vertex's in order of time, so that a sequence is a
-// run of nodes and its temporal edges need no lists; edges to all cells of a sequence never become lists. Memory: 8
-// bytes a node for offsets, 4 for each end of each spatial entry, 12 a sequence. Cost O(T N + nnz).
+// The super graph of existing cells: spatial edges of every step, and virtual temporal edges within every sequence
+// (DGC, SIGMOD'23, section 4.1).
+// Cells are numbered vertex by vertex, each vertex in order of time. So a sequence is a run of nodes, and its temporal
+// edges need no lists. Edges to all cells of a sequence never become lists.
+// Memory: 8 bytes a node for offsets, 4 for each end of each spatial entry, 12 a sequence. Cost O(T N + nnz).
 #pragma once
 
 #include <algorithm>
@@ -28,15 +29,16 @@ struct SuperGraph {
   TrafficWeights weights;
   std::vector<NodeSequence> sequences;  // ascending
   std::vector<std::int64_t> offsets;    // [nodes + 1] into `neighbours`; empty where spatial edges weigh nothing
-  /// Other ends of spatial entries, self-loops left out: each entry stands with its reader and with what it reads, so
-  /// cells that read each other have one another twice.
+  /// Other ends of spatial entries, without self-loops. Each entry appears twice: with its reader, and with the cell
+  /// that it reads. So two cells that read each other list one another twice.
   std::vector<NodeId> neighbours;
-  std::vector<std::uint32_t> first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; taken by who labels first
+  std::vector<std::uint32_t> first_labels;  // [nodes] Eq. 1: time-major, vertices ascending; moved out by the first
+                                            // labelling
 
   std::int64_t nodes() const { return sequences.empty() ? 0 : static_cast<std::int64_t>(sequences.back().end()); }
 
-  /// visit(node, weight) of each edge that is listed, spatial ones first; `sequence` is the node's own. Edges of a
-  /// whole sequence are not among them.
+  /// Calls visit(node, weight) for each listed edge, spatial ones first. `sequence` is the node's own. Edges to a whole
+  /// sequence are not listed.
   template <class Visit>
   void for_listed(NodeId node, const NodeSequence& sequence, const Visit& visit) const {
     if (!offsets.empty()) {

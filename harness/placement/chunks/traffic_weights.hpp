@@ -1,6 +1,7 @@
-// What a model moves along the edges between cells when their ends lie on different ranks: the weights of DGC's label
-// propagation (Zhou et al., SIGMOD'23, section 4.1) and of its assignment scores (Eq. 3; decisions G5, G6). They follow
-// from what the layers declare, so that a new model's are right without a table of models.
+// Weights of the edges between cells: the data that a model moves along them when their ends lie on different ranks.
+// DGC's label propagation (Zhou et al., SIGMOD'23, section 4.1) and its assignment scores (Eq. 3; decisions G5, G6) use
+// them.
+// They follow from the declarations of the layers, so a new model needs no table.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace strobe {
 
-/// Edges between cells of one sequence that are at most `reach` steps apart, each of `weight`. A state that starts anew
-/// at every step that `reset_every` divides (0: never) passes no such step.
+/// Edges between cells of one sequence that are at most `reach` steps apart, each of `weight`. A state restarts at
+/// every step that `reset_every` divides (0: never); no edge crosses such a step.
 struct TemporalTerm {
   std::int64_t reach = 1;
   std::int64_t weight = 0;

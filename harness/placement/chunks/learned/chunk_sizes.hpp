@@ -1,4 +1,4 @@
-// Sizes of a chunk of cells: what its workload is predicted from.
+// Sizes of a chunk of cells, from which its workload is predicted.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class SizedCells {
   /// `from_beginning`: how lengths are counted. Both must outlive this. Cost O(T N).
   SizedCells(const PreparedGraph& graph, const SuperGraph& super, bool from_beginning);
 
-  /// Of the chunk whose nodes these are, ascending. Cost O(nodes).
+  /// Sizes of the chunk with these nodes, ascending. Cost O(nodes).
   ChunkSizes operator()(std::span<const NodeId> nodes) const;
-  /// Of chunks 0, 1, ..., `count` of them, by the chunk of each node.
+  /// Sizes of the chunks [0, count), from the chunk of each node.
   std::vector<ChunkSizes> of_chunks(const std::vector<std::uint32_t>& of_node, std::size_t count) const;
 
   /// The row t N + v of A of each node.

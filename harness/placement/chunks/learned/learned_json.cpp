@@ -1,5 +1,5 @@
-// The file of a learned workload. Weights are written as the bits of fp32 in hexadecimal, so that they come back as
-// they were.
+// The file of a learned workload. Weights are written as the bits of fp32 in hexadecimal, so that reading restores them
+// exactly.
 #include <fmt/format.h>
 
 #include <bit>
@@ -76,7 +76,7 @@ std::optional<LearnedTime> time_from(const Json& json, std::size_t inputs) {
   return time;
 }
 
-/// The inputs that a file of this model has: they do not depend on widths.
+/// Number of inputs in a file of this model. It does not depend on widths.
 std::size_t input_count(const LearnedWorkload& learned) {
   const auto model = ModelRegistry::instance().find(learned.model.at("name").get<std::string>(), "/model");
   const auto layers = model.value(learned.model)->layers(static_cast<std::int64_t>(learned.feature_width.smallest));

@@ -33,7 +33,8 @@ void fit_scale(const std::vector<double>& x, std::size_t rows, LearnedTime& lear
     }
     const double mean = sum / static_cast<double>(rows), variance = squares / static_cast<double>(rows) - mean * mean;
     learned.shift.push_back(mean);
-    learned.scale.push_back(variance > 1e-9 ? 1 / std::sqrt(variance) : 0);  // what never varied says nothing
+    learned.scale.push_back(variance > 1e-9 ? 1 / std::sqrt(variance) : 0);  // an input that never varied carries no
+                                                                             // information
   }
 }
 

@@ -1,6 +1,6 @@
-// The learned workload of chunks (DGC, SIGMOD'23, sections 4.2 and 6): two MLPs, one for the structure encoders of a
-// model and one for its time encoders, predict what a chunk's forward and backward pass take on a device.
-// `strobe calibrate --chunks` measures and trains; the strategy `chunk` reads it with cost=mlp.
+// The learned workload of chunks (DGC, SIGMOD'23, sections 4.2 and 6). Two MLPs, one for the structure encoders of a
+// model and one for its time encoders, predict the time of a chunk's forward and backward pass on a device.
+// `strobe calibrate --chunks` measures and trains them. The strategy `chunk` reads them with cost=mlp.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -58,24 +58,25 @@ struct WorkloadWidths {
   const std::vector<LayerShape>& layers;
 };
 
-/// Seconds of each chunk, both stages together: [C]. A chunk of more cells than any that was measured counts as several
-/// equal parts that are no larger. With `fixed_once`, without what the smallest chunk that was measured takes, a single
-/// run of cells without neighbours: but never less than a hundredth of what is predicted.
+/// Seconds of each chunk, both stages together: [C]. A chunk with more cells than any measured one counts as several
+/// equal parts that are no larger.
+/// With `fixed_once`, the time of the smallest measured chunk (a single run of cells without neighbours) is subtracted.
+/// The result is never less than a hundredth of the prediction.
 std::vector<double> learned_seconds(const LearnedWorkload& learned, const std::vector<ChunkSizes>& chunks,
                                     const WorkloadWidths& widths, bool fixed_once = false);
 
-/// What a case trains, and where.
+/// The training that a case runs, and its device.
 struct WorkloadUse {
   Json model;
   std::string device, cluster, precision;  // the cluster's name; "" on a real device
   std::int64_t feature_width = 0;
 };
 
-/// Throws InvalidRequest("/strategy/workloads", ...) where `learned`, of file `file`, says nothing about such a case.
+/// Throws InvalidRequest("/strategy/workloads", ...) if `learned`, read from `file`, does not cover such a case.
 void check_learned(const LearnedWorkload& learned, const WorkloadUse& use, const std::string& file);
 
-/// As a file's JSON, with its digest (core/content_digest.hpp); and back. Throws InvalidRequest("/strategy/workloads",
-/// ...) for JSON that is damaged or something else.
+/// Converts to a file's JSON, with its digest (core/content_digest.hpp), and from it. Throws
+/// InvalidRequest("/strategy/workloads", ...) for JSON that is damaged or something else.
 Json learned_to_json(const LearnedWorkload& learned);
 LearnedWorkload learned_from_json(Json json, const std::string& file);
 

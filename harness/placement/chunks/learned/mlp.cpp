@@ -18,8 +18,8 @@ using Rows = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 template <class T>
 using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
 
-// Eigen adds up in an order that depends on how its operands lie in memory. Matrices of its own lie alike in each run,
-// those of other vectors do not: so they are copied before anything is computed.
+// Eigen sums in an order that depends on the alignment of its operands in memory. Eigen's own matrices are aligned in
+// the same way in each run, but other vectors are not. So operands are copied before anything is computed.
 template <class T>
 Rows<T> weight_of(const MlpLayer<T>& layer) {
   return Eigen::Map<const Rows<T>>(layer.weight.data(), layer.inputs, layer.outputs);
@@ -35,7 +35,7 @@ Eigen::Map<const Rows<T>> rows_of(const std::vector<T>& x, std::int64_t columns)
   return {x.data(), columns == 0 ? 0 : static_cast<std::int64_t>(x.size()) / columns, columns};
 }
 
-/// What each layer reads, and the last one's output behind them.
+/// Returns the input of each layer, followed by the last layer's output.
 template <class T>
 std::vector<Rows<T>> forward(const Mlp<T>& mlp, const Rows<T>& x) {
   std::vector<Rows<T>> values{x};
@@ -49,7 +49,7 @@ std::vector<Rows<T>> forward(const Mlp<T>& mlp, const Rows<T>& x) {
   return values;
 }
 
-/// Adds up, layer by layer from the last, what the gradient of the outputs [n, 1] comes to.
+/// Adds up the gradient of the outputs [n, 1], layer by layer from the last.
 template <class T>
 void backward(const Mlp<T>& mlp, const std::vector<Rows<T>>& values, Rows<T> flowing, Mlp<T>& gradient) {
   gradient = mlp;

@@ -1,4 +1,4 @@
-// A multi-layer perceptron with one positive output, trained on relative errors: what DGC predicts a chunk's time with
+// A multi-layer perceptron with one positive output, trained on relative errors. DGC predicts a chunk's time with it
 // (SIGMOD'23, section 6: three hidden layers of 256 units, ReLU, mean absolute percentage error, Adam, 100 epochs).
 #pragma once
 
@@ -14,8 +14,8 @@ struct MlpLayer {
   std::vector<T> weight, bias;
 };
 
-/// Dense layers, ReLU behind each but the last. The last has one output o, and exp(o) is what is predicted: a time is
-/// positive, and times span decades.
+/// Dense layers, with ReLU after each except the last. The last has one output o, and the prediction is exp(o), because
+/// a time is positive and times span decades.
 template <class T>
 struct Mlp {
   std::vector<MlpLayer<T>> layers;
@@ -42,8 +42,8 @@ struct MlpTraining {
   std::uint64_t seed = 1;
 };
 
-/// Trains on x [n, inputs], y [n] in batches that are drawn anew in each epoch. The same seed gives the same weights on
-/// one machine and build.
+/// Trains on x [n, inputs], y [n] in batches that are drawn again in each epoch. The same seed gives the same weights
+/// on one machine and build.
 template <class T>
 void train(Mlp<T>& mlp, const std::vector<T>& x, const std::vector<T>& y, const MlpTraining& how);
 
