@@ -1,4 +1,4 @@
-// Errors that end a command: their words and their exit status.
+// Errors that end a command: their messages and their exit status.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// What ended the command has been said already, here or by another process; only the exit status is left.
+/// An error that was already reported, here or by another process. Only the exit status is left to return.
 class Told : public Error {
  public:
   explicit Told(int status) : Error("see what was said before"), status_(status) {}
@@ -18,12 +18,12 @@ class Told : public Error {
   int status_;
 };
 
-/// The documented exit status of an error, and its words.
+/// The documented exit status of an error, and its message.
 int status_of(const std::exception& error);
 std::string failure_text(const std::exception& error);
 
-/// Says on standard error why the command failed, with the rank where a launcher started several processes, and returns
-/// the exit status.
+/// Prints on standard error why the command failed, and returns the exit status. If a launcher started several
+/// processes, the message names the rank.
 int report_failure(const std::exception& error);
 
 }  // namespace strobe

@@ -30,15 +30,17 @@ std::string short_duration(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
-/// Words that cannot be shown (a full disk, a closed descriptor, a reader that is gone) are no reason to end the work.
+/// If messages cannot be shown (a full disk, a closed descriptor, a reader that is gone), the work still continues.
 void say(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
 }
 
-/// Gives descriptor `number` to nothing when it is closed: a file opened later would get it, and words written into it.
+/// Opens /dev/null as descriptor `number` if it is closed. Otherwise a file opened later would get that number, and the
+/// messages written into it.
 void occupy(int number) {
   if (fcntl(number, F_GETFD) != -1 || errno != EBADF) return;
-  // Only for reading, so that writing fails as it does on a closed one. The lowest free number is given, which this is.
+  // Opens it only for reading, so that writing fails as on a closed descriptor. open() returns the lowest free number,
+  // which is this one.
   const int given = open("/dev/null", O_RDONLY);
   if (given != number && given >= 0) close(given);
 }
@@ -83,7 +85,8 @@ std::size_t width_of_terminal(int descriptor) {
   return isatty(descriptor) == 1 && ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-/// A line that wraps could not be replaced by the next one: its end is what can be missed least.
+/// Cuts the id to fit one line, because the next line could not replace a line that wraps. The end of the id matters
+/// least.
 std::string on_one_line(const std::string& head, const std::string& id, const std::string& news) {
   const std::size_t width = width_of_terminal(STDERR_FILENO), taken = head.size() + news.size() + 5;
   const std::string shown = shown_line(id);

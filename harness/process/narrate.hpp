@@ -1,4 +1,4 @@
-// Narration: words about the work go to standard error, data to standard output.
+// Progress messages go to standard error, data to standard output.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@ namespace strobe {
 /// "1 case", "2 cases".
 std::string counted(std::size_t count, const std::string& thing);
 
-/// To be called before any file is opened: closed standard streams take no file's place, and a reader of one that goes
-/// away does not end the program.
+/// Protects the standard streams; call it before any file is opened. A file opened later cannot take the descriptor of
+/// a closed stream. The program does not end when the reader of a pipe goes away.
 void guard_standard_streams();
 
-/// One line on standard error, control characters escaped; where that cannot be written, nothing.
+/// Writes one line on standard error, with control characters escaped. Does nothing if the stream cannot be written.
 void narrate(const std::string& line);
 
-/// Whole text on standard output, as it is: JSON, or `shown_lines` of text that people read. Throws SystemError when it
-/// cannot be written (a full disk behind a redirection), and Told where the reader of a pipe has gone, who wants to
-/// hear no more.
+/// Writes the whole text on standard output, unchanged: JSON, or `shown_lines` of text for people. Throws SystemError
+/// when it cannot be written (such as a full disk after a redirection). Throws Told when the reader of a pipe has gone
+/// and wants no more output.
 void print_data(const std::string& text);
 
-/// Characters of a line of standard output where that is a terminal; 0 where it is none, or does not say.
+/// Width in characters of the terminal on standard output. Returns 0 when it is not a terminal or its width is unknown.
 std::size_t terminal_width();
 
 /// Progress over the cases of a run: "[ 3/18] eta 12s  ID  12.3 ms  ok". Estimates from calendar time, which never
@@ -30,12 +30,12 @@ std::size_t terminal_width();
 class Progress {
  public:
   explicit Progress(std::size_t cases, bool silent);
-  /// Shows what is under way, on a terminal only; the finished line replaces it.
+  /// Shows the running case, on a terminal only. The finished line replaces it.
   void begin(const std::string& id);
-  /// Shows, on a terminal and at most once a second, how far the case under way is: so many of its epochs are done, the
-  /// last one's loss (NaN: none), and how long the others may take.
+  /// Shows the progress of the running case, on a terminal and at most once a second: the number of finished epochs,
+  /// the last one's loss (NaN: none), and an estimate for the remaining epochs.
   void epoch(const std::string& id, std::int64_t done, std::int64_t of, double loss);
-  /// Counts the case as done and shows its line, which is returned for the log.
+  /// Counts the case as done and shows its line. Returns the line for the log.
   std::string finish(const std::string& id, const std::string& time, const std::string& status,
                      const std::string& reason);
 

@@ -25,7 +25,7 @@ OutputTarget target_of(const std::string& flag, const std::string& path) {
   }
 }
 
-/// A pipe stays open until the program ends: its reader would take a first closing for the end of everything.
+/// A pipe stays open until the program ends, because its reader would take a first closing for the end of all output.
 void check_direct(const std::string& flag, const std::string& path, const OutputTarget& target) {
   if (access(target.path.c_str(), W_OK) != 0)
     throw InvalidRequest(flag, fmt::format("'{}' cannot be written: {}", path, std::strerror(errno)));
@@ -37,8 +37,8 @@ void check_direct(const std::string& flag, const std::string& path, const Output
   }
 }
 
-/// Throws what came of trying to write. The request is not to blame for a full disk or a limit of the process, which
-/// the end of the message tells.
+/// Throws the error of an attempt to write. If the disk is full or the process is at a limit, which the end of the
+/// message says, the request is not to blame.
 [[noreturn]] void tell_refusal(const std::string& flag, const std::string& message) {
   for (const int error : {ENOSPC, EDQUOT, EFBIG, EIO, EMFILE, ENFILE, ENOMEM})
     if (message.ends_with(std::strerror(error))) throw SystemError(message);
@@ -56,7 +56,7 @@ void check_output_file(const std::string& flag, const std::string& path) {
   if (std::filesystem::is_directory(path, ignored) || std::filesystem::path(path).filename().empty())
     throw InvalidRequest(flag, "'" + path + "' is a folder; name a file to write");
   if (target.descriptor >= 0) return;
-  if (target.direct) return check_direct(flag, path, target);  // nothing is made beside it
+  if (target.direct) return check_direct(flag, path, target);  // no temporary file is made next to it
   const std::string folder = std::filesystem::path(target.path).parent_path().string();
   try {
     check_writable(folder.empty() ? "." : folder);
@@ -74,7 +74,7 @@ void check_replaced_file(const std::string& flag, const std::string& path) {
 
 namespace {
 
-/// Whether this process's words go into the file, which a shell made for them.
+/// Whether this process's own output goes into the file, which a shell made for it.
 bool is_own_stream(const std::string& path) {
   struct stat there {};
   if (stat(path.c_str(), &there) != 0) return false;
@@ -85,7 +85,8 @@ bool is_own_stream(const std::string& path) {
   return false;
 }
 
-/// Whether a run may have left it before it wrote its plan: a part of the run directory, or a file on its way to one.
+/// Whether a run may have left the file before it wrote its plan: a part of the run directory, or a temporary file of
+/// one.
 bool may_be_of_run(const std::string& name) {
   if (name.front() == '.') return true;
   for (const std::string own : {"plan.json", "env.json", "summary.json", "summary.csv", "samples.jsonl"})
@@ -97,7 +98,7 @@ bool may_be_of_run(const std::string& name) {
 
 void refuse_foreign_folder(const std::string& flag, const std::string& path, const std::vector<std::string>& outputs) {
   namespace fs = std::filesystem;
-  std::error_code ignored;  // what cannot be looked at is left to whoever writes there
+  std::error_code ignored;  // an unreadable path is left to the code that writes there
   for (const char* of_run : {"plan.json", "summary.json", "samples.jsonl"})
     if (fs::exists(fs::path(path) / of_run, ignored)) return;
   for (fs::directory_iterator item(path, ignored); !ignored && item != fs::directory_iterator();

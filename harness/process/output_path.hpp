@@ -1,5 +1,5 @@
-// Where a command will write, looked at before it works for hours. All throw InvalidRequest(flag, ...), or
-// SystemError where the system refuses (a full disk, a limit of the process).
+// Checks the paths that a command will write before it works for hours. All functions throw InvalidRequest(flag, ...),
+// or SystemError when the system refuses (a full disk, a limit of the process).
 #pragma once
 
 #include <string>
@@ -7,15 +7,16 @@
 
 namespace strobe {
 
-/// The folder of the file (of a link: of the file at its end) must be there and writable, and the path must not be a
-/// folder. Devices, descriptors and pipes that have a reader pass, when they can be written to; a pipe is kept open.
+/// Checks that the file can be written. Its folder must exist and be writable (for a link, the folder of its target).
+/// The path must not be a folder. Devices, descriptors and pipes with a reader pass when they can be written; a pipe is
+/// kept open.
 void check_output_file(const std::string& flag, const std::string& path);
 
-/// The same for a file that is written more than once, as no device and no pipe can be.
+/// The same for a file that is written more than once. Devices and pipes are refused.
 void check_replaced_file(const std::string& flag, const std::string& path);
 
-/// Throws InvalidRequest(flag, ...) for a folder of a run's outputs in which files lie that no run made and that are
-/// not of this process: its own streams and `outputs`. A folder that is not there, or empty, or holds a run is fine.
+/// Throws InvalidRequest(flag, ...) for an output folder with foreign files: files that no run made and that this
+/// process does not write itself (its own streams and `outputs`). The folder may be missing, be empty, or hold a run.
 void refuse_foreign_folder(const std::string& flag, const std::string& path, const std::vector<std::string>& outputs);
 
 /// Makes the folder; it must be writable.

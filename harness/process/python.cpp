@@ -49,7 +49,7 @@ int run_program(std::vector<std::string> words, const std::string& output) {
 
 std::string find_python(const std::string& module) {
   const char* asked = std::getenv("STROBE_PYTHON");
-  // With -c, Python puts the working folder in front of its own modules: what lies there is not to be run.
+  // With -c, Python puts the working folder in front of its own modules. Files in that folder must not be run.
   const std::string question =
       "import sys; sys.path = [folder for folder in sys.path if folder]; import importlib.util as u; "
       "sys.exit(u.find_spec('" +
@@ -66,7 +66,7 @@ std::string run_script(std::vector<std::string> words, const std::string& where,
   std::string said = words_in(scratch.file("output"));
   if (status == 0) return said;
   if (said.find("Traceback (most recent call last)") != std::string::npos)
-    said.erase(0, said.rfind('\n') + 1);  // of a traceback the last line says it
+    said.erase(0, said.rfind('\n') + 1);  // the last line of a traceback holds the message
   if (said.empty()) said = fmt::format("Python ended with status {}", status);
   if (status == 2) throw InvalidRequest(where, said);
   throw SystemError(failure + ": " + said);

@@ -1,4 +1,4 @@
-// Python scripts that come with Strobe, run as programs of their own.
+// Runs the Python scripts that come with Strobe as separate programs.
 #pragma once
 
 #include <sys/types.h>
@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// A folder of its own that disappears with the object.
+/// A temporary folder that disappears with the object.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -21,21 +21,22 @@ class ScratchFolder {
   std::string path_;
 };
 
-/// Starts a program found in PATH, without input and with its words in the file `output`. `child` is then its process;
-/// 0, or the errno of why it cannot start.
+/// Starts a program found in PATH, without input and with its output in the file `output`. Sets `child` to its process.
+/// Returns 0, or the errno that says why it cannot start.
 int start_program(std::vector<std::string> words, const std::string& output, pid_t& child);
 
-/// Runs a program found in PATH with its words in the file `output`; its exit status, 127 when it cannot start.
+/// Runs a program found in PATH with its output in the file `output`. Returns its exit status, 127 when it cannot
+/// start.
 int run_program(std::vector<std::string> words, const std::string& output);
 
 /// The first Python that has `module`: $STROBE_PYTHON, python3 in PATH, the system's. "" when there is none.
 std::string find_python(const std::string& module);
 
-/// Runs a script of scripts/ and returns what it said. Throws InvalidRequest(where, ...) when it refuses what it reads
-/// (status 2), else SystemError, which begins with `failure`.
+/// Runs a script of scripts/ and returns its output. Throws InvalidRequest(where, ...) when the script refuses its
+/// input (status 2). For other failures throws SystemError with a message that begins with `failure`.
 std::string run_script(std::vector<std::string> words, const std::string& where, const std::string& failure);
 
-/// What a file holds, without the line ends behind it.
+/// Returns the content of a file without the line ends after it.
 std::string words_in(const std::string& path);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
-// Invariants: every process makes the same gatherings in the same order, whatever happens to it between them; a process
-// that has something to say says it before the last gathering, after which the launcher may end them all. Cost: one
-// gathering of 33 bytes a process where all is well.
+// Invariants: every process makes the same gatherings in the same order, whatever happens between them. A process
+// prints its messages before the last gathering, because the launcher may end all processes after it.
+// Cost: one gathering of 33 bytes a process when there is no error.
 #include "harness/process/ranks.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 
 namespace strobe {
 
-/// What a process tells: its status (0 = well), then what must agree, or why it failed.
+/// The report of a process: its status (0 = well), then the value that must agree, or the reason for its failure.
 struct Ranks::Word {
   int status = 0;
   std::string text;
@@ -33,7 +33,7 @@ std::string unescaped(std::string pointer) {
   return pointer;
 }
 
-/// Where the account of a rank differs from the first one's, in words: "/cases/1/seed is 1 there and 2 here".
+/// Describes where the account of a rank differs from the first one's: "/cases/1/seed is 1 there and 2 here".
 std::string difference_of(const Json& first, const Json& own) {
   const JsonDifference difference = first_difference(first, own);
   if (!difference.differs) return "";

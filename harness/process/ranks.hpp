@@ -1,4 +1,4 @@
-// The processes that run one suite together. They agree on what they are about to do, so that none trains on other
+// The processes that run one suite together. They agree on their input before they start. So no process trains on other
 // data than the rest, and none waits for one that could not even begin.
 #pragma once
 
@@ -13,16 +13,17 @@
 
 namespace strobe {
 
-/// What a process does before it agrees with the others; returns what must be the same for all (32 bytes, say).
+/// The work of a process before it agrees with the others. Returns the value that must be the same for all, such as 32
+/// bytes.
 using PrepareDigest = std::function<std::string()>;
-/// What stands behind it, to name the difference: asked for only when there is one, of every process.
+/// The details of that value, to name a difference. Every process is asked for them, and only when the values differ.
 using Account = std::function<Json()>;
 
 class Ranks {
  public:
-  /// A process of its own.
+  /// A single process without others.
   Ranks() = default;
-  /// Of the world of `comm`, in which the others are waited for `seconds` long. All of its processes meet here.
+  /// The processes of `comm`'s world. Each waits up to `seconds` for the others. All processes meet here.
   Ranks(const CommunicatorTag::Value& comm, const World& launched, double seconds);
 
   const World& world() const { return world_; }
@@ -31,15 +32,15 @@ class Ranks {
   /// By rank; one without a world.
   const std::vector<std::string>& hosts() const { return hosts_; }
 
-  /// Every process prepares. Throws on all of them when one fails, or when what they return differs: its own exception
-  /// in a process that failed, and else one of the same kind that names rank and host.
+  /// Every process prepares. Throws on all processes when one fails, or when their results differ. A process that
+  /// failed throws its own exception; the others throw one of the same kind that names rank and host.
   void agree(const PrepareDigest& prepare, const Account& account) const;
 
-  /// The same, after which the run cannot go on: each process that failed or differs says so on standard error before
-  /// any of them ends, and the first one says it in any case. Throws Told.
+  /// The same for errors that the run cannot survive. Each process that failed or differs prints the reason on standard
+  /// error before any of them ends. The first process prints it in any case. Throws Told.
   void agree_or_end(const PrepareDigest& prepare, const Account& account) const;
 
-  /// The first process does `work`; all get what it returned. Ends like agree_or_end.
+  /// The first process does `work`, and all processes get its result. Ends like agree_or_end.
   std::string first_does(const std::function<std::string()>& work) const;
 
  private:

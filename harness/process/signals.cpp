@@ -17,12 +17,12 @@ namespace {
 
 std::atomic<bool> end_at_once{false}, finish_epoch{false};
 
-/// Only what may be called in a handler; the words are lost where standard error is.
+/// Uses only functions that a signal handler may call. The message is lost if standard error is gone.
 void say_in_handler(std::string_view words) {
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, words.data(), words.size());
 }
 
-/// Sends SIGALRM to this process once, after so many milliseconds; 0 = not any more.
+/// Sends SIGALRM to this process once, after this number of milliseconds. 0 cancels it.
 void ring_after(std::int64_t milliseconds) {
   itimerval timer{};
   timer.it_value.tv_sec = milliseconds / 1000;
@@ -30,7 +30,7 @@ void ring_after(std::int64_t milliseconds) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-/// The epoch did not end in its time. Where it did, nobody is waited for any more.
+/// Called when the epoch did not end in its time. If the epoch has ended, it does nothing.
 void lose_patience(int) {
   if (epoch_patience_milliseconds().load() == 0) return;
   if (stop_signal().load() == 0) stop_signal().store(stop_after_epoch().load());
@@ -51,7 +51,7 @@ void note_signal(int signal) {
   end_in_handler(signal);
 }
 
-/// Dies of the signal, as whoever started this process expects, and leaves no half-written file behind.
+/// Ends the program by the signal, as its parent process expects, and removes half-written files first.
 void end_cleanly(int signal) {
   remove_unfinished_files();
   struct sigaction action {};
@@ -74,10 +74,11 @@ void tell_of_cut_file(int signal, siginfo_t* info, void*) {
   _exit(wrong_input);
 }
 
-/// A shell starts what is in the background with SIGINT ignored, and a user who sends it means it all the same.
+/// A shell starts background programs with SIGINT ignored. A user who sends it explicitly still wants to stop the
+/// program.
 bool is_for_good(int signal) { return signal != SIGINT && signal != SIGTERM; }
 
-/// Those that stay ignored where they are: all, or only the ones that are so for good.
+/// Which ignored signals stay ignored: all, or only those that are ignored for good.
 enum class Ignored : std::uint8_t { all, for_good };
 
 void handle_with(void (*handler)(int), Ignored stay) {
@@ -106,7 +107,7 @@ void name_files_that_are_cut() {
 
 SignalsEndAtOnce::SignalsEndAtOnce() {
   end_at_once.store(true);
-  const int before = stop_signal().load();  // looked at after the store, so that no signal falls between
+  const int before = stop_signal().load();  // read after the store, so that no signal is lost in between
   if (before == 0) return;
   end_at_once.store(false);
   throw Interrupted(before);

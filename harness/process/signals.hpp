@@ -1,24 +1,24 @@
-// The user's wish to stop, from the terminal or a job scheduler.
+// The user's request to stop, from the terminal or a job scheduler.
 #pragma once
 
 namespace strobe {
 
-/// SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU set `stop_signal()`: the first one asks the work to stop and
-/// keep what is finished; a second one ends the program at once. One that only schedulers send stays ignored where it
-/// was when the program began, as SIGHUP under nohup.
+/// Installs handlers: SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 and SIGXCPU set `stop_signal()`. The first signal asks
+/// the work to stop and to keep finished results. A second one ends the program at once. Signals that only schedulers
+/// send stay ignored if they were ignored when the program began, such as SIGHUP under nohup.
 void install_signal_handlers();
 
-/// Until then, and in commands that keep nothing: the same signals end the program as they do without a handler, once
-/// its unfinished files are removed.
+/// For the time before that, and for commands that keep nothing: the same signals end the program as they do without a
+/// handler, after its unfinished files are removed.
 void leave_nothing_unfinished();
 
-/// From now on, reading a mapped file that another program has cut ends this one with status 2 and a line that names
-/// the file; SIGBUS alone would not tell it.
+/// After this call, the program reports a mapped file that another program truncates: it ends with status 2 and a line
+/// that names the file. SIGBUS alone would not name it.
 void name_files_that_are_cut();
 
-/// While one lives, the first signal ends the program at once with status 128 + signal. For work that does not look at
-/// `stop_signal()`, as a partitioner's that takes minutes, and only while nothing is being written. Made after a
-/// signal, it throws Interrupted. One at a time.
+/// While an object exists, the first signal ends the program at once with status 128 + signal. For work that does not
+/// look at `stop_signal()`, such as a partitioner that takes minutes, and only while nothing is written. The
+/// constructor throws Interrupted after a signal. Only one object may exist at a time.
 class SignalsEndAtOnce {
  public:
   SignalsEndAtOnce();
@@ -27,9 +27,9 @@ class SignalsEndAtOnce {
   SignalsEndAtOnce& operator=(const SignalsEndAtOnce&) = delete;
 };
 
-/// While one lives that is `wanted`, the first signal sets `stop_after_epoch()` instead: training goes on to the end of
-/// its epoch, or until `epoch_patience_milliseconds()` are over. What came in too late for that is in `stop_signal()`
-/// afterwards. One at a time.
+/// While an object that is `wanted` exists, the first signal sets `stop_after_epoch()` instead. Training then continues
+/// to the end of its epoch, or until `epoch_patience_milliseconds()` have passed. Signals that came too late for that
+/// are in `stop_signal()` afterwards. Only one object may exist at a time.
 class SignalsEndEpochs {
  public:
   explicit SignalsEndEpochs(bool wanted);

@@ -37,7 +37,7 @@ std::string text_of(const Variables& variables, const char* name) {
   return text == nullptr ? "" : text;
 }
 
-/// Whether the set means anything: some of these variables are set where nothing was launched.
+/// Whether the set of variables counts: some of them are set even where nothing was launched.
 bool counts(const Launcher& launcher, const Variables& variables) {
   const bool rank = !text_of(variables, launcher.rank).empty(), size = !text_of(variables, launcher.size).empty();
   for (const char* name : launcher.also)

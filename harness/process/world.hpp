@@ -1,4 +1,4 @@
-// The world of processes that mpirun, srun or torchrun started, as their environment tells it before MPI is up.
+// The world of processes that mpirun, srun or torchrun started, read from environment variables before MPI starts.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,23 @@ struct World {
 using Variables = std::function<const char*(const char*)>;
 Variables process_variables();
 
-/// This process's place. torchrun counts only when all four of its variables are there, since some clouds set RANK and
-/// WORLD_SIZE per node; then Open MPI, PMI, and a Slurm step (not a batch script, which sees the job's task count too).
-/// An empty variable is not there. Throws InvalidRequest that names the variable which is malformed, not below its
-/// world's size, or there without it: such a process would take itself for one whose results another one writes.
+/// This process's place in the world. torchrun counts only when all four of its variables exist, since some clouds set
+/// RANK and WORLD_SIZE per node. Open MPI, PMI and a Slurm step follow (not a batch script, which also sees the job's
+/// task count). An empty variable counts as missing.
+/// Throws InvalidRequest that names a variable when it is malformed, when it is not below its world's size, or when its
+/// counterpart is missing. Otherwise such a process would take itself for one whose results another process writes.
 World launched_world(const Variables& variables = process_variables());
 
-/// The same, a single process where the variables contradict each other.
+/// The same, but a single process when the variables contradict each other.
 World world_if_any() noexcept;
 
-/// Forgets the launcher of a process that has nothing to do with the others, so that MPI, where a partitioner starts
-/// it, does not wait for them. To be called before it is started.
+/// Removes the launcher's variables from a process that is independent of the others. Otherwise MPI, started by a
+/// partitioner, would wait for them. Call it before the partitioner starts.
 void leave_world();
 
-/// Does `work`, which is the first process's alone. When it throws in a world of several, the others do not know and
-/// would wait for this process in their next collective; it then says why and ends without a farewell to them, upon
-/// which the launcher ends them too.
+/// Does `work`, which only the first process does. If it throws, the other processes do not know and would wait in
+/// their next collective. So this process prints the reason and ends without a farewell to them; then the launcher ends
+/// them too.
 void alone_in_world(const World& world, const std::function<void()>& work);
 
 }  // namespace strobe
