@@ -37,6 +37,9 @@ BROKEN = {
 SHORT = 3
 PRELOADED = ("nofsync", "nofoldersync", "latesync", "follow", "fulldisk", "nolock", "deaf")  # by broken.c; others: broken.py
 SECONDS = 60  # in which a kind must find what is broken
+PATIENCE = 15  # seconds after which a program hangs
+# On a busy machine the whole program needs 8 s to end when a rank stands still: it must not be taken for a broken one.
+PATIENCE_OF = {"stops": 30}
 
 
 def _make_program(folder, how, binary):
@@ -70,7 +73,7 @@ def _found(kinds, kind, field):
 def _try(kinds, kind, folder, program, seed, most=None):
     """Of a program: what was found, and when. The same seed makes the same faults."""
     field = Field(folder, program, random.Random(seed))
-    field.patience = 15
+    field.patience = PATIENCE_OF.get(kind, PATIENCE)
     try:
         tries = kinds if most is None else {kind: lambda field: itertools.islice(kinds[kind](field), most)}
         return _found(tries, kind, field)
