@@ -51,7 +51,7 @@ void train(benchmark::State& state, const std::string& model, Walk walk) {
   std::shared_ptr<const FullBatchPlan> plan = lay_out(begun, 1);
   if (walk != Walk::whole) {
     const Placement cut = cut_placement(*begun.data.graph);
-    plan = lay_out(begun, StrategyPlan{cut, cut, {"full_batch", {{0, begun.data.graph->steps}}}, {}, {}});
+    plan = lay_out(begun, StrategyPlan{cut, cut, {{0, begun.data.graph->steps}}, {}, {}});
   }
   const auto planned = std::make_shared<const PlannedCase>(PlannedCase{c, full_batch_schedule(plan), plan->notes});
   for (auto _ : state) {

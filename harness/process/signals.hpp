@@ -8,8 +8,8 @@ namespace strobe {
 /// send stay ignored if they were ignored when the program began, such as SIGHUP under nohup.
 void install_signal_handlers();
 
-/// For the time before that, and for commands that keep nothing: the same signals end the program as they do without a
-/// handler, after its unfinished files are removed.
+/// For the time before `install_signal_handlers`, and for commands that keep nothing: the same signals end the program
+/// as they do without a handler, after its unfinished files are removed.
 void leave_nothing_unfinished();
 
 /// After this call, the program reports a mapped file that another program truncates: it ends with status 2 and a line

@@ -26,8 +26,8 @@ World launched_world(const Variables& variables = process_variables());
 /// The same, but a single process when the variables contradict each other.
 World world_if_any() noexcept;
 
-/// Removes the launcher's variables from a process that is independent of the others. Otherwise MPI, started by a
-/// partitioner, would wait for them. Call it before the partitioner starts.
+/// Removes the variables of Open MPI, PMI and PMIx from a process that is independent of the others. Otherwise MPI,
+/// started by a partitioner, would wait for the others. Call it before the partitioner starts.
 void leave_world();
 
 /// Does `work`, which only the first process does. If it throws, the other processes do not know and would wait in

@@ -17,7 +17,7 @@ struct ChunkAssignment {
 /// Assigns each chunk to one of `ranks`, in descending order of `workload` [C]. Chunks of equal workload go in the
 /// order of their numbers. `method` is one of:
 /// - score: the rank with the largest s_m = (mean - load_m) * traffic with its chunks (Eq. 3), where
-///   mean = sum of workloads / ranks. Of ties the rank with the most room left wins, then the first. If no rank has
+///   mean = sum of workloads / ranks. Ties go to the rank with the most room left, then to the first. If no rank has
 ///   room left, the least loaded one wins. A rank may stay empty (decisions G4b).
 /// - lpt: the least loaded rank, whatever the traffic (longest processing time first).
 /// - score_then_fill: as score. Then each empty rank gets a chunk of a rank that has several: the one that shares the
