@@ -30,7 +30,8 @@ std::vector<std::string> figure_names() {
 std::vector<std::string> strategy_names() {
   std::vector<std::string> names;
   const std::regex registered("Register<StrategyTag> \\w+\\{[^\"]*\"([a-z_]+)\"");
-  for (const auto& entry : fs::directory_iterator(std::string(STROBE_SOURCE_DIR) + "/harness/placement/strategies")) {
+  for (const auto& entry : fs::recursive_directory_iterator(std::string(STROBE_SOURCE_DIR) + "/harness")) {
+    if (entry.path().parent_path().filename() != "strategies") continue;
     const std::string text = text_of(entry.path().string());
     for (std::sregex_iterator match(text.begin(), text.end(), registered), end; match != end; ++match)
       names.push_back((*match)[1]);
