@@ -32,7 +32,7 @@ struct RankOutcome {
   std::vector<double> weights;      // after the last update, in the plan's order
   std::map<std::string, OutputContent> outputs;  // by name, content of files under these weights, on rank 0
   double rounding = 0;      // of the first repetition, on rank 0: RoundingEstimate::largest beyond its limit
-  bool dead_start = false;  // likewise: RoundingEstimate::dead of its first epoch
+  bool dead_start = false;  // on rank 0: RoundingEstimate::dead of the first epoch
 };
 
 /// What to keep beside samples, and where to begin.

@@ -27,13 +27,6 @@ RowField row_field_of(const FactField& fact) {
 
 void Facts::set(const std::string& key, double value) { values[key] = row_codec::encode(value); }
 
-void Facts::add(const Facts& other) {
-  for (const auto& [key, value] : other.values) values[key] = value;
-  for (const auto& [key, why] : other.absent) absent[key] = why;
-  notes.insert(notes.end(), other.notes.begin(), other.notes.end());
-  approximations.insert(approximations.end(), other.approximations.begin(), other.approximations.end());
-}
-
 Json fact_sections() {
   Json sections = Json::array();
   for (const auto& [name, entry] : FactsRegistry::instance().entries()) {

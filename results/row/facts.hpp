@@ -46,8 +46,6 @@ struct Facts {
   /// Sets a number; one that is not finite counts as absent.
   void set(const std::string& key, double value);
   bool has(const std::string& key) const { return values.count(key) != 0; }
-  /// Takes over keys and sentences of `other`; where both have a key, the other's value stays.
-  void add(const Facts& other);
 };
 
 /// The tables that ask for a section of the report: [{"title", "fields": [{"key", "unit", "help"}]}].

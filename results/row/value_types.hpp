@@ -1,4 +1,4 @@
-// Whether JSON values that are read back have the types that their JSON Schema asks for.
+// Checks the types of JSON values that are read back against their JSON Schema.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ SWAP = {"==": ("equal", "!="), "!=": ("unequal", "=="), "+": ("plus", "-"), "-":
 LOGIC = {"&&": "||", "||": "&&"}
 CALLS = ("CallExpr", "CXXMemberCallExpr", "CXXOperatorCallExpr")
 LOOPS = ("ForStmt", "WhileStmt", "DoStmt", "CXXForRangeStmt")
-# What must stay a constant, or is checked by the compiler alone.
+# These places must stay constants, or only the compiler checks them.
 CONSTANT = ("ConstantExpr", "StaticAssertDecl", "EnumDecl", "FieldDecl", "ParmVarDecl", "CXXRecordDecl",
             "NonTypeTemplateParmDecl", "TypeAliasDecl", "UnaryExprOrTypeTraitExpr")
 

@@ -1,5 +1,5 @@
-// What instrumented copies of sources call (scripts/mutate): each call names its mutant, notes that it was reached, and
-// computes the mutated value when that mutant is the chosen one.
+// Functions that instrumented copies of sources call (scripts/mutate). Each call names its mutant and notes that it was
+// reached. It computes the mutated value when that mutant is the chosen one.
 #pragma once
 
 #include <initializer_list>

@@ -24,7 +24,7 @@ class StaticMemory {
   void prepare(std::int64_t threads, std::int64_t host_threads) const;
   /// The vector of a vertex, [width]; 0 for one that no training event has at either end. After `prepare`.
   const float* row(VertexId vertex) const { return rows_.data() + vertex * width(); }
-  /// What the training came to, in words of a row; empty before `prepare`.
+  /// A sentence for the row about the result of the training; empty before `prepare`.
   std::string remark() const;
 
  private:
