@@ -70,7 +70,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.approximations = plan.schedule->approximations();
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
-  if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
+  if (is_on_host(c.device)) result.threads = kernel_threads(c);
   for (int traffic = 0; traffic < traffic_count; ++traffic) {
     result.planned_bytes[std::string(traffic_names[traffic])] =
         plan.schedule->budget().bytes[static_cast<std::size_t>(traffic)];
