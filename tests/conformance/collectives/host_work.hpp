@@ -1,5 +1,5 @@
 // Conformance of what a rank has beside its program: work of its host, transfers ahead, helpers. One list of cases for
-// every device, and one for every communicator. Compiled into tests only.
+// every device, and one for every communicator.
 #pragma once
 
 #include <span>
