@@ -250,6 +250,9 @@ struct CommunicatorTag {
     /// launch. All processes call it the same number of times, in the same order. Throws SystemError when a process
     /// does not arrive within `seconds`, Interrupted on a stop signal. Null when ranks are threads.
     std::vector<std::string> (*gather)(const std::string& own, double seconds) = nullptr;
+
+    /// Whether all ranks of every launch run in this process.
+    bool in_one_process() const { return gather == nullptr; }
   };
 };
 using CommunicatorRegistry = Registry<CommunicatorTag>;

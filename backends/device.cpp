@@ -25,7 +25,8 @@ std::size_t checked_bytes(std::int64_t rows, std::int64_t columns, ElementType t
 
 }  // namespace
 
-Device::Device(const DeviceRequest& request) : request_(request), numerics_(request.numerics) {
+Device::Device(const DeviceRequest& request, Numerics numerics) : request_(request), numerics_(numerics) {
+  context_.numerics = numerics;
   account_->limit = request.memory_limit_bytes;
 }
 

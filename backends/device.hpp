@@ -32,7 +32,7 @@ struct MatrixUse;  // backends/matrix/matrix_use.hpp
 struct DeviceRequest {
   int rank = 0;
   int ranks = 1;
-  Numerics numerics = Numerics::cpu;  // how `sim` computes values; ignored by real devices
+  bool values = true;  // whether a simulated device computes values; real devices always do
   ElementType precision = ElementType::f32;
   int threads = 1;                       // kernel threads of this rank
   int host_threads = 1;                  // workers that carry out each piece of its host work
@@ -54,7 +54,8 @@ class BetweenOperations {
 /// One rank's device. Not thread-safe: used by its rank's thread (or fibre) only.
 class Device {
  public:
-  explicit Device(const DeviceRequest& request);
+  /// `numerics`: the family of kernels that computes its values.
+  Device(const DeviceRequest& request, Numerics numerics);
   virtual ~Device() = default;
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -63,7 +64,7 @@ class Device {
   Numerics numerics() const { return numerics_; }
   /// The kernel variant that was asked for; empty: the best.
   const std::string& kernel_variant() const { return request_.kernel_variant; }
-  bool has_values() const { return numerics_ != Numerics::none; }
+  bool has_values() const { return numerics_.id() != Numerics::none.id(); }
   ElementType precision() const { return request_.precision; }
 
   /// Device memory for [rows, columns], not initialised. Throws OutOfMemory over the limit.
@@ -172,6 +173,9 @@ class Device {
   /// Peak of the host memory for transfers that was allocated here; 0 when the accounted memory is the host's anyway.
   std::uint64_t host_peak_bytes() const { return host_account_->peak; }
   std::uint64_t memory_limit_bytes() const { return account_->limit; }
+  /// The queue of a stream in the form that the calls of `runtime` take, for a library that submits work to it. Null if
+  /// the device does not submit its work to a queue of that runtime.
+  virtual void* native_queue(std::string_view /*runtime*/, Stream) const { return nullptr; }
   /// Bytes of the device's own memory; 0 for a device that has none.
   virtual std::uint64_t memory_bytes() const { return 0; }
   /// Whether the accounted memory is a device's own (true) or the host's (false).
@@ -282,6 +286,10 @@ struct DeviceTag {
     /// The only communicator that it works with, "" = any real one. A device with its own communicator runs on a
     /// described cluster in virtual time, with or without values.
     const char* own_communicator = "";
+    /// The family of its kernels.
+    Numerics numerics;
+    /// Whether this machine's cores and memory are the device: its kernels take the rank's threads.
+    bool on_host = false;
 
     std::unique_ptr<Device> operator()(const DeviceRequest& request) const { return make(request); }
     bool needs_cluster() const { return *own_communicator != '\0'; }

@@ -9,7 +9,7 @@ namespace strobe {
 class ShapesDevice : public Device {
  public:
   /// Throws the same as Device.
-  explicit ShapesDevice(const DeviceRequest& request) : Device(request) {}
+  explicit ShapesDevice(const DeviceRequest& request) : Device(request, Numerics::none) {}
 
  private:
   std::byte* do_allocate(std::size_t) override { return nullptr; }

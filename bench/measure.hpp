@@ -48,7 +48,8 @@ std::vector<std::string> variants(const std::vector<std::string>& cpu) {
   const auto add = [&](const auto& kernels) {
     for (const auto& kernel : kernels) names.insert(kernel.variant);
   };
-  (add(Kernels<Op>::of(Numerics::cuda)), ...);
+  const Numerics numerics = DeviceRegistry::instance().find(device_name()).value.numerics;
+  (add(Kernels<Op>::of(numerics)), ...);
   return {names.begin(), names.end()};
 }
 

@@ -13,7 +13,7 @@ LaunchRequest request_for(int ranks) {
   cluster->nodes = cluster->described_nodes = 4096;
   LaunchRequest request;
   request.ranks = ranks;
-  request.device.numerics = Numerics::none;
+  request.device.values = false;
   request.device.cluster = cluster;
   request.make_device = DeviceRegistry::instance().find("sim").value;
   return request;

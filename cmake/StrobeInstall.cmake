@@ -4,7 +4,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS strobe RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS strobe strobe-conformance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 set(strobe_share ${CMAKE_INSTALL_DATADIR}/strobe)
 foreach(folder workloads/data workloads/shapes workloads/catalog backends/clusters suites results/published results/schema)

@@ -90,7 +90,7 @@ function(strobe_precompile target)
 endfunction()
 
 # One object library per folder in backends/; a folder with its own CMakeLists.txt decides for itself (and prints why
-# when its dependency is missing). Conformance cases are compiled into tests only.
+# when its dependency is missing).
 function(strobe_backends)
   file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true ${CMAKE_SOURCE_DIR}/backends/*)
   set(libraries "")

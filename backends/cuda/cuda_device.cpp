@@ -21,18 +21,13 @@ namespace {
 /// Idle memory that the pool keeps from one device to the next: small cases take it over instead of asking the driver.
 constexpr std::size_t kept_idle_bytes = std::size_t{256} << 20;
 
-DeviceRequest as_cuda(DeviceRequest request) {
-  request.numerics = Numerics::cuda;
-  return request;
-}
-
 }  // namespace
 
 CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs)
-    : Device(as_cuda(request)), host_(std::max(1, request.host_threads), {[this](const Event& event) {
-                                        runtime::select(ordinal_);
-                                        return runtime::complete(event.native.get());
-                                      }}) {
+    : Device(request, "cuda"), host_(std::max(1, request.host_threads), {[this](const Event& event) {
+                                       runtime::select(ordinal_);
+                                       return runtime::complete(event.native.get());
+                                     }}) {
   std::string reason;
   const int count = runtime::device_count(reason);
   if (count == 0) throw Unavailable("device cuda: " + reason);
@@ -46,7 +41,7 @@ CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs)
   context_.native_stream = native(Stream::compute);
   if (graphs) {
     gathered_ = std::make_unique<GatheredLaunches>(native(Stream::compute));
-    context_.gathered = gathered_.get();
+    context_.own = gathered_.get();
   }
   context_.scratch = [this](std::size_t bytes) { return scratch(bytes); };
   set_anchor();
@@ -341,8 +336,9 @@ const Register<DeviceTag> registered{{
     "Strobe design: numerics cuda, clock wall",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> {
-      return std::make_unique<CudaDevice>(request, false);
-    }},
+       return std::make_unique<CudaDevice>(request, false);
+     },
+     "", "cuda"},
     {},
 }};
 
@@ -352,8 +348,9 @@ const Register<DeviceTag> registered_with_graphs{{
     "CUDA C++ Programming Guide, CUDA graphs",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> {
-      return std::make_unique<CudaDevice>(request, true);
-    }},
+       return std::make_unique<CudaDevice>(request, true);
+     },
+     "", "cuda"},
     {},
 }};
 

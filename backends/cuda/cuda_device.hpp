@@ -36,6 +36,9 @@ class CudaDevice : public Device {
   /// Counts of a device that gathers its launches; otherwise zeros.
   GraphCounts graph_counts() const { return gathered_ != nullptr ? gathered_->counts() : GraphCounts{}; }
 
+  void* native_queue(std::string_view runtime, Stream stream) const override {
+    return runtime == "cuda" ? native(stream) : nullptr;
+  }
   runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
 
  private:

@@ -102,6 +102,11 @@ void gather(GatheredLaunches& gathered, void (*kernel)(Parameters...), std::int6
       {reinterpret_cast<const void*>(kernel), &Signature::value, blocks, threads, shared_bytes, block, nullptr});
 }
 
+/// Where launches go instead of the stream, of a device that gathers them into graphs; null: to the stream.
+inline GatheredLaunches* gathered_of(const KernelContext& context) {
+  return static_cast<GatheredLaunches*>(context.own);
+}
+
 /// Gives the kernel to the context's stream: `blocks` blocks of `threads` threads with `shared_bytes` of dynamic shared
 /// memory. If launches are gathered, it joins them. Does nothing for 0 blocks. Throws Unavailable when the program was
 /// not built for this GPU, otherwise SystemError.
@@ -109,8 +114,8 @@ template <class... Parameters, class... Arguments>
 void launch(const KernelContext& context, std::int64_t blocks, int threads, std::size_t shared_bytes,
             void (*kernel)(Parameters...), Arguments... arguments) {
   if (blocks <= 0) return;
-  if (context.gathered != nullptr) {
-    gather(*context.gathered, kernel, blocks, threads, shared_bytes, arguments...);
+  if (context.own != nullptr) {
+    gather(*gathered_of(context), kernel, blocks, threads, shared_bytes, arguments...);
     return;
   }
 #if defined(__CUDACC__)
@@ -126,7 +131,7 @@ void launch(const KernelContext& context, std::int64_t blocks, int threads, std:
 
 /// The context's stream, for a library that submits work itself: after all launches so far.
 inline runtime::StreamHandle stream_for_library(const KernelContext& context) {
-  if (context.gathered != nullptr) context.gathered->launch();
+  if (context.own != nullptr) gathered_of(context)->launch();
   return context.native_stream;
 }
 

@@ -11,8 +11,8 @@
 namespace strobe {
 
 template <class Op>
-void run_variant(Numerics numerics, const char* variant, const Op& op, KernelContext& context) {
-  Kernels<Op>::choose(numerics, op, variant).run(op, context);
+void run_variant(const char* variant, const Op& op, KernelContext& context) {
+  Kernels<Op>::choose(context.numerics, op, variant).run(op, context);
 }
 
 /// The gradient of the operation's dense layer, from dy to ds.
@@ -27,54 +27,53 @@ StepDenseBackward dense_backward_of(const Op& op) {
 }
 
 /// Shapes are the operation's. Throws Unavailable when the numerics lacks a kernel.
-inline void run_composed(Numerics numerics, const char* variant, const StepGraphConvolution& op,
-                         KernelContext& context) {
-  run_variant(numerics, variant, Spmm{op.a, op.x, op.aggregated, false}, context);
-  run_variant(numerics, variant, StepDense{op.aggregated, op.w, op.step_rows, op.y, op.activation}, context);
+inline void run_composed(const char* variant, const StepGraphConvolution& op, KernelContext& context) {
+  run_variant(variant, Spmm{op.a, op.x, op.aggregated, false}, context);
+  run_variant(variant, StepDense{op.aggregated, op.w, op.step_rows, op.y, op.activation}, context);
 }
 
-inline void run_composed(Numerics numerics, const char* variant, const StepGraphConvolutionBackward& op,
-                         KernelContext& context) {
-  run_variant(numerics, variant, dense_backward_of(op), context);
-  run_variant(numerics, variant, SpmmTransposed{op.a, op.ds, op.dx, op.accumulate_dx}, context);
+inline void run_composed(const char* variant, const StepGraphConvolutionBackward& op, KernelContext& context) {
+  run_variant(variant, dense_backward_of(op), context);
+  run_variant(variant, SpmmTransposed{op.a, op.ds, op.dx, op.accumulate_dx}, context);
 }
 
-inline void run_composed(Numerics numerics, const char* variant, const StepConvolutionOfDense& op,
-                         KernelContext& context) {
-  run_variant(numerics, variant, SpmmOfDense{op.a, op.x, op.w_first, {}, op.step_rows, op.aggregated, op.first},
-              context);
-  run_variant(numerics, variant, StepDense{op.aggregated, op.w, op.step_rows, op.y, op.activation}, context);
+inline void run_composed(const char* variant, const StepConvolutionOfDense& op, KernelContext& context) {
+  run_variant(variant, SpmmOfDense{op.a, op.x, op.w_first, {}, op.step_rows, op.aggregated, op.first}, context);
+  run_variant(variant, StepDense{op.aggregated, op.w, op.step_rows, op.y, op.activation}, context);
 }
 
-inline void run_composed(Numerics numerics, const char* variant, const StepConvolutionOfDenseBackward& op,
-                         KernelContext& context) {
+inline void run_composed(const char* variant, const StepConvolutionOfDenseBackward& op, KernelContext& context) {
   if (!op.kept) {
-    run_variant(numerics, variant, SpmmOfDense{op.a, op.x, op.w_first, {}, op.step_rows, op.aggregated, op.first},
-                context);
+    run_variant(variant, SpmmOfDense{op.a, op.x, op.w_first, {}, op.step_rows, op.aggregated, op.first}, context);
   }
-  run_variant(numerics, variant, dense_backward_of(op), context);
+  run_variant(variant, dense_backward_of(op), context);
   SpmmOfDenseBackward product;
   product.a = op.a, product.x = op.x, product.w = op.w_first, product.step_rows = op.step_rows, product.dy = op.ds;
   product.dw = op.dw_first;
   product.activation = op.first;
   product.accumulate_dw = op.accumulate_dw_first;
-  run_variant(numerics, variant, product, context);
+  run_variant(variant, product, context);
 }
 
 /// Registers the kernel "plain" of one of these operations: its judge.
-template <class Op, Numerics numerics>
+template <class Op>
 struct RegisterComposedJudge {
-  static void run_plain(const Op& op, KernelContext& context) { run_composed(numerics, "plain", op, context); }
+  static void run_plain(const Op& op, KernelContext& context) { run_composed("plain", op, context); }
 
-  const RegisterKernel<Op> plain{numerics, {"plain", 0, nullptr, run_plain}};
+  explicit RegisterComposedJudge(Numerics numerics) : plain{numerics, {"plain", 0, nullptr, run_plain}} {}
+
+  const RegisterKernel<Op> plain;
 };
 
 /// Registers the kernels "plain" and "composed", for operations without a better kernel for every call.
-template <class Op, Numerics numerics>
-struct RegisterComposed : RegisterComposedJudge<Op, numerics> {
-  static void run_best(const Op& op, KernelContext& context) { run_composed(numerics, "", op, context); }
+template <class Op>
+struct RegisterComposed : RegisterComposedJudge<Op> {
+  static void run_best(const Op& op, KernelContext& context) { run_composed("", op, context); }
 
-  const RegisterKernel<Op> composed{numerics, {"composed", 5, nullptr, run_best}};
+  explicit RegisterComposed(Numerics numerics)
+      : RegisterComposedJudge<Op>(numerics), composed{numerics, {"composed", 5, nullptr, run_best}} {}
+
+  const RegisterKernel<Op> composed;
 };
 
 }  // namespace strobe

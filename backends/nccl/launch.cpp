@@ -23,10 +23,9 @@ namespace {
 constexpr double least_agreement_seconds = 60;  // ranks may be computing when another one fails
 constexpr double late_agreement_seconds = 10;   // when a rank was too late for a collective
 
-cuda::CudaDevice& as_cuda(Device& device) {
-  auto* const gpu = dynamic_cast<cuda::CudaDevice*>(&device);
-  if (gpu == nullptr) throw InvalidRequest("--comm", "nccl moves the memory of GPUs; it needs --device cuda");
-  return *gpu;
+void check_runtime(const Device& device) {
+  if (device.native_queue("cuda", Stream::communicate) == nullptr)
+    throw InvalidRequest("--comm", "nccl moves the memory of GPUs; it needs --device cuda");
 }
 
 int count_gpus() {
@@ -73,7 +72,8 @@ void run_thread(const LaunchRequest& request, int rank, const RankProgram& progr
   try {
     const std::unique_ptr<Device> device = make_device(request, rank);
     ThreadPeers peers(threads, rank);
-    NcclCommunicator communicator(as_cuda(*device), rank, request, id, peers);
+    check_runtime(*device);
+    NcclCommunicator communicator(*device, rank, request, id, peers);
     try {
       run_trainer(request, rank, program, communicator, beside, peers);
     } catch (const PeerFailed&) {
@@ -209,7 +209,7 @@ std::exception_ptr run_communicator(const LaunchRequest& request, const RankProg
   std::exception_ptr failure;
   try {
     ProcessPeers peers(point);
-    NcclCommunicator communicator(as_cuda(device), rank, request, id, peers);
+    NcclCommunicator communicator(device, rank, request, id, peers);
     try {
       run_trainer(request, rank, program, communicator, beside, peers);
     } catch (...) {
@@ -237,7 +237,7 @@ std::exception_ptr run_process(const LaunchRequest& request, const RankProgram& 
   try {
     count_gpus();
     device = make_device(request, own_place().rank);
-    as_cuda(*device);
+    check_runtime(*device);
   } catch (...) {
     failure = std::current_exception();
   }

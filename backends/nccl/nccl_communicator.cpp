@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "backends/agreement.hpp"
+#include "backends/cuda/runtime.hpp"
 
 namespace strobe::nccl {
 namespace {
@@ -63,10 +64,10 @@ bool is_message(const Collective& collective) {
 
 }  // namespace
 
-NcclCommunicator::NcclCommunicator(cuda::CudaDevice& device, int rank, const LaunchRequest& request,
-                                   const calls::UniqueId& id, Peers& peers)
+NcclCommunicator::NcclCommunicator(Device& device, int rank, const LaunchRequest& request, const calls::UniqueId& id,
+                                   Peers& peers)
     : Communicator(device, rank, request.ranks, request.timeout_seconds),
-      gpu_(device),
+      stream_(device.native_queue("cuda", Stream::communicate)),
       own_family_(std::make_unique<Family>()),
       family_(own_family_.get()),
       peers_(peers) {
@@ -89,7 +90,7 @@ NcclCommunicator::NcclCommunicator(cuda::CudaDevice& device, int rank, const Lau
 NcclCommunicator::NcclCommunicator(NcclCommunicator& parent, calls::Handle handle, std::unique_ptr<Peers> peers,
                                    MemberRanks members, int rank)
     : Communicator(parent.device(), rank, std::move(members), parent.timeout_seconds()),
-      gpu_(parent.gpu_),
+      stream_(parent.stream_),
       family_(parent.family_),
       own_peers_(std::move(peers)),
       peers_(*own_peers_),

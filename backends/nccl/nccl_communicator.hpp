@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backends/communicator.hpp"
-#include "backends/cuda/cuda_device.hpp"
+#include "backends/device.hpp"
 #include "backends/nccl/calls.hpp"
 #include "backends/nccl/peers.hpp"
 
@@ -21,8 +21,7 @@ namespace strobe::nccl {
 class NcclCommunicator final : public Communicator {
  public:
   /// Joins; every rank must. Throws CollectiveTimeout when that takes longer than the request's timeout.
-  NcclCommunicator(cuda::CudaDevice& device, int rank, const LaunchRequest& request, const calls::UniqueId& id,
-                   Peers& peers);
+  NcclCommunicator(Device& device, int rank, const LaunchRequest& request, const calls::UniqueId& id, Peers& peers);
   /// Leaves cleanly when nothing is under way, and otherwise cancels it.
   ~NcclCommunicator() override;
 
@@ -71,9 +70,9 @@ class NcclCommunicator final : public Communicator {
   void settle(std::string_view what);
   template <class Done>
   void poll(std::string_view what, double seconds, const Done& done);
-  calls::Stream stream() const { return gpu_.native(Stream::communicate); }
+  calls::Stream stream() const { return stream_; }
 
-  cuda::CudaDevice& gpu_;
+  calls::Stream stream_;                // the device's, for communication
   std::unique_ptr<Family> own_family_;  // the launch's communicator's
   Family* family_;
   std::unique_ptr<Peers> own_peers_;  // a group's

@@ -32,6 +32,9 @@ double host_rate(const Cluster& cluster, int rank, int ranks) {
 
 namespace {
 
+/// The family of kernels that computes values, when values are computed.
+Numerics computed_values() { return "cpu"; }
+
 /// The bytes that tensors may take: the memory without context and, with several ranks, without communication buffers,
 /// in whole blocks of the pool.
 std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
@@ -48,14 +51,13 @@ std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
 }  // namespace
 
 SimDevice::SimDevice(const DeviceRequest& request)
-    : Device(request),
+    : Device(request, request.values ? computed_values() : Numerics::none),
       cluster_(request.cluster),
       computing_ranks_(request.computing_ranks > 0 ? request.computing_ranks : request.ranks) {
   if (cluster_ == nullptr) {
     throw InvalidRequest("--cluster",
                          fmt::format("device sim needs a cluster; known: {}", fmt::join(cluster_names(), ", ")));
   }
-  if (request.numerics == Numerics::cuda) throw InvalidRequest("--numerics", "device sim has numerics none and cpu");
   const GpuModel& gpu = cluster_->gpu;
   set_memory_limit(usable_bytes(gpu, request));
   draw_jitter();
@@ -171,7 +173,7 @@ const Register<DeviceTag> registered{{
     "Strobe design: clock virtual; roofline after Williams, Waterman and Patterson, CACM 52(4), 2009",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<SimDevice>(request); },
-     "sim"},
+     "sim", computed_values()},
     {},
 }};
 

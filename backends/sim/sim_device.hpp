@@ -26,7 +26,7 @@ double host_rate(const Cluster& cluster, int rank, int ranks);
 /// when the rank's program went on after its last wait.
 class SimDevice final : public Device {
  public:
-  /// Throws InvalidRequest without a cluster or with numerics that the simulator does not support.
+  /// Throws InvalidRequest without a cluster.
   explicit SimDevice(const DeviceRequest& request);
   bool has_own_memory() const override { return !cluster_->shared_host_memory; }
   bool wants_transpose() const override { return cluster_->gpu.stores_transpose; }

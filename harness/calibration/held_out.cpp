@@ -133,8 +133,8 @@ void add_bands(const std::vector<HeldOutEpoch>& epochs, const std::string& devic
       "them; mean error {:.3g} %{}",
       epochs.size(), 100 * mean(errors), enough ? "" : "; too few for 90 %, so the band is their extremes");
   const double low = ratios[outside - 1], high = ratios[ratios.size() - outside];
-  cluster["epoch_band_90"] = enough && device == "cpu" ? bands_by_ranks(low, high, ranks, source, date)
-                                                       : band_json(low, high, ranks, source, date);
+  cluster["epoch_band_90"] = enough && is_on_host(device) ? bands_by_ranks(low, high, ranks, source, date)
+                                                          : band_json(low, high, ranks, source, date);
 }
 
 }  // namespace strobe

@@ -63,7 +63,7 @@ Suite suite_of(const CalibrateCommand& command, const World& world) {
   if (world.size <= 1) return suite;
   std::vector<Case> fitting;
   for (const Case& c : suite.cases) {
-    if (c.comm == "local") {
+    if (c.cluster.empty() && in_one_process(c)) {
       throw InvalidRequest("--comm", fmt::format("{} processes were started (says {}), but ranks are threads of one; "
                                                  "use --comm mpi or start one process",
                                                  world.size, world.launcher));

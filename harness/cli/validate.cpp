@@ -43,7 +43,7 @@ struct ValidateCommand {
 void check_world_of_validation(const Suite& suite, const World& world) {
   if (world.size <= 1) return;
   for (const Case& c : suite.cases) {
-    if (c.comm != "local") continue;
+    if (!c.cluster.empty() || !in_one_process(c)) continue;
     throw InvalidRequest("SUITE", fmt::format("{} processes were started (says {}), but {} runs in one process; judge "
                                               "cases with comm mpi, or start one process",
                                               world.size, world.launcher, case_id(c)));

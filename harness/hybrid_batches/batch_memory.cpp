@@ -28,10 +28,10 @@ struct RankMemory {
 std::uint64_t device_bytes(const Case& c) {
   DeviceRequest request;
   request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
-  if (c.cluster.empty() && (c.memory_limit_gib > 0 || c.device == "cpu")) return request.memory_limit_bytes;
+  if (c.cluster.empty() && (c.memory_limit_gib > 0 || is_on_host(c.device))) return request.memory_limit_bytes;
   request.ranks = static_cast<int>(c.ranks);
   request.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
-  request.numerics = Numerics::none;
+  request.values = false;
   if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster, c.software);
   try {
     const auto device = DeviceRegistry::instance().find(c.device, "/device").value(request);
@@ -44,7 +44,7 @@ std::uint64_t device_bytes(const Case& c) {
 RankMemory memory_of(const Case& c) {
   RankMemory memory;
   memory.device = device_bytes(c);
-  memory.shared = c.device == "cpu";
+  memory.shared = is_on_host(c.device);
   if (memory.shared) memory.host = memory.device;
   if (c.cluster.empty()) return memory;
   const auto cluster = load_cluster(c.cluster, c.software);
@@ -127,7 +127,7 @@ std::uint64_t update_bytes(const HybridPlan& plan, std::size_t action) {
     if (other->layers.computed_cells > batch->layers.computed_cells) batch = other;
     DeviceRequest request;
     request.precision = plan.full->model.fp64 ? ElementType::f64 : ElementType::f32;
-    request.numerics = Numerics::none;
+    request.values = false;
     ShapesDevice device(request);
     TrainedWeights weights(device, plan.full->model.parameters, plan.seed(), plan.full->model.start_values,
                            plan.full->request.optimizer);

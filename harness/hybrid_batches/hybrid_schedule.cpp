@@ -190,7 +190,7 @@ class HybridSchedule final : public SchedulePlan {
 
   std::uint64_t vectors_of_optimizer() const {
     DeviceRequest without_values;
-    without_values.numerics = Numerics::none;
+    without_values.values = false;
     ShapesDevice device(without_values);
     return TrainedWeights(device, plan_->full->model.parameters, 1, {}, plan_->full->request.optimizer)
         .vectors()

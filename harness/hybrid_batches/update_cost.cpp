@@ -20,7 +20,7 @@ double computed_seconds(const HybridPlan& plan, const std::shared_ptr<const Clus
                         std::size_t action) {
   DeviceRequest request;
   request.precision = plan.full->model.fp64 ? ElementType::f64 : ElementType::f32;
-  request.numerics = Numerics::none;
+  request.values = false;
   request.cluster = cluster;
   request.ranks = plan.ranks(), request.rank = rank;
   const auto device = DeviceRegistry::instance().find("sim", "/device").value(request);

@@ -77,7 +77,7 @@ void warn_of_crowded_ranks(const Suite& suite) {
   constexpr std::int64_t far_beyond = 4;
   std::int64_t most = 0;
   for (const Case& c : suite.cases)
-    if (c.cluster.empty() && c.comm == "local" && suite.impossible.count(case_id(c)) == 0)
+    if (c.cluster.empty() && in_one_process(c) && suite.impossible.count(case_id(c)) == 0)
       most = std::max(most, c.ranks);
   const int cores = usable_cores();
   if (most <= far_beyond * cores) return;

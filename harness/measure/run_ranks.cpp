@@ -21,8 +21,6 @@
 namespace strobe {
 namespace {
 
-bool in_one_process(const Case& c) { return c.comm == "local" || c.comm == "sim"; }
-
 /// Whether the request or the suite names the communicator, rather than a default.
 bool comm_is_given(const Suite& suite, const Case& c) {
   const auto origins = suite.origins.find(case_id(c));

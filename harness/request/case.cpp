@@ -172,7 +172,18 @@ std::string short_workload(const Json& workload) {
 }  // namespace
 
 Numerics kernel_numerics(const std::string& device) {
-  return device.rfind("cuda", 0) == 0 ? Numerics::cuda : Numerics::cpu;
+  const DeviceRegistry& devices = DeviceRegistry::instance();
+  return devices.contains(device) ? devices.find(device).value.numerics : Numerics::none;
+}
+
+bool is_on_host(const std::string& device) {
+  const DeviceRegistry& devices = DeviceRegistry::instance();
+  return devices.contains(device) && devices.find(device).value.on_host;
+}
+
+bool in_one_process(const Case& c) {
+  const CommunicatorRegistry& known = CommunicatorRegistry::instance();
+  return known.contains(c.comm) && known.find(c.comm).value.in_one_process();
 }
 
 const FieldTable& case_fields() {

@@ -57,8 +57,12 @@ struct ModelOutputs {
 /// Field table of the scalar settings above (not of the plug-in objects).
 const FieldTable& case_fields();
 
-/// Whose kernels compute values on a device: those of a simulated one are the processor's.
+/// Whose kernels compute values on a device; `none` of one that this build lacks.
 Numerics kernel_numerics(const std::string& device);
+/// Whether the device is this machine's cores and memory; not of one that this build lacks.
+bool is_on_host(const std::string& device);
+/// Whether all ranks of the case run in one process; those of a communicator that this build lacks do not.
+bool in_one_process(const Case& c);
 
 /// The number of blocks that the case asks for; 0 for auto. Throws InvalidRequest when `nb` is neither a number from 1
 /// on nor auto.

@@ -7,18 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
+#include "workloads/partitioners/partitioner.hpp"
 
 namespace strobe {
 namespace {
 
 /// Strategies whose placements follow from sizes alone, as they say themselves.
 std::vector<std::string> strategies_from_sizes() {
-  std::vector<std::string> names;
-  for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
-    if (entry.value.from_sizes) names.push_back(name);
-  }
-  return names;
+  return names_with<StrategyTag>(&StrategyTag::Value::from_sizes, true);
 }
 
 bool known(const std::vector<std::string>& names, const std::string& name) {
@@ -57,7 +55,7 @@ void check_shape(const Case& c, const std::string& pointer) {
                                      "use one of {}, or a graph",
                                      strategy, name, fmt::join(strategies_from_sizes(), ", ")));
   }
-  static const std::vector<std::string> partitioners = {"hash", "range"};
+  const std::vector<std::string> partitioners = names_with<PartitionerTag>(&PartitionerTag::Value::from_sizes, true);
   const std::string partitioner = c.strategy.value("partitioner", std::string("hash"));
   if (!known(partitioners, partitioner)) {
     throw InvalidRequest(pointer + "/strategy/partitioner",

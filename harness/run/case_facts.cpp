@@ -69,7 +69,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.approximations = summary.approximations;
   result.exact = result.approximations.empty();
   result.notes = plan.notes;
-  if (!launch.device.cluster && kernel_numerics(c.device) == Numerics::cpu) result.threads = kernel_threads(c);
+  if (is_on_host(c.device)) result.threads = kernel_threads(c);
   const ByteBudget budget = plan.schedule->budget(0);
   for (std::size_t traffic = 0; traffic < traffic_count; ++traffic)
     result.planned_bytes[std::string(traffic_names[traffic])] = budget.bytes[traffic];

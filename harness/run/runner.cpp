@@ -307,7 +307,7 @@ LaunchRequest launch_request(const Case& c) {
   request.ranks = static_cast<int>(c.ranks);
   request.timeout_seconds = c.timeout;
   request.make_device = DeviceRegistry::instance().find(c.device, "/device").value;
-  request.device.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  request.device.values = c.numerics != "none";
   request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   const std::vector<std::int64_t> threads = kernel_threads(c);

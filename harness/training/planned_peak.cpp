@@ -91,7 +91,7 @@ DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
   request.rank = rank;
   request.ranks = plan.ranks();
   request.precision = plan.fp64() ? ElementType::f64 : ElementType::f32;
-  request.numerics = Numerics::none;
+  request.values = false;
   return request;
 }
 
@@ -100,7 +100,7 @@ std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool 
   const Case& c = plan.request;
   DeviceRequest request = request_of(plan, rank);
   if (limited) request.memory_limit_bytes = static_cast<std::uint64_t>(c.memory_limit_gib * 1024 * 1024 * 1024);
-  request.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  request.values = c.numerics != "none";
   if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster, c.software);
   return DeviceRegistry::instance().find(c.device, "/device").value(request);
 }

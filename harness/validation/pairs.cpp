@@ -69,7 +69,7 @@ Case simulated_case(const Case& measured, const std::string& cluster) {
   json["repeat"] = 1;
   json.erase("until");  // without values there are none to look at
   // A simulation computes no values, and the names of another device's kernels are none that it knows.
-  if (kernel_numerics(measured.device) != Numerics::cpu) json["kernels"] = "";
+  if (kernel_numerics(measured.device) != kernel_numerics("sim")) json["kernels"] = "";
   return case_from_json(json, "");
 }
 

@@ -14,12 +14,12 @@ struct Sized {
 bool is_even(const Sized& op) { return op.size % 2 == 0; }
 bool is_large(const Sized& op) { return op.size >= 100; }
 
-const RegisterKernel<Sized> plain{Numerics::none, {"plain", 0}};
-const RegisterKernel<Sized> even{Numerics::none, {"even", 10, is_even}};
-const RegisterKernel<Sized> large{Numerics::none, {"large", 20, is_even, nullptr, is_large}};
+const RegisterKernel<Sized> plain{"sized", {"plain", 0}};
+const RegisterKernel<Sized> even{"sized", {"even", 10, is_even}};
+const RegisterKernel<Sized> large{"sized", {"large", 20, is_even, nullptr, is_large}};
 
 std::string chosen(int size, const std::string& variant) {
-  return Kernels<Sized>::choose(Numerics::none, Sized{size}, variant).variant;
+  return Kernels<Sized>::choose("sized", Sized{size}, variant).variant;
 }
 
 TEST(KernelChoice, TheHighestPriorityThatSupportsTheCallAndIsWorthIt) {

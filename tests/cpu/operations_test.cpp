@@ -12,11 +12,11 @@ class CpuOperations : public testing::TestWithParam<Setting> {};
 
 TEST_P(CpuOperations, AgreesWithJudge) { expect_agreement(GetParam(), "cpu"); }
 
-INSTANTIATE_TEST_SUITE_P(All, CpuOperations, testing::ValuesIn(settings(Numerics::cpu)), setting_name);
+INSTANTIATE_TEST_SUITE_P(All, CpuOperations, testing::ValuesIn(settings("cpu")), setting_name);
 
-TEST(CpuKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels(Numerics::cpu); }
+TEST(CpuKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels("cpu"); }
 
-TEST(CpuKernels, EveryVariantIsChosenBySomeCase) { expect_chosen_kernels(Numerics::cpu, "cpu", {}); }
+TEST(CpuKernels, EveryVariantIsChosenBySomeCase) { expect_chosen_kernels("cpu", "cpu", {}); }
 
 /// The suite must be able to fail: a wrong value, a missing value and NaN are all found.
 TEST(Conformance, FindsWrongOutputs) {

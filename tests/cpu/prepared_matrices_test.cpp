@@ -112,7 +112,7 @@ TEST(CpuPreparedMatrices, FormsThatLastNeedTheEntries) {
 
 DeviceRequest without_values() {
   DeviceRequest request;
-  request.numerics = Numerics::none;
+  request.values = false;
   return request;
 }
 

@@ -24,20 +24,20 @@ std::set<std::string> chosen_by_benchmarks() {
   a.transposed_offsets = device->allocate(1, 1, ElementType::i64);
   const Tensor x = device->allocate(a.columns, 6), y = device->allocate(a.rows, 6);
   const auto name = [](const auto& op) {
-    return std::string(op.name) + "/" + Kernels<std::decay_t<decltype(op)>>::choose(Numerics::cuda, op, "").variant;
+    return std::string(op.name) + "/" + Kernels<std::decay_t<decltype(op)>>::choose("cuda", op, "").variant;
   };
   return {name(Spmm{a, x, y, false}), name(SpmmTransposed{a, y, x, false})};
 }
 
 TEST(EmulatedChoice, EveryVariantIsChosenBySomeCaseOrBenchmark) {
   const int before = std::exchange(cuda::emulated::multiprocessors, 132);
-  expect_chosen_kernels(Numerics::cuda, "cuda", chosen_by_benchmarks());
+  expect_chosen_kernels("cuda", "cuda", chosen_by_benchmarks());
   cuda::emulated::multiprocessors = before;
 }
 
 template <class Op>
 std::string chosen(const Op& op) {
-  return Kernels<Op>::choose(Numerics::cuda, op, "").variant;
+  return Kernels<Op>::choose("cuda", op, "").variant;
 }
 
 /// What both passes of a recurrence of `gates` gates over packed lanes, 8 to `hidden` units, choose.

@@ -19,7 +19,7 @@ struct TooMuchScratch {
   Work work() const { return {}; }
 };
 void run_too_much_scratch(const TooMuchScratch&, KernelContext& context) { context.scratch(std::size_t{1} << 50); }
-const RegisterKernel<TooMuchScratch> too_much_scratch{Numerics::cuda, {"plain", 0, nullptr, run_too_much_scratch}};
+const RegisterKernel<TooMuchScratch> too_much_scratch{"cuda", {"plain", 0, nullptr, run_too_much_scratch}};
 
 /// What asks for more scratch memory than there is and goes on without.
 struct NeedsNoScratch {
@@ -29,7 +29,7 @@ struct NeedsNoScratch {
 void run_needs_no_scratch(const NeedsNoScratch&, KernelContext& context) {
   EXPECT_THROW(context.scratch(std::size_t{1} << 50), OutOfMemory);
 }
-const RegisterKernel<NeedsNoScratch> needs_no_scratch{Numerics::cuda, {"plain", 0, nullptr, run_needs_no_scratch}};
+const RegisterKernel<NeedsNoScratch> needs_no_scratch{"cuda", {"plain", 0, nullptr, run_needs_no_scratch}};
 
 /// A launch of more threads than a block can have.
 struct TooManyThreads {
@@ -38,7 +38,7 @@ struct TooManyThreads {
 };
 __global__ void nothing(int) {}
 void run_too_many_threads(const TooManyThreads&, KernelContext& context) { launch(context, 1, 2000, 0, nothing, 1); }
-const RegisterKernel<TooManyThreads> too_many_threads{Numerics::cuda, {"plain", 0, nullptr, run_too_many_threads}};
+const RegisterKernel<TooManyThreads> too_many_threads{"cuda", {"plain", 0, nullptr, run_too_many_threads}};
 
 class EmulationFailures : public testing::TestWithParam<bool> {
  protected:

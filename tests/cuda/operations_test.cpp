@@ -25,7 +25,7 @@ TEST_P(CudaGraphOperations, AgreesWithJudge) {
 }
 
 std::vector<Setting> settings_in(ElementType precision) {
-  std::vector<Setting> all = settings(Numerics::cuda);
+  std::vector<Setting> all = settings("cuda");
   std::erase_if(all, [&](const Setting& one) { return one.precision != precision; });
   return all;
 }
@@ -34,10 +34,10 @@ std::vector<Setting> settings_in(ElementType precision) {
 // judge it in both precisions both ways, and in both orders, which must give the same bits.
 INSTANTIATE_TEST_SUITE_P(All, CudaOperations, testing::ValuesIn(settings_in(ElementType::f64)), setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CudaGraphOperations, testing::ValuesIn(settings_in(ElementType::f32)), setting_name);
-INSTANTIATE_TEST_SUITE_P(Long, CudaOperations, testing::ValuesIn(settings(Numerics::cuda)), setting_name);
+INSTANTIATE_TEST_SUITE_P(Long, CudaOperations, testing::ValuesIn(settings("cuda")), setting_name);
 INSTANTIATE_TEST_SUITE_P(Long, CudaGraphOperations, testing::ValuesIn(settings_in(ElementType::f64)), setting_name);
 
-TEST(CudaKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels(Numerics::cuda); }
+TEST(CudaKernels, EveryOperationHasAPlainKernel) { expect_plain_kernels("cuda"); }
 
 }  // namespace
 }  // namespace strobe

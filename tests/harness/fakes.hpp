@@ -25,7 +25,7 @@ class AccountingDevice final : public ShapesDevice {
     request.rank = rank;
     request.ranks = ranks;
     request.precision = ElementType::f64;
-    request.numerics = Numerics::none;
+    request.values = false;
     return request;
   }
 };

@@ -8,26 +8,26 @@ namespace {
 
 using namespace prepared_matrices;
 
-std::unique_ptr<Device> device_of_cluster(bool transpose, std::int64_t narrow_bytes, Numerics numerics) {
+std::unique_ptr<Device> device_of_cluster(bool transpose, std::int64_t narrow_bytes, bool values) {
   Cluster cluster = sim_test::round_cluster();
   cluster.gpu.stores_transpose = transpose;
   cluster.gpu.narrow_bytes = narrow_bytes;
-  DeviceRequest request = sim_test::request_for(cluster, 1, numerics).device;
+  DeviceRequest request = sim_test::request_for(cluster, 1, values).device;
   return DeviceRegistry::instance().find("sim").value(request);
 }
 
 TEST(SimPreparedMatrices, FollowTheCluster) {
   const DrawnMatrix drawn({{40, 40, 40}, 0, true}, 1);
-  const auto forms = [&](bool transpose, std::int64_t narrow_bytes, Numerics numerics) {
-    const auto device = device_of_cluster(transpose, narrow_bytes, numerics);
+  const auto forms = [&](bool transpose, std::int64_t narrow_bytes, bool values) {
+    const auto device = device_of_cluster(transpose, narrow_bytes, values);
     return forms_of(prepared(*device, drawn, lasting_use(4)));
   };
-  EXPECT_EQ(forms(false, 0, Numerics::cpu), "");
-  EXPECT_EQ(forms(true, 0, Numerics::cpu), "transpose");
-  EXPECT_EQ(forms(false, 32, Numerics::cpu), "pairs");
-  EXPECT_EQ(forms(true, 32, Numerics::cpu), "pairs transposed-pairs");
-  EXPECT_EQ(forms(true, 16, Numerics::cpu), "lengths transposed-lengths");
-  EXPECT_EQ(forms(true, 4, Numerics::cpu), "transpose");
+  EXPECT_EQ(forms(false, 0, true), "");
+  EXPECT_EQ(forms(true, 0, true), "transpose");
+  EXPECT_EQ(forms(false, 32, true), "pairs");
+  EXPECT_EQ(forms(true, 32, true), "pairs transposed-pairs");
+  EXPECT_EQ(forms(true, 16, true), "lengths transposed-lengths");
+  EXPECT_EQ(forms(true, 4, true), "transpose");
 }
 
 /// Without entries nothing says how much steps overlap.
@@ -35,7 +35,7 @@ TEST(SimPreparedMatrices, RowsByLengthStandForPairsOfACountedMatrix) {
   const DrawnMatrix drawn({{40, 40, 40}, 0, true}, 1);
   HostCsr outline;
   outline.step_rows = drawn.host.step_rows;
-  const auto device = device_of_cluster(true, 32, Numerics::none);
+  const auto device = device_of_cluster(true, 32, false);
   EXPECT_FALSE(device->entries_decide(lasting_use(4)));
   SparseMatrix a = drawn.on(*device);
   device->prepare(a, outline, lasting_use(4));
@@ -48,7 +48,7 @@ TEST(SimPreparedMatrices, OnceOnlyEntriesWithGradientsGetATranspose) {
   MatrixUse use = lasting_use(4);
   use.lasting = false;
   for (const bool transpose : {true, false}) {
-    const auto device = device_of_cluster(transpose, 64, Numerics::cpu);
+    const auto device = device_of_cluster(transpose, 64, true);
     use.reads_entries = false;
     EXPECT_EQ(forms_of(prepared(*device, drawn, use)), "");
     use.reads_entries = true;
@@ -58,7 +58,7 @@ TEST(SimPreparedMatrices, OnceOnlyEntriesWithGradientsGetATranspose) {
 
 TEST(SimPreparedMatrices, ProductsAreThoseOfPlainRows) {
   for (const std::int64_t narrow_bytes : {0, 32}) {
-    const auto device = device_of_cluster(true, narrow_bytes, Numerics::cpu);
+    const auto device = device_of_cluster(true, narrow_bytes, true);
     expect_products_of_all_uses(*device, {1, 4, 6, 33});
   }
 }

@@ -33,10 +33,10 @@ inline Cluster round_cluster() {
   return c;
 }
 
-inline LaunchRequest request_for(const Cluster& cluster, int ranks, Numerics numerics = Numerics::none) {
+inline LaunchRequest request_for(const Cluster& cluster, int ranks, bool values = false) {
   LaunchRequest request;
   request.ranks = ranks;
-  request.device.numerics = numerics;
+  request.device.values = values;
   request.device.cluster = std::make_shared<Cluster>(cluster);
   request.make_device = DeviceRegistry::instance().find("sim").value;
   return request;

@@ -1,4 +1,4 @@
-// Numerics cpu in virtual time: the conformance suite of communicators, and the same times with and without values.
+// Values in virtual time: the conformance suite of communicators, and the same times with and without values.
 #include <gtest/gtest.h>
 
 #include "sim_support.hpp"
@@ -10,7 +10,7 @@ namespace {
 using sim_test::request_for;
 using sim_test::round_cluster;
 
-LaunchRequest request_of(int ranks) { return request_for(round_cluster(), ranks, Numerics::cpu); }
+LaunchRequest request_of(int ranks) { return request_for(round_cluster(), ranks, true); }
 const CommunicatorTag::Value& simulated() { return CommunicatorRegistry::instance().find("sim").value; }
 
 class SimValues : public testing::TestWithParam<int> {};
@@ -74,7 +74,7 @@ TEST_P(SimValues, DoNotChangeTheTimes) {
 }
 
 TEST(SimKernels, OfTheCpuComputeValues) {
-  if (Kernels<AddScaled>::of(Numerics::cpu).empty()) GTEST_SKIP() << "no cpu kernel is linked";
+  if (Kernels<AddScaled>::of("cpu").empty()) GTEST_SKIP() << "no cpu kernel is linked";
   simulated().launch(request_of(2), [](Device& device, Communicator& c) {
     const std::vector<float> host(1000, 2.0f + static_cast<float>(c.rank()));
     const Tensor x = device.move_in(host.data(), 1000, 1, ElementType::f32);

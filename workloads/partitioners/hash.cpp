@@ -22,8 +22,12 @@ std::vector<Rank> partition_by_hash(const PreparedGraph& graph, int parts, std::
   return part;
 }
 
-const Register<PartitionerTag> hash_registered{
-    {"hash", "even shares of a seeded random order of the vertices", "null partitioner", {}, partition_by_hash, {}}};
+const Register<PartitionerTag> hash_registered{{"hash",
+                                                "even shares of a seeded random order of the vertices",
+                                                "null partitioner",
+                                                {},
+                                                {partition_by_hash, true},
+                                                {}}};
 
 const RegisterNames hash_elsewhere{"partitioner", {{"random", "hash", ""}}};
 

@@ -21,7 +21,7 @@ struct PartitionerTag {
                                                 std::vector<double>* load);
   struct Value {
     Value() = default;
-    Value(Partition makes) : partition(makes) {}
+    Value(Partition makes, bool sizes_suffice = false) : partition(makes), from_sizes(sizes_suffice) {}
     Value(PartitionByLoad makes) : by_load(makes) {}
     /// `hops`: products with A on the way to an embedding; by default the two of a network of two layers. `load` is
     /// left empty by a partitioner that weighs nothing.
@@ -31,6 +31,8 @@ struct PartitionerTag {
     }
     Partition partition = nullptr;
     PartitionByLoad by_load = nullptr;
+    /// Whether the sizes of the parts, and of what they exchange, follow from the numbers of vertices and parts alone.
+    bool from_sizes = false;
   };
 };
 using PartitionerRegistry = Registry<PartitionerTag>;

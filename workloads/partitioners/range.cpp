@@ -14,7 +14,7 @@ std::vector<Rank> partition_by_range(const PreparedGraph& graph, int parts, std:
 }
 
 const Register<PartitionerTag> range_registered{
-    {"range", "contiguous vertex ranges of even size", "null partitioner", {}, partition_by_range, {}}};
+    {"range", "contiguous vertex ranges of even size", "null partitioner", {}, {partition_by_range, true}, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -15,7 +15,7 @@ namespace {
 DeviceRequest bench_request(const Case& c) {
   DeviceRequest request;
   request.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
-  request.numerics = c.numerics == "none" ? Numerics::none : Numerics::cpu;
+  request.values = c.numerics != "none";
   request.kernel_variant = c.kernels;
   if (!c.cluster.empty()) request.cluster = load_cluster(c.cluster);
   return request;

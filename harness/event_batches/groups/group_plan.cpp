@@ -77,7 +77,7 @@ void check_host(const GroupPlan& plan) {
         std::max<std::int64_t>(1, std::min<std::int64_t>(groups.ranks(), cluster->gpus_per_node) / groups.in_group());
     room = cluster->host.memory_bytes;
     whose = fmt::format("a node of {}", c.request.cluster);
-  } else if (c.request.comm == "mpi") {
+  } else if (!in_one_process(c.request)) {
     copies = 1;  // how many are on one machine is not known before the launch
   }
   const std::uint64_t bytes = static_cast<std::uint64_t>(copies) * bytes_of_copy(groups, plan.memory);

@@ -45,7 +45,7 @@ NamedInputs named_inputs(const FullBatchCase& c) {
     const std::string path = file.empty() ? workload_file(c.request.cluster, model) : file;
     std::string command = "strobe calibrate --chunks --model " + model;
     if (!c.request.cluster.empty()) command += " --device sim --cluster " + c.request.cluster;
-    if (c.request.cluster.empty() && c.request.device != "cpu") command += " --device " + c.request.device;
+    if (c.request.cluster.empty() && c.request.device != Case().device) command += " --device " + c.request.device;
     auto learned = std::make_shared<const LearnedWorkload>(read_workloads(path, command));
     check_learned(*learned, workload_use(c), path);
     return learned;

@@ -1,5 +1,5 @@
 // Conformance of communicators: one list of cases that every communicator with values must pass, at every rank count.
-// Compiled into tests only. A case is a rank program; it throws ConformanceFailure on the rank that saw the fault.
+// A case is a rank program; it throws ConformanceFailure on the rank that saw the fault.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
 // Conformance of work that runs next to a rank's program: host work, transfers ahead, helpers. One list of cases for
-// every device, and one for every communicator. Compiled into tests only.
+// every device, and one for every communicator.
 #pragma once
 
 #include <span>

@@ -1,8 +1,7 @@
-// Notes which kernels of an operation are chosen, by those who ask for the best one, in place of running them.
+// Notes which kernel of an operation is chosen, in place of running it.
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,33 +12,45 @@
 namespace strobe::conformance {
 
 /// Thrown where a kernel would have begun: nothing has values that others could go on with.
-struct KernelWasChosen {};
+struct KernelWasChosen {
+  std::string variant;
+};
 
-/// The variants that were chosen since the note began; it ends with this object.
+/// The kernels of the family, then those of its base.
+template <class Op>
+std::vector<Kernel<Op>*> kernels_of(Numerics numerics) {
+  std::vector<Kernel<Op>*> kernels;
+  for (Kernel<Op>& kernel : Kernels<Op>::of(numerics)) kernels.push_back(&kernel);
+  if (numerics.base() == Numerics::none) return kernels;
+  for (Kernel<Op>& kernel : Kernels<Op>::of(numerics.base())) kernels.push_back(&kernel);
+  return kernels;
+}
+
+/// Kernels throw KernelWasChosen as long as the note is kept; it ends with this object.
 class ChosenKernels {
  public:
   virtual ~ChosenKernels() = default;
-  std::set<std::string> variants;
 };
 
 /// One note of an operation at a time, on one thread.
 template <class Op>
 class ChosenKernelsOf final : public ChosenKernels {
  public:
-  explicit ChosenKernelsOf(Numerics numerics) : kernels_(Kernels<Op>::of(numerics)), before_(kernels_) {
+  explicit ChosenKernelsOf(Numerics numerics) : kernels_(kernels_of<Op>(numerics)) {
     if (kernels_.size() > most) throw Error("more kernels of an operation than can be told apart");
+    for (const Kernel<Op>* kernel : kernels_) before_.push_back(*kernel);
     current() = this;
     replace(std::make_index_sequence<most>{});
   }
   ~ChosenKernelsOf() override {
-    kernels_ = before_;
+    for (std::size_t i = 0; i < kernels_.size(); ++i) *kernels_[i] = before_[i];
     current() = nullptr;
   }
   ChosenKernelsOf(const ChosenKernelsOf&) = delete;
   ChosenKernelsOf& operator=(const ChosenKernelsOf&) = delete;
 
  private:
-  static constexpr std::size_t most = 8;
+  static constexpr std::size_t most = 16;
 
   static ChosenKernelsOf*& current() {
     static ChosenKernelsOf* note = nullptr;
@@ -47,17 +58,16 @@ class ChosenKernelsOf final : public ChosenKernels {
   }
   template <std::size_t i>
   [[noreturn]] static void note_kernel(const Op&, KernelContext&) {
-    current()->variants.insert(current()->before_[i].variant);
-    throw KernelWasChosen();
+    throw KernelWasChosen{current()->before_[i].variant};
   }
-  /// A kernel is a plain function, so each place in the table has one of its own.
+  /// A kernel is a plain function, so each place in the list has one of its own.
   template <std::size_t... i>
   void replace(std::index_sequence<i...>) {
-    ((i < kernels_.size() ? static_cast<void>(kernels_[i].run = note_kernel<i>) : void()), ...);
+    ((i < kernels_.size() ? static_cast<void>(kernels_[i]->run = note_kernel<i>) : void()), ...);
   }
 
-  std::vector<Kernel<Op>>& kernels_;
-  const std::vector<Kernel<Op>> before_;
+  const std::vector<Kernel<Op>*> kernels_;
+  std::vector<Kernel<Op>> before_;
 };
 
 template <class Op>

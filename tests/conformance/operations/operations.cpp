@@ -5,6 +5,8 @@
 #include <malloc.h>
 #endif
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -117,9 +119,8 @@ std::string first_difference(const Output& output, double limit) {
     const Judged& judged = output.expected[i];
     const double error = std::abs(output.got[i] - judged.value);
     if (!(error <= limit * judged.magnitude + 1e-30)) {
-      return output.name + "[" + std::to_string(i) + "] is " + std::to_string(output.got[i]) + ", expected " +
-             std::to_string(judged.value) + " (error " + std::to_string(error / limit) + " x " + std::to_string(limit) +
-             ", magnitude " + std::to_string(judged.magnitude) + ")";
+      return fmt::format("{}[{}] is {:.9g}, expected {:.9g} (error {:.3g}, allowed {:.3g})", output.name, i,
+                         output.got[i], judged.value, error, limit * judged.magnitude);
     }
   }
   return "";
@@ -129,21 +130,34 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-std::set<std::string> chosen_variants(const OperationFamily& family, Numerics numerics, const std::string& device) {
+std::map<std::string, std::string> variants_of_cases(const OperationFamily& family, Numerics numerics,
+                                                     const std::string& device, ElementType precision,
+                                                     const std::string& variant) {
   keep_released_memory();
   const std::shared_ptr<ChosenKernels> chosen = family.note_chosen(numerics);
+  std::map<std::string, std::string> variants;
+  DeviceRequest request;
+  request.precision = precision;
+  request.kernel_variant = variant;
   for (const OperationCase& one : *family.cases) {
-    for (const ElementType precision : {ElementType::f32, ElementType::f64}) {
-      DeviceRequest request;
-      request.precision = precision;
-      const std::unique_ptr<Device> made = DeviceRegistry::instance().find(device).value(request);
-      try {
-        one.run(*made);
-      } catch (const KernelWasChosen&) {
-      }
+    const std::unique_ptr<Device> made = DeviceRegistry::instance().find(device).value(request);
+    try {
+      one.run(*made);
+    } catch (const KernelWasChosen& kernel) {
+      variants[one.name] = kernel.variant;
+    } catch (const Unavailable&) {
     }
   }
-  return chosen->variants;
+  return variants;
+}
+
+std::set<std::string> chosen_variants(const OperationFamily& family, Numerics numerics, const std::string& device) {
+  std::set<std::string> chosen;
+  for (const ElementType precision : {ElementType::f32, ElementType::f64}) {
+    for (const auto& [name, variant] : variants_of_cases(family, numerics, device, precision, ""))
+      chosen.insert(variant);
+  }
+  return chosen;
 }
 
 std::vector<std::string> check(const OperationCase& one, const std::string& device, ElementType precision,

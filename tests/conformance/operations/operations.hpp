@@ -59,14 +59,14 @@ struct OperationFamily {
 template <class Op>
 std::vector<std::string> variant_names(Numerics numerics) {
   std::vector<std::string> names;
-  for (const Kernel<Op>& kernel : Kernels<Op>::of(numerics)) names.emplace_back(kernel.variant);
+  for (const Kernel<Op>* kernel : kernels_of<Op>(numerics)) names.emplace_back(kernel->variant);
   return names;
 }
 
 template <class Op>
 std::map<std::string, int> variant_priorities(Numerics numerics) {
   std::map<std::string, int> priorities;
-  for (const Kernel<Op>& kernel : Kernels<Op>::of(numerics)) priorities.emplace(kernel.variant, kernel.priority);
+  for (const Kernel<Op>* kernel : kernels_of<Op>(numerics)) priorities.emplace(kernel->variant, kernel->priority);
   return priorities;
 }
 
@@ -146,6 +146,12 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b);
 /// The variants that are chosen for the family's cases, in both precisions, when none is named. No kernel is run: a
 /// case ends where its first kernel would begin.
 std::set<std::string> chosen_variants(const OperationFamily& family, Numerics numerics, const std::string& device);
+
+/// Case name to the variant whose kernel it begins with when `variant` is named ("" = none is); cases that no kernel
+/// serves are missing. No kernel of the family is run.
+std::map<std::string, std::string> variants_of_cases(const OperationFamily& family, Numerics numerics,
+                                                     const std::string& device, ElementType precision,
+                                                     const std::string& variant);
 
 /// Runs one case on a device made by `device` in `precision`, and says what is wrong; empty when nothing is.
 /// `threads` lists thread counts: results must be equal bit for bit between them.

@@ -72,7 +72,8 @@ const Register<DeviceTag> counted{{
     "as cuda-graphs, for a test that counts",
     "tests/cuda/training/replay_test.cpp",
     {},
-    {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CountedDevice>(request); }},
+    {[](const DeviceRequest& request) -> std::unique_ptr<Device> { return std::make_unique<CountedDevice>(request); },
+     "", "cuda"},
     {},
 }};
 

@@ -197,7 +197,7 @@ LaunchRequest launch_of(int ranks, const Setting& setting) {
   LaunchRequest request;
   request.ranks = ranks;
   request.device.precision = setting.precision;
-  request.device.numerics = Numerics::cpu;
+  request.device.values = true;
   if (setting.simulated) request.device.cluster = load_cluster("aimos-v100");
   request.make_device = DeviceRegistry::instance().find(setting.simulated ? "sim" : "cpu").value;
   return request;

@@ -157,7 +157,7 @@ MadeInVirtualTime made_by(int generators) {
   const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
   DeviceRequest on;
   on.cluster = load_cluster(request["cluster"]);
-  on.numerics = Numerics::none;
+  on.values = false;
   const auto device = DeviceRegistry::instance().find("sim").value(on);
   BatchFeed feed(*plan, *device);
   feed.take(0, 0);

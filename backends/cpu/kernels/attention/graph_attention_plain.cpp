@@ -181,8 +181,8 @@ void run_backward(const GraphAttentionBackward& op, KernelContext&) {
   });
 }
 
-const RegisterKernel<GraphAttention> forward{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<GraphAttentionBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<GraphAttention> forward{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GraphAttentionBackward> backward{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -204,7 +204,7 @@ void run_forward(const GraphAttention& op, KernelContext& context) {
   with_element(op.f.type(), [&](auto zero) { run_forward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphAttention> forward{Numerics::cpu, {"vector", 10, is_supported<GraphAttention>, run_forward}};
+const RegisterKernel<GraphAttention> forward{"cpu", {"vector", 10, is_supported<GraphAttention>, run_forward}};
 
 /// The arrays that columns of the backward pass read and write (AttentionScores, RowGradients).
 template <class T>
@@ -314,8 +314,7 @@ void run_backward(const GraphAttentionBackward& op, KernelContext& context) {
   with_element(op.f.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphAttentionBackward> backward{Numerics::cpu,
-                                                      {"vector", 10, is_backward_supported, run_backward}};
+const RegisterKernel<GraphAttentionBackward> backward{"cpu", {"vector", 10, is_backward_supported, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -180,8 +180,8 @@ void run_neighbours_back(const NeighbourAttentionBackward& op, KernelContext& co
   });
 }
 
-const RegisterKernel<NeighbourAttention> forward{Numerics::cpu, {"plain", 0, nullptr, run_neighbours}};
-const RegisterKernel<NeighbourAttentionBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_neighbours_back}};
+const RegisterKernel<NeighbourAttention> forward{"cpu", {"plain", 0, nullptr, run_neighbours}};
+const RegisterKernel<NeighbourAttentionBackward> backward{"cpu", {"plain", 0, nullptr, run_neighbours_back}};
 
 }  // namespace
 }  // namespace strobe

@@ -323,9 +323,8 @@ void run_neighbour_lanes_back(const NeighbourAttentionBackward& op, KernelContex
   });
 }
 
-const RegisterKernel<NeighbourAttention> forward{Numerics::cpu, {"vector", 10, nullptr, run_neighbour_lanes}};
-const RegisterKernel<NeighbourAttentionBackward> backward{Numerics::cpu,
-                                                          {"vector", 10, nullptr, run_neighbour_lanes_back}};
+const RegisterKernel<NeighbourAttention> forward{"cpu", {"vector", 10, nullptr, run_neighbour_lanes}};
+const RegisterKernel<NeighbourAttentionBackward> backward{"cpu", {"vector", 10, nullptr, run_neighbour_lanes_back}};
 
 }  // namespace
 }  // namespace strobe

@@ -179,8 +179,8 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<TemporalAttention> forward{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<TemporalAttentionBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<TemporalAttention> forward{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<TemporalAttentionBackward> backward{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

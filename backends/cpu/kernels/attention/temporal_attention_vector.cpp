@@ -353,8 +353,8 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<TemporalAttention> forward{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
-const RegisterKernel<TemporalAttentionBackward> backward{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+const RegisterKernel<TemporalAttention> forward{"cpu", {"vector", 10, nullptr, run_forward}};
+const RegisterKernel<TemporalAttentionBackward> backward{"cpu", {"vector", 10, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

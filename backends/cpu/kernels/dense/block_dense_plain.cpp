@@ -82,8 +82,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<BlockDense> plain{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<BlockDenseBackward> backward_plain{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<BlockDense> plain{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<BlockDenseBackward> backward_plain{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -210,16 +210,15 @@ bool serves_backward(const Op& op) {
 }
 
 const RegisterKernel<Dense> dense{
-    Numerics::cpu,
-    {"rows", 15, whole_panels<Dense>, [](const Dense& op, KernelContext& c) { run_forward(in_blocks(op), c); }}};
+    "cpu", {"rows", 15, whole_panels<Dense>, [](const Dense& op, KernelContext& c) { run_forward(in_blocks(op), c); }}};
 const RegisterKernel<DenseBackward> dense_backward{
-    Numerics::cpu, {"rows", 15, serves_backward<DenseBackward>, [](const DenseBackward& op, KernelContext& c) {
-                      run_backward(in_blocks(op), c);
-                    }}};
+    "cpu", {"rows", 15, serves_backward<DenseBackward>, [](const DenseBackward& op, KernelContext& c) {
+              run_backward(in_blocks(op), c);
+            }}};
 const RegisterKernel<BlockDense> block_dense{
-    Numerics::cpu, {"rows", 15, [](const BlockDense& op) { return op.blocks == 1 && whole_panels(op); }, run_forward}};
+    "cpu", {"rows", 15, [](const BlockDense& op) { return op.blocks == 1 && whole_panels(op); }, run_forward}};
 const RegisterKernel<BlockDenseBackward> block_dense_backward{
-    Numerics::cpu,
+    "cpu",
     {"rows", 15, [](const BlockDenseBackward& op) { return op.blocks == 1 && serves_backward(op); }, run_backward}};
 
 }  // namespace

@@ -183,8 +183,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<BlockDense> vector{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
-const RegisterKernel<BlockDenseBackward> backward_vector{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+const RegisterKernel<BlockDense> vector{"cpu", {"vector", 10, nullptr, run_forward}};
+const RegisterKernel<BlockDenseBackward> backward_vector{"cpu", {"vector", 10, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

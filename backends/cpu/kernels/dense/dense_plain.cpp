@@ -82,8 +82,8 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dense> dense_plain{Numerics::cpu, {"plain", 0, nullptr, run_dense}};
-const RegisterKernel<DenseBackward> dense_backward_plain{Numerics::cpu, {"plain", 0, nullptr, run_dense_backward}};
+const RegisterKernel<Dense> dense_plain{"cpu", {"plain", 0, nullptr, run_dense}};
+const RegisterKernel<DenseBackward> dense_backward_plain{"cpu", {"plain", 0, nullptr, run_dense_backward}};
 
 }  // namespace
 }  // namespace strobe

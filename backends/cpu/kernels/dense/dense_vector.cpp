@@ -52,8 +52,8 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dense> dense_vector{Numerics::cpu, {"vector", 10, nullptr, run_dense}};
-const RegisterKernel<DenseBackward> dense_backward_vector{Numerics::cpu, {"vector", 10, nullptr, run_dense_backward}};
+const RegisterKernel<Dense> dense_vector{"cpu", {"vector", 10, nullptr, run_dense}};
+const RegisterKernel<DenseBackward> dense_backward_vector{"cpu", {"vector", 10, nullptr, run_dense_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -88,10 +88,10 @@ void run_adam_step(const AdamStep& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Fill> fill_plain{Numerics::cpu, {"plain", 0, nullptr, run_fill}};
-const RegisterKernel<AddScaled> add_scaled_plain{Numerics::cpu, {"plain", 0, nullptr, run_add_scaled}};
-const RegisterKernel<SgdStep> sgd_step_plain{Numerics::cpu, {"plain", 0, nullptr, run_sgd_step}};
-const RegisterKernel<AdamStep> adam_step_plain{Numerics::cpu, {"plain", 0, nullptr, run_adam_step}};
+const RegisterKernel<Fill> fill_plain{"cpu", {"plain", 0, nullptr, run_fill}};
+const RegisterKernel<AddScaled> add_scaled_plain{"cpu", {"plain", 0, nullptr, run_add_scaled}};
+const RegisterKernel<SgdStep> sgd_step_plain{"cpu", {"plain", 0, nullptr, run_sgd_step}};
+const RegisterKernel<AdamStep> adam_step_plain{"cpu", {"plain", 0, nullptr, run_adam_step}};
 
 }  // namespace
 }  // namespace strobe

@@ -61,9 +61,8 @@ void run_gathered_dense_backward(const GatheredDenseBackward& op, KernelContext&
   });
 }
 
-const RegisterKernel<GatheredDense> plain{Numerics::cpu, {"plain", 0, nullptr, run_gathered_dense}};
-const RegisterKernel<GatheredDenseBackward> backward_plain{Numerics::cpu,
-                                                           {"plain", 0, nullptr, run_gathered_dense_backward}};
+const RegisterKernel<GatheredDense> plain{"cpu", {"plain", 0, nullptr, run_gathered_dense}};
+const RegisterKernel<GatheredDenseBackward> backward_plain{"cpu", {"plain", 0, nullptr, run_gathered_dense_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -237,9 +237,8 @@ bool is_narrow_backward(const GatheredDenseBackward& op) {
   return op.w.columns() <= most_outputs && op.w.rows() <= most_columns_backward;
 }
 
-const RegisterKernel<GatheredDense> turned{Numerics::cpu, {"turned", 20, is_narrow, run_forward}};
-const RegisterKernel<GatheredDenseBackward> backward_turned{Numerics::cpu,
-                                                            {"turned", 20, is_narrow_backward, run_backward}};
+const RegisterKernel<GatheredDense> turned{"cpu", {"turned", 20, is_narrow, run_forward}};
+const RegisterKernel<GatheredDenseBackward> backward_turned{"cpu", {"turned", 20, is_narrow_backward, run_backward}};
 
 }  // namespace
 }  // namespace strobe

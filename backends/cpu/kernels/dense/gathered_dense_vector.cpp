@@ -93,8 +93,8 @@ void run_backward(const GatheredDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GatheredDense> vector{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
-const RegisterKernel<GatheredDenseBackward> backward_vector{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+const RegisterKernel<GatheredDense> vector{"cpu", {"vector", 10, nullptr, run_forward}};
+const RegisterKernel<GatheredDenseBackward> backward_vector{"cpu", {"vector", 10, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

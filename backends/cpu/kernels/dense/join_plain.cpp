@@ -50,8 +50,8 @@ void run_split(const SplitColumns& op, KernelContext& context) {
   cpu::with_element(op.whole.type(), [&](auto zero) { split<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<JoinColumns> plain_join{Numerics::cpu, {"plain", 0, nullptr, run_join}};
-const RegisterKernel<SplitColumns> plain_split{Numerics::cpu, {"plain", 0, nullptr, run_split}};
+const RegisterKernel<JoinColumns> plain_join{"cpu", {"plain", 0, nullptr, run_join}};
+const RegisterKernel<SplitColumns> plain_split{"cpu", {"plain", 0, nullptr, run_split}};
 
 }  // namespace
 }  // namespace strobe

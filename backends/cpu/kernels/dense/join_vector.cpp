@@ -38,8 +38,8 @@ void run_split(const SplitColumns& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<JoinColumns> vector_join{Numerics::cpu, {"vector", 10, nullptr, run_join}};
-const RegisterKernel<SplitColumns> vector_split{Numerics::cpu, {"vector", 10, nullptr, run_split}};
+const RegisterKernel<JoinColumns> vector_join{"cpu", {"vector", 10, nullptr, run_join}};
+const RegisterKernel<SplitColumns> vector_split{"cpu", {"vector", 10, nullptr, run_split}};
 
 }  // namespace
 }  // namespace strobe

@@ -222,7 +222,7 @@ bool serves(const JoinedDenseBackward& op) {
   return op.dy.type() == ElementType::f32 ? serves_type<float>(op) : serves_type<double>(op);
 }
 
-const RegisterKernel<JoinedDenseBackward> backward{Numerics::cpu, {"parts", 20, serves, run_backward}};
+const RegisterKernel<JoinedDenseBackward> backward{"cpu", {"parts", 20, serves, run_backward}};
 
 }  // namespace
 }  // namespace strobe

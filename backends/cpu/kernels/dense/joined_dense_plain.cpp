@@ -79,8 +79,8 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<JoinedDense> plain{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<JoinedDenseBackward> backward_plain{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<JoinedDense> plain{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward_plain{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -106,9 +106,8 @@ bool serves(const Op& op) {
   return op.w.elements() > many_weights;
 }
 
-const RegisterKernel<JoinedDense> forward{Numerics::cpu, {"rows", 15, serves<JoinedDense>, run_forward}};
-const RegisterKernel<JoinedDenseBackward> backward{Numerics::cpu,
-                                                   {"rows", 15, serves<JoinedDenseBackward>, run_backward}};
+const RegisterKernel<JoinedDense> forward{"cpu", {"rows", 15, serves<JoinedDense>, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward{"cpu", {"rows", 15, serves<JoinedDenseBackward>, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -159,9 +159,8 @@ bool serves(const Op& op) {
   return op.w.elements() <= many_weights;
 }
 
-const RegisterKernel<JoinedDense> forward{Numerics::cpu, {"vector", 10, serves<JoinedDense>, run_forward}};
-const RegisterKernel<JoinedDenseBackward> backward{Numerics::cpu,
-                                                   {"vector", 10, serves<JoinedDenseBackward>, run_backward}};
+const RegisterKernel<JoinedDense> forward{"cpu", {"vector", 10, serves<JoinedDense>, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward{"cpu", {"vector", 10, serves<JoinedDenseBackward>, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -65,8 +65,8 @@ void run_scores_back(const PairScoresBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<PairScores> forward{Numerics::cpu, {"plain", 0, nullptr, run_scores}};
-const RegisterKernel<PairScoresBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_scores_back}};
+const RegisterKernel<PairScores> forward{"cpu", {"plain", 0, nullptr, run_scores}};
+const RegisterKernel<PairScoresBackward> backward{"cpu", {"plain", 0, nullptr, run_scores_back}};
 
 }  // namespace
 }  // namespace strobe

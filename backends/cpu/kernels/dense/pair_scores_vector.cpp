@@ -97,8 +97,8 @@ void run_score_lanes_back(const PairScoresBackward& op, KernelContext& context) 
   });
 }
 
-const RegisterKernel<PairScores> forward{Numerics::cpu, {"vector", 10, nullptr, run_score_lanes}};
-const RegisterKernel<PairScoresBackward> backward{Numerics::cpu, {"vector", 10, nullptr, run_score_lanes_back}};
+const RegisterKernel<PairScores> forward{"cpu", {"vector", 10, nullptr, run_score_lanes}};
+const RegisterKernel<PairScoresBackward> backward{"cpu", {"vector", 10, nullptr, run_score_lanes_back}};
 
 }  // namespace
 }  // namespace strobe

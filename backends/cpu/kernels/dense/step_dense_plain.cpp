@@ -75,8 +75,8 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepDense> forward{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<StepDenseBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<StepDense> forward{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<StepDenseBackward> backward{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

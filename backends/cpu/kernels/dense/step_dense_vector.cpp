@@ -99,8 +99,8 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepDense> forward{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
-const RegisterKernel<StepDenseBackward> backward{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+const RegisterKernel<StepDense> forward{"cpu", {"vector", 10, nullptr, run_forward}};
+const RegisterKernel<StepDenseBackward> backward{"cpu", {"vector", 10, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -28,7 +28,7 @@ void run_transpose(const TransposeBlocks& op, KernelContext& context) {
   cpu::with_element(op.x.type(), [&](auto zero) { transpose<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TransposeBlocks> plain_transpose{Numerics::cpu, {"plain", 0, nullptr, run_transpose}};
+const RegisterKernel<TransposeBlocks> plain_transpose{"cpu", {"plain", 0, nullptr, run_transpose}};
 
 }  // namespace
 }  // namespace strobe

@@ -217,8 +217,8 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext&) {
   if (op.dsummary.defined()) put(op.dsummary, sums.summary, op.accumulate_dsummary);
 }
 
-const RegisterKernel<EvolveWeights> forward{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<EvolveWeightsBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<EvolveWeights> forward{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<EvolveWeightsBackward> backward{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

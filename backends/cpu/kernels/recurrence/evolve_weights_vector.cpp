@@ -178,7 +178,7 @@ void run_forward(const EvolveWeights& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<EvolveWeights> forward{Numerics::cpu, {"vector", 10, nullptr, run_forward}};
+const RegisterKernel<EvolveWeights> forward{"cpu", {"vector", 10, nullptr, run_forward}};
 
 /// One range of columns carried back through all steps. `sums` [2 gates F F]: its parts of dwx and dwh.
 template <class T>
@@ -355,7 +355,7 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<EvolveWeightsBackward> backward{Numerics::cpu, {"vector", 10, nullptr, run_backward}};
+const RegisterKernel<EvolveWeightsBackward> backward{"cpu", {"vector", 10, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -90,11 +90,10 @@ void run_blend_state_backward(const BlendStateBackward& op, KernelContext& conte
   });
 }
 
-const RegisterKernel<GruGates> gru_gates{Numerics::cpu, {"plain", 0, nullptr, run_gates}};
-const RegisterKernel<GruGatesBackward> gru_gates_backward{Numerics::cpu, {"plain", 0, nullptr, run_gates_backward}};
-const RegisterKernel<BlendState> blend_state{Numerics::cpu, {"plain", 0, nullptr, run_blend_state}};
-const RegisterKernel<BlendStateBackward> blend_state_backward{Numerics::cpu,
-                                                              {"plain", 0, nullptr, run_blend_state_backward}};
+const RegisterKernel<GruGates> gru_gates{"cpu", {"plain", 0, nullptr, run_gates}};
+const RegisterKernel<GruGatesBackward> gru_gates_backward{"cpu", {"plain", 0, nullptr, run_gates_backward}};
+const RegisterKernel<BlendState> blend_state{"cpu", {"plain", 0, nullptr, run_blend_state}};
+const RegisterKernel<BlendStateBackward> blend_state_backward{"cpu", {"plain", 0, nullptr, run_blend_state_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -150,11 +150,10 @@ void run_blend_state_backward(const BlendStateBackward& op, KernelContext& conte
   });
 }
 
-const RegisterKernel<GruGates> fast_gates{Numerics::cpu, {"vector", 10, nullptr, run_gates}};
-const RegisterKernel<GruGatesBackward> fast_gates_backward{Numerics::cpu, {"vector", 10, nullptr, run_gates_backward}};
-const RegisterKernel<BlendState> fast_blend{Numerics::cpu, {"vector", 10, nullptr, run_blend_state}};
-const RegisterKernel<BlendStateBackward> fast_blend_backward{Numerics::cpu,
-                                                             {"vector", 10, nullptr, run_blend_state_backward}};
+const RegisterKernel<GruGates> fast_gates{"cpu", {"vector", 10, nullptr, run_gates}};
+const RegisterKernel<GruGatesBackward> fast_gates_backward{"cpu", {"vector", 10, nullptr, run_gates_backward}};
+const RegisterKernel<BlendState> fast_blend{"cpu", {"vector", 10, nullptr, run_blend_state}};
+const RegisterKernel<BlendStateBackward> fast_blend_backward{"cpu", {"vector", 10, nullptr, run_blend_state_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -262,7 +262,7 @@ void run(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GruSequenceBackward> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+const RegisterKernel<GruSequenceBackward> vector{"cpu", {"vector", 10, nullptr, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -182,8 +182,8 @@ void run_backward(const GruSequenceBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GruSequence> plain{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<GruSequenceBackward> backward_plain{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<GruSequence> plain{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GruSequenceBackward> backward_plain{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -225,7 +225,7 @@ void run(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GruSequenceBackward> rows{Numerics::cpu, {"rows", 15, serves_rows<GruSequenceBackward>, run}};
+const RegisterKernel<GruSequenceBackward> rows{"cpu", {"rows", 15, serves_rows<GruSequenceBackward>, run}};
 
 }  // namespace
 }  // namespace strobe

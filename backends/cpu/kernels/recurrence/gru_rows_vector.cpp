@@ -75,7 +75,7 @@ void run(const GruSequence& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GruSequence> rows{Numerics::cpu, {"rows", 15, serves_rows<GruSequence>, run}};
+const RegisterKernel<GruSequence> rows{"cpu", {"rows", 15, serves_rows<GruSequence>, run}};
 
 }  // namespace
 }  // namespace strobe

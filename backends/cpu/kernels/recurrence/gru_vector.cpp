@@ -88,7 +88,7 @@ void run(const GruSequence& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GruSequence> vector{Numerics::cpu, {"vector", 10, nullptr, run}};
+const RegisterKernel<GruSequence> vector{"cpu", {"vector", 10, nullptr, run}};
 
 }  // namespace
 }  // namespace strobe

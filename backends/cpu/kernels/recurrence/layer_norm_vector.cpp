@@ -144,9 +144,8 @@ void run_normalise_backward(const LayerNormBackward& op, KernelContext& context)
   });
 }
 
-const RegisterKernel<LayerNorm> fast_norm{Numerics::cpu, {"vector", 10, nullptr, run_normalise}};
-const RegisterKernel<LayerNormBackward> fast_norm_backward{Numerics::cpu,
-                                                           {"vector", 10, nullptr, run_normalise_backward}};
+const RegisterKernel<LayerNorm> fast_norm{"cpu", {"vector", 10, nullptr, run_normalise}};
+const RegisterKernel<LayerNormBackward> fast_norm_backward{"cpu", {"vector", 10, nullptr, run_normalise_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -277,8 +277,7 @@ void run(const LstmSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<LstmSequenceBackward> vector{Numerics::cpu,
-                                                  {"vector", 10, serves_inputs<LstmSequenceBackward>, run}};
+const RegisterKernel<LstmSequenceBackward> vector{"cpu", {"vector", 10, serves_inputs<LstmSequenceBackward>, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -221,8 +221,8 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<LstmSequence> plain{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<LstmSequenceBackward> backward_plain{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<LstmSequence> plain{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<LstmSequenceBackward> backward_plain{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -208,7 +208,7 @@ void run(const LstmSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_typed<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<LstmSequenceBackward> rows{Numerics::cpu, {"rows", 15, serves_rows<LstmSequenceBackward>, run}};
+const RegisterKernel<LstmSequenceBackward> rows{"cpu", {"rows", 15, serves_rows<LstmSequenceBackward>, run}};
 
 }  // namespace
 }  // namespace strobe

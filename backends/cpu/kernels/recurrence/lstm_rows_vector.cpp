@@ -70,7 +70,7 @@ void run(const LstmSequence& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<LstmSequence> rows{Numerics::cpu, {"rows", 15, serves_rows<LstmSequence>, run}};
+const RegisterKernel<LstmSequence> rows{"cpu", {"rows", 15, serves_rows<LstmSequence>, run}};
 
 }  // namespace
 }  // namespace strobe

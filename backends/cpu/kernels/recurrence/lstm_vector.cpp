@@ -106,7 +106,7 @@ void run(const LstmSequence& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<LstmSequence> vector{Numerics::cpu, {"vector", 10, serves_inputs<LstmSequence>, run}};
+const RegisterKernel<LstmSequence> vector{"cpu", {"vector", 10, serves_inputs<LstmSequence>, run}};
 
 }  // namespace
 }  // namespace strobe

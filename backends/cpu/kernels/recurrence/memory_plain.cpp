@@ -243,19 +243,18 @@ void run_layer_norm_backward(const LayerNormBackward& op, KernelContext& context
   });
 }
 
-const RegisterKernel<TimeEncoding> time_encoding{Numerics::cpu, {"plain", 0, nullptr, run_time_encoding}};
-const RegisterKernel<TimeEncodingBackward> time_encoding_backward{Numerics::cpu,
+const RegisterKernel<TimeEncoding> time_encoding{"cpu", {"plain", 0, nullptr, run_time_encoding}};
+const RegisterKernel<TimeEncodingBackward> time_encoding_backward{"cpu",
                                                                   {"plain", 0, nullptr, run_time_encoding_backward}};
-const RegisterKernel<GruCell> gru_cell{Numerics::cpu, {"plain", 0, nullptr, run_gru_cell}};
-const RegisterKernel<GruCellBackward> gru_cell_backward{Numerics::cpu, {"plain", 0, nullptr, run_gru_cell_backward}};
-const RegisterKernel<Tanh> tanh_rows{Numerics::cpu, {"plain", 0, nullptr, run_tanh}};
-const RegisterKernel<TanhBackward> tanh_backward{Numerics::cpu, {"plain", 0, nullptr, run_tanh_backward}};
-const RegisterKernel<TimeProjection> time_projection{Numerics::cpu, {"plain", 0, nullptr, run_time_projection}};
+const RegisterKernel<GruCell> gru_cell{"cpu", {"plain", 0, nullptr, run_gru_cell}};
+const RegisterKernel<GruCellBackward> gru_cell_backward{"cpu", {"plain", 0, nullptr, run_gru_cell_backward}};
+const RegisterKernel<Tanh> tanh_rows{"cpu", {"plain", 0, nullptr, run_tanh}};
+const RegisterKernel<TanhBackward> tanh_backward{"cpu", {"plain", 0, nullptr, run_tanh_backward}};
+const RegisterKernel<TimeProjection> time_projection{"cpu", {"plain", 0, nullptr, run_time_projection}};
 const RegisterKernel<TimeProjectionBackward> time_projection_backward{
-    Numerics::cpu, {"plain", 0, nullptr, run_time_projection_backward}};
-const RegisterKernel<LayerNorm> layer_norm{Numerics::cpu, {"plain", 0, nullptr, run_layer_norm}};
-const RegisterKernel<LayerNormBackward> layer_norm_backward{Numerics::cpu,
-                                                            {"plain", 0, nullptr, run_layer_norm_backward}};
+    "cpu", {"plain", 0, nullptr, run_time_projection_backward}};
+const RegisterKernel<LayerNorm> layer_norm{"cpu", {"plain", 0, nullptr, run_layer_norm}};
+const RegisterKernel<LayerNormBackward> layer_norm_backward{"cpu", {"plain", 0, nullptr, run_layer_norm_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -226,12 +226,12 @@ void run_projection_backward(const TimeProjectionBackward& op, KernelContext& co
   });
 }
 
-const RegisterKernel<GruCell> fast_cell{Numerics::cpu, {"vector", 10, nullptr, run_cells}};
-const RegisterKernel<GruCellBackward> fast_cell_backward{Numerics::cpu, {"vector", 10, nullptr, run_cells_backward}};
-const RegisterKernel<Tanh> fast_tanh{Numerics::cpu, {"vector", 10, nullptr, run_squash}};
-const RegisterKernel<TanhBackward> fast_tanh_backward{Numerics::cpu, {"vector", 10, nullptr, run_squash_backward}};
-const RegisterKernel<TimeProjection> fast_projection{Numerics::cpu, {"vector", 10, nullptr, run_projection}};
-const RegisterKernel<TimeProjectionBackward> fast_projection_backward{Numerics::cpu,
+const RegisterKernel<GruCell> fast_cell{"cpu", {"vector", 10, nullptr, run_cells}};
+const RegisterKernel<GruCellBackward> fast_cell_backward{"cpu", {"vector", 10, nullptr, run_cells_backward}};
+const RegisterKernel<Tanh> fast_tanh{"cpu", {"vector", 10, nullptr, run_squash}};
+const RegisterKernel<TanhBackward> fast_tanh_backward{"cpu", {"vector", 10, nullptr, run_squash_backward}};
+const RegisterKernel<TimeProjection> fast_projection{"cpu", {"vector", 10, nullptr, run_projection}};
+const RegisterKernel<TimeProjectionBackward> fast_projection_backward{"cpu",
                                                                       {"vector", 10, nullptr, run_projection_backward}};
 
 }  // namespace

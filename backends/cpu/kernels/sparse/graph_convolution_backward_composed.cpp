@@ -10,7 +10,7 @@ namespace {
 
 template <class Op>
 void run_best(const Op& op, KernelContext& context) {
-  Kernels<Op>::choose(Numerics::cpu, op, "").run(op, context);
+  Kernels<Op>::choose(context.numerics, op, "").run(op, context);
 }
 
 void run(const GraphConvolutionBackward& op, KernelContext& context) {
@@ -27,7 +27,7 @@ void run(const GraphConvolutionBackward& op, KernelContext& context) {
 }
 
 const RegisterKernel<GraphConvolutionBackward> composed{
-    Numerics::cpu, {"composed", 10, [](const GraphConvolutionBackward& op) { return op.ds.defined(); }, run}};
+    "cpu", {"composed", 10, [](const GraphConvolutionBackward& op) { return op.ds.defined(); }, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -71,7 +71,7 @@ bool supports(const GraphConvolutionBackward& op) {
          op.dx.columns() > 0 && 2 * static_cast<std::int64_t>(op.dx.row_bytes()) <= register_bytes;
 }
 
-const RegisterKernel<GraphConvolutionBackward> paired{Numerics::cpu, {"paired", 20, supports, run}};
+const RegisterKernel<GraphConvolutionBackward> paired{"cpu", {"paired", 20, supports, run}};
 
 }  // namespace
 }  // namespace strobe

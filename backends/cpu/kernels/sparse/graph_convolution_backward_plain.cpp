@@ -52,7 +52,7 @@ void run(const GraphConvolutionBackward& op, KernelContext&) {
   cpu::with_element(op.dx.type(), [&](auto zero) { backward<decltype(zero)>(op); });
 }
 
-const RegisterKernel<GraphConvolutionBackward> plain{Numerics::cpu, {"plain", 0, nullptr, run}};
+const RegisterKernel<GraphConvolutionBackward> plain{"cpu", {"plain", 0, nullptr, run}};
 
 }  // namespace
 }  // namespace strobe

@@ -42,7 +42,7 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GraphConvolution> plain{Numerics::cpu, {"plain", 0, nullptr, run_graph_convolution}};
+const RegisterKernel<GraphConvolution> plain{"cpu", {"plain", 0, nullptr, run_graph_convolution}};
 
 }  // namespace
 }  // namespace strobe

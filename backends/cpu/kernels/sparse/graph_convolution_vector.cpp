@@ -23,7 +23,7 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<GraphConvolution> vector{Numerics::cpu, {"vector", 10, nullptr, run_graph_convolution}};
+const RegisterKernel<GraphConvolution> vector{"cpu", {"vector", 10, nullptr, run_graph_convolution}};
 
 }  // namespace
 }  // namespace strobe

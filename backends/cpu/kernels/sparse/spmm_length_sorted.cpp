@@ -36,13 +36,13 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
 }
 
 const RegisterKernel<Spmm> spmm{
-    Numerics::cpu, {"length_sorted", 15, [](const Spmm& op) { return serves(op.a.by_length, op.x); }, run_spmm}};
+    "cpu", {"length_sorted", 15, [](const Spmm& op) { return serves(op.a.by_length, op.x); }, run_spmm}};
 const RegisterKernel<SpmmTransposed> spmm_transposed{
-    Numerics::cpu,
+    "cpu",
     {"length_sorted", 15, [](const SpmmTransposed& op) { return serves(op.a.transpose_by_length, op.y); },
      run_spmm_transposed}};
 const RegisterKernel<GraphConvolution> graph_convolution{
-    Numerics::cpu,
+    "cpu",
     {"length_sorted", 15, [](const GraphConvolution& op) { return serves(op.a.by_length, op.x); },
      run_graph_convolution}};
 

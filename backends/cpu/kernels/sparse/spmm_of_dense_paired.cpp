@@ -105,9 +105,8 @@ bool supports(const Op& op) {
   return op.activation == Activation::relu && fits_pairs(op.a.paired, op.x, op.w.columns(), op.step_rows);
 }
 
-const RegisterKernel<SpmmOfDense> forward{Numerics::cpu, {"paired", 20, supports<SpmmOfDense>, run_forward}};
-const RegisterKernel<SpmmOfDenseBackward> backward{Numerics::cpu,
-                                                   {"paired", 20, supports<SpmmOfDenseBackward>, run_backward}};
+const RegisterKernel<SpmmOfDense> forward{"cpu", {"paired", 20, supports<SpmmOfDense>, run_forward}};
+const RegisterKernel<SpmmOfDenseBackward> backward{"cpu", {"paired", 20, supports<SpmmOfDenseBackward>, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -96,8 +96,8 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<SpmmOfDense> forward{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<SpmmOfDenseBackward> backward{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<SpmmOfDense> forward{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<SpmmOfDenseBackward> backward{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

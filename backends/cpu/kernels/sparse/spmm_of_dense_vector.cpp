@@ -150,14 +150,12 @@ bool supports(const Op& op) {
   return walks_rows(op.x, op.activation) && (!by_length || walks_by_length(op.a, op.x, op.w.columns()));
 }
 
-const RegisterKernel<SpmmOfDense> forward{Numerics::cpu,
-                                          {"vector", 10, supports<false, SpmmOfDense>, run_forward<false>}};
-const RegisterKernel<SpmmOfDense> sorted{Numerics::cpu,
-                                         {"length_sorted", 15, supports<true, SpmmOfDense>, run_forward<true>}};
+const RegisterKernel<SpmmOfDense> forward{"cpu", {"vector", 10, supports<false, SpmmOfDense>, run_forward<false>}};
+const RegisterKernel<SpmmOfDense> sorted{"cpu", {"length_sorted", 15, supports<true, SpmmOfDense>, run_forward<true>}};
 const RegisterKernel<SpmmOfDenseBackward> backward{
-    Numerics::cpu, {"vector", 10, supports<false, SpmmOfDenseBackward>, run_backward<false>}};
+    "cpu", {"vector", 10, supports<false, SpmmOfDenseBackward>, run_backward<false>}};
 const RegisterKernel<SpmmOfDenseBackward> sorted_backward{
-    Numerics::cpu, {"length_sorted", 15, supports<true, SpmmOfDenseBackward>, run_backward<true>}};
+    "cpu", {"length_sorted", 15, supports<true, SpmmOfDenseBackward>, run_backward<true>}};
 
 }  // namespace
 }  // namespace strobe

@@ -8,8 +8,8 @@ namespace {
 
 template <class Pair>
 void run_each(const Pair& op, KernelContext& context, const char* variant) {
-  Kernels<decltype(op.first)>::choose(Numerics::cpu, op.first, variant).run(op.first, context);
-  Kernels<decltype(op.second)>::choose(Numerics::cpu, op.second, variant).run(op.second, context);
+  Kernels<decltype(op.first)>::choose(context.numerics, op.first, variant).run(op.first, context);
+  Kernels<decltype(op.second)>::choose(context.numerics, op.second, variant).run(op.second, context);
 }
 
 template <class Pair>
@@ -22,12 +22,10 @@ void run_best(const Pair& op, KernelContext& context) {
   run_each(op, context, "");
 }
 
-const RegisterKernel<SpmmPair> plain{Numerics::cpu, {"plain", 0, nullptr, run_plain<SpmmPair>}};
-const RegisterKernel<SpmmPair> each{Numerics::cpu, {"each", 10, nullptr, run_best<SpmmPair>}};
-const RegisterKernel<SpmmTransposedPair> plain_transposed{Numerics::cpu,
-                                                          {"plain", 0, nullptr, run_plain<SpmmTransposedPair>}};
-const RegisterKernel<SpmmTransposedPair> each_transposed{Numerics::cpu,
-                                                         {"each", 10, nullptr, run_best<SpmmTransposedPair>}};
+const RegisterKernel<SpmmPair> plain{"cpu", {"plain", 0, nullptr, run_plain<SpmmPair>}};
+const RegisterKernel<SpmmPair> each{"cpu", {"each", 10, nullptr, run_best<SpmmPair>}};
+const RegisterKernel<SpmmTransposedPair> plain_transposed{"cpu", {"plain", 0, nullptr, run_plain<SpmmTransposedPair>}};
+const RegisterKernel<SpmmTransposedPair> each_transposed{"cpu", {"each", 10, nullptr, run_best<SpmmTransposedPair>}};
 
 }  // namespace
 }  // namespace strobe

@@ -56,13 +56,13 @@ void run_graph_convolution(const GraphConvolution& op, KernelContext& context) {
 }
 
 const RegisterKernel<Spmm> spmm_paired{
-    Numerics::cpu, {"paired", 20, [](const Spmm& op) { return supported(op.a.paired, op.x); }, run_spmm}};
+    "cpu", {"paired", 20, [](const Spmm& op) { return supported(op.a.paired, op.x); }, run_spmm}};
 const RegisterKernel<SpmmTransposed> spmm_transposed_paired{
-    Numerics::cpu,
+    "cpu",
     {"paired", 20, [](const SpmmTransposed& op) { return supported(op.a.paired_transpose, op.y); },
      run_spmm_transposed}};
 const RegisterKernel<GraphConvolution> graph_convolution_paired{
-    Numerics::cpu,
+    "cpu",
     {"paired", 20, [](const GraphConvolution& op) { return supported(op.a.paired, op.x); }, run_graph_convolution}};
 
 }  // namespace

@@ -104,8 +104,8 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Spmm> spmm_plain{Numerics::cpu, {"plain", 0, nullptr, run_spmm}};
-const RegisterKernel<SpmmTransposed> spmm_transposed_plain{Numerics::cpu, {"plain", 0, nullptr, run_spmm_transposed}};
+const RegisterKernel<Spmm> spmm_plain{"cpu", {"plain", 0, nullptr, run_spmm}};
+const RegisterKernel<SpmmTransposed> spmm_transposed_plain{"cpu", {"plain", 0, nullptr, run_spmm_transposed}};
 
 }  // namespace
 }  // namespace strobe

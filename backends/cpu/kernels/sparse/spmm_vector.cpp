@@ -92,9 +92,8 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Spmm> spmm_vector{Numerics::cpu, {"vector", 10, nullptr, run_spmm}};
-const RegisterKernel<SpmmTransposed> spmm_transposed_vector{Numerics::cpu,
-                                                            {"vector", 10, nullptr, run_spmm_transposed}};
+const RegisterKernel<Spmm> spmm_vector{"cpu", {"vector", 10, nullptr, run_spmm}};
+const RegisterKernel<SpmmTransposed> spmm_transposed_vector{"cpu", {"vector", 10, nullptr, run_spmm_transposed}};
 
 }  // namespace
 }  // namespace strobe

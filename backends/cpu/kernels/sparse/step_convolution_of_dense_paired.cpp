@@ -258,10 +258,9 @@ bool fits(const Op& op, bool kept) {
 }
 
 const RegisterKernel<StepConvolutionOfDense> forward{
-    Numerics::cpu, {"paired", 20, [](const StepConvolutionOfDense& op) { return fits(op, op.keep); }, run_forward}};
+    "cpu", {"paired", 20, [](const StepConvolutionOfDense& op) { return fits(op, op.keep); }, run_forward}};
 const RegisterKernel<StepConvolutionOfDenseBackward> backward{
-    Numerics::cpu,
-    {"paired", 20, [](const StepConvolutionOfDenseBackward& op) { return fits(op, op.kept); }, run_backward}};
+    "cpu", {"paired", 20, [](const StepConvolutionOfDenseBackward& op) { return fits(op, op.kept); }, run_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -218,13 +218,13 @@ bool supports(const Op& op) {
 }
 
 const RegisterKernel<StepConvolutionOfDense> forward{
-    Numerics::cpu, {"vector", 10, supports<false, StepConvolutionOfDense>, run_forward<false>}};
+    "cpu", {"vector", 10, supports<false, StepConvolutionOfDense>, run_forward<false>}};
 const RegisterKernel<StepConvolutionOfDense> sorted{
-    Numerics::cpu, {"length_sorted", 15, supports<true, StepConvolutionOfDense>, run_forward<true>}};
+    "cpu", {"length_sorted", 15, supports<true, StepConvolutionOfDense>, run_forward<true>}};
 const RegisterKernel<StepConvolutionOfDenseBackward> backward{
-    Numerics::cpu, {"vector", 10, supports<false, StepConvolutionOfDenseBackward>, run_backward<false>}};
+    "cpu", {"vector", 10, supports<false, StepConvolutionOfDenseBackward>, run_backward<false>}};
 const RegisterKernel<StepConvolutionOfDenseBackward> sorted_backward{
-    Numerics::cpu, {"length_sorted", 15, supports<true, StepConvolutionOfDenseBackward>, run_backward<true>}};
+    "cpu", {"length_sorted", 15, supports<true, StepConvolutionOfDenseBackward>, run_backward<true>}};
 
 }  // namespace
 }  // namespace strobe

@@ -5,11 +5,11 @@
 namespace strobe {
 namespace {
 
-const RegisterComposed<StepGraphConvolution, Numerics::cpu> step_convolution;
-const RegisterComposed<StepGraphConvolutionBackward, Numerics::cpu> step_convolution_backward;
+const RegisterComposed<StepGraphConvolution> step_convolution{"cpu"};
+const RegisterComposed<StepGraphConvolutionBackward> step_convolution_backward{"cpu"};
 // step_convolution_of_dense_vector.cpp serves every real call of these; they exist as its judges.
-const RegisterComposedJudge<StepConvolutionOfDense, Numerics::cpu> of_dense;
-const RegisterComposedJudge<StepConvolutionOfDenseBackward, Numerics::cpu> of_dense_backward;
+const RegisterComposedJudge<StepConvolutionOfDense> of_dense{"cpu"};
+const RegisterComposedJudge<StepConvolutionOfDenseBackward> of_dense_backward{"cpu"};
 
 }  // namespace
 }  // namespace strobe

@@ -125,10 +125,10 @@ void run_backward(const StepGraphConvolutionBackward& op, KernelContext& context
 }
 
 const RegisterKernel<StepGraphConvolution> paired{
-    Numerics::cpu,
+    "cpu",
     {"paired", 20, [](const StepGraphConvolution& op) { return fits(op.a.paired, op.x, op.step_rows); }, run_forward}};
 const RegisterKernel<StepGraphConvolutionBackward> backward_paired{
-    Numerics::cpu,
+    "cpu",
     {"paired", 20,
      [](const StepGraphConvolutionBackward& op) { return fits(op.a.paired_transpose, op.dx, op.step_rows); },
      run_backward}};

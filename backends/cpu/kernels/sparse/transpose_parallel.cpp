@@ -56,7 +56,7 @@ void run_transpose(const TransposeCsr& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<TransposeCsr> transpose_parallel{Numerics::cpu, {"parallel", 10, has_blocks, run_transpose}};
+const RegisterKernel<TransposeCsr> transpose_parallel{"cpu", {"parallel", 10, has_blocks, run_transpose}};
 
 }  // namespace
 }  // namespace strobe

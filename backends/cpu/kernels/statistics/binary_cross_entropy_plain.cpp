@@ -49,7 +49,7 @@ void run_binary(const BinaryCrossEntropy& op, KernelContext& context) {
   for (const double sum : sums) loss += sum * op.scale;
 }
 
-const RegisterKernel<BinaryCrossEntropy> plain{Numerics::cpu, {"plain", 0, nullptr, run_binary}};
+const RegisterKernel<BinaryCrossEntropy> plain{"cpu", {"plain", 0, nullptr, run_binary}};
 
 }  // namespace
 }  // namespace strobe

@@ -55,8 +55,8 @@ void run_mean_squared_error(const MeanSquaredError& op, KernelContext& context) 
   });
 }
 
-const RegisterKernel<WeightedCrossEntropy> weighted{Numerics::cpu, {"plain", 0, nullptr, run_weighted_cross_entropy}};
-const RegisterKernel<MeanSquaredError> squared{Numerics::cpu, {"plain", 0, nullptr, run_mean_squared_error}};
+const RegisterKernel<WeightedCrossEntropy> weighted{"cpu", {"plain", 0, nullptr, run_weighted_cross_entropy}};
+const RegisterKernel<MeanSquaredError> squared{"cpu", {"plain", 0, nullptr, run_mean_squared_error}};
 
 }  // namespace
 }  // namespace strobe

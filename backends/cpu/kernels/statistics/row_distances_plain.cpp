@@ -18,7 +18,7 @@ void run_row_distances(const RowDistances& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<RowDistances> row_distances_plain{Numerics::cpu, {"plain", 0, nullptr, run_row_distances}};
+const RegisterKernel<RowDistances> row_distances_plain{"cpu", {"plain", 0, nullptr, run_row_distances}};
 
 }  // namespace
 }  // namespace strobe

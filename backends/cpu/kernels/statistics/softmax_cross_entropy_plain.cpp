@@ -32,7 +32,7 @@ void run_softmax_cross_entropy(const SoftmaxCrossEntropy& op, KernelContext& con
   for (const double sum : sums) loss += sum * op.scale;
 }
 
-const RegisterKernel<SoftmaxCrossEntropy> plain{Numerics::cpu, {"plain", 0, nullptr, run_softmax_cross_entropy}};
+const RegisterKernel<SoftmaxCrossEntropy> plain{"cpu", {"plain", 0, nullptr, run_softmax_cross_entropy}};
 
 }  // namespace
 }  // namespace strobe

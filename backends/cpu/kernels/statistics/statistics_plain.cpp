@@ -186,13 +186,12 @@ void run_dropout(const Dropout& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepSums> sums_plain{Numerics::cpu, {"plain", 0, nullptr, run_sums}};
-const RegisterKernel<Standardise> standardise_plain{Numerics::cpu, {"plain", 0, nullptr, run_standardise}};
-const RegisterKernel<StandardiseBackward> standardise_backward_plain{Numerics::cpu,
+const RegisterKernel<StepSums> sums_plain{"cpu", {"plain", 0, nullptr, run_sums}};
+const RegisterKernel<Standardise> standardise_plain{"cpu", {"plain", 0, nullptr, run_standardise}};
+const RegisterKernel<StandardiseBackward> standardise_backward_plain{"cpu",
                                                                      {"plain", 0, nullptr, run_standardise_backward}};
-const RegisterKernel<StandardiseInputBackward> input_backward_plain{Numerics::cpu,
-                                                                    {"plain", 0, nullptr, run_input_backward}};
-const RegisterKernel<Dropout> dropout_plain{Numerics::cpu, {"plain", 0, nullptr, run_dropout}};
+const RegisterKernel<StandardiseInputBackward> input_backward_plain{"cpu", {"plain", 0, nullptr, run_input_backward}};
+const RegisterKernel<Dropout> dropout_plain{"cpu", {"plain", 0, nullptr, run_dropout}};
 
 }  // namespace
 }  // namespace strobe

@@ -247,11 +247,11 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
   });
 }
 
-const RegisterKernel<StepSums> sums_vector{Numerics::cpu, {"vector", 10, nullptr, run_sums}};
-const RegisterKernel<Standardise> standardise_vector{Numerics::cpu, {"vector", 10, nullptr, run_standardise}};
+const RegisterKernel<StepSums> sums_vector{"cpu", {"vector", 10, nullptr, run_sums}};
+const RegisterKernel<Standardise> standardise_vector{"cpu", {"vector", 10, nullptr, run_standardise}};
 const RegisterKernel<StandardiseBackward> standardise_backward_vector{
-    Numerics::cpu, {"vector", 10, nullptr, run_standardise_backward}};
-const RegisterKernel<StandardiseInputBackward> input_backward_vector{Numerics::cpu,
+    "cpu", {"vector", 10, nullptr, run_standardise_backward}};
+const RegisterKernel<StandardiseInputBackward> input_backward_vector{"cpu",
                                                                      {"vector", 10, nullptr, run_input_backward}};
 
 }  // namespace

@@ -135,11 +135,10 @@ void run_summarise_backward(const SummariseRowsBackward& op, KernelContext&) {
   });
 }
 
-const RegisterKernel<PickCandidates> pick{Numerics::cpu, {"plain", 0, nullptr, run_pick}};
-const RegisterKernel<ChooseCandidates> choose{Numerics::cpu, {"plain", 0, nullptr, run_choose}};
-const RegisterKernel<SummariseRows> summarise{Numerics::cpu, {"plain", 0, nullptr, run_summarise}};
-const RegisterKernel<SummariseRowsBackward> summarise_backward{Numerics::cpu,
-                                                               {"plain", 0, nullptr, run_summarise_backward}};
+const RegisterKernel<PickCandidates> pick{"cpu", {"plain", 0, nullptr, run_pick}};
+const RegisterKernel<ChooseCandidates> choose{"cpu", {"plain", 0, nullptr, run_choose}};
+const RegisterKernel<SummariseRows> summarise{"cpu", {"plain", 0, nullptr, run_summarise}};
+const RegisterKernel<SummariseRowsBackward> summarise_backward{"cpu", {"plain", 0, nullptr, run_summarise_backward}};
 
 }  // namespace
 }  // namespace strobe

@@ -109,7 +109,7 @@ void run_pick(const PickCandidates& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<PickCandidates> pick{Numerics::cpu, {"vector", 10, nullptr, run_pick}};
+const RegisterKernel<PickCandidates> pick{"cpu", {"vector", 10, nullptr, run_pick}};
 
 }  // namespace
 }  // namespace strobe

@@ -156,9 +156,9 @@ bool has_two_classes(const Op& op) {
 }
 
 const RegisterKernel<SoftmaxCrossEntropy> unweighted{
-    Numerics::cpu, {"vector", 10, has_two_classes<SoftmaxCrossEntropy>, run_unweighted}};
+    "cpu", {"vector", 10, has_two_classes<SoftmaxCrossEntropy>, run_unweighted}};
 const RegisterKernel<WeightedCrossEntropy> weighted{
-    Numerics::cpu, {"vector", 10, has_two_classes<WeightedCrossEntropy>, run_weighted}};
+    "cpu", {"vector", 10, has_two_classes<WeightedCrossEntropy>, run_weighted}};
 
 }  // namespace
 }  // namespace strobe::cpu

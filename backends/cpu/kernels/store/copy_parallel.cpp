@@ -121,8 +121,8 @@ void run_copy_runs(const CopyRuns& op, KernelContext& context) {
   with_mover(op, [&](const auto& move) { copy_runs(op, context, move); });
 }
 
-const RegisterKernel<CopyRows> copy_rows_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_copy_rows}};
-const RegisterKernel<CopyRuns> copy_runs_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_copy_runs}};
+const RegisterKernel<CopyRows> copy_rows_parallel{"cpu", {"parallel", 10, nullptr, run_copy_rows}};
+const RegisterKernel<CopyRuns> copy_runs_parallel{"cpu", {"parallel", 10, nullptr, run_copy_runs}};
 
 }  // namespace
 }  // namespace strobe

@@ -59,8 +59,8 @@ void run_copy_runs(const CopyRuns& op, KernelContext&) {
   }
 }
 
-const RegisterKernel<CopyRows> copy_rows_plain{Numerics::cpu, {"plain", 0, nullptr, run_copy_rows}};
-const RegisterKernel<CopyRuns> copy_runs_plain{Numerics::cpu, {"plain", 0, nullptr, run_copy_runs}};
+const RegisterKernel<CopyRows> copy_rows_plain{"cpu", {"plain", 0, nullptr, run_copy_rows}};
+const RegisterKernel<CopyRuns> copy_runs_plain{"cpu", {"plain", 0, nullptr, run_copy_runs}};
 
 }  // namespace
 }  // namespace strobe

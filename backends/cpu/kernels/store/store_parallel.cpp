@@ -251,10 +251,10 @@ void run_apply_difference(const ApplyDifference& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<CooToCsr> coo_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_coo_to_csr}};
-const RegisterKernel<PlaceCsr> place_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_place_csr}};
-const RegisterKernel<LocateEntries> locate_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_locate}};
-const RegisterKernel<ApplyDifference> apply_parallel{Numerics::cpu, {"parallel", 10, nullptr, run_apply_difference}};
+const RegisterKernel<CooToCsr> coo_parallel{"cpu", {"parallel", 10, nullptr, run_coo_to_csr}};
+const RegisterKernel<PlaceCsr> place_parallel{"cpu", {"parallel", 10, nullptr, run_place_csr}};
+const RegisterKernel<LocateEntries> locate_parallel{"cpu", {"parallel", 10, nullptr, run_locate}};
+const RegisterKernel<ApplyDifference> apply_parallel{"cpu", {"parallel", 10, nullptr, run_apply_difference}};
 
 }  // namespace
 }  // namespace strobe

@@ -110,11 +110,11 @@ void run_transpose(const TransposeCsr& op, KernelContext&) {
   cpu::with_element(op.values.type(), [&](auto zero) { transpose<decltype(zero)>(op); });
 }
 
-const RegisterKernel<CooToCsr> coo_plain{Numerics::cpu, {"plain", 0, nullptr, run_coo_to_csr}};
-const RegisterKernel<PlaceCsr> place_plain{Numerics::cpu, {"plain", 0, nullptr, run_place_csr}};
-const RegisterKernel<LocateEntries> locate_plain{Numerics::cpu, {"plain", 0, nullptr, run_locate}};
-const RegisterKernel<ApplyDifference> apply_plain{Numerics::cpu, {"plain", 0, nullptr, run_apply_difference}};
-const RegisterKernel<TransposeCsr> transpose_plain{Numerics::cpu, {"plain", 0, nullptr, run_transpose}};
+const RegisterKernel<CooToCsr> coo_plain{"cpu", {"plain", 0, nullptr, run_coo_to_csr}};
+const RegisterKernel<PlaceCsr> place_plain{"cpu", {"plain", 0, nullptr, run_place_csr}};
+const RegisterKernel<LocateEntries> locate_plain{"cpu", {"plain", 0, nullptr, run_locate}};
+const RegisterKernel<ApplyDifference> apply_plain{"cpu", {"plain", 0, nullptr, run_apply_difference}};
+const RegisterKernel<TransposeCsr> transpose_plain{"cpu", {"plain", 0, nullptr, run_transpose}};
 
 }  // namespace
 }  // namespace strobe

@@ -61,8 +61,8 @@ void run_backward(const DenseMTransformBackward& op, KernelContext&) {
   cpu::with_element(op.dy.type(), [&](auto zero) { backward<decltype(zero)>(op); });
 }
 
-const RegisterKernel<DenseMTransform> plain{Numerics::cpu, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<DenseMTransformBackward> plain_backward{Numerics::cpu, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<DenseMTransform> plain{"cpu", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<DenseMTransformBackward> plain_backward{"cpu", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace
 }  // namespace strobe

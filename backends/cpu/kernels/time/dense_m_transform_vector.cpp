@@ -116,10 +116,9 @@ void run_backward(const DenseMTransformBackward& op, KernelContext& context) {
 static_assert(DenseMTransform::longest_window <= most_summed_anew);
 
 const RegisterKernel<DenseMTransform> vector{
-    Numerics::cpu,
-    {"vector", 10, [](const DenseMTransform& op) { return op.window <= most_summed_anew; }, run_forward}};
+    "cpu", {"vector", 10, [](const DenseMTransform& op) { return op.window <= most_summed_anew; }, run_forward}};
 const RegisterKernel<DenseMTransformBackward> vector_backward{
-    Numerics::cpu,
+    "cpu",
     {"vector", 10, [](const DenseMTransformBackward& op) { return op.window <= most_summed_anew; }, run_backward}};
 
 }  // namespace

@@ -58,9 +58,9 @@ void run_selu_backward(const SeluBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<FadingSum> plain_sum{Numerics::cpu, {"plain", 0, nullptr, run_sum}};
-const RegisterKernel<Selu> plain_selu{Numerics::cpu, {"plain", 0, nullptr, run_selu}};
-const RegisterKernel<SeluBackward> plain_selu_backward{Numerics::cpu, {"plain", 0, nullptr, run_selu_backward}};
+const RegisterKernel<FadingSum> plain_sum{"cpu", {"plain", 0, nullptr, run_sum}};
+const RegisterKernel<Selu> plain_selu{"cpu", {"plain", 0, nullptr, run_selu}};
+const RegisterKernel<SeluBackward> plain_selu_backward{"cpu", {"plain", 0, nullptr, run_selu_backward}};
 
 }  // namespace
 }  // namespace strobe

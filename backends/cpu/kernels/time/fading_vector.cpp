@@ -84,9 +84,9 @@ void run_selu_backward(const SeluBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<FadingSum> vector_sum{Numerics::cpu, {"vector", 10, nullptr, run_sum}};
-const RegisterKernel<Selu> vector_selu{Numerics::cpu, {"vector", 10, nullptr, run_selu}};
-const RegisterKernel<SeluBackward> vector_selu_backward{Numerics::cpu, {"vector", 10, nullptr, run_selu_backward}};
+const RegisterKernel<FadingSum> vector_sum{"cpu", {"vector", 10, nullptr, run_sum}};
+const RegisterKernel<Selu> vector_selu{"cpu", {"vector", 10, nullptr, run_selu}};
+const RegisterKernel<SeluBackward> vector_selu_backward{"cpu", {"vector", 10, nullptr, run_selu_backward}};
 
 }  // namespace
 }  // namespace strobe

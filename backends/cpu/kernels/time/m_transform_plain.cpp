@@ -31,7 +31,7 @@ void run_m_transform(const MTransform& op, KernelContext& context) {
   cpu::with_element(op.y.type(), [&](auto zero) { transform<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<MTransform> plain{Numerics::cpu, {"plain", 0, nullptr, run_m_transform}};
+const RegisterKernel<MTransform> plain{"cpu", {"plain", 0, nullptr, run_m_transform}};
 
 }  // namespace
 }  // namespace strobe

@@ -120,7 +120,7 @@ void run_m_transform(const MTransform& op, KernelContext& context) {
   cpu::with_element(op.y.type(), [&](auto zero) { transform<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<MTransform> vector{Numerics::cpu, {"vector", 10, nullptr, run_m_transform}};
+const RegisterKernel<MTransform> vector{"cpu", {"vector", 10, nullptr, run_m_transform}};
 
 }  // namespace
 }  // namespace strobe

@@ -203,8 +203,8 @@ void run_encoding_backward(const TimeEncodingBackward& op, KernelContext& contex
   });
 }
 
-const RegisterKernel<TimeEncoding> fast_encoding{Numerics::cpu, {"vector", 10, nullptr, run_encoding}};
-const RegisterKernel<TimeEncodingBackward> fast_encoding_backward{Numerics::cpu,
+const RegisterKernel<TimeEncoding> fast_encoding{"cpu", {"vector", 10, nullptr, run_encoding}};
+const RegisterKernel<TimeEncodingBackward> fast_encoding_backward{"cpu",
                                                                   {"vector", 10, nullptr, run_encoding_backward}};
 
 }  // namespace

@@ -207,7 +207,7 @@ void run(const GraphAttentionBackward& op, KernelContext& context) {
   with_element(op.f.type(), [&](auto zero) { run_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphAttentionBackward> rows{Numerics::cuda, {"rows", 1, supports, run}};
+const RegisterKernel<GraphAttentionBackward> rows{"cuda", {"rows", 1, supports, run}};
 
 }  // namespace graph_attention_backward_rows_kernels
 }  // namespace strobe::cuda

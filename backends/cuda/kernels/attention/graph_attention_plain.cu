@@ -282,8 +282,8 @@ void run_backward(const GraphAttentionBackward& op, KernelContext& context) {
   with_element(op.f.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphAttention> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<GraphAttentionBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<GraphAttention> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GraphAttentionBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace graph_attention_plain_kernels
 }  // namespace strobe::cuda

@@ -172,7 +172,7 @@ void run(const GraphAttention& op, KernelContext& context) {
   with_element(op.f.type(), [&](auto zero) { run_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphAttention> rows{Numerics::cuda, {"rows", 1, supports, run}};
+const RegisterKernel<GraphAttention> rows{"cuda", {"rows", 1, supports, run}};
 
 }  // namespace graph_attention_rows_kernels
 }  // namespace strobe::cuda

@@ -195,8 +195,8 @@ void run_backward(const NeighbourAttentionBackward& op, KernelContext& context) 
   });
 }
 
-const RegisterKernel<NeighbourAttention> forward{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<NeighbourAttentionBackward> backward{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<NeighbourAttention> forward{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<NeighbourAttentionBackward> backward{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace neighbour_attention_plain_kernels
 }  // namespace strobe::cuda

@@ -293,10 +293,9 @@ void run_backward(const NeighbourAttentionBackward& op, KernelContext& context) 
   });
 }
 
-const RegisterKernel<NeighbourAttention> forward{Numerics::cuda,
-                                                 {"warps", 10, supports<NeighbourAttention>, run_forward}};
+const RegisterKernel<NeighbourAttention> forward{"cuda", {"warps", 10, supports<NeighbourAttention>, run_forward}};
 const RegisterKernel<NeighbourAttentionBackward> backward{
-    Numerics::cuda, {"warps", 10, supports<NeighbourAttentionBackward>, run_backward}};
+    "cuda", {"warps", 10, supports<NeighbourAttentionBackward>, run_backward}};
 
 }  // namespace neighbour_attention_warps_kernels
 }  // namespace strobe::cuda

@@ -244,7 +244,7 @@ void run(const TemporalAttentionBackward& op, KernelContext& context) {
   with_element(op.d_o.type(), [&](auto zero) { run_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TemporalAttentionBackward> tiles{Numerics::cuda, {"tiles", 2, supports, run}};
+const RegisterKernel<TemporalAttentionBackward> tiles{"cuda", {"tiles", 2, supports, run}};
 
 }  // namespace temporal_attention_backward_tiles_kernels
 }  // namespace strobe::cuda

@@ -200,8 +200,8 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   with_element(op.d_o.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TemporalAttention> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<TemporalAttentionBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<TemporalAttention> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<TemporalAttentionBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace temporal_attention_plain_kernels
 }  // namespace strobe::cuda

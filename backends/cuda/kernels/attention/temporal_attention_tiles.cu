@@ -124,7 +124,7 @@ void run(const TemporalAttention& op, KernelContext& context) {
   with_element(op.o.type(), [&](auto zero) { run_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TemporalAttention> tiles{Numerics::cuda, {"tiles", 2, supports, run}};
+const RegisterKernel<TemporalAttention> tiles{"cuda", {"tiles", 2, supports, run}};
 
 }  // namespace temporal_attention_tiles_kernels
 }  // namespace strobe::cuda

@@ -325,10 +325,9 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   with_element(op.d_o.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TemporalAttention> vertices{Numerics::cuda,
-                                                 {"vertices", 1, supports<TemporalAttention>, run_forward}};
+const RegisterKernel<TemporalAttention> vertices{"cuda", {"vertices", 1, supports<TemporalAttention>, run_forward}};
 const RegisterKernel<TemporalAttentionBackward> backward_vertices{
-    Numerics::cuda, {"vertices", 1, supports<TemporalAttentionBackward>, run_backward}};
+    "cuda", {"vertices", 1, supports<TemporalAttentionBackward>, run_backward}};
 
 }  // namespace temporal_attention_vertices_kernels
 }  // namespace strobe::cuda

@@ -35,7 +35,7 @@ void run_add_scaled(const AddScaled& op, KernelContext& context) {
 /// x may be y itself, for which the plain kernel is.
 bool is_apart(const AddScaled& op) { return op.x.raw() != op.y.raw(); }
 
-const RegisterKernel<AddScaled> packs{Numerics::cuda, {"packs", 10, is_apart, run_add_scaled}};
+const RegisterKernel<AddScaled> packs{"cuda", {"packs", 10, is_apart, run_add_scaled}};
 
 }  // namespace add_scaled_packs_kernels
 }  // namespace strobe::cuda

@@ -18,7 +18,7 @@ void run_add_scaled(const AddScaled& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<AddScaled> plain{Numerics::cuda, {"plain", 0, nullptr, run_add_scaled}};
+const RegisterKernel<AddScaled> plain{"cuda", {"plain", 0, nullptr, run_add_scaled}};
 
 }  // namespace add_scaled_plain_kernels
 }  // namespace strobe::cuda

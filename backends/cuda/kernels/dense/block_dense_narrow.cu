@@ -115,9 +115,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<BlockDense> narrow{Numerics::cuda, {"narrow", 20, supports_forward, run_forward}};
-const RegisterKernel<BlockDenseBackward> backward_narrow{Numerics::cuda,
-                                                         {"narrow", 20, supports_backward, run_backward}};
+const RegisterKernel<BlockDense> narrow{"cuda", {"narrow", 20, supports_forward, run_forward}};
+const RegisterKernel<BlockDenseBackward> backward_narrow{"cuda", {"narrow", 20, supports_backward, run_backward}};
 
 }  // namespace block_dense_narrow_kernels
 }  // namespace strobe::cuda

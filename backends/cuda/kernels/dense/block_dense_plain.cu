@@ -131,8 +131,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<BlockDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<BlockDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<BlockDense> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<BlockDenseBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace block_dense_plain_kernels
 }  // namespace strobe::cuda

@@ -64,8 +64,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<BlockDense> tiled{Numerics::cuda, {"tiled", 10, supports_forward, run_forward}};
-const RegisterKernel<BlockDenseBackward> backward_tiled{Numerics::cuda, {"tiled", 10, supports_backward, run_backward}};
+const RegisterKernel<BlockDense> tiled{"cuda", {"tiled", 10, supports_forward, run_forward}};
+const RegisterKernel<BlockDenseBackward> backward_tiled{"cuda", {"tiled", 10, supports_backward, run_backward}};
 
 }  // namespace block_dense_tiled_kernels
 }  // namespace strobe::cuda

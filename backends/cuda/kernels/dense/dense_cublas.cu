@@ -39,7 +39,7 @@ void run_dense(const Dense& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dense> cublas{Numerics::cuda, {"cublas", 30, supports, run_dense}};
+const RegisterKernel<Dense> cublas{"cuda", {"cublas", 30, supports, run_dense}};
 
 }  // namespace dense_cublas_kernels
 }  // namespace strobe::cuda

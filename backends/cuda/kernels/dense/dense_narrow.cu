@@ -57,8 +57,8 @@ void run_backward(const DenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dense> narrow{Numerics::cuda, {"narrow", 20, supports_forward, run_forward}};
-const RegisterKernel<DenseBackward> backward_narrow{Numerics::cuda, {"narrow", 20, supports_backward, run_backward}};
+const RegisterKernel<Dense> narrow{"cuda", {"narrow", 20, supports_forward, run_forward}};
+const RegisterKernel<DenseBackward> backward_narrow{"cuda", {"narrow", 20, supports_backward, run_backward}};
 
 }  // namespace dense_narrow_kernels
 }  // namespace strobe::cuda

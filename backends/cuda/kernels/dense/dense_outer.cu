@@ -55,8 +55,8 @@ void run_steps(const StepDenseBackward& op, KernelContext& context) {
          steps, weights, stride, sums, op.accumulate_dw);
 }
 
-const RegisterKernel<DenseBackward> outer{Numerics::cuda, {"outer", 25, supports, run}};
-const RegisterKernel<StepDenseBackward> outer_steps{Numerics::cuda, {"outer", 25, supports_steps, run_steps}};
+const RegisterKernel<DenseBackward> outer{"cuda", {"outer", 25, supports, run}};
+const RegisterKernel<StepDenseBackward> outer_steps{"cuda", {"outer", 25, supports_steps, run_steps}};
 
 }  // namespace dense_outer_kernels
 }  // namespace strobe::cuda

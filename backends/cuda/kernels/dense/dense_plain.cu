@@ -89,8 +89,8 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dense> plain{Numerics::cuda, {"plain", 0, nullptr, run_dense}};
-const RegisterKernel<DenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_dense_backward}};
+const RegisterKernel<Dense> plain{"cuda", {"plain", 0, nullptr, run_dense}};
+const RegisterKernel<DenseBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_dense_backward}};
 
 }  // namespace dense_plain_kernels
 }  // namespace strobe::cuda

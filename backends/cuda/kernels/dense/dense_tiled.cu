@@ -30,9 +30,8 @@ void run_dense_backward(const DenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dense> tiled{Numerics::cuda, {"tiled", 10, supports_forward, run_dense}};
-const RegisterKernel<DenseBackward> backward_tiled{Numerics::cuda,
-                                                   {"tiled", 10, supports_backward, run_dense_backward}};
+const RegisterKernel<Dense> tiled{"cuda", {"tiled", 10, supports_forward, run_dense}};
+const RegisterKernel<DenseBackward> backward_tiled{"cuda", {"tiled", 10, supports_backward, run_dense_backward}};
 
 }  // namespace dense_tiled_kernels
 }  // namespace strobe::cuda

@@ -59,7 +59,7 @@ void run_dropout(const Dropout& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Dropout> plain{Numerics::cuda, {"plain", 0, nullptr, run_dropout}};
+const RegisterKernel<Dropout> plain{"cuda", {"plain", 0, nullptr, run_dropout}};
 
 }  // namespace dropout_plain_kernels
 }  // namespace strobe::cuda

@@ -18,7 +18,7 @@ void run_fill(const Fill& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Fill> plain{Numerics::cuda, {"plain", 0, nullptr, run_fill}};
+const RegisterKernel<Fill> plain{"cuda", {"plain", 0, nullptr, run_fill}};
 
 }  // namespace fill_kernels
 }  // namespace strobe::cuda

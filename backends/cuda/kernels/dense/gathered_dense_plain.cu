@@ -105,8 +105,8 @@ void run_backward(const GatheredDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GatheredDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<GatheredDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<GatheredDense> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GatheredDenseBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace gathered_dense_plain_kernels
 }  // namespace strobe::cuda

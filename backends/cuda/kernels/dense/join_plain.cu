@@ -89,8 +89,8 @@ void run_split(const SplitColumns& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<JoinColumns> plain_join{Numerics::cuda, {"plain", 0, nullptr, run_join}};
-const RegisterKernel<SplitColumns> plain_split{Numerics::cuda, {"plain", 0, nullptr, run_split}};
+const RegisterKernel<JoinColumns> plain_join{"cuda", {"plain", 0, nullptr, run_join}};
+const RegisterKernel<SplitColumns> plain_split{"cuda", {"plain", 0, nullptr, run_split}};
 
 }  // namespace join_plain_kernels
 }  // namespace strobe::cuda

@@ -112,8 +112,8 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<JoinedDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<JoinedDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<JoinedDense> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace joined_dense_plain_kernels
 }  // namespace strobe::cuda

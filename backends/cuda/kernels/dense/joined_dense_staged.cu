@@ -380,9 +380,8 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   by_rows(op, op.dy.rows(), [&](const JoinedDenseBackward& some) { run_rows(some, context); });
 }
 
-const RegisterKernel<JoinedDense> staged{Numerics::cuda, {"staged", 30, supports_forward, run_forward}};
-const RegisterKernel<JoinedDenseBackward> backward_staged{Numerics::cuda,
-                                                          {"staged", 30, supports_backward, run_backward}};
+const RegisterKernel<JoinedDense> staged{"cuda", {"staged", 30, supports_forward, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward_staged{"cuda", {"staged", 30, supports_backward, run_backward}};
 
 }  // namespace joined_dense_staged_kernels
 }  // namespace strobe::cuda

@@ -49,9 +49,8 @@ void run_backward(const JoinedDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<JoinedDense> tiled{Numerics::cuda, {"tiled", 10, supports_forward, run_forward}};
-const RegisterKernel<JoinedDenseBackward> backward_tiled{Numerics::cuda,
-                                                         {"tiled", 10, supports_backward, run_backward}};
+const RegisterKernel<JoinedDense> tiled{"cuda", {"tiled", 10, supports_forward, run_forward}};
+const RegisterKernel<JoinedDenseBackward> backward_tiled{"cuda", {"tiled", 10, supports_backward, run_backward}};
 
 }  // namespace joined_dense_tiled_kernels
 }  // namespace strobe::cuda

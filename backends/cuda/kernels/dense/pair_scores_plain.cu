@@ -105,8 +105,8 @@ void run_scores_back(const PairScoresBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<PairScores> forward{Numerics::cuda, {"plain", 0, nullptr, run_scores}};
-const RegisterKernel<PairScoresBackward> backward{Numerics::cuda, {"plain", 0, nullptr, run_scores_back}};
+const RegisterKernel<PairScores> forward{"cuda", {"plain", 0, nullptr, run_scores}};
+const RegisterKernel<PairScoresBackward> backward{"cuda", {"plain", 0, nullptr, run_scores_back}};
 
 }  // namespace pair_scores_plain_kernels
 }  // namespace strobe::cuda

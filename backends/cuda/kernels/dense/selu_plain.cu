@@ -47,8 +47,8 @@ void run_selu_backward(const SeluBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Selu> plain{Numerics::cuda, {"plain", 0, nullptr, run_selu}};
-const RegisterKernel<SeluBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_selu_backward}};
+const RegisterKernel<Selu> plain{"cuda", {"plain", 0, nullptr, run_selu}};
+const RegisterKernel<SeluBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_selu_backward}};
 
 }  // namespace selu_plain_kernels
 }  // namespace strobe::cuda

@@ -63,9 +63,8 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepDense> narrow{Numerics::cuda, {"narrow", 20, supports_forward, run_forward}};
-const RegisterKernel<StepDenseBackward> backward_narrow{Numerics::cuda,
-                                                        {"narrow", 20, supports_backward, run_backward}};
+const RegisterKernel<StepDense> narrow{"cuda", {"narrow", 20, supports_forward, run_forward}};
+const RegisterKernel<StepDenseBackward> backward_narrow{"cuda", {"narrow", 20, supports_backward, run_backward}};
 
 }  // namespace step_dense_narrow_kernels
 }  // namespace strobe::cuda

@@ -111,8 +111,8 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepDense> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<StepDenseBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<StepDense> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<StepDenseBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace step_dense_plain_kernels
 }  // namespace strobe::cuda

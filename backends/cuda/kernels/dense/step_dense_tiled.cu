@@ -43,8 +43,8 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepDense> tiled{Numerics::cuda, {"tiled", 10, supports_forward, run_forward}};
-const RegisterKernel<StepDenseBackward> backward_tiled{Numerics::cuda, {"tiled", 10, supports_backward, run_backward}};
+const RegisterKernel<StepDense> tiled{"cuda", {"tiled", 10, supports_forward, run_forward}};
+const RegisterKernel<StepDenseBackward> backward_tiled{"cuda", {"tiled", 10, supports_backward, run_backward}};
 
 }  // namespace step_dense_tiled_kernels
 }  // namespace strobe::cuda

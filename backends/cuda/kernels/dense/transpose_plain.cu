@@ -28,7 +28,7 @@ void run_transpose(const TransposeBlocks& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<TransposeBlocks> plain_transpose{Numerics::cuda, {"plain", 0, nullptr, run_transpose}};
+const RegisterKernel<TransposeBlocks> plain_transpose{"cuda", {"plain", 0, nullptr, run_transpose}};
 
 }  // namespace transpose_plain_kernels
 }  // namespace strobe::cuda

@@ -57,8 +57,8 @@ void run_adam_step(const AdamStep& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<SgdStep> sgd_plain{Numerics::cuda, {"plain", 0, nullptr, run_sgd_step}};
-const RegisterKernel<AdamStep> adam_plain{Numerics::cuda, {"plain", 0, nullptr, run_adam_step}};
+const RegisterKernel<SgdStep> sgd_plain{"cuda", {"plain", 0, nullptr, run_sgd_step}};
+const RegisterKernel<AdamStep> adam_plain{"cuda", {"plain", 0, nullptr, run_adam_step}};
 
 }  // namespace update_plain_kernels
 }  // namespace strobe::cuda

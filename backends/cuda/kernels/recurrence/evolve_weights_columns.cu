@@ -391,9 +391,8 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<EvolveWeights> columns{Numerics::cuda, {"columns", 20, supports_forward, run_forward}};
-const RegisterKernel<EvolveWeightsBackward> backward_columns{Numerics::cuda,
-                                                             {"columns", 20, supports_backward, run_backward}};
+const RegisterKernel<EvolveWeights> columns{"cuda", {"columns", 20, supports_forward, run_forward}};
+const RegisterKernel<EvolveWeightsBackward> backward_columns{"cuda", {"columns", 20, supports_backward, run_backward}};
 
 }  // namespace evolve_weights_columns_kernels
 }  // namespace strobe::cuda

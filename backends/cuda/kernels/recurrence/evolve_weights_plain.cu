@@ -71,8 +71,8 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
   with_element(op.weights.type(), [&](auto zero) { backward<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<EvolveWeights> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<EvolveWeightsBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<EvolveWeights> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<EvolveWeightsBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace evolve_weights_plain_kernels
 }  // namespace strobe::cuda

@@ -137,11 +137,10 @@ void run_blend_state_backward(const BlendStateBackward& op, KernelContext& conte
   });
 }
 
-const RegisterKernel<GruGates> gates_plain{Numerics::cuda, {"plain", 0, nullptr, run_gates}};
-const RegisterKernel<GruGatesBackward> gates_back_plain{Numerics::cuda, {"plain", 0, nullptr, run_gates_backward}};
-const RegisterKernel<BlendState> blend_plain{Numerics::cuda, {"plain", 0, nullptr, run_blend_state}};
-const RegisterKernel<BlendStateBackward> blend_back_plain{Numerics::cuda,
-                                                          {"plain", 0, nullptr, run_blend_state_backward}};
+const RegisterKernel<GruGates> gates_plain{"cuda", {"plain", 0, nullptr, run_gates}};
+const RegisterKernel<GruGatesBackward> gates_back_plain{"cuda", {"plain", 0, nullptr, run_gates_backward}};
+const RegisterKernel<BlendState> blend_plain{"cuda", {"plain", 0, nullptr, run_blend_state}};
+const RegisterKernel<BlendStateBackward> blend_back_plain{"cuda", {"plain", 0, nullptr, run_blend_state_backward}};
 
 }  // namespace gates_plain_kernels
 }  // namespace strobe::cuda

@@ -184,8 +184,7 @@ struct Cell : GruLanes {
 };
 
 const RegisterKernel<GruSequenceBackward> lanes{
-    Numerics::cuda,
-    {"lanes", 2, Cell::serves<GruSequenceBackward>, run_lane_sequence_backward<Cell, GruSequenceBackward>}};
+    "cuda", {"lanes", 2, Cell::serves<GruSequenceBackward>, run_lane_sequence_backward<Cell, GruSequenceBackward>}};
 
 }  // namespace gru_backward_lanes_kernels
 }  // namespace strobe::cuda

@@ -268,7 +268,7 @@ bool supports(const GruSequenceBackward& op) {
   return without_restarts(op) && wants_panels(inputs_of(op), op.w_h.columns());
 }
 
-const RegisterKernel<GruSequenceBackward> products{Numerics::cuda, {"products", 2, supports, run}};
+const RegisterKernel<GruSequenceBackward> products{"cuda", {"products", 2, supports, run}};
 
 }  // namespace gru_backward_products_kernels
 }  // namespace strobe::cuda

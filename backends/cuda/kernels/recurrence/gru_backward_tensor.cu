@@ -195,8 +195,7 @@ struct Cell : GruTiles {
 };
 
 const RegisterKernel<GruSequenceBackward> tensor{
-    Numerics::cuda,
-    {"tensor", 3, Cell::serves<GruSequenceBackward>, run_tile_sequence_backward<Cell, GruSequenceBackward>}};
+    "cuda", {"tensor", 3, Cell::serves<GruSequenceBackward>, run_tile_sequence_backward<Cell, GruSequenceBackward>}};
 
 }  // namespace gru_backward_tensor_kernels
 }  // namespace strobe::cuda

@@ -39,7 +39,7 @@ struct Cell : GruLanes {
   }
 };
 
-const RegisterKernel<GruSequence> lanes{Numerics::cuda,
+const RegisterKernel<GruSequence> lanes{"cuda",
                                         {"lanes", 2, Cell::serves<GruSequence>, run_lane_sequence<Cell, GruSequence>}};
 
 }  // namespace gru_lanes_kernels

@@ -277,8 +277,8 @@ void run_backward(const GruSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GruSequence> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<GruSequenceBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<GruSequence> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GruSequenceBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace gru_plain_kernels
 }  // namespace strobe::cuda

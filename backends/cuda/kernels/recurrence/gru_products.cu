@@ -63,7 +63,7 @@ void run(const GruSequence& op, KernelContext& context) {
 
 bool supports(const GruSequence& op) { return without_restarts(op) && wants_panels(inputs_of(op), op.w_h.columns()); }
 
-const RegisterKernel<GruSequence> products{Numerics::cuda, {"products", 2, supports, run}};
+const RegisterKernel<GruSequence> products{"cuda", {"products", 2, supports, run}};
 
 }  // namespace gru_products_kernels
 }  // namespace strobe::cuda

@@ -60,7 +60,7 @@ struct Cell : GruTiles {
 };
 
 const RegisterKernel<GruSequence> tensor{
-    Numerics::cuda, {"tensor", 3, Cell::serves<GruSequence>, run_tile_sequence<Cell, GruSequence>}};
+    "cuda", {"tensor", 3, Cell::serves<GruSequence>, run_tile_sequence<Cell, GruSequence>}};
 
 }  // namespace gru_tensor_kernels
 }  // namespace strobe::cuda

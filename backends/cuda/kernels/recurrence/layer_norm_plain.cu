@@ -127,8 +127,8 @@ void run_norm_backward(const LayerNormBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<LayerNorm> norm_plain{Numerics::cuda, {"plain", 0, nullptr, run_norm}};
-const RegisterKernel<LayerNormBackward> norm_back_plain{Numerics::cuda, {"plain", 0, nullptr, run_norm_backward}};
+const RegisterKernel<LayerNorm> norm_plain{"cuda", {"plain", 0, nullptr, run_norm}};
+const RegisterKernel<LayerNormBackward> norm_back_plain{"cuda", {"plain", 0, nullptr, run_norm_backward}};
 
 }  // namespace layer_norm_plain_kernels
 }  // namespace strobe::cuda

@@ -191,8 +191,7 @@ struct Cell : LstmLanes {
 };
 
 const RegisterKernel<LstmSequenceBackward> lanes{
-    Numerics::cuda,
-    {"lanes", 2, Cell::serves<LstmSequenceBackward>, run_lane_sequence_backward<Cell, LstmSequenceBackward>}};
+    "cuda", {"lanes", 2, Cell::serves<LstmSequenceBackward>, run_lane_sequence_backward<Cell, LstmSequenceBackward>}};
 
 }  // namespace lstm_backward_lanes_kernels
 }  // namespace strobe::cuda

@@ -245,7 +245,7 @@ bool supports(const LstmSequenceBackward& op) {
   return without_restarts(op) && !op.w_in.defined() && wants_panels(op.w_x.rows(), op.w_h.rows());
 }
 
-const RegisterKernel<LstmSequenceBackward> products{Numerics::cuda, {"products", 2, supports, run_backward}};
+const RegisterKernel<LstmSequenceBackward> products{"cuda", {"products", 2, supports, run_backward}};
 
 }  // namespace lstm_backward_products_kernels
 }  // namespace strobe::cuda

@@ -175,8 +175,7 @@ struct Cell : LstmTiles {
 };
 
 const RegisterKernel<LstmSequenceBackward> tensor{
-    Numerics::cuda,
-    {"tensor", 3, Cell::serves<LstmSequenceBackward>, run_tile_sequence_backward<Cell, LstmSequenceBackward>}};
+    "cuda", {"tensor", 3, Cell::serves<LstmSequenceBackward>, run_tile_sequence_backward<Cell, LstmSequenceBackward>}};
 
 }  // namespace lstm_backward_tensor_kernels
 }  // namespace strobe::cuda

@@ -58,7 +58,7 @@ struct Cell : LstmLanes {
 };
 
 const RegisterKernel<LstmSequence> lanes{
-    Numerics::cuda, {"lanes", 2, Cell::serves<LstmSequence>, run_lane_sequence<Cell, LstmSequence>}};
+    "cuda", {"lanes", 2, Cell::serves<LstmSequence>, run_lane_sequence<Cell, LstmSequence>}};
 
 }  // namespace lstm_lanes_kernels
 }  // namespace strobe::cuda

@@ -300,8 +300,8 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { run_backward_as<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<LstmSequence> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<LstmSequenceBackward> backward_plain{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<LstmSequence> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<LstmSequenceBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace lstm_plain_kernels
 }  // namespace strobe::cuda

@@ -64,7 +64,7 @@ bool supports(const LstmSequence& op) {
   return without_restarts(op) && !op.w_in.defined() && wants_panels(op.w_x.rows(), op.w_h.rows());
 }
 
-const RegisterKernel<LstmSequence> products{Numerics::cuda, {"products", 2, supports, run_forward}};
+const RegisterKernel<LstmSequence> products{"cuda", {"products", 2, supports, run_forward}};
 
 }  // namespace lstm_products_kernels
 }  // namespace strobe::cuda

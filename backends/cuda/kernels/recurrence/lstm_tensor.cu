@@ -51,7 +51,7 @@ struct Cell : LstmTiles {
 };
 
 const RegisterKernel<LstmSequence> tensor{
-    Numerics::cuda, {"tensor", 3, Cell::serves<LstmSequence>, run_tile_sequence<Cell, LstmSequence>}};
+    "cuda", {"tensor", 3, Cell::serves<LstmSequence>, run_tile_sequence<Cell, LstmSequence>}};
 
 }  // namespace lstm_tensor_kernels
 }  // namespace strobe::cuda

@@ -195,12 +195,12 @@ void run_projection_backward(const TimeProjectionBackward& op, KernelContext& co
   });
 }
 
-const RegisterKernel<GruCell> cell_plain{Numerics::cuda, {"plain", 0, nullptr, run_cell}};
-const RegisterKernel<GruCellBackward> cell_back_plain{Numerics::cuda, {"plain", 0, nullptr, run_cell_backward}};
-const RegisterKernel<Tanh> tanh_plain{Numerics::cuda, {"plain", 0, nullptr, run_tanh}};
-const RegisterKernel<TanhBackward> tanh_back_plain{Numerics::cuda, {"plain", 0, nullptr, run_tanh_backward}};
-const RegisterKernel<TimeProjection> projection_plain{Numerics::cuda, {"plain", 0, nullptr, run_projection}};
-const RegisterKernel<TimeProjectionBackward> projection_back_plain{Numerics::cuda,
+const RegisterKernel<GruCell> cell_plain{"cuda", {"plain", 0, nullptr, run_cell}};
+const RegisterKernel<GruCellBackward> cell_back_plain{"cuda", {"plain", 0, nullptr, run_cell_backward}};
+const RegisterKernel<Tanh> tanh_plain{"cuda", {"plain", 0, nullptr, run_tanh}};
+const RegisterKernel<TanhBackward> tanh_back_plain{"cuda", {"plain", 0, nullptr, run_tanh_backward}};
+const RegisterKernel<TimeProjection> projection_plain{"cuda", {"plain", 0, nullptr, run_projection}};
+const RegisterKernel<TimeProjectionBackward> projection_back_plain{"cuda",
                                                                    {"plain", 0, nullptr, run_projection_backward}};
 
 }  // namespace memory_plain_kernels

@@ -74,7 +74,7 @@ void run_apply(const ApplyDifference& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<ApplyDifference> balanced{Numerics::cuda, {"balanced", 10, nullptr, run_apply}};
+const RegisterKernel<ApplyDifference> balanced{"cuda", {"balanced", 10, nullptr, run_apply}};
 
 }  // namespace difference_balanced_kernels
 }  // namespace strobe::cuda

@@ -39,7 +39,7 @@ void run_apply(const ApplyDifference& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<ApplyDifference> plain{Numerics::cuda, {"plain", 0, nullptr, run_apply}};
+const RegisterKernel<ApplyDifference> plain{"cuda", {"plain", 0, nullptr, run_apply}};
 
 }  // namespace difference_plain_kernels
 }  // namespace strobe::cuda

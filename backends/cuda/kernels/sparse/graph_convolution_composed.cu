@@ -10,7 +10,7 @@ namespace graph_convolution_composed_kernels {
 
 template <class Op>
 void run_best(const Op& op, KernelContext& context) {
-  Kernels<Op>::choose(Numerics::cuda, op, "").run(op, context);
+  Kernels<Op>::choose(context.numerics, op, "").run(op, context);
 }
 
 void run_forward(const GraphConvolution& op, KernelContext& context) {
@@ -29,8 +29,8 @@ bool is_wide(const Tensor& w) { return w.rows() > warp_lanes || w.columns() > wa
 bool supports_forward(const GraphConvolution& op) { return op.aggregated.defined() && is_wide(op.w); }
 bool supports_backward(const GraphConvolutionBackward& op) { return op.ds.defined(); }
 
-const RegisterKernel<GraphConvolution> composed{Numerics::cuda, {"composed", 5, supports_forward, run_forward}};
-const RegisterKernel<GraphConvolutionBackward> composed_backward{Numerics::cuda,
+const RegisterKernel<GraphConvolution> composed{"cuda", {"composed", 5, supports_forward, run_forward}};
+const RegisterKernel<GraphConvolutionBackward> composed_backward{"cuda",
                                                                  {"composed", 5, supports_backward, run_backward}};
 
 }  // namespace graph_convolution_composed_kernels

@@ -72,8 +72,8 @@ void run_backward(const GraphConvolutionBackward& op, KernelContext& context) {
   with_element(op.dx.type(), [&](auto zero) { convolve_backward<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphConvolution> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<GraphConvolutionBackward> plain_backward{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<GraphConvolution> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<GraphConvolutionBackward> plain_backward{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace graph_convolution_plain_kernels
 }  // namespace strobe::cuda

@@ -89,7 +89,7 @@ void run(const GraphConvolution& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) { convolve<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<GraphConvolution> rows{Numerics::cuda, {"rows", 10, supports, run}};
+const RegisterKernel<GraphConvolution> rows{"cuda", {"rows", 10, supports, run}};
 
 }  // namespace graph_convolution_rows_kernels
 }  // namespace strobe::cuda

@@ -149,7 +149,7 @@ bool supports(const SpmmOfDenseBackward& op) {
   return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features && op.dy.columns() >= 1;
 }
 
-const RegisterKernel<SpmmOfDenseBackward> rows{Numerics::cuda, {"rows", 10, supports, run}};
+const RegisterKernel<SpmmOfDenseBackward> rows{"cuda", {"rows", 10, supports, run}};
 
 }  // namespace spmm_of_dense_backward_rows_kernels
 }  // namespace strobe::cuda

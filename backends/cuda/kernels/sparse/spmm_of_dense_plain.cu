@@ -122,9 +122,8 @@ bool supports(const Op& op) {
   return op.x.columns() <= most_inner;
 }
 
-const RegisterKernel<SpmmOfDense> forward{Numerics::cuda, {"plain", 0, supports<SpmmOfDense>, run_forward}};
-const RegisterKernel<SpmmOfDenseBackward> backward{Numerics::cuda,
-                                                   {"plain", 0, supports<SpmmOfDenseBackward>, run_backward}};
+const RegisterKernel<SpmmOfDense> forward{"cuda", {"plain", 0, supports<SpmmOfDense>, run_forward}};
+const RegisterKernel<SpmmOfDenseBackward> backward{"cuda", {"plain", 0, supports<SpmmOfDenseBackward>, run_backward}};
 
 }  // namespace spmm_of_dense_kernels
 }  // namespace strobe::cuda

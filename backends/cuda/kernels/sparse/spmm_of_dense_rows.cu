@@ -95,7 +95,7 @@ bool supports(const SpmmOfDense& op) {
   return op.x.columns() >= 1 && op.x.columns() <= SpmmOfDense::most_features && op.y.columns() >= 1;
 }
 
-const RegisterKernel<SpmmOfDense> rows{Numerics::cuda, {"rows", 10, supports, run}};
+const RegisterKernel<SpmmOfDense> rows{"cuda", {"rows", 10, supports, run}};
 
 }  // namespace spmm_of_dense_rows_kernels
 }  // namespace strobe::cuda

@@ -7,13 +7,12 @@ namespace spmm_pair_plain_kernels {
 
 template <class Pair>
 void run(const Pair& op, KernelContext& context) {
-  Kernels<decltype(op.first)>::choose(Numerics::cuda, op.first, "plain").run(op.first, context);
-  Kernels<decltype(op.second)>::choose(Numerics::cuda, op.second, "plain").run(op.second, context);
+  Kernels<decltype(op.first)>::choose(context.numerics, op.first, "plain").run(op.first, context);
+  Kernels<decltype(op.second)>::choose(context.numerics, op.second, "plain").run(op.second, context);
 }
 
-const RegisterKernel<SpmmPair> plain{Numerics::cuda, {"plain", 0, nullptr, run<SpmmPair>}};
-const RegisterKernel<SpmmTransposedPair> plain_transposed{Numerics::cuda,
-                                                          {"plain", 0, nullptr, run<SpmmTransposedPair>}};
+const RegisterKernel<SpmmPair> plain{"cuda", {"plain", 0, nullptr, run<SpmmPair>}};
+const RegisterKernel<SpmmTransposedPair> plain_transposed{"cuda", {"plain", 0, nullptr, run<SpmmTransposedPair>}};
 
 }  // namespace spmm_pair_plain_kernels
 }  // namespace strobe::cuda

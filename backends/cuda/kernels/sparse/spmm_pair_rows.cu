@@ -141,9 +141,8 @@ void run_transposed(const SpmmTransposedPair& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<SpmmPair> rows{Numerics::cuda, {"rows", 10, supports_pair, run_pair}};
-const RegisterKernel<SpmmTransposedPair> rows_transposed{Numerics::cuda,
-                                                         {"rows", 10, supports_transposed, run_transposed}};
+const RegisterKernel<SpmmPair> rows{"cuda", {"rows", 10, supports_pair, run_pair}};
+const RegisterKernel<SpmmTransposedPair> rows_transposed{"cuda", {"rows", 10, supports_transposed, run_transposed}};
 
 }  // namespace spmm_pair_rows_kernels
 }  // namespace strobe::cuda

@@ -23,8 +23,8 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Spmm> plain{Numerics::cuda, {"plain", 0, nullptr, run_spmm}};
-const RegisterKernel<SpmmTransposed> plain_transposed{Numerics::cuda, {"plain", 0, nullptr, run_spmm_transposed}};
+const RegisterKernel<Spmm> plain{"cuda", {"plain", 0, nullptr, run_spmm}};
+const RegisterKernel<SpmmTransposed> plain_transposed{"cuda", {"plain", 0, nullptr, run_spmm_transposed}};
 
 }  // namespace spmm_plain_kernels
 }  // namespace strobe::cuda

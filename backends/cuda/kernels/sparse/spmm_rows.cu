@@ -67,9 +67,8 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Spmm> rows{Numerics::cuda, {"rows", 10, supports_spmm, run_spmm}};
-const RegisterKernel<SpmmTransposed> rows_transposed{Numerics::cuda,
-                                                     {"rows", 10, supports_transposed, run_spmm_transposed}};
+const RegisterKernel<Spmm> rows{"cuda", {"rows", 10, supports_spmm, run_spmm}};
+const RegisterKernel<SpmmTransposed> rows_transposed{"cuda", {"rows", 10, supports_transposed, run_spmm_transposed}};
 
 }  // namespace spmm_rows_kernels
 }  // namespace strobe::cuda

@@ -256,9 +256,9 @@ void run_spmm_transposed(const SpmmTransposed& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<Spmm> tiles{Numerics::cuda, {"tiles", 20, supports_spmm, run_spmm, worth_spmm}};
+const RegisterKernel<Spmm> tiles{"cuda", {"tiles", 20, supports_spmm, run_spmm, worth_spmm}};
 const RegisterKernel<SpmmTransposed> tiles_transposed{
-    Numerics::cuda, {"tiles", 20, supports_transposed, run_spmm_transposed, worth_transposed}};
+    "cuda", {"tiles", 20, supports_transposed, run_spmm_transposed, worth_transposed}};
 
 }  // namespace spmm_tiles_kernels
 }  // namespace strobe::cuda

@@ -5,10 +5,10 @@
 namespace strobe::cuda {
 namespace step_graph_convolution_kernels {
 
-const RegisterComposed<StepGraphConvolution, Numerics::cuda> step_convolution;
-const RegisterComposed<StepGraphConvolutionBackward, Numerics::cuda> step_convolution_backward;
-const RegisterComposed<StepConvolutionOfDense, Numerics::cuda> of_dense;
-const RegisterComposed<StepConvolutionOfDenseBackward, Numerics::cuda> of_dense_backward;
+const RegisterComposed<StepGraphConvolution> step_convolution{"cuda"};
+const RegisterComposed<StepGraphConvolutionBackward> step_convolution_backward{"cuda"};
+const RegisterComposed<StepConvolutionOfDense> of_dense{"cuda"};
+const RegisterComposed<StepConvolutionOfDenseBackward> of_dense_backward{"cuda"};
 
 }  // namespace step_graph_convolution_kernels
 }  // namespace strobe::cuda

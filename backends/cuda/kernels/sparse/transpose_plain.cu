@@ -86,7 +86,7 @@ void run_transpose(const TransposeCsr& op, KernelContext& context) {
   with_element(op.values.type(), [&](auto zero) { transpose<decltype(zero)>(op, context); });
 }
 
-const RegisterKernel<TransposeCsr> plain{Numerics::cuda, {"plain", 0, nullptr, run_transpose}};
+const RegisterKernel<TransposeCsr> plain{"cuda", {"plain", 0, nullptr, run_transpose}};
 
 }  // namespace transpose_plain_kernels
 }  // namespace strobe::cuda

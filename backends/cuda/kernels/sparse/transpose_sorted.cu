@@ -70,7 +70,7 @@ void run_transpose(const TransposeCsr& op, KernelContext& context) {
 
 bool supports(const TransposeCsr& op) { return takes_pair_sort(op.columns.rows(), op.transposed_offsets.rows()); }
 
-const RegisterKernel<TransposeCsr> sorted{Numerics::cuda, {"sorted", 10, supports, run_transpose}};
+const RegisterKernel<TransposeCsr> sorted{"cuda", {"sorted", 10, supports, run_transpose}};
 
 }  // namespace transpose_sorted_kernels
 }  // namespace strobe::cuda

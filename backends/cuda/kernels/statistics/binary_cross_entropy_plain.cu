@@ -72,7 +72,7 @@ void run(const BinaryCrossEntropy& op, KernelContext& context) {
   launch(context, 1, threads, 0, add_sums, static_cast<const double*>(sums), blocks, op.scale, op.loss.data<double>());
 }
 
-const RegisterKernel<BinaryCrossEntropy> plain{Numerics::cuda, {"plain", 0, nullptr, run}};
+const RegisterKernel<BinaryCrossEntropy> plain{"cuda", {"plain", 0, nullptr, run}};
 
 }  // namespace binary_cross_entropy_plain_kernels
 }  // namespace strobe::cuda

@@ -196,8 +196,8 @@ void run_choose(const ChooseCandidates& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<PickCandidates> pick_plain{Numerics::cuda, {"plain", 0, nullptr, run_pick}};
-const RegisterKernel<ChooseCandidates> choose_plain{Numerics::cuda, {"plain", 0, nullptr, run_choose}};
+const RegisterKernel<PickCandidates> pick_plain{"cuda", {"plain", 0, nullptr, run_pick}};
+const RegisterKernel<ChooseCandidates> choose_plain{"cuda", {"plain", 0, nullptr, run_choose}};
 
 }  // namespace candidates_plain_kernels
 }  // namespace strobe::cuda

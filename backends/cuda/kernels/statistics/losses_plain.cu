@@ -128,9 +128,9 @@ void run_squared(const MeanSquaredError& op, KernelContext& context) {
   launch(context, 1, threads, 0, add_block_sums, sums, blocks, op.scale, op.loss.data<double>());
 }
 
-const RegisterKernel<SoftmaxCrossEntropy> softmax_plain{Numerics::cuda, {"plain", 0, nullptr, run_softmax}};
-const RegisterKernel<WeightedCrossEntropy> weighted_plain{Numerics::cuda, {"plain", 0, nullptr, run_weighted}};
-const RegisterKernel<MeanSquaredError> squared_plain{Numerics::cuda, {"plain", 0, nullptr, run_squared}};
+const RegisterKernel<SoftmaxCrossEntropy> softmax_plain{"cuda", {"plain", 0, nullptr, run_softmax}};
+const RegisterKernel<WeightedCrossEntropy> weighted_plain{"cuda", {"plain", 0, nullptr, run_weighted}};
+const RegisterKernel<MeanSquaredError> squared_plain{"cuda", {"plain", 0, nullptr, run_squared}};
 
 }  // namespace losses_plain_kernels
 }  // namespace strobe::cuda

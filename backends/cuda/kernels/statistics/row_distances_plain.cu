@@ -29,7 +29,7 @@ void run_row_distances(const RowDistances& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<RowDistances> plain{Numerics::cuda, {"plain", 0, nullptr, run_row_distances}};
+const RegisterKernel<RowDistances> plain{"cuda", {"plain", 0, nullptr, run_row_distances}};
 
 }  // namespace row_distances_plain_kernels
 }  // namespace strobe::cuda

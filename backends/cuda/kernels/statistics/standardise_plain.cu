@@ -86,10 +86,9 @@ void run_input_backward(const StandardiseInputBackward& op, KernelContext& conte
   });
 }
 
-const RegisterKernel<Standardise> plain{Numerics::cuda, {"plain", 0, nullptr, run_standardise}};
-const RegisterKernel<StandardiseBackward> backward_plain{Numerics::cuda,
-                                                         {"plain", 0, nullptr, run_standardise_backward}};
-const RegisterKernel<StandardiseInputBackward> input_plain{Numerics::cuda, {"plain", 0, nullptr, run_input_backward}};
+const RegisterKernel<Standardise> plain{"cuda", {"plain", 0, nullptr, run_standardise}};
+const RegisterKernel<StandardiseBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_standardise_backward}};
+const RegisterKernel<StandardiseInputBackward> input_plain{"cuda", {"plain", 0, nullptr, run_input_backward}};
 
 }  // namespace standardise_plain_kernels
 }  // namespace strobe::cuda

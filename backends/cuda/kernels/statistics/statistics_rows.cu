@@ -142,11 +142,11 @@ void run_input_backward(const StandardiseInputBackward& op, KernelContext& conte
   });
 }
 
-const RegisterKernel<StepSums> sums{Numerics::cuda, {"rows", 10, supports_sums, run_sums}};
-const RegisterKernel<Standardise> rows{Numerics::cuda, {"rows", 10, supports_standardise, run_standardise}};
+const RegisterKernel<StepSums> sums{"cuda", {"rows", 10, supports_sums, run_sums}};
+const RegisterKernel<Standardise> rows{"cuda", {"rows", 10, supports_standardise, run_standardise}};
 const RegisterKernel<StandardiseBackward> rows_backward{
-    Numerics::cuda, {"rows", 10, supports_standardise_backward, run_standardise_backward}};
-const RegisterKernel<StandardiseInputBackward> rows_input{Numerics::cuda,
+    "cuda", {"rows", 10, supports_standardise_backward, run_standardise_backward}};
+const RegisterKernel<StandardiseInputBackward> rows_input{"cuda",
                                                           {"rows", 10, supports_input_backward, run_input_backward}};
 
 }  // namespace statistics_rows_kernels

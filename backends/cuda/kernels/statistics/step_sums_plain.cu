@@ -38,7 +38,7 @@ void run_sums(const StepSums& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<StepSums> plain{Numerics::cuda, {"plain", 0, nullptr, run_sums}};
+const RegisterKernel<StepSums> plain{"cuda", {"plain", 0, nullptr, run_sums}};
 
 }  // namespace step_sums_plain_kernels
 }  // namespace strobe::cuda

@@ -174,9 +174,8 @@ void run_summarise_backward(const SummariseRowsBackward& op, KernelContext& cont
   });
 }
 
-const RegisterKernel<SummariseRows> plain{Numerics::cuda, {"plain", 0, nullptr, run_summarise}};
-const RegisterKernel<SummariseRowsBackward> backward_plain{Numerics::cuda,
-                                                           {"plain", 0, nullptr, run_summarise_backward}};
+const RegisterKernel<SummariseRows> plain{"cuda", {"plain", 0, nullptr, run_summarise}};
+const RegisterKernel<SummariseRowsBackward> backward_plain{"cuda", {"plain", 0, nullptr, run_summarise_backward}};
 
 }  // namespace summary_plain_kernels
 }  // namespace strobe::cuda

@@ -112,8 +112,8 @@ void run_copy_runs(const CopyRuns& op, KernelContext& context) {
 bool has_distinct_rows(const CopyRows& op) { return !op.accumulate || !op.to_rows.defined(); }
 bool copies(const CopyRuns& op) { return !op.accumulate; }
 
-const RegisterKernel<CopyRows> rows_packs{Numerics::cuda, {"packs", 10, has_distinct_rows, run_copy_rows}};
-const RegisterKernel<CopyRuns> runs_packs{Numerics::cuda, {"packs", 10, copies, run_copy_runs}};
+const RegisterKernel<CopyRows> rows_packs{"cuda", {"packs", 10, has_distinct_rows, run_copy_rows}};
+const RegisterKernel<CopyRuns> runs_packs{"cuda", {"packs", 10, copies, run_copy_runs}};
 
 }  // namespace copy_packs_kernels
 }  // namespace strobe::cuda

@@ -85,8 +85,8 @@ void run_copy_runs(const CopyRuns& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<CopyRows> rows_plain{Numerics::cuda, {"plain", 0, nullptr, run_copy_rows}};
-const RegisterKernel<CopyRuns> runs_plain{Numerics::cuda, {"plain", 0, nullptr, run_copy_runs}};
+const RegisterKernel<CopyRows> rows_plain{"cuda", {"plain", 0, nullptr, run_copy_rows}};
+const RegisterKernel<CopyRuns> runs_plain{"cuda", {"plain", 0, nullptr, run_copy_runs}};
 
 }  // namespace copy_plain_kernels
 }  // namespace strobe::cuda

@@ -94,8 +94,8 @@ bool adds(const CopyRuns& op) {
   return op.accumulate && takes_pair_sort(op.rows, op.to.rows()) && takes_pair_sort(op.from.rows(), 1);
 }
 
-const RegisterKernel<CopyRows> rows_sorted{Numerics::cuda, {"sorted", 10, adds_to_listed, run_copy_rows}};
-const RegisterKernel<CopyRuns> runs_sorted{Numerics::cuda, {"sorted", 10, adds, run_copy_runs}};
+const RegisterKernel<CopyRows> rows_sorted{"cuda", {"sorted", 10, adds_to_listed, run_copy_rows}};
+const RegisterKernel<CopyRuns> runs_sorted{"cuda", {"sorted", 10, adds, run_copy_runs}};
 
 }  // namespace copy_sorted_kernels
 }  // namespace strobe::cuda

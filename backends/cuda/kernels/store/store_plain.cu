@@ -74,9 +74,9 @@ void run_locate(const LocateEntries& op, KernelContext& context) {
          op.columns.data<std::int32_t>(), wanted, op.first_column);
 }
 
-const RegisterKernel<CooToCsr> coo_plain{Numerics::cuda, {"plain", 0, nullptr, run_coo_to_csr}};
-const RegisterKernel<PlaceCsr> place_plain{Numerics::cuda, {"plain", 0, nullptr, run_place_csr}};
-const RegisterKernel<LocateEntries> locate_plain{Numerics::cuda, {"plain", 0, nullptr, run_locate}};
+const RegisterKernel<CooToCsr> coo_plain{"cuda", {"plain", 0, nullptr, run_coo_to_csr}};
+const RegisterKernel<PlaceCsr> place_plain{"cuda", {"plain", 0, nullptr, run_place_csr}};
+const RegisterKernel<LocateEntries> locate_plain{"cuda", {"plain", 0, nullptr, run_locate}};
 
 }  // namespace store_plain_kernels
 }  // namespace strobe::cuda

@@ -145,7 +145,7 @@ bool supports(const DenseMTransformBackward& op) {
          std::min(op.window, op.steps) <= ring;
 }
 
-const RegisterKernel<DenseMTransformBackward> columns{Numerics::cuda, {"columns", 20, supports, run}};
+const RegisterKernel<DenseMTransformBackward> columns{"cuda", {"columns", 20, supports, run}};
 
 }  // namespace dense_m_transform_columns_kernels
 }  // namespace strobe::cuda

@@ -84,8 +84,8 @@ void run_backward(const DenseMTransformBackward& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<DenseMTransform> plain{Numerics::cuda, {"plain", 0, nullptr, run_forward}};
-const RegisterKernel<DenseMTransformBackward> plain_backward{Numerics::cuda, {"plain", 0, nullptr, run_backward}};
+const RegisterKernel<DenseMTransform> plain{"cuda", {"plain", 0, nullptr, run_forward}};
+const RegisterKernel<DenseMTransformBackward> plain_backward{"cuda", {"plain", 0, nullptr, run_backward}};
 
 }  // namespace dense_m_transform_plain_kernels
 }  // namespace strobe::cuda

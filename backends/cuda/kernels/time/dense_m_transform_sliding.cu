@@ -100,8 +100,8 @@ bool supports_backward(const DenseMTransformBackward& op) {
   return is_short(op.window, op.steps) && takes_tiles(op.x.columns(), op.w.columns());
 }
 
-const RegisterKernel<DenseMTransform> sliding{Numerics::cuda, {"sliding", 10, supports_forward, run_forward}};
-const RegisterKernel<DenseMTransformBackward> sliding_backward{Numerics::cuda,
+const RegisterKernel<DenseMTransform> sliding{"cuda", {"sliding", 10, supports_forward, run_forward}};
+const RegisterKernel<DenseMTransformBackward> sliding_backward{"cuda",
                                                                {"sliding", 10, supports_backward, run_backward}};
 
 }  // namespace dense_m_transform_sliding_kernels

@@ -30,7 +30,7 @@ void run_sum(const FadingSum& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<FadingSum> plain{Numerics::cuda, {"plain", 0, nullptr, run_sum}};
+const RegisterKernel<FadingSum> plain{"cuda", {"plain", 0, nullptr, run_sum}};
 
 }  // namespace fading_plain_kernels
 }  // namespace strobe::cuda

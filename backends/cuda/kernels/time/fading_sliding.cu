@@ -31,7 +31,7 @@ void run_sum(const FadingSum& op, KernelContext& context) {
 
 bool supports(const FadingSum& op) { return std::min(op.window, op.steps) <= longest_sum; }
 
-const RegisterKernel<FadingSum> sliding{Numerics::cuda, {"sliding", 10, supports, run_sum}};
+const RegisterKernel<FadingSum> sliding{"cuda", {"sliding", 10, supports, run_sum}};
 
 }  // namespace fading_sliding_kernels
 }  // namespace strobe::cuda

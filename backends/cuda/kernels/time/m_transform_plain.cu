@@ -32,7 +32,7 @@ void run_m_transform(const MTransform& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<MTransform> plain{Numerics::cuda, {"plain", 0, nullptr, run_m_transform}};
+const RegisterKernel<MTransform> plain{"cuda", {"plain", 0, nullptr, run_m_transform}};
 
 }  // namespace m_transform_plain_kernels
 }  // namespace strobe::cuda

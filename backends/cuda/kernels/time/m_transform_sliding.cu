@@ -106,7 +106,7 @@ void run_m_transform(const MTransform& op, KernelContext& context) {
   });
 }
 
-const RegisterKernel<MTransform> sliding{Numerics::cuda, {"sliding", 10, nullptr, run_m_transform}};
+const RegisterKernel<MTransform> sliding{"cuda", {"sliding", 10, nullptr, run_m_transform}};
 
 }  // namespace m_transform_sliding_kernels
 }  // namespace strobe::cuda

@@ -94,9 +94,8 @@ void run_encoding_backward(const TimeEncodingBackward& op, KernelContext& contex
   });
 }
 
-const RegisterKernel<TimeEncoding> encoding_plain{Numerics::cuda, {"plain", 0, nullptr, run_encoding}};
-const RegisterKernel<TimeEncodingBackward> encoding_back_plain{Numerics::cuda,
-                                                               {"plain", 0, nullptr, run_encoding_backward}};
+const RegisterKernel<TimeEncoding> encoding_plain{"cuda", {"plain", 0, nullptr, run_encoding}};
+const RegisterKernel<TimeEncodingBackward> encoding_back_plain{"cuda", {"plain", 0, nullptr, run_encoding_backward}};
 
 }  // namespace time_encoding_plain_kernels
 }  // namespace strobe::cuda

@@ -1,0 +1,40 @@
+# Run by cmake -P: strobe-conformance passes a stranger's right device and names what is wrong with another.
+# Variables: PROGRAM, strobe-conformance; RIGHT and WRONG, the plug-ins of tests/conformance/stranger/.
+cmake_minimum_required(VERSION 3.25)
+
+# judge(STATUS PLUGIN ARGUMENT...) leaves what was printed in `printed`.
+function(judge wanted plugin)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env STROBE_PLUGINS=${plugin} ${PROGRAM} ${ARGN}
+                  OUTPUT_VARIABLE printed ERROR_VARIABLE said RESULT_VARIABLE status)
+  if(NOT status EQUAL wanted)
+    message(SEND_ERROR "status ${status} instead of ${wanted} from ${ARGN}:\n${printed}${said}")
+  endif()
+  set(printed "${printed}${said}" PARENT_SCOPE)
+endfunction()
+
+function(expect pattern)
+  if(NOT printed MATCHES "${pattern}")
+    message(SEND_ERROR "nothing matches '${pattern}' in:\n${printed}")
+  endif()
+endfunction()
+
+set(own --operation add_scaled --operation fill)
+judge(0 ${RIGHT} --device stranger ${own})
+expect("add_scaled +fp32 +2/2 .*own [0-9]+")
+expect("add_scaled +fp64 +2/2")
+expect("fill +fp32 +1/1")
+judge(1 ${WRONG} --device wrong ${own})
+expect("add_scaled +fp32 +1/2")
+expect("wrong: wrong fp32: add_scaled/short [^\n]*is [^\n]*, expected [^\n]*error")
+expect("wrong: wrong fp64: fill/inexact [^\n]*is [^\n]*, expected [^\n]*error")
+if(printed MATCHES "add_scaled/(plain|vector)|fill/plain")
+  message(SEND_ERROR "kernels of cpu are blamed:\n${printed}")
+endif()
+judge(0 ${RIGHT} --device stranger --operation spmm --json)
+expect("\"device\": \"stranger\"")
+expect("\"chosen\": {")
+judge(2 ${RIGHT} --device nothing)
+expect("stranger")
+judge(2 ${RIGHT} --operation add_scald)
+expect("add_scaled")
+judge(2 ${RIGHT} --devices)
