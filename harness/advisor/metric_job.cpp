@@ -14,7 +14,7 @@ namespace {
 /// The same training on one rank of this machine.
 Json on_one_rank(Json request) {
   for (const char* key : {"cluster", "memory_limit_gib"}) request.erase(key);
-  request.update({{"strategy", "sequential"}, {"ranks", 1}, {"device", "cpu"}, {"comm", "local"}, {"nb", "1"}});
+  request.update({{"strategy", "sequential"}, {"ranks", 1}, {"device", host_device}, {"comm", "local"}, {"nb", "1"}});
   request.update({{"overlap", 1}, {"inputs", "streamed"}, {"transfer", "direct"}});  // the values are the same
   return request;
 }
@@ -32,7 +32,7 @@ MetricJob::MetricJob(const std::string& until, std::int64_t epochs) : until_(unt
 
 MetricReach MetricJob::train(const Json& request, const DataCache& cache) const {
   Json with_values = request;
-  with_values.update({{"numerics", "cpu"}, {"until", until_}, {"epochs", epochs_}, {"warmup", 0}});
+  with_values.update({{"numerics", host_device}, {"until", until_}, {"epochs", epochs_}, {"warmup", 0}});
   const CaseResult result = run_case(case_from_json(with_values, ""), nullptr, {}, cache);
   MetricReach reach;
   if (result.status != "ok") {

@@ -11,7 +11,6 @@
 #include "core/units.hpp"
 #include "harness/advisor/choice_costs.hpp"
 #include "harness/advisor/plan_explain.hpp"
-#include "harness/advisor/training_groups/advice_report.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
@@ -362,7 +361,10 @@ Json plan_to_json(const PlanReport& report) {
     json["scaling"] = {{"summary", report.study->summary}, {"points", Json::array()}};
     for (const ScalingPoint& point : report.study->points) json["scaling"]["points"].push_back(scaling_json(point));
   }
-  json["training_groups"] = report.groups ? advice_json(*report.groups, report.outcomes) : Json(nullptr);
+  for (const std::string& rule : PlanAdviceRegistry::instance().names()) {
+    const auto advice = report.advice.find(rule);
+    json[rule] = advice == report.advice.end() ? Json(nullptr) : advice->second->to_json(report.outcomes);
+  }
   json["notes"] = all_notes(report);
   return json;
 }
@@ -381,7 +383,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
   if (!report.until.empty()) text += ways_text(report);
   if (report.best() != nullptr) text += choice_costs_text(choice_costs(report.outcomes, *report.best()));
   text += discards_text(report);
-  if (report.groups) text += advice_text(*report.groups, report.outcomes);
+  for (const auto& [rule, advice] : report.advice) text += advice->text(report.outcomes);
   if (report.study) text += study_text(*report.study);
   std::vector<std::string> notes = all_notes(report);
   std::erase_if(notes, [](const std::string& note) {

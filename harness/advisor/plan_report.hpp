@@ -1,14 +1,17 @@
 // A plan as JSON, which programs and the figure read, and as text.
 #pragma once
 
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/fields.hpp"
 #include "harness/advisor/judge.hpp"
+#include "harness/advisor/plan_advice.hpp"
 #include "harness/advisor/plan_search.hpp"
 #include "harness/advisor/scaling.hpp"
-#include "harness/advisor/training_groups/advice.hpp"
 
 namespace strobe {
 
@@ -21,10 +24,10 @@ struct PlanReport {
   JobCosts costs;  // beside epochs
   PlanGoal goal = PlanGoal::time;
   std::vector<PlanOutcome> outcomes;
-  SearchCounts search;                    // what of all combinations of settings they are
-  std::vector<PlanVerdict> verdicts;      // as `judge` orders them
-  std::optional<ScalingStudy> study;      // of the best point; nothing when no point is kept
-  std::optional<GroupPlanAdvice> groups;  // of models of events that strategies train in groups of ranks
+  SearchCounts search;                                              // what of all combinations of settings they are
+  std::vector<PlanVerdict> verdicts;                                // as `judge` orders them
+  std::optional<ScalingStudy> study;                                // of the best point; nothing when no point is kept
+  std::map<std::string, std::shared_ptr<const PlanAdvice>> advice;  // by the name of the rule; those that apply
 
   const PlanOutcome* best() const;
 };

@@ -70,7 +70,7 @@ std::vector<Case> batch_making_cases(const BatchGround& ground) {
                                    {"model", model},
                                    {"task", "vertex-regression"},
                                    {"strategy", strategy_of(ground)},
-                                   {"device", "cpu"},
+                                   {"device", host_device},
                                    {"comm", "local"},
                                    {"epochs", updates},
                                    {"warmup", 0}},

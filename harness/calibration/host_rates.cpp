@@ -15,6 +15,7 @@
 #include "core/system/machine_limits.hpp"
 #include "core/system/parallel.hpp"
 #include "harness/calibration/disk_rate.hpp"
+#include "harness/request/case.hpp"
 #include "results/row/statistics.hpp"
 
 namespace strobe {
@@ -37,7 +38,7 @@ class MeasuredHost {
   explicit MeasuredHost(int workers) {
     DeviceRequest request;
     request.host_threads = workers;
-    device_ = DeviceRegistry::instance().find("cpu", "/device").value(request);
+    device_ = DeviceRegistry::instance().find(host_device, "/device").value(request);
   }
 
   /// Carries the work out; how long its span is.

@@ -34,8 +34,9 @@ namespace {
 struct PlanCommand {
   std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
   std::map<std::string, std::string> scalars;  // --precision, --seed
+  std::map<std::string, std::string> advice;   // options of the rules that advise
   std::vector<std::string> strategies, clusters, sets, knobs;
-  std::string nodes, deadline, budget, goal, until, figure, max_missing, max_missing_hubs;
+  std::string nodes, deadline, budget, goal, until, figure;
   std::string start_up, billing_unit, explain;
   std::string epochs = "100", top = "10", threads = "0";
   bool json = false, exhaustive = false;
@@ -182,32 +183,24 @@ Json request_json(const PlanCommand& command) {
   add("set", command.sets), add("vary", command.knobs);
   add("deadline", command.deadline), add("budget", command.budget), add("until", command.until);
   add("start_up", command.start_up), add("billing_unit", command.billing_unit);
-  add("max_missing", command.max_missing), add("max_missing_hubs", command.max_missing_hubs);
+  for (const auto& [name, text] : command.advice) request[name] = text;
   return request;
 }
 
-double share_of(const std::string& text, const std::string& option) {
-  const double share = number_from_text(text, option);
-  if (share > 0 && share <= 1) return share;
-  throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, as 0.75, found {}", text));
-}
-
-/// DistTGL's rule beside the points, where it has something to say; else its options are refused. Replaces points by
-/// those with the batches that belong to the rule.
-std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanSpace& space, const DataCache& cache,
-                                         std::vector<PlanPoint>& points) {
-  LossLimits limits;
-  if (!command.max_missing.empty()) limits.missing_share = share_of(command.max_missing, "--max-missing");
-  if (!command.max_missing_hubs.empty())
-    limits.hub_missing_share = share_of(command.max_missing_hubs, "--max-missing-hubs");
-  const std::string many = "the rule is for one model, and several are searched";
-  if (const std::string refusal = space.models.empty() ? rule_refusal(space, points) : many; !refusal.empty()) {
-    if (!command.max_missing.empty()) throw InvalidRequest("--max-missing", refusal);
-    if (!command.max_missing_hubs.empty()) throw InvalidRequest("--max-missing-hubs", refusal);
-    return std::nullopt;
+/// Advice of all rules that apply. A rule may replace points by those that it compares.
+std::map<std::string, std::shared_ptr<const PlanAdvice>> advice_of(const PlanCommand& command, const PlanSpace& space,
+                                                                   const DataCache& cache,
+                                                                   std::vector<PlanPoint>& points) {
+  std::map<std::string, std::shared_ptr<const PlanAdvice>> all;
+  for (const auto& [rule, entry] : PlanAdviceRegistry::instance().entries()) {
+    std::map<std::string, std::string> own;
+    for (const PlanAdviceTag::Option& option : entry.value.options) {
+      const auto typed = command.advice.find(option.name);
+      if (typed != command.advice.end()) own.insert(*typed);
+    }
+    if (auto advice = entry.value.advise(space, own, cache, points)) all[rule] = std::move(advice);
   }
-  narrate("looking for the batch that saturates one GPU");
-  return advise_groups(space, limits, points, cache);
+  return all;
 }
 
 double duration_from(const std::string& text, const std::string& option) {
@@ -270,7 +263,7 @@ int plan(const PlanCommand& command) {
   report.limits = limits_of(command, currencies);
   check_goal(report.goal, command, currencies);
   const DataCache cache;
-  report.groups = advice_of(command, space, cache, points);
+  report.advice = advice_of(command, space, cache, points);
   const std::string wanted = command.explain.empty() ? "" : id_called(points, command.explain);
   fill_report(command, points, wanted, cache, report);
   const Json json = plan_to_json(report);
@@ -310,10 +303,9 @@ void define_space(CommandOptions& options, PlanCommand& command) {
   options.toggle("--exhaustive", command.exhaustive,
                  "simulate every combination of inputs, transfer and overlap, also those that cannot be sooner or "
                  "cheaper than others");
-  options.text("--max-missing", command.max_missing,
-               "models of events: share of the mails that batches may keep from memory (default 0.75)", "X");
-  options.text("--max-missing-hubs", command.max_missing_hubs,
-               "likewise of the 1 % of vertices with most mails (default: any)", "X");
+  for (const auto& [rule, entry] : PlanAdviceRegistry::instance().entries())
+    for (const PlanAdviceTag::Option& option : entry.value.options)
+      options.named(advice_flag(option.name), command.advice, option.name, option.help, option.value);
 }
 
 void define_job(CommandOptions& options, PlanCommand& command) {

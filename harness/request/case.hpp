@@ -13,10 +13,13 @@
 
 namespace strobe {
 
+/// The device that computes on this machine's cores, for work that always runs here.
+inline constexpr const char* host_device = "cpu";
+
 /// Scalar settings of a case; plug-in choices are objects {"name": ..., parameters...} completed with all defaults.
 struct Case {
   Json workload, model, strategy, task, optimizer;  // each {"name", every parameter}
-  std::string device = "cpu";                       // DeviceRegistry
+  std::string device = host_device;                 // DeviceRegistry
   std::string comm = "local";                       // CommunicatorRegistry; "sim" goes with device sim
   std::string cluster;                              // name or file; only with device sim
   std::string software = "strobe";  // whose program is predicted (backends/software.hpp); device sim only

@@ -283,7 +283,8 @@ std::string rule_refusal(const PlanSpace& space, const std::vector<PlanPoint>& p
 
 GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points,
                               const DataCache& cache) {
-  GroupPlanAdvice all{limits, {}};
+  GroupPlanAdvice all;
+  all.limits = limits;
   const bool batch_given = user_chooses(space, {"batch"});
   if (!batch_given) leave_out_searched_batches(points);
   std::map<Choices, Study> studies;

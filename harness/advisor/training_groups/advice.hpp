@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/advisor/evaluate.hpp"
+#include "harness/advisor/plan_advice.hpp"
 #include "harness/advisor/training_groups/rule.hpp"
 #include "harness/advisor/training_groups/rule_inputs.hpp"
 
@@ -35,9 +36,14 @@ struct AdviceOutcome {
   std::size_t simulated = 0;                    // configurations on these ranks
 };
 
-struct GroupPlanAdvice {
+struct GroupPlanAdvice final : PlanAdvice {
   LossLimits limits;
   std::vector<GroupAdvice> places;  // in the order of the points
+
+  /// Limits, and for each place the rule's choice and its cost; docs/plan.md describes the keys.
+  Json to_json(const std::vector<PlanOutcome>& outcomes) const override;
+  /// For each place the rule's choice next to the fastest ones; the rule's steps on the most ranks of each cluster.
+  std::string text(const std::vector<PlanOutcome>& outcomes) const override;
 };
 
 /// Why the rule has nothing to say to this search: its model trains on snapshots or keeps no memory, no strategy trains

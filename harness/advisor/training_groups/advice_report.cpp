@@ -1,4 +1,4 @@
-#include "harness/advisor/training_groups/advice_report.hpp"
+// DistTGL's rule as advice of `strobe plan`: its options, and its choice as JSON and as text.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.hpp"
+#include "harness/advisor/training_groups/advice.hpp"
+#include "harness/process/narrate.hpp"
+#include "harness/request/option_text.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
@@ -134,19 +137,53 @@ std::string steps_text(const GroupPlanAdvice& advice) {
   return text;
 }
 
+constexpr const char *missing = "max_missing", *missing_hubs = "max_missing_hubs";
+
+double share_of(const std::string& text, const std::string& option) {
+  const double share = number_from_text(text, option);
+  if (share > 0 && share <= 1) return share;
+  throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, such as 0.75, found {}", text));
+}
+
+std::shared_ptr<const PlanAdvice> advise(const PlanSpace& space, const std::map<std::string, std::string>& options,
+                                         const DataCache& cache, std::vector<PlanPoint>& points) {
+  LossLimits limits;
+  for (const auto& [name, text] : options) {
+    if (name == missing) limits.missing_share = share_of(text, advice_flag(name));
+    if (name == missing_hubs) limits.hub_missing_share = share_of(text, advice_flag(name));
+  }
+  const std::string many = "the rule is for one model, and several are searched";
+  if (const std::string refusal = space.models.empty() ? rule_refusal(space, points) : many; !refusal.empty()) {
+    if (!options.empty()) throw InvalidRequest(advice_flag(options.begin()->first), refusal);
+    return nullptr;
+  }
+  narrate("looking for the batch that saturates one GPU");
+  return std::make_shared<GroupPlanAdvice>(advise_groups(space, limits, points, cache));
+}
+
+const Register<PlanAdviceTag> registered{{
+    "training_groups",
+    "DistTGL's rule for i x j x k and the batch",
+    "DistTGL (Zhou et al., SC'23), section 3.2.4",
+    {},
+    {{{missing, "models of events: share of the mails that batches may keep from memory (default 0.75)", "X"},
+      {missing_hubs, "the same share for the 1 % of vertices with most mails (default: any)", "X"}},
+     advise},
+}};
+
 }  // namespace
 
-Json advice_json(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {
-  Json json = {
-      {"max_missing", advice.limits.missing_share},
-      {"max_missing_hubs", advice.limits.hub_missing_share ? Json(*advice.limits.hub_missing_share) : Json(nullptr)},
-      {"places", Json::array()}};
-  for (const GroupAdvice& place : advice.places) json["places"].push_back(place_json(place, outcomes));
+Json GroupPlanAdvice::to_json(const std::vector<PlanOutcome>& outcomes) const {
+  Json json = {{missing, limits.missing_share},
+               {missing_hubs, limits.hub_missing_share ? Json(*limits.hub_missing_share) : Json(nullptr)},
+               {"places", Json::array()}};
+  for (const GroupAdvice& place : places) json["places"].push_back(place_json(place, outcomes));
   return json;
 }
 
-std::string advice_text(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {
-  return "\nDistTGL's rule beside all simulated configurations\n" + places_table(advice, outcomes) + steps_text(advice);
+std::string GroupPlanAdvice::text(const std::vector<PlanOutcome>& outcomes) const {
+  return "\nDistTGL's rule compared with all simulated configurations\n" + places_table(*this, outcomes) +
+         steps_text(*this);
 }
 
 }  // namespace strobe

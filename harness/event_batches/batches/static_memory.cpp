@@ -17,7 +17,7 @@ std::unique_ptr<Device> device_of(bool fp64, std::int64_t threads, std::int64_t 
   wanted.precision = fp64 ? ElementType::f64 : ElementType::f32;
   wanted.threads = threads;
   wanted.host_threads = host_threads;
-  return DeviceRegistry::instance().find("cpu", "/device").value(wanted);
+  return DeviceRegistry::instance().find(host_device, "/device").value(wanted);
 }
 
 /// From the first thing that the device did to the last one.

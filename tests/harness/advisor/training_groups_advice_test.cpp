@@ -232,7 +232,7 @@ TEST(GroupAdviceLaws, OutcomesDoNotDependOnThreads) {
   const auto json = [&](int threads) {
     PlanReport report;
     std::vector<PlanPoint> points = plan_points(space);
-    report.groups = advise_groups(space, {}, points);
+    report.advice["training_groups"] = std::make_shared<GroupPlanAdvice>(advise_groups(space, {}, points));
     report.epochs = 3;
     report.outcomes = evaluate(points, 3, threads);
     report.verdicts = judge(report.outcomes, {}, PlanGoal::time);
