@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "core/errors.hpp"
 #include "results/run/files.hpp"
@@ -115,10 +116,16 @@ void refuse_foreign_folder(const std::string& flag, const std::string& path, con
 }
 
 void make_output_folder(const std::string& flag, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  std::vector<fs::path> made;  // deepest first
+  for (fs::path folder = path; !folder.empty() && !fs::exists(folder, ignored); folder = folder.parent_path())
+    made.push_back(folder);
   try {
     make_folder(path);
     check_writable(path);
   } catch (const SystemError& error) {
+    for (const fs::path& folder : made) fs::remove(folder, ignored);  // an empty one; others stay
     tell_refusal(flag, error.what());
   }
 }

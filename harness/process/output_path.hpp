@@ -19,7 +19,7 @@ void check_replaced_file(const std::string& flag, const std::string& path);
 /// process does not write itself (its own streams and `outputs`). The folder may be missing, be empty, or hold a run.
 void refuse_foreign_folder(const std::string& flag, const std::string& path, const std::vector<std::string>& outputs);
 
-/// Makes the folder; it must be writable.
+/// Makes the folder, with those above it; it must be writable. Folders made in vain are removed again.
 void make_output_folder(const std::string& flag, const std::string& path);
 
 }  // namespace strobe

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "core/fields.hpp"
@@ -73,7 +74,9 @@ std::string text_of(const Matrix& matrix) {
   for (const SuiteVerdict& suite : matrix.suites)
     text += fmt::format("{} on {}: {} of {} cases right\n", suite.suite, suite.device, suite.cases - suite.wrong.size(),
                         suite.cases);
-  for (const auto& [device, reason] : matrix.absent) text += fmt::format("not there: {}\n", reason);
+  std::set<std::string> reasons;  // devices of one GPU share theirs
+  for (const auto& [device, reason] : matrix.absent) reasons.insert(reason);
+  for (const std::string& reason : reasons) text += fmt::format("not there: {}\n", reason);
   text += unjudged(matrix);
   for (const std::string& wrong : matrix.wrong()) text += "wrong: " + wrong + "\n";
   return text;
