@@ -1,5 +1,5 @@
-// Computes expected halos. The results are whole numbers of rows. Their sums over ranks and steps stay within one row
-// per rank of the expectation: each rank's running total is rounded, not every step by itself, and ranks round at
+// Computes expected halos in whole numbers of rows. Their sums over ranks and steps stay within one row per rank of the
+// expectation. This holds because each rank's running total is rounded, not every step by itself. Ranks round at
 // different times. Cost: O(owners of each step) for the needs, O(P^2) time per distinct vertex map with needs for the
 // exchange. Source: expected distinct readers under random assignment (occupancy), as in `expected_halo_rows` of
 // workloads/shape/shape.hpp.

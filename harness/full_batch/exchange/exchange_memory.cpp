@@ -24,8 +24,8 @@ constexpr double entry_bytes = sizeof(PeerPart), rank_bytes = sizeof(RankExchang
 constexpr double pair_bytes = 160;
 /// An exchange on one rank: the object, and its sides where the rank moves something.
 constexpr double held_bytes = sizeof(Exchange), sides_bytes = 2 * sizeof(ExchangeSide) + sizeof(PeerSide);
-/// One hand-over on a rank that has no part in it: records of the tape with their tensors, and spans, for both
-/// directions of an epoch and an evaluation. An estimate.
+/// Bytes of one hand-over on a rank that has no part in it, for both directions of an epoch and an evaluation. They
+/// hold records of the tape with their tensors, and spans. An estimate.
 constexpr double handover_call_bytes = 1600;
 
 double square(double x) { return x * x; }

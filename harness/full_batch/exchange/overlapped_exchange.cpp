@@ -1,8 +1,8 @@
 // Start and finish are separate records. A start has no result that anybody computes with, but its record needs one. So
 // it records a variable without rows. The finish defines the gradient of that variable when it starts the reverse
-// exchange. Invariants: in the backward pass every rank starts and finishes exchanges in the exact reverse of the
-// forward order; a collective keeps its buffers alive until it has finished. Cost: that of the exchanges; no copy is
-// added. Source: ESDG section 6.5 names overlap of both stages as future work.
+// exchange. Invariants: backward, every rank starts and finishes exchanges in the exact reverse of the forward order. A
+// collective keeps its buffers alive until it has finished. Cost: that of the exchanges; no copy is added. Source: ESDG
+// section 6.5 names overlap of both stages as future work.
 #include "harness/full_batch/exchange/overlapped_exchange.hpp"
 
 #include <utility>

@@ -18,15 +18,14 @@ namespace strobe {
 ///   D = the maximum over ranks of |row now - row as sent last|    (all_reduce of one number)
 ///   rows with a distance above StaleThreshold::share() * D go to all of their readers: first their number for each
 ///   peer (i64), then their places among the peer's rows (i32) and the rows themselves.
-/// All of this is traffic of the exchange's own kind. In the backward pass, readers return the gradients of the rows
-/// sent in this epoch, and treat other rows as constants; or they return the gradients of all rows. A checkpoint block
-/// makes a second pass over the same input in an epoch. That pass reuses the decisions of the first and sends nothing,
-/// because readers hold the rows. A constant input does not move: it is sent in the first epoch only, and nobody
-/// compares it.
+/// All of this is traffic of the exchange's own kind. Backward, readers return the gradients of the rows sent in this
+/// epoch, and treat other rows as constants. With `gradient_always` they return the gradients of all rows. A checkpoint
+/// block makes a second pass over the same input in an epoch. That pass reuses the decisions of the first and sends
+/// nothing, because readers hold the rows. A constant input does not move: it is sent in the first epoch only, and
+/// nobody compares it.
 ///
-/// Memory: the rows that anybody reads, once, and the rows that arrive, once. Cost of an epoch in addition to the
-/// exchange's: the distances of the read rows, which leave the device, and the lists of rows to send, which return to
-/// it.
+/// Memory: the rows that anybody reads, once, and the rows that arrive, once. An epoch adds two transfers to the
+/// exchange's own cost: distances of the read rows leave the device, and lists of rows to send return to it.
 class StaleExchange {
  public:
   struct Input {
