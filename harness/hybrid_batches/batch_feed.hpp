@@ -85,8 +85,8 @@ std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action);
 /// The host's work of making a batch: the name of its spans, and of its fit in a calibrated cluster.
 inline constexpr std::string_view making_batches = "make_batch";
 
-/// Generators of a rank: one for inline generation, else the number that the case sets, at most one per size. By default
-/// one per size, but not more than the rank's cores of its node or this machine.
+/// Generators of a rank: one for inline generation, else the number that the case sets, at most one per size. By
+/// default one per size, but not more than the rank's cores of its node or this machine.
 int generator_count(const HybridPlan& plan);
 
 /// The host's work for a batch `times` as large as a typical one of the size.
