@@ -11,9 +11,8 @@ namespace strobe {
 /// summation. Parameter i may be off by D_i, which is 0 at first. u is the unit roundoff, G the largest gradient.
 ///
 /// - A loss differs by |g . D|. Errors are independent, so this is the root of the sum of (g_i D_i)^2.
-/// - A gradient is off by n_i = u G / 64, plus its change since the previous epoch times |D| over the length of the
-/// last
-///   step. The 64 is there because most errors of sums of products cancel; measured errors were smaller.
+/// - A gradient is off by n_i = u G / 64, plus its change since the previous epoch times |D| over the length of
+///   the last step. The 64 is there because most errors of sums of products cancel; measured errors were smaller.
 /// - A step is as uncertain as its gradient: D_i grows by |step_i| min(1, n_i / r_i). r_i is the root mean square of
 ///   parameter i's gradients so far. Adam makes a step of full length even from a gradient that is rounding noise.
 ///
