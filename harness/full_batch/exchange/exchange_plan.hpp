@@ -70,8 +70,7 @@ struct ExchangePlan {
   /// own rows or none.
   bool fan_out = false;
   int rank_count = 0;
-  std::vector<RankExchange>
-      ranks;  // only ranks with rows before or after it, ascending; index lists only where asked for
+  std::vector<RankExchange> ranks;  // only ranks with rows, ascending; index lists only where asked for
 
   /// Rank r's side; an empty one where it has no rows.
   const RankExchange& of(Rank r) const;

@@ -278,8 +278,7 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
 
 ExchangePlan step_by_step(const Placement& from, const Placement& to, const ListScope& scope) {
   PlanBuilder builder(from.ranks, scope);
-  std::vector<std::int64_t> from_rows(static_cast<std::size_t>(from.ranks), 0),
-      to_rows(from_rows);                                     // rows of earlier steps
+  std::vector<std::int64_t> from_rows(static_cast<std::size_t>(from.ranks), 0), to_rows(from_rows);  // earlier steps
   std::pair<std::int32_t, std::int32_t> intersected{-1, -1};  // neighbouring steps often share their maps
   std::vector<Segment> segments;
   const auto count = [](const VertexMap& map, std::vector<std::int64_t>& rows) {

@@ -15,8 +15,7 @@ std::vector<TemporalSegment> temporal_segments(const Placement& placement);
 /// The state exchanges of one layer in one block of steps. plans[s] brings the state to the owners of segment s from
 /// those of the previous segment. For s = 0 that is the last segment of the previous block.
 struct StateHandover {
-  std::vector<StateShape>
-      shape;  // [segments + 1]; of the state that each segment starts from, and of the state after the last
+  std::vector<StateShape> shape;    // [segments + 1]; of the state before each segment, and after the last
   std::vector<ExchangePlan> plans;  // [segments]; plans[0] is not used in the first block
 };
 

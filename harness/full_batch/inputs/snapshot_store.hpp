@@ -18,8 +18,7 @@ namespace strobe {
 struct TransferChoice {
   std::string method = "full";  // full | difference | changed | least (the one that moves the fewest bytes)
   TransferFormat format = TransferFormat::csr32;
-  std::vector<std::int64_t> removed =
-      {};  // [T], for a graph known by its counts: entries of the previous step that this step removes
+  std::vector<std::int64_t> removed = {};  // [T], for a graph known by its counts: entries that a step removes
 };
 
 /// The steps of one block, and the steps among them at which a rank holds all vertices.

@@ -24,8 +24,7 @@ VisibleCells visible_cells(const Placement& placement, const HaloNeeds& needs, R
   const std::vector<std::int64_t> halo = halo_offsets(needs, rank);
   cells.own_rows = placement.rows(rank);
   cells.halo_rows = halo.back();
-  std::vector<std::int64_t> last(static_cast<std::size_t>(placement.vertices),
-                                 -1);  // the latest visible cell of each vertex
+  std::vector<std::int64_t> last(static_cast<std::size_t>(placement.vertices), -1);  // visible cell of each vertex
   const auto add = [&](VertexId v, Step t, std::int64_t row) {
     std::int64_t& latest = last[static_cast<std::size_t>(v)];
     const bool goes_on = latest >= 0 && cells.step[static_cast<std::size_t>(latest)] == t - 1;

@@ -27,9 +27,8 @@ std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& la
 
 /// Traffic of exchanges that may leave rows out: bytes in an epoch, all ranks together.
 struct StaleTraffic {
-  std::array<std::uint64_t, traffic_count> exact{};  // their bytes if they sent all rows
-  std::array<std::uint64_t, traffic_count>
-      beside{};  // bytes of other exchanges of the same kinds of traffic, in every epoch
+  std::array<std::uint64_t, traffic_count> exact{};   // their bytes if they sent all rows
+  std::array<std::uint64_t, traffic_count> beside{};  // of other exchanges with the same kinds of traffic
 };
 
 /// The plan of a policy. Two kinds of exchanges always send all rows: halos of samples, before the task's head, and

@@ -84,8 +84,8 @@ const FieldTable& chunk_fields() {
                 "with cost=mlp: file of `strobe calibrate --chunks`; by default CLUSTER-chunks-MODEL.json next to "
                 "the case's cluster file, and this-machine-chunks-MODEL.json for a real device")
           .choice("fixed_time", &ChunkParameters::fixed_time, {"each", "once"},
-                  "with cost=mlp: how often the time of the smallest chunk counts: for each chunk, because chunks are "
-                  "trained one by one, or once for a rank, because it trains all of its chunks in one pass")
+                  "with cost=mlp: whether the time of the smallest chunk counts for each chunk, as if a rank trained "
+                  "them one by one, or once for a rank, which trains all of its chunks in one pass")
           .text("rates", &ChunkParameters::rates,
                 "with cost=cost_model: cluster, by name or file, whose accelerator's rates are used; by default a "
                 "V100's")

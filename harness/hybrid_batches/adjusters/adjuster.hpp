@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// The outcome of the updates between two choices.
+/// The outcome of a stretch, which is the updates between two choices.
 struct StretchOutcome {
   double seconds = 0;  // of an update, from its spans
   double loss = 0;     // after the updates
