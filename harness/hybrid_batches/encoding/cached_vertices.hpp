@@ -33,7 +33,7 @@ CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank
                                const std::vector<VertexId>& others, std::int64_t steps, std::int64_t window);
 
 /// The vertices of other ranks that samples of `rank` read, ascending. A sample belongs to the owner of its first
-/// vertex, a candidate to that of its edge's. Cost O(n log n).
+/// vertex, a candidate to the owner of its edge's. Cost O(n log n).
 std::vector<VertexId> others_of(const Samples& samples, const std::vector<Rank>& owner, Rank rank);
 
 /// Vertices that all ranks hold, over the number of vertices: 1 if nothing is cached.
