@@ -6,7 +6,7 @@
 namespace strobe {
 namespace {
 
-/// Of the matrices that layers go step by step with.
+/// The use of the matrices that layers multiply step by step.
 MatrixUse use_by_steps(const FullBatchPlan& plan, Visit visit) {
   MatrixUse use;
   use.lasting = visit == Visit::lasting;
@@ -24,7 +24,7 @@ Tensor rows_of(Device& device, const Tensor& from, const PackedRows& list) {
   return rows;
 }
 
-/// The units of this rank: each with its rows of A, and with where the rows lie that it reads.
+/// Adds the units of this rank, each with its rows of A and the positions of the rows that it reads.
 void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit, BlockInputs& inputs) {
   const FusionPlan& fusion = *plan.fusion;
   const PreparedGraph& graph = *plan.data.graph;
@@ -43,7 +43,7 @@ void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block
     unit.read = rows_on_device(device, rows.read);
     unit.features = rows_of(device, inputs.graph.features, unit.own);
     inputs.unit_memory.push_back(device.live_bytes() - before);
-    // What it reads of this rank's features it is given by itself, whoever else reads them.
+    // Each unit loads the rows that it reads of this rank's features by itself, even if other units read them too.
     const std::int64_t moved =
         plan.model.layers.front().reads_neighbours ? rows.of_rank(block.spatial.rows(device.rank())) : rows.own_count;
     inputs.unit_bytes.push_back(unit.a.bytes() +
@@ -68,7 +68,7 @@ MatrixUse use_by_layers(const FullBatchPlan& plan, Visit visit, bool own) {
     if (!own || !here.joins_previous) continue;
     const LayerShape& before = plan.model.layers[l - 1];
     product.columns = before.spatial_width;
-    product.backward = false;  // the layers before read constants
+    product.backward = false;  // the layers before it read constants
     product.repeated = {before.input_width, here.spatial_width, here.need == TemporalNeed::weights_only};
   }
   return use;

@@ -1,4 +1,4 @@
-// The inputs of blocks through a snapshot store: what `transfer` of a case asks for.
+// The inputs of blocks through a snapshot store, as `transfer` of a case requests.
 #pragma once
 
 #include "harness/full_batch/block_inputs.hpp"
@@ -13,7 +13,7 @@ class BlockStore {
   /// Prepares all blocks; the plan must outlive the store.
   BlockStore(Device& device, const FullBatchPlan& plan);
 
-  /// Moves block number `block` in; it lies on the device as long as the result lives.
+  /// Moves block number `block` in. It lies on the device as long as the result lives.
   BlockInputs bring(std::size_t block, Visit visit);
 
  private:

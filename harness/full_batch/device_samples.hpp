@@ -1,4 +1,4 @@
-// One rank's samples on its device, and test outputs of all ranks put back into the task's order.
+// One rank's samples on its device, and test outputs of all ranks in the task's order.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,10 @@ struct DeviceSamples {
   std::int64_t count = 0;
 };
 
-/// Moves in the rows and, unless `rows_only`, what the samples should come out as.
+/// Moves in the rows and, unless `rows_only`, the expected results.
 DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only);
 
-/// `outputs` [n, width] hold rank after rank; the result holds them in the order of the task's list.
+/// `outputs` [n, width] hold rank after rank. Returns them in the order of the task's list.
 std::vector<double> in_task_order(const std::vector<double>& outputs, const PlacedSamples& placed, std::int64_t width);
 
 }  // namespace strobe

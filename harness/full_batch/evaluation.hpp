@@ -13,7 +13,7 @@
 
 namespace strobe {
 
-/// What one rank evaluates; stays on it from epoch to epoch.
+/// The samples that one rank evaluates. They stay on its device from epoch to epoch.
 class Evaluation {
  public:
   Evaluation(const FullBatchPlan& plan, Device& device, Communicator& communicator);
@@ -21,12 +21,11 @@ class Evaluation {
   /// The steps whose embeddings are read, ascending.
   const std::vector<Step>& steps() const { return steps_; }
 
-  /// Metrics from the embeddings of `steps()` that `parameters` give: of the test samples under the task's names, of
-  /// the validation samples with `validation_prefix` in front. The same on every rank; empty without values. All ranks
-  /// must call it.
+  /// Metrics of `parameters`, from their embeddings of `steps()`. Names of validation metrics start with
+  /// `validation_prefix`. The same on every rank; empty without values. All ranks must call it.
   std::map<std::string, double> metrics(const Parameters& parameters, const KeptRows& embeddings);
 
-  /// Whether they gave all test samples one output (all_equal).
+  /// Whether the last metrics() found one output for all test samples (all_equal).
   bool equal_outputs() const { return equal_outputs_; }
 
  private:

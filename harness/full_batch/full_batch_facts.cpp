@@ -1,4 +1,4 @@
-// Keys of rows and files that are full batches' own: exchanges that may be stale, chunks, and who owns which cell.
+// Keys of rows and files that only full batches have: stale exchanges, chunks, and who owns which cell.
 #include <nlohmann/json.hpp>
 
 #include "harness/request/output_files.hpp"
@@ -19,23 +19,26 @@ const Register<FactsTag> full_batch_facts{
      "",
      {},
      {{{"sent_share", "1",
-        "Where rows of exchanges may be stale, per epoch of the first repetition, warm-up included: bytes that these "
-        "exchanges sent, with counts and places of rows, as a share of what the exact run sends through them.",
+        "For stale exchanges, per epoch of the first repetition, warm-up included: bytes that they sent, with "
+        "counts and places of rows, as a share of the bytes that an exact run sends through them.",
         list_of({{"type", {"number", "null"}}}), nothing_stale},
        {"sent_bytes_by_epoch", "bytes",
-        "Likewise, bytes of all purposes sent to other ranks in each of these epochs, summed over ranks.",
+        "For stale exchanges: bytes of all purposes that ranks sent to each other in each of these epochs, "
+        "summed over ranks.",
         list_of(count()), nothing_stale},
        {"fusion_units", "1",
-        "Of strategies with chunks: units of chunks that each rank's spatial stages walk one by one; 1: all together.",
+        "For strategies with chunks: units of chunks that each rank's spatial stages walk one by one; 1: all "
+        "together.",
         list_of(count()), no_chunks},
        {"loaded_bytes", "bytes",
-        "Likewise, per epoch and summed over ranks: rows of A, and of the inputs of layers that read neighbours, that "
-        "spatial stages load in forward passes, each as often as a unit loads it.",
+        "For strategies with chunks, per epoch and summed over ranks: bytes that spatial stages load in "
+        "forward passes. These are rows of A, and rows of the inputs of layers that read neighbours. A row "
+        "counts once for each unit that loads it.",
         count(), no_chunks},
        {"padded_share",
         "1",
-        "Likewise, of the rows of lanes that recurrences and attentions over time walk, those that only fill lanes up; "
-        "0 where timelines are rectangles.",
+        "For strategies with chunks: share of padding in the rows of lanes that recurrences and attentions "
+        "over time walk; 0 where timelines are rectangles.",
         {{"type", {"number", "null"}}, {"minimum", 0}},
         no_chunks}},
       ""},

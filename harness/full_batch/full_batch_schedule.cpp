@@ -78,7 +78,7 @@ class FullBatchSchedule final : public SchedulePlan {
     summary.metrics = metrics();
     summary.approximations = plan_->strategy.approximations;
     summary.notes = plan_->notes;
-    // Passes of training with stale rows are not those of an evaluation.
+    // Training passes with stale rows differ from those of an evaluation.
     summary.epochs_tell_metrics = !plan_->model.equations->traits().stochastic && !plan_->stale.active;
     summary.kept_bytes = kept_bytes();
     return summary;
@@ -96,7 +96,7 @@ class FullBatchSchedule final : public SchedulePlan {
     const PreparedGraph& graph = *plan_->data.graph;
     const std::uint64_t element = plan_->model.fp64 ? 8 : 4;
     const auto cells = static_cast<std::uint64_t>(graph.vertices * graph.steps);
-    if (!graph.has_structure()) {  // nothing of a shape is held cell by cell
+    if (!graph.has_structure()) {  // a shape holds nothing cell by cell
       const std::size_t maps = plan_->strategy.spatial.maps.size() + plan_->strategy.temporal.maps.size();
       return maps * static_cast<std::uint64_t>(graph.vertices) * sizeof(Rank) + plan_->exchange_bytes;
     }
@@ -105,7 +105,7 @@ class FullBatchSchedule final : public SchedulePlan {
     return entries * 2 * (4 + element) + cells * (static_cast<std::uint64_t>(graph.cell_width()) * element + 64);
   }
 
-  /// How chunks are walked, and from the first measured epoch what that loaded.
+  /// Adds how chunks are walked, and the bytes that the first measured epoch loaded.
   void add_fusion(const std::vector<EpochSample>& samples, Facts& facts) const {
     const std::vector<std::int64_t> units = plan_->fusion->units_per_rank(plan_->ranks());
     if (units.empty()) return;

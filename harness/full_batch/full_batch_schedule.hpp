@@ -1,4 +1,4 @@
-// Full-batch training as a kind of training: its plan behind the seam.
+// Full-batch training as one kind of training, registered through the common interface.
 #pragma once
 
 #include "harness/full_batch/plan/full_batch_plan.hpp"
@@ -6,13 +6,13 @@
 
 namespace strobe {
 
-/// The full-batch plan behind a planned case. Throws Error for a case of another kind of training.
+/// The full-batch plan of a planned case. Throws Error for a case of another kind of training.
 const FullBatchPlan& full_batch(const PlannedCase& plan);
 
-/// The same, null for a case of another kind.
+/// The same, but null for a case of another kind.
 const FullBatchPlan* full_batch_or_null(const PlannedCase& plan);
 
-/// A full-batch plan behind the seam.
+/// The plan as a plan of the common interface.
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// What one rank of a full-batch schedule keeps from epoch to epoch, and the steps that an epoch is made of.
+// The data that one rank of a full-batch schedule keeps from epoch to epoch, and the steps of an epoch.
 #pragma once
 
 #include <map>
@@ -20,9 +20,8 @@ class FullBatchTrainer final : public Trainer {
  public:
   FullBatchTrainer(const FullBatchPlan& plan, Device& device, Communicator& communicator);
 
-  /// What each unit of chunks takes in epochs from now on is left in `meter`, which must outlive them.
+  /// Has later epochs leave the cost of each unit of chunks in `meter`, which must outlive them.
   void measure_units(UnitMeter& meter) { timeline_.measure_units(&meter); }
-  /// A pass over all cells and one update.
   void note_ranges(RangeLog* log) override { ranges_ = log; }
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
@@ -31,11 +30,10 @@ class FullBatchTrainer final : public Trainer {
   void gather_state() override { kept_ = timeline_.gather_kept(); }
   TrainingState state() override;
   void restore(const TrainingState& state) override;
-  /// Evaluates these weights [parameter count, 1] of another training from now on.
+  /// Takes over weights [parameter count, 1] from another training. Evaluations use them from now on.
   void take_weights(const Tensor& weights);
   std::vector<double> weights() override { return host_values(device_, parameters_.values()); }
-  /// All ranks' embeddings of the weights as they are, as [T, N, F], on rank 0.
-  /// [T * N * F] that the weights give, on rank 0.
+  /// All ranks' embeddings for the current weights, as [T * N * F], on rank 0.
   std::vector<double> embeddings();
   OutputContent output(const std::string& name) override;
 
@@ -47,8 +45,8 @@ class FullBatchTrainer final : public Trainer {
   };
 
   void start_backward(std::size_t block, Tape& tape, const Var& embeddings);
-  /// Adds the epoch that was updated last, with its loss, to the estimate of what rounding does; before its metrics are
-  /// asked for. Moved out on every rank, with or without values, as the program must be the same.
+  /// Adds the last epoch and its loss to the rounding estimate. Must run before the epoch's metrics are computed. Every
+  /// rank moves its values out, even without values, because the program must be the same.
   void estimate_rounding(double loss);
   KeptRows evaluated_embeddings(const std::vector<Step>& steps);
   std::vector<double> gather(const KeptRows& kept);
@@ -65,14 +63,14 @@ class FullBatchTrainer final : public Trainer {
   std::vector<TrainBlock> train_;  // [blocks]
   double total_weight_ = 0;        // of all blocks' samples
   Parameters parameters_;
-  Parameters evaluated_;  // those that the embeddings at hand were computed with
+  Parameters evaluated_;  // the weights for which the current embeddings were computed
   std::unique_ptr<Optimizer> optimizer_;
   Tensor loss_;
   std::map<std::string, std::vector<double>>
-      kept_;                          // on rank 0: what ranks hold of each other, as it was gathered last
-  std::optional<KeptRows> of_epoch_;  // embeddings of the evaluated steps, until the epoch's values were asked for
+      kept_;                          // on rank 0: the rows that ranks held of each other at the last gather_state
+  std::optional<KeptRows> of_epoch_;  // embeddings of the evaluated steps, until values() returns
   RoundingEstimate rounding_;         // on rank 0
-  std::optional<bool> dead_start_;    // likewise
+  std::optional<bool> dead_start_;    // on rank 0
   RangeLog* ranges_ = nullptr;
 };
 

@@ -1,4 +1,5 @@
-// The embeddings that outlive the blocks they were computed in: those of the steps that metrics read, or of all.
+// Embeddings that outlive the blocks in which they were computed: those of the steps that metrics read, or of all
+// steps.
 #pragma once
 
 #include "harness/full_batch/plan/full_batch_plan.hpp"
@@ -11,8 +12,8 @@ class KeptRows {
   KeptRows(const FullBatchPlan& plan, Device& device, std::vector<Step> steps)
       : plan_(plan), device_(device), steps_(std::move(steps)) {}
 
-  /// Keeps what is wanted of the embeddings [own rows of the block, F]. Blocks come in order. A single block is kept as
-  /// it is, without a copy.
+  /// Keeps the rows of `steps` among the embeddings [own rows of the block, F]. Blocks come in order. A single block is
+  /// kept without a copy.
   void keep(std::size_t block, const Tensor& embeddings);
 
   /// This rank's embeddings of `steps` (ascending, all of them kept), one step below the other.

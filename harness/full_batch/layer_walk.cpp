@@ -8,13 +8,13 @@
 namespace strobe {
 namespace {
 
-/// A layer's input with the neighbours' rows behind it. Behind the first layer, whose input is constant on every rank,
-/// all ranks take part in the way back, those without cells included, whose rows depend on nothing.
+/// A layer's input, followed by the neighbours' rows. The input of the first layer is constant on every rank. In later
+/// layers all ranks take part in the backward exchange, even ranks without cells, whose rows depend on nothing.
 Var with_neighbours(const Exchange& halo, Tape& tape, Communicator& communicator, int layer, const Var& x) {
   return layer == 0 ? halo.apply(tape, communicator, x) : halo.apply_everywhere(tape, communicator, x);
 }
 
-/// `remembered_steps`: the last steps whose rows a window or an attention of the block behind reads.
+/// `remembered_steps`: the last steps whose rows a window or an attention of the next block reads.
 PackedStage packed_stage(Device& device, const PackedPlan& plan, std::int64_t first_step, const LayerShape& layer,
                          bool ids, std::int64_t remembered_steps, bool last) {
   const Placement& placement = plan.placement;
@@ -93,7 +93,8 @@ class LayerWalk::BlockStages final : public LayerStages {
   }
 
  private:
-  /// What stands in for an exchange of `layer`. An evaluation reads what is, and leaves what was sent alone.
+  /// The stale exchange that replaces an exchange of `layer` in training. An evaluation reads current rows, and leaves
+  /// the rows as sent last alone.
   StaleExchange* stale_in_training(const ExchangePlan& plan, int layer) const {
     return call_.pass.training ? walk_.stale_of(plan, static_cast<std::size_t>(layer)) : nullptr;
   }
@@ -124,7 +125,7 @@ class LayerWalk::SliceStages final : public LayerStages {
     return with_neighbours(halo_, call_.tape, communicator_, layer, x);
   }
   bool own_neighbours() const override { return halo_.identity(); }
-  /// A slice has no timelines of its own: they are walked when the outputs of all slices are there.
+  /// A slice has no timelines of its own: they are walked after the outputs of all slices have arrived.
   Timelines timelines() const override { return {&inputs_.cells, {}}; }
 
  private:
@@ -208,7 +209,7 @@ Tensor LayerWalk::take_over(Device& device, Communicator& communicator, std::siz
     Tape tape(device, false);
     return exchange->apply_everywhere(tape, communicator, Tape::constant(state))->value;
   }
-  // A view would keep the whole block alive that it is a part of.
+  // A view would keep the whole block alive.
   const Tensor copy = device.allocate(state.rows(), state.columns(), state.type());
   device.run(CopyRows{state, copy, {}, {}, state.rows(), 0, 0, state.columns(), false});
   return copy;
@@ -236,7 +237,7 @@ Var LayerWalk::in_slices(const ModelCall& call, Communicator& communicator, cons
   for (std::size_t c = 0; c < inputs.slices.size(); ++c) {
     slices.emplace_back(call, communicator, inputs.slices[c], slice_halos_[c]);
   }
-  std::optional<SplittingExchange> to_spatial;  // from the temporal stage before
+  std::optional<SplittingExchange> to_spatial;  // from the previous temporal stage
   std::size_t first = 0, layer = 0;
   const auto spatial = [&](std::size_t c) {
     Var x = to_spatial ? to_spatial->finish(c) : Tape::constant(inputs.slices[c].graph.first_input());

@@ -1,5 +1,5 @@
-// The forward pass of one rank over one block of steps: the exchanges around the stages of a model, which the protocol
-// of models/snapshots/layer_protocol.hpp calls. It knows neither the equations nor the links.
+// The forward pass of one rank over one block of steps: the exchanges around the stages of a model. The protocol of
+// models/snapshots/layer_protocol.hpp calls them. This file knows neither the equations nor the links.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,24 @@
 
 namespace strobe {
 
-/// What stays on a rank from pass to pass for one block: its exchanges.
+/// The exchanges of one block, which stay on a rank from pass to pass.
 class LayerWalk {
  public:
-  /// `last` says that no block follows, so that nothing is remembered behind this one. The threshold of stale rows must
-  /// outlive this; null: the plan has none.
+  /// `last` says that no block follows, so this one leaves no state. `threshold` of stale rows must outlive this; null
+  /// if the plan has none.
   LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool last, Device& device,
             const StaleThreshold* threshold = nullptr);
 
-  /// Embeddings of this rank's cells of the block [own rows, F], from what `memory` [layers] remembers in front of it;
-  /// fills in what is remembered behind it. All ranks must call it.
+  /// Embeddings [own rows, F] of this rank's cells of the block. `memory` [layers] holds the state before the block.
+  /// The call adds the state after it. All ranks must call it.
   Var forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,
               const BlockInputs& inputs, std::vector<LayerMemory>& memory) const;
 
-  /// Has passes find what each unit of chunks takes; the meter must outlive them. Null: none.
+  /// Has passes measure each unit of chunks; the meter must outlive them. Null: no measurement.
   void measure_units(UnitMeter* meter) { unit_meter_ = meter; }
 
-  /// Brings what layer `layer` remembered behind the block before to the ranks that begin this one, as a tensor of its
-  /// own; and the gradient of that back again. All ranks must call them.
+  /// take_over brings the state that layer `layer` has after the previous block to the ranks that begin this one, as a
+  /// tensor of its own. give_back returns its gradient. All ranks must call them.
   Tensor take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
   Tensor give_back(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
 
@@ -42,8 +42,8 @@ class LayerWalk {
   const std::vector<StaleCarrier>& stale() const { return stale_; }
 
  private:
-  class BlockStages;  // of the block in one piece; of one in slices, its temporal stages
-  class SliceStages;  // spatial stages of one slice
+  class BlockStages;  // of the whole block; for a block in slices, its temporal stages
+  class SliceStages;  // the spatial stages of one slice
   void add_packed(Device& device, std::size_t layer);
   void add_stale(Device& device, const StaleThreshold& threshold);
   /// Null where all rows are sent.
@@ -55,7 +55,7 @@ class LayerWalk {
   const BlockPlan& block_;
   bool last_;
   CellRows temporal_cells_;
-  std::optional<Exchange> spatial_halo_, to_temporal_;  // of the block in one piece
+  std::optional<Exchange> spatial_halo_, to_temporal_;  // of a block in one piece
   Exchange to_spatial_;
   std::vector<StaleCarrier> stale_;
   SliceExchanges slice_halos_, slices_to_temporal_, slices_to_spatial_;  // [slices]
@@ -63,7 +63,7 @@ class LayerWalk {
   std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles
   std::vector<std::optional<Exchange>> temporal_halo_;      // [layers]; of packed stages
   std::vector<std::optional<Exchange>> earlier_steps_;      // [layers]
-  std::vector<std::optional<Exchange>> take_over_;          // [layers]; for what crosses ranks between blocks
+  std::vector<std::optional<Exchange>> take_over_;          // [layers]; for state that crosses ranks between blocks
   StepHalos step_halos_;
   UnitMeter* unit_meter_ = nullptr;
 };

@@ -59,7 +59,7 @@ void Timeline::restore_kept(const std::map<std::string, std::vector<double>>& ke
   threshold_->resume(losses);
   for_stale([&](const std::string& name, StaleExchange& stale) {
     const auto values = kept.find(name);
-    if (values == kept.end()) return;  // of training without stale rows: the next epoch sends all
+    if (values == kept.end()) return;  // training without stale rows: the next epoch sends all rows
     const Tensor all = vector_on(device_, values->second);
     const std::int64_t rows = stale.held_rows();
     stale.restore(device_, all.view(0, rows, all.rows() / rows));
@@ -136,7 +136,7 @@ void Timeline::give_back(std::size_t block, Tape& tape, const std::vector<LayerM
 void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep& keep, const Loss& loss) {
   const std::size_t count = walks_.size(), walked = plan_.keeps_last_block() ? count - 1 : count;
   for (std::size_t b = 0; b < walked; ++b) walk_once(b, parameters, pass, keep);
-  Border gradients;  // of what the block in hand leaves to the one behind it
+  Border gradients;  // of the state that the current block hands to the next one
   for (std::size_t b = count; b-- > 0;) {
     const std::shared_ptr<const BlockInputs> here = inputs(b, Visit::differentiated);
     Tape tape(device_);

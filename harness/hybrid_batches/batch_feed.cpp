@@ -12,9 +12,9 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t in_the_making = 2;  // batches that a generator is given at a time
+constexpr std::size_t in_the_making = 2;  // most batches that a generator makes at a time
 
-/// Draws of batches that are kept have numbers of their own for each size; those of others are the iterations.
+/// Kept batches are numbered for each size by itself; other batches have the number of their iteration.
 std::uint64_t number_of_kept(std::size_t action, std::uint64_t count) {
   return ((static_cast<std::uint64_t>(action) + 1) << 26) + count;
 }
@@ -25,10 +25,10 @@ std::uint64_t number_of_snapshots(std::uint64_t iteration) { return (std::uint64
 Work making_work(const HybridPlan& plan, std::size_t action, double times) {
   const TypicalBatch& typical = plan.typical[action];
   const double element = plan.full->model.fp64 ? 8 : 4;
-  // An entry is looked at when its vertex is found and when it is re-encoded: its column, its value and the place of
-  // its vertex, which lies anywhere in lists of 16 bytes a vertex. A cell is copied into its layer's lists. One that is
-  // no target's was found first: stamped, sorted in and numbered, which takes about three times as long. Operations are
-  // those of cells alone, so that a fit can tell what a cell takes from what an entry takes.
+  // Each entry is read twice: when its vertex is found, and when it is re-encoded. A read takes its column, its value
+  // and the place of its vertex, which lies anywhere in lists of 16 bytes per vertex. A cell is copied into its layer's
+  // lists. A cell that is no target must also be found, stamped, sorted in and numbered, which takes about three times
+  // as long. Operations count cells only, so that a fit can separate the time per cell from the time per entry.
   const double of_targets = typical.target_cells * static_cast<double>(plan.layers().size());
   const double found = std::max(0.0, typical.cells - of_targets);
   const double places = 2 * 4 * typical.entries, vertices = static_cast<double>(plan.graph().vertices);
@@ -204,7 +204,8 @@ void BatchFeed::begin_more() {
 }
 
 void BatchFeed::fill() {
-  // Rounds of one batch of each size, kept in that order: what fits does not depend on who made what first.
+  // Each round makes one batch of each size, and keeps them in this order. So the kept batches do not depend on which
+  // generator was faster.
   for (bool any = true; any;) {
     for (std::size_t action = 0; action < stores_.size(); ++action) {
       if (has_room(action)) pending_.push_back(start(action, number_of_kept(action, stores_[action].begun++)));
@@ -237,7 +238,7 @@ bool BatchFeed::snapshots_fit(std::size_t action) const {
   double owned = 0;
   for (const auto& group : plan_.groups[rank]) owned += static_cast<double>(group.size());
   const double times = owned / static_cast<double>(plan_.actions[action].of_rank[rank].vertices);
-  // Inputs, and about as much again in every layer for outputs and their gradients.
+  // Memory of the inputs, and twice that in every layer for outputs and their gradients.
   const double needed = plan_.typical[action].bytes * times * (1 + 2 * static_cast<double>(plan_.layers().size()));
   return needed <= static_cast<double>(all) - static_cast<double>(device_.live_bytes());
 }
@@ -266,7 +267,7 @@ void BatchFeed::restore(const std::vector<double>& kept) {
       if (stores_[action].batches.size() == before && !more) break;  // no room for it any more
     }
   }
-  // The next batch has the number after the last that was begun, kept or not.
+  // The next batch gets the number after the last one that was begun, kept or not.
   for (std::size_t action = 0; action < stores_.size() && action + stores_.size() < kept.size(); ++action)
     stores_[action].begun = static_cast<std::uint64_t>(kept[action + stores_.size()]);
 }

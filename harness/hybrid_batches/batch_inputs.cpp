@@ -3,7 +3,7 @@
 namespace strobe {
 namespace {
 
-/// A list of that many values; of counted batches there are none to move, only room for them.
+/// A list of `count` values. Counted batches have no values to move, only space for them.
 template <class T>
 Tensor moved(Device& device, const std::vector<T>& list, std::int64_t count, ElementType type) {
   return device.move_in(static_cast<std::int64_t>(list.size()) == count ? list.data() : nullptr, count, 1, type);
@@ -31,10 +31,10 @@ SparseMatrix matrix_on(Device& device, const HostCsr& csr, std::int64_t nonzeros
   return a;
 }
 
-/// Step * N + vertex of every cell, steps counted from the window's first.
+/// Step * N + vertex of every cell. Steps count from the window's first.
 std::vector<std::int64_t> numbers_of(const StepCells& cells, std::int64_t vertices) {
   std::vector<std::int64_t> ids;
-  if (cells.vertices.empty()) return ids;  // of a counted batch
+  if (cells.vertices.empty()) return ids;  // a counted batch
   ids.reserve(cells.vertices.size());
   for (std::int64_t t = 0; t < cells.steps(); ++t) {
     for (std::int64_t row = cells.begin(t); row < cells.end(t); ++row) ids.push_back(t * vertices + cells.vertex(row));
@@ -42,7 +42,7 @@ std::vector<std::int64_t> numbers_of(const StepCells& cells, std::int64_t vertic
   return ids;
 }
 
-/// `counted` are the rows of targets, so many.
+/// `counted` are the `counted_rows` rows of targets.
 CellRows cells_on(Device& device, const BatchLayer& layer, const std::vector<std::int64_t>& counted,
                   std::int64_t counted_rows, const BatchTraits& traits) {
   CellRows cells;
@@ -74,7 +74,7 @@ const void* values_of(const HostRows& rows, ElementType type) {
   return type == ElementType::f64 ? static_cast<const void*>(rows.values64.data()) : rows.values32.data();
 }
 
-/// Of the matrix of one layer, for a forward and a backward pass.
+/// The use of one layer's matrix, for a forward and a backward pass.
 MatrixUse use_of(const LayerShape& layer, const ModelTraits& traits, bool first) {
   MatrixUse use;
   use.reads_entries = traits.reads_entries;
@@ -125,7 +125,7 @@ LayerInputs layer_on(Device& device, const LayerShape& shape, const LayeredBatch
     const MatrixUse use = use_of(shape, traits.model, true);
     inputs.a = matrix_on(device, layer.a, entries, layer.columns() + 1, layer.halo.offsets, use);
   }
-  inputs.a.rows = layer.cells.count();  // of layers without a matrix, too
+  inputs.a.rows = layer.cells.count();  // also for layers without a matrix
   return inputs;
 }
 

@@ -1,4 +1,4 @@
-// A hybrid batch on a rank's device: what the stages of each layer read.
+// A hybrid batch on a rank's device: the inputs of each layer's stages.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace strobe {
 
-/// What one layer reads.
+/// The inputs of one layer.
 struct LayerInputs {
   SparseMatrix a;
   CellRows cells;
-  Tensor rows;                                   // i64 [columns of a, 1] of the layer before; undefined: as they lie
-  std::int64_t columns = 0;                      // of a, or own cells of a layer without
-  Tensor own_rows;                               // i64 [own cells, 1]: the first of `rows`
+  Tensor rows;               // i64 [columns of a, 1] rows of the previous layer; undefined: rows in their order
+  std::int64_t columns = 0;  // of a, or own cells of a layer without a matrix
+  Tensor own_rows;           // i64 [own cells, 1]: the first of `rows`
   std::vector<std::vector<SparseMatrix>> steps;  // [supports][steps]
 };
 
@@ -24,11 +24,11 @@ struct BatchInputs {
   Tensor features;     // [own cells of the first layer, F]
 };
 
-/// What a model's stages ask of cells beside their rows.
+/// Facts about cells that a model's stages need in addition to the rows.
 struct BatchTraits {
   ModelTraits model;
   std::int64_t vertices = 0;       // N of the graph
-  std::int64_t counted_cells = 0;  // of a step, on all ranks that share sums over vertices
+  std::int64_t counted_cells = 0;  // cells of a step, on all ranks that share sums over vertices
 };
 
 /// Moves a batch to the device of its rank. Cost O(cells and entries of the batch).

@@ -18,7 +18,7 @@ std::uint64_t bytes_of(const HostCsr& csr) {
 
 std::uint64_t bytes_of(const StepCells& cells) { return bytes_of(cells.offsets) + bytes_of(cells.vertices); }
 
-/// What the lists of a counted layer would take.
+/// Bytes that the lists of a counted layer would take.
 std::uint64_t counted_bytes(const BatchLayer& layer, std::uint64_t element) {
   std::int64_t entries = layer.entries, rows = layer.cells.count();
   for (const auto& support : layer.step_entries) {
@@ -38,7 +38,7 @@ std::uint64_t bytes_of(const BatchLayer& layer) {
   return sum;
 }
 
-/// The mean over steps of each step's mean, as weights that add up to 1 (DynaHB, Algorithm 2, lines 9 and 10). Steps
+/// Weights for the mean over steps of each step's mean; they add up to 1 (DynaHB, Algorithm 2, lines 9 and 10). Steps
 /// without samples have no mean.
 void weigh_by_step(const Samples& all, HybridBatch& batch) {
   LocalSamples& local = batch.samples;
@@ -112,7 +112,7 @@ SharedBatch BatchMaker::make_counted(const BatchWindow& window, std::int64_t tar
   batch->action = action;
   batch->element_bytes = plan_.full->model.fp64 ? sizeof(double) : sizeof(float);
   batch->layers = count_batch(plan_.source, layer_source(plan_), window, targets);
-  // Of all training samples those of so many of the cells.
+  // Training samples are spread evenly over the cells; the batch gets its cells' share.
   const DataPlan& data = plan_.full->data;
   std::int64_t samples = 0;
   for (const StepSamples& step : data.shape->samples.train.steps) samples += step.count();

@@ -9,33 +9,33 @@
 
 namespace strobe {
 
-/// A batch as it lies on the host, made once and never changed.
+/// A batch on the host, made once and never changed.
 struct HybridBatch {
-  std::size_t action = 0;  // whose size it has
+  std::size_t action = 0;  // the action that sets its size
   LayeredBatch layers;
   BatchFeatures features;
   LocalSamples samples;                         // as rows of the last layer's cells
   double total_weight = 0;                      // of the samples
-  std::uint64_t element_bytes = sizeof(float);  // of a value, where layers are counted only
+  std::uint64_t element_bytes = sizeof(float);  // of a value, if layers are counted only
 
-  /// About what it takes on the host.
+  /// Approximate bytes on the host.
   std::uint64_t bytes() const;
 };
 using SharedBatch = std::shared_ptr<const HybridBatch>;
 
-/// Keeps room of its own [N], so it is one thread's. The plan must outlive it.
+/// Keeps scratch memory [N], so it serves one thread. The plan must outlive it.
 class BatchMaker {
  public:
   explicit BatchMaker(const HybridPlan& plan, bool values);
 
-  /// The `number`-th batch of that size on `rank`: a draw without samples, which would train nothing, is made again, up
+  /// The `number`-th batch of that size on `rank`. A draw without samples would train nothing, so it is drawn again, up
   /// to eight times. Cost proportional to the batch.
   SharedBatch make(Rank rank, std::size_t action, std::uint64_t number);
   /// The batch of given targets.
   SharedBatch make(const DrawnTargets& targets, std::size_t action);
 
  private:
-  /// Of a graph that is known by its shape.
+  /// For a graph that is known by its shape only.
   SharedBatch make_counted(const BatchWindow& window, std::int64_t targets, std::size_t action) const;
   void add_samples(const std::vector<std::int64_t>& chosen, HybridBatch& batch) const;
 
@@ -45,7 +45,7 @@ class BatchMaker {
   BatchEncoder encoder_;
 };
 
-/// What a batch of these targets is made of, by matrices of the whole graph.
+/// The source of batches: matrices of the whole graph.
 LayerSource layer_source(const HybridPlan& plan);
 
 }  // namespace strobe

@@ -18,11 +18,11 @@
 namespace strobe {
 namespace {
 
-/// Bytes that a rank may take; 0: not known, or no limit.
+/// Bytes that a rank may take; 0: unknown, or no limit.
 struct RankMemory {
   std::uint64_t device = 0;
   std::uint64_t host = 0;
-  bool shared = false;  // both are the same memory
+  bool shared = false;  // whether both are the same memory
 };
 
 std::uint64_t device_bytes(const Case& c) {
@@ -37,7 +37,7 @@ std::uint64_t device_bytes(const Case& c) {
     const auto device = DeviceRegistry::instance().find(c.device, "/device").value(request);
     return device->memory_limit_bytes() > 0 ? device->memory_limit_bytes() : device->memory_bytes();
   } catch (const Unavailable&) {
-    return 0;  // a plan is printed on machines that lack the device, too
+    return 0;  // plans are printed also on machines without the device
   }
 }
 
@@ -55,11 +55,11 @@ RankMemory memory_of(const Case& c) {
 
 double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
 
-/// The size whose update takes most, and what it takes.
+/// The size whose update takes the most bytes, and these bytes.
 std::pair<std::size_t, std::uint64_t> largest_update(const HybridPlan& plan) {
   std::pair<std::size_t, std::uint64_t> most{0, 0};
   for (std::size_t action = 0; action < plan.actions.size(); ++action) {
-    // Of sizes that hold less on average, updates take less.
+    // Sizes that hold less on average also take less in updates.
     if (plan.typical[action].bytes + plan.typical[action].cells <
         plan.typical[most.first].bytes + plan.typical[most.first].cells)
       continue;

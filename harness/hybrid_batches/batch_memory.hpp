@@ -1,4 +1,4 @@
-// What hybrid batches take of a rank's memory, known before it trains: the graph that it keeps for them, and an update.
+// Memory of hybrid batches on a rank, known before it trains: the part of the graph that it keeps, and an update.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,23 @@
 
 namespace strobe {
 
-/// A rank's memory has no room for what the plan asks of it.
+/// A rank's memory has no room for the plan.
 class NoRoom : public InvalidRequest {
  public:
   using InvalidRequest::InvalidRequest;
 };
 
-/// What each rank keeps, so that all batches of its own vertices find what they read. Cost O(P entries).
+/// The vertices that each rank keeps, so that all batches of its own vertices find the data they read. Cost O(P
+/// entries).
 CacheSizes count_caches(const HybridPlan& plan);
 
-/// About what one update with batches of a size takes on a rank's device, bytes: weights, the optimiser's vectors, the
-/// batch, and all that its forward and backward pass keep, of the larger of two batches drawn on each of at most 4
-/// ranks. Storage habits of devices are left out.
+/// Approximate bytes on a rank's device for one update with batches of a size. They hold weights, the optimizer's
+/// vectors, the batch, and everything that its forward and backward pass keep. Two batches are drawn on each of at most
+/// 4 ranks, and the largest counts. Overheads of devices' allocators are left out.
 std::uint64_t update_bytes(const HybridPlan& plan, std::size_t action);
 
-/// Refuses a plan whose ranks have no room: for an update with the largest size to choose from, or for what they keep
-/// where that lies in the same memory or in that of a simulated cluster's nodes. Throws NoRoom.
+/// Refuses a plan whose ranks have no room for an update with the largest size. Also refuses one without room for the
+/// kept graph, if that lies in the same memory, or in the memory of a simulated cluster's nodes. Throws NoRoom.
 void check_memory(const HybridPlan& plan);
 
 }  // namespace strobe

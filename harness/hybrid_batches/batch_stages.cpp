@@ -4,7 +4,7 @@
 
 namespace strobe {
 
-/// Products of one step with its own rows: what lies beyond them nobody needs.
+/// Products of one step with its own rows. Nobody needs rows beyond them.
 class BatchStages::StepProducts final : public Neighbours {
  public:
   StepProducts(const std::vector<std::vector<SparseMatrix>>& matrices, std::size_t step)
@@ -31,7 +31,7 @@ BatchStages::BatchStages(const ModelCall& call, const BatchInputs& inputs)
 
 SpatialInput BatchStages::spatial_input(int layer, const Var& x) {
   const auto l = static_cast<std::size_t>(layer);
-  // A joint form of the layer before may have taken this one in, and then the next is another.
+  // A joint form of the previous layer may have computed this one too; then layers are skipped here.
   for (; layer_ < l; ++layer_) {
     const LayerInputs& next = inputs_.layers[layer_ + 1];
     if (next.own_rows.defined()) features_ = gather_rows(call_.tape, features_, {next.own_rows}, next.own_rows.rows());

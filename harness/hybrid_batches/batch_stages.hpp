@@ -1,5 +1,5 @@
-// The stages of a model over one hybrid batch: every layer on rows of its own, all on this rank, so that nothing
-// crosses ranks but sums over vertices where the pass has them.
+// The stages of a model over one hybrid batch. Every layer has rows of its own, all on this rank. So nothing crosses
+// ranks except sums over vertices, if the pass has them.
 #pragma once
 
 #include "harness/hybrid_batches/batch_inputs.hpp"
@@ -23,7 +23,7 @@ class BatchStages final : public LayerStages {
 
   const ModelCall& call_;
   const BatchInputs& inputs_;
-  std::size_t layer_ = 0;  // whose stages are being called
+  std::size_t layer_ = 0;  // the layer whose stages are being called
   std::vector<TemporalSegment> segments_;
   Var features_;  // [own cells of the layer, F]
   std::shared_ptr<Neighbours> neighbours_;

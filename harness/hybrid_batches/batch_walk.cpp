@@ -8,7 +8,7 @@ namespace strobe {
 void train_batch(Device& device, const HybridPlan& plan, const HybridBatch& batch, const Parameters& parameters,
                  const Pass& pass, double scale, const Tensor& loss) {
   const ModelPlan& model = plan.full->model;
-  // Sums over vertices that ranks share count every vertex of the graph; others the batch's own targets.
+  // Sums over vertices that ranks share count every vertex of the graph; others count the batch's own targets.
   const std::int64_t counted = plan.exact ? plan.graph().vertices : batch.layers.targets;
   const BatchInputs inputs = bring_batch(device, layer_source(plan), batch.layers, batch.features,
                                          {model.equations->traits(), plan.graph().vertices, counted});

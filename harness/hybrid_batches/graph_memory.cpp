@@ -1,5 +1,5 @@
-// Invariant: what is foreseen is not more than what the arrays take, so nothing is refused that would have room. Cost
-// O(1), and O(T) of a graph that is there.
+// Invariant: the estimate is at most the size of the arrays, so no graph is refused that would have room. Cost O(1),
+// and O(T) for a graph that exists.
 #include "harness/hybrid_batches/graph_memory.hpp"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ double bytes_of(const SnapshotGraph& graph) {
   double sum = bytes_of(graph.features) + bytes_of(graph.exact_features) + bytes_of(graph.targets);
   const Snapshot* before = nullptr;
   for (const auto& snapshot : graph.snapshots) {
-    if (snapshot.get() == before) continue;  // equal steps lie there once
+    if (snapshot.get() == before) continue;  // equal steps share one snapshot
     before = snapshot.get();
     sum += bytes_of(snapshot->row_offsets) + bytes_of(snapshot->columns) + bytes_of(snapshot->values) +
            bytes_of(snapshot->exact_values);
@@ -51,7 +51,7 @@ double raw_bytes(const GraphCounts& counts) {
          counts.edges * (vertex_bytes + raw_value_bytes);
 }
 
-/// A matrix of some steps: rows of self-loops where the Laplacian adds them.
+/// A matrix of some steps, with self-loops if the Laplacian adds them.
 double matrix_bytes(const GraphCounts& counts, const Preprocessing& what, double element) {
   const double cells = counts.vertices * counts.steps, loops = what.laplacian ? cells : 0;
   return cells * offset_bytes + (counts.edges + loops) * (vertex_bytes + element);
@@ -61,7 +61,7 @@ double number(const Json& workload, const char* key) {
   return workload.contains(key) && workload.at(key).is_number() ? workload.at(key).get<double>() : 0;
 }
 
-/// Vertices of a workload of events, where they are known without reading it.
+/// Vertices of a workload of events, if they are known without reading it; else 0.
 double listed_vertices(const std::string& name, const Json& workload) {
   if (name == "bursty_events") return number(workload, "vertices");
   const auto found = catalogue().find(name);
@@ -121,7 +121,7 @@ std::optional<GraphCounts> foreseen_counts(const Json& workload) {
     counts.edges = of_step * counts.steps;
     return counts;
   }
-  // Steps that are dropped again, and features of a file, are known when it is read.
+  // Dropped steps, and features of a file, are only known when the workload is read.
   if (is_set(workload, "steps") || is_set(workload, "features") || number(workload, "min_edges") > 0)
     return std::nullopt;
   counts.vertices = listed_vertices(name, workload);

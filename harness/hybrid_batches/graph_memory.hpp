@@ -1,4 +1,4 @@
-// What the graph of hybrid batches takes of the host's memory, from counts alone: known before it is made or read.
+// Host memory of the graph of hybrid batches, from counts alone, before the graph is made or read.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// Counts of a graph of steps that need not be there. Edges are those of all steps, at least.
+/// Counts of a graph of steps that need not exist yet. Edges are a lower bound, over all steps.
 struct GraphCounts {
   double vertices = 0, steps = 0, edges = 0, feature_width = 2;
 };
@@ -19,14 +19,15 @@ struct GraphBytes {
   double all() const { return raw + prepared + samples; }
 };
 
-/// Of a graph of these counts, whose last step only gives targets; without samples. Edges that smoothing adds are not
-/// counted.
+/// Bytes of a graph with these counts, whose last step only gives targets; without samples. Edges that smoothing adds
+/// are not counted.
 GraphBytes graph_bytes(const GraphCounts& counts, const Preparation& preparation, bool fp64);
-/// Of arrays that are there; of a shape, what the graph would take.
+/// Bytes of the arrays of `data`; for a shape, the bytes that its graph would take.
 GraphBytes graph_bytes(const DataPlan& data, const ModelChoice& choice);
 
-/// What the workload's parameters tell: generators of steps with as many edges as they say, and events, generated or of
-/// a listed data set, in a number of slices. Edges of events are left out, as some come again.
+/// Counts that follow from the workload's parameters. Known for generators of steps with a given number of edges, and
+/// for events, generated or of a listed data set, in a number of slices. Edges of events are left out, because some
+/// repeat.
 std::optional<GraphCounts> foreseen_counts(const Json& workload);
 
 /// Refuses a graph that takes more than `memory_bytes`, before it is made: InvalidRequest with both figures.

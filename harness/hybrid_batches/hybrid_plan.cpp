@@ -35,13 +35,14 @@ HybridOptions options_of(const Case& c) {
 void check_adjuster(const HybridOptions& options, const Case& c) {
   const bool watches = options.adjuster == "dqn" || options.adjuster == "bandit" || options.adjuster == "best_fixed";
   if (!watches || c.numerics != "none") return;
-  throw InvalidRequest("/strategy/adjuster",
-                       fmt::format("{} goes by losses, and numerics=none computes none; take numerics=cpu, or "
-                                   "adjuster=cost, random or none",
-                                   options.adjuster));
+  throw InvalidRequest(
+      "/strategy/adjuster",
+      fmt::format("{} needs losses, and numerics=none computes none; take numerics=cpu, or adjuster=cost, random or "
+                  "none",
+                  options.adjuster));
 }
 
-/// A shape has no samples.
+/// Refuses a task without training samples. A shape never has sample lists.
 void check_samples(const FullBatchCase& c) {
   if (c.data.samples->train.count() > 0 || !c.data.graph->has_structure()) return;
   throw InvalidRequest("/task",
@@ -59,7 +60,7 @@ BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, c
   return action;
 }
 
-/// The sizes that an adjuster chooses from; those that come to no vertex or no step are left out, and said so.
+/// Adds the sizes from which an adjuster chooses. Sizes that round to no vertex or no step are left out, with a note.
 void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
   const BatchAction first = plan.actions.front();
   std::vector<std::string> left_out;
@@ -76,13 +77,14 @@ void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
     }
   }
   if (plan.actions.empty()) {
-    throw InvalidRequest("/strategy/vertex_sizes",
-                         "none of the sizes comes to a vertex of every rank and a training "
-                         "step; take larger vertex_sizes or snapshot_sizes");
+    throw InvalidRequest(
+        "/strategy/vertex_sizes",
+        "none of the sizes holds a vertex of every rank and a training step; take larger vertex_sizes or "
+        "snapshot_sizes");
   }
   if (!left_out.empty())
     plan.notes.push_back(
-        fmt::format("sizes that come to no vertex or no step are not chosen from: {}", fmt::join(left_out, ", ")));
+        fmt::format("sizes that hold no vertex or no step are left out: {}", fmt::join(left_out, ", ")));
 }
 
 BatchSource source_of(const HybridPlan& plan) {
@@ -108,7 +110,7 @@ double entries_of(const LayeredBatch& batch) {
   return sum;
 }
 
-/// Means over a few batches of different ranks, numbered as no training's.
+/// Means over a few batches of different ranks. No training draws these numbers.
 TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMaker& maker) {
   constexpr std::uint64_t first_number = std::uint64_t{1} << 31;
   const int count = std::clamp(plan.ranks(), 2, 4);
@@ -127,7 +129,7 @@ TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMake
   return mean;
 }
 
-/// A rank's vertices in groups of like load; fewer groups where a rank has fewer vertices.
+/// Divides each rank's vertices into groups of similar load. A rank with few vertices has fewer groups.
 void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   const int groups = static_cast<int>(plan.options.groups);
   const std::vector<std::int32_t> group = balanced_groups(load, plan.owner, plan.ranks(), groups);
@@ -148,13 +150,13 @@ std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
 
 std::string frontier_note(const TypicalBatch& typical) {
   return fmt::format(
-      "a batch has {:.0f} target cells; its layers compute {:.0f} cells, {:.1f} times as many, of which {:.0f} % are "
-      "needed and the others fill timelines up",
+      "a batch has {:.0f} target cells; its layers compute {:.0f} cells, {:.1f} times as many; {:.0f} % "
+      "of them are needed, and the others fill timelines up",
       typical.target_cells, typical.cells, typical.cells / typical.target_cells,
       100 * typical.needed_cells / typical.cells);
 }
 
-/// Whether an update is that of all samples of the training steps, with all that they depend on.
+/// Whether an update covers all samples of the training steps, with everything on which they depend.
 bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
   bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" &&
                plan.options.normalise == "whole" && plan.options.loss == "pooled";
@@ -165,20 +167,20 @@ bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
   return exact;
 }
 
-/// Too long to find out where ranks and entries are many.
+/// Counting takes too long with many ranks and entries, so it is then left out.
 void add_caches(HybridPlan& plan) {
   constexpr std::int64_t most_visits = 2'000'000'000;
   if (!plan.graph().has_structure()) {
     plan.notes.emplace_back(
-        "of this workload only the shape is known: batches have the sizes that follow when every row has its step's "
-        "mean "
-        "number of entries, which fall on all vertices alike; what ranks keep of each other was not counted");
+        "this workload is known by its shape only: batch sizes assume that every row has its step's mean "
+        "number of entries, spread evenly over all vertices; vertices that ranks keep of each other were "
+        "not counted");
     return;
   }
   if (plan.graph().nonzeros() > most_visits / plan.ranks()) {
     plan.notes.emplace_back(
-        "how many vertices ranks hold of each other was not counted, nor whether their memory has room: too many "
-        "entries and ranks");
+        "the vertices that ranks hold of each other were not counted, and their memory was not checked: too "
+        "many entries and ranks");
     return;
   }
   plan.caches = count_caches(plan);
@@ -196,7 +198,7 @@ void add_caches(HybridPlan& plan) {
       held, static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
 }
 
-/// 1 + row sums of A as the model has it smoothed, [T * N].
+/// 1 + row sums of A as the model smooths it, [T * N].
 std::vector<double> degrees_of(const DataPlan& data, Preprocessing what) {
   what.laplacian = what.keep_features = false;
   what.feature_scale = "none";
@@ -227,7 +229,7 @@ void add_degrees(HybridPlan& plan) {
   plan.degrees = std::make_shared<const std::vector<double>>(degrees_of(plan.full->data, what.inputs));
 }
 
-/// A measured cluster may be older than the calibration of batch making.
+/// Adds a note if the cluster was measured before batch making was part of the calibration.
 void note_calibration(HybridPlan& plan) {
   const std::string& name = plan.full->request.cluster;
   if (name.empty()) return;
@@ -239,7 +241,7 @@ void note_calibration(HybridPlan& plan) {
       "so phase sample follows from the rates of its host; measure it again with strobe calibrate");
 }
 
-/// Owners by the partitioner, and each vertex's load. Vertices of a shape are all alike and dealt in turn.
+/// Owners by the partitioner, and each vertex's load. Vertices of a shape all have the same load and are dealt in turn.
 std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
   const auto& partitioner = PartitionerRegistry::instance().find(plan.options.partitioner, "/strategy/partitioner");
   std::vector<double> load;
@@ -270,7 +272,7 @@ void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   if (plan.adjusts()) add_choices(plan, owned);
 }
 
-/// Seconds of a run whose reservoir is still filling are not those of the long run.
+/// Adds a note if the reservoir is still filling at the end, because seconds then differ from those of a long run.
 void note_filling(HybridPlan& plan) {
   if (!plan.options.reservoir || plan.exact || plan.options.reservoir_start == "full" || plan.iterations() == 0) return;
   const Case& c = plan.full->request;

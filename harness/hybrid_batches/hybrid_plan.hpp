@@ -1,4 +1,4 @@
-// The plan of training in hybrid batches: who owns which vertices, how large batches are, and what they are cut from
+// The plan of training in hybrid batches: who owns which vertices, the sizes of batches, and the data they are cut from
 // (DynaHB, VLDB'24).
 #pragma once
 
@@ -18,24 +18,24 @@
 
 namespace strobe {
 
-/// One size that batches may have: the shares, and what they come to on each rank.
+/// One size that batches may have: the shares, and their numbers on each rank.
 struct BatchAction {
   BatchShare vertices, snapshots;
   std::vector<BatchSize> of_rank;  // [P]
 };
 
-/// What batches of one size hold on average, over a few drawn while planning.
+/// Means over a few batches of one size, drawn while planning.
 struct TypicalBatch {
-  double cells = 0;         // that layers compute, all layers together
-  double needed_cells = 0;  // of these, what the targets depend on
+  double cells = 0;         // computed cells, all layers together
+  double needed_cells = 0;  // computed cells on which the targets depend
   double target_cells = 0;
   double entries = 0;  // of all matrices
   double bytes = 0;    // on the device
 };
 
-/// What ranks keep of the graph for their batches: bytes of matrices and features of all training steps.
+/// The part of the graph that ranks keep for their batches: bytes of matrices and features of all training steps.
 struct CacheSizes {
-  std::vector<std::uint64_t> own_bytes, cached_bytes;  // [P]; the cached ones are of others' vertices
+  std::vector<std::uint64_t> own_bytes, cached_bytes;  // [P]; `cached_bytes` are those of other ranks' vertices
   std::int64_t cached_vertices = 0;                    // over all ranks
 };
 
@@ -46,18 +46,18 @@ struct HybridPlan {
   std::vector<Rank> owner;             // [N]
   std::vector<BalancedGroups> groups;  // [P]
   std::shared_ptr<const VertexLoads> loads;
-  std::vector<BatchAction> actions;  // at least 1; several where an adjuster chooses
-  std::size_t first_action = 0;      // in force until one is chosen
-  AveragingInterval interval;        // of models, where ranks update alone
+  std::vector<BatchAction> actions;  // at least 1; several if an adjuster chooses
+  std::size_t first_action = 0;      // used until one is chosen
+  AveragingInterval interval;        // of models, if ranks update alone
   BatchSource source;                // of the graph's matrices
-  /// LayerSource::degrees, where degrees are counted inside a batch; else null.
+  /// LayerSource::degrees, if degrees are counted inside a batch; else null.
   std::shared_ptr<const std::vector<double>> degrees;
   SampleIndex samples;                 // of training
   std::vector<TypicalBatch> typical;   // [actions]
-  std::vector<double> update_seconds;  // [actions] by a model of costs, where an adjuster goes by it; else empty
-  std::optional<CacheSizes> caches;    // not counted where entries and ranks are many
-  bool exact = false;                  // an update is that of all samples
-  std::vector<std::string> notes;      // what was assumed, one sentence each
+  std::vector<double> update_seconds;  // [actions] by a cost model, if an adjuster uses it; else empty
+  std::optional<CacheSizes> caches;    // empty if there are too many entries and ranks to count
+  bool exact = false;                  // whether an update covers all samples
+  std::vector<std::string> notes;      // assumptions, one sentence each
 
   const PreparedGraph& graph() const { return *full->data.graph; }
   const std::vector<LayerShape>& layers() const { return full->model.layers; }
@@ -66,8 +66,8 @@ struct HybridPlan {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(full->request.seed); }
   bool sync() const { return options.averaging == "sync"; }
   bool adjusts() const { return options.adjuster != "none"; }
-  /// Updates of an epoch: the stretch between two averagings, which is one update where gradients are summed. 0: as
-  /// many as its seconds allow.
+  /// Updates of an epoch, which lasts from one averaging to the next. That is one update if gradients are summed. 0: as
+  /// many as the interval's seconds allow.
   std::int64_t iterations() const { return sync() ? 1 : interval.iterations; }
 };
 

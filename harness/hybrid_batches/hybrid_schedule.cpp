@@ -111,10 +111,11 @@ class HybridSchedule final : public SchedulePlan {
   }
 
  private:
-  /// What ranks keep and compute more than once. The first two are known where caches were counted.
+  /// The data that ranks keep, and the cells that they compute, more than once. The first two are known if caches were
+  /// counted.
   struct BatchRedundancy {
-    std::uint64_t distributed_bytes = 0;  // that bringing other ranks' rows to each rank once moves, over all ranks
-    double duplication = 0;               // others' vertices that ranks keep, over the vertices of the graph
+    std::uint64_t distributed_bytes = 0;  // bytes to bring other ranks' rows to each rank once, over all ranks
+    double duplication = 0;               // kept vertices of other ranks, over the vertices of the graph
     double redundant_computation = 0;     // cells that layers compute beyond the targets, per target and layer
   };
   BatchRedundancy redundancy() const {
@@ -124,7 +125,7 @@ class HybridSchedule final : public SchedulePlan {
     twice.redundant_computation = std::max(0.0, typical.cells / targets - 1);
     if (!plan_->caches) return twice;
     const CacheSizes& caches = *plan_->caches;
-    // With the rows goes which vertices they are of.
+    // The rows are sent with the numbers of their vertices.
     twice.distributed_bytes = static_cast<std::uint64_t>(caches.cached_vertices) * sizeof(VertexId);
     for (const std::uint64_t bytes : caches.cached_bytes) twice.distributed_bytes += bytes;
     twice.duplication = static_cast<double>(caches.cached_vertices) / static_cast<double>(plan_->graph().vertices);
@@ -148,7 +149,7 @@ class HybridSchedule final : public SchedulePlan {
     const auto iterations = static_cast<double>(plan_->iterations());
     for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
       items.count += iterations * static_cast<double>(size.vertices * size.steps);
-    // Sizes that an adjuster chooses, and updates that seconds allow, differ from epoch to epoch.
+    // The size that an adjuster chooses, and the number of updates in given seconds, differ from epoch to epoch.
     if (plan_->adjusts()) items.count = 0;
     items.unit = "cells_per_second";
     items.iterations = std::max<std::int64_t>(1, plan_->iterations());
@@ -221,7 +222,7 @@ class HybridSchedule final : public SchedulePlan {
 
   std::shared_ptr<const HybridPlan> plan_;
   std::shared_ptr<const SchedulePlan> full_;
-  std::uint64_t vectors_;  // that the optimiser keeps
+  std::uint64_t vectors_;  // number of vectors that the optimizer keeps
   PlanSummary summary_;
   ByteBudget budget_;
 };

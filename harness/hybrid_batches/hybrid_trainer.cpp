@@ -150,7 +150,7 @@ EpochValues HybridTrainer::values(bool) {
   }
   EpochValues values;
   double totals[2] = {0, 0};
-  // Without any sample the weights stay, and so does what is known of the loss.
+  // Without any sample the weights do not change, so the last loss still holds.
   if (device_.move_out(totals_, totals)) values.loss = last_loss_ = totals[1] > 0 ? totals[0] / totals[1] : last_loss_;
   if (adjuster_ != nullptr) observe(values.loss.value_or(0));
   return values;
@@ -167,7 +167,7 @@ Tensor HybridTrainer::common_weights() {
 
 std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& moment) {
   std::map<std::string, double> metrics;
-  // Without values there are no metrics, and the whole graph, which is in no row, need not have room.
+  // Without values there are no metrics. The whole graph, which no row counts, then needs no room.
   if (!device_.has_values()) return metrics;
   {
     FullBatchTrainer judge(*plan_.full, device_, communicator_);
@@ -175,7 +175,7 @@ std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& mo
     metrics = judge.evaluate(moment);
     equal_outputs_ = judge.findings().equal_outputs;
   }
-  // The whole graph lay there for a moment; rows tell what training takes.
+  // The whole graph was on the device for a moment. Peaks in rows are those of training.
   device_.synchronize();
   device_.reset_peak();
   return metrics;

@@ -20,11 +20,11 @@ class HybridTrainer final : public Trainer {
  public:
   HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator);
 
-  /// One update by gradients summed over ranks; or updates of the rank alone, and the averaging behind them.
   void note_ranges(RangeLog* log) override { ranges_ = log; }
+  /// One update by gradients summed over ranks; or updates of the rank alone, followed by averaging.
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
-  /// On the whole graph, which lies on the device only meanwhile.
+  /// On the whole graph, which is on the device only during the call.
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
   TrainingFindings findings() const override { return {0, false, equal_outputs_}; }
   void gather_state() override;
@@ -38,7 +38,7 @@ class HybridTrainer final : public Trainer {
   void choose_size();
   void update_together();
   void update_alone();
-  /// Whether the stretch to the next averaging is over, `updates` after it began.
+  /// Whether the next averaging is due, `updates` after the last one.
   bool reached_interval(std::int64_t updates);
   /// From the first span of the epoch to the end of its last.
   double seconds_of_spans() const;
@@ -48,7 +48,7 @@ class HybridTrainer final : public Trainer {
   void gather(const std::string& name, const Tensor& own);
   void average(const Tensor& vector, Traffic traffic);
   void scale(const Tensor& vector, double factor);
-  /// The weights that are evaluated and kept: where models are never averaged, their mean.
+  /// The weights that are evaluated and kept: the mean over ranks if models are never averaged.
   Tensor common_weights();
 
   const HybridPlan& plan_;
@@ -58,9 +58,9 @@ class HybridTrainer final : public Trainer {
   LoneSums own_sums_;
   TrainedWeights weights_;
   BatchFeed feed_;
-  std::unique_ptr<BatchAdjuster> adjuster_;  // on all ranks, of which rank 0's decides; null: nobody chooses
-  std::optional<StretchOutcome> outcome_;    // of the epoch before, the same on all ranks
-  std::size_t action_ = 0;                   // the size in force
+  std::unique_ptr<BatchAdjuster> adjuster_;  // on all ranks, but rank 0's decides; null: nobody chooses
+  std::optional<StretchOutcome> outcome_;    // of the previous epoch, the same on all ranks
+  std::size_t action_ = 0;                   // the current size
   std::uint64_t iteration_ = 0;              // updates of this rank so far
   std::int64_t updates_ = 1;                 // in the last epoch
   std::size_t first_span_ = 0;               // of the epoch
@@ -68,10 +68,10 @@ class HybridTrainer final : public Trainer {
   Tensor totals_;                            // f64 [2, 1] of an epoch: the samples' losses, and their weight
   Tensor number_;                            // f64 [1, 1], for one number that ranks share
   Tensor scratch_;                           // [parameter count, 1]
-  double sample_weight_ = 0;                 // of the rank's batches of an epoch
+  double sample_weight_ = 0;                 // of the rank's batches in an epoch
   double last_loss_ = 0;                     // of the last epoch that had samples
   bool equal_outputs_ = false;
-  std::map<std::string, std::vector<double>> kept_;  // on rank 0: what ranks hold of their own, as gathered last
+  std::map<std::string, std::vector<double>> kept_;  // on rank 0: each rank's own data, as gathered last
   RangeLog* ranges_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Sums over vertices of a rank's own batch, which no other rank adds to.
+// Sums over the vertices of a rank's own batch, to which no other rank adds.
 #pragma once
 
 #include "models/tape/pass.hpp"

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint64_t first_number = std::uint64_t{5} << 29;  // no training draws these
 
-/// Seconds of one update on one accelerator of the cluster, behind a first one that sets up what later ones find.
+/// Seconds of one update on one accelerator of the cluster. It follows a first update, which sets up data that later
+/// ones reuse.
 double computed_seconds(const HybridPlan& plan, const std::shared_ptr<const Cluster>& cluster, Rank rank,
                         std::size_t action) {
   DeviceRequest request;
@@ -42,7 +43,8 @@ double computed_seconds(const HybridPlan& plan, const std::shared_ptr<const Clus
   return device->now() - begin;
 }
 
-/// Of a ring over all ranks, whose slowest link is that between nodes where there are several.
+/// Seconds of a ring all-reduce over all ranks, per update. With several nodes, the slowest link is the one between
+/// nodes.
 double averaging_seconds(const HybridPlan& plan, const Cluster& cluster) {
   if (plan.ranks() < 2 || plan.options.averaging == "never") return 0;
   const double ranks = plan.ranks();
@@ -61,7 +63,7 @@ std::vector<double> expected_update_seconds(const HybridPlan& plan) {
   std::vector<double> seconds;
   if (plan.full->request.cluster.empty()) {
     for (const TypicalBatch& typical : plan.typical) {
-      // An update's launches, and a processor's or a slow device's rates.
+      // Seconds for an update's launches, and for cells and entries at the rates of a processor or a slow device.
       constexpr double update = 3e-4, of_cell = 1e-7, of_entry = 1e-8;
       seconds.push_back(update + of_cell * typical.cells + of_entry * typical.entries);
     }

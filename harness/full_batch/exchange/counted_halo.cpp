@@ -1,7 +1,7 @@
-// Expected halos. Returns whole numbers of rows whose sums over ranks and steps stay within one row per rank of the
-// expectation: what a rank has got so far is rounded, not every step by itself, and ranks round at different times.
-// Cost: O(owners of each step) for the needs, O(P^2) time per distinct vertex map that needs some for the exchange.
-// Source: expected distinct readers under random assignment (occupancy), as `expected_halo_rows` in
+// Computes expected halos in whole numbers of rows. Their sums over ranks and steps stay within one row per rank of the
+// expectation. This holds because each rank's running total is rounded, not every step by itself. Ranks round at
+// different times. Cost: O(owners of each step) for the needs, O(P^2) time per distinct vertex map with needs for the
+// exchange. Source: expected distinct readers under random assignment (occupancy), as in `expected_halo_rows` of
 // workloads/shape/shape.hpp.
 #include "harness/full_batch/exchange/counted_halo.hpp"
 
@@ -47,7 +47,7 @@ class Dealer {
   std::vector<std::int64_t> got_;
 };
 
-/// Rows that cross when vertices are dealt to `owners` ranks, per drawn edge: needed by (G - 1) (1 - (1 - s/G)^k).
+/// Halo rows per drawn edge when vertices are dealt to `owners` ranks: (G - 1) (1 - (1 - s/G)^k) ranks need a vertex.
 double rows_per_edge(const Histogram& in_degree, double share, int owners) {
   const double others = owners - 1, stays = 1 - share / owners;
   double rows = 0, edges = 0;
@@ -66,7 +66,7 @@ double sample_rows(const StepSamples& samples, double per_edge, std::int64_t ver
   return of_edges + (n * (owners - 1) - of_edges) * pair_seen;
 }
 
-/// Adds entries to the sides of a plan whose peers are dealt, and gives each rank its lists.
+/// Adds entries to the sides of a plan with dealt peers, and gives each rank its lists.
 class DealtSides {
  public:
   DealtSides(const Placement& placement, const HaloNeeds& needs, ExchangePlan& plan)
@@ -104,7 +104,7 @@ class DealtSides {
       rank.send.total = sent_[r].rows;
       rank.receive.total = received_[r].rows;
       rank.output_rows = own_[r] + rank.receive.total;
-      // A row that goes to several peers cannot stand where a range for each of them would.
+      // Rows in place are one range for each peer, so a row that goes to several peers needs a buffer.
       rank.send.in_place = sent_[r].most_rows <= 1 && rank.send.total <= own_[r];
       rank.receive.in_place = received_[r].most_rows <= 1 || dealt_->ranks() == 2;
       if (sent_[r].peers > 0) rank.send.peers = dealt_peers(dealt_, rank.rank, PeerRole::sender, sent_[r]);
@@ -117,8 +117,8 @@ class DealtSides {
     const auto from = static_cast<std::size_t>(owner), to = static_cast<std::size_t>(reader);
     count(sent_[from], rows, to);
     count(received_[to], rows, from);
-    // Rows to send are scattered: neighbours among them by chance only. Received rows are ordered by step, then by
-    // peer: one run a peer and step, or a single one where there is no other peer.
+    // Rows to send are scattered: they are neighbours by chance only. Received rows are ordered by step, then by peer.
+    // They form one run per peer and step, or a single run if there is only one peer.
     const double density = own_[from] == 0 ? 0.0 : static_cast<double>(rows) / static_cast<double>(own_[from]);
     const std::int64_t runs = std::llround(static_cast<double>(rows) * (1 - density));
     plan_.ranks[from].send.moves += std::max<std::int64_t>(1, runs);
@@ -181,7 +181,7 @@ PlacedSamples place_counted_samples(const CountedSamples& samples, const Histogr
   for (LocalSamples& rank : placed.ranks) {
     rank.rows.resize(static_cast<std::size_t>(samples.arity));
     rank.counted = 0;
-    rank.counted_values = samples.arity == 1;  // what is counted of single vertices is a regression
+    rank.counted_values = samples.arity == 1;  // counted samples of single vertices are a regression
   }
   HaloNeeds needs = no_needs(placement.ranks, placement.steps(), true);
   std::map<int, double> per_edge;

@@ -1,6 +1,5 @@
-// Invariant: the entries of all senders are those of all readers; both come from `DealtRows::given`, whose differences
-// they are. Sums of vertices are whole numbers below 2^53, so that shares are the same in whatever order they are
-// added.
+// Invariant: senders and readers list the same entries, because both are differences of `DealtRows::given`. Sums of
+// vertices are whole numbers below 2^53, so shares do not depend on the order of addition.
 #include "harness/full_batch/exchange/dealt_peers.hpp"
 
 #include <algorithm>
@@ -63,7 +62,7 @@ DealtRows::DealtRows(const Placement& placement, const HaloNeeds& needs)
 std::int64_t DealtRows::given(int reader, int places) const {
   const auto own = static_cast<std::size_t>(reader), count = static_cast<std::size_t>(ranks_);
   const std::size_t end =
-      own + 1 + static_cast<std::size_t>(places);  // behind the last of them, round from rank 0 again
+      own + 1 + static_cast<std::size_t>(places);  // one past the last of them, counting past the last rank
   std::int64_t rows = 0;
   for (const Need& need : needs_[own]) {
     const std::vector<std::int64_t>& before = *need.owned_before;

@@ -1,5 +1,5 @@
-// Lists of peers of a halo of which only numbers are known: what a reader needs is dealt to the other owners by a
-// formula, so that what any pair of ranks exchanges is computed when it is asked for, and no pair is stored.
+// Lists of peers of a halo that is known by its numbers only. A formula deals a reader's needs to the other owners. So
+// the rows between two ranks are computed when somebody asks, and no pair is stored.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,17 @@
 
 namespace strobe {
 
-/// Of every vertex map, the rows that a reader needs are split among its other owners in proportion to what they own:
-/// going round from the reader, owners have together given the nearest whole number to their share.
+/// Splits the rows that a reader needs of each vertex map among the map's other owners, in proportion to their
+/// vertices. Owners are visited in turn, starting after the reader. At each one the total so far is the nearest whole
+/// number to its share.
 class DealtRows {
  public:
-  /// `needs.counted` of ranks and steps. Cost: O(needs + ranks of each map of which something is needed).
+  /// `needs.counted` holds rows by rank and step. Cost: O(needs + ranks of each map with needs).
   DealtRows(const Placement& placement, const HaloNeeds& needs);
 
   int ranks() const { return ranks_; }
   bool reads(int reader) const { return !needs_[static_cast<std::size_t>(reader)].empty(); }
-  /// Rows that the `places` owners behind `reader` have given it together. Cost: O(maps that it reads).
+  /// Rows that the first `places` owners after `reader` give it together. Cost: O(maps that it reads).
   std::int64_t given(int reader, int places) const;
   /// Rows that come from `owner`, another rank.
   std::int64_t rows(int reader, int owner) const;
@@ -38,7 +39,7 @@ class DealtRows {
   std::vector<std::vector<Need>> needs_;                 // [P]
 };
 
-/// The side of `rank` that sends, or receives, what is dealt. `totals` are those of its entries.
+/// The side of `rank` that sends, or receives, the dealt rows. `totals` are the totals of its entries.
 SharedPeers dealt_peers(std::shared_ptr<const DealtRows> dealt, Rank rank, PeerRole role, const PeerTotals& totals);
 
 }  // namespace strobe

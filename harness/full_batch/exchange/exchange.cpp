@@ -18,12 +18,12 @@ Tensor move_list(Device& device, const std::vector<RowMove>& moves, std::int64_t
   return device.move_in(flat.data(), count, 3, ElementType::i64);
 }
 
-/// Whether `moves` runs of `rows` rows in all are listed as runs: three numbers each, in place of one a row. The same
-/// with and without lists.
+/// Whether a list holds three numbers per run in place of one per row. Depends on counts only, so it is the same with
+/// and without lists.
 bool long_runs(std::int64_t moves, std::int64_t rows) { return moves > 0 && rows > 3 * moves; }
 
-/// The list of a buffer of `total` rows, which is one side of `moves`, in their direction or the other. `known`: that
-/// of the opposite direction, if there is one.
+/// The list of a buffer of `total` rows, which is one side of `moves`. `known` is the list of the opposite direction,
+/// if there is one.
 BufferRows buffer_rows(Device& device, const std::vector<RowMove>& moves, std::int64_t count, std::int64_t total,
                        std::int64_t RowMove::*row_in_tensor, bool reversed, const BufferRows& known) {
   if (known.rows.defined() || count == 0) return known;
@@ -67,7 +67,7 @@ std::shared_ptr<const PeerPieces> pieces_of(const PeerSide& side, int ranks, std
   return pieces;
 }
 
-/// The side with its peers' rows one behind the other in a buffer.
+/// The side with its peers' rows one after the other in a buffer.
 PeerSide in_buffer(const PeerSide& side) {
   PeerSide buffered;
   buffered.in_place = false;
@@ -129,7 +129,7 @@ void Exchange::find_pieces(const Device& device, Sides& sides) const {
   forward.receive_in_pieces = !receive.in_place && long_runs(receive.moves, receive.total);
   backward.send_in_pieces = forward.receive_in_pieces;
   backward.receive_in_pieces = forward.send_in_pieces && !plan_->fan_out;  // rows from several places are added
-  if (!device.has_values()) {  // they move in pieces all the same, which nobody lists
+  if (!device.has_values()) {  // pieces move here too, but nobody lists them
     const auto unlisted = std::make_shared<const PeerPieces>();
     forward.pieces = backward.pieces = {unlisted, unlisted};
     return;

@@ -1,5 +1,5 @@
-// Exchange: one rank's side of an exchange plan on its device, as a differentiable operation. The backward of a
-// redistribution is the reverse redistribution, of a halo the reverse exchange with accumulation.
+// Exchange: one rank's side of an exchange plan on its device, as a differentiable operation. The backward pass of a
+// redistribution is the reverse redistribution. The backward pass of a halo is the reverse exchange with accumulation.
 #pragma once
 
 #include <memory>
@@ -10,29 +10,29 @@
 
 namespace strobe {
 
-/// Which rows of a tensor a buffer holds, in the buffer's order: runs, or where runs are short the rows one by one,
-/// which is then the shorter list and serves both ways.
+/// Which rows of a tensor a buffer holds, in the buffer's order. Where runs are short, a list of single rows is shorter
+/// than a list of runs, and it serves both directions.
 struct BufferRows {
   Tensor runs;  // i64 [moves, 3]: from, to, rows; in the direction of its ExchangeSide
   Tensor rows;  // i64 [buffer rows, 1] instead
 };
 
-/// Index lists of one direction: pack rows of the input into a send buffer, keep rows, unpack the receive buffer. What
-/// goes to whom is the plan's.
+/// Index lists of one direction: pack rows of the input into a send buffer, keep rows, unpack the receive buffer. The
+/// plan says which rows go to which peer.
 struct ExchangeSide {
   const PeerSide* send = nullptr;
   const PeerSide* receive = nullptr;
   bool receive_in_place = false;
   Tensor keep;              // i64 [moves, 3]; undefined when there is nothing to do
-  BufferRows pack, unpack;  // likewise
-  // The same rows for communicators that move pieces, of which then no buffer is needed: where runs are long enough,
-  // as the counts alone say, and the lists where there are values.
+  BufferRows pack, unpack;  // undefined when there is nothing to do
+  // The same rows for communicators that move pieces, which then need no buffer. Counts alone decide whether runs are
+  // long enough. Lists of pieces exist only where there are values.
   bool send_in_pieces = false, receive_in_pieces = false;
   ExchangePieces pieces;
 };
 
-/// An exchange ready to run. Holds device memory for its index lists. Of a rank that moves nothing in an exchange of
-/// others it is a few words long: as many hand-overs as ranks are held on every rank.
+/// An exchange ready to run. Holds device memory for its index lists. On a rank that moves nothing it takes a few
+/// words, because every rank holds as many hand-overs as there are ranks.
 class Exchange {
  public:
   /// `plan` must have lists for `device.rank()` when the device holds values, and must outlive this.
@@ -45,31 +45,30 @@ class Exchange {
 
   /// The exchanged rows [output_rows, F] of x [input_rows, F], recorded on the tape. All ranks must call it.
   Var apply(Tape& tape, Communicator& communicator, const Var& x) const;
-  /// The same where some ranks' inputs are empty or carry no gradient: the backward exchange is entered by all ranks.
+  /// The same where some ranks' inputs are empty or carry no gradient: all ranks enter the backward exchange.
   Var apply_everywhere(Tape& tape, Communicator& communicator, const Var& x) const;
 
-  /// The way back alone, for a forward exchange that was not recorded: the gradient [input_rows, F] from that of the
-  /// exchanged rows [output_rows, F]. All ranks must call it.
+  /// The backward exchange alone, for a forward exchange that was not recorded. Returns the gradient [input_rows, F]
+  /// for that of the exchanged rows [output_rows, F]. All ranks must call it.
   Tensor give_back(Device& device, Communicator& communicator, const Tensor& gradient) const;
 
-  /// Rows move as the plan says, or their gradients the other way round.
+  /// Forward moves rows as the plan says; backward moves their gradients in the opposite direction.
   enum class Way { forward, backward };
-  /// What is between start and finish.
+  /// The state between start and finish.
   struct Flight {
     Request request;
     Tensor receive;  // a buffer that waits to be unpacked, or undefined
   };
   /// The two halves of an exchange that moves rows of `from` into rows of `to`, and leaves the other rows of `to`
-  /// alone. In between the device may compute with anything but the rows that come, and may not change `from`. Not for
-  /// identities. All ranks must call both, in the same order.
+  /// alone. In between, the device may compute with anything except the arriving rows, and may not change `from`. Not
+  /// for identities. All ranks must call both, in the same order.
   Flight start(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
   void finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const;
 
  private:
-  /// Both directions' lists.
   struct Sides {
     ExchangeSide forward, backward;
-    PeerSide added;  // rows of peers in a buffer, where the plan has them in place but they must be added
+    PeerSide added;  // buffered rows of peers, where the plan has them in place but they must be added
   };
   std::shared_ptr<const Sides> make_sides(Device& device) const;
   void find_pieces(const Device& device, Sides& sides) const;

@@ -1,6 +1,6 @@
 // Counts entries of peer lists as redistribution.cpp and plan_builder.cpp make them. A rank that owns whole steps meets
-// the ranks that share them in the parts into which the counts of the map fall; one that shares steps meets their
-// single owners in the parts of their numbers of steps; so its list is no longer than both together.
+// the ranks that share steps. Its list has one entry per part of the map's counts. A rank that shares steps meets their
+// single owners. Its list has one entry per part of their numbers of steps. So no list is longer than both together.
 #include "harness/full_batch/exchange/exchange_memory.hpp"
 
 #include <fmt/format.h>
@@ -20,12 +20,12 @@ namespace strobe {
 namespace {
 
 constexpr double entry_bytes = sizeof(PeerPart), rank_bytes = sizeof(RankExchange);
-/// What a pair takes while a plan is made step by step (PlanBuilder): rows, moves and places on both sides, about.
+/// About the bytes that a pair takes while PlanBuilder makes a plan: rows, moves and places on both sides.
 constexpr double pair_bytes = 160;
 /// An exchange on one rank: the object, and its sides where the rank moves something.
 constexpr double held_bytes = sizeof(Exchange), sides_bytes = 2 * sizeof(ExchangeSide) + sizeof(PeerSide);
-/// One hand-over on a rank that has no part in it: records of the tape, with their tensors, and spans of both ways, of
-/// an epoch and an evaluation. An estimate.
+/// Bytes of one hand-over on a rank that has no part in it, for both directions of an epoch and an evaluation. They
+/// hold records of the tape with their tensors, and spans. An estimate.
 constexpr double handover_call_bytes = 1600;
 
 double square(double x) { return x * x; }
@@ -68,7 +68,7 @@ Seen seen(const Placement& placement) {
   }
   PeerParts parts;
   for (std::size_t q = 0; q < steps.size(); ++q) append_part(parts, {first[q], steps[q], static_cast<int>(q), 1});
-  result.parts += static_cast<double>(parts.size()) + 1;  // its own rows part a list
+  result.parts += static_cast<double>(parts.size()) + 1;  // a rank's own rows can split a list
   result.owners = static_cast<double>(std::count(owns.begin(), owns.end(), true));
   result.parts = std::min(result.parts, static_cast<double>(placement.ranks));
   return result;
@@ -85,7 +85,7 @@ double pairs_between(const VertexMap& a, const VertexMap& b, std::int64_t vertic
   return std::min(owner_count(a) * owner_count(b), static_cast<double>(vertices));
 }
 
-/// TakenBytes that stay, and the most that is there only while one plan is made.
+/// Bytes that stay, and the most bytes that are there only while one plan is made.
 struct TakenBytes {
   double lasting = 0, passing = 0;
   void add(const TakenBytes& other) {
@@ -94,12 +94,12 @@ struct TakenBytes {
   }
 };
 
-/// Of all ranks of a process: their plans, and what they hold of them. Calls share the plans' lists.
+/// The plans of all ranks of a process, and the exchanges that the ranks hold. Calls share the plans' lists.
 TakenBytes of_lists(double ranks, double active, double entries) {
   return {active * (rank_bytes + sides_bytes) + ranks * held_bytes + entries * entry_bytes, 0};
 }
 
-/// Moves that are collected step by step.
+/// The same for moves that are collected step by step.
 TakenBytes of_pairs(double ranks, double active, double pairs) {
   TakenBytes bytes = of_lists(ranks, active, 2 * pairs);
   bytes.passing = std::max(bytes.passing, pairs * pair_bytes + active * ranks * sizeof(std::int32_t));

@@ -119,7 +119,7 @@ HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, 
         }
       }
       if (needed.empty()) continue;
-      // By owner first: what a peer sends of a step then arrives as one run.
+      // By owner first, so that the rows that a peer sends for a step arrive as one run.
       std::sort(needed.begin(), needed.end(), [&map](VertexId u, VertexId v) {
         return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v);
       });

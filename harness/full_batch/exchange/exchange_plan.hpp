@@ -1,7 +1,7 @@
-// Exchange plans: who sends which rows to whom, derived from placements. A plan is plain data, made before the run;
-// its byte matrix is known then, and asserted equal to what the communicator counts. It lists the peers that there are:
-// a hand-over between two of many ranks is two entries long, and a redistribution in which every pair of ranks
-// exchanges the same number of rows a few for each rank.
+// Exchange plans: who sends which rows to whom, derived from placements. A plan is plain data that is made before the
+// run. Its byte matrix is known then, and must equal the bytes that the communicator counts. A plan lists only the
+// peers that exchange rows. A hand-over between two of many ranks has two entries. A redistribution between all pairs
+// with equal numbers of rows has a few entries for each rank.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ void append_move(std::vector<RowMove>& moves, std::int64_t from, std::int64_t to
 /// One direction of one rank's side: the rows that go to its peers, or that come from them.
 struct PeerSide {
   std::int64_t total = 0;  // rows of all peers
-  std::int64_t moves = 0;  // behind `list`, known with and without it: it sizes the packing work
+  std::int64_t moves = 0;  // length of `list`, known also when only counts were asked for: it sizes the packing work
   /// Every peer's rows are one contiguous range of the tensor: sent (received) in place, without packing.
   bool in_place = true;
   /// Rows of each peer, in the tensor when in place, else one peer after the other in a buffer.
   SharedPeers peers = no_peers();
-  /// Tensor -> buffer of what is sent, buffer -> tensor of what is received, peers in rank order; empty when only
-  /// counts were asked for.
+  /// Moves from tensor to buffer for sent rows, from buffer to tensor for received rows. Peers are in rank order. Empty
+  /// when only counts were asked for.
   std::vector<RowMove> list;
 
   PeerParts parts() const { return peers->parts(); }
@@ -45,19 +45,19 @@ struct PeerSide {
   }
 };
 
-/// One rank's side of an exchange: output rows are made of kept input rows and of rows received from peers.
+/// One rank's side of an exchange. Its output rows are kept input rows and rows received from peers.
 struct RankExchange {
   Rank rank = 0;
   std::int64_t input_rows = 0;
   std::int64_t output_rows = 0;
   std::int64_t kept_rows = 0;
-  std::int64_t keep_moves = 0;  // behind `keep`, likewise
+  std::int64_t keep_moves = 0;  // length of `keep`, known also when only counts were asked for
   std::vector<RowMove> keep;    // input -> output; empty when only counts were asked for
   PeerSide send, receive;
 
   /// Whether the rank's output is its input.
   bool keeps_all() const;
-  /// Whether every output row comes from somewhere, and every input row goes somewhere.
+  /// Whether every output row comes from somewhere, and whether every input row goes somewhere.
   bool fills_output() const { return kept_rows + receive.total == output_rows; }
   bool uses_input(bool fan_out) const { return kept_rows + (fan_out ? 0 : send.total) == input_rows; }
   friend bool operator==(const RankExchange&, const RankExchange&) = default;
@@ -66,18 +66,18 @@ struct RankExchange {
 /// An exchange among all ranks. `identity` means that no rank moves anything: output is input.
 struct ExchangePlan {
   bool identity = false;
-  /// Whether an input row may go to several places (halo): the backward exchange must then add. Own rows are all kept,
-  /// or none is.
+  /// Whether an input row may go to several places (halo). Then the backward exchange must add. A rank keeps all of its
+  /// own rows or none.
   bool fan_out = false;
   int rank_count = 0;
-  std::vector<RankExchange> ranks;  // that have rows before or after it, ascending; lists only of those asked for
+  std::vector<RankExchange> ranks;  // only ranks with rows, ascending; index lists only where asked for
 
-  /// What rank r does; nothing where it has no rows.
+  /// Rank r's side; an empty one where it has no rows.
   const RankExchange& of(Rank r) const;
   /// Rows sent from rank r to rank q.
   std::int64_t rows(Rank r, Rank q) const { return of(r).send.rows_of(q); }
   std::int64_t total_rows() const { return total_rows_; }
-  /// Sets what follows from the ranks' sides: the total and `identity`.
+  /// Computes the total and `identity` from the ranks' sides.
   void complete();
 
  private:
@@ -91,21 +91,21 @@ struct ListScope {
   bool covers(Rank r) const { return kind == Kind::all || (kind == Kind::one && rank == r); }
 };
 
-/// Moves every cell from its owner under `from` to its owner under `to`. Both local orders are time-major. A cell that
-/// is nobody's on one side comes from nowhere or goes nowhere: its row there is zero, or dropped. Cost where one rank
-/// owns each step on one side: time O(T P + N) and O(P) for what is made meanwhile; else O(T P) for ranges and O(T N)
-/// for scattered maps, and O(pairs that exchange something).
+/// Moves every cell from its owner under `from` to its owner under `to`. Both local orders are time-major. A cell
+/// without an owner under `from` has a zero row in the output; a cell without an owner under `to` is dropped. Where
+/// each step has a single owner on one side, time is O(T P + N) and scratch memory O(P). Otherwise time is O(T P) for
+/// ranges and O(T N) for scattered maps, plus O(pairs that exchange something).
 ExchangePlan redistribute(const Placement& from, const Placement& to, const ListScope& scope);
 
-/// The way back of a redistribution: what `redistribute(to, from)` gives where `plan` is `redistribute(from, to)`.
+/// The opposite redistribution: for `plan` = redistribute(from, to) it returns redistribute(to, from).
 ExchangePlan reversed(const ExchangePlan& plan);
 
-/// Cells that each rank must read at each step and does not own, in the order in which they lie behind its own rows:
-/// spatial ones by owner, then vertex. Needed per step because snapshots differ. Of a graph of which only the shape is
-/// known, their number.
+/// Cells that each rank must read at each step and does not own, in the order of the halo rows. Spatial needs are
+/// ordered by owner, then vertex. Needs differ between steps because snapshots differ. For a graph that is known by its
+/// shape only, they are numbers of cells.
 struct HaloNeeds {
-  std::vector<std::vector<std::vector<VertexId>>> vertices;  // [P][T]; [P][0] of a rank that needs nothing
-  std::vector<std::vector<std::int64_t>> counted;            // likewise instead, or empty
+  std::vector<std::vector<std::vector<VertexId>>> vertices;  // [P][T]; [P][0] for a rank that needs nothing
+  std::vector<std::vector<std::int64_t>> counted;            // numbers instead of vertices [P][T], or empty
   std::int64_t steps = 0;                                    // T
 
   const std::vector<VertexId>& of(Rank rank, Step t) const;
@@ -114,22 +114,21 @@ struct HaloNeeds {
   std::int64_t& count_at(Rank rank, Step t);
 };
 
-/// Nothing, of so many ranks and steps; `by_count` says which of the two it is to be filled with.
+/// Empty needs of `ranks` ranks and `steps` steps. `by_count` says whether counts or vertices will be filled in.
 HaloNeeds no_needs(int ranks, std::int64_t steps, bool by_count = false);
 
-/// Brings the needed cells behind the own rows: output = own rows, then halo rows ordered by step, then as listed, so
-/// the halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. With `needs.vertices[r][t]` empty
-/// everywhere the plan is the identity.
+/// Appends the needed cells to the own rows: output = own rows, then halo rows ordered by step, then as listed. So the
+/// halo row of needs.vertices[r][t][i] is halo_offsets(needs, r)[t] + i. Without needs the plan is the identity.
 ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const ListScope& scope);
 
-/// The cells of their own vertices at earlier steps that each rank must read and does not own, where a cell reads its
-/// last `window` steps, or all earlier ones with window 0: back to where its sequence began, which is where the vertex
-/// is nobody's before. Cells before `first_reader` read nothing. Ordered like spatial ones. Cost O(T N) and the needs.
+/// Cells at earlier steps of its own vertices that a rank must read and does not own. A cell reads the last `window`
+/// steps, or all earlier steps with window 0. It never reads past the start of its sequence, where the vertex had no
+/// owner. Cells before `first_reader` read nothing. Ordered like spatial needs. Cost O(T N) and the needs.
 HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step first_reader = 0);
 
-/// In-neighbours on other ranks of the vertices that each rank owns, per step, from the graph's structure. Step t of
-/// the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map; nothing for steps with a
-/// single owner.
+/// For each rank and step, the in-neighbours on other ranks of the vertices that the rank owns, from the graph's
+/// structure. Step t of the placement is the graph's step first_step + t. Cost O(nnz + P N) per distinct step map;
+/// nothing for steps with a single owner.
 HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step = 0);
 
 /// First halo row of each step of one rank, counted from the end of its own rows, and the total: [T + 1].

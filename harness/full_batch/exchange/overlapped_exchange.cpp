@@ -1,8 +1,8 @@
-// Start and finish as separate records. A start has no result that anybody computes with; the record needs one to hang
-// on, a variable without rows, whose gradient the finish defines when it starts the reverse exchange. Invariants:
-// backward, exchanges are started and finished in the exact reverse of the forward order on every rank; a buffer that
-// is under way is kept alive by its collective. Cost: that of the exchanges; no copy is added. Source: ESDG section 6.5
-// names overlap of both stages as future work.
+// Start and finish are separate records. A start has no result that anybody computes with, but its record needs one. So
+// it records a variable without rows. The finish defines the gradient of that variable when it starts the reverse
+// exchange. Invariants: backward, every rank starts and finishes exchanges in the exact reverse of the forward order. A
+// collective keeps its buffers alive until it has finished. Cost: that of the exchanges; no copy is added. Source: ESDG
+// section 6.5 names overlap of both stages as future work.
 #include "harness/full_batch/exchange/overlapped_exchange.hpp"
 
 #include <utility>
@@ -21,7 +21,7 @@ Tensor like(Device& device, std::int64_t rows, const Tensor& tensor) {
 struct JoiningExchange::State {
   explicit State(std::size_t slices) : flights(slices), gradients(slices), starts(slices) {}
   std::vector<Exchange::Flight> flights;
-  std::vector<Tensor> gradients;  // of the slices, while they come back
+  std::vector<Tensor> gradients;  // [slices], until their reverse exchanges have finished
   std::vector<Var> starts;
   Tensor whole, no_rows;
 };
@@ -67,7 +67,7 @@ struct SplittingExchange::State {
   std::vector<Exchange::Flight> flights;
   std::vector<Tensor> parts;
   Var start;
-  Tensor gradient;  // of the whole, while its slices come back
+  Tensor gradient;  // of the whole tensor, until the reverse exchanges of its slices have finished
   Tensor no_rows;
 };
 

@@ -1,6 +1,6 @@
-// Exchanges in slices that are under way while the ranks compute. Each is made of two kinds of records, start and
-// finish; backward, a finish starts the reverse exchange and a start completes it, so gradients overlap alike.
-// Every rank must start and finish the same slices in the same order, those without rows of its own included.
+// Exchanges in slices that run while the ranks compute. Each has two kinds of records, start and finish. In the
+// backward pass a finish starts the reverse exchange and a start completes it, so gradients overlap in the same way.
+// Every rank must start and finish the same slices in the same order, even slices without rows of its own.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 namespace strobe {
 
 /// Exchanges of the slices of one tensor: either each brings its rows into the whole, or each takes its rows out of it.
-/// No row of the whole belongs to two slices, and every row to one.
+/// Every row of the whole belongs to exactly one slice.
 using SliceExchanges = std::vector<Exchange>;
 
-/// Slices into the whole: start(0), start(1), ..., finish().
+/// Joins slices into the whole: call start(0), start(1), ..., finish().
 class JoiningExchange {
  public:
   /// `slices` and `communicator` must outlive the tape.
   JoiningExchange(const SliceExchanges& slices, Tape& tape, Communicator& communicator);
 
-  /// Sends slice `slice` [its input rows, F] on its way.
+  /// Starts to send slice `slice` [its input rows, F].
   void start(std::size_t slice, const Var& x);
-  /// The whole [output rows, F] when all slices are there.
+  /// The whole [output rows, F], after all slices have arrived.
   Var finish();
 
  private:
@@ -33,13 +33,13 @@ class JoiningExchange {
   std::shared_ptr<State> state_;
 };
 
-/// The whole into slices: start of all of them, then finish(0), finish(1), ...
+/// Splits the whole into slices: the constructor starts all of them, then call finish(0), finish(1), ...
 class SplittingExchange {
  public:
-  /// Sends all slices of x [input rows, F] on their way. `slices` and `communicator` must outlive the tape.
+  /// Starts to send all slices of x [input rows, F]. `slices` and `communicator` must outlive the tape.
   SplittingExchange(const SliceExchanges& slices, Tape& tape, Communicator& communicator, const Var& x);
 
-  /// Slice `slice` [its output rows, F] when it is there.
+  /// Slice `slice` [its output rows, F], after it has arrived.
   Var finish(std::size_t slice);
 
  private:

@@ -38,7 +38,6 @@ class SamplePlacer {
   }
 
  private:
-  /// A sample by its position in the list, and the placement's number of its step.
   struct Chosen {
     std::size_t index = 0;
     Step step = 0;
@@ -73,7 +72,7 @@ class SamplePlacer {
     }
   }
 
-  /// Row of cell (v, t) in `rank`'s own rows or, behind them, its halo rows.
+  /// Row of cell (v, t) in `rank`'s own rows, which its halo rows follow.
   std::int64_t row(Rank rank, VertexId v, Step t) {
     if (placement_.owner(v, t) == rank) return rows_.row(v, t);
     const std::vector<VertexId>& needed = needs_.of(rank, t);
@@ -87,7 +86,7 @@ class SamplePlacer {
   std::vector<Chosen> chosen_;
   HaloNeeds needs_;
   LocalRows rows_;
-  std::vector<std::vector<std::int64_t>> halo_rows_;  // [P]; empty of a rank that needs nothing
+  std::vector<std::vector<std::int64_t>> halo_rows_;  // [P]; empty for a rank that needs nothing
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A task's samples placed on ranks: each goes to the owner of its first vertex's cell; the cells of its other vertices
+// A task's samples placed on ranks. Each goes to the owner of its first vertex's cell. The cells of its other vertices
 // are a halo like any other.
 #pragma once
 
@@ -9,30 +9,30 @@
 
 namespace strobe {
 
-/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, and what they should
-/// come out as.
+/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, and the expected
+/// results.
 struct LocalSamples {
   std::vector<std::vector<std::int64_t>> rows;  // [arity][n]
   std::vector<std::int32_t> label;              // [n]
   std::vector<double> value, weight;            // [n], or empty as in the task's list
   std::vector<std::int64_t> index;              // [n] position in the task's list
-  std::int64_t counted = -1;                    // their number when only that is known, and nothing above
-  bool counted_values = false;                  // and then: whether each has a value
+  std::int64_t counted = -1;                    // the number of samples if only that is known; the lists are then empty
+  bool counted_values = false;                  // whether counted samples have values
   std::int64_t count() const { return counted >= 0 ? counted : static_cast<std::int64_t>(index.size()); }
 };
 
-/// All ranks' samples, in the order of the task's list, and the exchange that brings what they read.
+/// All ranks' samples, in the order of the task's list, and the exchange that brings the cells they read.
 struct PlacedSamples {
   ExchangePlan halo;
   std::vector<LocalSamples> ranks;  // [P]
-  double total_weight = 0;          // of all ranks' samples
-  SharedPeers gathered;             // rows of what each rank makes of its samples, one rank's behind the other's
+  double total_weight = 0;          // sum over all ranks' samples
+  SharedPeers gathered;             // rows of the ranks' results, one rank after the other
 
-  /// Sets what follows from the ranks' samples.
+  /// Computes `gathered` from the ranks' samples.
   void complete();
 };
 
-/// Places those samples that read one of `steps` (ascending) under the placement of these steps' embeddings: step i of
+/// Places the samples that read one of `steps` (ascending), under the placement of these steps' embeddings. Step i of
 /// `placement` is steps[i]. Cost O(samples log samples + T P).
 PlacedSamples place_samples(const Samples& samples, const Placement& placement, const std::vector<Step>& steps,
                             const ListScope& scope);

@@ -1,4 +1,4 @@
-// Moves come in (step, vertex) order: the order in which sender and receiver agree without exchanging index lists.
+// Moves come in (step, vertex) order. Sender and receiver agree on that order without exchanging index lists.
 // Consecutive cells become one move.
 #include "harness/full_batch/exchange/plan_builder.hpp"
 
@@ -31,7 +31,7 @@ PeerSide side_of(const std::vector<PeerEntry>& peers, bool sends) {
   for (const PeerEntry& entry : peers) {
     const PeerRuns& with = *entry.with;
     append_part(parts, {side.in_place ? with.first : side.total, with.rows, entry.peer, 1});
-    // Runs of different peers stay apart even where they touch, so that counts with and without lists agree.
+    // Runs of different peers are never merged, so that counts with and without lists agree.
     std::int64_t buffer = side.total;
     for (const Run& run : with.runs) {
       side.list.push_back(sends ? RowMove{run.first, buffer, run.count} : RowMove{buffer, run.first, run.count});

@@ -1,5 +1,5 @@
-// Builds exchange plans from moves of rows in any order of ranks. What it holds meanwhile grows with the pairs of ranks
-// that exchange something, not with all of them.
+// Builds exchange plans from moves of rows in any order of ranks. Its memory grows with the number of pairs of ranks
+// that exchange something, not with all pairs.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,25 @@
 
 namespace strobe {
 
-/// What one rank has with one peer, in one direction: rows of its own tensor, in the order in which they travel.
+/// The rows of one rank's tensor that it exchanges with one peer in one direction, in the order in which they travel.
 struct PeerRuns {
   std::int64_t rows = 0, moves = 0, first = 0, end = -1;
-  std::vector<Run> runs;  // of ranks in scope only
+  std::vector<Run> runs;  // only for ranks in scope
 
   void add(std::int64_t from, std::int64_t count, bool listed);
 };
 
-/// A peer and what one rank has with it.
+/// A peer and the rows that one rank exchanges with it.
 struct PeerEntry {
   Rank peer = 0;
   const PeerRuns* with = nullptr;
 };
 
-/// One direction of a rank's side from its peers, ascending. `sends`: the list leads from the tensor to the buffer.
+/// One direction of a rank's side, from its peers in ascending order. With `sends` the list leads from tensor to
+/// buffer.
 PeerSide side_of(const std::vector<PeerEntry>& peers, bool sends);
 
-/// Adds kept rows to `rank`; `end` is where the last ones ended (input, output), {-1, -1} at first.
+/// Adds kept rows to `rank`. `end` is where the last ones ended (input, output); {-1, -1} at first.
 void keep_rows(RankExchange& rank, RowMove& end, std::int64_t from, std::int64_t to, std::int64_t count, bool listed);
 
 class PlanBuilder {
@@ -39,12 +40,13 @@ class PlanBuilder {
   ExchangePlan finish(bool fan_out);
 
  private:
-  /// Both sides of what one rank sends to another.
+  /// Both sides of the rows that one rank sends to another.
   struct Pair {
     Rank receiver = 0;
     PeerRuns sent, received;
   };
-  /// What a rank sends: where each receiver's pair is, one more than its place; empty as long as it sends nothing.
+  /// The rows that a rank sends. place[q] is one more than the index of receiver q's pair; empty until the rank sends
+  /// something.
   struct Sender {
     std::vector<std::int32_t> place;  // [P]
     std::vector<Pair> pairs;

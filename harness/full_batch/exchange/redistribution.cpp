@@ -1,5 +1,5 @@
-// Redistributions. Where each step has one owner on one side at least, a rank's part follows from its own steps alone:
-// ranks are done one after the other, and nothing is kept of pairs. Elsewhere moves are collected step by step.
+// Redistributions. Where each step has one owner on at least one side, a rank's part follows from its own steps alone.
+// Ranks are then computed one after the other, and no pairs are stored. Elsewhere moves are collected step by step.
 #include <algorithm>
 #include <utility>
 
@@ -46,7 +46,7 @@ class StepsOfRanks {
     }
   }
 
-  /// The steps of which a rank owns cells, ascending, each with its first row.
+  /// The steps at which a rank owns cells, ascending, each with its first row.
   class Cursor {
    public:
     Cursor(const StepsOfRanks& steps, Rank rank) : steps_(steps), rank_(rank) {
@@ -78,7 +78,7 @@ class StepsOfRanks {
       }
     }
 
-    /// Rows of a step with several owners; such steps often share their map.
+    /// Rows of a step with several owners. Such steps often share their map, so the last result is kept.
     std::int64_t shared_rows() {
       const std::int32_t map = steps_.placement_.map_of_step[static_cast<std::size_t>(step_)];
       if (map != map_) map_rows_ = steps_.placement_.step_rows(rank_, step_);
@@ -92,7 +92,7 @@ class StepsOfRanks {
     std::size_t shared_ = 0;
     Step step_ = 0;
     std::int64_t first_ = 0, rows_ = 0;
-    std::int32_t map_ = -1;  // the last shared one, of which this rank has
+    std::int32_t map_ = -1;  // the last shared map, and the rank's rows of it
     std::int64_t map_rows_ = 0;
   };
 
@@ -100,10 +100,10 @@ class StepsOfRanks {
   const Placement& placement_;
   std::vector<Rank> single_of_;                // [T]
   std::vector<std::pair<Rank, Step>> single_;  // steps with one owner, by owner
-  std::vector<Step> shared_;                   // steps with several
+  std::vector<Step> shared_;                   // steps with several owners
 };
 
-/// What the rank in hand has with each peer, and with whom.
+/// The rows that the current rank exchanges with each peer.
 class Peers {
  public:
   explicit Peers(std::size_t ranks) : with_(ranks) {}
@@ -113,7 +113,7 @@ class Peers {
     if (runs.rows == 0) met_.push_back({peer, &runs});
     runs.add(from, count, listed);
   }
-  /// The side that they make; forgets them.
+  /// Returns the side that these peers make, and forgets them.
   PeerSide take_side(bool sends) {
     const auto ascending = [](const PeerEntry& a, const PeerEntry& b) { return a.peer < b.peer; };
     if (!std::is_sorted(met_.begin(), met_.end(), ascending)) std::sort(met_.begin(), met_.end(), ascending);
@@ -128,7 +128,7 @@ class Peers {
   std::vector<PeerEntry> met_;
 };
 
-/// A redistribution in which each step has one owner on one side at least, or the same map on both.
+/// A redistribution in which each step has one owner on at least one side, or the same map on both.
 class RankByRank {
  public:
   RankByRank(const Placement& from, const Placement& to, const ListScope& scope)
@@ -172,7 +172,8 @@ class RankByRank {
     return rank;
   }
 
-  /// Notes which of rank r's own rows are whose in the other placement, `theirs`; returns the number of all own rows.
+  /// Records for each peer the rows of rank r that the peer owns in the other placement, `theirs`. Returns the number
+  /// of rows that r owns.
   std::int64_t meet(Rank r, const StepsOfRanks& mine, const StepsOfRanks& others, const Placement& theirs) {
     const bool listed = scope_.covers(r);
     StepsOfRanks::Cursor own(mine, r);
@@ -209,7 +210,7 @@ class RankByRank {
     }
   }
 
-  /// What a rank keeps of one step, whose first rows are `from` and `to`.
+  /// Adds the rows that a rank keeps of one step. `from` and `to` are its first rows of the step.
   void keep_step(RankExchange& rank, RowMove& end, Step t, std::int64_t from, std::int64_t to) const {
     const VertexMap &a = from_.map(t), &b = to_.map(t);
     const bool listed = scope_.covers(rank.rank);
@@ -217,7 +218,7 @@ class RankByRank {
       keep_rows(rank, end, from, to, a.count_of(rank.rank), listed);
       return;
     }
-    std::int64_t position = 0;  // of a run among the rank's vertices on the side where there are several owners
+    std::int64_t position = 0;  // of a run among the rank's vertices on the side with several owners
     for (const Run& run : a.single >= 0 ? b.runs_of(rank.rank) : a.runs_of(rank.rank)) {
       const std::int64_t before = a.single >= 0 ? run.first : position, behind = a.single >= 0 ? position : run.first;
       keep_rows(rank, end, from + before, to + behind, run.count, listed);
@@ -231,13 +232,14 @@ class RankByRank {
   Peers peers_;
 };
 
-/// Consecutive vertices that one rank owns under one map and one rank under another: their positions there.
+/// Consecutive vertices that one rank owns under one map and one rank under another, with their positions there.
 struct Segment {
   Rank from = 0, to = 0;
   std::int64_t from_position = 0, to_position = 0, count = 0;
 };
 
-/// The segments of a step whose maps are a and b, vertices ascending but for a map with a single owner: then by rank.
+/// The segments of a step with maps a and b. Vertices ascend, except where a map has a single owner: then segments go
+/// by rank.
 std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int64_t vertices) {
   if (a.single >= 0 && b.single >= 0) return {{a.single, b.single, 0, 0, vertices}};
   std::vector<Segment> segments;
@@ -256,13 +258,13 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
     }
     return segments;
   }
-  if (a.owner.empty() || b.owner.empty()) return {};  // nobody's
+  if (a.owner.empty() || b.owner.empty()) return {};  // no cell has an owner on both sides
   std::vector<std::int64_t> next_a(a.owned.size(), 0), next_b(b.owned.size(), 0);
   for (std::size_t v = 0; v < a.owner.size();) {
     const Rank r = a.owner[v], q = b.owner[v];
     std::int64_t count = 1;
     while (++v < a.owner.size() && a.owner[v] == r && b.owner[v] == q) ++count;
-    // First position of these vertices among those of a rank; of nobody's there is none.
+    // First position of these vertices among the vertices of a rank; unused without an owner.
     const auto take = [count](std::vector<std::int64_t>& next, Rank rank) {
       return rank < 0
                  ? 0
@@ -276,8 +278,8 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
 
 ExchangePlan step_by_step(const Placement& from, const Placement& to, const ListScope& scope) {
   PlanBuilder builder(from.ranks, scope);
-  std::vector<std::int64_t> from_rows(static_cast<std::size_t>(from.ranks), 0), to_rows(from_rows);  // of steps before
-  std::pair<std::int32_t, std::int32_t> intersected{-1, -1};  // steps that follow each other often share their maps
+  std::vector<std::int64_t> from_rows(static_cast<std::size_t>(from.ranks), 0), to_rows(from_rows);  // earlier steps
+  std::pair<std::int32_t, std::int32_t> intersected{-1, -1};  // neighbouring steps often share their maps
   std::vector<Segment> segments;
   const auto count = [](const VertexMap& map, std::vector<std::int64_t>& rows) {
     map.for_owners([&rows](Rank rank, std::int64_t own) { rows[static_cast<std::size_t>(rank)] += own; });
@@ -298,7 +300,7 @@ ExchangePlan step_by_step(const Placement& from, const Placement& to, const List
   return builder.finish(false);
 }
 
-/// A direction's list the other way round.
+/// A direction's list with source and target swapped.
 PeerSide turned(const PeerSide& side) {
   PeerSide result = side;
   for (RowMove& move : result.list) std::swap(move.from, move.to);

@@ -9,15 +9,15 @@
 namespace strobe {
 namespace {
 
-/// Where a vertex's sequence stands while steps are walked.
+/// The current state of a vertex's sequence while steps are walked.
 struct Front {
-  Rank owner = -1;  // of the step before; -1 in front of a sequence
+  Rank owner = -1;  // at the previous step; -1 before a sequence
   std::int32_t round = 0;
   std::int64_t piece = 0;  // its number among the pieces of its round and rank
 };
 
-/// Walks all cells in order of time. begin(v, t, front, before) is called where a piece begins, `before` being the
-/// piece whose state it is given or owner -1; extend(front) where it goes on.
+/// Walks all cells in order of time. Calls begin(v, t, front, before) where a piece begins. `before` is the piece that
+/// hands over its state, or has owner -1. Calls extend(front) where a piece continues.
 template <class Begin, class Extend>
 void walk_pieces(const Placement& placement, const SequenceStart& start, const Begin& begin, const Extend& extend) {
   std::vector<Front> fronts(static_cast<std::size_t>(placement.vertices));
@@ -39,8 +39,7 @@ void walk_pieces(const Placement& placement, const SequenceStart& start, const B
   }
 }
 
-/// Places of the pieces that are given a state, or hand theirs on, among those of their rank and round that do: by
-/// piece, -1 for others.
+/// For each piece with `flag`, its position among such pieces of its rank and round; -1 for others.
 std::vector<std::int64_t> places(const std::vector<SequencePiece>& pieces, bool SequencePiece::*flag) {
   std::vector<std::int64_t> place;
   std::int64_t next = 0;
@@ -52,7 +51,7 @@ std::int64_t count(const std::vector<SequencePiece>& pieces, bool SequencePiece:
   return std::count_if(pieces.begin(), pieces.end(), [flag](const SequencePiece& piece) { return piece.*flag; });
 }
 
-/// A piece that hands its state on, found by the cell that goes on from it.
+/// A piece that hands its state on. It is found by the first cell of the piece that continues it.
 struct Giver {
   Rank rank = 0;
   std::int64_t place = 0;

@@ -1,7 +1,7 @@
 // Rounds of pieces: how state passes along timelines that are cut anywhere. A vertex's sequence is a maximal run of
-// steps at which its cell exists; a piece is a run of its steps on one rank. A piece's round is the number of changes
-// of owner before it in its sequence, so all pieces of a round can be computed when those of the round before are, and
-// no order has fewer rounds (DGC, SIGMOD'23, section 5.1 computes them packed).
+// steps at which its cell exists. A piece is a run of its steps on one rank. A piece's round is the number of changes
+// of owner before it in its sequence. So all pieces of a round can be computed after those of the previous round, and
+// no order has fewer rounds. DGC (SIGMOD'23, section 5.1) computes them packed.
 #pragma once
 
 #include <vector>
@@ -16,28 +16,28 @@ struct SequencePiece {
   VertexId vertex = 0;
   Step first = 0;
   std::int32_t steps = 0;
-  bool given = false;     // starts from the state of a piece of the round before; else from nothing
-  bool hands_on = false;  // its state goes to a piece of the round behind
-  std::int32_t unit = 0;  // of the rank's cells that are walked by themselves, where a rank has several such units
+  bool given = false;     // starts from the state of a piece of the previous round; else from nothing
+  bool hands_on = false;  // passes its state to a piece of the next round
+  std::int32_t unit = 0;  // unit of the rank that walks this piece, where a rank has several units
   friend bool operator==(const SequencePiece&, const SequencePiece&) = default;
 };
 
-/// Pieces of one round by rank, ascending by (first, vertex): [P]. The states that a rank is given, or hands on, have
+/// Pieces of one round by rank, ascending by (first, vertex): [P]. The states that a rank receives, or hands on, have
 /// the order of its pieces.
 using RoundPieces = std::vector<std::vector<SequencePiece>>;
 
 /// Where the steps of a placement lie in the timeline, and what lies before them.
 struct SequenceStart {
-  std::int64_t first_step = 0;  // > 0: pieces that begin at the placement's first step are given a state, which is zero
-                                // where a sequence begins there
-  std::int64_t reset_every = 0;  // n > 0: sequences end in front of every step of the timeline that n divides
+  std::int64_t first_step = 0;   // If > 0, pieces that begin at the placement's first step receive a state. It is zero
+                                 // where a sequence begins there.
+  std::int64_t reset_every = 0;  // n > 0: sequences end before every step of the timeline that n divides
 };
 
 /// The pieces of a placement's timelines, by round. Cost O(T N).
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});
 
-/// Pieces by rank, from those of a placement whose owners are units of ranks: each names its unit, and its state may go
-/// on to a unit of the same rank. Cost O(pieces, log).
+/// Pieces by rank, from the pieces of a placement whose owners are units of ranks. Each piece names its unit. Its state
+/// may pass to a unit of the same rank. Cost O(pieces, log).
 std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
                                          const std::vector<Rank>& rank_of_unit, int ranks);
 

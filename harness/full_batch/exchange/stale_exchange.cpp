@@ -1,5 +1,5 @@
-// Invariants: a reader's copy of a row is the sender's copy of it, bit for bit, between any two epochs; counts are told
-// before rows, so both sides of every collective agree; the records on the tape do not depend on values.
+// Invariants: between any two epochs a reader's copy of a row equals the sender's copy, bit for bit. Counts travel
+// before rows, so both sides of every collective agree. The records on the tape do not depend on values.
 #include "harness/full_batch/exchange/stale_exchange.hpp"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace strobe {
 
 struct StaleExchange::OnHost {
   StaleSlots slots;
-  HostMemory current, last;  // [compared, F] where the host compares; `last` as sent last
-  HostMemory measured;       // f64 [compared] where the device does
+  HostMemory current, last;  // [compared, F] if the host compares; `last` holds the rows as sent last
+  HostMemory measured;       // f64 [compared] if the device compares
   std::vector<double> distances;
   double largest = 0;
   MovedRows moved;
@@ -21,7 +21,7 @@ struct StaleExchange::OnHost {
 
 namespace {
 
-/// A list [n, 1] on the device; its values are there where the device has some.
+/// A list [n, 1] on the device. It has values only if the device has values.
 template <class T>
 Tensor list_on(Device& device, const std::vector<T>& values, std::int64_t count) {
   if (count == 0) return device.allocate(0, 1, element_type_of<T>);
@@ -38,7 +38,7 @@ Tensor run_list(Device& device, const std::vector<RowMove>& moves, std::int64_t 
   return device.move_in(flat.data(), count, 3, ElementType::i64);
 }
 
-/// Rows of each peer one behind the other, of peers that have some.
+/// Rows of each peer one after the other, for peers that have some.
 PeerParts counted_parts(const PeerParts& peers, const std::vector<std::int64_t>& counts) {
   PeerParts parts;
   std::int64_t next = 0;
@@ -131,7 +131,7 @@ void StaleExchange::send_all(Device& device, Communicator& communicator, const T
   sent_ = std::move(sent);
 }
 
-/// `current` becomes what was sent last.
+/// Makes `current` the rows as sent last.
 void StaleExchange::keep_compared(Device& device, const Tensor& current) {
   if (!threshold_->policy().distances_on_host) {
     last_ = current;
@@ -156,7 +156,7 @@ void StaleExchange::send_moved(Device& device, Communicator& communicator, const
   carry(device, communicator, current);
 }
 
-/// Distances of the rows to what was sent last, and the largest of them, on the host.
+/// Brings to the host the distance of each row to the row as sent last, and the largest distance.
 void StaleExchange::measure(Device& device, const Tensor& current) {
   const bool on_host = threshold_->policy().distances_on_host, values = device.has_values();
   const std::int64_t rows = current.rows();
@@ -187,7 +187,7 @@ void StaleExchange::measure(Device& device, const Tensor& current) {
   device.await(device.run_on_host(std::move(work)));
 }
 
-/// What is sent; these rows become what was sent last.
+/// Chooses the rows to send, and records them as sent last.
 void StaleExchange::choose(Device& device, const Tensor& current, double threshold) {
   const bool on_host = threshold_->policy().distances_on_host;
   HostWork work;
@@ -223,7 +223,7 @@ std::vector<std::int64_t> StaleExchange::tell_counts(Device& device, Communicato
   return assumed_counts(slots.receive, input_.assumed_share);
 }
 
-/// Tells readers which rows come, and sends them.
+/// Sends readers the numbers and places of the rows, then the rows themselves.
 void StaleExchange::carry(Device& device, Communicator& communicator, const Tensor& current) {
   const StaleSlots& slots = host_->slots;
   const MovedRows& moved = host_->moved;
@@ -248,7 +248,7 @@ void StaleExchange::carry(Device& device, Communicator& communicator, const Tens
   sent_ = std::move(sent);
 }
 
-/// Rows that have come take the place of those that came before.
+/// Puts arrived rows into the slots of the earlier ones.
 void StaleExchange::take_in(Device& device, const Tensor& places, const Tensor& rows, Sent& sent) {
   const StaleSlots& slots = host_->slots;
   std::vector<std::int32_t> place(static_cast<std::size_t>(sent.in));

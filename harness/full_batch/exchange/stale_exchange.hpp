@@ -10,29 +10,31 @@
 
 namespace strobe {
 
-/// One rank's side of an exchange whose rows are sent again only when they have moved far. The sender keeps each row as
-/// it was sent last, the reader as it came last, on the device; in the paper's form the sender's lie on the host.
+/// One rank's side of an exchange that sends rows again only when they have moved far. The sender keeps each row as it
+/// was sent last. The reader keeps each row as it came last. Both are on the device, except that the paper's form keeps
+/// the sender's rows on the host.
 ///
 /// The first epoch sends all rows as the exchange does. In each later one
 ///   D = the maximum over ranks of |row now - row as sent last|    (all_reduce of one number)
-///   rows with a distance above StaleThreshold::share() * D are sent, to all of their readers: their number to each
+///   rows with a distance above StaleThreshold::share() * D go to all of their readers: first their number for each
 ///   peer (i64), then their places among the peer's rows (i32) and the rows themselves.
-/// All of that is traffic of the exchange's own kind. Backward, readers return the gradients of the rows that were sent
-/// in the epoch, and others are constants; or those of all rows. A second pass of an epoch over the same input, as the
-/// re-run of a checkpoint block makes it, uses what the first one decided and sends nothing, because readers hold it.
-/// A constant input does not move: it is sent in the first epoch only, and nobody compares.
+/// All of this is traffic of the exchange's own kind. Backward, readers return the gradients of the rows sent in this
+/// epoch, and treat other rows as constants. With `gradient_always` they return the gradients of all rows. A checkpoint
+/// block makes a second pass over the same input in an epoch. That pass reuses the decisions of the first and sends
+/// nothing, because readers hold the rows. A constant input does not move: it is sent in the first epoch only, and
+/// nobody compares it.
 ///
-/// Memory: the rows that anybody reads once, and what comes once. Cost of an epoch beside the exchange's: distances of
-/// these rows, which leave the device, and the lists of those that are sent, which come back.
+/// Memory: the rows that anybody reads, once, and the rows that arrive, once. An epoch adds two transfers to the
+/// exchange's own cost: distances of the read rows leave the device, and lists of rows to send return to it.
 class StaleExchange {
  public:
   struct Input {
     bool constant = false;     // the same values in every epoch
-    double assumed_share = 1;  // of the rows, sent in later epochs where there are no values
+    double assumed_share = 1;  // share of the rows sent in later epochs, for runs without values
   };
 
-  /// `plan` must have lists for `device.rank()` when the device holds values; it and `threshold` must outlive this. Not
-  /// for identities.
+  /// `plan` must have lists for `device.rank()` when the device holds values. `plan` and `threshold` must outlive this.
+  /// Not for identities.
   StaleExchange(Device& device, const ExchangePlan& plan, Traffic traffic, const StaleThreshold& threshold,
                 const Input& input);
 
@@ -42,26 +44,26 @@ class StaleExchange {
 
   /// Rows that all ranks together hold of each other.
   std::int64_t held_rows() const { return plan_->total_rows(); }
-  /// What all ranks hold of other ranks' rows [held_rows(), F], rank by rank; undefined before the first
-  /// epoch. All ranks must call it.
+  /// The rows [held_rows(), F] that all ranks hold of other ranks, rank by rank. Undefined before the first epoch. All
+  /// ranks must call it.
   Tensor gather(Device& device, Communicator& communicator) const;
-  /// The other way: this rank goes on from what all ranks held under the same plan.
+  /// The reverse of gather: sets this rank's rows from `all`, which was gathered under the same plan.
   void restore(Device& device, const Tensor& all);
 
-  /// Bytes that the policy adds to an epoch beside places: the largest distance, and the numbers of rows of `pairs`
-  /// ordered pairs of ranks. Summed over ranks.
+  /// Bytes that the policy adds to an epoch in addition to places: the largest distance, and the numbers of rows of
+  /// `pairs` ordered pairs of ranks. Summed over ranks.
   static std::uint64_t added_bytes(std::uint64_t ranks, std::uint64_t pairs);
   static constexpr std::uint64_t bytes_per_place = 4;
 
  private:
-  /// What went over the wire forward in the epoch at hand.
+  /// The rows that travelled forward in the current epoch.
   struct Sent {
-    bool all = false;              // the whole exchange
+    bool all = false;              // whether the whole exchange was sent
     std::int64_t out = 0, in = 0;  // rows
     PeerParts send, receive;
     Tensor input_rows, output_rows;  // i64 [out, 1], [in, 1]: rows of the input, and of the output
   };
-  struct OnHost;  // what host work reads and writes: kept as long as any is under way
+  struct OnHost;  // data that host work reads and writes; shared, so that it outlives work under way
 
   void advance(Device& device, Communicator& communicator, const Tensor& x);
   void send_all(Device& device, Communicator& communicator, const Tensor& x);
@@ -84,12 +86,12 @@ class StaleExchange {
   Input input_;
   Exchange exchange_;  // of all rows
   std::shared_ptr<OnHost> host_;
-  Tensor keep_, keep_back_;        // i64 [moves, 3]: own rows of the output, and back
+  Tensor keep_, keep_back_;        // i64 [moves, 3]: own rows to the output, and back
   Tensor compared_, output_rows_;  // i64 [compared, 1], [received, 1]
-  Tensor last_;                    // [compared, F]: as sent last; where the device keeps them
-  Tensor received_;                // [received, F]: as came last
+  Tensor last_;                    // [compared, F]: as sent last; only if the device keeps them
+  Tensor received_;                // [received, F]: as they came last
   std::shared_ptr<const Sent> sent_;
-  std::int64_t epoch_ = -1;  // the last that was decided
+  std::int64_t epoch_ = -1;  // the last epoch with a decision
 };
 
 }  // namespace strobe

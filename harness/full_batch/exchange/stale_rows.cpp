@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-/// One entry for each peer, whose rows follow each other from 0 on.
+/// One entry for each peer. Their rows are numbered one peer after the other, from 0.
 PeerParts by_peer(const PeerSide& side) {
   PeerParts peers;
   std::int64_t next = 0;
@@ -133,7 +133,7 @@ Work distance_work(std::int64_t rows, std::int64_t width, std::uint64_t row_byte
 
 Work choice_work(std::int64_t rows, std::int64_t slots) {
   const auto n = static_cast<double>(rows), s = static_cast<double>(slots);
-  // A distance is looked up for each slot; a place and a row are written for those that are sent, at most all.
+  // Each slot looks up a distance. Each slot to send, at most all, writes a place and a row.
   return {n + s, 8 * n + 8 * s, 12 * s, {8 * s, 8 * std::min(n, s), 8 * n, 8}};
 }
 

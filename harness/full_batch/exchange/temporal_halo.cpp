@@ -1,6 +1,6 @@
-// Which cells of earlier steps ranks read and do not own. A vertex's sequence is walked from its end to its beginning,
-// and of each rank met on the way it is known at which step it next reads: so a cell is needed by those ranks whose
-// next reading step is near enough.
+// Finds the cells of earlier steps that ranks read and do not own. A vertex's sequence is walked from its end to its
+// beginning. For each rank met on the way, the step of its next read is kept. A rank needs a cell if its next reading
+// step is near enough.
 #include <algorithm>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-/// Ranks that own later cells of the sequence in hand, each with its next step.
+/// Ranks that own later cells of the current sequence, each with its next step.
 class LaterReaders {
  public:
   void clear() { readers_.clear(); }

@@ -1,4 +1,4 @@
-// Which cells a rank's rows are, for models whose operations depend on the step or draw random numbers per cell.
+// Which cell each of a rank's rows is, for models whose operations depend on the step or draw random numbers per cell.
 #pragma once
 
 #include "backends/device.hpp"
@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// Where a block of steps lies in the timeline whose embeddings are computed.
+/// The position of a block's steps in the timeline whose embeddings are computed.
 struct BlockSteps {
   std::int64_t first_step = 0;
   std::int64_t all_steps = 0;
@@ -15,12 +15,12 @@ struct BlockSteps {
   const Presence* presence = nullptr;  // null: all cells exist
 };
 
-/// The rows of `rank` under the block's `placement`, with the cells' numbers if `ids`; without a rank, of
+/// The rows of `rank` under the block's `placement`, with the cells' numbers if `ids`. Without a rank, those of
 /// `device.rank()`. Cost O(rows).
 CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids, Rank rank);
 CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids);
 
-/// The rows of spatial stages that bring `needs`, with what a model of these traits reads of them.
+/// The rows of spatial stages whose halo brings `needs`, with the lists that a model of these traits reads.
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
                            const ModelTraits& traits, Rank rank);
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,

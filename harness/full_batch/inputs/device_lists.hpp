@@ -23,7 +23,7 @@ inline PackedRows rows_on_device(Device& device, const std::vector<std::int64_t>
   return {list_of(device, rows, count), {}, count};
 }
 
-/// The cells of lanes by their lane rows, -1 where a lane is filled up, as lists of rows and of lane rows.
+/// Lists of rows and of lane rows, from the cell's row of each lane row; -1 marks padding.
 inline PackedRows rows_in_lanes(Device& device, const std::vector<std::int64_t>& row_of_lane_row) {
   std::vector<std::int64_t> rows, places;
   for (std::size_t place = 0; place < row_of_lane_row.size(); ++place) {

@@ -46,7 +46,8 @@ class LocalBuilder {
     return csr;
   }
 
-  /// The rank's rows of `all` [T * N * F]: where they lie when that is one piece, else gathered in `own`.
+  /// The rank's rows of `all` [T * N * F]. Points into `all` if they are contiguous, else into `own`, where they are
+  /// gathered.
   template <class T>
   const T* cells(const std::vector<T>& all, std::vector<T>& own, bool gathered) const {
     std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // begin, end
@@ -68,7 +69,7 @@ class LocalBuilder {
   }
 
  private:
-  /// Of a graph of which only the shape is known: a vertex has its even share of each step's non-zeros.
+  /// For a graph that is known by its shape only: each vertex has an even share of a step's non-zeros.
   std::int64_t expected_nonzeros() const {
     double total = 0;
     for (Step t = 0; t < placement_.steps(); ++t) {
@@ -81,7 +82,7 @@ class LocalBuilder {
   /// The prepared graph's row of vertex 0 at step t of the placement.
   std::int64_t first_row(Step t) const { return (first_step_ + t) * graph_.vertices; }
 
-  /// visit(first row, rows) in the prepared graph's numbering, in local order.
+  /// Calls visit(first row, rows), in the prepared graph's numbering and in local order.
   template <class Visit>
   void for_owned_runs(const Visit& visit) const {
     for (Step t = 0; t < placement_.steps(); ++t) {
@@ -157,7 +158,7 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
   return a;
 }
 
-/// The rank's rows of X or of A~ X, by its values in the precision of the device.
+/// The rank's rows of X or of A~ X, with values in the precision of the device.
 Tensor cells_on_device(Device& device, const PreparedGraph& graph, const LocalBuilder& builder,
                        const std::vector<float>& all32, const std::vector<double>& all64, HostRows& own) {
   const void* from = nullptr;

@@ -1,5 +1,5 @@
-// The part of a prepared graph that one rank holds: its rows of A~ with columns renumbered to own and halo rows, and
-// its rows of X, on its device.
+// The part of a prepared graph that one rank holds on its device: its rows of A~ and of X. Columns of A~ are renumbered
+// to own and halo rows.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace strobe {
 /// A~ and X of one rank. Without values on the device, shapes only.
 struct LocalGraph {
   SparseMatrix a;        // [own rows, own + halo rows], columns of a row in vertex order
-  Tensor features;       // [own rows, F]: X, or A~ X where that replaces it
-  Tensor first_product;  // [own rows, F]: A~ X where X is kept beside it
+  Tensor features;       // [own rows, F]: X, or A~ X if that replaces it
+  Tensor first_product;  // [own rows, F]: A~ X if X is kept too
 
-  /// What the first layer is given.
+  /// The input of the first layer.
   const Tensor& first_input() const { return first_product.defined() ? first_product : features; }
   std::uint64_t bytes() const { return a.bytes() + features.bytes() + first_product.bytes(); }
 };
@@ -31,14 +31,14 @@ struct HostRows {
   std::vector<double> values64;
 };
 
-/// A rank's part of a graph as it lies on the host, ready to be moved in: kept where it will move again and again. X
-/// and A~ X are in it only where the rank's rows of the graph's own do not lie together.
+/// A rank's part of a graph on the host, ready to be moved in. It is kept if it will move again. It holds X and A~ X
+/// only if the rank's rows are not contiguous in the graph.
 struct HostPart {
   HostCsr csr;
   HostRows features, product;
 };
 
-/// The parts that one block is built from, in the order in which they are asked for: made at the first visit.
+/// The parts of one block, in the order in which they are requested. The first visit makes them.
 class HostParts {
  public:
   /// Begins a visit.
@@ -53,14 +53,14 @@ class HostParts {
   std::size_t next_ = 0;
 };
 
-/// What the host knows of the matrix that `rank` has under `placement` without its entries.
+/// Facts about the matrix of `rank` under `placement` that the host knows without its entries.
 HostCsr matrix_outline(const Placement& placement, Rank rank);
 
-/// The rows of A~ of `rank`, or without one of `device.rank()`, under `placement`, whose step t is the graph's step
-/// first_step + t; `needs` are the cells that its halo brings (may be empty lists). Cost O(rank's non-zeros + T N / P).
-/// Throws InvalidRequest when a rank holds more than 2^31 - 1 rows. The device prepares a matrix that lasts for its use
-/// while the host has the entries; see prepare_passing for others. With `parts`, what was made for the host is kept
-/// there and taken from there the next time.
+/// The rows of A~ of `rank`, or of `device.rank()`, under `placement`. Step t of the placement is the graph's step
+/// first_step + t. `needs` are the cells that its halo brings (may be empty lists). Cost O(rank's non-zeros + T N / P).
+/// Throws InvalidRequest when a rank holds more than 2^31 - 1 rows. The device prepares a lasting matrix for its use
+/// while the host has the entries; for others see prepare_passing. With `parts`, the host's work is kept there and
+/// reused the next time.
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                                 const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                                 HostParts* parts = nullptr);
@@ -72,8 +72,8 @@ LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::in
                              const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                              HostParts* parts = nullptr);
 
-/// Lets the device prepare, from what lies on it, a matrix that it has under `placement` for one pass. Nothing is done
-/// to one that lasts.
+/// Lets the device prepare a matrix that it has under `placement` for one pass, from the data on the device. Leaves
+/// lasting matrices alone.
 void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, SparseMatrix& a);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// The rounds of a recurrence on one rank: its pieces in lanes, end to end or one beside the other.
+// The rounds of a recurrence on one rank: its pieces in lanes, several end to end or one per lane.
 #include <map>
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-/// Groups of pieces of one rank, each in lanes of its own, and which of them each vertex's cells belong to.
+/// Groups of pieces of one rank, each group in lanes of its own. Also finds the piece to which a vertex's cell belongs.
 class OwnPieces {
  public:
   OwnPieces(std::vector<std::vector<SequencePiece>> groups, bool padded, std::int64_t vertices)
@@ -22,21 +22,21 @@ class OwnPieces {
     }
   }
 
-  /// The pieces that begin at step t become those of their vertices.
+  /// Makes the pieces that begin at step t the current ones of their vertices.
   void begin(Step t) {
     for (std::size_t k = 0; k < own_.size(); ++k) {
       for (; next_[k] < own_[k].size() && own_[k][next_[k]].first == t; ++next_[k])
         active_[static_cast<std::size_t>(own_[k][next_[k]].vertex)] = {k, next_[k]};
     }
   }
-  /// Cell (v, t) lies in row `row`.
+  /// Records that cell (v, t) lies in row `row`.
   void place(VertexId v, Step t, std::int64_t row) {
     const auto [k, piece] = active_[static_cast<std::size_t>(v)];
     const std::int64_t step = t - own_[k][piece].first;
     rows_[k][static_cast<std::size_t>(lanes_[k].first_row[piece] + step * lanes_[k].lanes)] = row;
   }
 
-  /// What is remembered behind a block: the states of the cells of its last step, -1 where nothing is.
+  /// The state kept after a block: the states of its last step's cells. last_step is -1 if nothing is kept.
   struct BlockBorder {
     std::int64_t last_step = -1, first_row = 0, rows = 0, rows_per_vertex = 1;
   };
@@ -65,10 +65,10 @@ class OwnPieces {
   }
 
  private:
-  /// Pieces that reach the border hand their states on behind those that other ranks go on from.
+  /// Adds the states of pieces that reach the border, after the states that go to other ranks.
   void remember(Device& device, std::size_t k, const BlockBorder& border, PackedRound& round,
                 std::vector<std::int32_t>& ends, std::vector<std::int64_t>& last_rows) const {
-    std::vector<std::int64_t> cell;  // of the border's step, by the order of its rows
+    std::vector<std::int64_t> cell;  // row of each such cell among the rows of the border's step
     for (std::size_t i = 0; i < own_[k].size(); ++i) {
       const SequencePiece& piece = own_[k][i];
       if (piece.first + piece.steps - 1 != border.last_step) continue;
@@ -105,7 +105,7 @@ class OwnPieces {
   std::vector<Active> active_;  // [N]
 };
 
-/// Gives every cell of the rank its place.
+/// Gives every cell of the rank its place. Returns the number of its rows.
 std::int64_t place_cells_of(const Placement& placement, Rank rank, OwnPieces& own) {
   std::int64_t row = 0;
   for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
@@ -117,8 +117,8 @@ std::int64_t place_cells_of(const Placement& placement, Rank rank, OwnPieces& ow
   return row;
 }
 
-/// Pieces of one unit in one round, and their places among the round's pieces of the rank that are given a state, or
-/// hand theirs on.
+/// Pieces of one unit in one round. `given` and `handed` are their places among the round's pieces of the rank that
+/// receive a state, or hand theirs on.
 struct UnitPieces {
   std::vector<SequencePiece> pieces;
   std::vector<std::int64_t> given, handed;
@@ -136,7 +136,7 @@ std::map<std::int32_t, UnitPieces> by_unit(const std::vector<SequencePiece>& rou
   return units;
 }
 
-/// Rows of `places` in each of `blocks` blocks of `rows` rows.
+/// Rows `places` of each of `blocks` blocks with `rows` rows.
 std::vector<std::int64_t> in_each_block(const std::vector<std::int64_t>& places, std::int64_t blocks,
                                         std::int64_t rows) {
   std::vector<std::int64_t> all;

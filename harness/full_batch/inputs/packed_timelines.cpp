@@ -15,7 +15,7 @@ namespace {
 struct PlacedCells {
   LanePacking lanes;
   std::vector<std::int64_t> place;       // of each visible cell
-  std::vector<std::int32_t> lane_begin;  // step of its lane at which its sequence begins
+  std::vector<std::int32_t> lane_begin;  // for each visible cell, the step of the lane at which its sequence begins
 };
 
 PlacedCells place_sequences(const VisibleCells& cells, bool padded) {
@@ -30,7 +30,7 @@ PlacedCells place_sequences(const VisibleCells& cells, bool padded) {
   return placed;
 }
 
-/// A matrix of one block, its transpose prepared for the way back.
+/// A matrix of one block, with its transpose prepared for the backward pass.
 SparseMatrix matrix_of(Device& device, HostCsr csr, std::int64_t halo_begin, std::int64_t columns,
                        std::int64_t product_columns) {
   SparseMatrix a;
@@ -59,7 +59,7 @@ void add_entry(HostCsr& csr, bool fp64, std::int64_t column, double value) {
   fp64 ? csr.values64.push_back(value) : csr.values32.push_back(static_cast<float>(value));
 }
 
-/// A row of the M-transform: cells of its sequence, oldest first.
+/// Appends a row of the M-transform: cells of its sequence, oldest first.
 void add_window_row(HostCsr& csr, bool fp64, const VisibleCells& cells, std::size_t own, std::int64_t window,
                     bool fades) {
   std::vector<std::int64_t> columns;
@@ -81,13 +81,13 @@ std::int64_t rows_before(const Placement& placement, Rank rank, std::int64_t ste
   return rows;
 }
 
-/// What the lanes of an attention are made for.
+/// The sizes on which the lanes of an attention depend.
 struct PastShape {
   std::int64_t vertices = 0, rows_before_block = 0, all_steps = 0, columns = 0;
   bool ids = false;
 };
 
-/// The lists of lanes of sequences, as the host has them.
+/// The lists of lanes of sequences on the host.
 struct PastLists {
   std::vector<std::int64_t> rows, own_rows, numbers;
   std::vector<std::int32_t> sequences, step_of;  // [lane rows, 3], [lane rows]
@@ -141,7 +141,7 @@ PackedRound past_round(Device& device, const VisibleCells& cells, const EarlierS
   return round;
 }
 
-/// The product of a window: of a rank's rows as they lie, or of one of its units, whose rows `unit` names.
+/// The product of a window: of a rank's rows in their order, or of one of its units, whose rows `unit` names.
 PackedRound window_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const WindowShape& shape,
                          const UnitRows* unit) {
   const bool fp64 = device.precision() == ElementType::f64;
@@ -159,7 +159,7 @@ PackedRound window_round(Device& device, const VisibleCells& cells, const Earlie
   return round;
 }
 
-/// One round of what `make` gives for the rank's cells, or part by part for those of its units.
+/// One round, made by `make` from the rank's cells, or part by part from the cells of its units.
 template <class Make>
 PackedStage one_round(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
                       const UnitCells& units, const Make& make) {

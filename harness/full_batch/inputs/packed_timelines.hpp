@@ -1,5 +1,5 @@
-// What one rank's temporal stages read where timelines are cut in many places or begin at different steps: lists that
-// pack its cells into lanes, and matrices over them. Made once, from a plan's pieces and halos.
+// The inputs of one rank's temporal stages where timelines are cut in many places or begin at different steps. Lists
+// pack its cells into lanes, and matrices multiply them. They are made once, from a plan's pieces and halos.
 #pragma once
 
 #include "backends/device.hpp"
@@ -9,8 +9,8 @@
 
 namespace strobe {
 
-/// The rounds of a recurrence on rank `device.rank()`: its pieces of each in lanes. `remembers` says that a block
-/// follows, to which the states of the last step's cells go, each `rows_per_vertex` rows. Cost O(T N / P + N).
+/// The rounds of a recurrence on rank `device.rank()`, with its pieces of each round in lanes. `remembers` says that a
+/// block follows. The states of the last step's cells then go to it, `rows_per_vertex` rows each. Cost O(T N / P + N).
 PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
                         std::int64_t rows_per_vertex, bool remembers);
 
@@ -18,19 +18,19 @@ PackedStage pack_rounds(Device& device, const Placement& placement, const std::v
 PackedStage pad_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
                        std::int64_t rows_per_vertex);
 
-/// Where the steps of a placement lie in the timeline, and how many of them lie before the block at hand.
+/// Where the steps of a placement lie in the timeline, and how many of them lie before the current block.
 struct EarlierSteps {
   std::int64_t first_step = 0;  // of the placement
-  std::int64_t earlier = 0;     // steps whose cells want no outputs
+  std::int64_t earlier = 0;     // steps whose cells need no outputs
 };
 
-/// One round for an attention over whole sequences of rows of `columns` features: the rank's cells and those that its
-/// halo brings. With `ids`, the cells' numbers for dropout. Cost O(own and halo cells). With `units`, unit by unit, a
-/// lane for each sequence, padded to the longest of its unit.
+/// One round for an attention over whole sequences of rows with `columns` features. It reads the rank's cells and those
+/// of its halo. With `ids` it has the cells' numbers for dropout. With `units` it goes unit by unit: a lane for each
+/// sequence, padded to the longest of its unit. Cost O(own and halo cells).
 PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
                        bool ids, std::int64_t columns, const UnitCells& units = {});
 
-/// A window of an M-transform over rows of `columns` features: means, or the weights 1 / distance where it fades.
+/// A window of an M-transform over rows of `columns` features. It takes means, or weights of 1 / distance if it fades.
 struct WindowShape {
   std::int64_t window = 1;
   bool fades = false;

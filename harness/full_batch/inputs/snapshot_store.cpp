@@ -1,7 +1,7 @@
-// Brings blocks of snapshots to the device. Indices of a snapshot move in one piece, and its values go straight to
-// their place; operations of backends/operations/operations_store.hpp make the snapshot's rows of the matrix from them.
-// Invariant: `bring` gives the same matrix whatever the method and format, entry for entry.
-// Cost on the device: the block's matrix, and the indices of one snapshot at a time.
+// Brings blocks of snapshots to the device. A snapshot's indices move in one piece, and its values move straight to
+// their place. Operations of backends/operations/operations_store.hpp make rows of the matrix from them. Invariant:
+// `bring` returns the same matrix, entry for entry, with every method and format. Cost on the device: the block's
+// matrix, and the indices of one snapshot at a time.
 #include "harness/full_batch/inputs/snapshot_store.hpp"
 
 #include <limits>
@@ -25,7 +25,7 @@ SnapshotTransfer chosen(const DifferenceSizes& sizes, const TransferChoice& choi
   return choice.method == "changed" ? SnapshotTransfer::changed : SnapshotTransfer::difference;
 }
 
-/// Where host values begin that lie `first` behind `values`; null of a graph that is known by its counts only.
+/// Host values from index `first` on; null for a graph that is known by its counts only.
 template <class T>
 const void* behind(const std::vector<T>& values, std::int64_t first) {
   return values.empty() ? nullptr : values.data() + first;
@@ -35,7 +35,7 @@ std::int64_t first_entry(const PreparedGraph& graph, Step step) {
   return graph.has_structure() ? graph.row_offsets[static_cast<std::size_t>(step * graph.vertices)] : 0;
 }
 
-/// Whether the method looks at values.
+/// Whether the method reads values.
 bool compares_values(const TransferChoice& choice) { return choice.method == "changed" || choice.method == "least"; }
 
 }  // namespace
@@ -151,7 +151,7 @@ LocalGraph SnapshotStore::bring(std::size_t block) {
   if (structure_) {
     Growing growing{begin_matrix(one), 0, 0};
     if (one.payloads.empty()) {
-      // The only offset of a matrix without rows.
+      // A matrix without rows has a single offset, which this writes.
       device_.run(CooToCsr{device_.allocate(0, 1, ElementType::i32), device_.allocate(0, 1, ElementType::i32),
                            growing.a.row_offsets, growing.a.column_indices, 0, 0});
     }

@@ -1,6 +1,6 @@
-// A rank's part of the graph on its device, one block of steps at a time (ESDG sections 3.1, 3.2): snapshots are moved
-// in one after the other, as they are or as the difference to the snapshot before, and made on the device. The first
-// snapshot of a block is always moved as it is. Every byte that moves leaves a transfer span, on every device.
+// A rank's part of the graph on its device, one block of steps at a time (ESDG sections 3.1, 3.2). Snapshots move in
+// one after the other, whole or as the difference to the previous snapshot, and the device rebuilds them. The first
+// snapshot of a block always moves whole. Every byte that moves leaves a transfer span, on every device.
 #pragma once
 
 #include <string>
@@ -16,22 +16,22 @@ namespace strobe {
 
 /// How snapshots reach the device.
 struct TransferChoice {
-  std::string method = "full";  // full | difference | changed | least (whichever of these moves the fewest bytes)
+  std::string method = "full";  // full | difference | changed | least (the one that moves the fewest bytes)
   TransferFormat format = TransferFormat::csr32;
-  std::vector<std::int64_t> removed = {};  // [T], of a graph known by its counts: entries of the step before that left
+  std::vector<std::int64_t> removed = {};  // [T], for a graph known by its counts: entries that a step removes
 };
 
-/// The steps of one block, and those among them that a rank holds; it holds all their vertices.
+/// The steps of one block, and the steps among them at which a rank holds all vertices.
 struct HeldSteps {
   std::int64_t first_step = 0, steps = 0;
-  std::vector<Step> held;  // ascending, of the graph
+  std::vector<Step> held;  // ascending, numbered as in the graph
 };
 
-/// What `rank` holds of a block under `placement`, whose step t is the graph's step first_step + t. Throws
-/// InvalidRequest("/transfer") when it holds a part of a snapshot.
+/// The steps of a block that `rank` holds under `placement`. Step t of the placement is the graph's step first_step +
+/// t. Throws InvalidRequest("/transfer") if the rank holds only a part of a snapshot.
 HeldSteps held_steps(const Placement& placement, Rank rank, std::int64_t first_step);
 
-/// How each snapshot of a block that a rank holds is moved, and its counts. Reads nothing but the graph's structure and
+/// How each snapshot of a block that a rank holds is moved, and its counts. Reads only the graph's structure and
 /// values, so it is the same with and without numerics. Cost O(non-zeros of the block).
 struct PlannedSnapshot {
   Step step = 0;
@@ -47,8 +47,8 @@ std::uint64_t planned_bytes(const std::vector<PlannedSnapshot>& snapshots, Trans
 
 class SnapshotStore {
  public:
-  /// Prepares what has to move for each of the rank's blocks; `graph` must outlive the store. With `structure` false
-  /// only features move: no layer multiplies with A~. Cost O(the rank's non-zeros), once.
+  /// Prepares the data to move for each of the rank's blocks; `graph` must outlive the store. With `structure` false no
+  /// layer multiplies with A~, so only features move. Cost O(the rank's non-zeros), once.
   SnapshotStore(Device& device, const PreparedGraph& graph, const std::vector<HeldSteps>& blocks,
                 const TransferChoice& choice, bool structure);
 
@@ -68,7 +68,7 @@ class SnapshotStore {
   /// The matrix that is being filled.
   struct Growing {
     SparseMatrix a;
-    std::int64_t entries = 0;  // of the snapshots that are there
+    std::int64_t entries = 0;  // of the snapshots added so far
     std::int64_t rows = 0;
   };
 
@@ -76,7 +76,7 @@ class SnapshotStore {
   SparseMatrix begin_matrix(const Block& block) const;
   void add_full(const SnapshotPayload& payload, Step step, Growing& growing);
   void add_difference(const SnapshotPayload& payload, Step step, Growing& growing);
-  /// Sets what is removed and added, from the payload's `indices`; returns how many of these it used.
+  /// Sets the removed and added entries from the payload's `indices`. Returns the number of indices that it used.
   std::int64_t take_indices(const DifferenceSizes& sizes, const Tensor& indices, std::int64_t first_column,
                             ApplyDifference& op);
   Tensor stream_indices(const SnapshotPayload& payload);

@@ -1,4 +1,4 @@
-// What layers that go step by step need: for each support and step a matrix of its own and a halo of its own.
+// The inputs of layers that go step by step: a matrix and a halo for each support and step.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace strobe {
 /// One support at one step, for all ranks.
 struct StepSupport {
   std::shared_ptr<const PreparedGraph> graph;  // of all steps
-  std::int64_t step = 0;                       // which of them
+  std::int64_t step = 0;                       // the graph's step
   Placement placement;                         // of this step alone, like the needs and the halo
   HaloNeeds needs;
   ExchangePlan halo;
@@ -22,8 +22,8 @@ struct StepSupport {
 /// The supports of a block: [supports][steps].
 using StepSupports = std::vector<std::vector<StepSupport>>;
 
-/// One support from its prepared graph for the steps of `spatial`, whose step t is the graph's step first_step + t.
-/// Cost O(nnz + T P).
+/// Splits the prepared graph of one support into the steps of `spatial`. Step t of `spatial` is the graph's step
+/// first_step + t. Cost O(nnz + T P).
 std::vector<StepSupport> split_into_steps(const std::shared_ptr<const PreparedGraph>& graph, std::int64_t first_step,
                                           const Placement& spatial, const ListScope& scope);
 
@@ -35,7 +35,7 @@ StepMatrices step_matrices(Device& device, const StepSupports& supports, const M
 using StepHalos = std::vector<std::vector<Exchange>>;
 StepHalos step_halos(Device& device, const StepSupports& supports);
 
-/// The products of step `step` of the block, to be handed to Model::step.
+/// The products of step `step` of the block, passed to Model::step.
 class StepNeighbours final : public Neighbours {
  public:
   StepNeighbours(const StepMatrices& matrices, const StepHalos& halos, Communicator& communicator, std::size_t step)

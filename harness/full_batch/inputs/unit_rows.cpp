@@ -7,7 +7,7 @@ std::vector<UnitRows> unit_rows(const Placement& placement, const HaloNeeds& nee
   const std::int64_t own_rows = placement.rows(rank);
   std::vector<UnitRows> rows(static_cast<std::size_t>(units.own.count));
   std::vector<std::vector<std::int64_t>> read(rows.size());
-  std::vector<std::int64_t> row_of(static_cast<std::size_t>(placement.vertices), -1);  // at the step in hand
+  std::vector<std::int64_t> row_of(static_cast<std::size_t>(placement.vertices), -1);  // at the current step
   std::int64_t next = 0;
   for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
     for (const Run& run : placement.map(t).runs_of(rank)) {

@@ -1,4 +1,4 @@
-// Where the cells of a rank's units lie among the rows that the rank holds, and that its halo brings.
+// The positions of the cells of a rank's units among the rank's own rows and halo rows.
 #pragma once
 
 #include <algorithm>
@@ -9,21 +9,21 @@
 
 namespace strobe {
 
-/// The units of one rank, and what they read.
+/// The units of one rank, and the cells that they read.
 struct UnitCells {
-  const Placement* placement = nullptr;  // of cells to the units of all ranks, as if these were ranks
+  const Placement* placement = nullptr;  // assigns cells to the units of all ranks, as if units were ranks
   const HaloNeeds* reads = nullptr;      // cells that each unit reads and does not hold
-  Run own;                               // units of the rank
+  Run own;                               // the rank's units
 
   bool given() const { return placement != nullptr; }
 };
 
 /// The rows of one unit among own and halo rows of its rank.
 struct UnitRows {
-  std::vector<std::int64_t> read;  // its own cells in the order of steps, then those that it reads, likewise
+  std::vector<std::int64_t> read;  // its own cells in the order of steps, then the cells that it reads, also by step
   std::int64_t own_count = 0;
 
-  /// How many of them are among the rank's `own_rows` own rows.
+  /// The number of them among the rank's `own_rows` own rows.
   std::int64_t of_rank(std::int64_t own_rows) const {
     return std::count_if(read.begin(), read.end(), [own_rows](std::int64_t row) { return row < own_rows; });
   }
@@ -32,8 +32,8 @@ struct UnitRows {
   }
 };
 
-/// By unit of `rank`, whose halo brings `needs` under `placement`; every cell that a unit reads is an own or a halo
-/// cell. Cost O(own and halo cells + cells read by units + T * units).
+/// Rows of each unit of `rank`, whose halo brings `needs` under `placement`. Every cell that a unit reads must be an
+/// own cell or a halo cell. Cost O(own and halo cells + cells read by units + T * units).
 std::vector<UnitRows> unit_rows(const Placement& placement, const HaloNeeds& needs, const UnitCells& units, Rank rank);
 
 }  // namespace strobe

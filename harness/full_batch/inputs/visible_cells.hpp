@@ -1,4 +1,4 @@
-// The cells that a rank's temporal stage reads: its own and those that a temporal halo brings, chained along timelines.
+// The cells that a rank's temporal stage reads: its own and those of a temporal halo, chained along timelines.
 #pragma once
 
 #include <vector>
@@ -7,18 +7,18 @@
 
 namespace strobe {
 
-/// Cells in order of steps; of one step the own ones first, so that own cells come in the order of their rows.
+/// Cells in order of steps. Own cells come first within a step, so they have the order of their rows.
 struct VisibleCells {
   std::int64_t own_rows = 0, halo_rows = 0;
-  std::vector<std::int64_t> row;  // in the own rows, or behind them in the halo's
+  std::vector<std::int64_t> row;  // among the own rows, which the halo rows follow
   std::vector<VertexId> vertex;
   std::vector<Step> step;
-  std::vector<std::int64_t> before;  // the visible cell of its vertex at the step before, or -1
+  std::vector<std::int64_t> before;  // the visible cell of its vertex at the previous step, or -1
 
   bool own(std::size_t cell) const { return row[cell] < own_rows; }
 };
 
-/// The sequences that visible cells make up: of each cell its sequence and its place in it, and how long they are.
+/// The sequences of visible cells: each cell's sequence and its place in it, and the sequences' lengths.
 struct VisibleSequences {
   std::vector<std::size_t> of_cell;
   std::vector<std::int32_t> position;

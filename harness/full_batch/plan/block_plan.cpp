@@ -6,12 +6,12 @@
 namespace strobe {
 namespace {
 
-/// Whether what a layer remembers is inputs of earlier steps, which are there before any rank has walked them.
+/// Whether the layer's state is inputs of earlier steps, which exist before any rank has walked these steps.
 bool reads_earlier_inputs(const LayerShape& layer) {
   return walks_timelines(layer) && (layer.need == TemporalNeed::window || layer.need == TemporalNeed::all);
 }
 
-/// What a packed recurrence is given in front of a block: the states of the cells of the step before it.
+/// The hand-over of a packed recurrence at the start of a block: the states of the cells of the previous step.
 StateHandover border_handover(const BlockPlan& before, const BlockPlan& block, const LayerShape& layer,
                               const ListScope& scope) {
   return state_handover(&before.temporal, of_steps(block.temporal, {0}), {{0, 1}}, block.first_step, layer, scope);

@@ -1,5 +1,6 @@
 // The plan of one block of steps: its part of the placements, and the exchanges within it. A schedule without
-// checkpoints is one block of all steps; with them, blocks are visited one after the other (ESDG sections 3.1, 4.2).
+// checkpoints is one block of all steps. With checkpoints, blocks are visited one after the other (ESDG sections 3.1,
+// 4.2).
 #pragma once
 
 #include <memory>
@@ -19,36 +20,36 @@ namespace strobe {
 
 struct FullBatchCase;  // harness/full_batch/plan/full_batch_case.hpp
 
-/// How a layer walks timelines that are no rectangles: in rounds that hand their states on, or with a temporal halo. A
-/// halo brings rows of the block and of `earlier` steps before it, which lie in front of them on their owners.
+/// How a layer walks timelines that are not rectangles: in rounds that hand their states on, or with a temporal halo. A
+/// halo brings rows of the block and of `earlier` steps before it. On their owners, the earlier rows come first.
 struct PackedPlan {
   Placement placement;                 // temporal, of the earlier steps and the block
-  std::int64_t earlier = 0;            // 0 of a recurrence
-  std::vector<RoundPieces> rounds;     // of a recurrence
+  std::int64_t earlier = 0;            // 0 for a recurrence
+  std::vector<RoundPieces> rounds;     // for a recurrence
   std::vector<ExchangePlan> handover;  // [rounds - 1]
   StateShape state;
-  HaloNeeds needs;    // of a window or an attention
-  ExchangePlan halo;  // likewise
-  /// Where sequences are walked unit by unit: the units; of a window or an attention, the cells that each reads and
-  /// does not hold.
+  HaloNeeds needs;    // for a window or an attention
+  ExchangePlan halo;  // for a window or an attention
+  /// The units, if sequences are walked unit by unit. `unit_needs` are the cells that a unit's window or attention
+  /// reads and does not hold.
   std::shared_ptr<const FusionPlan> units = nullptr;
   HaloNeeds unit_needs = {};
 };
 
-/// Everything within counts steps from `first_step`.
+/// All steps within count from `first_step`.
 struct BlockPlan {
   std::int64_t first_step = 0;
   Placement spatial, temporal;
   HaloNeeds spatial_needs;
   ExchangePlan spatial_halo, to_temporal, to_spatial;
-  std::vector<SlicePlan> slices;                          // of steps whose exchanges overlap compute; none in one piece
-  std::vector<TemporalSegment> segments;                  // of the temporal placement
-  std::vector<TemporalSegment> spatial_segments;          // of the spatial placement, for layers that go step by step
-  std::vector<StateHandover> handover;                    // [layers]; without plans for layers that remember nothing
-  std::vector<std::shared_ptr<const PackedPlan>> packed;  // [layers]; null where timelines are rectangles
-  std::vector<std::optional<ExchangePlan>> earlier_steps;  // [layers]; in place of hand-overs from segment to segment
-  StepSupports supports;                                   // of layers that go step by step
-  PlacedSamples train;                                     // those that read embeddings of the block
+  std::vector<SlicePlan> slices;          // of steps whose exchanges overlap compute; empty for a block in one piece
+  std::vector<TemporalSegment> segments;  // of the temporal placement
+  std::vector<TemporalSegment> spatial_segments;           // of the spatial placement, for layers that go step by step
+  std::vector<StateHandover> handover;                     // [layers]; without plans for layers without state
+  std::vector<std::shared_ptr<const PackedPlan>> packed;   // [layers]; null where timelines are rectangles
+  std::vector<std::optional<ExchangePlan>> earlier_steps;  // [layers]; replace hand-overs from segment to segment
+  StepSupports supports;                                   // for layers that go step by step
+  PlacedSamples train;                                     // samples that read embeddings of the block
 
   std::int64_t steps() const { return spatial.steps(); }
 };
@@ -57,20 +58,21 @@ struct BlockPlan {
 std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan& strategy,
                                      const std::shared_ptr<const FusionPlan>& fusion = nullptr);
 
-/// Whether timelines under this temporal placement of all steps are walked packed: where cells do not exist, and where
-/// they are cut at different steps.
+/// Whether timelines under this temporal placement of all steps are walked packed. They are if cells are missing, or if
+/// timelines are cut at different steps.
 bool walks_packed(const FullBatchCase& c, const Placement& temporal);
 
-/// Of the block `steps`, by layer; layers that walk no timelines have none. With `units` sequences are walked by these.
+/// Packed plans of the block `steps`, by layer; null for layers that walk no timelines. With `units`, sequences are
+/// walked unit by unit.
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
                                                             const Run& steps,
                                                             const std::shared_ptr<const FusionPlan>& units = nullptr);
 
-/// Samples that are evaluated, under the spatial placement of the steps that they read.
+/// Evaluated samples, under the spatial placement of the steps that they read.
 struct EvaluationPlan {
   std::vector<Step> test_steps;  // ascending
   PlacedSamples test;
-  std::vector<Step> validation_steps;  // likewise; empty where the task has none
+  std::vector<Step> validation_steps;  // ascending; empty if the task has none
   PlacedSamples validation;
 };
 

@@ -10,13 +10,13 @@
 namespace strobe {
 namespace {
 
-/// Whether only some of the steps are taken: of graphs that are cut from events or read, "A:B".
+/// Whether the workload takes only some of the steps, "A:B". Graphs that are read or cut from events can.
 bool is_part(const Json& workload) {
   return workload.contains("steps") && workload.at("steps").is_string() &&
          !workload.at("steps").get<std::string>().empty();
 }
 
-/// The events that a task is judged on; nothing for a task of snapshots.
+/// The events on which a task is judged; nothing for a task of snapshots.
 std::optional<EventGraph> judged_events(const Task& task, const GraphKey& key) {
   if (!task.wants_events()) return std::nullopt;
   if (is_part(key.workload.json)) {

@@ -1,4 +1,4 @@
-// Data of cases of snapshots that DataCache keeps. What a value depends on are the members of its key.
+// Data of snapshot cases that DataCache keeps. The members of a key are all that its value depends on.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace strobe {
 
-/// The graph as the workload gives it.
+/// The graph as the workload returns it.
 struct GraphKey {
   using Value = SnapshotGraph;
   static constexpr std::size_t kept = 3;
@@ -36,7 +36,7 @@ struct PresenceKey {
   Value make(const DataCache& cache) const;
 };
 
-/// The task's samples. In fp32, values to predict are those that fp32 holds, in the metrics too.
+/// The task's samples. In fp32, values to predict are rounded to fp32, also for the metrics.
 struct SamplesKey {
   using Value = TaskData;
   static constexpr std::size_t kept = 3;
@@ -50,16 +50,16 @@ struct SamplesKey {
   TaskData make(const DataCache& cache) const;
 };
 
-/// The graph preprocessed as a model wants it.
+/// The graph preprocessed as a model needs it.
 struct PreparedKey {
   using Value = std::shared_ptr<const DigestedGraph>;
   static constexpr std::size_t kept = 3;
 
   GraphKey graph;
   std::string presence;
-  Preprocessing what;              // `feature_scale` as the case or else the model has it
-  std::int64_t steps = 0;          // that samples read
-  std::int64_t trained_steps = 0;  // that training samples read, from the first one on: features are measured there
+  Preprocessing what;              // `feature_scale` comes from the case, else from the model
+  std::int64_t steps = 0;          // of the samples
+  std::int64_t trained_steps = 0;  // steps up to the last one that training samples read; features are measured there
   bool fp64 = false;
 
   bool operator==(const PreparedKey&) const = default;

@@ -14,30 +14,29 @@ namespace {
 
 std::string text_of(const Json& plugin, const char* key) { return plugin.at(key).get<std::string>(); }
 
-/// How features are scaled: as the workload's option says, or with auto as the model asks. It asks for degrees alone:
-/// what users bring is theirs to scale.
+/// How features are scaled: as the workload's option says, or with auto as the model says. The model's choice applies
+/// to degrees only, because users scale their own features.
 std::string feature_scale_of(const Case& c, const SnapshotGraph& raw, const Model& model) {
   if (c.workload.contains("feature_scale")) return text_of(c.workload, "feature_scale");
-  // The file of a graph's features, or how many a generator draws.
+  // The file of a graph's features, or the number that a generator draws.
   const Json features = c.workload.value("features", Json(""));
   const bool degrees = features == Json("") && raw.targets.empty();
   return degrees ? model.preparation().inputs.feature_scale : "none";
 }
 
-/// A row must say what was done to its features unasked.
+/// A row must name each change of its features that nobody asked for.
 void note_feature_scale(const Case& c, const std::string& scale, std::vector<std::string>& notes) {
   if (c.workload.contains("feature_scale") || scale == "none") return;
   notes.push_back(
       fmt::format("degrees are read with feature_scale={}, which {} needs", scale, text_of(c.model, "name")));
 }
 
-/// Steps that training samples read, from the first one on.
+/// Number of steps up to the last one that training samples read.
 std::int64_t trained_steps(const TaskData& data) {
   const std::vector<Step>& steps = data.train.step;
   return steps.empty() ? 1 : 1 + *std::max_element(steps.begin(), steps.end());
 }
 
-/// Prepares the graphs of one case.
 class GraphLoader {
  public:
   GraphLoader(const Case& c, const ModelChoice& choice, const DataCache& cache)
@@ -68,7 +67,7 @@ class GraphLoader {
       throw InvalidRequest("/workload",
                            "the graph is empty: " + std::to_string(data_.raw->vertices) + " vertices, no edges");
     }
-    data_.notes = data_.raw->provenance.notes;  // what reading chose for the user
+    data_.notes = data_.raw->provenance.notes;  // choices that reading made for the user
     data_.presence = *cache_.get(PresenceKey{graph_key(), case_.presence});
     data_.samples = cache_.get(SamplesKey{graph_key(), case_.presence, {case_.task}, choice_.fp64});
     data_.graph = prepared(choice_.equations->preparation().inputs);
@@ -77,7 +76,7 @@ class GraphLoader {
 
   GraphKey graph_key() const { return {{case_.workload}, case_.seed}; }
 
-  /// The graph preprocessed as a model wants it.
+  /// The graph preprocessed as a model needs it.
   std::shared_ptr<const PreparedGraph> prepared(const Preprocessing& what) {
     data_.digested.push_back(data_.shape != nullptr ? prepared_shape(what) : prepared_graph(what));
     return {data_.digested.back(), &data_.digested.back()->graph()};
@@ -94,7 +93,7 @@ class GraphLoader {
                                    trained_steps(*data_.samples), choice_.fp64});
   }
 
-  /// What the samples mean for the model and for the row.
+  /// Sets what the samples mean for the model and for the row.
   void look_at_samples() {
     data_.notes.insert(data_.notes.end(), data_.samples->notes.begin(), data_.samples->notes.end());
     data_.trained_steps = data_.samples->trained_steps();
@@ -120,7 +119,7 @@ class GraphLoader {
 
 double DataPlan::trained_edges() const {
   std::int64_t edges = 0;
-  const std::int64_t steps = std::min(trained_steps, graph->steps);  // not those that are tested alone
+  const std::int64_t steps = std::min(trained_steps, graph->steps);  // leaves out steps that are only tested
   if (raw == nullptr) {
     const std::vector<std::int64_t> of_shape = step_edges(shape->complete.shape);
     for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[static_cast<std::size_t>(t)];

@@ -1,4 +1,4 @@
-// A prepared graph with the digest of its values, which is computed when it is first asked for.
+// A prepared graph with the digest of its values. The digest is computed at the first request.
 #pragma once
 
 #include <mutex>

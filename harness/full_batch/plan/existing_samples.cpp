@@ -1,7 +1,7 @@
-// Samples are drawn as without presence and then left out, so that those which remain are the ones of presence=all:
-// what a model is asked stays comparable from one presence to another. Classes are the exception: how often each occurs
-// decides the weights of the loss and the most frequent class, so these are drawn again from the labels of cells that
-// exist, where any was left out.
+// Samples are drawn as without presence, and then some are left out. So the remaining ones are a subset of those of
+// presence=all, and models stay comparable from one presence to another. Classes are the exception. Their frequencies
+// decide the weights of the loss and the most frequent class. If any class sample is left out, classes are drawn again
+// from the labels of existing cells.
 #include "harness/full_batch/plan/existing_samples.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::vector<bool> existing(const Samples& samples, const Presence& presence) {
   return exists;
 }
 
-/// The graph with classes of existing cells only, a class of its own for each of them.
+/// The graph with a class for each existing cell, and none for other cells.
 SnapshotGraph with_existing_labels(const SnapshotGraph& graph, const Presence& presence) {
   SnapshotGraph result = graph;
   const auto n = static_cast<std::size_t>(graph.vertices);
@@ -53,7 +53,7 @@ std::string how_many_go(const std::string& kind, const char* part, const Samples
                      format_count(drawn.count() - left.count()), format_count(drawn.count()), part);
 }
 
-/// A row must say where its cells follow from what a model could not know yet.
+/// A row must say if its cells depend on later steps, which a model could not know yet.
 void note_look_ahead(const std::string& kind, std::vector<std::string>& notes) {
   if (kind == "lifetime") {
     notes.push_back(
@@ -66,7 +66,7 @@ void note_look_ahead(const std::string& kind, std::vector<std::string>& notes) {
   }
 }
 
-/// Reasons of the metrics that the part's samples cannot give, whatever the outputs are.
+/// Adds reasons for metrics that the part's remaining samples cannot give, whatever the outputs are.
 void explain(const Task& task, const std::string& kind, const std::string& part, const Samples& drawn,
              const Samples& left, TaskData& data) {
   const std::string prefix = part == "test" ? "" : part + "_";
@@ -79,12 +79,12 @@ void explain(const Task& task, const std::string& kind, const std::string& part,
   const std::vector<double> outputs(static_cast<std::size_t>(left.count() * task.classes()), 0.0);
   for (const auto& [name, value] : task.metrics(outputs, left)) {
     if (!std::isnan(value) || !data.why_absent(prefix + name).empty()) continue;
-    data.absent[prefix + name] =
-        fmt::format("presence={} leaves {} {} samples, which do not give it", kind, format_count(left.count()), part);
+    data.absent[prefix + name] = fmt::format("presence={} leaves {} {} samples, which are not enough for it", kind,
+                                             format_count(left.count()), part);
   }
 }
 
-/// Rules are taken over all samples that were drawn, and do not compare with a model that is judged on some.
+/// Removes rules that are taken over all drawn samples. They are not comparable with a model that is judged on some.
 void leave_out_rules(const TaskData& drawn, TaskData& left) {
   const auto is_of_validation = [](const std::string& name) { return name.rfind("validation_", 0) == 0; };
   const bool validation_goes = left.validation.count() < drawn.validation.count();
@@ -93,7 +93,7 @@ void leave_out_rules(const TaskData& drawn, TaskData& left) {
   std::erase_if(left.rules,
                 [&](const auto& rule) { return is_of_validation(rule.first) ? validation_goes : test_goes; });
   if (left.rules.size() < all)
-    left.notes.emplace_back("rules that learn nothing are taken over all samples, so they do not stand beside these");
+    left.notes.emplace_back("rules that learn nothing are left out: they are taken over all samples, not over these");
 }
 
 void check_left(const std::string& kind, const char* part, const Samples& drawn, const Samples& left) {
@@ -112,7 +112,7 @@ Samples keep_existing(const Samples& samples, const Presence& presence) {
   const std::vector<bool> exists = existing(samples, presence);
   Samples kept;
   kept.arity = samples.arity;
-  std::vector<std::int32_t> place(samples.step.size(), -1);  // among those kept
+  std::vector<std::int32_t> place(samples.step.size(), -1);  // among the kept samples
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
     const std::int32_t edge = samples.candidate_of.empty() ? -1 : samples.candidate_of[i];
     if (!exists[i] || (edge >= 0 && !exists[static_cast<std::size_t>(edge)])) continue;

@@ -1,5 +1,4 @@
-// What full-batch planning begins with: the data, the model, and the options that belong to this kind of training
-// alone.
+// The start of full-batch planning: the data, the model, and the options of this kind of training.
 #pragma once
 
 #include <string>
@@ -11,23 +10,23 @@
 
 namespace strobe {
 
-/// The options of a case that mean something for full-batch training only (full_batch_options).
+/// The options of a case that only full-batch training has (full_batch_options).
 struct FullBatchOptions {
-  std::int64_t blocks = 1;         // of the checkpointed timeline; 0 = as few as fit into memory
+  std::int64_t blocks = 1;         // of the checkpointed timeline; 0 = the smallest number that fits into memory
   bool resident = false;           // inputs move to the device once, not in each epoch
   std::string transfer;            // direct | full | difference | changed | least
-  bool transfer_in_coo64 = false;  // snapshots' indices as the paper moves them, not as csr32
+  bool transfer_in_coo64 = false;  // move snapshots' indices as the paper does, not as csr32
   std::int64_t overlap = 1;        // slices of a rank's steps of a block whose exchanges overlap compute
-  bool rerun_last = true;          // compute the last block again, too, before its backward pass
-  bool packs = true;               // timelines cut anywhere are walked in rounds; false: step by step (a judge)
+  bool rerun_last = true;          // also compute the last block again before its backward pass
+  bool packs = true;  // walk timelines that are cut anywhere in rounds; false: step by step, for comparison in tests
 
-  /// Whether snapshots move one by one through a store, and not as the rank's part of a block in one piece.
+  /// Whether snapshots move one by one through a store, instead of the rank's part of a block in one piece.
   bool moves_snapshots() const { return transfer != "direct"; }
-  /// Whether the last of so many blocks keeps its records from the first forward pass.
+  /// Whether the last of `of_blocks` blocks keeps its records from the first forward pass.
   bool keeps_last_block(std::size_t of_blocks) const { return of_blocks == 1 || !rerun_last; }
 };
 
-/// Throws InvalidRequest("/nb", ...) for a number of blocks that is none.
+/// Throws InvalidRequest("/nb", ...) for an invalid number of blocks.
 FullBatchOptions full_batch_options(const Case& c);
 
 struct FullBatchCase {
@@ -38,8 +37,8 @@ struct FullBatchCase {
   ModelPlan model;
 
   int ranks() const { return static_cast<int>(request.ranks); }
-  /// Index lists are only made where values will move: never for shape-only numerics or a report, for one rank under
-  /// mpirun.
+  /// Index lists are made only where values will move: for one rank under mpirun, and never for shape-only numerics or
+  /// a report.
   ListScope list_scope() const;
 };
 

@@ -1,4 +1,4 @@
-// What ranks in several processes must have alike of a full-batch plan.
+// The digest of the parts of a full-batch plan that must be equal for ranks in several processes.
 #include <type_traits>
 #include <vector>
 
@@ -8,7 +8,7 @@
 namespace strobe {
 namespace {
 
-/// A digest of lists, each with its length before it, so that what ends one cannot begin the next.
+/// A digest of lists. The length of each list precedes it, so that lists cannot run into each other.
 class ListDigest {
  public:
   template <class T>
@@ -54,7 +54,7 @@ const std::string& DigestedGraph::digest() const {
 
 namespace {
 
-/// The digest of a graph, computed once while cases share it.
+/// The digest of a graph, computed once for all cases that share it.
 std::string shared_digest(const DataPlan& data, const std::shared_ptr<const PreparedGraph>& graph) {
   for (const auto& known : data.digested)
     if (&known->graph() == graph.get()) return known->digest();

@@ -13,7 +13,7 @@
 namespace strobe {
 namespace {
 
-/// A world that others started has as many ranks as it has.
+/// A world that mpirun or another launcher has started has a fixed number of ranks.
 void check_world(const Case& c) {
   const int world = CommunicatorRegistry::instance().find(c.comm, "/comm").value.world_size();
   if (world == 0 || world == c.ranks) return;
@@ -92,7 +92,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   if (c.data.graph->presence != nullptr)
     leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
-  // Peers of a halo of which numbers are known are not stored, but for rows that stay unsent they are listed.
+  // Peers of a counted halo are not stored. With stale rows they are listed.
   const double counted_pairs = strategy.staleness.reuses() ? 1e300 : 0;
   const double most_pairs =
       c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : counted_pairs;
@@ -114,7 +114,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   if (stale.active) bytes = stale.first_epoch;
   if (stale.approximates) {
     const std::string words = "stale rows: " + text_of(strategy.staleness);
-    auto& known = strategy.approximations;  // has it already where a plan is laid out anew
+    auto& known = strategy.approximations;  // a plan that is laid out again has it already
     if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
   }
   return std::make_shared<const FullBatchPlan>(

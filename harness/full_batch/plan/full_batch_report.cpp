@@ -1,4 +1,4 @@
-// What `--dry-run` prints of full-batch training: the plan as plain data.
+// The part of `--dry-run` for full-batch training: the plan as plain data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ std::string kind_of(const Placement& placement) {
   return whole_steps ? "by time" : "by time and vertex";
 }
 
-/// Rows that one spatial pass over all steps must carry between ranks, counted from the graph and not from the
-/// exchanges; null of a graph that is known by its shape only.
+/// Rows that one spatial pass over all steps must carry between ranks. They are counted from the graph, not from the
+/// exchanges. Null for a graph that is known by its shape only.
 Json spatial_cut(const Placement& placement, const PreparedGraph& graph) {
   if (!graph.has_structure()) return nullptr;
   std::int64_t rows = 0;
@@ -60,7 +60,7 @@ Json describe_exchange(const std::string& name, const std::string& traffic, cons
   return exchange;
 }
 
-/// What hands states on or brings earlier cells in a layer that walks its timelines packed.
+/// The exchanges of states or earlier cells in a layer that walks its timelines packed.
 void describe_packed(const std::string& prefix, const PackedPlan& packed, std::int64_t width, bool fp64,
                      Json& exchanges) {
   for (std::size_t k = 0; k < packed.handover.size(); ++k) {
@@ -71,7 +71,7 @@ void describe_packed(const std::string& prefix, const PackedPlan& packed, std::i
     exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", packed.halo, width, fp64));
 }
 
-/// Rounds and pieces of a layer's timelines; null of one that walks none, or rectangles.
+/// Rounds and pieces of a layer's timelines; null for a layer that walks none, or rectangles.
 Json describe_rounds(const BlockPlan& block) {
   Json layers = Json::array();
   for (const auto& packed : block.packed) {
@@ -115,7 +115,7 @@ Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
   return exchanges;
 }
 
-/// Each block with its exchanges: [first step, step behind the last).
+/// Each block with its exchanges. "steps" is [first step, one past the last).
 Json describe_blocks(const FullBatchPlan& plan) {
   Json blocks = Json::array();
   for (const BlockPlan& block : plan.blocks) {
@@ -145,7 +145,7 @@ std::string samples_sha256(const Samples& samples) {
   return sha256_hex(text);
 }
 
-/// Null when blocks move in one piece, which is not counted on every device.
+/// Null when blocks move in one piece, because not every device counts that.
 Json describe_transfer(const FullBatchPlan& plan) {
   if (!plan.options.moves_snapshots()) return nullptr;
   const TransferBytes bytes = planned_transfer_bytes(plan);
@@ -179,7 +179,7 @@ Json describe_samples(const TaskData& samples) {
               {"test_sha256", samples_sha256(samples.test)}};
 }
 
-/// Loads of the vertices of each rank, where they were shared out by them.
+/// Loads of the vertices of each rank, if a strategy divided vertices by load.
 Json describe_loads(const StrategyPlan& strategy) {
   std::vector<double> ranks(static_cast<std::size_t>(strategy.spatial.ranks));
   for (std::size_t v = 0; v < strategy.loads->load.size(); ++v) {

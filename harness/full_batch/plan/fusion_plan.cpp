@@ -1,5 +1,5 @@
-// Which chunks of a rank form a unit. Invariants: a unit's chunks are of one rank, and without a limit of memory a rank
-// that fuses has one unit, so that its program is that of a rank without chunks.
+// Which chunks of a rank form a unit. Invariants: all chunks of a unit belong to one rank. A rank that fuses without a
+// memory limit has one unit, so its program equals that of a rank without chunks.
 #include "harness/full_batch/plan/fusion_plan.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& chunks)
   return some;
 }
 
-/// The unit of each chunk, and the units' ranks.
+/// The unit of each chunk. Also appends the units' ranks to `fusion`.
 std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const StrategyPlan& strategy, FusionPlan& fusion) {
   const PlacedChunks& chunks = *strategy.chunks;
   const bool fuses = fusion.kind == "both" || fusion.kind == "spatial";
@@ -87,23 +87,25 @@ std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const Strateg
   return unit;
 }
 
-/// Throws where a unit's stages cannot be computed by themselves. `in_space`: those of space, too; `instead` ends the
-/// refusal.
+/// Throws if a unit's stages cannot be computed by themselves. `in_space` includes the spatial stages. `instead` is the
+/// end of the message.
 void check_units(const FullBatchCase& c, bool in_space, const std::string& instead, std::size_t blocks) {
   bool sums = false;
   for (const LayerShape& layer : c.model.layers) {
     sums = sums || layer.sums.values > 0 || layer.sums.constants_per_rank > 0;
     if (!layer.step_by_step) continue;
-    throw InvalidRequest("/strategy/fusion",
-                         "a layer of this model goes step by step, all cells of a step at once, so that chunks cannot "
-                         "be walked one by one; " +
-                             instead);
+    throw InvalidRequest(
+        "/strategy/fusion",
+        "a layer of this model goes step by step, all cells of a step at once, so chunks cannot be walked "
+        "one by one; " +
+            instead);
   }
   if (in_space && sums && !c.model.equations->traits().sums_behind_rows) {
-    throw InvalidRequest("/strategy/fusion",
-                         "a spatial stage of this model chooses among all cells of a step, so that chunks cannot be "
-                         "walked one by one; " +
-                             instead);
+    throw InvalidRequest(
+        "/strategy/fusion",
+        "a spatial stage of this model chooses among all cells of a step, so chunks cannot be walked one by "
+        "one; " +
+            instead);
   }
   if (blocks > 1)
     throw InvalidRequest("/nb",
@@ -118,17 +120,19 @@ void check_units(const FullBatchCase& c, bool in_space, const std::string& inste
   }
 }
 
-/// Throws where no epoch can find what chunks take, or where it would decide nothing.
+/// Throws if no epoch can measure chunks, or if the measurement would decide nothing.
 void check_measurement(const FullBatchCase& c, const FusionPlan& fusion, std::size_t blocks) {
   if (c.use == PlanUse::report) {
-    throw InvalidRequest("/strategy/fusion_memory",
-                         "measured takes an epoch of training, and this run trains none; set fusion_memory=planned, or "
-                         "leave out what keeps it from training (--dry-run)");
+    throw InvalidRequest(
+        "/strategy/fusion_memory",
+        "measured needs an epoch of training, and this run trains none; set fusion_memory=planned, or leave "
+        "out the option that prevents training (--dry-run)");
   }
   if (fusion.limit_bytes == 0) {
-    throw InvalidRequest("/strategy/fusion_memory",
-                         "no limit of memory is known here, so that all chunks of a rank are merged whatever they "
-                         "take; set fusion_gib or memory_limit_gib, or fusion_memory=planned");
+    throw InvalidRequest(
+        "/strategy/fusion_memory",
+        "no memory limit is known here, so all chunks of a rank are merged in any case; set fusion_gib or "
+        "memory_limit_gib, or fusion_memory=planned");
   }
   check_units(c, true, "use fusion_memory=planned", blocks);
 }

@@ -1,5 +1,5 @@
-// How each rank walks the chunks that it owns (chunk fusion of DGC, SIGMOD'23, section 5.1): in units, which load what
-// they read by themselves, or all together.
+// How each rank walks its chunks (chunk fusion of DGC, SIGMOD'23, section 5.1). It walks them in units that each load
+// the rows they read by themselves, or all together.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ struct FullBatchPlan;  // harness/full_batch/plan/full_batch_plan.hpp
 /// Units are numbered rank by rank.
 struct FusionPlan {
   std::string kind = "both";
-  std::uint64_t limit_bytes = 0;   // that merged chunks may take; 0: no limit is known
-  double planning_seconds = 0;     // processor time of this process that finding units took
+  std::uint64_t limit_bytes = 0;   // most bytes of merged chunks; 0: no limit is known
+  double planning_seconds = 0;     // processor time of this process for finding units
   std::vector<Rank> rank_of_unit;  // [U] ascending
-  /// Whether what chunks take is measured in an epoch before training, and chunks are then merged anew: this plan is
-  /// the one that planned bytes give.
+  /// Whether an epoch before training measures the bytes of chunks, and chunks are then merged again. This plan is the
+  /// one that planned bytes give.
   bool to_measure = false;
   bool by_units_in_space = false;  // whether any rank's spatial stages go unit by unit
   bool by_units_in_time = false;   // whether sequences are those of units, padded to the unit's longest
-  /// Where either is true: the unit of each cell, as if units were ranks; and the cells that spatial stages of a unit
-  /// read and do not hold, on this rank or others.
+  /// If either is true: the unit of each cell, as if units were ranks. `reads` are the cells that a unit's spatial
+  /// stages read and do not hold, on this rank or others.
   Placement units;
   HaloNeeds reads;
 
@@ -39,19 +39,19 @@ struct FusionPlan {
   std::vector<std::int64_t> units_per_rank(int ranks) const;
 };
 
-/// Null for strategies without chunks. Throws InvalidRequest where units do not go with the case: layers that go step
-/// by step, models whose spatial stages read all rows at once, blocks of steps, overlapping slices, transfer through a
-/// store; and where chunks shall be measured, but are not trained, or no limit would use it.
+/// Null for strategies without chunks. Throws InvalidRequest if units do not fit the case: layers that go step by step,
+/// models whose spatial stages read all rows at once, blocks of steps, overlapping slices, transfer through a store.
+/// Also throws if chunks shall be measured but are not trained, or if no limit would use the measurement.
 std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const StrategyPlan& strategy);
 
-/// What the stages of all ranks together go through in one forward pass over all steps.
+/// Counts for the stages of all ranks together in one forward pass over all steps.
 StageRows planned_stage_rows(const FullBatchPlan& plan);
 
-/// What a unit takes: its rows of A, the inputs that it loads in all layers, and what its spatial stages make of them.
+/// Bytes of a unit: its rows of A, the inputs that it loads in all layers, and the results of its spatial stages.
 UnitBytes bytes_of_unit(const ModelPlan& model);
 
-/// What `--dry-run` prints of it, and one sentence for the notes of a row; "" where every rank walks all its chunks
-/// together.
+/// The description that `--dry-run` prints, and one sentence for the notes of a row. The note is "" if every rank walks
+/// all its chunks together.
 Json describe_fusion(const FullBatchPlan& plan);
 std::string fusion_note(const FusionPlan* fusion, int ranks);
 

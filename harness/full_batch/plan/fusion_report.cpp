@@ -1,4 +1,4 @@
-// What walking chunks in units comes to, counted from the plan.
+// Counts what walking chunks in units costs, from the plan.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-/// Cells that owners read beside their own, [P].
+/// Cells that owners read in addition to their own, [P].
 std::vector<std::int64_t> cells_read(const HaloNeeds& needs, int owners) {
   std::vector<std::int64_t> read;
   for (Rank owner = 0; owner < owners; ++owner) read.push_back(halo_offsets(needs, owner).back());

@@ -10,7 +10,7 @@
 namespace strobe {
 namespace {
 
-/// Bytes that each chunk takes by its sizes, [C].
+/// Bytes that each chunk takes according to its sizes, [C].
 std::vector<std::uint64_t> planned_bytes_of_chunks(const FullBatchPlan& plan) {
   const PlacedChunks& chunks = *plan.strategy.chunks;
   const ChunkLoads loads = loads_of_chunks(*plan.data.graph, chunks.of_cell, chunks.cells.size());
@@ -40,7 +40,7 @@ std::shared_ptr<const FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
                                                       const std::vector<std::vector<std::uint64_t>>& bytes) {
   PlacedChunks chunks = *plan.strategy.chunks;
   const std::vector<std::uint64_t> planned = planned_bytes_of_chunks(plan);
-  std::vector<std::size_t> next(bytes.size(), 0);  // chunk of each rank
+  std::vector<std::size_t> next(bytes.size(), 0);  // each rank's next chunk
   chunks.measured_beyond.assign(planned.size(), 0);
   double least = 0, most = 0;
   std::uint64_t largest = 0;

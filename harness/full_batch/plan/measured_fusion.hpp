@@ -1,4 +1,4 @@
-// Fusion by what chunks were measured to take, in place of what follows from their sizes.
+// Fusion by the measured bytes of chunks, instead of bytes that follow from their sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace strobe {
 
-/// The plan whose units of spatial stages are single chunks, in which they are measured: as fusion=none for spatial,
-/// as fusion=temporal for both.
+/// The plan for the measurement, in which units of spatial stages are single chunks: fusion=none in place of spatial,
+/// fusion=temporal in place of both.
 std::shared_ptr<const FullBatchPlan> plan_chunks_alone(const FullBatchPlan& plan);
 
-/// `plan` with chunks merged by `bytes` [P][chunks of the rank, ascending], which its chunks took one by one; a rank's
-/// list is empty where nothing was measured, and planned bytes stand. What a merged unit takes is planned as before,
-/// and what its chunks took beyond their planned bytes is added.
+/// `plan` with chunks merged by their measured bytes. `bytes` is [P][chunks of the rank, ascending], measured one by
+/// one. Planned bytes count for a rank with an empty list. The bytes of a merged unit are planned as before, plus the
+/// bytes that its chunks took beyond their planned bytes.
 std::shared_ptr<const FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
                                                       const std::vector<std::vector<std::uint64_t>>& bytes);
 

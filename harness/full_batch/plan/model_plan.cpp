@@ -18,7 +18,7 @@ ModelChoice choose_model(const Case& c) {
   choice.equations = ModelRegistry::instance().find(name(c.model), "/model").value(c.model);
   choice.task = TaskRegistry::instance().find(name(c.task), "/task").value(c.task);
   choice.fp64 = c.precision == "fp64";
-  // Made here so that options which do not go together are refused before ranks make their own.
+  // Made here too, so that conflicting options are refused before ranks make their own optimizer.
   OptimizerRegistry::instance().find(name(c.optimizer), "/optimizer").value(c.optimizer);
   return choice;
 }

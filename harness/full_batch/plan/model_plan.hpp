@@ -1,4 +1,4 @@
-// What a case trains: the model's equations and the task, with the parameters that both bring.
+// The model's equations and the task that a case trains, with the parameters of both.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ struct ModelChoice {
 };
 
 struct ModelPlan : ModelChoice {
-  std::int64_t feature_width = 0;  // features of a vertex, of which the prepared graph may hold several terms
+  std::int64_t feature_width = 0;  // features of a vertex; the prepared graph may hold several terms of them
   std::vector<LayerShape> layers;
   std::vector<ParameterShape> parameters;  // of the layers, then of the task's head
   std::int64_t parameter_count = 0;
@@ -27,7 +27,7 @@ struct ModelPlan : ModelChoice {
   bool any_layer_reads_neighbours() const;
 };
 
-/// Throws InvalidRequest for plug-ins that there are not and options that do not go together, the optimiser's too.
+/// Throws InvalidRequest for unknown plug-ins and for options that conflict, including the optimizer's.
 ModelChoice choose_model(const Case& c);
 
 /// The model for vertices of `feature_width` features. Throws InvalidRequest("/load_model", ...).

@@ -25,7 +25,8 @@ LearnedWorkload read_workloads(const std::string& path, const std::string& comma
   }
   const Json json = parse_json_or_discard(read_regular_file(path));
   if (json.is_discarded()) {
-    throw InvalidRequest("/strategy/workloads", path + " is damaged: it is no JSON; make it anew by `" + command + "`");
+    throw InvalidRequest("/strategy/workloads",
+                         path + " is damaged: it is not JSON; make it again with `" + command + "`");
   }
   return learned_from_json(json, path);
 }

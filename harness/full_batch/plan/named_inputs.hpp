@@ -1,4 +1,4 @@
-// What the parameters of a case's strategy name: files of learned workloads, clusters.
+// Readers of the inputs that a strategy's parameters name: files of learned workloads, and clusters.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace strobe {
 
-/// Where the learned workloads of a model lie unless a case says it: NAME-chunks-MODEL.json, with NAME the cluster file
-/// without its ending, and beside it; of a cluster that comes with the program its name, of a real device
-/// "this-machine", both in the folder of the process.
+/// The default file of a model's learned workloads, NAME-chunks-MODEL.json. For a cluster file, NAME is its name
+/// without the ending, and the file lies next to it. For a cluster of the program, NAME is the cluster's name; for a
+/// real device it is "this-machine". Both lie in the process's folder.
 std::string workload_file(const std::string& cluster, const std::string& model);
 
-/// The readers of what the case's strategy names. They look at `c`, which must outlive them.
+/// The readers of the inputs that the case's strategy names. They keep a reference to `c`, which must outlive them.
 NamedInputs named_inputs(const FullBatchCase& c);
 
 }  // namespace strobe

@@ -1,6 +1,5 @@
-// Returns the slices of a block. Invariants: every cell is in exactly one slice, the same for all ranks that share its
-// step; all ranks have the same number of slices, some of them without rows; what the slices send together is what the
-// block sends.
+// Cuts a block into slices. Invariants: every cell is in exactly one slice, the same for all ranks that share its step.
+// All ranks have the same number of slices, some of them without rows. The slices together send what the block sends.
 #include "harness/full_batch/plan/overlap_plan.hpp"
 
 #include <algorithm>
@@ -12,7 +11,7 @@
 namespace strobe {
 namespace {
 
-/// Throws when the layers, or the way in which inputs come, do not allow slices.
+/// Throws if the layers, or the transfer of inputs, do not allow slices.
 void check_cuttable(const FullBatchCase& c) {
   if (c.options.transfer != "direct") {
     throw InvalidRequest("/overlap",
@@ -28,23 +27,25 @@ void check_cuttable(const FullBatchCase& c) {
   }
 }
 
-/// Throws when a rank's slices do not follow each other in its rows.
+/// Throws if a rank's slices do not follow each other in its rows.
 void check_contiguous(const Placement& placement, const std::vector<Rank>& slice_of) {
   for (Rank r = 0; r < placement.ranks; ++r) {
     Rank last = 0;
     for (Step t = 0; t < placement.steps(); ++t) {
       if (placement.step_rows(r, t) == 0) continue;
       if (slice_of[static_cast<std::size_t>(t)] < last) {
-        throw InvalidRequest("/overlap",
-                             "ranks share snapshots with changing ranks under this strategy, so that their steps "
-                             "cannot be cut alike; use overlap=1");
+        throw InvalidRequest(
+            "/overlap",
+            "ranks share snapshots with different ranks over time under this strategy, so their steps cannot be "
+            "cut in the same way; use overlap=1");
       }
       last = slice_of[static_cast<std::size_t>(t)];
     }
   }
 }
 
-/// The slice of each step: even contiguous shares of the steps that the first rank among its owners holds as such.
+/// The slice of each step. Each rank's steps are cut into even contiguous shares. A shared step counts for its first
+/// owner.
 std::vector<Rank> slice_of_steps(const Placement& placement, std::int64_t wanted, std::int64_t& slices) {
   std::vector<std::vector<std::size_t>> held(static_cast<std::size_t>(placement.ranks));
   for (Step t = 0; t < placement.steps(); ++t) {
@@ -64,12 +65,12 @@ std::vector<Rank> slice_of_steps(const Placement& placement, std::int64_t wanted
   return slice;
 }
 
-/// `placement` with nobody in the steps of other slices, and only the maps that are left.
+/// `placement` without owners in the steps of other slices, and with only the maps that remain.
 Placement steps_of_slice(const Placement& placement, const std::vector<Rank>& slice_of, Rank slice) {
   Placement part;
   part.ranks = placement.ranks;
   part.vertices = placement.vertices;
-  part.maps = {std::make_shared<VertexMap>()};  // nobody
+  part.maps = {std::make_shared<VertexMap>()};  // no owner
   std::vector<std::int32_t> renumbered(placement.maps.size(), -1);
   for (std::size_t t = 0; t < slice_of.size(); ++t) {
     if (slice_of[t] != slice) {
@@ -123,7 +124,7 @@ std::vector<SlicePlan> derive_slices(const FullBatchCase& c, const BlockPlan& bl
     slice.needs = needs_of_slice(block.spatial_needs, slice_of, s);
     slice.halo = block.spatial_halo.identity ? no_exchange(c.ranks()) : halo(slice.spatial, slice.needs, scope);
     slice.to_temporal = redistribute(slice.spatial, block.temporal, scope);
-    // Behind the last layer there is nothing to compute beside it.
+    // After the last layer there is no compute to overlap with.
     if (c.model.layers.size() > 1) slice.to_spatial = reversed(slice.to_temporal);
   }
   return slices;

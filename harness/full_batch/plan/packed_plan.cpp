@@ -1,5 +1,5 @@
-// Which layers walk their timelines packed, and what that takes. Rectangles are what kernels like best: they are kept
-// where timelines lie whole on a rank, and where ranks own whole steps, so that all vertices change hands at once.
+// Which layers walk their timelines packed, and the plans for it. Kernels are fastest on rectangles. They are kept
+// where timelines lie whole on a rank, and where ranks own whole steps, so that all vertices change owner at once.
 #include <map>
 #include <tuple>
 
@@ -15,7 +15,7 @@ bool owns_whole_steps(const Placement& placement) {
   return true;
 }
 
-/// Steps before `first_step` whose inputs cells of the block read.
+/// Steps before `first_step` whose inputs are read by cells of the block.
 std::int64_t earlier_steps_read(const LayerShape& layer, std::int64_t first_step) {
   return layer.need == TemporalNeed::recurrent ? 0 : state_shape(layer, first_step).rows_per_vertex;
 }

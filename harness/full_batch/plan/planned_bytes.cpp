@@ -1,5 +1,5 @@
-// The bytes that a plan will send in one epoch: the sum over its exchanges, forward and backward (decisions E3, E22 for
-// what is counted). The runner fails a case whose communicator counts others.
+// The bytes that a plan will send in one epoch: the sum over its exchanges, forward and backward (decisions E3, E22
+// define the count). The runner fails a case if its communicator counts other bytes.
 #include <algorithm>
 
 #include "harness/full_batch/plan/full_batch_plan.hpp"
@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// How often a block is gone through: forward passes, the re-run of a checkpoint block among them, and backward ones.
+/// The number of forward passes over a block, including the re-run of a checkpoint block, and of backward passes.
 struct Passes {
   std::uint64_t forward = 1, backward = 1;
   std::uint64_t all() const { return forward + backward; }
@@ -17,14 +17,14 @@ class ByteCount {
  public:
   explicit ByteCount(const FullBatchCase& c) : case_(c), element_(c.model.fp64 ? 8 : 4) {}
 
-  /// Adds what one block's layers and samples send.
+  /// Adds the bytes that one block's layers and samples send.
   void add(const BlockPlan& block, bool first, const Passes& passes) {
     for (std::size_t l = 0; l < case_.model.layers.size(); ++l) {
       const LayerShape& layer = case_.model.layers[l];
       // Features are constants: no gradient flows back to them.
       const std::uint64_t halo_passes = l == 0 ? passes.forward : passes.all();
       if (layer.reads_neighbours) to(Traffic::halo) += halo_passes * bytes(block.spatial_halo, layer.input_width);
-      // Sums over ranks are made once in every slice.
+      // Every slice sums over ranks once.
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
@@ -73,7 +73,7 @@ class ByteCount {
     to(Traffic::halo) += passes.all() * bytes(packed.halo, layer.spatial_width);
   }
 
-  /// What one pass of a layer that goes step by step sends for its products.
+  /// Bytes that one pass of a layer that goes step by step sends for its products.
   std::uint64_t step_bytes(const BlockPlan& block, const LayerShape& layer) const {
     std::uint64_t sum = 0;
     for (const StepProduct& product : layer.products) {

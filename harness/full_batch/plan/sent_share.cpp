@@ -14,7 +14,7 @@ struct EpochBytes {
   std::array<std::uint64_t, traffic_count> sent{};
 };
 
-/// Bytes of the covered exchanges: what was sent in their kinds of traffic without what others send.
+/// Bytes of the covered exchanges: the bytes of their kinds of traffic, minus the bytes of other exchanges.
 std::uint64_t covered_bytes(const StaleTraffic& traffic, const EpochBytes& epoch) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < epoch.sent.size(); ++i)

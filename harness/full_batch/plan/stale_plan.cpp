@@ -28,19 +28,20 @@ void refuse_what_does_not_fit(const FullBatchCase& c) {
 
 bool moves(const ExchangePlan& plan) { return !plan.identity && plan.total_rows() > 0; }
 
-/// Ordered pairs of ranks of which one sends to the other.
+/// Number of ordered pairs of ranks in which one sends to the other.
 std::uint64_t pairs_of(const ExchangePlan& plan) {
   std::uint64_t pairs = 0;
   for (const RankExchange& rank : plan.ranks) pairs += static_cast<std::uint64_t>(rank.send.peers->totals().peers);
   return pairs;
 }
 
-/// Of one exchange of all ranks, in an epoch.
+/// Bytes of one exchange in an epoch, all ranks together.
 struct ExchangeBytes {
   std::uint64_t exact = 0, first = 0, later = 0;
 };
 
-/// `forward`: passes of the exact run. A re-run finds the rows where the first pass left them.
+/// `forward` is the number of passes of the exact run. A re-run sends nothing, because the rows of the first pass
+/// remain.
 ExchangeBytes bytes_of(const ExchangePlan& halo, std::uint64_t row_bytes, bool constant, std::uint64_t forward) {
   const auto rows = static_cast<std::uint64_t>(halo.total_rows());
   const std::uint64_t pass = rows * row_bytes, backward = constant ? 0 : pass;
@@ -106,7 +107,7 @@ void StalePlan::check_start(const TrainingState& state) const {
 
 namespace {
 
-/// What the plan's exchanges that the policy covers send, and all others of their kinds of traffic.
+/// Adds the bytes of exchanges that the policy covers, and of all others of their kinds of traffic.
 void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
                  const std::array<std::uint64_t, traffic_count>& exact_bytes, StalePlan& plan) {
   std::array<std::uint64_t, traffic_count> first{}, later{};
@@ -128,7 +129,7 @@ void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
     if (plan.traffic.exact[traffic] == 0) continue;
     plan.traffic.beside[traffic] = exact_bytes[traffic] - plan.traffic.exact[traffic];
     plan.first_epoch[traffic] = plan.traffic.beside[traffic] + first[traffic];
-    // Training that another run began without stale rows sends all of them in the epoch with which it goes on.
+    // A run may continue training that began without stale rows. Its first epoch then sends all rows.
     plan.at_most[traffic] = plan.traffic.beside[traffic] + std::max(first[traffic], later[traffic]);
   }
 }

@@ -1,4 +1,4 @@
-// What a policy of staleness means for a plan: which exchanges it covers, what they send, and what they keep.
+// The effect of a policy of staleness on a plan: which exchanges it covers, what they send, and what they keep.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace strobe {
 
-/// An exchange of rows that a layer makes anew in every epoch.
+/// An exchange of rows that a layer repeats in every epoch.
 struct CoveredExchange {
   const ExchangePlan* plan = nullptr;
   std::size_t layer = 0;
@@ -21,36 +21,36 @@ struct CoveredExchange {
   bool constant = false;  // the same values in every epoch
 };
 
-/// The exchanges of a block that a policy covers, layer by layer, but for those that move nothing: spatial and temporal
-/// halos, and states that are handed over within the block.
+/// The exchanges of a block that a policy covers, layer by layer: spatial and temporal halos, and hand-overs of states
+/// within the block. Exchanges that move nothing are left out.
 std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& layers, const BlockPlan& block);
 
-/// Traffic of exchanges that do not send all of their rows in every epoch: bytes in an epoch, all ranks together.
+/// Traffic of exchanges that may leave rows out: bytes in an epoch, all ranks together.
 struct StaleTraffic {
-  std::array<std::uint64_t, traffic_count> exact{};   // what they would send if they sent all
-  std::array<std::uint64_t, traffic_count> beside{};  // what others send of the same kinds of traffic, in every epoch
+  std::array<std::uint64_t, traffic_count> exact{};   // their bytes if they sent all rows
+  std::array<std::uint64_t, traffic_count> beside{};  // of other exchanges with the same kinds of traffic
 };
 
-/// What a policy comes to. Halos of samples, in front of the task's head, and states that cross a block's border always
-/// send all rows.
+/// The plan of a policy. Two kinds of exchanges always send all rows: halos of samples, before the task's head, and
+/// states that cross a block's border.
 struct StalePlan {
-  static constexpr const char* layout_name = "stale.layout";  // in a checkpoint
+  static constexpr const char* layout_name = "stale.layout";  // name in a checkpoint
 
   bool active = false;        // whether any exchange is covered
-  bool approximates = false;  // and whether what it carries ever moves: constant inputs are the same when they are kept
+  bool approximates = false;  // whether any covered exchange carries more than constant inputs
   StaleTraffic traffic;
-  /// Bytes that all ranks together send in the first epoch, by traffic, and at most in each of the others.
+  /// Bytes that all ranks together send in the first epoch, by traffic, and at most in each later one.
   std::array<std::uint64_t, traffic_count> first_epoch{}, at_most{};
-  /// Stands for who owns which cell in which block: numbers below 2^16.
+  /// A digest of who owns which cell in which block: numbers below 2^16.
   std::vector<double> layout;
 
-  /// Throws InvalidRequest("--resume-training", ...) where the state keeps rows of another layout.
+  /// Throws InvalidRequest("--resume-training", ...) if the state keeps rows of another layout.
   void check_start(const TrainingState& state) const;
 };
 
-/// The plan of the policy of `strategy`. `exact_bytes` are those of an epoch that sends all rows. Adds a note where
-/// there is nothing to cover, or where the share of rows that are sent is assumed. Throws InvalidRequest where the case
-/// asks for what does not go together with stale rows.
+/// The plan of the policy of `strategy`. `exact_bytes` are those of an epoch that sends all rows. Adds a note if there
+/// is nothing to cover, or if the share of sent rows is assumed. Throws InvalidRequest if the case has options that
+/// stale rows do not support.
 StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
                          const std::array<std::uint64_t, traffic_count>& exact_bytes, std::vector<std::string>& notes);
 

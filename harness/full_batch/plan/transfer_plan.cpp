@@ -8,7 +8,7 @@
 namespace strobe {
 namespace {
 
-/// Entries that leave at each step of the case's shape; nothing when whole snapshots move.
+/// Entries removed at each step of the case's shape; empty if whole snapshots move.
 std::vector<std::int64_t> counted_removed(const FullBatchCase& c, std::vector<std::string>& notes) {
   const Preprocessing what = c.model.equations->preparation().inputs;
   if (c.options.transfer == "full") return {};

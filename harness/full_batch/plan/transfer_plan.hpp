@@ -1,4 +1,4 @@
-// How snapshots reach the devices: what `transfer` of a case asks for, and the bytes that it will take.
+// How snapshots reach the devices: the `transfer` of a case, and the bytes that it takes.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace strobe {
 
-/// Whether all blocks' inputs lie on the device from beginning to end: where there is one block, or they are to be
-/// resident, and no store brings them.
+/// Whether all blocks' inputs lie on the device from beginning to end. They do if there is one block, or if they are to
+/// be resident, and no store brings them.
 bool inputs_stay(const FullBatchPlan& plan);
 
-/// Throws InvalidRequest when the case's snapshots cannot move one by one: a strategy that divides them, a model with
-/// matrices of its own for every step, inputs that stay on the device, values to compare of a graph that is known by
-/// its shape only. Notes what differences of a shape are counted from.
+/// Throws InvalidRequest if the case's snapshots cannot move one by one. Reasons: a strategy that divides them, a model
+/// with a matrix of its own for every step, inputs that stay on the device, or values to compare in a graph that is
+/// known by its shape only. Adds a note on the source of a shape's differences.
 void check_transfer(const FullBatchCase& c, const std::vector<BlockPlan>& blocks, std::vector<std::string>& notes);
 
 /// Bytes from the hosts to all ranks' devices in one epoch.
@@ -26,10 +26,10 @@ struct TransferBytes {
 /// Every block's snapshots and features, each as often as the block is brought (ESDG section 3.2: forward and re-run).
 TransferBytes planned_transfer_bytes(const FullBatchPlan& plan);
 
-/// What a snapshot store is to do for this case.
+/// The settings of the snapshot store for this case.
 TransferChoice choice_of(const FullBatchCase& c);
 
-/// [blocks] the steps that `rank` holds. Throws InvalidRequest where a strategy divides steps.
+/// The steps that `rank` holds, by block. Throws InvalidRequest if a strategy divides steps.
 std::vector<HeldSteps> held_blocks(const std::vector<BlockPlan>& blocks, Rank rank);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
-// Partitioning by graph chunks (PGC, DGC, SIGMOD'23, section 4): cells that exchange much are grouped into chunks
-// across steps and vertices, and chunks are assigned so that ranks have like workloads and cut little. Both stages of a
-// cell are its chunk's rank's, so neighbours and earlier cells on other ranks are halos, and states are handed over.
+// Partitioning by graph chunks (PGC, DGC, SIGMOD'23, section 4). Cells that exchange much are grouped into chunks
+// across steps and vertices. Chunks are assigned so that ranks have similar workloads and cut little. One rank computes
+// both stages of a chunk's cells. So neighbours and earlier cells on other ranks are halos, and states are handed over.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,26 +38,27 @@ struct ChunkParameters : StaleOptions {
   std::string fusion_memory = "planned";
 };
 
-// What a search tries beside the defaults, which come first.
+// Values that a search tries. The default comes first.
 std::vector<std::string> searched_caps(bool /*sizes_only*/) { return {"auto", "4/rank", "64/rank"}; }
 std::vector<std::string> searched_weights(bool /*sizes_only*/) { return {"traffic", "unit"}; }
 std::vector<std::string> searched_assignments(bool /*sizes_only*/) { return {"score", "lpt"}; }
-/// Chunks that are walked one by one take many times as long, and padded sequences rarely less than packed ones.
+/// `none` and `temporal` are left out, because chunks walked one by one take many times as long. Padded sequences are
+/// rarely faster than packed ones.
 std::vector<std::string> searched_fusions(bool /*sizes_only*/) { return {"both", "spatial"}; }
 
 FieldTable with_fusion_fields(FieldTableBuilder<ChunkParameters> fields) {
   return with_stale_fields(
       fields
           .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
-                  "what a rank walks together: in spatial stages the chunks that fit into memory or each chunk by "
-                  "itself, in temporal stages all sequences end to end or those of chunks padded to the longest")
+                  "stages in which a rank walks chunks together: spatial stages merge the chunks that fit into "
+                  "memory, else go chunk by chunk; temporal stages put all sequences end to end, else pad those of "
+                  "each chunk to the longest")
           .searched(searched_fusions)
           .real("fusion_gib", &ChunkParameters::fusion_gib, "GiB",
                 "memory that chunks walked together may take; 0 takes the device's, where it is known", 0, 1e9)
-          .choice(
-              "fusion_memory", &ChunkParameters::fusion_memory, {"planned", "measured"},
-              "what chunks are taken to need when they are merged up to that memory: what follows from their sizes, "
-              "or what a first epoch, whose updates are discarded, finds for each of them"));
+          .choice("fusion_memory", &ChunkParameters::fusion_memory, {"planned", "measured"},
+                  "memory that each chunk counts with when chunks are merged: planned follows from its sizes; "
+                  "measured is found in a first epoch, whose updates are discarded"));
 }
 
 const FieldTable& chunk_fields() {
@@ -66,10 +67,10 @@ const FieldTable& chunk_fields() {
           .text("max_cells", &ChunkParameters::max_cells,
                 "cells that a chunk may have: a number, 64/rank for cells / (64 ranks), or auto, which is 16/rank")
           .searched(searched_caps)
-          .integer("rounds", &ChunkParameters::rounds, "", "rounds of label propagation at most", 1, 1 << 20)
+          .integer("rounds", &ChunkParameters::rounds, "", "most rounds of label propagation", 1, 1 << 20)
           .integer("levels", &ChunkParameters::levels, "",
-                   "graphs that label propagation goes over at most: 1 is that of cells alone, as DGC prints it; "
-                   "behind it come those of the chunks found so far",
+                   "most graphs that label propagation visits: 1 is the graph of cells alone, as DGC prints it; each "
+                   "further one is the graph of the chunks found so far",
                    1, 1 << 20)
           .choice(
               "weights", &ChunkParameters::weights, {"traffic", "unit", "profiled"},
@@ -77,17 +78,17 @@ const FieldTable& chunk_fields() {
               "aggregate neighbours and earlier cells (DGC: 2 to 1 for T-GCN)")
           .searched(searched_weights)
           .choice("cost", &ChunkParameters::cost, {"cost_model", "cells", "edges", "mlp"},
-                  "workload of a chunk: its operations' time by their arithmetic and memory, its numbers of cells, or "
-                  "of cells and edges, or the time that MLPs learned from measured chunks")
+                  "workload of a chunk: its operations' time from their arithmetic and memory, its number of cells, "
+                  "its number of cells and edges, or the time that MLPs learned from measured chunks")
           .text("workloads", &ChunkParameters::workloads,
-                "with cost=mlp: file of `strobe calibrate --chunks`; by default CLUSTER-chunks-MODEL.json beside the "
-                "case's cluster file, and this-machine-chunks-MODEL.json of a real device")
-          .choice(
-              "fixed_time", &ChunkParameters::fixed_time, {"each", "once"},
-              "with cost=mlp: whether the time that the smallest chunk takes counts for every chunk, as where chunks "
-              "are trained one by one, or once for a rank, which trains all of its chunks in one pass")
+                "with cost=mlp: file of `strobe calibrate --chunks`; by default CLUSTER-chunks-MODEL.json next to "
+                "the case's cluster file, and this-machine-chunks-MODEL.json for a real device")
+          .choice("fixed_time", &ChunkParameters::fixed_time, {"each", "once"},
+                  "with cost=mlp: whether the time of the smallest chunk counts for each chunk, as if a rank trained "
+                  "them one by one, or once for a rank, which trains all of its chunks in one pass")
           .text("rates", &ChunkParameters::rates,
-                "with cost=cost_model: cluster, by name or file, whose accelerator's rates count; by default a V100's")
+                "with cost=cost_model: cluster, by name or file, whose accelerator's rates are used; by default a "
+                "V100's")
           .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
                   "left empty")
@@ -125,7 +126,7 @@ std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& s
   const std::vector<LayerShape>& layers = *input.layers;
   const bool named = input.named.workloads != nullptr && input.named.rates != nullptr;
   if (!named && (parameters.cost == "mlp" || !parameters.rates.empty()))
-    throw Error("strategy chunk was given nobody who reads the files that its parameters name");
+    throw Error("strategy chunk has no reader for the files that its parameters name");
   if (parameters.cost == "mlp") {
     const auto learned = input.named.workloads(parameters.workloads);
     const SizedCells sized(input.graph, super, lengths_from_beginning(layers));
@@ -136,7 +137,7 @@ std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& s
   return chunk_workloads(input.graph, super, chunks, {layers, input.fp64, rates}, parameters.cost);
 }
 
-/// An option that would say nothing is refused.
+/// Refuses options that would have no effect.
 void check_options(const ChunkParameters& parameters) {
   if (!parameters.workloads.empty() && parameters.cost != "mlp")
     throw InvalidRequest("/strategy/workloads", "only cost=mlp reads a file of workloads; set it, or leave this out");
@@ -180,7 +181,7 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
 StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<ChunkParameters>(chunk_fields(), json, "/strategy");
   check_options(parameters);
-  if (input.layers == nullptr) throw Error("strategy chunk weighs what a model's layers move, and was given none");
+  if (input.layers == nullptr) throw Error("strategy chunk needs a model's layers to weigh edges, and got none");
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
   const Placement placement =
       place_cells(input.graph, input.ranks, [&](NodeId node) { return chunks->rank[chunks->of_cell[node]]; });

@@ -1,7 +1,7 @@
 // PSS, partitioning by spatial snapshots (DGC's first baseline): both stages own the same contiguous steps, so features
-// never move. Where a timeline is cut, the inputs of earlier steps that a window or an attention reads come as a
-// temporal halo, to all ranks at once; the state of a recurrence is handed from rank to rank, each beginning its
-// temporal stage when the rank before it has ended its own.
+// never move. A window or an attention reads inputs of earlier steps. Where a timeline is cut, they come as a temporal
+// halo, to all ranks at once. The state of a recurrence is handed from rank to rank. Each rank begins its temporal
+// stage when the previous rank has ended its own.
 #include "core/names_elsewhere.hpp"
 #include "harness/placement/strategy.hpp"
 

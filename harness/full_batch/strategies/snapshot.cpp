@@ -1,6 +1,6 @@
-// Snapshot partitioning (ESDG section 4.2; DGC calls it PSS-TS): the spatial stages own whole snapshots, contiguous in
-// time, and need no communication; the temporal stages own whole timelines of a contiguous vertex range. Each layer
-// with a temporal stage redistributes T N F floats (1 - 1/P) there and back, whatever the graph's structure.
+// Snapshot partitioning (ESDG section 4.2; DGC calls it PSS-TS). The spatial stages own whole snapshots, contiguous in
+// time, and need no communication. The temporal stages own whole timelines of a contiguous vertex range. Each layer
+// with a temporal stage redistributes T N F floats (1 - 1/P) in each direction, whatever the graph's structure.
 #include "core/names_elsewhere.hpp"
 #include "harness/placement/strategy.hpp"
 

@@ -1,10 +1,10 @@
 // Snapshot groups (ESDG section 6.5, decisions E21), for snapshots too large for one rank and for fewer steps than
-// ranks: ranks [k g, (k + 1) g) are group k. Steps go to groups, contiguous inside each block; the vertices of a
-// snapshot are cut into g lanes, and rank k g + l holds lane l of its group's snapshots, so that neighbours in other
-// lanes are a halo inside the group. Temporal stages own whole timelines: with temporal = lanes the ranks that hold
-// lane l in some group share the vertices of that lane, and a redistribution moves (G - 1) / G of the rows, G = P / g
-// groups; with temporal = ranges they own even vertex ranges as under `snapshot`, and (P - 1) / P move. One group is
-// vertex partitioning, groups of one rank are snapshot partitioning.
+// ranks. Ranks [k g, (k + 1) g) are group k. Steps go to groups, contiguous inside each block. The vertices of a
+// snapshot are cut into g lanes. Rank k g + l holds lane l of its group's snapshots, so neighbours in other lanes are a
+// halo inside the group. Temporal stages own whole timelines, and there are G = P / g groups. With temporal = lanes,
+// the ranks that hold lane l in some group share that lane's vertices, and a redistribution moves (G - 1) / G of the
+// rows. With temporal = ranges they own even vertex ranges as under `snapshot`, and (P - 1) / P of the rows move. One
+// group is vertex partitioning; groups of one rank are snapshot partitioning.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -23,12 +23,12 @@ struct GroupParameters : StaleOptions {
 
 std::vector<std::string> searched_sizes(bool /*sizes_only*/) { return {"2", "4", "8", "16"}; }
 
-/// Of a shape, partitions count alike, and many ranges are made in less time.
+/// All partitions of a shape have the same counts. Ranges are the fastest to make.
 std::vector<std::string> searched_lanes(bool sizes_only) {
   return sizes_only ? std::vector<std::string>{"range"} : PartitionerRegistry::instance().names();
 }
 
-/// One group is vertex partitioning.
+/// One group is vertex partitioning, which is a strategy of its own.
 bool several_groups(const Json& parameters, std::int64_t ranks) {
   return ranks > 1 && parameters.value("group_size", std::int64_t{0}) < ranks;
 }
@@ -65,7 +65,7 @@ int group_size_of(const GroupParameters& parameters, const StrategyInput& input)
   return static_cast<int>(size);
 }
 
-/// Ranks that own the timelines of the vertices of each lane: even shares of it, in order, for its rank in each group.
+/// Ranks that own the timelines of each lane's vertices: even shares, in order, for the lane's rank in each group.
 std::vector<Rank> share_lanes(const std::vector<Rank>& lane, int size, int groups) {
   std::vector<std::vector<std::size_t>> members(static_cast<std::size_t>(size));
   for (std::size_t v = 0; v < lane.size(); ++v) members[static_cast<std::size_t>(lane[v])].push_back(v);
@@ -95,7 +95,7 @@ Placement in_groups(const std::vector<Rank>& lane, int size, const std::vector<R
   return placement;
 }
 
-/// Groups of one rank hold all neighbours of their snapshots.
+/// Groups of one rank hold all neighbours of their snapshots, so they have no halo.
 void refuse_stale_alone(const Staleness& staleness, int size, int ranks) {
   if (!staleness.reuses() || size > 1 || ranks == 1) return;
   throw InvalidRequest("/strategy/stale",

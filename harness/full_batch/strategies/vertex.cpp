@@ -1,5 +1,5 @@
 // Vertex partitioning (ESDG section 4.1; DGC calls it PTS): a rank owns the whole timelines of its vertices in both
-// stages, so only neighbours on other ranks cross: a spatial halo whose size depends on the cut.
+// stages. Only neighbours on other ranks cross. They are a spatial halo whose size depends on the cut.
 #include "core/names_elsewhere.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "harness/placement/strategy.hpp"
@@ -13,7 +13,7 @@ struct VertexParameters : StaleOptions {
   std::string partitioner = "range";
 };
 
-/// Of a shape, partitions count alike; hash says what they are counted as.
+/// All partitions of a shape have the same counts. They are counted as those of a hash.
 std::vector<std::string> searched_partitioners(bool sizes_only) {
   return sizes_only ? std::vector<std::string>{"hash"} : PartitionerRegistry::instance().names();
 }

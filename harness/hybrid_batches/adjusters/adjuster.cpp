@@ -29,7 +29,7 @@ class RandomAdjuster final : public BatchAdjuster {
   std::uint64_t choices_ = 0;
 };
 
-/// What each size reduced the loss by in a second, summed over its turns.
+/// Loss reduction per second of each size, summed over its turns.
 class Tally {
  public:
   explicit Tally(std::size_t actions) : turns_(actions, 0), gains_(actions, 0) {}
@@ -72,7 +72,7 @@ class Tally {
   std::vector<double> turns_, gains_;
 };
 
-/// Chooses by a tally; `next` decides.
+/// Chooses by a tally; subclasses define `next`.
 class TallyAdjuster : public BatchAdjuster {
  public:
   explicit TallyAdjuster(const AdjusterSetting& setting) : tally_(setting.actions), current_(setting.first) {}

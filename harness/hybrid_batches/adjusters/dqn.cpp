@@ -116,7 +116,8 @@ void DeepQ::restore(const std::vector<double>& state) {
 
 namespace {
 
-/// A choice is judged when the next stretch is over: by what it took and reduced against the stretch before it.
+/// Judges a choice when its stretch is over, by comparing its seconds and its loss reduction with those of the previous
+/// stretch.
 class DqnAdjuster final : public BatchAdjuster {
  public:
   explicit DqnAdjuster(const AdjusterSetting& setting)
@@ -145,7 +146,7 @@ class DqnAdjuster final : public BatchAdjuster {
  private:
   void observe(const StretchOutcome& outcome) {
     const double reduction = seen_ > 0 ? loss_ - outcome.loss : 0;
-    // Two reductions are needed to compare, so three losses.
+    // Comparing takes two reductions, and therefore three losses.
     if (seen_ > 1 && seconds_ > 0) {
       const double reward = reward_of({seconds_, outcome.seconds, reduction_, reduction}, printed_);
       if (std::isfinite(reward)) learner_.learn({reduction_, action_, reward, reduction});
@@ -158,7 +159,7 @@ class DqnAdjuster final : public BatchAdjuster {
   std::int64_t action_;
   DeepQ learner_;
   std::int64_t seen_ = 0;
-  double loss_ = 0, seconds_ = 0, reduction_ = 0;  // of the stretch before
+  double loss_ = 0, seconds_ = 0, reduction_ = 0;  // of the previous stretch
 };
 
 }  // namespace

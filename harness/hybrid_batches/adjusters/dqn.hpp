@@ -1,5 +1,5 @@
-// Deep Q-learning over batch sizes (Mnih et al., Nature 518, 2015; DynaHB, VLDB'24, section 5.1): the state is by how
-// much the last stretch reduced the loss, an action is a size.
+// Deep Q-learning over batch sizes (Mnih et al., Nature 518, 2015; DynaHB, VLDB'24, section 5.1). The state is the loss
+// reduction of the last stretch, and an action is a size.
 #pragma once
 
 #include <Eigen/Core>
@@ -11,7 +11,7 @@
 
 namespace strobe {
 
-/// Q values of every action by a state: relu(w1 s + b1) [hidden], then w2 h + b2 [actions].
+/// Q values of every action in a state: relu(w1 s + b1) [hidden], then w2 h + b2 [actions].
 struct QNetwork {
   Eigen::VectorXd w1, b1;  // [hidden]
   Eigen::MatrixXd w2;      // [actions, hidden]
@@ -25,7 +25,7 @@ struct QNetwork {
   void assign(const std::vector<double>& numbers, std::size_t from);
 };
 
-/// What one choice led to.
+/// The result of one choice.
 struct Experience {
   double state = 0;
   std::int64_t action = 0;
@@ -36,11 +36,13 @@ class DeepQ {
  public:
   DeepQ(std::int64_t actions, std::uint64_t seed, const DqnConstants& constants = {});
 
-  /// By chance with the probability of exploring, which falls with every call; else the action of the largest value.
+  /// A random action with the probability of exploring, which falls with every call; else the action with the largest
+  /// value.
   std::int64_t act(double state);
-  /// Keeps the experience and learns from some of those kept, at random.
+  /// Keeps the experience, and learns from a random sample of the kept ones.
   void learn(const Experience& experience);
-  /// One pass over given experiences: targets reward + discount max values(next_state), by the target network.
+  /// One pass over the given experiences. The target network gives the targets: reward + discount max
+  /// values(next_state).
   void learn_from(const std::vector<Experience>& experiences);
   const QNetwork& network() const { return network_; }
   double exploration() const { return exploration_; }

@@ -3,7 +3,7 @@
 namespace strobe {
 namespace {
 
-/// Rows of `cells` from values [T * N, width], appended.
+/// Appends the rows of `cells` from `values` [T * N, width] to `rows`.
 template <class T>
 void append(const std::vector<T>& values, std::int64_t width, const PreparedGraph& graph, const BatchWindow& window,
             const StepCells& cells, std::vector<T>& rows) {

@@ -6,9 +6,9 @@
 
 namespace strobe {
 
-/// Values of the first layer's own cells and, where they are its input, of the cells that only neighbours read.
+/// Values of the first layer's own cells. If they are its input, also of the cells that only neighbours read.
 struct BatchFeatures {
-  HostRows features, product;  // product only where X is kept beside A~ X
+  HostRows features, product;  // `product` only if X is kept in addition to A~ X
 };
 
 /// Cost O(cells F).

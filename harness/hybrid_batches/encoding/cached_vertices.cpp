@@ -1,5 +1,5 @@
-// Hops are gone back over from the last layer to the first, each through the rows of all steps: what a state or a
-// window hands from step to step may lead on through any of them (reading D20 of the project's decisions).
+// Follows hops back from the last layer to the first, each through the rows of all steps. A state or a window passes
+// values from step to step, so a path may continue at any of them (reading D20 of the project's decisions).
 #include "harness/hybrid_batches/encoding/cached_vertices.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class UnionReach {
     for (const VertexId v : vertices) add(v);
   }
 
-  /// All layers from the last to the first; a layer whose state leads through its own products as often as a batch has
-  /// steps.
+  /// Goes back over all layers, from the last to the first. A layer whose state passes through its own products repeats
+  /// its hops, up to once for each step of a batch.
   void go_back(std::int64_t window) {
     for (std::size_t l = source_.layers.size(); l-- > 0;) {
       const LayerReads& layer = source_.layers[l];
@@ -64,7 +64,7 @@ class UnionReach {
     vertices_.push_back(v);
   }
 
-  /// The columns of the rows, at any step, of the first `count` vertices.
+  /// Adds the columns of the rows of the first `count` vertices, at all steps.
   void hop(std::size_t m, std::size_t count) {
     const PreparedGraph& graph = matrix(m);
     for (std::size_t i = with_row_[m]; i < count; ++i) {
@@ -80,7 +80,7 @@ class UnionReach {
   std::uint64_t value_bytes(const PreparedGraph& graph) const {
     return graph.values64.empty() ? sizeof(float) : sizeof(double);
   }
-  /// Of one vertex at all steps.
+  /// Bytes of one vertex at all steps.
   std::uint64_t feature_bytes() const {
     const PreparedGraph& graph = *source_.inputs;
     const std::uint64_t value = graph.features64.empty() ? sizeof(float) : sizeof(double);
@@ -100,9 +100,9 @@ class UnionReach {
   const BatchSource& source_;
   std::int64_t steps_;
   std::vector<bool> reached_;
-  std::vector<VertexId> vertices_;  // in the order in which they were reached, the owned ones first
+  std::vector<VertexId> vertices_;  // in the order in which they were reached, owned ones first
   std::size_t owned_ = 0;
-  std::vector<std::size_t> with_row_;  // of each matrix: the first so many have had their columns added
+  std::vector<std::size_t> with_row_;  // for each matrix, the number of first vertices whose columns have been added
 };
 
 }  // namespace
@@ -110,9 +110,10 @@ class UnionReach {
 CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank>& owner, Rank rank,
                                const std::vector<VertexId>& others, std::int64_t steps, std::int64_t window) {
   if (!source.inputs->has_structure()) {
-    throw InvalidRequest("/workload",
-                         "what ranks keep of others' vertices follows from edges, and of this workload only the shape "
-                         "is known; take a data set or a generator");
+    throw InvalidRequest(
+        "/workload",
+        "vertices that ranks keep of each other follow from edges, and this workload is known by its shape "
+        "only; take a data set or a generator");
   }
   if (static_cast<std::int64_t>(owner.size()) != source.inputs->vertices || steps > source.inputs->steps)
     throw Error("the owners are not those of the graph's vertices, or there are more steps than it has");

@@ -1,4 +1,4 @@
-// The walk is that of batch_frontier, on sizes of sets in place of sets.
+// The same walk as in batch_frontier, on sizes of sets instead of sets.
 #include "harness/hybrid_batches/encoding/counted_batch.hpp"
 
 #include <algorithm>
@@ -26,21 +26,21 @@ class CountedFrontier {
 
   double vertices() const { return vertices_; }
   const Sizes& inner(std::size_t layer) const { return inner_[layer]; }
-  /// Of a layer that goes step by step: those whose row of a support reads what is there.
+  /// In a layer that goes step by step, the cells whose row of a support has all of its columns in the set.
   const Sizes& multiplied(std::size_t layer, std::size_t support) const { return multiplied_[layer][support]; }
-  /// Those and the columns of their rows of A~.
+  /// The inner cells and the columns of their rows of A~.
   const Sizes& read(std::size_t layer) const { return read_[layer]; }
-  /// Entries of a row of matrix `m` (0: A~, 1 + s: support s) at step t of the window, on average.
+  /// Mean entries of a row of matrix `m` (0: A~, 1 + s: support s) at step t of the window.
   double degree(std::size_t m, std::size_t t) const {
     const PreparedGraph& graph = m == 0 ? *source_.inputs : *source_.supports[m - 1];
     return static_cast<double>(graph.step_nonzeros(static_cast<Step>(window_.first + static_cast<std::int64_t>(t)))) /
            vertices_;
   }
-  /// Of a set that holds `shared`, and another that holds it too and has nothing else to do with the first.
+  /// Expected size of the union of two sets that share `shared` vertices and are otherwise independent.
   double united(double a, double b, double shared) const {
     return vertices_ <= shared ? std::max(a, b) : a + (b - shared) * (vertices_ - a) / (vertices_ - shared);
   }
-  /// Vertices of a layer's rows at any step: sets that lead on through states hold those of later steps.
+  /// Expected vertices of a layer's rows at any step. Sets that continue through states contain those of later steps.
   double at_any_step(std::size_t layer, const Sizes& sizes) const {
     if (source_.frontier == FrontierKind::exact && source_.layers[layer].earlier == LayerReads::all_earlier)
       return *std::max_element(sizes.begin(), sizes.end());
@@ -51,7 +51,8 @@ class CountedFrontier {
   }
 
  private:
-  /// The set and the columns of its first `rows` rows, of which the first `done` have theirs in it.
+  /// Expected size of the set with the columns of its first `rows` rows. The columns of its first `done` rows are in it
+  /// already.
   double with_columns(double size, double rows, double& done, std::size_t m, std::size_t t) const {
     const double others = m == 0 ? std::max(0.0, degree(m, t) - 1) : degree(m, t);
     const double fresh = std::max(0.0, rows - std::exchange(done, std::max(done, rows)));
@@ -78,7 +79,8 @@ class CountedFrontier {
     }
   }
 
-  /// A state those of the next step; a window those of the steps that it spans, the largest of which stands for all.
+  /// Expected vertices that later steps read. A state reads those of the next step. A window reads those of the steps
+  /// that it spans, and the largest of these sets counts for all.
   double read_later(std::size_t l, std::size_t t) const {
     const LayerReads& layer = source_.layers[l];
     const bool whole = layer.earlier == LayerReads::all_earlier;
@@ -94,7 +96,7 @@ class CountedFrontier {
   const BatchSource& source_;
   BatchWindow window_;
   double targets_, vertices_;
-  std::vector<Sizes> computed_, inner_, read_;  // [layers], the first two as StepFrontier has them
+  std::vector<Sizes> computed_, inner_, read_;  // [layers], the first two as in StepFrontier
   std::vector<std::vector<Sizes>> multiplied_;  // [layers][supports]
 };
 
@@ -113,12 +115,12 @@ std::int64_t entries_of(const CountedFrontier& frontier, std::size_t layer, std:
   return rounded(entries);
 }
 
-/// Of columns, what is no own cell; of the layer before alone.
+/// Expected columns that are not own cells. They can only be cells of the previous layer, if there is one.
 StepCells halo_of(const CountedFrontier& frontier, std::size_t l, const StepCells& own, const BatchLayer* before) {
   Sizes sizes;
   for (std::size_t t = 0; t < frontier.inner(l).size(); ++t) {
     const auto mine = static_cast<double>(own.count(static_cast<std::int64_t>(t)));
-    // Cells that only fill timelines up are read no more than any vertex is.
+    // A cell that only fills a timeline up is read as often as any vertex.
     double others = std::max(0.0, frontier.united(frontier.read(l)[t], mine, frontier.inner(l)[t]) - mine);
     if (before != nullptr)
       others = std::clamp(static_cast<double>(before->cells.count(static_cast<std::int64_t>(t))) - mine, 0.0, others);
@@ -127,7 +129,8 @@ StepCells halo_of(const CountedFrontier& frontier, std::size_t l, const StepCell
   return cells_of(sizes);
 }
 
-/// Cells of each layer: what it needs and what the layer above takes; rectangles of timelines at their widest step.
+/// Cells of each layer: those it needs and those that the next layer takes. A layer of whole timelines has the vertices
+/// of any step at every step.
 std::vector<Sizes> cells_of_layers(const CountedFrontier& frontier, const std::vector<LayerShape>& layers) {
   std::vector<Sizes> all(layers.size());
   for (std::size_t l = layers.size(); l-- > 0;) {

@@ -1,7 +1,6 @@
-// Steps are gone through from the last to the first, and layers from the last
-// to the first within a step: what layer l reads at t or later is then known
-// when layer l - 1 comes to t. The sets of a step only grow on the way down, so
-// a vertex is looked at once a step and matrix.
+// Walks steps from the last to the first, and layers from the last to the first within a step. So the cells that layer
+// l reads at t or later are known when layer l - 1 is walked at t. The sets of a step only grow on the way down, so a
+// vertex is visited once per step and matrix.
 #include "harness/hybrid_batches/encoding/frontier.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +16,7 @@ namespace {
 
 std::size_t words_for(std::size_t bits) { return (bits + 63) / 64; }
 
-/// Sets bit v, and that of its word in `filled`.
+/// Sets bit v, and the bit of its word in `filled`.
 void set_bit(VertexId v, std::vector<std::uint64_t>& bits, std::vector<std::uint64_t>& filled) {
   const std::size_t word = static_cast<std::size_t>(v) / 64;
   bits[word] |= std::uint64_t{1} << (static_cast<std::size_t>(v) % 64);
@@ -36,12 +35,11 @@ void take_bits(std::vector<std::uint64_t>& bits, std::vector<std::uint64_t>& fil
   }
 }
 
-/// What is known of a step while earlier ones are gone through; vertices by
-/// their number in the whole graph.
+/// The state of a step while earlier ones are walked. Vertices have their numbers in the whole graph.
 struct ReachedStep {
-  std::vector<VertexId> vertices;      // from the step's end on
+  std::vector<VertexId> vertices;      // filled at the end of the step
   std::vector<std::int64_t> computed;  // [L] StepFrontier::computed
-  std::vector<std::int64_t> inner;     // [L] those that layer l's temporal stage, or its products, read
+  std::vector<std::int64_t> inner;     // [L] vertices that layer l's temporal stage, or its products, read
   std::vector<std::int64_t> with_row;  // [1 + supports]
 };
 
@@ -96,9 +94,8 @@ class FrontierWalk {
       if (presence_->exists(v, in_graph(t))) scratch_.add_to_step(&v, &v + 1);
   }
 
-  /// Vertices whose own cell at t layer l reads at a later step: a window those
-  /// of the steps that it spans, a state those of the next step, which it has
-  /// from t or hands on.
+  /// Adds vertices whose own cell at t is read by layer l at a later step. A window reads those of the steps that it
+  /// spans. A state reads those of the next step, because it comes from t or passes through it.
   void add_read_later(std::size_t l, std::int64_t t) {
     const LayerReads& layer = source_.layers[l];
     const bool whole = layer.earlier == LayerReads::all_earlier;
@@ -109,8 +106,7 @@ class FrontierWalk {
       add_going_on(later.vertices.data(), whole ? later.inner[l] : later.computed[l], s, t);
     }
   }
-  /// Those of the `count` vertices at `from` whose sequence at step s began at
-  /// t or before.
+  /// Adds those of the `count` vertices at `from` whose sequence at step s began at t or before.
   void add_going_on(const VertexId* from, std::int64_t count, std::int64_t s, std::int64_t t) {
     scratch_.make_room(count);
     if (presence_ == nullptr) return scratch_.add_to_step(from, from + count);
@@ -118,9 +114,8 @@ class FrontierWalk {
       if (presence_->begin(*v, in_graph(s)) <= in_graph(t)) scratch_.add_to_step(v, v + 1);
   }
 
-  /// The columns of the rows of the first `rows` vertices, which are in order.
-  /// Those of rows that the matrix was asked for before are there. Rows lie
-  /// anywhere, so what a later one reads is asked for ahead.
+  /// Adds the columns of the rows of the first `rows` vertices, which are in order. Rows that were added before for
+  /// this matrix are skipped. Rows are scattered in memory, so later ones are prefetched.
   void add_columns(std::size_t matrix, std::int64_t rows, std::int64_t t, ReachedStep& step) {
     constexpr std::int64_t rows_ahead = 8;
     const PreparedGraph& graph = *matrices_[matrix];
@@ -154,10 +149,10 @@ void check_vertices(const std::vector<VertexId>& vertices, const PreparedGraph& 
 void check(const BatchSource& source, const BatchCells& cells, const BatchScratch& scratch) {
   const PreparedGraph& graph = *source.inputs;
   if (!graph.has_structure()) {
-    throw InvalidRequest("/workload",
-                         "batches of vertices need a graph, and of this "
-                         "workload only the shape is known; take a data "
-                         "set or a generator");
+    throw InvalidRequest(
+        "/workload",
+        "batches of vertices need a graph, and this workload is known by its shape only; take a data set or "
+        "a generator");
   }
   if (cells.steps.first < 0 || cells.steps.count < 1 || cells.steps.first + cells.steps.count > graph.steps) {
     throw InvalidRequest("/strategy", fmt::format("a batch of {} steps from step {} on "

@@ -13,7 +13,7 @@ std::span<const VertexId> step_of(const StepCells& cells, std::int64_t t) {
   return {cells.vertices.data() + cells.begin(t), static_cast<std::size_t>(cells.count(t))};
 }
 
-/// Cells of either, step by step.
+/// Cells that are in either, step by step.
 StepCells united(const StepCells& a, const StepCells& b) {
   StepCells all;
   for (std::int64_t t = 0; t < a.steps(); ++t) {
@@ -24,7 +24,7 @@ StepCells united(const StepCells& a, const StepCells& b) {
   return all;
 }
 
-/// Every vertex of the cells at every step: what rectangles of timelines need.
+/// Every vertex of the cells at every step, which rectangles of timelines need.
 StepCells whole_timelines(const StepCells& cells) {
   std::vector<VertexId> vertices = cells.vertices;
   std::sort(vertices.begin(), vertices.end());
@@ -37,7 +37,7 @@ StepCells whole_timelines(const StepCells& cells) {
   return all;
 }
 
-/// Rows in `outer` of cells of `inner`, which are among them at their steps, appended.
+/// Appends the rows in `outer` of the cells of `inner`, which must be in `outer` at the same steps.
 void append_rows(const StepCells& outer, const StepCells& inner, std::vector<std::int64_t>& rows) {
   for (std::int64_t t = 0; t < inner.steps(); ++t) {
     std::int64_t at = outer.begin(t);
@@ -116,7 +116,8 @@ const StepCells* BatchEncoder::rows_read(const std::vector<StepCells>& needed) c
 void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size_t entry, HostCsr& csr) const {
   double scale = 1;
   if (counted_ != nullptr) {
-    // The row is one that is read, and complete: its degree is the graph's. A column's is 1 where its row is not.
+    // Rows that are read are complete, so their degree is the graph's. Other rows are not in the batch, so as columns
+    // they have degree 1.
     const VertexId column = graph.columns[entry];
     const std::span<const VertexId> read = step_of(*counted_, step - first_);
     if (!std::binary_search(read.begin(), read.end(), column))
@@ -209,7 +210,7 @@ void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::sp
       for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
         const auto entry = static_cast<std::size_t>(e);
         const VertexId u = graph.columns[entry];
-        if (!has(u)) continue;  // of an approximate frontier
+        if (!has(u)) continue;  // missing in an approximate frontier
         csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
         if (plain) {
           csr.values32.push_back(graph.values32[entry]);

@@ -1,5 +1,5 @@
-// A hybrid batch as a model's layers compute it: for each layer its cells and the matrix that reads the layer before,
-// re-encoded, with the values of the whole graph (DynaHB, VLDB'24, section 5.2; decisions D17, D23). On the host.
+// A hybrid batch as a model's layers compute it, on the host. Each layer has its cells, and a re-encoded matrix that
+// reads the previous layer, with values of the whole graph (DynaHB, VLDB'24, section 5.2; decisions D17, D23).
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ struct BatchWindow {
   std::int64_t count = 0;
 };
 
-/// One layer. Its matrices have a row for each of its cells; columns are its own cells, and behind them the cells that
-/// only neighbours read, step by step.
+/// One layer. Its matrices have a row for each of its cells. Their columns are its own cells, followed by the cells
+/// that only neighbours read, step by step.
 struct BatchLayer {
   StepCells cells, halo;
-  /// Rows of the layer before that x takes, [cells + halo]; empty of the first layer, whose x is features, and where
-  /// they are the rows of the layer before as they lie.
+  /// Rows of the previous layer that x takes, [cells + halo]. Empty for the first layer, whose x is features. Also
+  /// empty if they are exactly the previous layer's rows.
   std::vector<std::int64_t> input;
-  HostCsr a;                                // of layers that read neighbours, or ask which rows are connected
-  std::vector<std::vector<HostCsr>> steps;  // [supports][steps], of layers that go step by step: own cells alone
-  // Of LayeredBatch::counted_only, whose lists are empty: their lengths.
+  HostCsr a;                                // for layers that read neighbours, or ask which rows are connected
+  std::vector<std::vector<HostCsr>> steps;  // [supports][steps], for layers that go step by step: own cells only
+  // Lengths of the lists above, which are empty with LayeredBatch::counted_only.
   std::int64_t input_rows = 0;
   std::int64_t entries = 0;                             // of a
   std::vector<std::vector<std::int64_t>> step_entries;  // of steps
@@ -37,13 +37,13 @@ struct BatchLayer {
 };
 
 struct LayeredBatch {
-  /// Of a graph that is known by its shape: cells have offsets and no vertices, and other lists only lengths.
+  /// For a graph that is known by its shape only: cells have offsets and no vertices, and other lists only lengths.
   bool counted_only = false;
   BatchWindow window;
   std::vector<BatchLayer> layers;
   std::vector<std::vector<std::int64_t>> counted;  // [layers] rows of targets, for sums over vertices
   std::int64_t targets = 0;                        // vertices
-  /// Cells of a batch over all layers: what is computed, and of it what its roots need.
+  /// Cells over all layers: those computed, and those of them on which the targets depend.
   std::int64_t computed_cells = 0, needed_cells = 0;
 };
 
@@ -53,13 +53,13 @@ bool is_rectangle(const LayerShape& layer);
 bool chooses_rows(const LayerShape& layer);
 bool reads_own_rows_alone(const LayerShape& layer);
 
-/// What a batch is made from.
+/// The source of batches.
 struct LayerSource {
   const PreparedGraph& graph;
   const std::vector<std::shared_ptr<const PreparedGraph>>& supports;
   const std::vector<LayerShape>& layers;
   bool fp64 = false;
-  /// [T * N] 1 + row sums of A, where degrees are counted inside a batch: there a vertex whose row no layer reads has
+  /// [T * N] 1 + row sums of A, if degrees are counted inside a batch. A vertex whose row no layer reads then has
   /// degree 1. Null: the graph's own values.
   const std::vector<double>* degrees = nullptr;
 };
@@ -67,51 +67,53 @@ struct LayerSource {
 /// The cells whose outputs each of `layers` layers must give, by vertices of the graph.
 std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers);
 
-/// Makes batches one after the other; keeps room of its own [N], so it is one thread's.
+/// Makes batches one after the other. Keeps scratch memory [N], so it serves one thread.
 class BatchEncoder {
  public:
   explicit BatchEncoder(const LayerSource& source);
 
-  /// `needed` are the cells [layers] whose outputs the batch's roots depend on: those of a layer with a temporal stage,
-  /// or that goes step by step, become whole timelines of the window; what is added so is computed for nothing and read
-  /// by nobody. `targets` ascending. Cost O(cells and entries of the batch).
+  /// `needed` are the cells [layers] on which the batch's targets depend. In a layer with a temporal stage, or one that
+  /// goes step by step, they become whole timelines of the window. Nobody reads the added cells. `targets` are
+  /// ascending. Cost O(cells and entries of the batch).
   LayeredBatch encode(const BatchWindow& window, const std::vector<StepCells>& needed,
                       std::span<const VertexId> targets);
 
  private:
   void add_matrix(const BatchWindow& window, const StepCells& needed, const BatchLayer* before, BatchLayer& layer);
-  /// Entries that say of each row whether it has any beside its own: what lies elsewhere is one column behind all.
+  /// Entries that say for each row whether it has any besides its own. All other columns become one, after the own
+  /// cells.
   void add_connections(const BatchWindow& window, const StepCells& needed, BatchLayer& layer) const;
   void add_supports(const BatchWindow& window, const StepCells& needed, BatchLayer& layer);
   static void read_rows(const BatchLayer& before, BatchLayer& layer);
   static void count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
                             std::vector<std::int64_t>& rows);
-  /// Room for about as many entries as so many rows have.
+  /// Reserves room for about the number of entries of `rows` rows.
   void make_room(std::int64_t rows, BatchLayer& layer) const;
   void number(std::span<const VertexId> vertices, std::int64_t first);
   bool has(VertexId v) const { return stamp_[static_cast<std::size_t>(v)] == now_; }
-  /// Asks for what the rows behind the i-th will read, which lies anywhere.
+  /// Prefetches the data of the rows after the i-th, because rows are scattered in memory.
   static void ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i);
   template <class Visit>
   void for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, const Visit& visit) const;
-  /// Sorts distinct vertices: where they are many, by a bit for each vertex of the graph.
+  /// Sorts distinct vertices. Long lists use a bit for each vertex of the graph.
   void order(std::vector<VertexId>& vertices);
-  /// Vertices that these rows read and that have no number yet, those of `before` alone where it is given; ascending.
+  /// Vertices that these rows read and that have no number yet, ascending. If `before` is given, only vertices in it.
   std::vector<VertexId> only_read(Step step, std::span<const VertexId> rows, std::span<const VertexId> before);
-  /// A row for each of `cells`, with entries where it is among `needed`.
+  /// Appends a row for each of `cells`, with entries if it is among `needed`.
   void append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
                       std::span<const VertexId> needed, HostCsr& csr) const;
 
-  /// What is cut out of A~: at each step the rows that some layer reads. By nested needs, those of the lowest layer.
+  /// The rows of A~ at each step that some layer reads. Needs are nested, so they are the rows of the lowest such
+  /// layer.
   const StepCells* rows_read(const std::vector<StepCells>& needed) const;
   void append_value(const PreparedGraph& graph, Step step, std::size_t entry, HostCsr& csr) const;
 
   LayerSource source_;
-  const StepCells* counted_ = nullptr;  // rows whose degrees are counted, of the batch at hand; null: all
-  Step first_ = 0;                      // of its window
+  const StepCells* counted_ = nullptr;  // rows of the current batch whose degrees are counted; null: all
+  Step first_ = 0;                      // of the current batch's window
   std::vector<std::int64_t> stamp_;     // [N]
-  std::vector<std::int64_t> there_;     // [N], a stamp of vertices of the layer before
-  std::vector<std::int32_t> row_;       // [N], where the stamp is now's
+  std::vector<std::int64_t> there_;     // [N], a stamp of the previous layer's vertices
+  std::vector<std::int32_t> row_;       // [N], valid where the stamp is current
   std::vector<std::uint64_t> bits_;     // [N] bits, all 0 between calls
   std::int64_t now_ = 0;
 };

@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// Rows are time-major, vertices of a step ascending.
+/// Rows are time-major; vertices of a step ascend.
 struct StepCells {
   std::vector<std::int64_t> offsets = {0};  // [steps + 1]
   std::vector<VertexId> vertices;           // [cells]

@@ -8,7 +8,7 @@
 namespace strobe {
 namespace {
 
-/// `count` of `from` without replacement: the beginning of a shuffle, of which only what moved is kept.
+/// Draws `count` of `from` without replacement, as the beginning of a shuffle. Only positions that changed are stored.
 void draw_some(const std::vector<VertexId>& from, std::int64_t count, const RandomStream& random, std::uint64_t& next,
                std::vector<VertexId>& drawn) {
   if (count == static_cast<std::int64_t>(from.size())) {
@@ -31,7 +31,7 @@ void draw_some(const std::vector<VertexId>& from, std::int64_t count, const Rand
 
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
                           Rank rank, std::uint64_t number, std::uint64_t attempt) {
-  // A draw's own part of the rank's stream: no batch has 2^28 vertices.
+  // Each draw has its own part of the rank's stream: no batch has 2^28 vertices.
   const RandomStream random(seed, random_purpose::hybrid_batch, static_cast<std::uint32_t>(rank));
   std::uint64_t next = (number << 32) + (attempt << 28);
   DrawnTargets drawn;

@@ -1,4 +1,4 @@
-// What a hybrid batch is about: a window of steps and some of a rank's own vertices, drawn by chance (DynaHB, VLDB'24,
+// Draws the targets of a hybrid batch at random: a window of steps and some of a rank's own vertices (DynaHB, VLDB'24,
 // section 4.2; decisions D4, D18).
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// Vertices of one rank in groups of like load, from each of which a batch takes as many.
+/// Vertices of one rank in groups of similar load. A batch takes the same number from each group.
 using BalancedGroups = std::vector<std::vector<VertexId>>;
 
 struct BatchSize {
@@ -26,10 +26,10 @@ inline constexpr std::uint32_t batch_choice = 41;
 inline constexpr std::uint32_t batch_size = 42;
 }  // namespace random_purpose
 
-/// The `number`-th draw of rank `rank`: the window's start uniform over all valid ones of `steps` steps, vertices
-/// without replacement, as many of each group, the first groups one more where they do not come out even. The same
-/// arguments give the same draw. Cost O(vertices log vertices).
-/// `attempt` below 16 gives another draw of that number.
+/// The `number`-th draw of rank `rank`. The window's start is uniform over all valid ones of `steps` steps. Vertices
+/// are drawn without replacement, the same number from each group, or one more from the first groups. The same
+/// arguments give the same draw. An `attempt` below 16 gives another draw of that number. Cost O(vertices log
+/// vertices).
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
                           Rank rank, std::uint64_t number, std::uint64_t attempt = 0);
 

@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// The sample whose first vertex decides where sample i goes: of a candidate its edge.
+/// The sample whose first vertex decides where sample i belongs: for a candidate, its edge.
 std::int64_t leader(const Samples& samples, std::int64_t i) {
   if (samples.candidate_of.empty()) return i;
   const std::int32_t edge = samples.candidate_of[static_cast<std::size_t>(i)];
@@ -18,7 +18,7 @@ VertexId vertex_of(const Samples& samples, std::int64_t i, std::int64_t k) {
   return samples.vertices[static_cast<std::size_t>(i * samples.arity + k)];
 }
 
-/// std::lower_bound in steps that double, since the next one is near.
+/// std::lower_bound with doubling steps, because the next match is near.
 std::vector<VertexId>::const_iterator first_from(std::vector<VertexId>::const_iterator begin,
                                                  std::vector<VertexId>::const_iterator end, VertexId vertex) {
   std::ptrdiff_t stride = 1;
@@ -26,7 +26,7 @@ std::vector<VertexId>::const_iterator first_from(std::vector<VertexId>::const_it
   return std::lower_bound(begin, begin + std::min(stride + 1, end - begin), vertex);
 }
 
-/// Calls found(i) for the places i in `vertex` [first, last), ascending, whose vertex is among `targets`.
+/// Calls found(i) for the positions i in `vertex` [first, last), ascending, whose vertex is among `targets`.
 template <class Found>
 void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::int64_t last,
                 const std::vector<VertexId>& targets, const Found& found) {
@@ -34,7 +34,7 @@ void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::in
   if (static_cast<std::int64_t>(targets.size()) *
           static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(last - first))) <
       last - first) {
-    auto at = begin;  // few targets: look each of them up
+    auto at = begin;  // few targets: search for each of them
     for (const VertexId v : targets)
       for (at = first_from(at, end, v); at != end && *at == v; ++at) found(at - vertex.begin());
     return;

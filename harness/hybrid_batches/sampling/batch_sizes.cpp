@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-/// All of `text` as a number that is finite.
+/// All of `text` as a finite number.
 std::optional<double> number_of(std::string_view text) {
   double value = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), value);

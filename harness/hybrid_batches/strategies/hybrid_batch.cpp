@@ -1,4 +1,4 @@
-// DynaHB's hybrid batches, and the baselines of its paper that differ from it by their options alone.
+// DynaHB's hybrid batches, and the baselines of its paper that differ only in their options.
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"
@@ -16,7 +16,7 @@ struct DynaHbDefaults : HybridDefaults {
   static constexpr const char* adjuster = "dqn";
 };
 
-/// What the baselines have in common.
+/// The options that the baselines have in common.
 struct BaselineDefaults : HybridDefaults {
   static constexpr const char* generator = "inline";
   static constexpr bool reservoir = false;
@@ -53,7 +53,7 @@ Entry<StrategyTag::Value> preset(const char* name, const char* description) {
   return entry;
 }
 
-/// Models that are averaged are so after the default interval, and after a longer one; a given one stays.
+/// With averaged models, a search tries the default interval and a longer one. A given interval stays.
 std::vector<StrategyTag::Searched> searched_intervals(const Json& parameters, std::int64_t, std::int64_t) {
   const HybridOptions defaults;
   if (parameters.at("averaging") != "async" || parameters.at("interval") != defaults.interval) return {{}};
@@ -62,7 +62,8 @@ std::vector<StrategyTag::Searched> searched_intervals(const Json& parameters, st
 
 const Register<StrategyTag> hybrid_batch_registered{{
     "hybrid_batch",
-    "batches of some of a rank's own vertices in a window of steps; what they read is cached, so no embedding crosses",
+    "batches of some of a rank's own vertices in a window of steps; the cells they read are cached, so "
+    "no embedding crosses ranks",
     paper,
     hybrid_fields<HybridOptions>(),
     StrategyTag::Value("hybrid_batches", true).searching(searched_intervals),
@@ -70,7 +71,7 @@ const Register<StrategyTag> hybrid_batch_registered{{
 }};
 
 const Register<StrategyTag> dynahb_registered{with_defaults<DynaHbDefaults>(
-    "dynahb", "hybrid_batch of sizes that deep Q-learning chooses, models averaged now and then")};
+    "dynahb", "hybrid_batch with sizes chosen by deep Q-learning and models averaged at intervals")};
 const Register<StrategyTag> pyd_registered{
     preset<PydDefaults>("pyd", "hybrid_batch with all vertices and all steps: full batches on cached vertices (PyD)")};
 const Register<StrategyTag> dbov_registered{
