@@ -1,4 +1,4 @@
-// Which rank each chunk goes to: Algorithm 1 of DGC (SIGMOD'23, section 4.2) with the readings of decisions 4.2.
+// Assigns chunks to ranks: Algorithm 1 of DGC (SIGMOD'23, section 4.2) with the readings of decisions 4.2.
 #pragma once
 
 #include <cstdint>
