@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-/// Strategies whose placements follow from sizes alone, as they say themselves.
+/// Strategies that declare that their placements depend on sizes alone.
 std::vector<std::string> strategies_from_sizes() {
   std::vector<std::string> names;
   for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
