@@ -81,8 +81,8 @@ Json operation_fits(const CalibrationData& data) {
   return fits;
 }
 
-/// Fits of the host's operations, by one worker. A byte of memory costs at most two bytes at the rate of its copy, as
-/// for a device.
+/// Fits of the host's operations, by one worker. A byte of memory costs at most two bytes at the rate of its copy,
+/// like on a device.
 Json host_operation_fits(const HostMeasurement& host) {
   std::map<std::string, Group> groups;
   for (const OperationSample& s : host.operations)

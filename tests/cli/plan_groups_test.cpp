@@ -76,7 +76,7 @@ TEST_F(PlanGroups, TextTellsTheStepsAndWhatTheRuleCosts) {
   const Outcome outcome = strobe(words({"--strategy", "event_batch"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const char* part :
-       {"DistTGL's rule beside all simulated configurations", "of the rule's", "mails missed", "fastest of ",
+       {"DistTGL's rule compared with all simulated configurations", "of the rule's", "mails missed", "fastest of ",
         "the rule on 8 GPUs of g4dn-t4\n", "\n  saturation: one GPU trains ", "\n  largest batch ", " may be missing",
         "\n  copies: a host has 384 GB", "\n  batch = ", "\n  i = ", "\n  k = ", "\n  j = "})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;

@@ -1,4 +1,4 @@
-// What DistTGL's rule advises, as JSON and as text.
+// The advice of DistTGL's rule, as JSON and as text.
 #pragma once
 
 #include <string>
@@ -9,10 +9,11 @@
 
 namespace strobe {
 
-/// Limits and places with what the rule costs there; docs/plan.md describes the keys. Absent values are null.
+/// Limits and places, with the rule's cost there; docs/plan.md describes the keys. Absent values are null.
 Json advice_json(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes);
 
-/// The rule's choice beside the fastest ones for every place, and the rule's steps on the most ranks of each cluster.
+/// The rule's choice and the fastest configurations for every place. Also the rule's steps on the most ranks of each
+/// cluster.
 std::string advice_text(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes);
 
 }  // namespace strobe
