@@ -48,8 +48,8 @@ Groups groups_of(const std::vector<PlanPoint>& points) {
   return groups;
 }
 
-/// The status of a point whose plan is refused: the workload cannot be divided into that many ranks, blocks or parts,
-/// or the settings do not go together. Returns "" when the request itself is wrong.
+/// The status of a point whose plan is refused. Either the workload cannot be divided into that many ranks, blocks or
+/// parts, or the settings do not go together. Returns "" when the request itself is wrong.
 std::string status_of(const InvalidRequest& error) {
   for (const std::string where : {"/ranks", "/nb", "/strategy"}) {
     if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return "cannot_divide";
@@ -183,8 +183,7 @@ void set_apart_chosen_sizes(std::vector<PlanOutcome>& outcomes) {
 bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.at("name").get<std::string>()); }
 
 /// Whether points of several plans are simulated in parallel. Each plan of snapshots holds the matrices of a graph, so
-/// only one is kept at a time, and only its points on several clusters run in parallel. Plans of events share their
-/// graph.
+/// only one is kept at a time. Only its points on several clusters run in parallel. Plans of events share their graph.
 bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c) || family_of(c.model) == "events"; }
 
 }  // namespace

@@ -70,8 +70,8 @@ std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, cons
 /// faster. Throws like make_plan.
 std::shared_ptr<const PlannedCase> plan_settled(Case& c, const DataCache& cache = {});
 
-/// The factor from the cost of an epoch of the case to that of an epoch in the long run: the ratio of their updates of
-/// the weights. It is 1 except for kinds of training whose epochs are not a whole number of updates. If epochs are not
+/// The ratio of an epoch's cost in the long run to its cost in the case. It is the ratio of their updates of the
+/// weights. It is 1 except for kinds of training whose epochs are not a whole number of updates. If epochs are not
 /// passes, an epoch in the long run has enough updates to train as many cells as there are. If an adjuster chooses the
 /// number of cells, it has one update.
 double long_run_share(const SchedulePlan& plan, const Case& c);

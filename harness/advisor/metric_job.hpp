@@ -23,8 +23,8 @@ struct MetricReach {
 };
 
 /// Trains with values until the rule holds. Exact full-batch training has the same curve on any number of ranks (law
-/// 3), so one curve is trained on one rank of this machine for all such points. All other points train on their own
-/// number of ranks, in the virtual time of their cluster. Thread-safe: one thread trains while others wait.
+/// 3). So for such points, one curve is trained on one rank of this machine. All other points train on their own number
+/// of ranks, in the virtual time of their cluster. Thread-safe: one thread trains while others wait.
 class MetricJob {
  public:
   /// Training ends after `epochs` at the latest. Throws InvalidRequest("--until", ...) for text that is not a rule.

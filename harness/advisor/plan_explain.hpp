@@ -24,8 +24,8 @@ std::string costs_note(const PlanReport& report);
 /// InvalidRequest("--explain", ...) if there is none or several.
 std::size_t point_called(const std::vector<PlanPoint>& points, const std::string& id);
 
-/// The full id for `id` among all combinations of the points' open settings: that id, or else the only id of the
-/// points, or of the combinations, that contains it. Throws InvalidRequest("--explain", ...).
+/// The full id for `id` among all combinations of the points' open settings. If no id equals it, the only id that
+/// contains it counts: first among the points, then among the combinations. Throws InvalidRequest("--explain", ...).
 std::string id_called(const std::vector<PlanPoint>& points, const std::string& id);
 
 /// Explains why a point is kept or discarded. It gives the verdict and the case for a suite. It compares parts of an

@@ -124,7 +124,7 @@ ScalingPoint simulate(const PlanPoint& best, int nodes, const DataCache& cache) 
   return point;
 }
 
-/// The part of an epoch that shrinks least between two points, compared with an even split.
+/// The part of an epoch that most exceeds an even split when going from few ranks to many.
 std::string limiting_part(const ScalingPoint& few, const ScalingPoint& many) {
   const double ratio = static_cast<double>(few.ranks) / static_cast<double>(many.ranks);
   std::vector<std::pair<double, std::string>> excess;

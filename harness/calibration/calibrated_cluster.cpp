@@ -55,8 +55,8 @@ void add(const Terms& terms, const Amounts& amounts, double bytes, double second
   group.bytes.push_back(bytes);
 }
 
-/// Upper bounds of an operation's terms at `ranks` ranks. A byte of memory, read or written, costs at most two bytes at
-/// the rate of a copy, because a cached line is read before it is written. Ranks on one machine share that rate.
+/// Upper bounds of an operation's terms at `ranks` ranks. A byte of memory costs at most two bytes at the rate of a
+/// copy, because a cached line is read before it is written. Ranks on one machine share that rate.
 std::vector<double> most_of_operation(const CalibrationData& data, int ranks) {
   std::vector<double> most;
   const double sharing = data.rates.own_memory ? 1 : ranks;

@@ -92,9 +92,9 @@ inline constexpr BandPowers powers_of_one_rank{0.67, 0.35}, powers_of_measured_r
     powers_of_twice_the_ranks{0.71, 0.69};
 
 /// Adds the 90 % bands of `epochs` to the cluster: the smallest factors that cover 95 % of the ratios on either side,
-/// for n + 1 exchangeable ratios (split conformal: Vovk, Gammerman and Shafer, Algorithmic Learning in a Random World,
-/// 2005). For a processor (`device` cpu), the factors get the powers above. Fewer than 19 cases cannot determine 5 %;
-/// then the extremes are the band, and the source says so.
+/// for n + 1 exchangeable ratios. Source: split conformal prediction (Vovk, Gammerman and Shafer, Algorithmic Learning
+/// in a Random World, 2005). For a processor (`device` cpu), the factors get the powers above. Fewer than 19 cases
+/// cannot determine 5 %. Then the extremes are the band, and the source says so.
 void add_bands(const std::vector<HeldOutEpoch>& epochs, const std::string& device, const std::string& date,
                Json& cluster);
 

@@ -32,9 +32,9 @@ struct CollectiveSample {
 std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
                                                 const std::string& workload);
 
-/// Selects the samples for a fit, from samples of one collective and number of ranks: all from epochs, and the others
-/// outside the epochs' range of bytes. Outside an epoch a collective is quicker, because its buffers are in the caches
-/// of the ranks that use them.
+/// Selects the samples for a fit, from samples of one collective and number of ranks. It keeps all samples from epochs,
+/// and others only outside the epochs' range of bytes. Outside an epoch a collective is quicker, because its buffers
+/// are in the caches of the ranks that use them.
 std::vector<CollectiveSample> samples_to_fit(const std::vector<CollectiveSample>& samples);
 
 /// Measures every collective of `communicator` (a name of CommunicatorRegistry), and messages between ranks 0 and 1.

@@ -1,6 +1,6 @@
 // A rank issues the same collectives in every epoch. All ranks issue those of one kind in the same order, so the k-th
-// of each rank is one collective, and its bytes are the busiest rank's. Invariant: every such collective is part of
-// exactly one sample. Cost O(spans log spans).
+// of each rank is one collective. Its bytes are the busiest rank's. Invariant: every such collective is part of exactly
+// one sample. Cost O(spans log spans).
 #include <algorithm>
 #include <map>
 #include <tuple>

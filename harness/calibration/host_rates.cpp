@@ -1,7 +1,7 @@
 // Measures the host through a rank of device cpu. Its host stream runs the work as for every program, with one worker
-// or one per core. Peak rates are the best of several calls, operation times the median. Every call of a gather has new
-// rows, drawn before the timing, so that it does not find the rows of the call before in the caches. Invariant: samples
-// are of one worker, and no time includes preparation. Cost: fixed sizes.
+// or one per core. Peak rates are the best of several calls, operation times the median. Every call of a gather draws
+// new rows before the timing, so that the caches do not hold them yet. Invariant: samples are of one worker, and no
+// time includes preparation. Cost: fixed sizes.
 #include "harness/calibration/host_rates.hpp"
 
 #include <algorithm>

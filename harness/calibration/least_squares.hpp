@@ -13,9 +13,9 @@ struct Observation {
 
 /// Coefficients c >= 0 [terms] that minimise the sum of |log(prediction / time)|, where prediction = sum_j c_j
 /// amounts_j. Method: reweighted least squares. An outlier (a call that the machine interrupted) counts by its
-/// distance, not by its square. Twice the time and half the time are equally far. With |prediction / time - 1| instead,
-/// predictions would be too small wherever the terms do not explain the times; epochs were 5 to 7 % too short for that
-/// reason alone.
+/// distance, not by its square. Twice the time and half the time are equally far. The distance |prediction / time - 1|
+/// would make predictions too small wherever the terms do not explain the times. Epochs were 5 to 7 % too short for
+/// that reason alone.
 ///
 /// Terms that never occur get 0. `most` [terms] are upper bounds of the coefficients. When amounts grow alike, a bound
 /// on one term decides the others.

@@ -1,6 +1,6 @@
-// Uses the device's own operations, so that devices cpu and cuda are measured in the same way: a dense layer [2048 x
-// 1024] [1024 x 1024] for arithmetic, a copy of 256 MiB for the memory, 64 MiB for the transfer. The best call counts,
-// because these are peak rates.
+// Uses the device's own operations, so that devices cpu and cuda are measured in the same way. A dense layer of 2048 x
+// 1024 x 1024 gives the arithmetic rate, a copy of 256 MiB the memory rate, and one of 64 MiB the transfer rate. The
+// best call counts, because these are peak rates.
 #include "harness/calibration/machine_rates.hpp"
 
 #include <algorithm>

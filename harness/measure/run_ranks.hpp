@@ -23,9 +23,9 @@ std::pair<Suite, World> cases_and_world(RunRequest& request);
 /// The ranks that train the suite together: those of its cases' communicator.
 Ranks ranks_of(const Suite& suite, const World& world);
 
-/// Everything that decides the suite's numbers and the exchanges during the run, by name: cases, files with their
-/// SHA-256, flags, the program's release, and `trained`, a digest of each case. For a file that cannot be read, the
-/// value is the error message.
+/// Everything that decides the suite's numbers and the exchanges during the run, by name. This is the cases, files with
+/// their SHA-256, flags, the program's release, and `trained`, a digest of each case. For a file that cannot be read,
+/// the value is the error message.
 Json account_of(const RunRequest& request, const Suite& suite, const std::vector<std::string>& trained);
 
 /// A digest, in 32 bytes, of the parts of account_of that need no reading of data files.

@@ -38,8 +38,8 @@ struct Suite {
   /// By case id: the kept cases that cannot run, and the reason. `where` is the place that the user can correct.
   std::map<std::string, InvalidRequest> impossible;
 
-  /// The place that the user can correct for an error about `pointer` ("/ranks") of a case: the option, or the place in
-  /// the suite file that set it.
+  /// The place that the user can correct for an error about `pointer` ("/ranks") of a case. It is the option, or the
+  /// place in the suite file, that set the value.
   std::string place_of(const std::string& case_id, const std::string& pointer) const;
 };
 

@@ -14,8 +14,8 @@ namespace strobe {
 /// has more than `most_cases` values.
 std::vector<std::string> varied_values(const std::string& path, const std::string& text);
 
-/// The settings of one of these values: a plug-in's name with its parameters ("vertex:partitioner=metis", or a JSON
-/// object), a cluster with its changes, or a single setting. Throws InvalidRequest("--vary PATH", ...).
+/// The settings of one of these values. A value is a plug-in's name with its parameters ("vertex:partitioner=metis", or
+/// a JSON object), a cluster with its changes, or a single setting. Throws InvalidRequest("--vary PATH", ...).
 std::vector<Setting> settings_of_value(const std::string& path, const std::string& value);
 
 }  // namespace strobe

@@ -24,7 +24,7 @@ class EpochGate {
   bool open(Device& device, Communicator& communicator, std::int64_t step);
 
   /// Reports the duration of the last epoch. When ranks run in several processes, one of them may be gone, and the
-  /// others would wait for it forever. So a signal stops an epoch that runs for more than about twice this duration.
+  /// others would wait for it forever. So after a signal, the current epoch may go on for about twice this duration.
   void epoch_took(double seconds);
 
   bool closed() const { return limit_.up() || signal() != 0; }

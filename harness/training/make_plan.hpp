@@ -9,8 +9,8 @@
 namespace strobe {
 
 /// Plans the case as its strategy's kind of training does. When the case leaves something open (nb=auto), this takes
-/// the first choice that keeps every rank within the case's memory limit, and adds a note that names it. It measures
-/// nothing. Plans that are made with one cache share their data; without a cache, a plan shares nothing. Throws
+/// the first choice that keeps every rank within the case's memory limit. A note names that choice. Nothing is
+/// measured. Plans that are made with one cache share their data; without a cache, a plan shares nothing. Throws
 /// InvalidRequest or InvalidInput. Throws Unavailable when the plan is to run in a world of another size.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run,
                                              const DataCache& cache = {});

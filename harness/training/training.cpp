@@ -46,9 +46,10 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
 /// One run from its first epoch to its last, on one rank.
 ///
 /// Metrics belong to the weights after an epoch's update. The next epoch's forward pass usually computes their
-/// embeddings anyway. A separate pass is therefore made only in three cases: for weights that are kept, for models
-/// whose training embeddings differ from those of an evaluation (dropout), and when `until` needs the metrics before
-/// the next epoch.
+/// embeddings anyway. So a separate pass is made only
+/// - for final weights and weights in a checkpoint,
+/// - for models whose embeddings in training differ from those of an evaluation (dropout), and
+/// - when `until` needs the metrics before the next epoch.
 class TrainingRun {
  public:
   TrainingRun(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,

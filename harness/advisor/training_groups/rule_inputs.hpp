@@ -50,9 +50,9 @@ class CapturedEvents {
   std::vector<VertexId> hubs_;
 };
 
-/// The largest batch within the limits among `start` times powers of two, up to all events. With `smaller`, the search
-/// also halves `start` until a batch is odd. Batches that combine whole smaller ones never capture more than these, so
-/// the search ends at the first batch outside the limits.
+/// The largest batch within the limits among `start` times powers of two, up to all events. If `start` itself is
+/// outside the limits, `smaller` allows halving it, as long as it is even. Batches that combine whole smaller ones
+/// never capture more than these, so the search ends at the first batch outside the limits.
 struct LargestBatch {
   std::int64_t batch = 0;        // the smallest tried if none is within the limits
   bool allowed = true;           // whether it is within them

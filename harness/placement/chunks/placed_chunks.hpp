@@ -33,8 +33,8 @@ struct PlacedChunks {
   std::string measured_note;  // findings of the profiling epoch, for the notes of a row
 };
 
-/// The chunks as `--dry-run` prints them: number and sizes, both cuts, each rank's chunks and predicted workload, and
-/// the predicted divergence, which is null when a rank has no chunk.
+/// The chunks as `--dry-run` prints them: number and sizes, both cuts, and each rank's chunks and predicted workload.
+/// The predicted divergence is null when a rank has no chunk.
 Json describe_chunks(const PlacedChunks& chunks);
 
 /// One sentence for the notes of a row.
