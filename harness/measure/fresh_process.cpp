@@ -117,7 +117,7 @@ ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, co
   // This object writes the plan and releases the folder, so that the process can open it.
   { const RunDirectory plan(folder, Json::array({case_json}), Json::object(), false, Json::object(), false, outputs); }
   Json plan = read_json_file(folder + "/plan.json");
-  plan.erase("data");  // whoever makes the plan of the whole run checks it against the files
+  plan.erase("data");  // the process with the whole plan compares these digests with the files
   write_file_atomically(folder + "/plan.json", with_digest(plan).dump(2) + "\n");
   ProcessOutcome outcome;
   const std::string log = folder + "/logs/process.log";
