@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-/// What a point has for a choice, whether the search named it or left it at its default.
+/// The value of a choice at a point, whether the search named it or left it at its default.
 std::string value_of(const PlanPoint& point, const std::string& choice) {
   for (const auto& [key, value] : point.choices) {
     if (key == choice) return value;
@@ -37,8 +37,8 @@ std::set<std::string> choices_of(const PlanPoint& point) {
   return keys;
 }
 
-/// The one choice by which the two differ; "" where there is none, or more than one. What only one of them has to
-/// choose follows from a choice that both made: models that are averaged after every update have no interval.
+/// The one choice in which the two points differ; "" if there are none or several. A choice that only one of them has
+/// follows from a choice that both made. For example, models that are averaged after every update have no interval.
 std::string difference(const PlanPoint& a, const PlanPoint& b) {
   const std::set<std::string> of_a = choices_of(a), of_b = choices_of(b);
   std::set<std::string> keys = of_a;
@@ -52,7 +52,7 @@ std::string difference(const PlanPoint& a, const PlanPoint& b) {
   return differing.size() == 1 ? differing.front() : "";
 }
 
-/// The phase of an epoch that changes most, and by how much.
+/// The phase of an epoch that changes most, with the size of the change.
 std::string changed_phase(const PlanOutcome& other, const PlanOutcome& best) {
   std::size_t most = 0;
   const auto change = [&](std::size_t i) { return other.phase_seconds[i] - best.phase_seconds[i]; };
@@ -80,7 +80,8 @@ std::string reason_of(const PlanOutcome& other, const PlanOutcome& best) {
                      updates_text(best.updates, best.epoch_seconds), phase);
 }
 
-/// Of points that differ from the best one alike, in what follows from their choice, the fastest stands.
+/// Points can differ from the best one in the same choice, but not in the choices that follow from it. This keeps the
+/// fastest of them.
 void keep_fastest(std::vector<ChoiceCost>& costs, ChoiceCost cost) {
   const auto same = std::find_if(costs.begin(), costs.end(), [&](const ChoiceCost& other) {
     return other.choice == cost.choice && other.value == cost.value;

@@ -1,6 +1,6 @@
 // Runs the points of a plan through the simulator.
-// Returns one outcome per point, in order. Invariant: outcomes depend on the points only, neither on threads nor on
-// the order of work. Cost: one plan per combination of everything but the cluster, two simulated epochs per point.
+// Returns one outcome per point, in order. Invariant: outcomes depend on the points only, neither on threads nor on the
+// order of work. Cost: one plan per combination of everything but the cluster, two simulated epochs per point.
 #include "harness/advisor/evaluate.hpp"
 
 #include <fmt/format.h>
@@ -25,11 +25,11 @@
 namespace strobe {
 namespace {
 
-/// Points of one plan, by their position.
+/// Positions of points that share one plan.
 using Groups = std::vector<std::vector<std::size_t>>;
 
-/// Everything of a case but where it runs; groups of ranks that train on events depend on nodes and their hosts, and so
-/// does what makes batches beside training.
+/// The case without its cluster, if its plan does not depend on the cluster. Groups of ranks for models of events
+/// depend on nodes and their hosts. So do processes that make batches during training.
 std::string plan_key(const Case& c) {
   Case elsewhere = c;
   if (trains_full_batch(c)) elsewhere.cluster.clear();
@@ -48,8 +48,8 @@ Groups groups_of(const std::vector<PlanPoint>& points) {
   return groups;
 }
 
-/// What a point comes to whose plan is refused: so many ranks, blocks or parts do not divide the workload, or its
-/// settings do not go together. "" for a refusal of the request itself.
+/// The status of a point whose plan is refused. Either the workload cannot be divided into that many ranks, blocks or
+/// parts, or the settings do not go together. Returns "" when the request itself is wrong.
 std::string status_of(const InvalidRequest& error) {
   for (const std::string where : {"/ranks", "/nb", "/strategy"}) {
     if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return "cannot_divide";
@@ -64,12 +64,12 @@ std::int64_t measured_updates(const SchedulePlan& plan, const Case& c) {
   return plan.updates_through(c.warmup + c.epochs) - plan.updates_through(c.warmup);
 }
 
-/// Cells that an update trains where epochs are no passes; 0 where an adjuster chooses.
+/// Cells that an update trains if epochs are not passes; 0 if an adjuster chooses their number.
 double cells_of_update(const SchedulePlan& plan, const Case& c) {
   return plan.summary().items.count * static_cast<double>(c.epochs) / static_cast<double>(measured_updates(plan, c));
 }
 
-/// Updates that train as many cells as there are; 1 where it is not known how many one trains.
+/// Updates that together train as many cells as there are; 1 if the number of cells per update is unknown.
 double updates_of_pass(const SchedulePlan& plan, const Case& c) {
   const double cells = cells_of_update(plan, c);
   return cells > 0 ? plan.describe().at("schedule").at("cells_of_all").get<double>() / cells : 1;
@@ -113,7 +113,7 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
   for (double& seconds : outcome.phase_seconds) seconds *= share;
 }
 
-/// Makes the point's job last until the metric.
+/// Makes the point's job last until the metric has its value.
 void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_second, const DataCache& cache,
                  PlanOutcome& outcome) {
   const MetricReach reach = metric.reach(plan, outcome.point.request, cache);
@@ -131,7 +131,7 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
   if (dollars_per_second > 0) outcome.dollars = outcome.job_seconds * dollars_per_second;
 }
 
-/// The plan of a group, or why there is none.
+/// The plan of a group, or the reason why there is none.
 struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
   std::string status, refusal;
@@ -166,7 +166,7 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
   }
 }
 
-/// Times of one update and times of as many as see all cells do not compare.
+/// The time of one update does not compare with the time of enough updates to train all cells.
 void set_apart_chosen_sizes(std::vector<PlanOutcome>& outcomes) {
   const auto known = [](const PlanOutcome& outcome) { return outcome.update_cells && *outcome.update_cells > 0; };
   if (std::none_of(outcomes.begin(), outcomes.end(), known)) return;
@@ -179,11 +179,11 @@ void set_apart_chosen_sizes(std::vector<PlanOutcome>& outcomes) {
   }
 }
 
-/// Libraries that partition graphs are not made for several threads; counting a shape is.
+/// Libraries that partition graphs are not thread-safe. Counting a shape needs none of them.
 bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.at("name").get<std::string>()); }
 
-/// Whether points of several plans are simulated beside each other. Plans of snapshots hold matrices of a graph each,
-/// so one is kept at a time, and only its points on several clusters are; plans of events share their graph.
+/// Whether points of several plans are simulated in parallel. Each plan of snapshots holds the matrices of a graph, so
+/// only one is kept at a time. Only its points on several clusters run in parallel. Plans of events share their graph.
 bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c) || family_of(c.model) == "events"; }
 
 }  // namespace
@@ -211,7 +211,7 @@ std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, cons
 double long_run_share(const SchedulePlan& plan, const Case& c) {
   constexpr std::int64_t many = 1000;
   const std::int64_t measured = measured_updates(plan, c);
-  // An epoch that ends at an averaging has as many updates as `interval` says.
+  // an epoch that ends with an averaging has `interval` updates
   if (!schedule_of(c).value.passes)
     return updates_of_pass(plan, c) * static_cast<double>(c.epochs) / static_cast<double>(measured);
   return static_cast<double>(plan.updates_through(many) * c.epochs) / static_cast<double>(many * measured);
@@ -232,7 +232,7 @@ std::string extension_refusal(const std::string& cluster) {
     load_cluster(cluster);
     return "";
   } catch (const InvalidRequest& error) {
-    return fmt::format("the file of {} does not describe so many nodes: {}", cluster_base(cluster), error.what());
+    return fmt::format("the file of {} does not describe that many nodes: {}", cluster_base(cluster), error.what());
   }
 }
 

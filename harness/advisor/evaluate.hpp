@@ -1,4 +1,4 @@
-// What the simulator says of each point of a plan.
+// Simulates the points of a plan.
 #pragma once
 
 #include <array>
@@ -12,68 +12,71 @@
 
 namespace strobe {
 
-/// A point after simulation. Times and bytes are those of a point that is `ok`.
+/// A point after simulation. Times and bytes are valid if the point is `ok`.
 struct PlanOutcome {
   PlanPoint point;
   std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_combine | cannot_extend | cannot_compare
                               // | not_reached | failed
   std::string reason;
-  double epoch_seconds = 0;             // in the long run, as are phases
-  std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were held against measurements
-  double job_seconds = 0;               // epochs of the job x epoch_seconds, or until the metric
-  std::optional<std::int64_t> metric_updates, metric_epochs;  // of a job that lasts until a metric
-  std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing where the cluster has no price
-  double billed_seconds = 0;      // of whole nodes, that `dollars` are for
+  double epoch_seconds = 0;             // in the long run, like the phases
+  std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were compared with measurements
+  double job_seconds = 0;               // epochs of the job x epoch_seconds, or time until the metric
+  std::optional<std::int64_t> metric_updates, metric_epochs;  // if the job lasts until a metric
+  std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing if the cluster has no price
+  double billed_seconds = 0;      // of whole nodes, the time that `dollars` pays for
   double start_up_seconds = 0;    // of job_seconds: before the first epoch
   std::string currency;
   std::uint64_t peak_bytes = 0;            // device memory of the rank that needs most
   std::uint64_t sent_bytes = 0;            // of all ranks in an epoch
-  std::optional<double> mails_lost_share;  // of models of events, as in a row
-  /// Of kinds of training whose epochs are no passes: cells that an update trains (0: as many as an adjuster chooses),
-  /// and updates of an epoch of the plan.
+  std::optional<double> mails_lost_share;  // for models of events, as in a row
+  /// For kinds of training whose epochs are not passes: cells that an update trains (0: an adjuster chooses their
+  /// number), and updates in an epoch of the plan.
   std::optional<double> update_cells;
   double updates = 0;
   std::array<double, phase_count> phase_seconds{};  // of the slowest rank
   std::vector<std::string> notes;
 };
 
-/// Simulates every point, as a rule one epoch behind a first one, which also sets the optimiser up, in the order given;
-/// points that differ in the cluster only share their plan. `epochs` is what a job trains, `threads` how many points
-/// are simulated at a time; the outcome does not depend on it. `progress` is told how many points are done. A strategy
-/// that cannot divide the workload among so many ranks becomes `cannot_divide`, settings of inputs, transfer and
-/// overlap that do not go together with the rest `cannot_combine`, a cluster whose file does not say what
-/// more nodes need `cannot_extend`, and updates of sizes that an adjuster chooses `cannot_compare` where others have a
-/// number of cells; any other wrong request is thrown. With `metric` a job lasts until a metric has a
-/// value instead; where it never has, the point is `not_reached`.
-/// Points share the data in `cache`. Throws Interrupted when the user wants to stop.
+/// Simulates every point and returns the outcomes in the given order. Usually this takes two epochs; the first one also
+/// sets up the optimiser, and the second counts. Points that differ only in the cluster share their plan, and all
+/// points share the data in `cache`. A job trains for `epochs`, or with `metric` until a metric has a value. `threads`
+/// points are simulated at a time; the outcomes do not depend on it. `progress` gets the number of finished points.
+///
+/// Refused points get a status:
+/// - `cannot_divide`: the strategy cannot divide the workload among that many ranks;
+/// - `cannot_combine`: settings of inputs, transfer and overlap do not go together with the rest;
+/// - `cannot_extend`: the cluster's file does not describe that many nodes;
+/// - `cannot_compare`: an adjuster chooses the size of updates, but other points have a number of cells;
+/// - `not_reached`: the metric never has the value.
+/// Any other wrong request is thrown. Throws Interrupted when the user wants to stop.
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
                                   const std::function<void(std::size_t)>& progress = {}, MetricJob* metric = nullptr,
                                   const DataCache& cache = {});
 
-/// What a job costs beside its epochs.
+/// The cost of a job in addition to its epochs.
 struct JobCosts {
   double start_up_seconds = 0;      // before the first epoch: nodes boot, programs start, data are read
-  double billing_unit_seconds = 0;  // time is billed in whole ones of it; 0: as it is
+  double billing_unit_seconds = 0;  // time is billed in whole units of this length; 0: exactly
 };
 
-/// Adds them to the time and cost of every point that is `ok`.
+/// Adds these costs to the time and cost of every point that is `ok`.
 void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes);
 
-/// Epochs that an amount pays for at the point's price, start-up and billing unit included; nothing without a price, 0
-/// where not even the first is paid.
+/// Epochs that an amount pays for at the point's price, including start-up and billing unit. Nothing without a price; 0
+/// if the amount does not pay for the first epoch.
 std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, const JobCosts& costs);
 
-/// Plans the case, which gets as many warm-up epochs as it takes until all j batches of a memory are in training: what
-/// lies before is faster. Throws as make_plan does.
+/// Plans the case. Adds warm-up epochs until all j batches of a memory are in training, because earlier epochs are
+/// faster. Throws like make_plan.
 std::shared_ptr<const PlannedCase> plan_settled(Case& c, const DataCache& cache = {});
 
-/// Updates of the weights in an epoch in the long run, over those in an epoch of the case, of which there are few: 1
-/// but for kinds of training whose epochs are no whole number of updates. Where epochs are no passes at all, an epoch
-/// in the long run is as many updates as train as many cells as there are, or one update where an adjuster chooses how
-/// many that is. What an epoch costs is to be multiplied by it.
+/// The ratio of an epoch's cost in the long run to its cost in the case. It is the ratio of their updates of the
+/// weights. It is 1 except for kinds of training whose epochs are not a whole number of updates. If epochs are not
+/// passes, an epoch in the long run has enough updates to train as many cells as there are. If an adjuster chooses the
+/// number of cells, it has one update.
 double long_run_share(const SchedulePlan& plan, const Case& c);
 
-/// Why a cluster cannot have as many nodes as its text asks for, "" when it can.
+/// The reason why a cluster cannot have as many nodes as its text requests; "" when it can.
 std::string extension_refusal(const std::string& cluster);
 
 }  // namespace strobe

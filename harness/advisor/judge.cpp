@@ -15,7 +15,7 @@
 namespace strobe {
 namespace {
 
-/// What a job costs. Ordered as lists are: what has a price first, one currency after the other.
+/// The cost of a job. It sorts points with a price first, one currency after the other.
 struct Cost {
   bool unsold = true;
   std::string currency;
@@ -44,7 +44,7 @@ bool dominates(const Objectives& a, const Objectives& b) {
   return no_worse && (a.seconds < b.seconds || a.cost < b.cost || a.bytes < b.bytes);
 }
 
-/// Sets the cause when a point cannot be taken whatever the others are.
+/// Sets the cause when a point is impossible or outside the limits, independent of the other points.
 void apply_limits(const PlanOutcome& outcome, const PlanLimits& limits, PlanVerdict& verdict) {
   const auto discard = [&verdict](const char* cause, std::string reason) {
     verdict.cause = cause;
@@ -58,7 +58,7 @@ void apply_limits(const PlanOutcome& outcome, const PlanLimits& limits, PlanVerd
   }
   if (!limits.budget) return;
   if (!outcome.dollars) {
-    return discard("no_price", "the cluster is not sold, so its cost cannot be held against the budget");
+    return discard("no_price", "the cluster is not sold, so its cost cannot be compared with the budget");
   }
   if (outcome.currency != limits.currency) {
     return discard("other_currency",

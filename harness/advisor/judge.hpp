@@ -1,4 +1,4 @@
-// Which points of a plan are worth taking, and why the others are not.
+// Judges the points of a plan: which ones are worth choosing, and why the others are not.
 #pragma once
 
 #include "harness/advisor/evaluate.hpp"
@@ -11,13 +11,14 @@ struct PlanLimits {
   std::string currency = "USD";  // of the budget, ISO 4217
 };
 
-/// What the best point has least of; with `time_to_metric`, of time of a job that lasts until a metric has a value.
+/// The quantity that the best point minimises. With `time_to_metric`, it is the time of a job that lasts until a metric
+/// has a value.
 enum class PlanGoal { time, dollars, memory, time_to_metric };
 
-/// A verdict on one point, by its position among the outcomes. `kept` points form the Pareto front of (job seconds,
-/// cost, peak bytes): no other point within the limits is at least as good in all three and better in one. A point
-/// without a price costs more than any that has one. Costs in two currencies do not compare, so no point of one
-/// dominates a point of the other.
+/// A verdict on one point, given by its position among the outcomes. `kept` points form the Pareto front of (job
+/// seconds, cost, peak bytes): no other point within the limits is at least as good in all three and better in one. A
+/// point without a price counts as more expensive than any point with one. Costs in different currencies do not
+/// compare, so their points never dominate each other.
 struct PlanVerdict {
   std::size_t index = 0;
   bool kept = false;
@@ -29,8 +30,8 @@ struct PlanVerdict {
 };
 
 /// Verdicts in the order of the plan: kept points by the goal, then dominated ones by the goal, then the rest in the
-/// order of the outcomes. Ties go to the other two quantities, then to the point's id. By cost, currencies stand one
-/// after the other, by name. Cost O(points x front).
+/// order of the outcomes. Ties are decided by the other two quantities, then by the point's id. When sorted by cost,
+/// points are grouped by currency name. Cost O(points x front).
 std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal);
 
 }  // namespace strobe

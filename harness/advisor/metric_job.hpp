@@ -1,4 +1,4 @@
-// Jobs that last until a metric of the validation samples has a value: how long that takes at a point of a plan.
+// Jobs that last until a metric of the validation samples has a value: the time that this takes at a point of a plan.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,27 @@
 
 namespace strobe {
 
-/// What training came to.
+/// The result of training.
 struct MetricReach {
   bool reached = false;
   std::int64_t epochs = 0, updates = 0;
-  /// Virtual seconds of these epochs; nothing where the curve was trained elsewhere and an epoch's time is to be
-  /// multiplied.
+  /// Virtual seconds of these epochs. Nothing when the curve was trained elsewhere; then multiply an epoch's time.
   std::optional<double> seconds;
-  std::string refusal;  // why there is no curve: "" where there is one
+  std::string refusal;  // why there is no curve; "" when there is one
 };
 
-/// Trains with values until the rule holds. Points whose training is exact full batches have the curve of one rank (law
-/// 3), which is trained once for all of them, on this machine; all others train at their own number of ranks in the
-/// virtual time of their cluster. Used by several threads at a time; one trains while others wait.
+/// Trains with values until the rule holds. Exact full-batch training has the same curve on any number of ranks (law
+/// 3). So for such points, one curve is trained on one rank of this machine. All other points train on their own number
+/// of ranks, in the virtual time of their cluster. Thread-safe: one thread trains while others wait.
 class MetricJob {
  public:
-  /// Training ends after `epochs` at the latest. Throws InvalidRequest("--until", ...) for a rule about the loss or
-  /// convergence, which says nothing that models have in common, and for text that is no rule.
+  /// Training ends after `epochs` at the latest. Throws InvalidRequest("--until", ...) for text that is not a rule.
+  /// Also throws it for a rule about loss or convergence, because these do not compare between models.
   MetricJob(const std::string& until, std::int64_t epochs);
 
   const std::string& until() const { return until_; }
 
-  /// How `c`, which is planned as `plan`, is at the metric. Throws what the case's training throws.
+  /// Trains `c`, whose plan is `plan`, until the metric has its value. Throws the exceptions of the case's training.
   MetricReach reach(const PlannedCase& plan, const Case& c, const DataCache& cache);
 
  private:
@@ -43,7 +42,7 @@ class MetricJob {
   std::string until_;
   std::int64_t epochs_;
   std::mutex mutex_;
-  std::map<std::string, MetricReach> curves_;  // by the request of one rank
+  std::map<std::string, MetricReach> curves_;  // by the case for one rank
 };
 
 }  // namespace strobe

@@ -13,7 +13,7 @@
 namespace strobe {
 namespace {
 
-/// The band of the job, in which everything but epochs is taken to be known.
+/// The band of the job, assuming that everything except epochs is known exactly.
 std::optional<EpochBand> job_band(const PlanOutcome& outcome) {
   if (outcome.status != "ok" || !outcome.epoch_band || !(outcome.epoch_seconds > 0)) return std::nullopt;
   const double start = outcome.start_up_seconds, epochs = (outcome.job_seconds - start) / outcome.epoch_seconds;

@@ -1,5 +1,5 @@
-// A plan in words: what is as good as the best point as far as anybody knows, what costs are of, and why one point is
-// where it is.
+// Explains a plan in words: the points that equal the best one within their bands, the parts of costs, and the verdict
+// on one point.
 #pragma once
 
 #include <optional>
@@ -9,27 +9,27 @@
 
 namespace strobe {
 
-/// Whether the 90 % bands of two points' jobs overlap, so that nobody knows which is sooner. Nothing where one of them
-/// has no band, or is not `ok`.
+/// Whether the 90 % bands of two points' jobs overlap, so that either may be faster. Nothing if one of them has no band
+/// or is not `ok`.
 std::optional<bool> equal_within_bands(const PlanOutcome& a, const PlanOutcome& b);
 
-/// How many points are equal to the best one in time, which of them costs least and which needs least memory; "" where
-/// there is none.
+/// The number of points that equal the best one in time, with the cheapest and the smallest of them; "" if there is
+/// none.
 std::string equals_text(const PlanReport& report);
 
-/// What is counted into the cost of a job.
+/// The parts of a job's cost.
 std::string costs_note(const PlanReport& report);
 
-/// The position of the point that `id` names, or of the only one whose id has it as a part. Throws
-/// InvalidRequest("--explain", ...) for none and for several.
+/// The position of the point with this id, or else of the only point whose id contains `id`. Throws
+/// InvalidRequest("--explain", ...) if there is none or several.
 std::size_t point_called(const std::vector<PlanPoint>& points, const std::string& id);
 
-/// The id that `id` names among all combinations of the points' open settings: that id, or else the only one of the
-/// points, or of the combinations, that has it as a part. Throws InvalidRequest("--explain", ...).
+/// The full id for `id` among all combinations of the points' open settings. If no id equals it, the only id that
+/// contains it counts: first among the points, then among the combinations. Throws InvalidRequest("--explain", ...).
 std::string id_called(const std::vector<PlanPoint>& points, const std::string& id);
 
-/// Why a point is kept or discarded: its verdict, and beside the best point, or the one that dominates it, the parts of
-/// an epoch, bytes, memory and cost, the bands, and the case as a suite takes it.
+/// Explains why a point is kept or discarded. It gives the verdict and the case for a suite. It compares parts of an
+/// epoch, bytes, memory, cost and bands with those of the best point, or of the point that dominates it.
 std::string explain_point(const PlanReport& report, const std::string& id);
 
 }  // namespace strobe

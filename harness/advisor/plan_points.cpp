@@ -1,6 +1,6 @@
 // Enumerates the points of a plan.
-// Returns cases that differ in strategy, its variant, knobs, cluster and ranks only. Invariants: an id names a point
-// once; a strategy is tried at rank counts where it is a way of its own (StrategyTag::Value::distinct).
+// Returns cases that differ only in strategy, its variant, knobs, cluster and ranks. Invariants: ids are unique; a
+// strategy is tried only at rank counts where it differs from others (StrategyTag::Value::distinct).
 // Cost: one case built per combination of strategy and knobs, then copies.
 #include "harness/advisor/plan_points.hpp"
 
@@ -27,7 +27,7 @@ using Choices = std::vector<std::pair<std::string, std::string>>;
 
 /// A cluster with the node counts to try.
 struct Site {
-  std::string text;  // as asked for
+  std::string text;  // as the user requested it
   std::shared_ptr<const Cluster> cluster;
   std::vector<int> nodes;
 };
@@ -65,7 +65,7 @@ struct Searched {
   std::vector<std::string> values;
 };
 
-/// Whose models the search is about: those of the model that the user names, or of the one that is taken without.
+/// The family of the searched model: the one that the user names, or the default model.
 std::string family_of(const PlanSpace& space) {
   std::string model = find_case_slot("model")->default_plugin;
   for (const Setting& setting : space.settings) {
@@ -74,8 +74,8 @@ std::string family_of(const PlanSpace& space) {
   return ModelRegistry::instance().find(model, "--model").value.family;
 }
 
-/// Whether the strategy's parameter is not searched for this model, or not without a metric: of sizes of batches an
-/// epoch's time alone would always take the largest.
+/// Whether the search leaves out the strategy's parameter, for this model or without a metric. By the time of an epoch
+/// alone, the largest batch would always win.
 bool left_alone(const std::string& parameter, const PlanSpace& space) {
   const std::vector<std::string>& batches = event_batch_names();
   if (std::find(batches.begin(), batches.end(), parameter) == batches.end()) return false;
@@ -94,16 +94,17 @@ std::vector<Searched> searched_of(const StrategyChoice& strategy, const PlanSpac
   return all;
 }
 
-/// More parameters than these come in all combinations only where the strategy is asked for by name: each costs a plan.
+/// With more parameters than these, all combinations are tried only if the user names the strategy, because each costs
+/// a plan.
 constexpr std::size_t few_searched = 2;
 
-/// The strategy with what the search tries for the parameters which the user left open: every combination, or where
-/// these are many and nobody asked for the strategy, the first values and beside them one other value at a time.
+/// The strategy with the search's values for the parameters that the user left open, in every combination. If there are
+/// many and the user does not name the strategy, only one parameter at a time differs from its first value.
 std::vector<StrategyChoice> variants_of(const StrategyChoice& strategy, const PlanSpace& space, bool shape) {
   const std::vector<Searched> searched = searched_of(strategy, space, shape);
   const bool one_at_a_time = space.strategies.empty() && searched.size() > few_searched;
   std::vector<StrategyChoice> variants{strategy};
-  std::vector<bool> changed{false};  // [variants] whether one has another value than the first
+  std::vector<bool> changed{false};  // [variants] whether a value differs from the first
   for (const Searched& parameter : searched) {
     std::vector<StrategyChoice> longer;
     std::vector<bool> longer_changed;
@@ -127,18 +128,18 @@ bool trains(const std::string& strategy, const std::string& family) {
   return ScheduleRegistry::instance().find(kind, "--strategy").value.family == family;
 }
 
-/// Whether its epochs are passes over all cells or events, or stretches of updates.
+/// Whether epochs are passes over all cells or events, rather than a number of updates.
 bool epochs_are_passes(const std::string& strategy, const std::string& family) {
   const std::string& kind = StrategyRegistry::instance().find(strategy, "--strategy").value.schedule_for(family);
   return ScheduleRegistry::instance().find(kind, "--strategy").value.passes;
 }
 
-/// Whether it is another strategy with other defaults: the search tries that one.
+/// Whether it is another strategy with other defaults. The search tries the other one instead.
 bool is_preset(const std::string& strategy) {
   return StrategyRegistry::instance().find(strategy, "--strategy").value.preset;
 }
 
-/// Epochs of unlike length would be ranked by their time.
+/// Refuses strategies with epochs of different lengths, because the search would rank them by an epoch's time.
 void check_epochs(const std::vector<StrategyChoice>& strategies, const std::string& family, bool until_metric) {
   if (until_metric) return;
   for (const StrategyChoice& strategy : strategies) {
@@ -197,8 +198,8 @@ std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
   return all;
 }
 
-/// What the user varies, and of what the strategy's kind of training leaves open those settings that come in every
-/// combination; the others are `open`.
+/// The user's knobs, and open settings of the strategy's kind of training that are tried in every combination. The
+/// others go to `open`.
 std::vector<Knob> knobs_of(const PlanSpace& space, const std::string& strategy, std::vector<OpenSetting>& open) {
   std::vector<Knob> knobs = space.knobs;
   const std::string& kind =
@@ -213,7 +214,7 @@ std::vector<Knob> knobs_of(const PlanSpace& space, const std::string& strategy, 
   return knobs;
 }
 
-/// The case of a variant and knobs, on no particular cluster yet.
+/// The case of a variant and knobs, before its cluster is chosen.
 Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choices& knobs, const std::string& cluster) {
   std::vector<Setting> settings = space.settings;
   settings.push_back({"device", "sim", "--device"});
@@ -222,7 +223,7 @@ Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choice
   for (const auto& [key, value] : variant.parameters)
     settings.push_back({"strategy." + key, value, "--strategy " + key});
   for (const auto& [path, value] : knobs) settings.push_back({path, value, "--vary " + path});
-  // What such kinds of training do next may depend on their losses.
+  // These kinds of training may decide by their losses, so they need values.
   if (space.until_metric && !epochs_are_passes(variant.name, family_of(space)))
     settings.push_back({"numerics", "cpu", "--until"});
   if (!user_sets(space, "epochs")) settings.push_back({"epochs", "1", "--epochs"});
@@ -230,7 +231,7 @@ Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choice
   return suite_from_settings(settings).cases.front();
 }
 
-/// GPUs to try on so many nodes.
+/// Numbers of GPUs to try on this number of nodes.
 std::vector<int> ranks_on(const Cluster& cluster, int nodes) {
   std::vector<int> ranks;
   for (int few = 1; nodes == 1 && few < cluster.gpus_per_node; few *= 2) ranks.push_back(few);
@@ -243,7 +244,7 @@ std::string short_name(const std::string& cluster) {
   return base.ends_with(".json") ? std::filesystem::path(base).stem().string() + cluster.substr(base.size()) : cluster;
 }
 
-/// Sets what is tried at the point's ranks; what the user chose is among the point's choices already.
+/// Sets the values to try at the point's ranks. The user's own choices are already among the point's choices.
 void add_searched(const StrategyTag::Searched& tried, const StrategyChoice& variant, PlanPoint& point) {
   for (const auto& [name, value] : tried.chosen) {
     Json& parameter = point.request.strategy[name];
@@ -258,7 +259,7 @@ void add_searched(const StrategyTag::Searched& tried, const StrategyChoice& vari
   }
 }
 
-/// Whether it would change what the user chose.
+/// Whether this would change a choice of the user.
 bool overrides(const StrategyTag::Searched& tried, const Case& base, const StrategyChoice& variant,
                const PlanSpace& space) {
   return std::any_of(tried.chosen.begin(), tried.chosen.end(), [&](const auto& one) {
@@ -295,7 +296,7 @@ void add_points(const PlanSpace& space, const Case& base, const Site& site, cons
   }
 }
 
-/// Whether the models are of several families: then only one task judges them alike.
+/// Whether the models are of several families. Then only one task judges them in the same way.
 bool families_differ(const std::vector<StrategyChoice>& models) {
   std::set<std::string> families;
   for (const StrategyChoice& model : models)

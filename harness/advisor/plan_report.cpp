@@ -22,7 +22,7 @@ Json phases_json(const PlanOutcome& outcome) {
   return phases;
 }
 
-/// What the point is beside the best one, and what the budget pays for there.
+/// Adds whether the point equals the best one, and the number of epochs that the budget pays for there.
 void add_limits_json(const PlanReport& report, const PlanOutcome& outcome, Json& json) {
   const std::optional<bool> equal =
       report.best() == nullptr ? std::nullopt : equal_within_bands(outcome, *report.best());
@@ -151,7 +151,7 @@ std::vector<std::string> all_notes(const PlanReport& report) {
   return notes;
 }
 
-/// Of the budget, or else the one that all costs are in; null when there is none.
+/// The currency of the budget, or else the only currency of all costs; null when there is none.
 Json currency_json(const PlanReport& report) {
   if (report.limits.budget) return report.limits.currency;
   const std::vector<std::string> currencies = currencies_of(report.outcomes);
@@ -164,7 +164,7 @@ std::string choices_text(const PlanPoint& point) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-/// Whether a note says how certain a prediction is; the table shows its first word.
+/// Whether a note says how certain a prediction is. The table shows its first word.
 bool marks_prediction(const std::string& note) {
   return note.rfind("uncalibrated", 0) == 0 || note.rfind("extrapolated", 0) == 0;
 }
@@ -181,12 +181,12 @@ std::string certainty(const PlanOutcome& outcome) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Three digits, or all before the point.
+/// Three significant digits, but all digits before the decimal point.
 std::string money(double amount) {
   return amount < 100 ? fmt::format("{:.3g}", amount) : fmt::format("{:.0f}", amount);
 }
 
-/// "best", "front" or nothing, and an equals sign where bands do not tell the point from the best one.
+/// "best", "front" or nothing, with an equals sign if the bands do not separate the point from the best one.
 std::string mark_of(const PlanReport& report, const PlanVerdict& verdict) {
   const PlanOutcome& outcome = report.outcomes[verdict.index];
   if (&outcome == report.best()) return "best";
@@ -230,8 +230,8 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
   return table.text();
 }
 
-/// The soonest point of each way to train, in their order: how many updates it takes, how long one does, and what most
-/// of that is.
+/// The fastest point of each way to train, in their order: its number of updates, the time of one, and its largest
+/// part.
 std::string ways_text(const PlanReport& report) {
   std::map<std::string, const PlanOutcome*> soonest;
   for (const PlanOutcome& o : report.outcomes) {

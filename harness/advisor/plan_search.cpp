@@ -1,5 +1,5 @@
-// Branch and bound over open settings, one setting after another: a point stands for all values of the settings behind
-// it, and is varied as long as its bound is not dominated in time and cost by a point that was simulated.
+// Branch and bound over open settings, one setting after another. A point represents all values of the later settings.
+// It is varied until a simulated point dominates its bound in time and cost.
 // Invariant: points are simulated in an order that depends on outcomes only, never on threads.
 #include "harness/advisor/plan_search.hpp"
 
@@ -16,11 +16,11 @@ constexpr auto communicate = static_cast<std::size_t>(Phase::communicate);
 constexpr auto transfer = static_cast<std::size_t>(Phase::transfer);
 constexpr auto waiting = static_cast<std::size_t>(Phase::wait);
 
-/// Ranks whose copies are gone may also meet sooner within an exchange: of what an exchange took this much is left at
-/// least. 0.98 was found (docs/plan.md).
+/// Without copies, ranks may also meet earlier within an exchange. At least this share of an exchange's time remains.
+/// The measured minimum is 0.98 (docs/plan.md).
 constexpr double still_exchanged = 0.8;
 
-/// What the settings from `level` on may do away with at most.
+/// The most that settings from `level` on may remove.
 Shortens shortened_from(const std::vector<OpenSetting>& open, std::size_t level) {
   Shortens most = Shortens::copies;
   for (std::size_t s = level; s < open.size(); ++s) {
@@ -31,11 +31,11 @@ Shortens shortened_from(const std::vector<OpenSetting>& open, std::size_t level)
   return most;
 }
 
-/// The outcome as if its epoch took so long, start-up and billing included.
+/// The outcome with another epoch time, including start-up and billing.
 PlanOutcome with_epoch(PlanOutcome outcome, double seconds, const JobCosts& costs) {
   const double times = outcome.epoch_seconds > 0 ? seconds / outcome.epoch_seconds : 0;
   outcome.epoch_seconds = seconds;
-  if (outcome.dollars && outcome.billed_seconds > 0) {  // the price by time stays
+  if (outcome.dollars && outcome.billed_seconds > 0) {  // the price per time does not change
     *outcome.dollars *= times;
     outcome.billed_seconds *= times;
   }
@@ -56,17 +56,17 @@ bool within(const PlanOutcome& outcome, const PlanLimits& limits) {
          (outcome.dollars && outcome.currency == limits.currency && *outcome.dollars <= *limits.budget);
 }
 
-/// Whether other values may make a point of it; what cannot be divided cannot whatever inputs and exchanges do.
+/// Whether other values may give a possible point. A division that fails does not depend on inputs and exchanges.
 bool can_vary(const PlanOutcome& outcome) { return outcome.status == "ok" || outcome.status == "out_of_memory"; }
 
-/// Combinations of the settings from `level` on.
+/// Number of combinations of the settings from `level` on.
 std::size_t behind(const PlanPoint& point, std::size_t level) {
   std::size_t count = 1;
   for (std::size_t s = level; s < point.open.size(); ++s) count *= point.open[s].values.size();
   return count;
 }
 
-/// The same effect: a setting that changes nothing here.
+/// Whether the two outcomes are equal, so that the changed setting has no effect here.
 bool as_before(const PlanOutcome& now, const PlanOutcome& before) {
   return now.status == "ok" && before.status == "ok" && now.epoch_seconds == before.epoch_seconds &&
          now.peak_bytes == before.peak_bytes && now.sent_bytes == before.sent_bytes;
@@ -81,7 +81,7 @@ bool same_place(const PlanPoint& a, const PlanPoint& b) {
 /// Values of settings, by name.
 using Values = std::map<std::string, std::string>;
 
-/// What a point has of its open settings other than their first values.
+/// The point's open settings that differ from their first values.
 Values changed_values(const PlanPoint& point) {
   Values values;
   for (const auto& [name, value] : point.choices) {
@@ -91,7 +91,7 @@ Values changed_values(const PlanPoint& point) {
   return values;
 }
 
-/// A point at the first values with these ones.
+/// The point with these values, and first values for the other settings.
 PlanPoint with_values(PlanPoint point, const Values& values) {
   for (const OpenSetting& setting : std::vector<OpenSetting>(point.open)) {
     const auto value = values.find(setting.name);
@@ -111,7 +111,7 @@ class Search {
     const std::size_t first = found_.outcomes.size();
     count_combinations();
     find_incumbents();
-    if (!rules_.exhaustive) vary({front_.begin(), front_.end()});  // what they lead to leaves others out
+    if (!rules_.exhaustive) vary({front_.begin(), front_.end()});  // first, because good points exclude others
     for (std::size_t before = 0; before != found_.counts.simulated;) {
       before = found_.counts.simulated;
       std::vector<std::size_t> all(found_.outcomes.size());
@@ -141,8 +141,8 @@ class Search {
     }
   }
 
-  /// Simulates points that were not yet; `parents` are the outcomes that they vary, none for the first ones, `level`
-  /// how many of their settings are decided. Returns where the new outcomes lie.
+  /// Simulates the points that were not simulated yet. `parents` are the outcomes that they vary; empty for the first
+  /// points. `level` is the number of decided settings. Returns the positions of the new outcomes.
   std::vector<std::size_t> simulate(const std::vector<PlanPoint>& points, const std::vector<std::size_t>& parents,
                                     std::size_t level = 0) {
     std::vector<PlanPoint> fresh;
@@ -166,8 +166,8 @@ class Search {
     return added;
   }
 
-  /// Whether a combination cannot be, or is its parent or a sibling, of those from `first` on, once more. Then those
-  /// behind it are neither.
+  /// Whether a combination is impossible, or equals its parent or a sibling (outcomes from `first` on). If so, the
+  /// combinations that vary it are no points either.
   bool is_no_point(const PlanOutcome& outcome, std::size_t parent, std::size_t first, std::size_t level) {
     if (outcome.point.id == rules_.wanted) return false;
     const bool cannot = outcome.status == "cannot_combine";
@@ -179,8 +179,7 @@ class Search {
     return cannot || same;
   }
 
-  /// Marks the combinations behind a point, which are none of the plan as it is none; returns how many there are with
-  /// it.
+  /// Marks a combination and all that vary it as no points of the plan. Returns their number.
   std::size_t exclude(const PlanPoint& point, std::size_t level) {
     PlanPoint rest = point;
     rest.open.erase(rest.open.begin(), rest.open.begin() + static_cast<std::ptrdiff_t>(level));
@@ -195,7 +194,7 @@ class Search {
     return one.front();
   }
 
-  /// What bounds are held against: times and costs of which none is dominated, and the least memory within the limits;
+  /// Finds the outcomes that bounds are compared with: undominated times and costs, the least memory within the limits,
   /// and the front of all three.
   void find_incumbents() {
     std::vector<PlanOutcome> outcomes;
@@ -219,9 +218,9 @@ class Search {
     });
   }
 
-  /// Whether other values of the point's settings from `level` on may lead to a point worth having: a sooner or cheaper
-  /// one, one of the front that needs less of something, the one of least memory. What does not fit may fit with other
-  /// values, which nothing bounds.
+  /// Whether other values of the point's settings from `level` on may lead to a useful point. It may be faster or
+  /// cheaper, be on the front with less of one quantity, or have the least memory. A point that does not fit may fit
+  /// with other values, and no bound excludes that.
   bool promises(std::size_t index, std::size_t level) const {
     const PlanOutcome& own = found_.outcomes[index];
     if (!can_vary(own)) return false;
@@ -232,7 +231,7 @@ class Search {
            within(least, rules_.limits);
   }
 
-  /// Tries the settings of these points one after another, each with all that the ones before it led to.
+  /// Tries one setting after the other on these points and on all points that earlier settings added.
   void vary(std::vector<std::size_t> live) {
     for (std::size_t level = 0; level < found_.counts.settings.size(); ++level) {
       find_incumbents();
@@ -260,7 +259,8 @@ class Search {
     }
   }
 
-  /// The best point with each other value of one open setting, and its settings on what else it could have chosen.
+  /// Simulates the best point with each other value of one open setting. Also simulates its settings on the other
+  /// choices at its place.
   void simulate_neighbours_of_best(std::size_t first) {
     std::vector<PlanOutcome> outcomes;
     for (std::size_t i = 0; i < found_.outcomes.size(); ++i) outcomes.push_back(priced(i));
@@ -290,8 +290,8 @@ class Search {
   const std::function<std::vector<PlanOutcome>(const std::vector<PlanPoint>&)>& evaluate_;
   SearchResult found_;
   struct Origin {
-    std::size_t base = 0, parent = 0;  // the first point that it varies, and the one that it differs from by a setting
-    std::size_t level = 0;             // how many settings are decided
+    std::size_t base = 0, parent = 0;  // the first point that it varies; the point that differs in one setting
+    std::size_t level = 0;             // the number of decided settings
   };
   std::vector<Origin> origins_;  // [outcomes]
   std::set<std::string> seen_;

@@ -12,45 +12,47 @@
 namespace strobe {
 
 struct SearchRules {
-  bool exhaustive = false;  // every combination
+  bool exhaustive = false;  // try every combination
   PlanLimits limits;
   JobCosts costs;
   PlanGoal goal = PlanGoal::time;
-  std::string wanted;  // id of a point that is simulated whatever it promises; "": none
+  std::string wanted;  // id of a point that is always simulated; "" = none
 };
 
-/// What became of the combinations.
+/// Numbers of combinations, by their treatment.
 struct SearchCounts {
   bool exhaustive = false;
-  std::vector<OpenSetting> settings;  // that points left open, each once
-  std::size_t combinations = 0;       // of points and the values of their open settings
+  std::vector<OpenSetting> settings;  // open settings of the points, each once
+  std::size_t combinations = 0;       // points times the values of their open settings
   std::size_t simulated = 0;
-  std::size_t cannot_combine = 0;  // of the combinations; they are no points of the plan
-  std::size_t without_effect = 0;  // likewise: the same epoch, bytes and memory as with another value
-  std::size_t left_out = 0;        // that were not simulated and may be
+  std::size_t cannot_combine = 0;  // combinations that are not points of the plan
+  std::size_t without_effect = 0;  // the same, because epoch, bytes and memory equal those with another value
+  std::size_t left_out = 0;        // possible combinations that were not simulated
 };
 
 struct SearchResult {
-  std::vector<PlanOutcome> outcomes;  // without the costs of a job beside its epochs
+  std::vector<PlanOutcome> outcomes;  // without the job's costs in addition to epochs
   SearchCounts counts;
 };
 
-/// Simulates `points`, and of them with other values of their open settings: those that may be sooner or cheaper than
-/// all others, by a bound that their epochs give (least_epoch); those of points on the front; and those of points
-/// whose memory is within `memory_reach` of the least. So the soonest point and the cheapest one, under any limits, are
-/// those of the exhaustive search; that the least memory is too was found, not proven. Behind these, what the best
-/// point's other choices cost is simulated on its nodes. `evaluate` simulates points, in order.
+/// Simulates `points` with `evaluate`, and then selected combinations of their open settings. It varies points that may
+/// become faster or cheaper than all others, by a bound from their epochs (least_epoch). It varies points on the front,
+/// and points whose memory is within `memory_reach` of the least. Finally it simulates the best point's other choices
+/// on its nodes.
+///
+/// So the fastest point and the cheapest one, under any limits, equal those of the exhaustive search. For the point of
+/// least memory, experiments confirm this but nothing proves it.
 SearchResult search_settings(const std::vector<PlanPoint>& points, const SearchRules& rules,
                              const std::function<std::vector<PlanOutcome>(const std::vector<PlanPoint>&)>& evaluate);
 
-/// An epoch is never shorter than this with other values of settings that shorten copies, or also exchanges. Without
-/// copies and waiting everything else is left; exchanges and compute may at most run beside each other.
+/// A lower bound of the epoch with other values of settings that shorten copies, or also exchanges. Without copies and
+/// waiting, everything else remains. At best, exchanges and compute run at the same time.
 double least_epoch(const PlanOutcome& outcome, Shortens most);
 
-/// With other values a point needed no less than its memory over this, as far as was found (docs/plan.md).
+/// No point needed less than its memory divided by this with other values, in experiments (docs/plan.md).
 inline constexpr double memory_reach = 2;
 
-/// The points and all combinations of their open settings, those of a point behind it.
+/// The points, each followed by all other combinations of its open settings.
 std::vector<PlanPoint> all_combinations(const std::vector<PlanPoint>& points);
 
 }  // namespace strobe

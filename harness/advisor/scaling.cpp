@@ -1,6 +1,6 @@
 // Splits simulated epochs by cause.
-// Returns per node count the mean over ranks of blocking spans: what is not in any of them is `other`, and what a rank
-// has left of the slowest rank's epoch is waiting, so parts add up to the epoch. Cost: five simulated epochs.
+// For each node count, returns the mean over ranks of blocking spans. Time outside spans is `other`. The difference
+// from the slowest rank's epoch is waiting, so the parts add up to the epoch. Cost: five simulated epochs.
 #include "harness/advisor/scaling.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace strobe {
 namespace {
 
-/// Operations within this of the launch time cannot be made faster by smaller shares.
+/// Smaller shares cannot speed up operations that take less than this times the launch time.
 constexpr double launch_slack = 1.01;
 
 /// Each rank's sample of the one measured epoch, by rank.
@@ -31,7 +31,7 @@ std::vector<EpochSample> measured(const CaseResult& result) {
   return samples;
 }
 
-/// Adds one rank's spans of its epoch as shares of `ranks`.
+/// Adds one rank's spans in its epoch, divided by `ranks`.
 void add_spans(const std::vector<Span>& spans, double launch_seconds, double ranks, ScalingPoint& point) {
   for (const Span& span : spans) {
     if (!span.blocking) continue;
@@ -69,7 +69,7 @@ void split(const std::vector<EpochSample>& samples, const std::vector<std::vecto
   point.epoch_seconds = slowest;
   point.max_over_mean_busy = busy > 0 ? busiest / busy : 1;
   for (const std::vector<Span>& rank : spans) add_spans(rank, launch_seconds, ranks, point);
-  // Within a rank's epoch, what no blocking span covers is host time; beyond it, the rank waits for the slowest.
+  // Within a rank's epoch, time outside blocking spans is host time. After it, the rank waits for the slowest.
   point.other_seconds = std::max(0.0, mean - known_seconds(point));
   point.wait_seconds += std::max(0.0, slowest - mean);
 }
@@ -81,7 +81,7 @@ void multiply(double share, ScalingPoint& point) {
   for (double& seconds : point.communicate_seconds) seconds *= share;
 }
 
-/// Only spans of the measured epoch: others set the rank up, warm it up or evaluate.
+/// Keeps only spans of the measured epoch. Others set up the rank, warm it up or evaluate.
 void keep_epoch(const std::vector<EpochSample>& samples, std::vector<std::vector<Span>>& spans) {
   for (const EpochSample& sample : samples) {
     const double slack = 1e-9 * sample.epoch_seconds;  // rounding of begin + length
@@ -124,7 +124,7 @@ ScalingPoint simulate(const PlanPoint& best, int nodes, const DataCache& cache) 
   return point;
 }
 
-/// The part that keeps most of an epoch from shrinking between two points, beyond an even split.
+/// The part of an epoch that most exceeds an even split when going from few ranks to many.
 std::string limiting_part(const ScalingPoint& few, const ScalingPoint& many) {
   const double ratio = static_cast<double>(few.ranks) / static_cast<double>(many.ranks);
   std::vector<std::pair<double, std::string>> excess;

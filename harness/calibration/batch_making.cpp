@@ -1,5 +1,5 @@
-// Batches are made inline by real training, so that caches are as training leaves them. A batch's work is stated for
-// the mean of its size, as the simulator charges it, so calls of one size are one sample. Cost: the cases' epochs.
+// Real training makes the batches inline, so that caches are as training leaves them. The simulator charges a batch by
+// the mean work of its size, so calls of one size are one sample. Cost: the cases' epochs.
 #include "harness/calibration/batch_making.hpp"
 
 #include <algorithm>
@@ -18,9 +18,9 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t updates = 90;  // among the sizes below, about ten each
+constexpr std::int64_t updates = 90;  // about ten for each of the sizes below
 
-/// One size or several, so that a few long batches do not take most of the minute.
+/// Fewer sizes for large graphs, so that a few long batches do not take most of the minute.
 Json strategy_of(const BatchGround& ground) {
   const bool large = ground.vertices > 200'000;
   return {{"name", "hybrid_batch"},
@@ -44,7 +44,7 @@ using Key = std::tuple<double, double, double, double>;
 }  // namespace
 
 std::vector<BatchGround> batch_grounds(bool quick) {
-  // Dense steps, where most cells of a batch were found, and sparse ones, where most are targets'.
+  // Dense steps, where most cells of a batch are found by the walk, and sparse ones, where most are targets.
   std::vector<BatchGround> grounds{{"uniform", 1'500, 16, 4'500},
                                    {"uniform", 2'000, 16, 600},
                                    {"power-law", 8'000, 24, 32'000},
@@ -83,7 +83,7 @@ std::vector<Case> batch_making_cases(const BatchGround& ground) {
 std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans, const std::string& configuration) {
   std::map<Key, std::pair<Work, std::vector<double>>> calls;
   for (const Span& span : spans) {
-    // Waiting for a batch leaves a span of the same name that states no work.
+    // Waiting for a batch leaves a span of the same name, but without work.
     if (span.stream != Stream::host || span.name != making_batches || !(span.work.bytes() > 0)) continue;
     const Work& w = span.work;
     auto& [work, seconds] = calls[{w.flops, w.bytes_read, w.bytes_written, w.gather.accessed_bytes}];
@@ -94,7 +94,7 @@ std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans
   for (auto& [key, call] : calls) {
     auto& [work, seconds] = call;
     if (seconds.size() < 2) continue;
-    seconds.erase(seconds.begin());  // it paid for fresh memory
+    seconds.erase(seconds.begin());  // it also paid for fresh memory
     OperationSample sample;
     sample.operation = std::string(making_batches);
     sample.configuration = configuration;

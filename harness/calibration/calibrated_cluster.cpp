@@ -1,7 +1,6 @@
-// From samples to a cluster file. One fit for each operation and number of ranks, one for each collective and number of
-// ranks; every fit says how many samples it stands on, over which bytes, and how far it is from them. Host and links
-// that were not measured are absent or follow from the collectives' fits. Invariant: what the file says was measured
-// was. Cost O(samples).
+// Turns samples into a cluster file, with one fit per operation or collective and number of ranks. Every fit records
+// its number of samples, their bytes and its error. Host and links that were not measured are absent or follow from the
+// collectives' fits. Invariant: all values that the file calls measured were measured. Cost O(samples).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@
 namespace strobe {
 namespace {
 
-/// Observations of one fit with what they are observations of.
+/// Observations of one fit, with their bytes.
 struct Group {
   std::vector<Observation> observations;
   std::vector<double> bytes;
@@ -56,8 +55,8 @@ void add(const Terms& terms, const Amounts& amounts, double bytes, double second
   group.bytes.push_back(bytes);
 }
 
-/// Most that each term of an operation can cost at `ranks` ranks: a byte of memory, read or written, at most two bytes
-/// at the rate of a copy, of which ranks on one machine have their share. A cached line that is written is read before.
+/// Upper bounds of an operation's terms at `ranks` ranks. A byte of memory costs at most two bytes at the rate of a
+/// copy, because a cached line is read before it is written. Ranks on one machine share that rate.
 std::vector<double> most_of_operation(const CalibrationData& data, int ranks) {
   std::vector<double> most;
   const double sharing = data.rates.own_memory ? 1 : ranks;
@@ -82,7 +81,8 @@ Json operation_fits(const CalibrationData& data) {
   return fits;
 }
 
-/// Of the host's operations by one worker. A byte of memory costs at most two at the rate of its copy, as for a device.
+/// Fits of the host's operations, by one worker. A byte of memory costs at most two bytes at the rate of its copy,
+/// like on a device.
 Json host_operation_fits(const HostMeasurement& host) {
   std::map<std::string, Group> groups;
   for (const OperationSample& s : host.operations)
@@ -97,8 +97,8 @@ Json host_operation_fits(const HostMeasurement& host) {
   return fits;
 }
 
-/// Where the host's memory is shared, data moves when a rank waits for it; a device with memory of its own moves it
-/// beside its compute, and the simulator knows what that hides.
+/// If ranks share the host's memory, data moves while a rank waits for it. A device with memory of its own moves data
+/// during compute, and the simulator computes the overlap.
 Json collective_fits(const CalibrationData& data) {
   std::map<std::pair<std::string, int>, std::vector<CollectiveSample>> samples;
   for (const CollectiveSample& s : data.collectives) samples[{s.collective, s.ranks}].push_back(s);
@@ -116,7 +116,7 @@ Json collective_fits(const CalibrationData& data) {
   return fits;
 }
 
-/// The rate and latency of a message as its fit has them, for the description of the links.
+/// The rate and latency of a message from its fit, for the description of the links.
 std::pair<double, double> link_of(const Json& fits, double otherwise) {
   const char* const name = fits.contains(message_name) ? message_name : "send";
   if (!fits.contains(name)) return {otherwise, 0};
@@ -149,7 +149,7 @@ Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int 
       {"memory_bytes", measured(std::floor(static_cast<double>(memory) / places),
                                 data.rates.own_memory ? "the device's memory, divided by the ranks that were measured"
                                                       : "the machine's memory, divided by the ranks that fit")},
-      {"reserved_bytes", measured(0, "not measured: what the process takes beside tensors")},
+      {"reserved_bytes", measured(0, "not measured: memory of the process without its tensors")},
       {"launch_seconds", measured(0, "contained in the fit of each operation")},
       {"host_issue_seconds", measured(typical_gap(data), "median over cases of the time between operations")},
       {"stores_transpose", data.rates.stores_transpose},
@@ -172,8 +172,8 @@ Json host_json(const HostRates& rates, std::uint64_t memory_bytes,
   return host;
 }
 
-/// Issuing a message takes no longer than sending a small one; where that waits for a network, nobody measured the
-/// issue.
+/// Issuing a message takes no longer than sending a small one. If sending waits for a network, the issue was not
+/// measured.
 Json message_cost(double latency, const std::string& date) {
   const DefaultCost& otherwise = default_message_cost;
   if (latency > 0 && latency < otherwise.seconds) {

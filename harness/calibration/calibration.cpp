@@ -1,5 +1,5 @@
-// Measures a calibration. Returns raw samples; what they mean is calibrated_cluster.cpp's. Invariant: a sample is of a
-// case that ended ok with every byte that its plan foresaw. Cost: the cases' own time.
+// Measures a calibration. Returns raw samples; calibrated_cluster.cpp interprets them. Invariant: every sample belongs
+// to a case that ended ok and moved every byte of its plan. Cost: the cases' own time.
 #include "harness/calibration/calibration.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void check_suite(const Suite& suite) {
   }
 }
 
-/// Operations that one rank issued, and what the epochs' samples say it spent between them.
+/// Mean time between two operations of rank 0: an epoch's time outside operations, divided by its number of operations.
 double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
   std::vector<double> gaps;
   const double operations = static_cast<double>(std::count_if(
@@ -47,7 +47,7 @@ double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
   return gaps.empty() || operations == 0 ? 0 : median(gaps) / (operations / epochs);
 }
 
-/// Adds samples to what was measured, and tells who keeps them against a loss of the process.
+/// Adds samples to the measurements. Passes them to the listener first, in case the process is lost.
 void keep_samples(std::vector<OperationSample> operations, std::vector<CollectiveSample> collectives,
                   const CalibrationListener& listener, CalibrationData& data) {
   if (listener.keep) listener.keep(operations, collectives);
@@ -81,7 +81,7 @@ void measure_case(const Case& c, bool first_process, const CalibrationListener& 
   CaseResult result;
   try {
     result = run_case(c, &spans, {}, cache);
-  } catch (const InvalidRequest& error) {  // a model that the strategy cannot place: nothing to learn from
+  } catch (const InvalidRequest& error) {  // the strategy cannot place this model, so there is nothing to learn
     result.status = "failed";
     result.reason = error.what();
   }
@@ -91,8 +91,8 @@ void measure_case(const Case& c, bool first_process, const CalibrationListener& 
   listener.end(id, kept ? format_seconds(data.cases.back().epoch_seconds) : "", result.status, result.reason);
 }
 
-/// The cases in an order that keeps neighbours of the suite apart, by multiples of the golden ratio: a machine that is
-/// slower for a minute slows a bit of everything then, not all the cases of one number of ranks.
+/// The cases in an order that separates neighbours of the suite, by multiples of the golden ratio. If the machine is
+/// slower for a minute, a few cases of every kind are slow, and not all cases of one number of ranks.
 std::vector<const Case*> spread(const std::vector<Case>& cases) {
   std::vector<std::pair<double, const Case*>> places;
   for (const Case& c : cases) {

@@ -1,7 +1,7 @@
-// Every rank runs the same list of collectives; a barrier before each makes them enter together, and the span's wait
-// for stragglers is apart from its communication, so the median of rank 0's communicate spans is the time of the links.
-// Amounts follow the ring volumes of Communicator, as the simulator's (backends/sim/cost/collective_cost.hpp). Cost: a
-// few hundred collectives; buffers grow eightfold.
+// Every rank runs the same list of collectives. A barrier before each makes ranks enter together, and spans separate
+// the wait for stragglers from communication. So the median of rank 0's communicate spans is the time of the links.
+// Amounts follow the ring volumes of Communicator, like the simulator's (backends/sim/cost/collective_cost.hpp). Cost:
+// a few hundred collectives, with eightfold growing buffers.
 #include "harness/calibration/collective_samples.hpp"
 
 #include "backends/sim/cost/collective_cost.hpp"
@@ -31,7 +31,7 @@ struct Buffers {
   Tensor own, all, other;
 };
 
-/// Carries out one collective of the kind on all ranks; the load that the simulator would see, on return.
+/// Runs one collective of the kind on all ranks. Returns the load that the simulator would see.
 sim::CollectiveLoad carry_out(CollectiveKind kind, Communicator& c, const Buffers& b) {
   const int ranks = c.size(), self = c.rank();
   sim::CollectiveLoad load;
@@ -77,8 +77,8 @@ void fill_amounts(const sim::CollectiveLoad& load, const Buffers& b, int ranks, 
   sample.messages = sim::busiest_rank_messages(load, ranks);
 }
 
-/// Median of the seconds that the collective's blocking spans from `first` on communicated; their mean where that is 0,
-/// because in most of them others had moved the data before this rank looked.
+/// Median communication time of the collective's blocking spans from `first` on. If the median is 0, the mean: in most
+/// spans, other ranks had already moved the data.
 double typical_seconds(const std::vector<Span>& spans, std::size_t first, std::string_view name) {
   std::vector<double> seconds;
   for (std::size_t i = first; i < spans.size(); ++i) {
@@ -107,8 +107,8 @@ CollectiveSample measure(CollectiveKind kind, Device& device, Communicator& c, c
   return sample;
 }
 
-/// One message between ranks 0 and 1: half of the median round trip. Where ranks are on several hosts, what a span
-/// calls waiting holds the way that a notice takes, and only a round trip has all of a message in it.
+/// One message between ranks 0 and 1: half of the median round trip. Between hosts, a span's waiting time includes the
+/// way of a notice, so only a round trip contains the whole time of a message.
 CollectiveSample measure_message(Device& device, Communicator& c, const Buffers& buffers) {
   CollectiveSample sample;
   sample.collective = message_name;

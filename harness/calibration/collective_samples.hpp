@@ -1,5 +1,5 @@
-// Samples of collectives: as the epochs of a case issue them, and each kind over a range of sizes among ranks that
-// enter it together.
+// Samples of collectives: from the epochs of cases, and each kind over a range of sizes among ranks that start
+// together.
 #pragma once
 
 #include <string>
@@ -10,36 +10,36 @@
 
 namespace strobe {
 
-/// The name of samples that are half of a round trip between two ranks: what their link takes for a message.
+/// Name of samples that are half of a round trip between two ranks: the time of a message on their link.
 inline constexpr const char* message_name = "message";
 
 struct CollectiveSample {
-  std::string collective;  // as in collective_names, "send" being the receiver's part of a message; or message_name
+  std::string collective;  // as in collective_names, "send" for the receiver's part of a message; or message_name
   int ranks = 2;
-  double bytes = 0;     // that the busiest rank sends or receives
+  double bytes = 0;     // sent or received by the busiest rank
   double messages = 0;  // peers of that rank
-  double seconds = 0;   // of a rank's wait, once all ranks are there
-  /// The same from the moment on which the data could move, before the rank waited for it or after. Differs where a
-  /// device moves data beside its compute.
+  double seconds = 0;   // wait of a rank after all ranks have arrived
+  /// The same from the moment when the data could move, whether the rank waited by then or not. It differs where a
+  /// device moves data during compute.
   double flight_seconds = 0;
-  std::string workload;  // of the case in whose epochs it was measured, as text; "" = alone, with warm buffers
+  std::string workload;  // of the case whose epochs were measured, as text; "" = measured alone, with warm buffers
 };
 
-/// Samples from the spans of all ranks of one case, [rank][span]: collectives among all ranks with as many bytes and
-/// messages are one sample, its time the median over ranks and measured epochs of the mean in the epoch. Bytes are the
-/// most that a rank sends, which on more than two ranks can be less than what another receives. Messages between two
-/// ranks and barriers are not among them, nor kinds that ranks did not issue equally often.
+/// Samples from the spans of all ranks of one case, [rank][span]. Collectives among all ranks with equal bytes and
+/// messages are one sample. Its time is the median, over ranks and measured epochs, of the mean in the epoch. Its bytes
+/// are the most that one rank sends; with more than two ranks, another rank may receive more. Messages between two
+/// ranks, barriers, and kinds that ranks issued unequally often are left out.
 std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
                                                 const std::string& workload);
 
-/// Of samples of one collective and number of ranks, those that its fit stands on: what epochs issue, and the others
-/// outside their range of bytes. Alone a collective is quicker: its buffers are in the caches of the ranks that use
-/// them.
+/// Selects the samples for a fit, from samples of one collective and number of ranks. It keeps all samples from epochs,
+/// and others only outside the epochs' range of bytes. Outside an epoch a collective is quicker, because its buffers
+/// are in the caches of the ranks that use them.
 std::vector<CollectiveSample> samples_to_fit(const std::vector<CollectiveSample>& samples);
 
-/// Measures every collective of `communicator` (a name of CommunicatorRegistry), and messages between ranks 0 and 1,
-/// for buffers of 8 bytes up to `largest_bytes`, each several times behind a barrier, on the ranks of `request`. Empty
-/// in processes other than the first of an externally launched world, and on one rank.
+/// Measures every collective of `communicator` (a name of CommunicatorRegistry), and messages between ranks 0 and 1.
+/// Buffers have 8 bytes up to `largest_bytes`. Each is measured several times after a barrier, on the ranks of
+/// `request`. Empty on one rank, and in all processes of a launched world except the first.
 std::vector<CollectiveSample> collective_samples(const std::string& communicator, const LaunchRequest& request,
                                                  std::uint64_t largest_bytes);
 

@@ -1,6 +1,6 @@
-// Returns the rate of one pass over a file that the page cache does not hold; of what it still held nothing is said,
-// since a rate of memory must not pass for one of a disk. Invariant: no file is left behind. Cost: the file, written
-// and read once.
+// Returns the rate of one pass over a file that is not in the page cache. If too much of it stays in the cache, there
+// is no rate, because a memory rate must not pass for a disk rate. Invariant: no file is left on the disk. Cost: the
+// file, written and read once.
 #include "harness/calibration/disk_rate.hpp"
 
 #include <fcntl.h>
@@ -22,13 +22,13 @@ namespace strobe {
 namespace {
 
 constexpr std::int64_t block_bytes = std::int64_t{1} << 20;
-constexpr double most_held = 0.02;  // of the pages, that may still lie in memory
+constexpr double most_held = 0.02;  // share of pages that may still be in memory
 
 [[noreturn]] void fail_disk(const std::string& what) {
   throw SystemError(fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-/// A file of a name of its own that is gone with this.
+/// A file with a unique name, removed by the destructor.
 class ScratchFile {
  public:
   explicit ScratchFile(const std::string& folder) : path_(folder + "/strobe-disk-XXXXXX") {
@@ -48,7 +48,7 @@ class ScratchFile {
   int descriptor_ = -1;
 };
 
-/// Content that no file system stores in less than its length.
+/// Writes content that no file system can compress.
 void write_disk_file(int file, std::int64_t bytes) {
   std::vector<std::uint64_t> block(static_cast<std::size_t>(block_bytes) / sizeof(std::uint64_t));
   std::uint64_t state = 1;
@@ -60,7 +60,7 @@ void write_disk_file(int file, std::int64_t bytes) {
   if (::fsync(file) != 0) fail_disk("the file was not flushed");
 }
 
-/// The share of the file's pages that memory holds.
+/// The share of the file's pages that are in memory.
 double held_share(int file, std::int64_t bytes) {
   const auto length = static_cast<std::size_t>(bytes);
   void* const map = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, file, 0);

@@ -1,6 +1,6 @@
-// A rank issues the same collectives in every epoch, and all ranks issue those of one kind in the same order, so the
-// k-th of each rank is one collective: its bytes are the busiest rank's. Invariant: every such collective is part of
-// exactly one sample. Cost O(spans log spans).
+// A rank issues the same collectives in every epoch. All ranks issue those of one kind in the same order, so the k-th
+// of each rank is one collective. Its bytes are the busiest rank's. Invariant: every such collective is part of exactly
+// one sample. Cost O(spans log spans).
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -23,8 +23,8 @@ bool among_all_ranks(std::string_view name) {
   return true;
 }
 
-/// The calls of a rank by name, in their order. The span of its flight is the last that a call leaves; before it come
-/// one of the wait for it and, where a rank moves data between its operations, one of each such moment.
+/// The calls of a rank by name, in their order. The span of a call's flight ends the call. Before it there is one span
+/// of waiting for it. A rank that moves data between its operations also has one span for each such moment.
 std::map<std::string_view, std::vector<Call>> calls_of(const std::vector<Span>& spans) {
   std::map<std::string_view, std::vector<Call>> calls;
   std::map<std::string_view, Call> under_way;
@@ -45,7 +45,7 @@ std::map<std::string_view, std::vector<Call>> calls_of(const std::vector<Span>& 
   return calls;
 }
 
-/// Gives every call the amounts of its busiest rank. False if ranks did not call equally often.
+/// Gives every call the amounts of its busiest rank. Returns false if ranks did not call equally often.
 bool share_amounts(std::vector<std::vector<Call>*>& ranks) {
   for (const std::vector<Call>* calls : ranks)
     if (calls->size() != ranks.front()->size()) return false;
@@ -65,7 +65,7 @@ bool share_amounts(std::vector<std::vector<Call>*>& ranks) {
 
 using Amounts = std::pair<double, double>;  // bytes, messages
 
-/// Seconds by what was moved, of one rank.
+/// Seconds of one rank's calls, by their amounts.
 std::map<Amounts, std::vector<double>> by_amounts(const std::vector<Call>& calls, double Call::*seconds) {
   std::map<Amounts, std::vector<double>> all;
   for (const Call& call : calls)
@@ -73,7 +73,7 @@ std::map<Amounts, std::vector<double>> by_amounts(const std::vector<Call>& calls
   return all;
 }
 
-/// The median over ranks and epochs, by what was moved.
+/// The median over ranks and epochs, by amounts.
 std::map<Amounts, double> typical(const std::vector<std::vector<Call>*>& ranks, const KeptEpochs& epochs,
                                   double Call::*seconds) {
   std::map<Amounts, std::vector<double>> all;

@@ -1,6 +1,6 @@
-// How far predictions are from what they predict, on workloads that the fit has not seen: each workload in turn is left
-// out, the others are fitted, and its cases are simulated on the cluster that comes out. Cost: one fit per workload,
-// one simulated case per case.
+// Measures prediction errors for workloads that the fit has not seen. It leaves out each workload in turn, fits the
+// others, and simulates the left-out cases on the resulting cluster. Cost: one fit per workload, one simulated case per
+// case.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -21,13 +21,13 @@
 namespace strobe {
 namespace {
 
-/// A file of the system's folder for such, gone when this is.
+/// A file in the system's temporary folder, removed by the destructor.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& name)
       : path_(std::filesystem::temp_directory_path() / fmt::format("{}-{}.json", name, ::getpid())) {}
   ~TemporaryFile() {
-    std::error_code ignored;  // nothing better can be done than to leave it
+    std::error_code ignored;  // if the file cannot be removed, it stays
     std::filesystem::remove(path_, ignored);
   }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -60,7 +60,7 @@ double simulated_seconds(const Case& measured, const std::string& path, const Da
   return median(seconds);
 }
 
-/// Workloads by the time that their cases took together, without the first and the last.
+/// Workloads sorted by the total time of their cases, without the first and the last.
 std::vector<std::string> inner_workloads(const CalibrationData& data) {
   std::map<std::string, double> seconds;
   for (const MeasuredCase& c : data.cases) seconds[c.workload] += c.epoch_seconds;
@@ -94,7 +94,7 @@ Json band_json(double low, double high, std::int64_t ranks, const std::string& s
   return {{"low_factor", low}, {"high_factor", high}, {"ranks", ranks}, {"source", source}, {"date", date}};
 }
 
-/// The bands of a processor for one rank, for as many as were measured, and for twice as many.
+/// The bands of a processor for one rank, for the measured number of ranks, and for twice that number.
 Json bands_by_ranks(double low, double high, std::int64_t ranks, const std::string& source, const std::string& date) {
   Json bands = Json::array();
   const auto add = [&](BandPowers powers, std::int64_t most, const std::string& of) {

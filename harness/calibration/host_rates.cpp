@@ -1,7 +1,7 @@
-// Measures the host through a rank of device cpu, whose host stream carries the work out as it does for every program,
-// one worker or one for each core. Returns the best of several calls for ceilings, the median for operations. Every
-// call of a gather has rows of its own, drawn before it is timed, so that none finds what the call before left in the
-// caches. Invariant: samples are of one worker and no time is of what prepares them. Cost: fixed sizes.
+// Measures the host through a rank of device cpu. Its host stream runs the work as for every program, with one worker
+// or one per core. Peak rates are the best of several calls, operation times the median. Every call of a gather draws
+// new rows before the timing, so that the caches do not hold them yet. Invariant: samples are of one worker, and no
+// time includes preparation. Cost: fixed sizes.
 #include "harness/calibration/host_rates.hpp"
 
 #include <algorithm>
@@ -28,11 +28,12 @@ constexpr std::int64_t gathered_bytes[] = {16 * kib, 256 * kib, 2 * mib, 16 * mi
 constexpr std::int64_t copied_bytes[] = {16 * kib, 64 * kib, 256 * kib, mib, 4 * mib, 16 * mib, 64 * mib};
 constexpr std::int64_t far_bytes = 256 * mib, disk_file_bytes = 128 * mib;
 constexpr int sample_calls = 5;
-constexpr double least_ceiling_seconds = 0.5;  // a processor that was idle takes some tenths to reach its clock
+constexpr double least_ceiling_seconds =
+    0.5;  // an idle processor needs some tenths of a second to reach its clock rate
 
 using Bytes = std::vector<std::byte>;
 
-/// A rank of device cpu whose host has so many workers.
+/// A rank of device cpu whose host has this number of workers.
 class MeasuredHost {
  public:
   explicit MeasuredHost(int workers) {
@@ -41,7 +42,7 @@ class MeasuredHost {
     device_ = DeviceRegistry::instance().find(host_device, "/device").value(request);
   }
 
-  /// Carries the work out; how long its span is.
+  /// Runs the work and returns the duration of its span.
   double seconds(HostWork work) {
     device_->await(device_->run_on_host(std::move(work)));
     device_->synchronize();
@@ -60,7 +61,7 @@ class MeasuredHost {
     for (int i = 0; i < sample_calls || all < least_ceiling_seconds; ++i) {
       const double taken = seconds(work);
       best = std::min(best, taken);
-      all += taken > 0 ? taken : least_ceiling_seconds;  // a clock that stands still ends it as well
+      all += taken > 0 ? taken : least_ceiling_seconds;  // also ends if the clock does not advance
     }
     return best;
   }
@@ -119,7 +120,7 @@ void measure_copies(MeasuredHost& host, const Bytes& from, Bytes& to, std::vecto
   }
 }
 
-/// Loads that each name the next, on a random cycle through all lines of the memory.
+/// Dependent loads: each names the next, on a random cycle through all lines of the memory.
 double access_seconds(MeasuredHost& host) {
   constexpr std::size_t line = 64 / sizeof(std::uint64_t), lines = static_cast<std::size_t>(far_bytes) / 64;
   constexpr std::int64_t steps = 1 << 20;
@@ -139,7 +140,7 @@ double access_seconds(MeasuredHost& host) {
   return host.best_seconds(chase) / steps;
 }
 
-/// Eight chains that do not wait for each other.
+/// Eight independent chains of arithmetic.
 double operations_per_second(MeasuredHost& host) {
   constexpr std::int64_t rounds = 1 << 24;
   constexpr int chains = 8;
@@ -171,7 +172,7 @@ HostMeasurement measure_host(const std::string& folder) {
   MeasuredHost one(1), all(rates.cores);
   rates.core_operations_per_second = operations_per_second(one);
   rates.random_access_seconds = access_seconds(one);
-  // A host stream of its own: nothing behind work that failed is carried out.
+  // This uses a separate host stream, because a host stream runs nothing after work that failed.
   const DiskRate disk =
       disk_rate(folder, disk_file_bytes, [](HostWork work) { return MeasuredHost(1).seconds(std::move(work)); });
   rates.disk_bytes_per_second = disk.bytes_per_second;

@@ -1,8 +1,8 @@
-// Rows are divided by their time and columns by their largest entry, so that the problem is free of units; then
-// coordinate descent on the normal equations (each coordinate's optimum, cut at 0 and at its bound), which ends at the
-// solution because the objective is convex and its constraints are separate. Weights 1 / (r |r - 1|) of the ratios r of
-// the round before turn squares of r - 1 into distances |log r|; residuals below 5 % weigh alike. Cost
-// O(n terms^2 + sweeps terms^2) a round, terms up to 10.
+// Rows are divided by their time and columns by their largest entry, so that the problem has no units. Then coordinate
+// descent solves the normal equations, with each coordinate's optimum cut at 0 and at its bound. It converges to the
+// solution because the objective is convex and the constraints are separate. Let r be the ratios of the round before.
+// Weights 1 / (r |r - 1|) turn squares of r - 1 into distances |log r|; residuals below 5 % have equal weight.
+// Cost O(n terms^2 + sweeps terms^2) a round, terms up to 10.
 #include "harness/calibration/least_squares.hpp"
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace {
 
 constexpr int reweightings = 12, sweeps = 3000;
 constexpr double small_residual = 0.05;
-constexpr double least_ratio = 1e-3;  // a prediction of 0 is not infinitely far
+constexpr double least_ratio = 1e-3;  // so that a prediction of 0 is not infinitely far
 
-/// Amounts over time, each column divided by its largest entry, which lands in `scales`.
+/// Amounts divided by time. Each column is divided by its largest entry, which is stored in `scales`.
 std::vector<std::vector<double>> scaled_rows(const std::vector<Observation>& observations,
                                              std::vector<double>& scales) {
   std::vector<std::vector<double>> rows;
@@ -32,7 +32,7 @@ std::vector<std::vector<double>> scaled_rows(const std::vector<Observation>& obs
   return rows;
 }
 
-/// With these weights sum of weight (ratio - 1)^2 has the slope of sum of |log ratio|.
+/// With these weights, the sum of weight (ratio - 1)^2 has the slope of the sum of |log ratio|.
 double weight_of(double ratio) {
   return 1 / (std::max(small_residual, std::abs(ratio - 1)) * std::max(ratio, least_ratio));
 }

@@ -1,6 +1,6 @@
-// A dense layer [2048 x 1024] [1024 x 1024] for the peaks, a copy of 256 MiB for the memory and of 64 MiB for the way
-// to it, through the device's own operations, so that device cpu and device cuda are measured the same way. The best of
-// the calls counts: a ceiling.
+// Uses the device's own operations, so that devices cpu and cuda are measured in the same way. A dense layer of 2048 x
+// 1024 x 1024 gives the arithmetic rate, a copy of 256 MiB the memory rate, and one of 64 MiB the transfer rate. The
+// best call counts, because these are peak rates.
 #include "harness/calibration/machine_rates.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace strobe {
 namespace {
 
 constexpr int least_calls = 5;
-constexpr double least_seconds = 0.5;  // a processor that was idle takes some tenths to reach its clock
+constexpr double least_seconds = 0.5;  // an idle processor needs some tenths of a second to reach its clock rate
 
 /// Shortest time of `op` over several calls, seconds.
 template <class Op>
@@ -24,7 +24,7 @@ double best_seconds(Device& device, const Op& op) {
     const Span& span = device.spans().spans().back();
     const double seconds = span.end_seconds - span.begin_seconds;
     best = std::min(best, seconds);
-    all += seconds > 0 ? seconds : least_seconds;  // a clock that stands still ends it as well
+    all += seconds > 0 ? seconds : least_seconds;  // also ends if the clock does not advance
   }
   return best;
 }
@@ -50,8 +50,9 @@ double bytes_per_second(Device& device) {
   return 2.0 * static_cast<double>(from.bytes()) / best_seconds(device, op);
 }
 
-/// Shortest time in which `bytes` come to the device as an epoch moves its inputs again, out of pinned memory. (The
-/// first copy of an input also passes through that memory on the host: on an H100's host at a seventh of the rate.)
+/// Shortest time to move `bytes` to the device from pinned memory, as an epoch moves its inputs again. The first copy
+/// of an input also passes through that memory on the host. On an H100's host, that first copy has a seventh of the
+/// rate.
 double transfer_seconds(Device& device, std::uint64_t bytes) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < 4 * least_calls; ++i) {

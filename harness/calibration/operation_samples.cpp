@@ -1,6 +1,6 @@
 // Groups compute spans by (operation, work), rank by rank and epoch by epoch. A rank issues the same calls in every
-// epoch, so its calls in their order divide into epochs by their number. Invariant: every kind of call of any rank is
-// part of exactly one sample. Cost O(spans log spans).
+// epoch, so its ordered calls divide evenly into epochs. Invariant: every kind of call of any rank is part of exactly
+// one sample. Cost O(spans log spans).
 #include "harness/calibration/operation_samples.hpp"
 
 #include <map>
@@ -23,7 +23,7 @@ Key key_of(const Span& span) {
 
 struct Calls {
   Work work;
-  std::vector<double> seconds;  // of the calls, in their order; or, of all ranks, means of epochs
+  std::vector<double> seconds;  // of one rank's calls in order; or, for all ranks, means of epochs
   int count = 0;
 };
 

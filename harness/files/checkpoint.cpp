@@ -1,5 +1,5 @@
-// Checkpoints as safetensors. Values are stored in the run's own precision and counters as decimal text, so reading
-// back what was written changes no bit. Cost: one copy of the parameters per vector that the optimiser keeps.
+// Checkpoints as safetensors. Values keep the run's precision and counters are decimal text, so writing and reading
+// back changes no bit. Cost: one copy of the parameters per vector that the optimiser keeps.
 #include "harness/files/checkpoint.hpp"
 
 #include <fmt/format.h>
@@ -20,9 +20,9 @@
 namespace strobe {
 namespace {
 
-const std::string kept_prefix = "state.";  // in front of the names of TrainingState::kept
+const std::string kept_prefix = "state.";  // prefix for the names in TrainingState::kept
 
-/// A flat vector as one matrix per parameter, each name after `prefix`.
+/// Appends a flat vector as one matrix per parameter, with `prefix` before each name.
 void append_matrices(const std::vector<ParameterShape>& parameters, const std::vector<double>& values,
                      const std::string& prefix, std::vector<SavedMatrix>& matrices) {
   auto next = values.begin();
@@ -87,7 +87,8 @@ const SavedMatrix* find_matrix(const std::vector<SavedMatrix>& saved, const std:
   return match == saved.end() ? nullptr : &*match;
 }
 
-/// What differs between the model that wrote `notes` and this case's, for a message about its weights; "" if unknown.
+/// The first difference between the model that wrote `notes` and this case's model, for a message about its weights; ""
+/// if none is known.
 std::string model_difference(const FileNotes& notes, const Case& c, const std::string& path) {
   Json there = parse_note(notes, "options");
   if (!there.is_object()) return "";
@@ -100,7 +101,7 @@ std::string model_difference(const FileNotes& notes, const Case& c, const std::s
   return difference.empty() ? "" : ": " + difference;
 }
 
-/// The values of the matrices called `prefix` + parameter, one after the other. Throws InvalidRequest(where, ...).
+/// The values of the matrices named `prefix` + parameter, one after the other. Throws InvalidRequest(where, ...).
 std::vector<double> collect(const std::string& path, const std::vector<SavedMatrix>& saved,
                             const std::vector<ParameterShape>& parameters, const std::string& prefix,
                             const std::string& where, const std::string& difference) {
@@ -127,7 +128,7 @@ std::vector<double> collect(const std::string& path, const std::vector<SavedMatr
   return values;
 }
 
-/// "'a', 'b' and 3 more": matrices that are no parameters.
+/// "'a', 'b' and 3 more": matrices that are not parameters.
 std::string unknown_names(const std::vector<SavedMatrix>& saved, const std::vector<ParameterShape>& parameters) {
   constexpr std::size_t most = 3;
   std::vector<std::string> names;
@@ -141,15 +142,16 @@ std::string unknown_names(const std::vector<SavedMatrix>& saved, const std::vect
 }
 
 std::vector<SavedMatrix> read_existing(const std::string& path, const std::string& where, FileNotes& notes) {
-  std::error_code reason;  // a name that no file can have is a wrong request too
+  std::error_code reason;  // a name that no file can have is also a wrong request
   if (std::filesystem::is_directory(path, reason))
     throw InvalidRequest(where, "'" + path + "' is a folder, not a file");
   if (!std::filesystem::is_regular_file(path, reason)) throw InvalidRequest(where, "there is no file '" + path + "'");
   return read_safetensors(path, &notes);
 }
 
-/// What a checkpoint and the case that continues it must have in common: all that the numbers depend on.
-/// Full-batch training goes on under any strategy and rank count; what other kinds keep is their strategy's.
+/// The fields that a checkpoint must share with the case that continues it: all those that the numbers depend on.
+/// Full-batch training can continue under any strategy and rank count. The state of other kinds depends on the
+/// strategy.
 Json identity(const Case& c) {
   Json identity = {{"workload", c.workload},   {"model", c.model}, {"task", c.task},
                    {"optimizer", c.optimizer}, {"seed", c.seed},   {"precision", c.precision}};
@@ -158,13 +160,13 @@ Json identity(const Case& c) {
 }
 
 void refuse_other_data(const Json& there, const Case& c, const std::string& path) {
-  if (!there.is_object()) return;  // written before checkpoints held digests
+  if (!there.is_object()) return;  // older checkpoints have no digests
   const std::string difference = first_difference(there, digests_of_data(c), "sha256 of workload", path);
   if (difference.empty()) return;
   throw InvalidRequest("--resume-training", difference + "; the file has changed since the checkpoint was written");
 }
 
-/// JSON has no NaN: it is written as null.
+/// JSON has no NaN, so a curve holds null instead.
 std::vector<double> read_curve(const Json& json, std::int64_t epochs, const std::string& path) {
   std::vector<double> curve;
   for (const Json& value : json) {
@@ -175,7 +177,8 @@ std::vector<double> read_curve(const Json& json, std::int64_t epochs, const std:
   throw InvalidInput(path, 0, 0, fmt::format("this checkpoint's metadata are damaged: no curve of {} epochs", epochs));
 }
 
-/// Checkpoints of old hold metrics of the weights before each epoch's update, which are those after the update before.
+/// Old checkpoints hold metrics of the weights before each epoch's update. These are the weights after the update
+/// before.
 void shift_metrics(TrainingState& state) {
   for (auto& [name, curve] : state.metrics) {
     if (curve.empty()) continue;
@@ -207,7 +210,7 @@ std::vector<double> load_weights(const std::string& path, const Case& c,
                                  const std::vector<ParameterShape>& parameters) {
   FileNotes notes;
   std::vector<SavedMatrix> saved = read_existing(path, "/load_model", notes);
-  // A checkpoint's weights will do: its optimiser state is left out.
+  // A checkpoint also works as a model file; this drops its optimiser and trainer state.
   std::erase_if(saved, [](const SavedMatrix& matrix) {
     return matrix.name.rfind("optimizer.", 0) == 0 || matrix.name.rfind(kept_prefix, 0) == 0;
   });
@@ -287,7 +290,7 @@ void refuse_over(const Case& c, const TrainingState& state, const std::string& p
                                      path, state.epoch, c.warmup + c.epochs, state.epoch));
   }
   if (!until_holds(c, state.loss, state.metrics)) return;
-  throw InvalidRequest(where, fmt::format("{} has come to until={} already, after epoch {}; leave until out, or ask "
+  throw InvalidRequest(where, fmt::format("{} has already reached until={}, after epoch {}; leave until out, or ask "
                                           "for more",
                                           path, c.until, state.epoch));
 }

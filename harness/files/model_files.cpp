@@ -31,7 +31,7 @@ void append_values(std::string& bytes, const std::vector<double>& values, bool f
   }
 }
 
-/// A number of `bytes` as its type in the file has them.
+/// The number at index `i` of `bytes`, with the bits of type T.
 template <class T>
 T bits_at(const char* bytes, std::size_t i) {
   T bits{};
@@ -51,7 +51,7 @@ double half_value(std::uint16_t bits) {
 /// The upper half of an fp32 number. Exact.
 double bfloat_value(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
-/// How a type of numbers is read.
+/// A number type of safetensors and the function that reads it.
 struct NumberType {
   std::string_view name;
   std::size_t bytes;
@@ -65,15 +65,15 @@ constexpr NumberType number_types[] = {
     {"BF16", 2, [](const char* bytes, std::size_t i) { return bfloat_value(bits_at<std::uint16_t>(bytes, i)); }}};
 
 constexpr const char* metadata_key = "__metadata__";
-constexpr const char* safetensors_digest_key = "strobe_sha256";  // other programs put keys there, too
+constexpr const char* safetensors_digest_key = "strobe_sha256";  // the prefix avoids keys of other programs
 
-/// The bytes of the data that a tensor names.
+/// The range of data bytes that a tensor occupies.
 struct TensorBytes {
   std::uint64_t begin = 0, end = 0;
   std::string name;
 };
 
-/// The format wants every byte to belong to one tensor: no two share some, and none are left over.
+/// Every byte must belong to exactly one tensor, as the format demands.
 void check_cover(const std::string& path, std::vector<TensorBytes> tensors, std::uint64_t size) {
   const auto refuse = [&path](const std::string& why) { throw InvalidInput(path, 0, 0, why); };
   std::sort(tensors.begin(), tensors.end(),
@@ -95,7 +95,8 @@ void check_cover(const std::string& path, std::vector<TensorBytes> tensors, std:
              : fmt::format("bytes {} to {} are left over after the last tensor, '{}'", covered, size, last->name));
 }
 
-/// Takes the digest out of the header. A file of another program has none; false where Strobe's own has none.
+/// Removes the digest from the header and checks it. Returns false if a file of Strobe has no digest. Files of other
+/// programs need none.
 bool take_safetensors_digest(const std::string& path, Json& header, std::string_view data) {
   const auto metadata = header.find(metadata_key);
   if (metadata == header.end() || !metadata->is_object()) return true;
@@ -110,7 +111,7 @@ bool take_safetensors_digest(const std::string& path, Json& header, std::string_
   return true;
 }
 
-/// One entry of the header, checked against the data's size.
+/// Reads one entry of the header and checks it against the data's size.
 SavedMatrix read_entry(const std::string& path, const std::string& name, const Json& entry, std::string_view data) {
   const auto refuse = [&](const std::string& why) { throw InvalidInput(path, 0, 0, "tensor '" + name + "' " + why); };
   const std::string type = entry.value("dtype", std::string());
@@ -192,7 +193,7 @@ void write_npy(const std::string& path, const std::vector<std::int64_t>& shape, 
   for (const std::int64_t size : shape) sizes += fmt::format("{}, ", size);
   std::string header =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", fp64 ? "<f8" : "<f4", sizes);
-  header.append((64 - (header.size() + 11) % 64) % 64, ' ');  // magic, version, length and newline make 11 bytes
+  header.append((64 - (header.size() + 11) % 64) % 64, ' ');  // magic, version, length and newline take 11 bytes
   header += '\n';
   std::string content("\x93NUMPY\x01\x00", 8);
   content += static_cast<char>(header.size() & 0xff);

@@ -1,4 +1,4 @@
-// Files that carry a trained model out of a run and into another: weights as safetensors, embeddings as NumPy arrays.
+// Files that carry a trained model from one run to another: weights as safetensors, embeddings as NumPy arrays.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ struct SavedMatrix {
   std::vector<double> values;
 };
 
-/// Text that a safetensors file carries beside its tensors, by key.
+/// Text in the metadata of a safetensors file, by key.
 using FileNotes = std::map<std::string, std::string>;
 
-/// Writes matrices in the safetensors form (8-byte little-endian length, JSON header with dtype, shape and offsets,
-/// then the values as F32 or F64), atomically, with `notes`, format = strobe and a digest of all that (strobe_sha256)
-/// as metadata. Throws SystemError.
+/// Writes matrices as safetensors, atomically: 8-byte little-endian length, JSON header with dtype, shape and offsets,
+/// then the values as F32 or F64. The metadata hold `notes`, format = strobe and a digest of all this (strobe_sha256).
+/// Throws SystemError.
 void write_safetensors(const std::string& path, const std::vector<SavedMatrix>& matrices, bool fp64,
                        const FileNotes& notes = {});
 
-/// Reads the two-dimensional F64, F32, F16 and BF16 tensors of a safetensors file, exactly, and its metadata into
-/// `notes` when that is not null. Throws InvalidInput when the file is not one, is truncated, has another digest than
-/// it says, has bytes that two tensors share or that belong to none, or holds another type or shape; SystemError when
-/// it cannot be read.
+/// Reads the two-dimensional F64, F32, F16 and BF16 tensors of a safetensors file, exactly. Puts its metadata into
+/// `notes` when that is not null. Throws InvalidInput when the file is no safetensors file, is truncated or does not
+/// match its digest. The same holds when two tensors share bytes, when bytes belong to none, or for another type or
+/// shape. Throws SystemError when the file cannot be read.
 std::vector<SavedMatrix> read_safetensors(const std::string& path, FileNotes* notes = nullptr);
 
 /// Writes values as a C-ordered .npy array (version 1.0, <f4 or <f8) of the given shape, atomically. Throws

@@ -16,7 +16,7 @@ bool same_at_all_steps(const Placement& placement, VertexId v) {
   return true;
 }
 
-/// The columns behind the ranks, of the next cell of vertex v.
+/// Appends the columns after the ranks, for the next cell of vertex v.
 void append_rest(std::string& text, VertexId v, const std::uint32_t* chunk, const VertexLoads* loads) {
   const auto end = std::back_inserter(text);
   if (chunk != nullptr) fmt::format_to(end, ",{}", *chunk);

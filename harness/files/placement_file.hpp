@@ -1,4 +1,4 @@
-// Who owns which cell, as a file: for whoever wants to judge a partition, or to draw it.
+// Writes the owner of each cell to a file, for readers who want to judge or draw a partition.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace strobe {
 
 /// Writes `step,vertex,rank,temporal_rank` as CSV, atomically: the owner of a cell in the spatial stages and in the
-/// temporal ones; behind them `chunk` where there are chunks, `chunk_of_cell` [existing cells] vertex by vertex, or
-/// `load,group` of the vertex where they were shared out by `loads`. The step is empty where a line holds for all steps
-/// of its vertex. Vertices are rows of the embeddings (`ids_path` of vertex_ids.hpp lists the file's own). Throws
+/// temporal ones. Chunks add the column `chunk` from `chunk_of_cell`, which lists the existing cells vertex by vertex.
+/// `loads` add the vertex's `load,group`. A line with an empty step holds for all steps of its vertex. Vertices are
+/// rows of the embeddings; the file of `ids_path` (vertex_ids.hpp) maps them to the input's vertices. Throws
 /// SystemError.
 void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal,
                           const std::vector<std::uint32_t>* chunk_of_cell = nullptr,

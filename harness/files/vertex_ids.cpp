@@ -11,7 +11,7 @@
 namespace strobe {
 namespace {
 
-/// Whether the file numbers vertices otherwise than by rows.
+/// Whether the input numbers vertices in another way than by rows.
 bool renumbered(std::span<const std::int64_t> ids) {
   for (std::size_t v = 0; v < ids.size(); ++v) {
     if (ids[v] != static_cast<std::int64_t>(v)) return true;

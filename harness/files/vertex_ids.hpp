@@ -1,5 +1,5 @@
-// Which vertex of the data each number of an output stands for: outputs number vertices from 0, and what the file calls
-// them stands beside (docs/interchange.md).
+// Maps the vertex numbers in output files to the input's vertices. Outputs number vertices from 0; extra columns or
+// files hold the input's numbers and names (docs/interchange.md).
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace strobe {
 
-/// What a file calls the vertices of a graph, which must outlive this.
+/// The input's numbers and names for the vertices of a graph. The graph must outlive this.
 struct VertexIds {
   std::int64_t vertices = 0;
-  std::span<const std::int64_t> id;   // [N] or empty: the file's number of each vertex
+  std::span<const std::int64_t> id;   // [N] or empty: the input's number of each vertex
   std::span<const std::string> name;  // [N] or empty: its name
 };
 
 VertexIds vertex_ids(const SnapshotGraph& graph);
 VertexIds vertex_ids(const EventGraph& graph);
 
-/// Columns of a CSV that stand behind those with numbers of vertices: `id` where the file's numbers differ from the
-/// rows, `name` where it has names. A line with several vertices has both of each, as source_id,target_id.
+/// The last columns of a CSV with vertex numbers: `id` where the input numbers vertices differently, `name` where
+/// vertices have names. A line with two vertices has both, such as source_id,target_id.
 class VertexColumns {
  public:
-  /// `ends` names the vertices of a line, "" being the only one.
+  /// `ends` names the vertices of a line; "" names a single vertex.
   VertexColumns(const VertexIds& ids, std::vector<std::string> ends);
-  /// With a comma in front of each.
+  /// The column names, each after a comma.
   std::string header() const;
-  /// Of the line's vertices, as many as there are ends.
+  /// The fields for the vertices of one line, each after a comma. `vertices` has one entry per end.
   std::string cells(const VertexId* vertices) const;
 
  private:
@@ -38,12 +38,12 @@ class VertexColumns {
   bool renumbered_;
 };
 
-/// Where the vertices of the output `path` are listed: e.ids.csv for e.npy; "" when `path` is no file (a device, a
-/// pipe) or the graph's vertices have neither numbers of a file nor names.
+/// The file that lists the vertices of the output `path`: e.ids.csv for e.npy. Returns "" when `path` is not a file (a
+/// device, a pipe), or when the vertices have neither input numbers nor names.
 std::string ids_path(const std::string& path, const VertexIds& ids);
 
-/// Writes row,id[,name] as CSV, atomically: which vertex of the file each row of embeddings and states is. Nothing when
-/// `ids_path` is "". Throws SystemError.
+/// Writes row,id[,name] as CSV, atomically: the input's vertex for each row of embeddings and states. Writes nothing
+/// when `ids_path` is "". Throws SystemError.
 void write_ids(const std::string& path, const VertexIds& ids);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// The process is given a run directory that holds its plan, and everything that it has to say stands there afterwards.
-// So it is started in the same way whatever runs it: this program, an older one, or several under a launcher.
+// The process gets a run directory with its plan and leaves all its results there. So every program is started in the
+// same way: this one, an older one, or several processes under a launcher.
 #include "harness/measure/fresh_process.hpp"
 
 #include <fcntl.h>
@@ -50,7 +50,7 @@ std::vector<std::string> words_of(const ProcessWish& wish, const Json& case_json
   return words;
 }
 
-/// A second signal is handed on, too, and ends the process at once.
+/// Passes the first signal on to the child. A second signal ends this program in its handler.
 int wait_for(pid_t child) {
   int state = 0, handed_on = 0;
   while (waitpid(child, &state, 0) != child) {
@@ -68,7 +68,7 @@ int run_words(const std::vector<std::string>& words, const std::string& log) {
   return wait_for(child);
 }
 
-/// The last line of a process that says what was wrong, without the program's name before it.
+/// The last line that begins with the program's name, without that name. Else the first line that is not empty.
 std::string last_words(const std::string& log) {
   std::istringstream lines(words_in(log));
   std::string last;
@@ -114,10 +114,10 @@ ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, co
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   std::error_code ignored;
   fs::remove_all(folder, ignored);
-  // The plan is written and let go, for the process to take it up.
+  // This object writes the plan and releases the folder, so that the process can open it.
   { const RunDirectory plan(folder, Json::array({case_json}), Json::object(), false, Json::object(), false, outputs); }
   Json plan = read_json_file(folder + "/plan.json");
-  plan.erase("data");  // held against the files by whoever makes the plan of the whole run
+  plan.erase("data");  // the process with the whole plan compares these digests with the files
   write_file_atomically(folder + "/plan.json", with_digest(plan).dump(2) + "\n");
   ProcessOutcome outcome;
   const std::string log = folder + "/logs/process.log";

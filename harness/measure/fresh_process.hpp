@@ -1,4 +1,4 @@
-// A case in a process of its own: `strobe run --resume FOLDER` of a plan that holds this case alone.
+// Runs a case in a process of its own: `strobe run --resume FOLDER`, with a plan that holds this case alone.
 #pragma once
 
 #include <string>
@@ -9,25 +9,26 @@
 
 namespace strobe {
 
-/// How processes are started.
+/// How to start processes.
 struct ProcessWish {
   std::string program;  // "" = this program
-  std::string launch;   // words before it, as "mpirun -n {ranks}"; "" = none
+  std::string launch;   // words before the program, such as "mpirun -n {ranks}"; "" = none
 };
 
-/// Why `launch` cannot be words before a program; "" when it can.
+/// Why `launch` is not a list of words before a program; "" when it is one.
 std::string fault_of_launch(const std::string& launch);
 
-/// What the process left.
+/// The results of the process.
 struct ProcessOutcome {
-  int status = 0;  // exit status, 128 + signal where one ended it
-  Row row;         // `failed` with the process's last words where it left none
+  int status = 0;  // exit status; 128 + signal if a signal ended the process
+  Row row;         // `failed` with the process's last message if it wrote no row
   std::vector<EpochSample> samples;
   std::string trace;  // the file in its folder; "" = none
 };
 
-/// Runs the case of `case_json` (as a plan holds it) in `folder`, which is emptied before. A signal that asks this
-/// program to stop is handed on, and then throws Interrupted, as does one that ended the process.
+/// Runs the case of `case_json` (in the form of a plan) in `folder`, after emptying the folder. A signal that asks this
+/// program to stop is passed on to the process. Throws Interrupted after such a signal, and when a signal ended the
+/// process.
 ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, const std::string& case_id,
                               const Json& outputs, const std::string& folder);
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Keys of plan.json and the paths of `outputs` that they hold.
+/// The keys of paths in plan.json, with the fields of `outputs` that they fill.
 std::vector<std::pair<std::string, std::string*>> kept_paths(ModelOutputs& outputs) {
   std::vector<std::pair<std::string, std::string*>> paths{{"save_model", &outputs.weights},
                                                           {"checkpoint", &outputs.checkpoint}};
@@ -37,7 +37,7 @@ Json read_plan(const std::string& path) {
   return plan;
 }
 
-/// The first flag that says what to run, and so would change the plan; "" when there is none.
+/// The first flag that would change the plan's cases; "" when there is none.
 std::string flag_about_cases(const RunRequest& request) {
   if (!request.plugins.empty()) return "--" + request.plugins.begin()->first;
   if (!request.scalars.empty()) return "--" + request.scalars.begin()->first;
@@ -46,7 +46,7 @@ std::string flag_about_cases(const RunRequest& request) {
   return request.filter.empty() ? "" : "--filter";
 }
 
-/// What the user gives now goes before what the plan says. Throws Json::exception.
+/// Fills in the plan's outputs where the user gives none now. Throws Json::exception.
 void take_outputs(const Json& outputs, RunRequest& request) {
   for (const auto& [key, path] : kept_paths(request.outputs))
     if (path->empty()) *path = outputs.value(key, "");

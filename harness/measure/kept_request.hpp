@@ -1,30 +1,30 @@
-// The request that a run directory holds, so that `strobe run --resume DIR` needs no other word.
+// Reads the request that a run directory holds, so that `strobe run --resume DIR` needs no other argument.
 #pragma once
 
 #include "harness/measure/run_request.hpp"
 
 namespace strobe {
 
-/// What plan.json keeps of a request beside its cases: the files that it leaves, its trace and its time limit. Paths
-/// are absolute, so that they mean the same wherever the run is continued from.
+/// The part of a request that plan.json keeps in addition to the cases: output files, trace and time limit. Paths are
+/// absolute, so that the run can be resumed from any folder.
 Json kept_outputs(const RunRequest& request);
 
-/// Whether the request names a run to go on with and no cases: `--resume DIR`, or `--resume --out DIR`.
+/// Whether the request names a run to resume and no cases: `--resume DIR`, or `--resume --out DIR`.
 bool asks_for_kept_cases(const RunRequest& request);
 
-/// The cases of that run, with its outputs put into `request` where it names none itself; --checkpoint's file is
-/// continued when it is there. Throws InvalidRequest when flags would change the plan, and InvalidInput for a plan.json
-/// that is none.
+/// Returns the cases of that run. Outputs that `request` does not name are taken from the run. Training continues from
+/// the --checkpoint file when that exists. Throws InvalidRequest when flags would change the plan. Throws InvalidInput
+/// when plan.json is not a plan.
 Suite kept_cases(RunRequest& request);
 
-/// Takes the rounds of a run that is continued from its plan. Throws InvalidRequest where the request names others.
+/// Takes the rounds of a resumed run from its plan. Throws InvalidRequest when the request names other rounds.
 void settle_rounds(RunRequest& request);
 
-/// What --resume makes of the request in any case: training that is over gives its row, and training of which there is
-/// no checkpoint yet begins.
+/// Applies --resume to the training files. Training that is already over gives its row. Training starts from the
+/// beginning when its checkpoint does not exist yet.
 void settle_resumption(RunRequest& request);
 
-/// The status of each case of `folder` that is not run again, by id; {} unless the request resumes.
+/// The status of each case of `folder` that is not run again, by id. Returns {} unless the request resumes.
 Json finished_in(const RunRequest& request, const std::string& folder);
 
 }  // namespace strobe

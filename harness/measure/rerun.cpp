@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr const char* bundled = "self-check";
 constexpr const char* default_rounds = "5";
 
-/// The plan of one side: cases as the plan has them, since another program shall read them.
+/// The plan of one side. Cases keep the plan's JSON, because another program will read them.
 struct SidePlan {
   Json cases = Json::array();
   std::vector<std::string> ids;
@@ -53,7 +53,7 @@ Json cases_of_side(const std::string& run) {
   return plan["cases"];
 }
 
-/// Ids of combinations that do not go together, as far as the run has their rows: nothing can be measured again.
+/// Ids of the skipped combinations among the run's rows. They were not measured, so there is nothing to measure again.
 std::set<std::string> skipped_in(const std::string& run) {
   std::set<std::string> skipped;
   std::error_code ignored;
@@ -91,7 +91,7 @@ void check_program(const std::string& flag, const std::string& program) {
   throw InvalidRequest(flag, fmt::format("'{}' is no program that can be run", program));
 }
 
-/// What the program says that it is.
+/// The version that the program prints.
 std::string version_of(const std::string& flag, const std::string& program) {
   if (program.empty()) return version_text();
   const ScratchFolder scratch;
@@ -102,7 +102,7 @@ std::string version_of(const std::string& flag, const std::string& program) {
   throw InvalidRequest(flag, fmt::format("'{}' does not say that it is strobe: {}", program, said));
 }
 
-/// Both sides of a case are neighbours: those of both come first, in the order of base.
+/// Puts the shared cases first, in the order of base, so that both sides of a case run next to each other.
 void put_side_by_side(const SidePlan& base, SidePlan& changed) {
   SidePlan ordered;
   std::set<std::string> taken;
@@ -119,7 +119,7 @@ void put_side_by_side(const SidePlan& base, SidePlan& changed) {
   changed = std::move(ordered);
 }
 
-/// Folder names tell the sides; the program of each is in its env.json.
+/// The folder's name tells the sides apart. env.json names each side's program.
 RunDirectory directory_of(const std::string& folder, const SidePlan& plan, const std::string& flag,
                           const ProcessWish& process, const RoundPlan& rounds) {
   Json about = environment();

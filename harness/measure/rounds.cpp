@@ -66,7 +66,7 @@ class RoundRun {
     return count;
   }
 
-  /// Sides of one case are neighbours: A1 B1 A2 B2.
+  /// Puts the sides of one case next to each other: A1 B1 A2 B2.
   std::vector<std::pair<std::size_t, std::size_t>> turns_of_a_round() const {
     std::size_t most = 0;
     for (const RoundSide& side : sides_) most = std::max(most, side.cases.size());
@@ -83,7 +83,7 @@ class RoundRun {
     watch_.look();
     const std::string folder = side.directory->file("process");
     Json outputs = side.outputs;
-    if (round > 0) outputs.erase("trace");  // one is enough
+    if (round > 0) outputs.erase("trace");  // one trace is enough
     ProcessOutcome outcome = run_in_process(side.process, c.json, c.id, outputs, folder);
     refuse_wrong_request(c, outcome);
     keep(side, c, {c.id, round, plan_.session, watch_.look(), outcome.row}, std::move(outcome));
@@ -93,7 +93,7 @@ class RoundRun {
     progress_.finish(name, row.epoch_seconds ? format_seconds(row.epoch_seconds->median) : "-", row.status, row.reason);
   }
 
-  /// Later it is a row, since the others are worth keeping.
+  /// Throws only before anything has run. Later, a wrong request becomes a row, so that the other cases are kept.
   void refuse_wrong_request(const RoundCase& c, const ProcessOutcome& outcome) {
     constexpr int wrong_request = 2;
     if (!anything_ran_ && outcome.status == wrong_request && outcome.row.status == "failed")
@@ -105,7 +105,7 @@ class RoundRun {
     record.row.case_id = c.id;
     number_repetitions(outcome.samples, record.round, repetitions_of(record.row));
     if (!outcome.trace.empty()) {
-      std::error_code ignored;  // a trace that cannot be moved stays unwritten; the round is what counts
+      std::error_code ignored;  // if the trace cannot be moved, it is lost; only the round matters
       fs::rename(outcome.trace, side.directory->file("trace/" + file_name_of_case(c.id) + ".json"), ignored);
     }
     side.directory->append_round(record, outcome.samples);

@@ -1,5 +1,5 @@
-// Fresh processes of all cases in turn, forwards and backwards (A B C, C B A, ...), so that a drift of the machine
-// falls on all alike, and so that what a process is fast or slow by can be told from what a program is.
+// Runs all cases in fresh processes in turn, forwards and backwards (A B C, C B A, ...). So a drift of the machine
+// affects all cases alike, and variation between processes can be separated from differences between programs.
 #pragma once
 
 #include <string>
@@ -12,41 +12,41 @@
 
 namespace strobe {
 
-/// A case of a side, with what its rounds came to.
+/// A case of one side, with the results of its rounds.
 struct RoundCase {
-  Json json;  // as the plan holds it
+  Json json;  // in the form of a plan
   std::string id;
   std::vector<RoundRecord> records;
   std::vector<EpochSample> samples;
   bool over = false;  // it has its row, or a round failed
 };
 
-/// One program and one run directory. `outputs` as a plan keeps them: a time limit, and a trace of the first round.
+/// One program and one run directory. `outputs` in the form of a plan: a time limit, and a trace of the first round.
 struct RoundSide {
-  std::string label;  // before ids in progress; "" = none
+  std::string label;  // prefix for ids in progress messages; "" = none
   RunDirectory* directory = nullptr;
   ProcessWish process;
   Json outputs = Json::object();
   std::vector<RoundCase> cases;
 };
 
-/// Takes up what an earlier run left of the side's cases.
+/// Continues with the rounds that an earlier run finished for the side's cases.
 void take_left_rounds(RoundSide& side);
 
 struct RoundPlan {
   int rounds = 1;
-  std::string session;  // kept in the records: rounds of one number and session ran beside each other
+  std::string session;  // kept in the records: rounds with the same number and session ran next to each other
 };
 
-/// Runs what is missing; each round is kept with its samples before the next begins, and rows follow. Where the first
-/// process of all says that the request is wrong (status 2), throws InvalidRequest. Whether all cases are ok.
-/// Throws Interrupted. Virtual time is the same in every process: such cases run once.
+/// Runs the missing rounds. Each round is saved with its samples before the next begins; then its row is updated.
+/// Returns whether all cases are ok. Cases in virtual time run once, because that time is the same in every process.
+/// Throws InvalidRequest when the very first process reports a wrong request (status 2). Throws Interrupted.
 bool run_rounds(std::vector<RoundSide>& sides, const RoundPlan& plan);
 
-/// A name for processes that take turns.
+/// A new name for a group of processes that run in turn.
 std::string new_session(const std::string& folder);
 
-/// The number of --rounds. Throws InvalidRequest.
+/// The number given by --rounds. Throws InvalidRequest.
 int number_of_rounds(const std::string& text);
 
 }  // namespace strobe

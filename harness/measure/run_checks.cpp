@@ -19,8 +19,8 @@
 namespace strobe {
 namespace {
 
-/// Plans every case before the first is measured, so that an impossible one is found now and not after hours. Returns
-/// the digest of each, where several ranks compare them.
+/// Plans every case before the first is measured, so that impossible cases are found now and not after hours. Returns
+/// the digest of each plan if several ranks compare them.
 std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bool several, KeptPlans& plans) {
   std::vector<std::string> digests;
   for (const Case& c : suite.cases) {
@@ -49,7 +49,7 @@ void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite, bo
                                                    outputs.checkpoint));
 }
 
-/// A checkpoint that cannot be continued is found before a run directory is made.
+/// Finds a checkpoint that cannot be continued before a run directory is made.
 void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process, KeptPlans& plans) {
   if (!outputs.resume_training) return;
   const Case& c = suite.cases.front();
@@ -62,7 +62,8 @@ void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool firs
     narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
 }
 
-/// A device that this machine lacks ends the run before a directory is made for it; a later case's is a row.
+/// If the first case's device is missing on this machine, the run ends before a directory is made. For later cases, a
+/// missing device becomes a row.
 void check_first_device(const Suite& suite, const World& world) {
   const Case& c = suite.cases.front();
   if (!c.cluster.empty()) return;
@@ -71,8 +72,8 @@ void check_first_device(const Suite& suite, const World& world) {
   DeviceRegistry::instance().find(c.device, "--device").value(request);
 }
 
-/// Ranks that are threads of this process take turns when there are many more than cores; that may be meant, as a test
-/// of many ranks, but its times are no measurement of them.
+/// Warns when ranks are threads and far outnumber the cores. They then take turns, so the times are no measurement. A
+/// test of many ranks may want this.
 void warn_of_crowded_ranks(const Suite& suite) {
   constexpr std::int64_t far_beyond = 4;
   std::int64_t most = 0;
@@ -104,7 +105,7 @@ CaseResult skipped_case(const Case& c, const std::string& reason) {
   CaseResult result;
   result.status = "skipped";
   result.reason = reason;
-  if (!c.cluster.empty()) result.time_source = "virtual";  // beside the rows that it is compared with
+  if (!c.cluster.empty()) result.time_source = "virtual";  // like the rows that it is compared with
   return result;
 }
 

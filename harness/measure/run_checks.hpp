@@ -1,4 +1,4 @@
-// What can be wrong with a run before its first case is measured.
+// Finds mistakes in a run before its first case is measured.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,8 @@
 
 namespace strobe {
 
-/// The work on a case; a refusal of it names the option or the place in the suite file that can be mended.
+/// Does the work on a case. If the work throws InvalidRequest, it throws one that names the option or the place in the
+/// suite file to correct.
 template <class Work>
 auto blaming(const Suite& suite, const Case& c, const Work& work) {
   try {
@@ -20,21 +21,21 @@ auto blaming(const Suite& suite, const Case& c, const Work& work) {
   }
 }
 
-/// Weights and embeddings are of one case, and their folders must be there before hours are spent on them. Throws
-/// InvalidRequest that names the flag. `kept`: the one case has its row and is not run again, so its checkpoint is left
-/// alone whatever it says.
+/// Checks the output files. Weights and embeddings belong to one case, and their folders must exist before hours are
+/// spent on them. Throws InvalidRequest that names the flag. `kept`: the only case has its row and is not run again, so
+/// its checkpoint is not checked.
 void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept = false);
 
-/// Everything that can be wrong before a run directory is made, found by every process and compared between them. Plans
-/// every case, so that an impossible one is found now and not after hours.
-/// A combination that does not go together is noted in `suite.impossible` while others run, unless --strict refuses it.
+/// Checks everything that can be wrong before a run directory is made. Every process does this, and the results are
+/// compared. It plans every case, so that impossible cases are found now and not after hours.
+/// Impossible combinations are noted in `suite.impossible` and the others run, unless --strict refuses them.
 void check_all(const RunRequest& request, Suite& suite, const Ranks& ranks, KeptPlans& plans, bool kept);
 
-/// What the row of a combination that does not go together says: why it is not there, which is no failure.
+/// The row of an impossible combination: `skipped` with the reason, which is not a failure.
 CaseResult skipped_case(const Case& c, const std::string& reason);
 
-/// Makes the plan of a case of a sweep by `make`. Null where the case cannot run though others of the suite may: the
-/// suite then holds why.
+/// Makes the plan of a case of a sweep with `make`. Returns null when the case is impossible but others of the suite
+/// may run; `suite.impossible` then holds the reason.
 std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite& suite, const Case& c,
                                                 const std::function<std::shared_ptr<const PlannedCase>()>& make);
 

@@ -27,7 +27,7 @@ bool comm_is_given(const Suite& suite, const Case& c) {
   return origins != suite.origins.end() && origins->second.count("/comm") != 0;
 }
 
-/// What differs between processes in ways that numbers do not show, but the collectives around training would.
+/// Settings that do not change numbers, but that would make the processes' collectives outside training differ.
 Json flags_of(const RunRequest& request) {
   const ModelOutputs& outputs = request.outputs;
   Json flags{{"--checkpoint-every", outputs.checkpoint_every}, {"--resume-training", outputs.resume_training},
@@ -37,7 +37,8 @@ Json flags_of(const RunRequest& request) {
   return flags;
 }
 
-/// The first communicator of several processes that the suite in `json` names; `named`: `json` is a value of its key.
+/// The first communicator of several processes that the suite in `json` names. `named`: `json` is a value of the key
+/// "comm".
 std::string shared_comm_in(const Json& json, bool named) {
   const auto& known = CommunicatorRegistry::instance();
   if (json.is_string()) {
@@ -92,7 +93,7 @@ World world_of(const Suite& suite) {
   return world;
 }
 
-/// Of a process that cannot tell its cases. Returns when it is alone with its failure.
+/// Informs the other processes that this one cannot read its cases. Returns when there are no others to inform.
 void fail_together(const RunRequest& request, const std::exception_ptr& failure) {
   const World world = world_if_any();
   const std::string name = asked_comm(request);
@@ -106,7 +107,7 @@ void fail_together(const RunRequest& request, const std::exception_ptr& failure)
     if (ranks.several()) ranks.agree_or_end([&]() -> std::string { std::rethrow_exception(failure); }, {});
   } catch (const RanksLost&) {
   } catch (const SystemError&) {
-    // The others do not come: this process says what is wrong with it, as one alone does.
+    // The others do not arrive, so this process reports its own error, like a single process.
   }
 }
 

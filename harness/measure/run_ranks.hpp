@@ -1,4 +1,4 @@
-// Which processes `strobe run` is one of, and what they must have in common.
+// The processes of one `strobe run`, and the settings that they must share.
 #pragma once
 
 #include <string>
@@ -10,22 +10,25 @@
 
 namespace strobe {
 
-/// The cases that are asked for, and the world whose ranks its processes are. Where all cases were given a communicator
-/// of one process (--comm local, or the suite's key), a launcher's processes are independent of each other, and each is
-/// a world of its own, which this one then leaves. Throws InvalidRequest for what is wrong with the request, and when a
-/// case would run in every process without having been told to. A process that cannot tell its cases, as it lacks a
-/// file of theirs, tells the others, who may be about to wait for it, where flags or the suite name the communicator by
-/// which they meet; all of them then end with Told.
+/// Returns the requested cases, and the world with the ranks of its processes. When all cases name a communicator of
+/// one process (--comm local, or the suite's key), processes of a launcher are independent. Each is then a world of its
+/// own, so this one leaves the launcher's world.
+///
+/// Throws InvalidRequest for a wrong request. It also throws when a case would run in every process without naming such
+/// a communicator. A process that cannot read its cases, for example because a file is missing, informs the others, who
+/// may be about to wait for it. This needs a communicator that flags or the suite name. All processes then end with
+/// Told.
 std::pair<Suite, World> cases_and_world(RunRequest& request);
 
 /// The ranks that train the suite together: those of its cases' communicator.
 Ranks ranks_of(const Suite& suite, const World& world);
 
-/// All that decides the suite's numbers and what is exchanged beside them, by name: cases, files with their SHA-256,
-/// flags, the release of the program, and `trained`, a digest of each case. What cannot be read says why.
+/// Everything that decides the suite's numbers and the exchanges during the run, by name. This is the cases, files with
+/// their SHA-256, flags, the program's release, and `trained`, a digest of each case. For a file that cannot be read,
+/// the value is the error message.
 Json account_of(const RunRequest& request, const Suite& suite, const std::vector<std::string>& trained);
 
-/// The part of it that costs no reading of files, as 32 bytes.
+/// A digest, in 32 bytes, of the parts of account_of that need no reading of data files.
 std::string agreed_digest(const RunRequest& request, const Suite& suite, const std::vector<std::string>& trained);
 
 }  // namespace strobe

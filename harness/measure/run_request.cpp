@@ -35,7 +35,7 @@ double time_limit_seconds(const RunRequest& request) {
 
 namespace {
 
-/// The settings once for every combination of the values of --vary, those of the last one varying fastest.
+/// One list of settings for each combination of the values of --vary. The last --vary varies fastest.
 std::vector<std::vector<Setting>> varied_settings(const RunRequest& request) {
   std::vector<std::vector<Setting>> all = {typed_settings(request.plugins, request.scalars, request.sets)};
   for (const std::string& text : request.varied) {
@@ -103,8 +103,8 @@ Suite cases_of(const RunRequest& request) {
 
 namespace {
 
-/// Makes folder `path`, or `path`-2, -3, ...: the first that is not there, so that runs begun in one second, by other
-/// processes too, keep apart. What cannot be made is left to whoever writes to it.
+/// Makes the first folder of `path`, `path`-2, `path`-3, ... that does not exist. So runs that begin in the same second
+/// have different folders, also in other processes. If it cannot make a folder, the later write reports the error.
 std::string new_folder(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code failed;

@@ -1,4 +1,4 @@
-// What `strobe run` was asked to do, before it becomes cases.
+// The request of `strobe run`, before it becomes cases.
 #pragma once
 
 #include <map>
@@ -20,13 +20,13 @@ struct RunRequest {
   ModelOutputs outputs;
   std::string checkpoint_every;  // --checkpoint-every, as typed
   std::string time_limit;        // --time-limit, as typed
-  double limit_seconds = 0;      // what it means; 0 = none
+  double limit_seconds = 0;      // the parsed time limit; 0 = none
   std::string rounds;            // --rounds, as typed
-  std::string launch;            // --launch: words before the processes of rounds
-  std::string session;           // of the rounds of a run that is continued; "" = a new one
+  std::string launch;            // --launch: words before the program, for processes of rounds
+  std::string session;           // of a resumed run's rounds; "" = a new one
   std::string byte_matrix;       // folder of --byte-matrix; "" = none
   bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
-  bool strict = false;  // --strict: a combination that does not go together refuses all
+  bool strict = false;  // --strict: one impossible combination refuses the whole run
 };
 
 /// The number of --checkpoint-every, 0 when it is not given. Throws InvalidRequest.
@@ -35,14 +35,13 @@ std::int64_t checkpoint_interval(const RunRequest& request);
 /// The seconds of --time-limit, 0 when it is not given. Throws InvalidRequest.
 double time_limit_seconds(const RunRequest& request);
 
-/// Reads a cluster as `option` names it. One that cannot be read is the option's fault, wherever in the file the
-/// mistake is: throws InvalidRequest.
+/// Reads the cluster to check it. Throws InvalidRequest that names `option`, wherever in the file the mistake is.
 void check_cluster(const std::string& cluster, const std::string& option);
 
 /// The cases of the request, filtered.
 Suite cases_of(const RunRequest& request);
 
-/// --out, or a new folder runs/NAME-UTCTIME, with -2, -3, ... behind it where another run has that name.
+/// --out, or a new folder runs/NAME-UTCTIME. If another run has that name, -2, -3, ... is appended.
 std::string output_folder(const RunRequest& request, const Suite& suite);
 
 }  // namespace strobe

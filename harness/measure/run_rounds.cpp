@@ -1,5 +1,5 @@
-// Invariant: what this process checks is what the processes of the rounds will do; none of its memory is held by plans
-// while they run.
+// Invariant: this process checks exactly the work that the processes of the rounds will do. It frees its plans before
+// the rounds run, so that they take no memory.
 #include "harness/measure/run_rounds.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ void check_processes(const RunRequest& request, const World& world) {
     throw InvalidRequest("--launch", fault);
 }
 
-/// Under --launch only the processes of a case can plan it; the first one tells what is wrong.
+/// With --launch, only the launched processes can plan a case. The first one reports mistakes.
 void check_cases(const RunRequest& request, Suite& suite) {
   if (!request.launch.empty()) return;
   KeptPlans plans;
@@ -60,12 +60,12 @@ RunDirectory open_directory(RunRequest& request, const Suite& suite) {
             data_digests(suite.cases),
             request.retry_failed,
             kept_outputs(request)};
-  } catch (const SystemError& error) {  // nothing is measured yet: another folder will do
+  } catch (const SystemError& error) {  // nothing is measured yet, so the user can choose another folder
     throw InvalidRequest("--out", error.what());
   }
 }
 
-/// Combinations that do not go together have their rows at once; the others take turns.
+/// Impossible combinations get their rows at once; the other cases run in turn.
 RoundSide side_of(const Suite& suite, RunDirectory& directory) {
   RoundSide side;
   side.directory = &directory;

@@ -1,4 +1,4 @@
-// `strobe run --rounds N`: every case in fresh processes, all in turn.
+// `strobe run --rounds N`: runs every case in fresh processes, with all cases in turn.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace strobe {
 /// Whether the request asks for more than one round. Throws InvalidRequest.
 bool asks_for_rounds(const RunRequest& request);
 
-/// Checks what can be wrong before the first case is measured, then runs the rounds; the exit status.
+/// Checks the request before the first case is measured, then runs the rounds. Returns the exit status.
 int run_in_rounds(RunRequest& request, Suite& suite, const World& world);
 
 /// The table of a run's rows, as wide as the terminal.

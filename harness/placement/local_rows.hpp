@@ -17,13 +17,13 @@ class LocalRows {
 
   /// First row of each step on a rank, and the total number of rows at the end: [T + 1].
   const StepRows& of_steps(Rank rank);
-  /// Row of cell (v, t), which somebody owns, on its owner.
+  /// Row of cell (v, t) on its owner. The cell must have an owner.
   std::int64_t row(VertexId v, Step t);
 
  private:
   const Placement& placement_;
   std::vector<std::optional<StepRows>> steps_;          // [P]
-  std::vector<std::vector<std::int64_t>> position_of_;  // [maps][N], of maps with several owners
+  std::vector<std::vector<std::int64_t>> position_of_;  // [maps][N], for maps with several owners
 };
 
 /// Rows of each rank over all steps: [P]. Cost O(owners of each step).

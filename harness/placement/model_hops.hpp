@@ -1,4 +1,4 @@
-// How many products with A lead to an embedding: what partitioners weigh neighbourhoods by.
+// The number of products with A that lead to an embedding. Partitioners use it to weigh neighbourhoods.
 #pragma once
 
 #include <algorithm>

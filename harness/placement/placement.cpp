@@ -91,7 +91,7 @@ std::shared_ptr<const VertexMap> existing_only(const Presence& presence, const s
   return partial_vertex_map(std::move(owner), ranks);
 }
 
-/// A placement of one map per step, each kept once while steps that follow each other share it.
+/// A placement of one map per step. Consecutive steps with the same map share it.
 Placement of_maps(const Placement& like, const std::vector<std::shared_ptr<const VertexMap>>& map_of_step) {
   Placement placement{like.ranks, like.vertices, {}, {}};
   std::map<const VertexMap*, std::int32_t> number;

@@ -10,14 +10,14 @@
 
 namespace strobe {
 
-/// Who owns the vertices of one step: a single rank, one rank per vertex, or nobody. A vertex whose cell does not exist
-/// is nobody's. Ranks' vertices are kept as ascending runs. A single owner takes the room of one rank, so that as many
-/// maps as ranks do not take its square.
+/// The owners of the vertices of one step: a single rank, one rank per vertex, or none. A vertex without an existing
+/// cell has no owner. Each rank's vertices are kept as ascending runs. A single owner stores one rank's data only;
+/// otherwise P maps would take O(P^2) memory.
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
-  std::vector<Rank> owner;                // [N] when single < 0, -1: nobody's; [0] when nobody owns any
-  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] when nobody's
-  std::vector<std::int64_t> owned_count;  // [P] vertices of each rank; also [1] for a single owner, [0] when nobody's
+  std::vector<Rank> owner;                // [N] when single < 0, with -1: no owner; [0] when no vertex has an owner
+  std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] without owners
+  std::vector<std::int64_t> owned_count;  // [P] vertices of each rank; [1] of a single owner, [0] without owners
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
   /// The vertices of one rank.
   const std::vector<Run>& runs_of(Rank rank) const;
@@ -31,11 +31,11 @@ struct VertexMap {
   }
 };
 
-/// All cells of one vertex set to one rank.
+/// A map in which `rank` owns all vertices.
 std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank);
 /// From one owner per vertex, each in [0, ranks).
 std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
-/// The same where vertices may be nobody's (-1).
+/// The same when vertices may lack an owner (-1).
 std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int ranks);
 
 /// A placement: one vertex map per step; steps share maps. Local order on a rank is time-major, vertices ascending:
@@ -67,8 +67,8 @@ Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step,
 /// Vertices to ranks, the same at every step.
 Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int ranks);
 
-/// Leaves cells that do not exist to nobody, in both placements of a strategy. A map that both have at a step stays
-/// one. Cost O(T N).
+/// Removes the owners of cells that do not exist, from both placements of a strategy. If both share a map at a step,
+/// they still share it afterwards. Cost O(T N).
 void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal);
 
 /// The placement of `steps` alone: its step i is steps[i] of `placement`.
@@ -80,7 +80,7 @@ std::vector<Step> step_range(std::int64_t first, std::int64_t count);
 /// Owner of each of `count` items when ranks get even contiguous shares.
 std::vector<Rank> contiguous_owners(std::int64_t count, int ranks);
 
-/// Position of every vertex among the vertices that its owner holds under `map`: [N]; 0 of those that are nobody's.
+/// Position of every vertex among the vertices that its owner holds under `map`: [N]; 0 for vertices without an owner.
 std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t vertices);
 
 }  // namespace strobe

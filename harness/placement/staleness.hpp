@@ -1,6 +1,6 @@
 // Staleness: a policy between an exchange and its values (DGC, SIGMOD'23, section 5.2). A row of a halo is sent again
-// only when it has moved far enough from what was sent last; its readers go on with the copy that they have. Here are
-// the words of the policy and the options that a strategy with halos offers for it.
+// only when it has moved far enough from the last sent copy. Its readers keep using that copy. This file has the
+// policy's options and their text; strategies with halos offer them.
 #pragma once
 
 #include <string>
@@ -10,21 +10,21 @@
 
 namespace strobe {
 
-/// How to avoid sending the rows that other ranks read in every epoch.
+/// Ways to avoid sending all halo rows in every epoch.
 struct Staleness {
   enum class Kind { none, static_share, adaptive };
   Kind kind = Kind::none;
   double theta = 0;               // threshold of static_share, as a share of the largest distance D_r, in [0, 1]
-  bool printed_sign = false;      // of adaptive: Eq. 6 as printed, and not as its text (decisions G1)
+  bool printed_sign = false;      // for adaptive: Eq. 6 as printed, not as its text says (decisions G1)
   bool gradient_always = false;   // readers return the gradient of every row in every epoch (decisions G11)
   bool distances_on_host = true;  // the paper's form; else an operation of the device
-  double sent_share = 1;          // of the rows, assumed after the first epoch where there are no values
+  double sent_share = 1;          // share of rows assumed sent after the first epoch, when there are no values
 
   /// Whether rows may stay unsent. A threshold of zero is the exact exchange.
   bool reuses() const { return kind == Kind::adaptive || (kind == Kind::static_share && theta > 0); }
 };
 
-/// The same as the parameters of a strategy, which has them as a base of its own.
+/// The same options as parameters of a strategy, whose own parameters derive from this struct.
 struct StaleOptions {
   std::string stale = "none";
   double stale_theta = 0.3;
@@ -57,18 +57,18 @@ FieldTable with_stale_fields(FieldTableBuilder<S> fields) {
 /// Whether a strategy offers them.
 bool has_stale_fields(const FieldTable& fields);
 
-/// The policy that the options ask for.
+/// The policy that the options request.
 Staleness staleness_of(const StaleOptions& options);
 
 /// "adaptive, stale_sign=text, stale_gradient=fresh".
 std::string text_of(const Staleness& staleness);
 
-/// The parameters of a strategy with the options that mean something: none of them with stale=none, so that cases keep
-/// the ids that they had before there was staleness.
+/// A strategy's parameters with only the options that have an effect. With stale=none there are none, so that cases
+/// keep the ids from before staleness existed.
 Json without_idle_stale_options(Json parameters);
 
-/// Takes "stale" out of the parameters `values` of strategy `name` where `fields` lack it. Throws
-/// InvalidRequest(pointer + "/stale", ...) that names `others`, which have it, unless it is none.
+/// Removes "stale" from the parameters `values` of strategy `name` if `fields` lack it. If its value is not none,
+/// throws InvalidRequest(pointer + "/stale", ...) that names `others`, the strategies that have it.
 Json without_foreign_stale(const FieldTable& fields, const std::string& name, const std::vector<std::string>& others,
                            const Json& values, const std::string& pointer);
 

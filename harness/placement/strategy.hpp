@@ -50,7 +50,7 @@ struct StrategyPlan {
   Staleness staleness;
   std::vector<std::string> approximations;
   std::shared_ptr<const PlacedChunks> chunks = nullptr;  // of the strategy that makes them
-  std::shared_ptr<const VertexLoads> loads = nullptr;    // what vertices were shared out by, where they were by load
+  std::shared_ptr<const VertexLoads> loads = nullptr;    // of vertices, if ranks were assigned by load
 };
 
 /// On one rank all strategies of full-batch training are the same program, `sequential`.
@@ -69,9 +69,9 @@ struct StrategyTag {
   /// The settings that a search tries at a number of ranks, `ranks_of_node` of them on each node, in addition to the
   /// given parameters.
   using SearchedAt = std::vector<Searched> (*)(const Json& parameters, std::int64_t ranks, std::int64_t ranks_of_node);
-  /// A strategy of full-batch training is given as its plan alone, or as {plan, true}: the placements follow from
-  /// sizes, so shapes will do for a graph. One of another kind of training is given by the kind's name (ScheduleTag),
-  /// whose planner reads its parameters.
+  /// A strategy of full-batch training is given as its plan alone. {plan, true} says that placements depend on sizes
+  /// only, so a graph's shapes are enough. A strategy of another kind of training is given by the kind's name
+  /// (ScheduleTag). That kind's planner reads its parameters.
   struct Value {
     Value() = default;
     Value(Plan makes, bool sizes_suffice = false, Distinct is_distinct = several_ranks)
@@ -81,8 +81,7 @@ struct StrategyTag {
     StrategyPlan operator()(const StrategyInput& input, const Json& parameters) const {
       return plan(input, parameters);
     }
-    /// The same strategy, which trains models of events as `kind` has it; the parameters named in `only` are of that
-    /// kind alone.
+    /// The same strategy for models of events, trained by `kind`. Only that kind has the parameters named in `only`.
     Value with_events(std::string kind, std::vector<std::string> only) && {
       events = std::move(kind), events_only = std::move(only);
       return std::move(*this);
@@ -91,7 +90,7 @@ struct StrategyTag {
       searched_at = tries;
       return std::move(*this);
     }
-    /// Another strategy of the registry with other defaults: a search over all strategies leaves it out.
+    /// Marks another strategy of the registry with other defaults. A search over all strategies leaves it out.
     Value as_preset() && {
       preset = true;
       return std::move(*this);
@@ -113,11 +112,11 @@ struct StrategyTag {
 };
 using StrategyRegistry = Registry<StrategyTag>;
 
-/// [0, steps) in `count` ranges; the first steps % count have one step more (decisions E10).
+/// Divides [0, steps) into `count` ranges; the first steps % count ranges have one step more (decisions E10).
 std::vector<Run> even_blocks(std::int64_t steps, std::int64_t count);
 
-/// Owner of each step when every block by itself is divided evenly and in order among `owners`: [T] (ESDG section 4.2,
-/// checkpoint setting).
+/// Owner of each step when every block is divided evenly and in order among `owners`: [T] (ESDG section 4.2, checkpoint
+/// setting).
 std::vector<Rank> step_owners(const std::vector<Run>& blocks, int owners);
 
 /// Refuses more ranks than there are items to divide ("steps", "vertices").

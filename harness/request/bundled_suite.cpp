@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 fs::path suite_folder() { return program_folder(STROBE_SUITE_DIR); }
 
-/// What is typed as the path of a suite in the source tree, without what a name does not have.
+/// The name of a suite, when the user typed its path in the source tree: without "suites/" and ".json".
 std::string bare_name(const std::string& typed) {
   const fs::path path(typed);
   const bool json = path.extension() == ".json";

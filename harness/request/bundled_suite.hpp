@@ -8,17 +8,17 @@
 
 namespace strobe {
 
-/// Their names, sorted: paths below the folder of suites without ".json", as "quickstart" or "dgc/fusion".
+/// Their names, sorted: paths below the folder of suites without ".json", such as "quickstart" or "dgc/fusion".
 std::vector<std::string> bundled_suite_names();
 
 /// The file of a bundled suite.
 std::string bundled_suite(const std::string& name);
 
-/// The path of a suite: `typed` when it is a file, else the bundled suite of that name. Throws InvalidRequest("SUITE")
-/// naming the nearest bundled one when it is neither.
+/// The path of a suite: `typed` when it is a file, else the bundled suite of that name. If it is neither, throws
+/// InvalidRequest("SUITE") that names the nearest bundled suite.
 std::string suite_path(const std::string& typed);
 
-/// What `strobe list` says of each.
+/// The entries of `strobe list suites`.
 Json describe_bundled_suites();
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// Cases as canonical JSON and back. Invariant: case_from_json(case_to_json(c)) equals c, and two cases have the same
-// JSON exactly when they ask for the same run, so the JSON's hash identifies a case in plans, rows and --resume.
+// Cases as canonical JSON and back. Invariant: case_from_json(case_to_json(c)) equals c. Two cases have the same JSON
+// exactly when they request the same run, so its hash identifies a case in plans, rows and --resume.
 #include "harness/request/case.hpp"
 
 #include <fmt/format.h>
@@ -31,22 +31,22 @@ constexpr const char* overlap_help =
     "full batches only: slices of a rank's steps of a block: the redistribution of one is under way while the spatial "
     "stages of others are computed; 1 = one after the other";
 constexpr const char* presence_help =
-    "full batches only: which vertices a step has; others have no row, no part in statistics and no samples, and what "
-    "a "
-    "model remembers of a vertex begins anew where it comes back. seen = from its first edge on; lifetime = from its "
-    "first edge to its last; active = at steps at which it has an edge";
+    "full batches only: which vertices a step has; others have no row, no part in statistics and no samples; a "
+    "model forgets a vertex that is missing at a step. seen = from its first edge on; lifetime = from its first edge "
+    "to its last; active = at steps at which it has an edge";
 constexpr const char* transfer_help =
     "full batches only: how snapshots reach the device: direct = a rank's part of a block in one piece, in the form it "
     "is used in; full = one by one, whole; difference = against the snapshot before, with all values (ESDG); changed = "
     "with changed values only; least = whichever of these has the fewest bytes";
 std::vector<std::string> searched_inputs(bool /*sizes_only*/) { return {"streamed", "resident"}; }
-/// What compares values needs a graph, and of a graph `least` moves no more than `changed` does.
+/// A shape has no values to compare, which `changed` and `least` need. For a graph, `least` never moves more than
+/// `changed`.
 std::vector<std::string> searched_transfers(bool sizes_only) {
   if (sizes_only) return {"direct", "full", "difference"};
   return {"direct", "full", "difference", "least"};
 }
 std::vector<std::string> searched_blocks(bool /*sizes_only*/) { return {"1", "2", "4", "8"}; }
-/// Which rows cross is not known of a shape, so its exchanges cannot be cut.
+/// For a shape, the rows that cross are unknown, so its exchanges cannot be cut into slices.
 std::vector<std::string> searched_slices(bool sizes_only) {
   if (sizes_only) return {"1"};
   return {"1", "2", "4"};
@@ -61,8 +61,8 @@ constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
     "validation samples and its value, as auc=0.8 or rmse=0.5; empty = never";
 
-/// Backends that Strobe knows but that a build may lack: asking for one is not a misspelling. Returns whether this
-/// build has it, which a case that runs here needs.
+/// Looks for a backend that a build may lack; its name is then no misspelling. Returns whether this build has it.
+/// Throws Unavailable if it is missing and the case runs here.
 template <class Tag>
 bool require_backend(const std::string& name, const std::string& pointer, CaseRuns runs,
                      const std::vector<std::string>& optional) {
@@ -97,7 +97,7 @@ Json plugin_object(const CaseSlot& slot, const Json& json, const std::string& po
   return result;
 }
 
-/// A device that runs on a described cluster brings its communicator and needs no values.
+/// Checks a device that runs on a described cluster. It brings its own communicator and needs no values.
 void check_on_cluster(Case& c, const Json& json, const std::string& communicator, const std::string& pointer) {
   if (!json.contains("comm")) c.comm = communicator;
   if (!json.contains("numerics")) c.numerics = "none";
@@ -145,7 +145,8 @@ void check_on_this_machine(const Case& c, const std::string& pointer) {
   }
 }
 
-/// A misspelt variant would silently be the best kernels: an operation without the one asked for takes another.
+/// Refuses an unknown variant. An operation without the requested variant takes another one, so a misspelling would
+/// silently select the best kernels.
 void check_kernels(const Case& c, const std::string& pointer) {
   if (c.kernels.empty()) return;
   std::vector<std::string> names;
@@ -245,7 +246,7 @@ Json case_to_json(const Case& c) {
   const Json scalars = case_fields().to_json(&c);
   const std::vector<std::string>& only = trains_full_batch(c) ? never_full_batch() : full_batch_only();
   for (const auto& [key, value] : scalars.items()) {
-    // A case without what came later is the one that it was before.
+    // Newer settings are left out at their defaults, so that older cases keep their ids.
     if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all") ||
         (key == "software" && c.software == own_software)) {
       continue;
@@ -258,7 +259,7 @@ Json case_to_json(const Case& c) {
 
 namespace {
 
-/// The device of the case, its communicator, cluster and kernels.
+/// Checks the case's device, communicator, cluster and kernels.
 void check_backends(Case& c, const Json& json, const std::string& pointer, CaseRuns runs) {
   const std::string place = pointer + "/device";
   const bool built = require_backend<DeviceTag>(c.device, place, runs, {"cuda", "cuda-graphs", "sim"});
@@ -274,7 +275,7 @@ void check_backends(Case& c, const Json& json, const std::string& pointer, CaseR
 
 namespace {
 
-/// What the JSON says, key by key, without asking whether it goes together.
+/// Reads the JSON key by key, without checking combinations.
 Case parse_case(const Json& json, const std::string& pointer) {
   if (!json.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + json.dump());
   Json scalars = Json::object();
@@ -284,7 +285,7 @@ Case parse_case(const Json& json, const std::string& pointer) {
     if (std::find(scalar_keys.begin(), scalar_keys.end(), key) == scalar_keys.end()) {
       throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, case_keys()));
     }
-    // A number of blocks may be written as the number that it is.
+    // the number of blocks may also be written as a number
     scalars[key] = key == "nb" && value.is_number_integer() ? Json(value.dump()) : value;
   }
   Case c;
@@ -294,7 +295,7 @@ Case parse_case(const Json& json, const std::string& pointer) {
   return c;
 }
 
-/// Whether the parts of the case go together; defaults that follow from them are filled in.
+/// Checks that the parts of the case go together, and fills in the defaults that follow from them.
 void settle_case(Case& c, const Json& json, const std::string& pointer, CaseRuns runs) {
   settle_family(c, json, pointer);
   check_backends(c, json, pointer, runs);
@@ -318,7 +319,7 @@ Case case_from_json(const Json& json, const std::string& pointer, CaseRuns runs)
 Case case_or_refusal(const Json& json, const std::string& pointer, CaseRuns runs,
                      std::optional<InvalidRequest>& refusal) {
   Case c = parse_case(json, pointer);
-  block_count(c);  // a number that is none is a mistake, whatever it is combined with
+  block_count(c);  // a malformed number is a mistake in every combination
   try {
     settle_case(c, json, pointer, runs);
   } catch (const InvalidRequest& error) {

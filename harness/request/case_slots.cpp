@@ -38,8 +38,8 @@ CaseSlot registry_slot(const char* name, const char* default_plugin, Json Case::
       name, default_plugin, member, registry_fields<Registry>, registry_complete<Registry>, registry_names<Registry>};
 }
 
-/// Parameters that came later, whose defaults change nothing, stand in a case only where they have another value: so
-/// the ids of cases that were there before stay.
+/// Newer parameters appear in a case only if they differ from their defaults, which change nothing. So older cases keep
+/// their ids.
 Json complete_optimizer(const std::string& plugin, const Json& values, const std::string& pointer) {
   Json complete = registry_complete<OptimizerRegistry>(plugin, values, pointer);
   if (plugin != "sgd" && plugin != "adam") return complete;

@@ -1,5 +1,5 @@
-// The places of a case that plug-ins fill. Everything that treats workload, model, strategy, task and optimizer alike
-// (completion, --set, flags, listings) loops over this table.
+// The places of a case that plug-ins fill. Completion, --set, flags and listings loop over this table, because they
+// treat workload, model, strategy, task and optimizer alike.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace strobe {
 
 struct CaseSlot {
   std::string name;            // key in a case's JSON and name of its flag
-  std::string default_plugin;  // taken when the case does not choose; "" = the case must choose
-  Json Case::*member;          // where a case keeps the completed object
-  /// Parameters of the plug-in called `plugin`; throws InvalidRequest(where, ...) when there is none of that name.
+  std::string default_plugin;  // used when the case does not choose; "" = the case must choose
+  Json Case::*member;          // the case's member for the completed object
+  /// Parameters of the plug-in called `plugin`. Throws InvalidRequest(where, ...) when there is none of that name.
   FieldTable (*fields)(const std::string& plugin, const std::string& where);
   /// The plug-in's parameters completed with defaults and checked; errors carry the JSON pointer `pointer + "/" + key`.
   Json (*complete)(const std::string& plugin, const Json& values, const std::string& pointer);

@@ -1,4 +1,4 @@
-// Combinations of a sweep that do not go together: each value is one that Strobe has, but no run can have them all.
+// Impossible combinations of a sweep: each value is valid alone, but no run can have them all.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace strobe {
 
-/// Whether a refusal is one of a combination: so many ranks, blocks or parts do not divide the workload, the model
-/// trains under other strategies, no number of blocks fits the memory. Not one of a name that nothing has, of a value
-/// of another type, or of a file.
+/// Whether a refusal is about a combination. Examples: the workload cannot be divided into that many ranks, blocks or
+/// parts; the model trains under other strategies; no number of blocks fits the memory. Unknown names, values of
+/// another type and files are not combinations.
 bool is_impossible_combination(const InvalidRequest& refusal);
 
-/// As case_from_json, but for an impossible combination, which is put into `refusal`. The case's JSON then gives the
-/// same case and the same refusal again.
+/// Like case_from_json, but an impossible combination is put into `refusal` and not thrown. The returned case's JSON
+/// gives the same case and the same refusal again.
 Case case_or_refusal(const Json& json, const std::string& pointer, CaseRuns runs,
                      std::optional<InvalidRequest>& refusal);
 

@@ -1,4 +1,4 @@
-// How many threads the kernels of each rank compute with.
+// The number of threads for the kernels of each rank.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace strobe {
 
-/// [ranks]: what the case asks for, or else the rank's share of the cores that it may use: of an externally launched
-/// world among the ranks of its node, of threads this process's cores divided by the ranks; at least 1. All processes
-/// of such a world must ask.
+/// [ranks]: the number that the case requests, or else the rank's share of the cores that it may use, at least 1. Ranks
+/// of an externally launched world share the cores of their node. Ranks that are threads share this process's cores.
+/// All processes of a launched world must call this.
 std::vector<std::int64_t> kernel_threads(const Case& c);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// The options of a plug-in as a member of a key of DataCache.
+// The options of a plug-in as part of a DataCache key.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// {"name", every parameter}. Equal when values and text are, because -0.0 and 0.0 are equal values, and 1 and 1.0
-/// also.
+/// {"name", every parameter}. Two are equal when both values and text are equal. Values alone are not enough: -0.0
+/// equals 0.0, and 1 equals 1.0.
 struct KeyOptions {
   Json json;
 

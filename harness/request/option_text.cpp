@@ -13,13 +13,13 @@
 namespace strobe {
 namespace {
 
-/// Position of the colon between a known name, or a file that is there, and parameters for it; npos where there is
-/// none.
+/// Position of the colon between a name and its parameters; npos if there is none. The name is known or an existing
+/// file.
 std::size_t parameters_at(const std::string& text, const std::vector<std::string>& known) {
   const std::size_t first = text.find(':');
   if (first == std::string::npos) return first;
   if (std::find(known.begin(), known.end(), text.substr(0, first)) != known.end()) return first;
-  std::error_code ignored;  // what cannot be looked at is not a file
+  std::error_code ignored;  // a path that cannot be examined is not a file
   if (std::filesystem::exists(text, ignored)) return std::string::npos;
   for (std::size_t colon = text.rfind(':'); colon != std::string::npos && colon > 0;
        colon = text.rfind(':', colon - 1)) {
@@ -44,8 +44,8 @@ NamedParameters split_named_parameters(const std::string& text, const std::vecto
       result.parameters.back().second += "/" + word;  // columns=source:from,target:to
     } else if (word.find('=') == std::string::npos) {
       throw InvalidRequest(
-          where, fmt::format("behind '{}:' stand parameters as key=value, but '{}' has no value; a value that is a "
-                             "list is written with /, as 0.1/0.9",
+          where, fmt::format("'{}:' takes parameters as key=value, but '{}' has no value; a value that is a list "
+                             "is written with /, such as 0.1/0.9",
                              result.name, word));
     } else {
       result.parameters.push_back(split_assignment(word, where));

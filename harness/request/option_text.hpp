@@ -1,4 +1,4 @@
-// Values of options and suites as people type them: NAME:key=value, key=value, lists and numbers.
+// Values of options and suites as users type them: NAME:key=value, key=value, lists and numbers.
 #pragma once
 
 #include <string>
@@ -15,22 +15,22 @@ struct NamedParameters {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-/// Reads "NAME:key=value,key=value", where NAME is a known name or a file that is there. Other text is a name as a
-/// whole (a path may contain a colon). Throws InvalidRequest(where, ...) for a part that is not key=value.
+/// Reads "NAME:key=value,key=value", where NAME is a known name or an existing file. Any other text is a name as a
+/// whole, because a path may contain a colon. Throws InvalidRequest(where, ...) for a part that is not key=value.
 NamedParameters split_named_parameters(const std::string& text, const std::vector<std::string>& known,
                                        const std::string& where);
 
-/// Typed parameters as a plug-in's table reads them: only those that were given. Throws InvalidRequest for one that the
-/// table does not have or that is no value of its field.
+/// Parses the given parameters with a plug-in's table, without adding defaults. Throws InvalidRequest for an unknown
+/// parameter or an invalid value.
 Json typed_parameters(const FieldTable& table, const std::vector<std::pair<std::string, std::string>>& texts);
 
-/// "key=value" split at the first '='; throws InvalidRequest(where, ...) when there is none.
+/// Splits "key=value" at the first '='. Throws InvalidRequest(where, ...) when there is none.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const std::string& where);
 
-/// The parts of `text` between separators; none of an empty text.
+/// The parts of `text` between separators; an empty text has none.
 std::vector<std::string> split_text(const std::string& text, char separator);
 
-/// The number in `text`; throws InvalidRequest(where, ...) when it is not one.
+/// The number in `text`. Throws InvalidRequest(where, ...) when it is not one.
 double number_from_text(const std::string& text, const std::string& where);
 
 }  // namespace strobe

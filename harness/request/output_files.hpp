@@ -1,5 +1,5 @@
-// The files that a run of one case can leave beside its row. A kind of training registers those that are its own;
-// `strobe run` then has the option --dump-NAME for each.
+// The files that a run of one case can write in addition to its row. Each kind of training registers its own files.
+// `strobe run` has the option --dump-NAME for each.
 #pragma once
 
 #include <map>
@@ -13,25 +13,25 @@ namespace strobe {
 struct OutputFileTag {
   static constexpr const char* kind = "output file";
   struct Value {
-    std::string what;      // "memory of vertices": a case without it "has no memory of vertices"
-    std::string instead;   // "a model of events with memory": which cases have it
-    bool of_plan = false;  // the plan alone tells it: it is written in a dry run too, and without values
+    std::string what;      // "memory of vertices": for the message "has no memory of vertices"
+    std::string instead;   // "a model of events with memory": the cases that have it
+    bool of_plan = false;  // depends on the plan alone, so dry runs and runs without values write it, too
   };
 };
 using OutputFileRegistry = Registry<OutputFileTag>;
 
-/// The option that asks for the file, as "--dump-embeddings".
+/// The option that requests the file, such as "--dump-embeddings".
 std::string output_flag(const std::string& name);
 
 struct ModelOutputs;  // harness/request/case.hpp
 
-/// A file that was asked for.
+/// A requested file.
 struct AskedFile {
   std::string flag, path;
   bool of_plan = false;
 };
 
-/// The files that `outputs` asks for: weights, registered files in the order of their names, then the checkpoint.
+/// The files that `outputs` requests: weights, registered files sorted by name, then the checkpoint.
 std::vector<AskedFile> asked_files(const ModelOutputs& outputs);
 
 }  // namespace strobe

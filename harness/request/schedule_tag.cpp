@@ -32,13 +32,14 @@ void check_families(const Case& c, const std::string& wanted, const std::string&
     refuse_family("task " + task, of_task.families.front(), strategy, wanted, tasks_for(wanted), pointer + "/task");
 }
 
-/// What the user gave to a slot, as an object.
+/// The user's value for a slot, as an object.
 Json given(const Json& json, const char* slot) {
   if (!json.contains(slot)) return Json::object();
   return json.at(slot).is_object() ? json.at(slot) : Json{{"name", json.at(slot)}};
 }
 
-/// Events are read as they are: the default window of a data set goes, and one that the user gives is refused.
+/// Models of events read events one by one. So this removes a data set's default window, and refuses a window from the
+/// user.
 void leave_out_steps(Case& c, const Json& given_workload, const std::string& pointer) {
   for (const std::string& option : options_of_steps()) {
     if (given_workload.contains(option)) {

@@ -14,7 +14,7 @@
 namespace strobe {
 namespace {
 
-/// Strategies whose placements follow from sizes alone, as they say themselves.
+/// Strategies that declare that their placements depend on sizes alone.
 std::vector<std::string> strategies_from_sizes() {
   return names_with<StrategyTag>(&StrategyTag::Value::from_sizes, true);
 }

@@ -1,4 +1,4 @@
-// What a case takes from its workload when that is a shape instead of a graph.
+// The data that a case takes from its workload when the workload is a shape instead of a graph.
 #pragma once
 
 #include "harness/request/case.hpp"
@@ -14,14 +14,14 @@ struct ShapeCase {
   Histogram in_degree;
 };
 
-/// The shape that the case's workload names, with its task's samples counted. Throws InvalidRequest for a field that
-/// nobody knows, a task that needs labels, and a strategy or partitioner that needs the graph's structure.
+/// The shape that the case's workload names, with the counts of its task's samples. Throws InvalidRequest for an
+/// unknown field, for a task that needs labels, and for a strategy or partitioner that needs the graph's structure.
 ShapeCase make_shape_case(const Case& request, const Task& task);
 
-/// Whether a strategy's placements follow from sizes alone, so that a shape is enough for it.
+/// Whether a strategy's placements depend on sizes alone, so that a shape is enough.
 bool serves_shapes(const std::string& strategy);
 
-/// Refuses a case whose workload is a shape on anything but shape-only tensors.
+/// Refuses shape workloads in cases that compute values or need the graph's structure.
 void check_shape(const Case& c, const std::string& pointer);
 
 }  // namespace strobe

@@ -1,6 +1,6 @@
-// Expands suites. Returns cases in file order; a matrix is the cartesian product of its lists, the last key varying
-// fastest. Invariant: every value of a case knows who set it, so an error names that place and not the expansion.
-// Cost: cases x keys.
+// Expands suites. Returns cases in file order. A matrix is the cartesian product of its lists; the last key varies
+// fastest. Invariant: every value of a case records the place that set it, so an error names that place and not the
+// expansion. Cost: cases x keys.
 #include "harness/request/suite.hpp"
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ bool excluded(const CaseTree& tree, const Json& excludes, const std::string& poi
   return found;
 }
 
-/// The typed value of a setting: numbers and booleans only where the field is one.
+/// The typed value of a setting. It is a number or a boolean only if the field is.
 Json setting_value(const CaseTree& tree, const Setting& setting) {
   const std::vector<std::string> parts = split_path(setting.path, setting.origin);
   const CaseSlot* slot = find_case_slot(parts.front());
@@ -103,7 +103,8 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
     const Json name = held.value("name", Json(default_plugin(*slot, tree.json.value("model", Json()))));
     table = slot->fields(name.is_string() ? name.get<std::string>() : "", setting.origin);
   }
-  // What it takes to be stale is said where the case is complete.
+  // A strategy without staleness options refuses `stale` later, when the case is complete, and names strategies with
+  // them.
   if (slot != nullptr && slot->name == "strategy" && key == "stale" && !has_stale_fields(table)) return setting.text;
   if (!table.make_default) throw InvalidRequest(setting.origin, unknown_name_message("parameter", key, {}));
   const std::shared_ptr<void> object = table.make_default();
@@ -115,8 +116,8 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   return table.to_json(object.get()).at(key);
 }
 
-/// Who set the value at `where` or at the nearest level above it; nobody did when a default is to blame, and then the
-/// case's own place is named.
+/// The place that set the value at `where` or at the nearest level above it. For a default, no place is known, so this
+/// names the case's own place.
 std::string blame(const std::map<std::string, std::string>& origin, const std::string& where) {
   for (std::string at = where; !at.empty(); at = at.substr(0, at.rfind('/'))) {
     if (const auto found = origin.find(at); found != origin.end()) return found->second;
@@ -125,7 +126,7 @@ std::string blame(const std::map<std::string, std::string>& origin, const std::s
   return place == origin.end() ? "--" + where.substr(1, where.find('/', 1) - 1) : place->second + where;
 }
 
-/// What an expansion goes by beside the suite.
+/// The inputs of an expansion, in addition to the suite.
 struct Expansion {
   const std::vector<Setting>& settings;
   CaseRuns runs = CaseRuns::here;
@@ -138,7 +139,7 @@ InvalidRequest blamed(const CaseTree& tree, const InvalidRequest& error) {
   return where.empty() || where.front() != '/' ? error : InvalidRequest(blame(tree.origin, where), error.message());
 }
 
-/// The case of the tree. `refusal`: why it cannot run, where such a case is kept.
+/// The case of the tree. `refusal` gets the reason why a kept case cannot run.
 Case make_case(const CaseTree& tree, const Expansion& how, std::optional<InvalidRequest>& refusal) {
   try {
     if (how.impossible == ImpossibleCases::refused) return case_from_json(tree.json, "", how.runs);
@@ -179,7 +180,7 @@ void check_unique_paths(const std::vector<Setting>& settings) {
 }
 
 void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
-  for (const bool names : {true, false}) {  // names first: they decide which parameters there are
+  for (const bool names : {true, false}) {  // names first, because they decide which parameters exist
     for (const Setting& setting : settings) {
       const bool is_name =
           find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name") || setting.path == "cluster";
@@ -242,7 +243,7 @@ Suite load_suite(const std::string& path, const std::vector<Setting>& settings, 
     if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
     return suite;
   } catch (const InvalidRequest& error) {
-    if (error.where().rfind('/', 0) != 0) throw;  // a setting beside the file
+    if (error.where().rfind('/', 0) != 0) throw;  // a setting outside the file
     throw InvalidRequest(path + "#" + error.where(), error.message());
   }
 }
@@ -308,7 +309,7 @@ Json data_digests(const std::vector<Case>& cases) {
   std::set<std::array<std::string, 3>> seen;
   for (const Case& c : cases) {
     const std::string name = c.workload.at("name");
-    // Of a file a path and a word; a generator may call numbers so.
+    // For files, these options are text. A generator may have numeric options with the same names.
     const auto text = [&](const char* key) {
       const Json value = c.workload.value(key, Json());
       return value.is_string() ? value.get<std::string>() : "";

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr const char* file_pointers[] = {"/workload/name", "/workload/features",  "/cluster",
                                          "/load_model",    "/strategy/workloads", "/strategy/rates"};
 
-/// Whether the suite set it, and not an option, whose files are the user's own.
+/// Whether the suite set the value, and not an option. Paths in options are relative to the user's working folder.
 bool set_by_suite(const CaseTree& tree, const std::string& pointer) {
   for (std::string at = pointer; !at.empty(); at = at.substr(0, at.rfind('/'))) {
     const auto found = tree.origin.find(at);
@@ -30,7 +30,7 @@ bool is_name_of_workload(const std::string& pointer, const std::string& value) {
   return std::find(names.begin(), names.end(), value) != names.end();
 }
 
-/// The value with the folder in front of its path; a cluster may have changes behind a colon.
+/// The value with the folder before its path, if that file exists. A cluster may have changes after a colon.
 std::string beside_suite(const std::string& pointer, const std::string& value, const std::string& folder) {
   const std::string path = pointer == "/cluster" ? cluster_base(value) : value;
   if (path.empty() || fs::path(path).is_absolute() || is_name_of_workload(pointer, value)) return value;

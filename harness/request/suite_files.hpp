@@ -1,4 +1,4 @@
-// Files that a suite names: they lie beside it, or where the program was started.
+// Finds the files that a suite names, next to the suite or in the working folder.
 #pragma once
 
 #include <string>
@@ -7,9 +7,8 @@
 
 namespace strobe {
 
-/// Puts `folder`, the suite's, in front of every relative path in the case that the suite itself set and that is there:
-/// its workload, features, cluster, model and the files of its strategy. Others stay: they are looked for in the
-/// working folder.
+/// Prepends `folder`, the suite's, to relative paths in the case, if the suite set them and the file exists there. This
+/// covers workload, features, cluster, model and the strategy's files. Other paths stay relative to the working folder.
 void take_files_of_suite(CaseTree& tree, const std::string& folder);
 
 }  // namespace strobe

@@ -48,7 +48,7 @@ void set_plugin(CaseTree& tree, const std::string& slot, const Json& value, cons
 
 std::string text_of_value(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
-/// A cluster as text, NAME:key=value,...: from that text, or from an object {"name", "nodes", "gpu": {...}}.
+/// A cluster as text, NAME:key=value,...: from such text, or from an object {"name", "nodes", "gpu": {...}}.
 std::string cluster_text(const Json& value, const std::string& where) {
   if (!value.is_object()) return text_of_value(value);
   std::string text = value.value("name", std::string());
@@ -66,7 +66,7 @@ std::string cluster_text(const Json& value, const std::string& where) {
   return text;
 }
 
-/// Sets the cluster, or one of its keys. Changes that came before the name, as a matrix may order them, are kept.
+/// Sets the cluster, or one of its keys. In a matrix, changes may come before the name; these are kept.
 void set_cluster(CaseTree& tree, const std::string& key, const Json& value, const std::string& where) {
   const std::string held = tree.json.contains("cluster") ? text_of_value(tree.json.at("cluster")) : "";
   if (!key.empty()) {
@@ -108,7 +108,7 @@ void set_path(CaseTree& tree, const std::string& path, const Json& value, const 
   } else {
     set_plugin(tree, parts.front(), Json{{parts.back(), value}}, where, replaces);
     tree.origin["/" + parts.front() + "/" + parts.back()] = where;
-    // One parameter is not to blame for what is wrong with the whole.
+    // For an error about the whole plug-in, one parameter gets the blame only if nothing else set the plug-in.
     tree.origin.emplace("/" + parts.front(), where);
   }
 }

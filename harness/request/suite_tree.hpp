@@ -1,4 +1,4 @@
-// Editing the JSON of one case by dotted paths, remembering who set what.
+// Edits the JSON of one case by dotted paths and records the place that set each value.
 #pragma once
 
 #include <map>
@@ -20,14 +20,14 @@ struct CaseTree {
 /// The keys of "a.b" as {"a", "b"}. Throws InvalidRequest(where, ...) for empty parts and more than two.
 std::vector<std::string> split_path(const std::string& path, const std::string& where);
 
-/// Sets the value at `path`. A plug-in given by name alone counts as {"name": ...}. When `replaces` is set and the
-/// value renames a plug-in, the parameters of the one before are dropped: they belong to another plug-in.
+/// Sets the value at `path`. A plug-in's name alone counts as {"name": ...}. If `replaces` is set and the value names
+/// another plug-in, the parameters of the earlier one are dropped.
 void set_path(CaseTree& tree, const std::string& path, const Json& value, const std::string& where, bool replaces);
 
-/// Lays an object of case keys over the tree, key by key.
+/// Merges an object of case keys into the tree, key by key.
 void lay_over(CaseTree& tree, const Json& object, const std::string& where);
 
-/// Whether the case holds `value` at `path`; defaults of scalar settings and plug-in choices count.
+/// Whether the case has `value` at `path`. Defaults of scalar settings and plug-in choices count.
 bool holds(const CaseTree& tree, const std::string& path, const Json& value, const std::string& where);
 
 }  // namespace strobe

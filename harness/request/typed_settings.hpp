@@ -1,4 +1,4 @@
-// What the command line says about cases, as the settings that a suite is expanded with.
+// Turns the command line's options about cases into the settings that expand a suite.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace strobe {
 std::vector<Setting> set_settings(const std::vector<std::string>& sets);
 
 /// Settings of plug-ins ("NAME:key=value,..." by slot), of scalar flags by field name, and of --set options, in this
-/// order. Throws InvalidRequest with the option for what is not in that form.
+/// order. Throws InvalidRequest that names the option for malformed text.
 std::vector<Setting> typed_settings(const std::map<std::string, std::string>& plugins,
                                     const std::map<std::string, std::string>& scalars,
                                     const std::vector<std::string>& sets);

@@ -20,7 +20,7 @@ constexpr const char* until_forms =
   throw InvalidRequest(until_key, fmt::format("'{}' {}; expected {}", text, why, until_forms));
 }
 
-/// "key=value" in two.
+/// Splits "key=value" in two.
 std::pair<std::string, std::string> split_condition(const std::string& part, const std::string& text) {
   const std::size_t equals = part.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == part.size())
@@ -37,7 +37,7 @@ Number number_in(const std::string& digits, const std::string& text) {
   return value;
 }
 
-/// "validation_auc" is what "auc" means here.
+/// "validation_auc" also means "auc" here.
 std::string without_prefix(const std::string& metric) {
   const std::string prefix = validation_prefix;
   return metric.rfind(prefix, 0) == 0 ? metric.substr(prefix.size()) : metric;
@@ -81,7 +81,7 @@ UntilRule parse_until(const std::string& text) {
 }
 
 bool smaller_is_better(const std::string& metric) {
-  const std::string last = metric.substr(metric.rfind('_') + 1);  // of "last_value_rmse" the error that it is
+  const std::string last = metric.substr(metric.rfind('_') + 1);  // "last_value_rmse" ends in its error, rmse
   constexpr std::array errors = {"loss", "rmse", "mae", "mse", "mape", "error"};
   return std::find(errors.begin(), errors.end(), last) != errors.end();
 }
@@ -105,7 +105,7 @@ void check_until(const Case& c, std::vector<std::string> names, bool has_validat
 
 bool UntilWatch::holds_after(double value) {
   if (!rule_.converged) return smaller_ ? value <= rule_.value : value >= rule_.value;
-  if (std::isnan(value) && !rule_.reads_loss()) return false;  // weights that nobody evaluated
+  if (std::isnan(value) && !rule_.reads_loss()) return false;  // these weights were not evaluated
   const bool better = !std::isnan(value) && (!any_ || (smaller_ ? value < best_ : value > best_));
   if (better) {
     best_ = value;

@@ -15,7 +15,7 @@ namespace {
 
 bool opens_json(const std::string& text) { return !text.empty() && (text.front() == '{' || text.front() == '['); }
 
-/// Where in a text a reader of it stands: JSON may hold commas, and so may quotes.
+/// Tracks whether the current character lies inside JSON brackets or quotes, where commas do not separate values.
 class Nesting {
  public:
   void read(char c, bool first) {
@@ -24,7 +24,7 @@ class Nesting {
     } else if (quoted_) {
       escaped_ = c == '\\';
       quoted_ = c != '"';
-    } else if (c == '"' && (first || depth_ > 0)) {  // elsewhere a quote is a character of a name
+    } else if (c == '"' && (first || depth_ > 0)) {  // elsewhere a quote is part of a name
       quoted_ = true;
     } else if (c == '{' || c == '[') {
       ++depth_;
@@ -56,10 +56,10 @@ std::vector<std::string> split_outside_json(const std::string& text) {
   return parts;
 }
 
-/// "vertex:partitioner=metis", "stale=static" are one plug-in with two parameters.
+/// Joins "vertex:partitioner=metis" and "stale=static" into one plug-in with two parameters.
 std::vector<std::string> with_parameters(const std::vector<std::string>& parts) {
   std::vector<std::string> values;
-  bool takes_parameters = false;  // the name before has a colon, so key=value goes on with it
+  bool takes_parameters = false;  // the name before has a colon, so key=value belongs to it
   for (const std::string& part : parts) {
     const bool colon = part.find(':') != std::string::npos;
     if (takes_parameters && !opens_json(part) && !colon && part.find('=') != std::string::npos) {
@@ -79,7 +79,7 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return number;
 }
 
-/// The numbers of a range "1..5"; nothing for what is no range.
+/// The numbers of a range "1..5"; empty when the text is not a range.
 std::vector<std::string> numbers_of_range(const std::string& text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) return {};

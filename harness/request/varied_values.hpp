@@ -1,4 +1,4 @@
-// The values of --vary: what stands behind "key.path=".
+// The values of --vary: the text after "key.path=".
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace strobe {
 
-/// The values in `text`, separated by commas that stand outside braces, brackets and quotes. "1..5" is 1,2,3,4,5, but
-/// for the choice of a plug-in, where "key=value" belongs to the "NAME:key=value" before it; a JSON list is its
-/// elements. Throws InvalidRequest("--vary", ...) where something is left open, and for a range that ends before it
-/// begins or has more than `most_cases` values.
+/// The values in `text`, separated by commas outside braces, brackets and quotes. "1..5" means 1,2,3,4,5, except for
+/// the choice of a plug-in. There, "key=value" belongs to the "NAME:key=value" before it. A JSON list stands for its
+/// elements. Throws InvalidRequest("--vary", ...) for an unclosed bracket or quote, and for a range that is reversed or
+/// has more than `most_cases` values.
 std::vector<std::string> varied_values(const std::string& path, const std::string& text);
 
-/// What one of these values sets: a plug-in's name with its parameters ("vertex:partitioner=metis", or a JSON object),
-/// a cluster with what is changed of it, or a single setting. Throws InvalidRequest("--vary PATH", ...).
+/// The settings of one of these values. A value is a plug-in's name with its parameters ("vertex:partitioner=metis", or
+/// a JSON object), a cluster with its changes, or a single setting. Throws InvalidRequest("--vary PATH", ...).
 std::vector<Setting> settings_of_value(const std::string& path, const std::string& value);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// Cost: two comparisons within one process; a few numbers are summed over several. It is asked between epochs, so
-// neither times nor bytes of an epoch hold it.
+// Cost: two comparisons in one process; with several processes, also one all-reduce of a few numbers. The gate is asked
+// between epochs, so neither the times nor the bytes of an epoch include it.
 #include "harness/training/epoch_gate.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace strobe {
 EpochGate::~EpochGate() { epoch_patience_milliseconds() = 0; }
 
 void EpochGate::epoch_took(double seconds) {
-  constexpr std::int64_t least = 300;  // milliseconds; mpirun leaves a second between SIGTERM and SIGKILL
+  constexpr std::int64_t least = 300;  // milliseconds; mpirun waits one second between SIGTERM and SIGKILL
   if (votes_) epoch_patience_milliseconds() = least + static_cast<std::int64_t>(2000 * seconds);
 }
 
@@ -21,7 +21,7 @@ int EpochGate::signal() const {
   return signal_;
 }
 
-/// All ranks of a process get the same answer about a step: the first one that asks decides.
+/// All ranks of a process get the same answer for a step, because the first rank that asks decides.
 int EpochGate::signal_before(std::int64_t step) {
   const std::lock_guard lock(mutex_);
   if (step > asked_) {
@@ -35,7 +35,7 @@ bool EpochGate::open(Device& device, Communicator& communicator, std::int64_t st
   const bool up = limit_.up_before(step);
   const int signal = signal_before(step);
   if (!votes_) return !up && signal == 0;
-  std::array<double, 1 + signals_that_stop.size()> votes{};  // for the end of the time, and for each signal
+  std::array<double, 1 + signals_that_stop.size()> votes{};  // one for the time limit, then one per signal
   votes[0] = up ? 1 : 0;
   for (std::size_t i = 0; i < signals_that_stop.size(); ++i) votes[i + 1] = signals_that_stop[i] == signal ? 1 : 0;
   const auto count = static_cast<std::int64_t>(votes.size());

@@ -1,4 +1,4 @@
-// Whether another epoch may begin.
+// Decides before each epoch whether it may begin.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace strobe {
 
-/// Lets epochs begin, on all ranks alike, while the time limit of the case lasts and no signal asks training to stop
-/// between two epochs (stop_after_epoch).
+/// Lets epochs begin until the time limit of the case is over, or until a signal asks training to stop between two
+/// epochs (stop_after_epoch). All ranks get the same answer.
 class EpochGate {
  public:
-  /// `several_processes`: the ranks of the case live in more than one, whose clocks differ and of which a signal may
-  /// reach one alone: they vote before each epoch. To be left out where nothing can close the gate.
+  /// `several_processes`: the ranks of the case run in several processes, so all ranks vote before each epoch. Clocks
+  /// of processes differ, and a signal may reach only one of them. Pass false when nothing can close the gate.
   EpochGate(double limit_seconds, bool several_processes) : limit_(limit_seconds), votes_(several_processes) {}
   ~EpochGate();
   EpochGate(const EpochGate&) = delete;
   EpochGate& operator=(const EpochGate&) = delete;
 
-  /// Whether the epoch with the running number `step` may begin. All ranks must ask, before each epoch, in order.
+  /// Whether the epoch with the running number `step` may begin. All ranks must call this before each epoch, in order.
   bool open(Device& device, Communicator& communicator, std::int64_t step);
 
-  /// An epoch took so many seconds. Of several processes one may be gone, and then the others' epoch has no end: a
-  /// signal lets it go on for twice as long.
+  /// Reports the duration of the last epoch. When ranks run in several processes, one of them may be gone, and the
+  /// others would wait for it forever. So after a signal, the current epoch may go on for about twice this duration.
   void epoch_took(double seconds);
 
   bool closed() const { return limit_.up() || signal() != 0; }
-  /// The signal that closed it, the same in every process, or 0.
+  /// The signal that closed the gate, the same in every process, or 0.
   int signal() const;
   double limit_seconds() const { return limit_.seconds(); }
 

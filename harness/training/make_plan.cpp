@@ -16,7 +16,7 @@ std::shared_ptr<const PlannedCase> planned(const Case& request, std::shared_ptr<
   return std::make_shared<const PlannedCase>(PlannedCase{request, std::move(schedule), std::move(notes)});
 }
 
-/// The first choice that fits.
+/// Takes the first choice that fits.
 std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, SchedulePlanner& planner) {
   std::uint64_t least = 0;
   std::int64_t choice_of_least = 0;
@@ -27,7 +27,7 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, Sched
       schedule = planner.plan(choice);
     } catch (const InvalidRequest&) {
       if (!any) throw;
-      break;  // fewer items to a part than the strategy can divide
+      break;  // the parts would have too few items for the strategy to divide
     }
     const PlannedPeak peak = planned_peak(*planned(request, schedule));
     if (peak.fits()) {

@@ -1,4 +1,4 @@
-// Plans a case: what the command line, the planner and tests call.
+// Plans a case. The command line, the planner and tests call this.
 #pragma once
 
 #include <memory>
@@ -8,10 +8,10 @@
 
 namespace strobe {
 
-/// Plans the case as its strategy's kind of training does. Where the case leaves something open (nb=auto), the first
-/// choice that keeps every rank within the case's memory limit is taken, and a note says which. Throws InvalidRequest
-/// or InvalidInput, and Unavailable where a plan to run meets a world of another size; nothing is measured. Plans that
-/// are made with one cache share their data; without one, a plan shares nothing.
+/// Plans the case as its strategy's kind of training does. When the case leaves something open (nb=auto), this takes
+/// the first choice that keeps every rank within the case's memory limit. A note names that choice. Nothing is
+/// measured. Plans that are made with one cache share their data; without a cache, a plan shares nothing. Throws
+/// InvalidRequest or InvalidInput. Throws Unavailable when the plan is to run in a world of another size.
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use = PlanUse::run,
                                              const DataCache& cache = {});
 

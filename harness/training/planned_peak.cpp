@@ -11,7 +11,7 @@
 namespace strobe {
 namespace {
 
-/// Accounts for memory with the storage habits of another device.
+/// Accounts for memory in the way in which another device stores tensors.
 class AccountingDevice final : public ShapesDevice {
  public:
   /// `like` must outlive it.
@@ -33,7 +33,7 @@ class AccountingDevice final : public ShapesDevice {
   std::uint64_t do_account(std::uint64_t bytes) const override { return (bytes + granule_ - 1) / granule_ * granule_; }
 
   Device& like_;
-  std::uint64_t granule_ = 1;  // what the pool rounds allocations up to
+  std::uint64_t granule_ = 1;  // the pool rounds allocations up to multiples of this, in bytes
 };
 
 bool pieces_move(const Case& c) {
@@ -42,7 +42,7 @@ bool pieces_move(const Case& c) {
   return comm.moves_pieces != nullptr && comm.moves_pieces(cluster.get());
 }
 
-/// One rank's side of collectives without the other ranks: without values there is nothing to wait for.
+/// One rank's side of collectives without the other ranks. A run without values has nothing to wait for.
 class LoneCommunicator final : public Communicator {
  public:
   LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
@@ -52,7 +52,7 @@ class LoneCommunicator final : public Communicator {
       : Communicator(parent.device(), rank, std::move(members), 0), moves_pieces_(parent.moves_pieces_) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
-  bool lists_peers() const override { return true; }  // nobody reads the lists
+  bool lists_peers() const override { return true; }  // nothing reads the lists
 
  private:
   std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }
@@ -62,10 +62,10 @@ class LoneCommunicator final : public Communicator {
     return std::make_unique<LoneCommunicator>(*this, members_of(groups[own.index]), own.rank);
   }
 
-  bool moves_pieces_;  // as the case's own communicator does
+  bool moves_pieces_;  // the same as in the case's own communicator
 };
 
-/// A lane to a helper that answers at once: a rehearsal has no values that it could answer with.
+/// A lane to a helper that answers at once, because a rehearsal has no values to answer with.
 class LoneLane final : public TrainerLane {
  public:
   explicit LoneLane(const LaneShape& shape)
@@ -95,7 +95,7 @@ DeviceRequest request_of(const PlannedCase& plan, Rank rank) {
   return request;
 }
 
-/// A device like the one that the rank will run on, with its limit if `limited`.
+/// A device like the one that will run the rank, with its memory limit if `limited`.
 std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool limited) {
   const Case& c = plan.request;
   DeviceRequest request = request_of(plan, rank);

@@ -1,4 +1,4 @@
-// What is told of a case while it trains.
+// The callback that reports progress while a case trains.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace strobe {
 
-/// Epochs of the repetition that are done, and the loss of the last one, NaN where none was computed. Called between
-/// epochs, on rank 0.
+/// Receives the number of finished epochs of the repetition, and the loss of the last one (NaN if it was not computed).
+/// Rank 0 calls it between epochs.
 using TellEpoch = std::function<void(int repetition, std::int64_t epochs, double loss)>;
 
 }  // namespace strobe

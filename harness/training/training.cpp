@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-/// Out of memory, and how far the rank had come.
+/// Out of memory, with the epoch and the operation that the rank had reached.
 class OutOfMemoryAtStep final : public OutOfMemory {
  public:
   OutOfMemoryAtStep(const OutOfMemory& error, Device& device, std::int64_t epoch)
@@ -45,9 +45,11 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
 
 /// One run from its first epoch to its last, on one rank.
 ///
-/// Metrics are of the weights after an epoch's update. The next epoch's forward pass computes their embeddings anyway,
-/// so a pass of its own is made only for weights that are left or kept, where embeddings of training differ from those
-/// of an evaluation (dropout), and where `until` must know before the next epoch begins.
+/// Metrics belong to the weights after an epoch's update. The next epoch's forward pass usually computes their
+/// embeddings anyway. So a separate pass is made only
+/// - for final weights and weights in a checkpoint,
+/// - for models whose embeddings in training differ from those of an evaluation (dropout), and
+/// - when `until` needs the metrics before the next epoch.
 class TrainingRun {
  public:
   TrainingRun(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
@@ -68,7 +70,7 @@ class TrainingRun {
     each_epoch_ = !plan.schedule->summary().epochs_tell_metrics || (watch_ && !watch_->rule().reads_loss());
   }
 
-  /// False when the gate closed before the last epoch.
+  /// Returns false when the gate closed before the last epoch.
   bool run() {
     begin();
     if (is_over()) {
@@ -83,7 +85,7 @@ class TrainingRun {
       }
       outcome_.epoch_under_way = e;
       const std::map<std::string, double> before = measured_epoch(e);
-      // Without a pass of its own this epoch's told what the one before it had come to.
+      // Without separate evaluations, this epoch's pass gives the metrics of the weights after the previous epoch.
       if (!each_epoch_ && e > 0) set_metrics(e - 1, before);
       finish_epoch(e);
     }
@@ -93,7 +95,7 @@ class TrainingRun {
  private:
   bool rehearses() const { return wishes_.epochs > 0; }
 
-  /// The epochs before the first one here have their curves in the state that is continued.
+  /// Restores the state that the case continues from, with the curves of the epochs before it.
   void begin() {
     outcome_.epochs_trained = 0;
     if (wishes_.start == nullptr) return;
@@ -104,25 +106,25 @@ class TrainingRun {
     for (std::int64_t e = 0; watch_ && e < start_; ++e) watch_->holds_after(watched_value(e));
   }
 
-  /// Whether the state that is continued is that of training which has come to its end.
+  /// Whether the case continues from a checkpoint of training that is already over.
   bool is_over() const {
     return !rehearses() && wishes_.start != nullptr && strobe::is_over(plan_.request, *wishes_.start);
   }
 
-  /// Hands over what the last epoch left, which was all but written down when the process that trained ended. Losses
-  /// and metrics are in its state.
+  /// Hands over the final weights and files again. The process that trained ended before it had written all of them.
+  /// Losses and metrics are in its checkpoint.
   void leave_again() {
     curves_.until_reached = until_holds(plan_.request, wishes_.start->loss, wishes_.start->metrics);
-    trainer_->evaluate({start_ - 1, true});  // embeddings and findings are of a pass with these weights
+    trainer_->evaluate({start_ - 1, true});  // embeddings and findings need a pass with these weights
     curves_.equal_outputs = trainer_->findings().equal_outputs;
     keep_weights();
   }
 
-  /// Trains and measures; returns the metrics of the weights that the epoch began with, unless each epoch is evaluated
-  /// by a pass of its own.
+  /// Trains and measures one epoch. Returns the metrics of the weights before the epoch, unless each epoch has a
+  /// separate evaluation.
   std::map<std::string, double> measured_epoch(std::int64_t e) {
     device_.synchronize();
-    if (!wishes_.spans) device_.spans().clear();  // a million epochs would fill the memory with them
+    if (!wishes_.spans) device_.spans().clear();  // a million epochs would fill the memory with spans
     communicator_.barrier();
     device_.stage_rows() = {};
     const std::size_t first_span = device_.spans().size();
@@ -136,8 +138,8 @@ class TrainingRun {
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;
     if (wishes_.gate != nullptr) wishes_.gate->epoch_took(sample.epoch_seconds);
-    // A signal may end what ranks exchange from here on. An epoch counts where its loss is known, so the loss comes
-    // first.
+    // From here on, a signal may end exchanges between ranks. An epoch counts only if its loss is known, so the loss
+    // comes first.
     EpochValues values = trainer_->values(!each_epoch_);
     if (values.loss) curves_.loss.push_back(*values.loss);
     outcome_.samples.push_back(sample);
@@ -153,7 +155,7 @@ class TrainingRun {
     return std::move(values.metrics_before);
   }
 
-  /// What is due between epoch `e` and the next one.
+  /// Does the work that is due between epoch `e` and the next one.
   void finish_epoch(std::int64_t e) {
     const bool due = plan_.schedule->evaluates_after(e);
     if (each_epoch_ && due) evaluate_after(e, e + 1 == epochs_);
@@ -166,7 +168,7 @@ class TrainingRun {
     if (last) keep_weights();
   }
 
-  /// Leaves what `e` epochs came to.
+  /// Hands over the state and the final weights' metrics after `e` epochs.
   void stop_before(std::int64_t e) {
     if (e == start_) return;
     if (plan_.schedule->evaluates_after(e - 1)) evaluate_after(e - 1, false);
@@ -178,7 +180,7 @@ class TrainingRun {
     return wishes_.checkpoint && wishes_.checkpoint_every > 0 && done % wishes_.checkpoint_every == 0;
   }
 
-  /// Evaluates the weights after epoch `e`, unless that is done; `last`: they are left.
+  /// Evaluates the weights after epoch `e`, unless this was done before. `last`: these are the final weights.
   void evaluate_after(std::int64_t e, bool last) {
     const Range range(ranges_, "evaluate");
     const bool differs = last && plan_.schedule->summary().last_evaluation_differs;
@@ -207,7 +209,7 @@ class TrainingRun {
     return evaluated ? curve->second[at] : std::numeric_limits<double>::quiet_NaN();
   }
 
-  /// Hands the state after `done` epochs over.
+  /// Hands over the state after `done` epochs.
   void keep_state(std::int64_t done) {
     if (!wishes_.checkpoint || repetition_ != 0) return;
     trainer_->gather_state();
@@ -230,19 +232,19 @@ class TrainingRun {
   Device& device_;
   Communicator& communicator_;
   const RankWishes& wishes_;
-  RangeLog* const ranges_;  // null: nobody asks
+  RangeLog* const ranges_;  // null: nobody asks for ranges
   RankOutcome& outcome_;
-  RankOutcome later_;  // takes the curves of repetitions behind the first
+  RankOutcome later_;  // takes the curves of all repetitions after the first
   RankOutcome& curves_;
   const int repetition_;
   const std::int64_t epochs_;
   std::unique_ptr<Trainer> trainer_;
   std::optional<UntilWatch> watch_;
-  bool each_epoch_ = false;          // evaluated by a pass of its own
-  bool reached_ = false;             // what `until` asks for
-  std::int64_t start_ = 0;           // the first epoch
-  std::int64_t evaluated_ = 0;       // epochs whose weights a pass of their own has evaluated, up to the last of them
-  std::int64_t evaluated_last_ = 0;  // likewise, as weights that are left
+  bool each_epoch_ = false;          // whether each epoch has a separate evaluation
+  bool reached_ = false;             // whether `until` holds
+  std::int64_t start_ = 0;           // the first epoch to train
+  std::int64_t evaluated_ = 0;       // epochs with separately evaluated weights, up to the last such epoch
+  std::int64_t evaluated_last_ = 0;  // the same, for evaluations as final weights
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Finds the inputs of DistTGL's rule and looks the rule's choice up among simulated points.
-// Invariant: points that differ in i, j, k and batch alone belong to one place. Cost: one simulated run of one GPU per
+// Finds the inputs of DistTGL's rule and looks up the rule's choice among simulated points.
+// Invariant: points that differ only in i, j, k and batch belong to one place. Cost: one simulated run of one GPU per
 // cluster, choice and batch tried, two counts of mails per batch, and nothing for ranks and nodes.
 #include "harness/advisor/training_groups/advice.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 
 using Choices = std::vector<std::pair<std::string, std::string>>;
 
-/// Parameters that the rule chooses, as settings call them.
+/// Parameters that the rule chooses, with their names in settings.
 const std::set<std::string> chosen_by_rule = {"i",          "j",          "k",          "batch",
                                               "strategy.i", "strategy.j", "strategy.k", "strategy.batch"};
 
@@ -33,7 +33,7 @@ bool trains_in_groups(const PlanPoint& point) {
                      [&](const std::string& name) { return point.request.strategy.contains(name); });
 }
 
-/// What points of one place have in common.
+/// The choices that all points of one place share.
 using Place = std::tuple<std::string, int, std::int64_t, Choices>;
 
 Choices without_chosen(Choices choices) {
@@ -45,7 +45,7 @@ Place place_of(const PlanPoint& point) {
   return {point.cluster, point.nodes, point.request.ranks, without_chosen(point.choices)};
 }
 
-/// Whether the user chooses one of these parameters of the strategy, in whatever way.
+/// Whether the user chooses one of these parameters of the strategy, through any option.
 bool user_chooses(const PlanSpace& space, const std::set<std::string>& names) {
   const auto set = [&](const auto& setting) {
     return setting.path.rfind("strategy.", 0) == 0 && names.count(setting.path.substr(9)) > 0;
@@ -68,7 +68,7 @@ PlanPoint with_batch(PlanPoint point, std::int64_t batch) {
   return point;
 }
 
-/// Everything of a place's points that the rule's inputs depend on but the cluster.
+/// The inputs of the rule that a place's points share, except the cluster.
 struct Study {
   std::shared_ptr<EventCase> events;
   CapturedEvents captured;
@@ -77,8 +77,7 @@ struct Study {
   std::uint64_t data_bytes = 0;
 };
 
-/// Batches of one rank that may saturate a GPU: those that the user gives, else 100 times powers of two up to all
-/// events.
+/// Batches of one rank that may saturate a GPU: the user's batches, or else 100 times powers of two up to all events.
 std::vector<std::int64_t> batches_of(const std::vector<PlanPoint>& points, bool given, EdgeId events) {
   std::set<std::int64_t> batches;
   for (const PlanPoint& point : points) {
@@ -119,7 +118,8 @@ Saturation saturate(const Study& study, const PlanPoint& point, const DataCache&
   });
 }
 
-/// The largest batch up to the saturating one of which every rank has one: an epoch must have an update. 0: none.
+/// The largest batch, up to the saturating one, that gives every rank at least one batch, because an epoch needs an
+/// update. 0: none.
 std::int64_t batch_for_all(const Study& study, std::int64_t saturating, std::int64_t ranks) {
   const auto serves = [&](std::int64_t batch) { return (study.captured.events() + batch - 1) / batch >= ranks; };
   if (study.batch_given) {
@@ -144,7 +144,7 @@ std::string limits_text(const LossLimits& limits) {
   return text;
 }
 
-/// Why the largest batch is that one.
+/// Explains the choice of the largest batch.
 std::string why_largest(const LargestBatch& largest, const LossLimits& limits) {
   const auto at = std::find_if(largest.tried.begin(), largest.tried.end(),
                                [&](const BatchLoss& loss) { return loss.batch == largest.batch; });
@@ -157,7 +157,7 @@ std::string why_largest(const LargestBatch& largest, const LossLimits& limits) {
                                        : text + fmt::format(", and {}", loss_text(*(at + 1), limits));
 }
 
-/// c, and the sentence on it.
+/// Sets c, and returns the sentence about it.
 std::string bound_copies(const Study& study, GroupAdvice& advice) {
   const std::uint64_t host = load_cluster(advice.cluster)->host.memory_bytes;
   if (host == 0)
@@ -204,14 +204,13 @@ void apply_rule(const Study& study, const LossLimits& limits, GroupAdvice& advic
   advice.choice = choose_groups(given);
   if (fewer)
     advice.choice.why.front() =
-        fmt::format("batch = {}: the {} one, below the {} at which a GPU saturates", advice.choice.local_batch,
-                    given.largest_batch < given.saturating_batch ? "largest" : "largest of which every rank has",
+        fmt::format("batch = {}: the {}, below the {} at which a GPU saturates", advice.choice.local_batch,
+                    given.largest_batch < given.saturating_batch ? "largest one" : "largest that gives every rank one",
                     advice.saturation.batch);
   if (!advice.choice.groups) advice.refusal = advice.choice.why.back();
 }
 
-/// Batches with which a place's points are simulated: the rule's, and twice as many events, of which every rank has
-/// one.
+/// Batches for simulating a place's points: the rule's, and twice that if every rank still has one.
 std::vector<std::int64_t> batches_beside(const Study& study, const GroupAdvice& advice) {
   if (!advice.choice.groups) return {};
   const std::int64_t local = advice.choice.local_batch;
@@ -219,7 +218,7 @@ std::vector<std::int64_t> batches_beside(const Study& study, const GroupAdvice& 
   return {local, 2 * local};
 }
 
-/// Points with the batches of their place; those of other strategies of events with all batches of their cluster.
+/// Points with the batches of their place. Points of other strategies for events get all batches of their cluster.
 std::vector<PlanPoint> with_batches(const std::vector<PlanPoint>& points,
                                     const std::map<Place, std::vector<std::int64_t>>& batches) {
   std::map<std::pair<std::string, Choices>, std::set<std::int64_t>> of_cluster;
@@ -238,7 +237,7 @@ std::vector<PlanPoint> with_batches(const std::vector<PlanPoint>& points,
   return longer;
 }
 
-/// Points at the batch that the search takes first: the rule finds others.
+/// Keeps only the points with the search's first batch, because the rule finds other batches.
 void leave_out_searched_batches(std::vector<PlanPoint>& points) {
   const std::string first = searched_event_batches(false).front();
   const auto batch = [](const auto& choice) { return choice.first == "batch"; };

@@ -1,5 +1,5 @@
-// DistTGL's rule beside an exhaustive simulation: for each place of a plan where groups of ranks can train a model of
-// events, what the rule would choose there, and what that costs.
+// Compares DistTGL's rule with an exhaustive simulation. For each place of a plan where groups of ranks can train a
+// model of events, it gives the rule's choice there and its cost.
 #pragma once
 
 #include <optional>
@@ -14,25 +14,25 @@
 
 namespace strobe {
 
-/// The rule on so many ranks of a cluster, for one choice of everything but i, j, k and the batch.
+/// The rule on some ranks of a cluster, for one choice of everything except i, j, k and the batch.
 struct GroupAdvice {
   std::string cluster;
   int nodes = 1;
   std::int64_t ranks = 1;
-  std::vector<std::pair<std::string, std::string>> choices;  // of the search, without those of the rule
+  std::vector<std::pair<std::string, std::string>> choices;  // choices of the search, without those of the rule
   GroupLimits limits;
   LargestBatch largest;
   Saturation saturation;
-  std::vector<std::string> assumptions;  // how the limits came about, one sentence each
-  GroupChoice choice;                    // without groups: `refusal` says why
+  std::vector<std::string> assumptions;  // the derivation of the limits, one sentence each
+  GroupChoice choice;                    // without groups if `refusal` gives a reason
   std::string refusal;
 };
 
-/// How the rule's configuration does beside all others on the same ranks.
+/// The rule's configuration compared with all others on the same ranks.
 struct AdviceOutcome {
-  const PlanOutcome* rule = nullptr;            // whatever became of it; null where the rule chooses none
-  const PlanOutcome* fastest = nullptr;         // null where none was simulated to its end
-  const PlanOutcome* fastest_within = nullptr;  // of those whose batches are no larger than the largest one
+  const PlanOutcome* rule = nullptr;            // with any status; null if the rule chooses no configuration
+  const PlanOutcome* fastest = nullptr;         // null if no simulation finished
+  const PlanOutcome* fastest_within = nullptr;  // among those with batches no larger than the largest one
   std::size_t simulated = 0;                    // configurations on these ranks
 };
 
@@ -46,20 +46,20 @@ struct GroupPlanAdvice final : PlanAdvice {
   std::string text(const std::vector<PlanOutcome>& outcomes) const override;
 };
 
-/// Why the rule has nothing to say to this search: its model trains on snapshots or keeps no memory, no strategy trains
-/// in groups, or the user has chosen the groups. "" when it has.
+/// The reason why the rule does not apply to this search; "" when it applies. The model trains on snapshots or keeps no
+/// memory, no strategy trains in groups, or the user has chosen the groups.
 std::string rule_refusal(const PlanSpace& space, const std::vector<PlanPoint>& points);
 
-/// Finds the rule's inputs and its choice for every place of the points. Where the user left the batch open, `points`
-/// are replaced by the same ones with the rule's batch and with twice as many events. Simulates one GPU with some
-/// batches per cluster. Throws InvalidRequest, Interrupted.
+/// Finds the rule's inputs and its choice for every place of the points. If the user left the batch open, `points` are
+/// replaced by the same ones with the rule's batch and with twice that. Simulates one GPU per cluster with several
+/// batches. Throws InvalidRequest, Interrupted.
 GroupPlanAdvice advise_groups(const PlanSpace& space, const LossLimits& limits, std::vector<PlanPoint>& points,
                               const DataCache& cache = {});
 
-/// Events of a batch of all i ranks of a point whose strategy trains in groups.
+/// Events in a batch of all i ranks of a point whose strategy trains in groups.
 std::int64_t whole_batch_of(const PlanPoint& point);
 
-/// Where the place's configurations stand among the outcomes of the plan.
+/// The place's configurations among the outcomes of the plan.
 AdviceOutcome outcome_of(const GroupAdvice& advice, const std::vector<PlanOutcome>& outcomes);
 
 }  // namespace strobe

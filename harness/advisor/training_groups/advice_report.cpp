@@ -19,7 +19,7 @@ Json count_or_null(std::int64_t count) { return count > 0 ? Json(count) : Json(n
 
 Json id_or_null(const PlanOutcome* outcome) { return outcome == nullptr ? Json(nullptr) : Json(outcome->point.id); }
 
-/// Epoch of the rule's configuration over that of another.
+/// Epoch time of the rule's configuration divided by that of another.
 Json times_of(const AdviceOutcome& found, const PlanOutcome* other) {
   if (found.rule == nullptr || found.rule->status != "ok" || other == nullptr) return nullptr;
   return found.rule->epoch_seconds / other->epoch_seconds;
@@ -80,7 +80,7 @@ Json place_json(const GroupAdvice& place, const std::vector<PlanOutcome>& outcom
 
 std::string value_of(const PlanPoint& point, const char* name) { return point.request.strategy.at(name).dump(); }
 
-/// One line of the table: a configuration of a place.
+/// Adds one line to the table: a configuration of a place.
 void add_line(const GroupAdvice& place, const std::string& mark, const PlanOutcome* outcome, const PlanOutcome* rule,
               TextTable& table) {
   if (outcome == nullptr) return;
@@ -120,7 +120,7 @@ std::string places_table(const GroupPlanAdvice& advice, const std::vector<PlanOu
   return table.text();
 }
 
-/// The last place of each cluster and choice: the one with most ranks.
+/// The steps for one place of each cluster and choice: the one with most ranks.
 std::string steps_text(const GroupPlanAdvice& advice) {
   std::map<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>, const GroupAdvice*> most;
   for (const GroupAdvice& place : advice.places) {

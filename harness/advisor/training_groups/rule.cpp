@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// The largest divisor of `number` that is at most `most`, which is at least 1.
+/// The largest divisor of `number` that is at most `most`. `most` is at least 1.
 std::int64_t divisor_within(std::int64_t number, std::int64_t most) {
   std::int64_t divisor = std::min(number, most);
   while (number % divisor != 0) --divisor;

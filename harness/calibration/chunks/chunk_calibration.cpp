@@ -21,20 +21,20 @@ namespace strobe {
 namespace {
 
 constexpr std::uint32_t chunk_draws = 52;     // purpose of a random stream
-constexpr std::int64_t between_repeats = 25;  // one chunk of so many is measured twice
+constexpr std::int64_t between_repeats = 25;  // one chunk in this number is measured twice
 
-/// Chunks that were measured, [n] each.
+/// Measured chunks, [n] each.
 struct MeasuredChunks {
   std::vector<double> inputs;  // [n, columns]
   std::vector<double> structure, time, cells, edges, modelled;
   std::vector<std::int64_t> source;   // the one it was cut from
-  std::vector<double> repeat_errors;  // of those that were measured twice
+  std::vector<double> repeat_errors;  // of chunks that were measured twice
   std::int64_t left_out = 0;
 
   std::size_t count() const { return cells.size(); }
 };
 
-/// Rows [n, width] with every row `copies` times side by side.
+/// Rows [n, width], each repeated `copies` times side by side.
 template <class T>
 std::vector<T> tiled(const std::vector<T>& rows, std::int64_t width, std::int64_t copies) {
   std::vector<T> wide;
@@ -49,8 +49,7 @@ FullBatchCase planned_source(const ChunkSource& source, const DataCache& cache) 
   FullBatchCase planned = begin_full_batch(source.request, PlanUse::run, cache);
   if (!planned.data.graph->has_structure()) {
     throw InvalidRequest("--graph", source.request.workload.at("name").get<std::string>() +
-                                        " is a shape: statistics without a graph, of which no chunk can be cut; name a "
-                                        "graph");
+                                        " is a shape: statistics without a graph, so it has no chunks; name a graph");
   }
   if (source.feature_copies == 1) return planned;
   auto wide = std::make_shared<PreparedGraph>(*planned.data.graph);
@@ -63,7 +62,7 @@ FullBatchCase planned_source(const ChunkSource& source, const DataCache& cache) 
   return planned;
 }
 
-/// One graph at one width.
+/// The chunks of one graph at one width.
 class MeasuredGraph {
  public:
   MeasuredGraph(const ChunkCalibration& how, std::int64_t source, const DataCache& cache)
@@ -81,7 +80,7 @@ class MeasuredGraph {
 
   const FullBatchCase& planned() const { return case_; }
 
-  /// Adds `wanted` chunks that are long enough; gives up after as many again that are not, four times.
+  /// Adds `wanted` chunks that take long enough. Gives up after trying five times that number.
   void add(std::int64_t wanted, MeasuredChunks& all) {
     const auto key = static_cast<std::uint32_t>(source_);
     std::int64_t added = 0;
@@ -109,7 +108,7 @@ class MeasuredGraph {
     const double least = std::log(static_cast<double>(how_.fewest_cells));
     const double most = std::log(static_cast<double>(std::min(how_.most_cells, super_.nodes())));
     const double cells = std::exp(least + (most - least) * choice.uniform(2 * i));
-    // Rounding must not take a cell from chunks of one size.
+    // Rounding must not remove a cell when all chunks have one size.
     const ChunkDraw draw{static_cast<std::int64_t>(cells * (1 + 1e-12)), choice.uniform(2 * i + 1)};
     return grower_.grow(draw, RandomStream(how_.training.seed + 1 + i, chunk_draws, key));
   }
@@ -125,7 +124,7 @@ class MeasuredGraph {
     all.source.push_back(source_);
   }
 
-  /// By `cost_model`, at the rates of the cluster that is measured, or a V100's.
+  /// The `cost_model` at the rates of the measured cluster, or of a V100.
   double modelled_seconds(const std::vector<NodeId>& nodes, const ChunkSizes& sizes) const {
     const UnitSeconds unit = unit_seconds(case_.model.layers, case_.model.fp64, rates_);
     double seconds = unit.cell * sizes.cells + unit.entry * sizes.edges;
@@ -148,7 +147,7 @@ class MeasuredGraph {
   DeviceRates rates_;
 };
 
-/// All chunks in a seeded order, so that those held out are of all graphs.
+/// All chunks in a seeded order, so that held-out chunks come from all graphs.
 std::vector<std::size_t> drawn_order(std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -170,7 +169,7 @@ MeasuredChunks in_order(const MeasuredChunks& all, const std::vector<std::size_t
   return part;
 }
 
-/// An MLP of a stage, where the model has it: where any chunk spends time there.
+/// The MLP of a stage; none if no chunk spends time in that stage.
 std::optional<LearnedTime> learned_stage(const MeasuredChunks& chunks, const std::vector<double>& seconds,
                                          const MlpTraining& how) {
   const std::size_t columns = chunks.inputs.size() / chunks.count();
@@ -251,7 +250,7 @@ MeasuredChunks measure_all(const ChunkCalibration& how, LearnedWorkload& learned
 }  // namespace
 
 ChunkError best_factor(const std::vector<double>& predicted, const std::vector<double>& measured) {
-  // The error is a sum of |factor - m / p| weighted with p / m, so the best factor is their weighted median.
+  // The error is the sum of |factor - m / p| weighted with p / m, so the best factor is their weighted median.
   std::vector<std::pair<double, double>> ratios;
   double total = 0;
   for (std::size_t i = 0; i < measured.size(); ++i) {

@@ -1,5 +1,5 @@
-// Learns the workload of chunks: cuts chunks at random, measures them, trains the two MLPs and tells how far they and
-// the counting costs are from chunks that nobody trained on (DGC, SIGMOD'23, sections 4.2, 6 and 7.6).
+// Learns the workload of chunks. It cuts chunks at random, measures them and trains the two MLPs. It reports the errors
+// of the MLPs and of the counting costs on held-out chunks (DGC, SIGMOD'23, sections 4.2, 6 and 7.6).
 #pragma once
 
 #include <functional>
@@ -11,25 +11,25 @@
 
 namespace strobe {
 
-/// A graph whose chunks a model computes at one width.
+/// A graph with a feature width. A model computes its chunks.
 struct ChunkSource {
   Case request;                     // of two ranks
-  std::int64_t feature_copies = 1;  // each feature so many times side by side, for wider inputs than the graph has
+  std::int64_t feature_copies = 1;  // copies of each feature side by side, for inputs wider than the graph's
 };
 
 struct ChunkCalibration {
-  std::vector<ChunkSource> sources;  // the same but for workload, the model's `hidden` and copies
+  std::vector<ChunkSource> sources;  // equal except for workload, the model's `hidden` and copies
   std::int64_t trained = 50000, held_out = 1000;
-  std::int64_t fewest_cells = 4, most_cells = 16384;  // of a chunk; in between every size is as likely by logarithm
+  std::int64_t fewest_cells = 4, most_cells = 16384;  // of a chunk; the logarithm of the size is uniform
   int runs = 20;
-  double shortest_seconds = 20e-6;  // chunks that take less are noise of the clock, and left out
+  double shortest_seconds = 20e-6;  // shorter chunks measure the clock's noise and are left out
   std::string sequence_length = "rounds";
   MlpTraining training;
   std::function<void(const std::string& id, double seconds)>
       measured;  // tells of a source and its mean chunk; may be empty
 };
 
-/// A chunk that nobody trained on.
+/// A chunk that was not used for training.
 struct HeldOutChunk {
   std::int64_t source = 0;      // of ChunkCalibration::sources
   double cells = 0, edges = 0;  // edges: non-zeros of its rows of A
@@ -39,27 +39,27 @@ struct HeldOutChunk {
 /// Mean of |predicted - measured| / measured (Eq. 8).
 struct ChunkError {
   std::string cost;
-  double mean = 0;    // by the best single factor, of the counting costs
-  double median = 0;  // likewise
-  double factor = 1;  // that its numbers were multiplied with
+  double mean = 0;    // for counting costs, with the best single factor
+  double median = 0;  // the same
+  double factor = 1;  // the factor that multiplied its numbers
 };
 
 struct LearnedChunks {
-  LearnedWorkload learned;         // `report` and `cluster` are left to the caller
+  LearnedWorkload learned;         // the caller fills in `report` and `cluster`
   std::vector<ChunkError> errors;  // mlp, cost_model, cells, edges
-  /// Mean |again - first| / first of chunks that were measured twice, minutes apart: the machine's noise.
+  /// Mean |second - first| / first of chunks that were measured twice, minutes apart: the machine's noise.
   double repeat_error = 0;
-  double structure_error = 0, time_error = 0;            // of the two MLPs alone, held out; 0 where there is none
+  double structure_error = 0, time_error = 0;            // of each MLP alone, held out; 0 without that MLP
   std::int64_t trained = 0, held_out = 0, left_out = 0;  // left out: too short
   std::vector<HeldOutChunk> chunks;                      // [held_out]
   double shortest_seconds = 0, median_seconds = 0, longest_seconds = 0;  // of the measured ones
 };
 
-/// Measures and trains. Throws InvalidRequest where nearly all chunks are too short, and as planning does; Interrupted
-/// on a stop signal.
+/// Measures and trains. Throws InvalidRequest when nearly all chunks are too short, and the exceptions of planning.
+/// Throws Interrupted on a stop signal.
 LearnedChunks learn_chunks(const ChunkCalibration& how);
 
-/// The factor by which `predicted` has the least mean |factor predicted - measured| / measured, and that error.
+/// The factor that minimises the mean |factor predicted - measured| / measured, with that error.
 ChunkError best_factor(const std::vector<double>& predicted, const std::vector<double>& measured);
 
 }  // namespace strobe

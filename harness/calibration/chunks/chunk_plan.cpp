@@ -1,4 +1,4 @@
-// Cost O(steps * vertices of the chunk and of what it reads + entries).
+// Cost O(steps * vertices of the chunk and of the cells that it reads + entries).
 #include "harness/calibration/chunks/chunk_plan.hpp"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ constexpr Rank nobody = -1, chunk_rank = 0, other_rank = 1;
 struct ChunkPart {
   std::int64_t whole_vertices = 0;
   std::vector<std::int64_t> rows;  // of the chunk's cells in the whole graph's numbers t N + v, ascending
-  std::vector<VertexId> vertices;  // of the whole graph, ascending; behind them is one that reads the first cell
+  std::vector<VertexId> vertices;  // of the whole graph, ascending; an extra vertex after them reads the first cell
   std::int64_t steps = 0;
   std::vector<Rank> owner;           // [steps * count()]
-  std::vector<std::int32_t> begins;  // likewise
+  std::vector<std::int32_t> begins;  // [steps * count()]
 
   std::int64_t count() const { return static_cast<std::int64_t>(vertices.size()) + 1; }
   std::int64_t place(std::int64_t whole_row) const {
@@ -33,7 +33,7 @@ std::vector<const PreparedGraph*> graphs_of(const FullBatchCase& whole) {
   return graphs;
 }
 
-/// Visits the whole graph's rows t N + u of what the chunk reads in space.
+/// Visits the whole graph's rows t N + u that the chunk reads in space.
 template <class Visit>
 void for_read(const FullBatchCase& whole, const ChunkPart& part, const Visit& visit) {
   for (const PreparedGraph* graph : graphs_of(whole)) {
@@ -46,7 +46,7 @@ void for_read(const FullBatchCase& whole, const ChunkPart& part, const Visit& vi
   }
 }
 
-/// Sequences begin where the whole graph's do, or where the cell before is not there.
+/// Sequences begin where the whole graph's do, or where the part lacks the cell before.
 void add_begins(ChunkPart& part, const Presence* presence) {
   const std::int64_t count = part.count();
   part.begins.assign(part.owner.size(), -1);
@@ -92,7 +92,7 @@ ChunkPart part_of(const FullBatchCase& whole, const SizedCells& cells, std::span
   return part;
 }
 
-/// Copies `width` values of each cell that is there.
+/// Copies `width` values of each existing cell.
 template <class T>
 std::vector<T> cell_values(const std::vector<T>& whole, std::int64_t width, const ChunkPart& part) {
   if (whole.empty()) return {};
@@ -108,7 +108,7 @@ std::vector<T> cell_values(const std::vector<T>& whole, std::int64_t width, cons
   return values;
 }
 
-/// Entries of the chunk's rows, and one of the cell that reads its first one.
+/// Adds the entries of the chunk's rows, and one entry of the cell that reads its first cell.
 void add_entries(const PreparedGraph& whole, const ChunkPart& part, PreparedGraph& graph) {
   graph.row_offsets.assign(static_cast<std::size_t>(part.steps * part.count()) + 1, 0);
   std::vector<std::pair<std::int64_t, std::int64_t>> filled;  // row of the part, row of the whole
@@ -131,7 +131,7 @@ void add_entries(const PreparedGraph& whole, const ChunkPart& part, PreparedGrap
     }
     graph.row_offsets[static_cast<std::size_t>(row) + 1] = static_cast<std::int64_t>(graph.columns.size());
   }
-  std::int64_t last = 0;  // rows without entries end where the row before does
+  std::int64_t last = 0;  // rows without entries end where the row before them ends
   for (std::int64_t& offset : graph.row_offsets) last = offset = std::max(offset, last);
 }
 
@@ -159,7 +159,7 @@ Placement placement_of(const ChunkPart& part) {
   return placement;
 }
 
-/// One sample, of the chunk's first cell: a plan has some, and nothing is trained on them.
+/// One sample, of the chunk's first cell, because a plan needs samples. Nothing is trained on it.
 std::shared_ptr<const TaskData> one_sample(const ChunkPart& part) {
   auto data = std::make_shared<TaskData>();
   data->steps = part.steps;

@@ -1,5 +1,5 @@
-// A chunk with the cells that it reads, as a small case of two ranks: rank 0 owns the chunk, rank 1 the rest. What rank
-// 0 computes is what a rank computes of the chunk in training.
+// A chunk with the cells that it reads, as a small case of two ranks: rank 0 owns the chunk, rank 1 the rest. Rank 0
+// computes the same as a rank computes for the chunk in training.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace strobe {
 
-/// The plan of the chunk of `nodes` (ascending) of the prepared graph of `whole`, a case of two ranks. Cells of rank 1
-/// are those that the chunk's rows of A and of the supports read, all earlier cells of its sequences, and one cell that
-/// reads a cell of the chunk, as in a run other chunks do. Rank 1's rows are otherwise without entries, since nobody
-/// computes them. Steps are those from 0 to the chunk's last.
+/// The plan of the chunk of `nodes` (ascending) in the prepared graph of `whole`, a case of two ranks. Steps run from 0
+/// to the chunk's last. Rank 1 owns the cells that the chunk's rows of A and of the supports read, and all earlier
+/// cells of its sequences. It also owns one cell that reads a cell of the chunk, in place of other chunks. Its other
+/// rows have no entries, because nothing computes them.
 std::shared_ptr<const FullBatchPlan> plan_chunk_alone(const FullBatchCase& whole, const SizedCells& cells,
                                                       std::span<const NodeId> nodes);
 

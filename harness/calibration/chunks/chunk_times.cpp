@@ -26,8 +26,9 @@ bool bench_moves_pieces(const Case& c, const DeviceRequest& request) {
   return comm.moves_pieces != nullptr && comm.moves_pieces(request.cluster.get());
 }
 
-/// The first of two ranks, without the other one: what would come is zero. Zeros are copied on the device, whose memory
-/// may not be the host's, as a communicator's values are: without a span, so that no stage is charged with them.
+/// The first of two ranks, without the other one, whose rows are replaced by zeros. The zeros are copied on the device,
+/// because its memory may not be the host's. Like a communicator's copies, they leave no span, so no stage pays for
+/// them.
 class SilentPeer final : public Communicator {
  public:
   SilentPeer(Device& device, bool moves_pieces)
@@ -62,7 +63,7 @@ class SilentPeer final : public Communicator {
   Tensor zeros_;
 };
 
-/// One pass; the gradient of the embeddings is one everywhere.
+/// Runs one pass. The gradient of the embeddings is one everywhere.
 void pass_once(const FullBatchPlan& plan, const LayerWalk& walk, const BlockInputs& inputs, Communicator& communicator,
                const Parameters& parameters, StageMarks& marks) {
   Device& device = communicator.device();

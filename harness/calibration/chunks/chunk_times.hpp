@@ -1,4 +1,4 @@
-// What a chunk takes: the pass that training makes over it, forward and backward, on one rank's device.
+// Measures the time of a chunk: training's pass over it, forward and backward, on one rank's device.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,17 @@
 
 namespace strobe {
 
-/// A device of the case's kind with one kernel thread, and what it takes to run chunks on it alone.
+/// A device of the case's kind with one kernel thread, set up to run single chunks.
 class ChunkBench {
  public:
-  /// Throws as the registries and `load_cluster` do.
+  /// Throws the exceptions of the registries and of `load_cluster`.
   explicit ChunkBench(const Case& c);
   ~ChunkBench();
   ChunkBench(const ChunkBench&) = delete;
   ChunkBench& operator=(const ChunkBench&) = delete;
 
-  /// Seconds of rank 0 of a plan of two ranks (plan_chunk_alone), the median of `runs` passes behind one that is not
-  /// counted. Rows and states from the other rank are zero; their transfer is no part of it.
+  /// Seconds of rank 0 in a plan of two ranks (plan_chunk_alone): the median of `runs` passes after an uncounted one.
+  /// Rows and states from the other rank are zero, and their transfer is not included.
   StageSeconds measure(const FullBatchPlan& plan, int runs);
   /// Operations of the last pass.
   const std::vector<Span>& spans() const;

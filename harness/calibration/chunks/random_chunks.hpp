@@ -1,4 +1,4 @@
-// Chunks cut at random from a graph: what the learned workload is trained on.
+// Cuts chunks at random from a graph, to train the learned workload.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace strobe {
 
-/// How one chunk is drawn.
+/// Parameters for drawing one chunk.
 struct ChunkDraw {
   std::int64_t cells = 1;
-  double temporal_share = 0.5;  // of the steps along which it grows, those to the cell before or after
+  double temporal_share = 0.5;  // share of growth steps in time, to the cell before or after
 };
 
-/// Grows chunks in one graph: from a random cell, along random edges of those that leave what has been taken, to
-/// neighbours in space or in time, as the chunks of label propagation hang together. Where nothing leaves it any more,
-/// another random cell is taken.
+/// Grows connected chunks in one graph, like those of label propagation. Starts at a random cell and follows random
+/// edges, in space or in time, to cells outside the chunk. If no edge leaves the chunk any more, continues at another
+/// random cell.
 class ChunkGrower {
  public:
   /// `super` must outlive this and list spatial edges.
   explicit ChunkGrower(const SuperGraph& super);
-  /// Distinct nodes, ascending, `draw.cells` of them or all there are. Cost O(edges of the chunk's cells).
+  /// Distinct nodes, ascending: `draw.cells` of them, or all if there are fewer. Cost O(edges of the chunk's cells).
   std::vector<NodeId> grow(const ChunkDraw& draw, const RandomStream& random);
 
  private:

@@ -40,8 +40,8 @@ class StagedModel final : public Model {
     return walks_timelines(shape) || shape.step_by_step;
   }
 
-  /// Replayed on the way back, a mark goes back to the stage that it ended. What is recorded is an empty matrix; its
-  /// gradient is filled with one operation, which is left out.
+  /// In the backward pass, a mark returns to the stage that it ended. It records an empty matrix. One operation fills
+  /// its gradient, and `skipped` leaves it out.
   void change(Tape& tape, bool time) const {
     Device& device = tape.device();
     const bool before = marks_.in_time();

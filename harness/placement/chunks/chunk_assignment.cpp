@@ -41,7 +41,7 @@ Rank best_scored(const std::vector<double>& load, const std::vector<double>& tra
   return static_cast<Rank>(best);
 }
 
-/// The chunk that a rank with several can best do without; -1 where each has one at most.
+/// The chunk to move away from a rank that has several; -1 if no rank has several.
 std::int64_t least_connected(const ChunkGraph& chunks, const std::vector<double>& workload,
                              const ChunkAssignment& assignment) {
   std::vector<std::int64_t> held(assignment.load.size(), 0);

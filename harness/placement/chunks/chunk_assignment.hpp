@@ -1,4 +1,4 @@
-// Which rank each chunk goes to: Algorithm 1 of DGC (SIGMOD'23, section 4.2) with the readings of decisions 4.2.
+// Assigns chunks to ranks: Algorithm 1 of DGC (SIGMOD'23, section 4.2) with the readings of decisions 4.2.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct ChunkAssignment {
 ///   mean = sum of workloads / ranks. Ties go to the rank with the most room left, then to the first. If no rank has
 ///   room left, the least loaded one wins. A rank may stay empty (decisions G4b).
 /// - lpt: the least loaded rank, whatever the traffic (longest processing time first).
-/// - score_then_fill: as score. Then each empty rank gets a chunk of a rank that has several: the one that shares the
-///   least traffic with its rank's other chunks, and of ties the one with the smallest workload.
+/// - score_then_fill: as score. Then each empty rank gets a chunk of a rank that has several. It is the chunk with the
+///   least traffic with its rank's other chunks; on a tie, the one with the smallest workload.
 /// Cost O(C (log C + ranks) + neighbouring pairs).
 ChunkAssignment assign_chunks(const ChunkGraph& chunks, const std::vector<double>& workload, int ranks,
                               const std::string& method);

@@ -43,7 +43,7 @@ class Fusion {
   }
 
  private:
-  /// Cells that several units load: all others save nothing.
+  /// Cells that several units load. Only these can save loads.
   void find_shared(const ChunkLoads& chunks) {
     std::vector<std::pair<std::int64_t, std::uint32_t>> loads;
     for (std::uint32_t u = 0; u < chunks.cells.size(); ++u) {
@@ -138,12 +138,12 @@ class Fusion {
 
   UnitBytes bytes_;
   std::uint64_t limit_;
-  std::vector<std::int64_t> loaded_, own_, entries_, beyond_;  // by unit, called by its first chunk
+  std::vector<std::int64_t> loaded_, own_, entries_, beyond_;  // by unit, which is numbered by its first chunk
   std::vector<std::uint32_t> unit_;                            // of each chunk
   std::vector<std::vector<std::uint32_t>> readers_;            // of each shared cell: the units that load it
   std::vector<std::vector<std::uint32_t>> shared_of_;          // of each unit: the shared cells that it loads
   std::vector<std::map<std::uint32_t, std::int64_t>> with_;    // of each unit: cells shared with others
-  std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> pairs_;  // most shared first; what was not tried yet
+  std::set<std::tuple<std::int64_t, std::uint32_t, std::uint32_t>> pairs_;  // untried; most shared first
 };
 
 }  // namespace

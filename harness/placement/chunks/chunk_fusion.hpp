@@ -36,8 +36,8 @@ struct UnitBytes {
 };
 
 /// Returns the unit of each chunk, [C].
-/// Each chunk begins as its own unit. While one exists, the best pair of units is merged: the pair that shares most
-/// loaded cells among those that together take at most `limit_bytes` (0: any amount). The bytes of chunks beyond
+/// Each chunk begins as its own unit. Then the pair of units that shares most loaded cells is merged, again and again.
+/// Only pairs that together take at most `limit_bytes` (0: any amount) are merged. The bytes of chunks beyond
 /// UnitBytes add up. Ties go to the smaller first unit, then the smaller second one; a unit is named after its first
 /// chunk. At the end units are numbered in the order of their first chunks.
 /// Cost for pairs that share cells: O(loaded cells of merged units * units that share them, log). For pairs that share

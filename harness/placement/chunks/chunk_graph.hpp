@@ -14,8 +14,8 @@ struct ChunkGraph {
   /// Chunk of each node; chunks are numbered by their labels.
   std::vector<std::uint32_t> of_node;
   std::vector<std::int64_t> cells;  // [C], each at least 1
-  /// h(a, a') of Eq. 3 for the chunks a' that share an edge with a, ascending: the weight of all edges between the two,
-  /// in the columns of TrafficWeights (decisions G5). Symmetric.
+  /// h(a, a') of Eq. 3 for the chunks a' that share an edge with a, ascending. It is the weight of all edges between
+  /// the two, in the columns of TrafficWeights (decisions G5). Symmetric.
   std::vector<std::int64_t> offsets;  // [C + 1]
   std::vector<std::uint32_t> neighbours;
   std::vector<std::int64_t> traffic;
@@ -23,8 +23,9 @@ struct ChunkGraph {
   std::int64_t count() const { return static_cast<std::int64_t>(cells.size()); }
 };
 
-/// From one label in [0, nodes) for each node of `graph`. Cost O(edges + pairs of chunks that meet in a sequence, where
-/// edges reach whole sequences); memory 12 bytes a cell and 12 for each pair of neighbouring chunks, both ways.
+/// From one label in [0, nodes) for each node of `graph`. Memory: 12 bytes a cell, and 12 for each pair of neighbouring
+/// chunks, both ways. Cost O(edges + p). p counts pairs of chunks that meet in a sequence, if edges reach whole
+/// sequences.
 ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> labels);
 
 /// Appends the row of the next chunk: the weights that it shares with each other chunk.

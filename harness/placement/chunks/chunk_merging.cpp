@@ -58,7 +58,7 @@ class ChunkPropagation {
     ask_[chunk] = 0;
     for (const std::uint32_t label : sums_.labels()) {
       const std::int64_t weight = sums_.of(label);
-      if (label == own || weight <= own_weight) continue;  // of ties the own label stays
+      if (label == own || weight <= own_weight) continue;  // on a tie, the chunk keeps its label
       if (cells_[label] + chunks_.cells[chunk] > max_cells_) {
         ask_[chunk] = 1;  // there may be room later
       } else if (weight > best_weight || (weight == best_weight && label < best)) {
@@ -76,7 +76,7 @@ class ChunkPropagation {
   LabelSums sums_;
 };
 
-/// The graph of the labels of chunks, which are numbered.
+/// The graph whose nodes are the labels of chunks, renumbered.
 ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count) {
   ChunkGraph merged;
   merged.cells.assign(count, 0);

@@ -12,7 +12,7 @@ class RooflineTime {
       : flops_(fp64 ? rates.flops_per_second_fp64 : rates.flops_per_second_fp32),
         bytes_(rates.bytes_per_second),
         element_(fp64 ? 8 : 4) {}
-  /// `values` elements are moved, and `bytes` more.
+  /// Moves `values` elements, and `bytes` more.
   double seconds(double flops, double values, double bytes = 0) const {
     return std::max(flops / flops_, (values * element_ + bytes) / bytes_);
   }

@@ -49,7 +49,7 @@ class Propagation {
     return moved;
   }
 
-  /// The same for models where a cell's label weighs for all cells of its sequence: one change asks all of them again.
+  /// The same for models with edges to whole sequences: one changed label asks all cells of its sequence again.
   std::int64_t tallied_sequence(std::uint32_t s) {
     const NodeSequence& sequence = graph_.sequences[s];
     bool all = ask_sequence_[s] != 0, again = false;
@@ -61,7 +61,7 @@ class Propagation {
     for (NodeId node = sequence.first; node < sequence.end(); ++node) {
       if (!all && ask_[node] == 0) continue;
       const Label own = label_[node];
-      tally_.add(own, -1);  // and if it was full and passed over, others find it again
+      tally_.add(own, -1);  // if the label was full and passed over, others find it again
       begin(node, sequence);
       choose_of_tally(own);
       ask_[node] = blocked_ ? 1 : 0;
@@ -98,7 +98,7 @@ class Propagation {
   void consider(Label label, Label own) {
     if (label == own) return;
     const std::int64_t weight = weight_of(label);
-    if (weight <= own_weight_) return;  // of ties the own label stays
+    if (weight <= own_weight_) return;  // on a tie, the cell keeps its label
     if (full(label)) {
       blocked_ = true;
     } else if (weight > best_weight_ || (weight == best_weight_ && label < best_)) {

@@ -21,12 +21,12 @@ namespace strobe {
 
 struct PropagatedLabels {
   std::vector<std::uint32_t> label;  // [nodes]
-  std::int64_t rounds = 0;           // that were gone through
-  std::int64_t moved_last = 0;       // cells that changed their label in the last of them
+  std::int64_t rounds = 0;           // finished rounds
+  std::int64_t moved_last = 0;       // cells that changed their label in the last round
 };
 
-/// Returns labels of the nodes of `graph`, and takes over its first labels. Runs at most `rounds` rounds and stops once
-/// nothing moves. `max_cells` is at least 1.
+/// Returns labels of the nodes of `graph`, and moves its first labels out of it. Runs at most `rounds` rounds and stops
+/// once nothing moves. `max_cells` is at least 1.
 PropagatedLabels propagate_labels(SuperGraph& graph, std::int64_t max_cells, std::int64_t rounds, std::uint64_t seed);
 
 }  // namespace strobe

@@ -34,7 +34,7 @@ class LabelSums {
   void clear() {
     if (grown_) {
       slots_.assign(slots_.size(), {none, 0});
-    } else {  // backwards, so that a chain of places is never broken before the later label in it is found
+    } else {  // backwards, so that no probe chain is broken before the later label in it is found
       for (auto label = used_.rbegin(); label != used_.rend(); ++label) slots_[place(*label)] = {none, 0};
     }
     grown_ = false;

@@ -14,7 +14,7 @@ struct PlacedChunks {
   std::vector<std::uint32_t> of_cell;  // [existing cells] chunk of each, vertex by vertex, a vertex's in order of time
   std::vector<std::int64_t> cells;     // [C]
   std::vector<Rank> rank;              // [C]
-  std::vector<double> load;            // [P] predicted workload, of the unit of `cost`
+  std::vector<double> load;            // [P] predicted workload, in the unit of `cost`
   std::string cost;
   std::int64_t max_cells = 0;
   std::int64_t rounds = 0;      // of label propagation among cells
@@ -26,15 +26,15 @@ struct PlacedChunks {
   std::int64_t cut_between_chunks = 0, cut_between_ranks = 0;
   std::string fusion = "both";  // none | spatial | temporal | both: which stages walk chunks of a rank together
   double fusion_gib = 0;        // that a unit of chunks may take; 0: the memory of the device
-  std::string fusion_memory = "planned";  // planned | measured: what units are taken to need
-  /// [C] bytes of each chunk that a profiling epoch found beyond the planned ones. Empty before that epoch, and when
-  /// there is none.
+  std::string fusion_memory = "planned";  // planned | measured: the source of a unit's memory need
+  /// [C] bytes of each chunk that a profiling epoch found in addition to the planned ones. Empty before that epoch, and
+  /// when there is none.
   std::vector<std::int64_t> measured_beyond;
   std::string measured_note;  // findings of the profiling epoch, for the notes of a row
 };
 
-/// The chunks as `--dry-run` prints them: number and sizes, both cuts, each rank's chunks and predicted workload, and
-/// the predicted divergence, which is null when a rank has no chunk.
+/// The chunks as `--dry-run` prints them: number and sizes, both cuts, and each rank's chunks and predicted workload.
+/// The predicted divergence is null when a rank has no chunk.
 Json describe_chunks(const PlacedChunks& chunks);
 
 /// One sentence for the notes of a row.

@@ -23,22 +23,23 @@ struct TemporalTerm {
 
 /// Weights in columns of a row, which both precisions scale alike.
 struct TrafficWeights {
-  std::int64_t spatial = 0;          // of one entry of A: the neighbour's row for its reader
+  std::int64_t spatial = 0;          // per entry of A: sends the neighbour's row to its reader
   std::vector<TemporalTerm> listed;  // by reach
-  std::int64_t whole_sequence = 0;   // of any two cells of a sequence, whatever lies between them (attention)
+  std::int64_t whole_sequence = 0;   // between any two cells of a sequence, at any distance (attention)
 
   bool has_temporal() const { return whole_sequence > 0 || !listed.empty(); }
 };
 
 /// `kind` is one of
-/// - traffic: spatial, the input widths of layers that read neighbours, and the widths of the products of layers that
-///   go step by step, which read neighbours along the edges or against them; temporal, a state's columns for the cell
-///   after (recurrent), a row of the spatial stage for the w - 1 cells after (window), or for all later cells of the
-///   sequence (attention). A first product that was computed before training moves nothing.
+/// - traffic: the columns that move. Spatial edges have the input widths of layers that read neighbours. Layers that go
+///   step by step add the widths of their products, along the edges or against them. Temporal edges have a state's
+///   columns to the next cell (recurrent), or a row of the spatial stage. That row goes to the next w - 1 cells
+///   (window) or to all later cells of the sequence (attention). A first product computed before training moves
+///   nothing.
 /// - profiled: how often a cell's neighbours are aggregated, as DGC counts (T-GCN 2 : 1, DySAT 1 : 1 for all cells of
 /// the
-///   sequence), with the first product wherever it is computed: `first_product_done`.
-/// - unit: 1 of every edge that moves anything.
+///   sequence). The first product counts wherever it is computed: `first_product_done`.
+/// - unit: 1 for every edge that moves anything.
 TrafficWeights traffic_weights(const std::vector<LayerShape>& layers, bool first_product_done, const std::string& kind);
 
 }  // namespace strobe

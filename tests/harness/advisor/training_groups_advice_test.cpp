@@ -203,10 +203,9 @@ TEST(GroupAdviceLaws, RanksWithoutABatchBoundIt) {
   std::vector<PlanPoint> points = plan_points(space);
   const GroupAdvice place = advise_groups(space, {1, {}}, points).places.front();  // 1400 events, 16 ranks
   EXPECT_EQ(place.limits.saturating_batch, 50) << "14 batches of 100 are too few, 28 of 50 are not";
-  EXPECT_EQ(place.choice.why.front(),
-            fmt::format("batch = 50: the largest of which every rank has one, below the {} at "
-                        "which a GPU saturates",
-                        place.saturation.batch));
+  EXPECT_EQ(place.choice.why.front(), fmt::format("batch = 50: the largest that gives every rank one, below the {} at "
+                                                  "which a GPU saturates",
+                                                  place.saturation.batch));
 }
 
 TEST(GroupAdviceLaws, HasNothingToSayWhereTheRuleChoosesNothing) {

@@ -1,4 +1,4 @@
-// Sizes of a chunk of cells, from which its workload is predicted.
+// Sizes of a chunk of cells, the inputs for predicting its workload.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace strobe {
 struct ChunkSizes {
   double cells = 0;
   double edges = 0;  // non-zeros of its rows of A, self-loops too
-  /// Steps that a time encoder walks for a sequence that has cells in the chunk, their mean and the most: of its runs
-  /// of steps within the chunk (a recurrence, a window), or from its beginning up to its last cell there (an attention,
-  /// which reads all of them).
+  /// Steps that a time encoder walks per sequence with cells in the chunk: their mean and their maximum. A recurrence
+  /// or a window walks the sequence's runs of steps within the chunk. An attention reads all cells from the beginning
+  /// up to the last cell in the chunk.
   double mean_length = 0, longest = 0;
-  /// Rounds in which its runs of steps are walked, since a run waits for those before it in its sequence, which other
-  /// chunks have (docs/cells.md); and steps that follow each other, of each round its longest run. One round, from the
-  /// beginning, for an attention.
+  /// Rounds that walk the chunk's runs of steps. A run waits for the earlier runs of its sequence, which other chunks
+  /// have (docs/cells.md). Also consecutive steps: the sum of each round's longest run. An attention has one round,
+  /// from the beginning.
   double rounds = 0, walked = 0;
 };
 

@@ -115,7 +115,7 @@ Json learned_to_json(const LearnedWorkload& learned) {
 }
 
 LearnedWorkload learned_from_json(Json json, const std::string& file) {
-  const std::string anew = "; make it anew by `strobe calibrate --chunks`";
+  const std::string anew = "; make it again with `strobe calibrate --chunks`";
   const auto refuse = [&](const std::string& what) {
     throw InvalidRequest("/strategy/workloads", fmt::format("{}{}{}", file, what, anew));
   };

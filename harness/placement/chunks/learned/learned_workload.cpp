@@ -40,7 +40,7 @@ void fit_scale(const std::vector<double>& x, std::size_t rows, LearnedTime& lear
 
 [[noreturn]] void refuse_workload(const std::string& message) { throw InvalidRequest("/strategy/workloads", message); }
 
-/// The model without what a file covers a range of.
+/// The model without the parameters whose range the file covers.
 Json fixed_part(Json model) {
   model.erase("hidden");
   return model;

@@ -35,8 +35,8 @@ struct LearnedRange {
 
 struct LearnedWorkload {
   Json model;           // {"name", every parameter}; `hidden`, where there is one, was varied
-  std::string device;   // that was measured: cpu, or sim
-  std::string cluster;  // the cluster's name: the simulated one, or the one that this machine is called
+  std::string device;   // the measured device: cpu, or sim
+  std::string cluster;  // the simulated cluster's name, or this machine's cluster name
   std::string precision;
   std::string sequence_length;  // which lengths are inputs: none | mean | longest | both | rounds (with both)
   LearnedRange hidden, feature_width, cells;

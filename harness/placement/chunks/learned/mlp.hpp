@@ -22,7 +22,7 @@ struct Mlp {
   std::int64_t inputs() const { return layers.empty() ? 0 : layers.front().inputs; }
 };
 
-/// Seeded initial weights, uniform in +- sqrt(6 / inputs) (He et al., ICCV'15); of the last layer a tenth of that, so
+/// Seeded initial weights, uniform in +- sqrt(6 / inputs) (He et al., ICCV'15). The last layer has a tenth of that, so
 /// that all predictions begin near 1. Biases are zero.
 template <class T>
 Mlp<T> make_mlp(std::int64_t inputs, const std::vector<std::int64_t>& hidden, std::uint64_t seed);
@@ -31,8 +31,8 @@ Mlp<T> make_mlp(std::int64_t inputs, const std::vector<std::int64_t>& hidden, st
 template <class T>
 std::vector<T> predict(const Mlp<T>& mlp, const std::vector<T>& x);
 
-/// Mean of |prediction - y| / y over the rows of x [n, inputs], y [n] positive; and its gradient, in the shape of the
-/// weights, unless `gradient` is null.
+/// Mean of |prediction - y| / y over the rows of x [n, inputs], y [n] positive. If `gradient` is not null, it gets the
+/// gradient, in the shape of the weights.
 template <class T>
 T relative_error(const Mlp<T>& mlp, const std::vector<T>& x, const std::vector<T>& y, Mlp<T>* gradient);
 
