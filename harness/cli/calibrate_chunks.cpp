@@ -26,7 +26,7 @@
 namespace strobe {
 namespace {
 
-/// Graphs that come with the program or are generated: sparse and dense steps, long and short timelines.
+/// Bundled or generated graphs with sparse and dense steps, and long and short timelines.
 std::vector<std::string> chunk_graphs(const ChunkOptions& chunks, bool quick) {
   if (!chunks.graphs.empty()) return chunks.graphs;
   std::vector<std::string> graphs{"chess:window=30d", "ucsocial", "power-law:steps=24,vertices=1500,edges=6000",
@@ -35,7 +35,7 @@ std::vector<std::string> chunk_graphs(const ChunkOptions& chunks, bool quick) {
   return graphs;
 }
 
-/// How many times wider than as given: the model's hidden width, and the graph's features.
+/// Factors for the model's hidden width and the width of the graph's features.
 struct Widths {
   std::int64_t hidden = 1, features = 1;
 };
@@ -140,7 +140,7 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
           {"graphs", graphs}};
 }
 
-/// A line for each chunk, in the order of the held-out ones.
+/// A line for each held-out chunk, in their order.
 std::string chunks_as_csv(const ChunkCalibration& how, const std::vector<HeldOutChunk>& chunks) {
   std::string text = "workload,hidden,feature_copies,cells,edges,structure_seconds,time_seconds,predicted_seconds\n";
   for (const HeldOutChunk& chunk : chunks) {

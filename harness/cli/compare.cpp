@@ -1,4 +1,4 @@
-// `strobe compare`: two runs side by side, with a gate for continuous integration; configurations; a machine with
+// `strobe compare`: compares two runs, with a gate for continuous integration; or configurations; or a machine with
 // itself.
 #include "results/compare/compare.hpp"
 
@@ -19,13 +19,13 @@ namespace strobe {
 namespace {
 
 struct CompareRequest {
-  RerunRequest measured;        // BASE, NEW and how they are measured anew
+  RerunRequest measured;        // BASE, NEW and how to measure them again
   std::string threshold = "5";  // percent
   std::string by, min_verdicts;
   bool allow_different_host = false, fail_on_regression = false, json = false, rerun = false, self_check = false;
 };
 
-/// Runs that cannot be read are a wrong request.
+/// Reports runs that cannot be read as a wrong request.
 template <class Work>
 auto reading_runs(const Work& work) {
   try {
@@ -39,7 +39,7 @@ void print_report(const CompareRequest& request, const Json& json, const std::st
   print_data(request.json ? json.dump(2) + "\n" : shown_lines(text));
 }
 
-/// Of a gate, and of a check that had nothing to judge.
+/// Exit statuses of a failed gate, and of a gate with too few verdicts.
 constexpr int regression_status = 3, undecided_status = 7;
 
 int gate_status(GateOutcome outcome) {
@@ -90,7 +90,7 @@ void refuse_options_of_processes(const RerunRequest& measured) {
     if (!value->empty()) throw InvalidRequest(flag, "goes with --rerun or --self-check, which measure");
 }
 
-/// Without a gate the number would decide nothing.
+/// Refuses the number without a gate, where it has no effect.
 int min_verdicts_of(const CompareRequest& request) {
   if (request.min_verdicts.empty()) return CompareOptions().min_verdicts;
   if (!request.fail_on_regression)
@@ -144,7 +144,7 @@ CommandAction define_compare(CommandOptions& options) {
                "model.hidden: the fastest of each group, and why",
                "KEY");
   options.toggle("--rerun", request->rerun,
-                 "measure the plans of BASE and NEW anew, their processes in turn (A B, B A, ...), then compare; "
+                 "measure the plans of BASE and NEW again, their processes in turn (A B, B A, ...), then compare; "
                  "without NEW, BASE's plan twice");
   options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)",
                "PROGRAM");

@@ -1,4 +1,4 @@
-// `strobe plan`: the strategies, clusters and node counts worth taking for a workload, within a deadline or a budget.
+// `strobe plan`: finds the best strategies, clusters and node counts for a workload, within a deadline or a budget.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,7 +32,7 @@ namespace strobe {
 namespace {
 
 struct PlanCommand {
-  std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
+  std::map<std::string, std::string> plugins;  // --workload, --model, ... as typed, by slot
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::vector<std::string> strategies, clusters, sets, knobs;
   std::string nodes, deadline, budget, goal, until, figure, max_missing, max_missing_hubs;
@@ -48,12 +48,12 @@ std::int64_t whole(const std::string& text, const std::string& option, double le
                        fmt::format("expected a whole number from {:.0f} to {:.0f}, found {}", least, most, text));
 }
 
-/// Names, separated by commas or in several options, each with parameters for it or none: "a,b:key=value,key=value,c".
-/// "all" is all.
+/// Names from several options or separated by commas, with or without parameters: "a,b:key=value,key=value,c". "all"
+/// means all names.
 std::vector<std::string> names_of(const std::vector<std::string>& typed) {
   std::vector<std::string> names;
   for (const std::string& text : typed) {
-    bool takes_parameters = false;  // the name before has a colon, so key=value goes on with it
+    bool takes_parameters = false;  // the last name has a colon, so that key=value belongs to it
     for (const std::string& part : split_text(text, ',')) {
       if (part == "all") return {};
       if (takes_parameters && part.find('=') != std::string::npos && part.find(':') == std::string::npos) {
@@ -103,7 +103,7 @@ PlanSpace space_of(const PlanCommand& command) {
   return space;
 }
 
-/// Currencies that the clusters of these points are priced in, ascending.
+/// The currencies of the prices of these points' clusters, sorted.
 std::vector<std::string> currencies_of(const std::vector<PlanPoint>& points) {
   std::set<std::string> clusters, currencies;
   for (const PlanPoint& point : points) clusters.insert(point.cluster);
@@ -112,8 +112,8 @@ std::vector<std::string> currencies_of(const std::vector<PlanPoint>& points) {
   return {currencies.begin(), currencies.end()};
 }
 
-/// A number and behind it, with blanks or without, the code of a currency or nothing: "500usd", "5e2 USD", "1e10".
-/// Without one the amount is in the currency of the clusters, if that is one.
+/// Reads a number with an optional currency code, with or without blanks between: "500usd", "5e2 USD", "1e10". Without
+/// a code, the clusters must have only one currency.
 void read_budget(const std::string& text, const std::vector<std::string>& currencies, PlanLimits& limits) {
   const auto refuse = [&text](const std::string& why) {
     throw InvalidRequest("--budget",
@@ -144,7 +144,7 @@ PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>&
   return limits;
 }
 
-/// With a deadline the cheapest point that meets it is best, else the fastest.
+/// By default, the cheapest point that meets the deadline is best, or without a deadline the fastest.
 PlanGoal goal_of(const PlanCommand& command) {
   if (command.goal.empty()) {
     if (!command.deadline.empty()) return PlanGoal::dollars;
@@ -155,13 +155,13 @@ PlanGoal goal_of(const PlanCommand& command) {
     names.push_back(goal_name(goal));
     if (names.back() != command.goal) continue;
     if (goal == PlanGoal::time_to_metric && command.until.empty())
-      throw InvalidRequest("--goal", "time-to-metric to which value of which metric? Give --until, as mrr=0.3");
+      throw InvalidRequest("--goal", "time-to-metric needs a metric and its value; give --until, such as mrr=0.3");
     return goal;
   }
   throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, names));
 }
 
-/// There is no cheapest point where costs do not compare; a budget leaves those of its currency.
+/// Refuses to look for the cheapest point among several currencies. A budget keeps only points in its currency.
 void check_goal(PlanGoal goal, const PlanCommand& command, const std::vector<std::string>& currencies) {
   if (goal != PlanGoal::dollars || currencies.size() < 2 || !command.budget.empty()) return;
   throw InvalidRequest(
@@ -192,8 +192,8 @@ double share_of(const std::string& text, const std::string& option) {
   throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, as 0.75, found {}", text));
 }
 
-/// DistTGL's rule beside the points, where it has something to say; else its options are refused. Replaces points by
-/// those with the batches that belong to the rule.
+/// The advice of DistTGL's rule, if it applies to the points; otherwise its options are refused. Replaces the points by
+/// points with the rule's batches.
 std::optional<GroupPlanAdvice> advice_of(const PlanCommand& command, const PlanSpace& space, const DataCache& cache,
                                          std::vector<PlanPoint>& points) {
   LossLimits limits;
@@ -217,7 +217,7 @@ double duration_from(const std::string& text, const std::string& option) {
   throw InvalidRequest(option, fmt::format("expected a time of at least 0, found {}", text));
 }
 
-/// Simulates points, and says how far it is.
+/// Simulates points and reports progress.
 std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads, bool more,
                                    MetricJob* metric, const DataCache& cache) {
   narrate(fmt::format("simulating {}{}", counted(points.size(), more ? "more point" : "point"),
@@ -229,7 +229,7 @@ std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::in
   return evaluate(points, epochs, threads, progress, metric, cache);
 }
 
-/// The report with what is computed of all points: their outcomes, costs and verdicts.
+/// Fills the report with outcomes, costs and verdicts of all points.
 void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& points, const std::string& wanted,
                  const DataCache& cache, PlanReport& report) {
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
@@ -279,7 +279,7 @@ int plan(const PlanCommand& command) {
   return report.best() == nullptr ? 1 : 0;
 }
 
-/// The plug-ins of a case but for the strategy, which is searched.
+/// Adds the plug-ins of a case, except the strategy, which is searched.
 void add_slots(CommandOptions& options, PlanCommand& command) {
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
@@ -313,7 +313,7 @@ void define_space(CommandOptions& options, PlanCommand& command) {
   options.text("--max-missing", command.max_missing,
                "models of events: share of the mails that batches may keep from memory (default 0.75)", "X");
   options.text("--max-missing-hubs", command.max_missing_hubs,
-               "likewise of the 1 % of vertices with most mails (default: any)", "X");
+               "the same share for the 1 % of vertices with most mails (default: any)", "X");
 }
 
 void define_job(CommandOptions& options, PlanCommand& command) {
@@ -345,9 +345,9 @@ CommandAction define_plan(CommandOptions& options) {
   define_space(options, *command);
   define_job(options, *command);
   options.group("What is printed");
-  options.text("--top", command->top, "dominated points to show behind the front (default 10)", "N");
+  options.text("--top", command->top, "dominated points to show after the front (default 10)", "N");
   options.text("--explain", command->explain,
-               "say why this point (its id, or a part that no other has) is kept or left out, beside the one that is "
+               "say why this point (its id, or a part that no other has) is kept or left out, and which point is "
                "better",
                "ID");
   options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)", "N");

@@ -1,4 +1,4 @@
-// `strobe report`: one HTML page of runs, written by scripts/report_page.py from the same rows as everything else.
+// `strobe report`: writes one HTML page about runs with scripts/report_page.py.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ struct ReportRequest {
   std::string out, title, cluster;
 };
 
-/// The peaks that operations which this machine ran are held against; "" without a cluster that says them.
+/// The peaks that the report compares measured operations with; "" without a cluster.
 std::string peaks_of(const ReportRequest& request) {
   if (request.cluster.empty()) return "";
   check_cluster(request.cluster, "--cluster");

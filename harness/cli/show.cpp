@@ -1,4 +1,4 @@
-// `strobe show`: the rows of runs as a table.
+// `strobe show`: prints the rows of runs as a table.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -91,7 +91,7 @@ CommandAction define_show(CommandOptions& options) {
 }
 
 const Register<CommandTag> show_registered{
-    {"show", "print the rows of runs as a table: what was varied, and what it came to", "", {}, define_show, {}}};
+    {"show", "print the rows of runs as a table: varied settings and their results", "", {}, define_show, {}}};
 
 }  // namespace
 }  // namespace strobe
