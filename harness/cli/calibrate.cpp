@@ -48,7 +48,7 @@ void check_kind(const CalibrateCommand& command) {
   if (!chunks.chunks && chunks != ChunkOptions()) {
     throw InvalidRequest("--chunks",
                          "--model, --precision, --cluster, --graph, --sequence-length, --chunk-count, "
-                         "--fewest-cells, --most-cells and --dump-chunks go with it; add it, or leave these out");
+                         "--fewest-cells, --most-cells and --dump-chunks need --chunks; add it, or leave these out");
   }
 }
 
@@ -71,8 +71,8 @@ Suite suite_of(const CalibrateCommand& command, const World& world) {
     if (c.ranks == world.size) fitting.push_back(c);
   }
   if (fitting.empty()) {
-    throw InvalidRequest("SUITE", fmt::format("no case of {} has {} ranks, as many as processes were started; "
-                                              "--set ranks={} where strategies divide the work",
+    throw InvalidRequest("SUITE", fmt::format("no case of {} has {} ranks, the number of processes; add --set ranks={} "
+                                              "if strategies divide the work",
                                               suite.name, world.size, world.size));
   }
   suite.cases = fitting;
@@ -169,7 +169,7 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
                       data.rates.flops_fp32_per_second / 1e9, data.rates.flops_fp64_per_second / 1e9,
                       data.rates.memory_bytes_per_second / 1e9);
   text += host_line(data.host.rates);
-  if (held_out.empty()) return text + "band: none, as it takes at least three workloads\n";
+  if (held_out.empty()) return text + "band: none, because it needs at least three workloads\n";
   std::vector<double> errors, distances;
   for (const HeldOutEpoch& epoch : held_out) {
     errors.push_back(1 / epoch.ratio() - 1);
@@ -262,7 +262,7 @@ CommandAction define_calibrate(CommandOptions& options) {
   options.toggle("--quick", command->quick, "a smaller grid, in about a minute: the bundled calibrate-quick");
   options.text("--device", command->device, "device that the cases run on (default cpu)", "NAME");
   options.text("--comm", command->comm, "communicator of the cases (default local; mpi under mpirun)", "NAME");
-  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3", "KEY=VALUE");
+  options.repeated("--set", command->sets, "key.path=value for every case, such as epochs=3", "KEY=VALUE");
   options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them",
                "EXPR");
   options.text("--name", command->name, "name of the cluster (default this-machine)", "NAME");

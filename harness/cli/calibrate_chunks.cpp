@@ -176,7 +176,7 @@ std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.toggle("--chunks", chunks.chunks,
                  "learn instead what chunks of a model take, for strategy chunk with cost=mlp (docs/dgc.md)");
-  options.text("--model", chunks.model, "with --chunks: the model, as NAME:key=value,... (default t-gcn)", "NAME");
+  options.text("--model", chunks.model, "with --chunks: the model, NAME or NAME:key=value,... (default t-gcn)", "NAME");
   options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)", "fp32|fp64");
   options.text("--cluster", chunks.cluster, "with --chunks and --device sim: the cluster that is simulated",
                "NAME|FILE");
@@ -192,7 +192,7 @@ void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.text("--fewest-cells", chunks.fewest_cells, "with --chunks: cells of the smallest chunk (default 4)", "N");
   options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)", "N");
   options.text("--dump-chunks", chunks.dump,
-               "with --chunks: write the chunks that nobody trained on to this .csv file (workload, hidden, "
+               "with --chunks: write the held-out chunks to this .csv file (workload, hidden, "
                "feature_copies, cells, edges, structure_seconds, time_seconds, predicted_seconds)",
                "FILE");
 }

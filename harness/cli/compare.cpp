@@ -39,7 +39,7 @@ void print_report(const CompareRequest& request, const Json& json, const std::st
   print_data(request.json ? json.dump(2) + "\n" : shown_lines(text));
 }
 
-/// Exit statuses of a failed gate, and of a gate with too few verdicts.
+/// Exit statuses of a failed gate, and of a gate or self-check with too few verdicts.
 constexpr int regression_status = 3, undecided_status = 7;
 
 int gate_status(GateOutcome outcome) {
@@ -72,7 +72,7 @@ int check_machine(const CompareRequest& request, const CompareOptions& options) 
 
 int compare_configurations(const CompareRequest& request, const CompareOptions& options) {
   if (request.rerun || request.fail_on_regression)
-    throw InvalidRequest("--by", "compares cases of runs that are there: it goes with neither --rerun nor a gate");
+    throw InvalidRequest("--by", "compares cases of finished runs; leave out --rerun and --fail-on-regression");
   std::vector<std::string> runs{request.measured.base};
   if (!request.measured.changed.empty()) runs.push_back(request.measured.changed);
   const ByReport report = reading_runs([&] { return compare_by(runs, request.by, options); });
@@ -140,7 +140,7 @@ CommandAction define_compare(CommandOptions& options) {
   options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)",
                "X");
   options.text("--by", request->by,
-               "compare the cases of one or both runs that differ in this field alone, as strategy, kernels or "
+               "compare the cases of one or both runs that differ in this field alone, such as strategy, kernels or "
                "model.hidden: the fastest of each group, and why",
                "KEY");
   options.toggle("--rerun", request->rerun,
@@ -149,12 +149,12 @@ CommandAction define_compare(CommandOptions& options) {
   options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)",
                "PROGRAM");
   options.text("--new-program", measured.changed_program,
-               "with --rerun: the strobe that runs NEW, as one built from another revision", "PROGRAM");
+               "with --rerun: the strobe that runs NEW, such as one built from another revision", "PROGRAM");
   options.toggle("--self-check", request->self_check,
-                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine calls nothing "
-                 "something, and whether 10 % would be found");
+                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine shows a difference "
+                 "where there is none, and whether it would show 10 %");
   options.text("--rounds", measured.rounds, "processes of each case a side (default 5)", "N");
-  options.text("--launch", measured.launch, "words before each process, as \"mpirun -n {ranks}\"", "WORDS");
+  options.text("--launch", measured.launch, "words before each process, such as \"mpirun -n {ranks}\"", "WORDS");
   options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them",
                "EXPR");
   options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
@@ -162,7 +162,7 @@ CommandAction define_compare(CommandOptions& options) {
   options.toggle("--fail-on-regression", request->fail_on_regression,
                  "exit with 3 when a case is slower, missing or failing, with 7 when too few cases have a verdict");
   options.text("--min-verdicts", request->min_verdicts,
-               "with --fail-on-regression: cases that must have a verdict (default 1), or all that both runs have",
+               "with --fail-on-regression: number of cases that must have a verdict (default 1), or all of both runs",
                "N|all");
   options.toggle("--json", request->json, "print JSON");
   options.example(

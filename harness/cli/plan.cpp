@@ -116,8 +116,8 @@ std::vector<std::string> currencies_of(const std::vector<PlanPoint>& points) {
 /// a code, the clusters must have only one currency.
 void read_budget(const std::string& text, const std::vector<std::string>& currencies, PlanLimits& limits) {
   const auto refuse = [&text](const std::string& why) {
-    throw InvalidRequest("--budget",
-                         fmt::format("expected an amount above 0 with a currency, as 500usd, found '{}'{}", text, why));
+    throw InvalidRequest(
+        "--budget", fmt::format("expected an amount above 0 with a currency, such as 500usd, found '{}'{}", text, why));
   };
   const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ') + 1;
   if (begin == std::string::npos) refuse("");
@@ -189,7 +189,7 @@ Json request_json(const PlanCommand& command) {
 double share_of(const std::string& text, const std::string& option) {
   const double share = number_from_text(text, option);
   if (share > 0 && share <= 1) return share;
-  throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, as 0.75, found {}", text));
+  throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, such as 0.75, found {}", text));
 }
 
 /// The advice of DistTGL's rule, if it applies to the points; otherwise its options are refused. Replaces the points by
@@ -295,7 +295,7 @@ void add_slots(CommandOptions& options, PlanCommand& command) {
 void define_space(CommandOptions& options, PlanCommand& command) {
   options.group("What is planned");
   add_slots(options, command);
-  options.repeated("--set", command.sets, "key.path=value for every point, as model.hidden=16", "KEY=VALUE");
+  options.repeated("--set", command.sets, "key.path=value for every point, such as model.hidden=16", "KEY=VALUE");
   options.named("--precision", command.scalars, "precision", "fp32 | fp64 (default fp32)", "fp32|fp64");
   options.named("--seed", command.scalars, "seed", "seed of generators, samples and partitioners (default 1)", "N");
   options.group("What is searched");
@@ -303,13 +303,13 @@ void define_space(CommandOptions& options, PlanCommand& command) {
                    "NAMES");
   options.repeated("--clusters", command.clusters,
                    "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)", "NAMES");
-  options.text("--nodes", command.nodes, "node counts to try, as 1,2,4 (default: powers of two up to each cluster)",
-               "N,...");
-  options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3..5",
+  options.text("--nodes", command.nodes,
+               "node counts to try, such as 1,2,4 (default: powers of two up to each cluster)", "N,...");
+  options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, such as nb=1,4 or model.window=3..5",
                    "KEY=VALUES");
   options.toggle("--exhaustive", command.exhaustive,
-                 "simulate every combination of inputs, transfer and overlap, also those that cannot be sooner or "
-                 "cheaper than others");
+                 "simulate every combination of inputs, transfer and overlap, even if it cannot be faster or cheaper "
+                 "than others");
   options.text("--max-missing", command.max_missing,
                "models of events: share of the mails that batches may keep from memory (default 0.75)", "X");
   options.text("--max-missing-hubs", command.max_missing_hubs,
@@ -319,25 +319,26 @@ void define_space(CommandOptions& options, PlanCommand& command) {
 void define_job(CommandOptions& options, PlanCommand& command) {
   options.group("The job and its limits");
   options.text("--epochs", command.epochs, "epochs of a job, with --until at most (default 100)", "N");
-  options.text("--until", command.until,
-               "a job lasts until a metric of the validation samples has a value, as mrr=0.3: training is simulated "
-               "with values, and kinds of training whose epochs are not alike compare",
-               "METRIC=X");
-  options.text("--start-up", command.start_up,
-               "time before the first epoch, which counts into time and cost: nodes boot, data are read (default 0s)",
-               "TIME");
-  options.text("--billing-unit", command.billing_unit,
-               "nodes are paid for in whole units of this time, as 1h (default: as long as the job lasts)", "TIME");
-  options.text("--deadline", command.deadline, "the job must be done within this time, as 2h", "TIME");
-  options.text("--budget", command.budget,
-               "the job must not cost more, as 500usd; a bare number is in the clusters' currency; the table says how "
-               "many epochs it pays for",
-               "AMOUNT");
   options.text(
-      "--goal", command.goal,
-      "what the best point has least of: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
-      "time-to-metric with --until, else time)",
-      "GOAL");
+      "--until", command.until,
+      "a job ends when a metric of the validation samples reaches a value, such as mrr=0.3; training is simulated "
+      "with values, so that kinds of training with different epochs compare",
+      "METRIC=X");
+  options.text("--start-up", command.start_up,
+               "time before the first epoch for booting and reading data, part of time and cost (default 0s)", "TIME");
+  options.text("--billing-unit", command.billing_unit,
+               "nodes are paid for in whole units of this time, such as 1h (default: as long as the job lasts)",
+               "TIME");
+  options.text("--deadline", command.deadline, "the job must be done within this time, such as 2h", "TIME");
+  options.text(
+      "--budget", command.budget,
+      "the most that the job may cost, such as 500usd; a bare number is in the clusters' currency; the table shows "
+      "how many epochs it pays for",
+      "AMOUNT");
+  options.text("--goal", command.goal,
+               "what to minimise: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
+               "time-to-metric with --until, else time)",
+               "GOAL");
 }
 
 CommandAction define_plan(CommandOptions& options) {

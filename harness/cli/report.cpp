@@ -70,10 +70,11 @@ CommandAction define_report(CommandOptions& options) {
   options.positionals("RUN", request->runs, "run directories");
   options.text("--out", request->out, "the page (default: report.html in the first run directory)", "FILE");
   options.text("--title", request->title, "its heading (default: the names of the runs)", "WORDS");
-  options.text("--cluster", request->cluster,
-               "whose peaks the roofline of measured operations has, as strobe calibrate writes them (default: none; "
-               "predicted rows bring their own)",
-               "NAME|FILE");
+  options.text(
+      "--cluster", request->cluster,
+      "cluster file of strobe calibrate with the peaks for the roofline of measured operations (default: none; "
+      "predicted rows have their own)",
+      "NAME|FILE");
   options.example("Example: strobe report runs/a runs/b --out report.html");
   return [request] { return report(*request); };
 }

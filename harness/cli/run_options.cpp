@@ -55,10 +55,10 @@ void define_case_options(CommandOptions& options, RunRequest& request) {
 
 void define_sweep_options(CommandOptions& options, RunRequest& request) {
   options.group("Several cases");
-  options.repeated("--set", request.sets, "key.path=value for every case, as strategy.partitioner=hash or ranks=4",
+  options.repeated("--set", request.sets, "key.path=value for every case, such as strategy.partitioner=hash or ranks=4",
                    "KEY=VALUE");
   options.repeated("--vary", request.varied,
-                   "key.path=a,b,...: run each case once with every value, as ranks=1,2,4, seed=1..5 or "
+                   "key.path=a,b,...: run each case once with every value, such as ranks=1,2,4, seed=1..5 or "
                    "strategy=snapshot,vertex:partitioner=metis; a value may be JSON",
                    "KEY=VALUES");
   options.toggle("--strict", request.strict,
@@ -74,17 +74,15 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
                "much processes differ (default 1: all in this process)",
                "N");
   options.text("--launch", request.launch,
-               "with --rounds: words before each process, as \"mpirun -n {ranks}\" for cases of several processes",
+               "with --rounds: words before each process, such as \"mpirun -n {ranks}\" for cases of several processes",
                "WORDS");
   options.text(
       "--time-limit", request.time_limit,
-      "wall time that a case may train, as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
+      "wall time that a case may train, such as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
       "and its finished epochs, and the next case begins (default: none)",
       "TIME");
-  options.toggle(
-      "--resume", request.resume,
-      "continue a run, that of --out, or with nothing but its directory (--resume DIR): finished cases are not "
-      "run again");
+  options.toggle("--resume", request.resume,
+                 "continue the run of --out, or of a directory alone (--resume DIR); finished cases are not run again");
   options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.text(

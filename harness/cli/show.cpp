@@ -72,7 +72,7 @@ CommandAction define_show(CommandOptions& options) {
   const auto request = std::make_shared<ShowRequest>();
   options.positionals("RUN", request->runs, "run directories, or files summary.json");
   options.text("--by", request->by,
-               "keys, as strategy,ranks: one line for each combination, with mean and spread over everything else",
+               "keys, such as strategy,ranks: one line for each combination, with mean and spread over everything else",
                "KEYS");
   options.text("--over", request->over,
                "keys whose values share a line, with mean and spread (default: seed, where it varies)", "KEYS");

@@ -85,8 +85,8 @@ MachineShare machine_share(const std::string& cluster, const Case& any) {
 void check_cluster_of(const ValidateCommand& command) {
   if (command.cluster.empty()) {
     throw InvalidRequest("--cluster",
-                         "validate against what? The cluster file of this machine that strobe calibrate "
-                         "writes (--published compares with papers instead)");
+                         "name this machine's cluster file, which strobe calibrate writes (--published compares with "
+                         "papers instead)");
   }
   check_cluster(command.cluster, "--cluster");
 }
@@ -255,8 +255,8 @@ CommandAction define_validate(CommandOptions& options) {
       "collectives (no cluster file and no suite)",
       "PAPER");
   options.toggle("--terms", command->terms,
-                 "with --published: also without each term of the paper's software once, with the errors");
-  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3", "KEY=VALUE");
+                 "with --published: also predict with each term of the paper's software left out in turn");
+  options.repeated("--set", command->sets, "key.path=value for every case, such as epochs=3", "KEY=VALUE");
   options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them",
                "EXPR");
   options.text("--out", command->out,

@@ -76,8 +76,7 @@ int inspect_shape(const InspectRequest& request) {
 
 /// Refuses wrong requests before any work.
 void check_request(const InspectRequest& request) {
-  if (request.workload.empty())
-    throw InvalidRequest("", "inspect what? The name of a data set, generator or shape, or a file");
+  if (request.workload.empty()) throw InvalidRequest("", "name what to inspect: a data set, generator, shape or file");
   if (!request.figure.empty()) check_figure_path(request.figure);
   if (!request.shape.empty()) check_output_file("--shape", request.shape);
   if (!request.captured.empty()) batches_to_capture(request.captured);
@@ -135,7 +134,7 @@ CommandAction define_inspect(CommandOptions& options) {
                "also metrics of rules that learn nothing in this task of events, such as future-links:candidates=all",
                "NAME");
   options.text("--presence", request->presence,
-               "also which cells exist and how long the sequences of vertices are, by one or more of " +
+               "also the number of cells and the lengths of vertices' sequences, for one or more of " +
                    fmt::format("{}", fmt::join(presence_kinds(), ",")),
                "KINDS");
   options.text("--captured-events", request->captured,

@@ -55,7 +55,7 @@ std::vector<std::int64_t> batches_to_capture(const std::string& text) {
     if (std::count(batches.begin(), batches.end(), batches.back()) > 1)
       throw InvalidRequest(captured_flag, fmt::format("batch {} is named twice", part));
   }
-  if (batches.empty()) throw InvalidRequest(captured_flag, "name batches, as 300,600,1200");
+  if (batches.empty()) throw InvalidRequest(captured_flag, "name batches, such as 300,600,1200");
   return batches;
 }
 

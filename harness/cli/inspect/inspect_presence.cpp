@@ -91,7 +91,7 @@ std::vector<std::string> presences_to_inspect(const std::string& text) {
       throw InvalidRequest("--presence", fmt::format("presence {} is named twice", kind));
     kinds.push_back(kind);
   }
-  if (kinds.empty()) throw InvalidRequest("--presence", "name which cells exist, as seen,lifetime,active");
+  if (kinds.empty()) throw InvalidRequest("--presence", "name kinds of presence, such as seen,lifetime,active");
   return kinds;
 }
 
