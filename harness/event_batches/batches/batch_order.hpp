@@ -1,5 +1,5 @@
-// The order of batches in DistTGL (section 3.2): i ranks share a batch, each copy of the memory has j batches in
-// training at a time, and k copies train on different parts of the events. It depends on these numbers alone.
+// The order of batches in DistTGL (section 3.2). i ranks share a batch. Each copy of the memory has j batches in
+// training at a time. k copies train on different parts of the events. The order depends on these numbers alone.
 //
 // Ranks [m i j, (m + 1) i j) share copy m. They form j subgroups of i ranks; each subgroup trains on one batch at a
 // time. It reads a batch once, trains on it in j consecutive iterations with other negatives in each, and writes it

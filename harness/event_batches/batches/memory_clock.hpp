@@ -32,8 +32,8 @@ class MemoryClock {
     return has_mail(v) ? mail_time[at] : updated[at];
   }
 
-  /// Advances past the batch [first, first + count) of `graph`: applies the mails that waited at the ends of its
-  /// events, and leaves the mail of each end's last event. `start` is the time of the workload's first event.
+  /// Advances past the batch [first, first + count) of `graph`. Applies the mails that waited at the ends of its
+  /// events. Then each end's last event leaves its mail. `start` is the time of the workload's first event.
   void pass(const EventGraph& graph, double start, EdgeId first, std::int64_t count) {
     ++passes_;
     const auto meet = [&](VertexId v, EdgeId event) {

@@ -1,5 +1,5 @@
-// Static node memory (DistTGL, sections 3.1 and 4.0.1): a vector per vertex, trained before the model on the static
-// graph of the training events, with the same task. It is then frozen, and models read it like vertex features.
+// Static node memory (DistTGL, sections 3.1 and 4.0.1): a vector per vertex. It is trained before the model, on the
+// static graph of the training events with the same task. Then it is frozen, and models read it like vertex features.
 #pragma once
 
 #include <mutex>

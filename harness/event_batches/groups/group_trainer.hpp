@@ -1,5 +1,4 @@
-// Trains an event model on one of many ranks: i ranks share a batch, each memory has j batches in training at a time,
-// and k copies of the memory are in different parts of the events (batch_order.hpp).
+// Trains an event model on one of many ranks, in DistTGL's order of batches (batch_order.hpp).
 #pragma once
 
 #include <memory>

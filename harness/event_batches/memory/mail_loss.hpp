@@ -13,8 +13,8 @@ struct MailLoss {
   /// Share of mails that never reach a memory, because a later mail of the batch replaces them. An event sends one mail
   /// to each of its ends; a self-loop sends one.
   double lost_share = 0;
-  /// Mean over all ends of all events of the memory's staleness. It is the time from the last event that the end's
-  /// memory knows to the end's last event before this one, or 0 if the memory knows all events before.
+  /// Mean staleness of an end's memory, over all ends of all events. It is the time from the last event that the memory
+  /// knows to the end's last event before this one. It is 0 if the memory knows all events before.
   double mean_staleness_seconds = 0;
 };
 
