@@ -1,9 +1,9 @@
-// Writes byte matrices in the form that alltoallv_perf of nccl-tests reads from NCCL_TESTS_ALLTOALLV_MATRIX_FILE: a
-// square of numbers separated by white space, line i column j the bytes that rank i sends to rank j. The test takes
-// only whole multiples of 16 bytes of each number, allows no comments, and wants -b and -e equal and at least the
-// largest sum of a line or column, so that sum is part of the file's name. Invariant: the numbers are those of the
-// plan, which the run is checked against. Cost: P^2 numbers per exchange. Source: nccl-tests, src/alltoallv.cu, "Matrix
-// file mode".
+// Writes byte matrices for alltoallv_perf of nccl-tests, which reads them from NCCL_TESTS_ALLTOALLV_MATRIX_FILE. A
+// matrix is a square of numbers separated by white space: line i, column j has the bytes that rank i sends to rank j.
+// The test rounds each number down to a multiple of 16 bytes and allows no comments. Its options -b and -e must be
+// equal, and at least the largest sum of a line or column. So this sum is part of the file's name. Invariant: the
+// numbers are those of the plan, which every run is checked against. Cost: P^2 numbers per exchange. Source:
+// nccl-tests, src/alltoallv.cu, "Matrix file mode".
 #include "harness/cli/byte_matrix.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 namespace strobe {
 namespace {
 
-/// Letters, digits and dots of a text, everything else as one dash.
+/// Keeps letters, digits and dots of a text, and replaces every other run of characters by one dash.
 std::string file_name(const std::string& text) {
   std::string name;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-// `strobe calibrate`: measures this machine and writes it down as a cluster that --cluster accepts.
+// `strobe calibrate`: measures this machine and writes a cluster file for --cluster.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct CalibrateCommand {
   ChunkOptions chunks;
 };
 
-/// What is of a machine alone is refused with --chunks, and the other way round.
+/// Refuses options for machines together with --chunks, and options for chunks without it.
 void check_kind(const CalibrateCommand& command) {
   const ChunkOptions& chunks = command.chunks;
   const bool of_machine = !command.suite.empty() || !command.comm.empty() || !command.filter.empty() ||
@@ -48,7 +48,7 @@ void check_kind(const CalibrateCommand& command) {
   if (!chunks.chunks && chunks != ChunkOptions()) {
     throw InvalidRequest("--chunks",
                          "--model, --precision, --cluster, --graph, --sequence-length, --chunk-count, "
-                         "--fewest-cells, --most-cells and --dump-chunks go with it; add it, or leave these out");
+                         "--fewest-cells, --most-cells and --dump-chunks need --chunks; add it, or leave these out");
   }
 }
 
@@ -71,8 +71,8 @@ Suite suite_of(const CalibrateCommand& command, const World& world) {
     if (c.ranks == world.size) fitting.push_back(c);
   }
   if (fitting.empty()) {
-    throw InvalidRequest("SUITE", fmt::format("no case of {} has {} ranks, as many as processes were started; "
-                                              "--set ranks={} where strategies divide the work",
+    throw InvalidRequest("SUITE", fmt::format("no case of {} has {} ranks, the number of processes; add --set ranks={} "
+                                              "if strategies divide the work",
                                               suite.name, world.size, world.size));
   }
   suite.cases = fitting;
@@ -88,7 +88,7 @@ std::string out_path(const CalibrateCommand& command) {
   return path;
 }
 
-/// `here` is the environment as it was before anything was measured.
+/// `here` is the environment before the measurements.
 ClusterDescription description_of(const CalibrateCommand& command, const Json& here, const CalibrationData& data) {
   ClusterDescription about;
   about.name = command.name;
@@ -102,7 +102,7 @@ ClusterDescription description_of(const CalibrateCommand& command, const Json& h
   return about;
 }
 
-/// Raw samples, one JSON object a line.
+/// The raw samples, one JSON object per line.
 std::string sample_lines(const std::vector<OperationSample>& operations,
                          const std::vector<CollectiveSample>& collectives) {
   std::string lines;
@@ -139,14 +139,14 @@ std::string host_line(const HostRates& host) {
       host.memory_bytes_per_second / 1e9, format_seconds(host.random_access_seconds), disk);
 }
 
-/// What an operation's fit stands on, how much of the measured time it explains, and how far it is from its samples.
+/// A line on an operation's fit: ranks and number of samples, `share` of the measured time, and errors of the fit.
 std::string fit_line(const std::string& name, const std::string& share, const Json& fit) {
   return fmt::format("{:<30} {:>5} {:>7} {:>9} {:>8.1f}% {:>8.1f}%\n", name, fit.at("ranks").get<int>(),
                      fit.at("samples").get<int>(), share, 100 * fit.at("median_relative_error").get<double>(),
                      100 * fit.at("p95_relative_error").get<double>());
 }
 
-/// One line for each operation: samples and residuals of its fits, those that take most of the time first.
+/// One line for each operation's fit, sorted by the operation's share of the measured time, largest first.
 std::string report(const CalibrationData& data, const Json& cluster, const std::vector<HeldOutEpoch>& held_out) {
   std::map<std::string, double> seconds;
   double all = 0;
@@ -169,7 +169,7 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
                       data.rates.flops_fp32_per_second / 1e9, data.rates.flops_fp64_per_second / 1e9,
                       data.rates.memory_bytes_per_second / 1e9);
   text += host_line(data.host.rates);
-  if (held_out.empty()) return text + "band: none, as it takes at least three workloads\n";
+  if (held_out.empty()) return text + "band: none, because it needs at least three workloads\n";
   std::vector<double> errors, distances;
   for (const HeldOutEpoch& epoch : held_out) {
     errors.push_back(1 / epoch.ratio() - 1);
@@ -187,7 +187,8 @@ std::string report(const CalibrationData& data, const Json& cluster, const std::
   return text;
 }
 
-/// `samples` is the file of raw samples, written as they come so that a kill leaves those of finished cases; "" = none.
+/// `samples` is the file of raw samples; "" = none. It is written after every case, so that a kill keeps finished
+/// cases.
 CalibrationListener listener_of(Progress& progress, const std::string& samples, const World& world) {
   CalibrationListener listener{
       [&progress](const std::string& id) { progress.begin(id); },
@@ -204,7 +205,7 @@ CalibrationListener listener_of(Progress& progress, const std::string& samples, 
   return listener;
 }
 
-/// Adds what making hybrid batches takes. A file without it is still one.
+/// Adds the cost of making hybrid batches. A cluster file is valid without it.
 void add_batch_making(bool quick, CalibrationData& data) {
   narrate("making hybrid batches");
   const DataCache cache;
@@ -261,7 +262,7 @@ CommandAction define_calibrate(CommandOptions& options) {
   options.toggle("--quick", command->quick, "a smaller grid, in about a minute: the bundled calibrate-quick");
   options.text("--device", command->device, "device that the cases run on (default cpu)", "NAME");
   options.text("--comm", command->comm, "communicator of the cases (default local; mpi under mpirun)", "NAME");
-  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3", "KEY=VALUE");
+  options.repeated("--set", command->sets, "key.path=value for every case, such as epochs=3", "KEY=VALUE");
   options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them",
                "EXPR");
   options.text("--name", command->name, "name of the cluster (default this-machine)", "NAME");

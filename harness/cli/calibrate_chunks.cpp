@@ -26,7 +26,7 @@
 namespace strobe {
 namespace {
 
-/// Graphs that come with the program or are generated: sparse and dense steps, long and short timelines.
+/// Bundled or generated graphs with sparse and dense steps, and long and short timelines.
 std::vector<std::string> chunk_graphs(const ChunkOptions& chunks, bool quick) {
   if (!chunks.graphs.empty()) return chunks.graphs;
   std::vector<std::string> graphs{"chess:window=30d", "ucsocial", "power-law:steps=24,vertices=1500,edges=6000",
@@ -35,7 +35,7 @@ std::vector<std::string> chunk_graphs(const ChunkOptions& chunks, bool quick) {
   return graphs;
 }
 
-/// How many times wider than as given: the model's hidden width, and the graph's features.
+/// Factors for the model's hidden width and the width of the graph's features.
 struct Widths {
   std::int64_t hidden = 1, features = 1;
 };
@@ -140,7 +140,7 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
           {"graphs", graphs}};
 }
 
-/// A line for each chunk, in the order of the held-out ones.
+/// A line for each held-out chunk, in their order.
 std::string chunks_as_csv(const ChunkCalibration& how, const std::vector<HeldOutChunk>& chunks) {
   std::string text = "workload,hidden,feature_copies,cells,edges,structure_seconds,time_seconds,predicted_seconds\n";
   for (const HeldOutChunk& chunk : chunks) {
@@ -176,7 +176,7 @@ std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.toggle("--chunks", chunks.chunks,
                  "learn instead what chunks of a model take, for strategy chunk with cost=mlp (docs/dgc.md)");
-  options.text("--model", chunks.model, "with --chunks: the model, as NAME:key=value,... (default t-gcn)", "NAME");
+  options.text("--model", chunks.model, "with --chunks: the model, NAME or NAME:key=value,... (default t-gcn)", "NAME");
   options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)", "fp32|fp64");
   options.text("--cluster", chunks.cluster, "with --chunks and --device sim: the cluster that is simulated",
                "NAME|FILE");
@@ -192,7 +192,7 @@ void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.text("--fewest-cells", chunks.fewest_cells, "with --chunks: cells of the smallest chunk (default 4)", "N");
   options.text("--most-cells", chunks.most_cells, "with --chunks: cells of the largest chunk (default 16384)", "N");
   options.text("--dump-chunks", chunks.dump,
-               "with --chunks: write the chunks that nobody trained on to this .csv file (workload, hidden, "
+               "with --chunks: write the held-out chunks to this .csv file (workload, hidden, "
                "feature_copies, cells, edges, structure_seconds, time_seconds, predicted_seconds)",
                "FILE");
 }

@@ -1,4 +1,4 @@
-// `strobe calibrate --chunks`: learns what chunks take, for strategy `chunk` with cost=mlp.
+// `strobe calibrate --chunks`: learns the time of chunks, for strategy `chunk` with cost=mlp.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// What of `strobe calibrate` is of chunks alone.
+/// The options of `strobe calibrate` for --chunks only.
 struct ChunkOptions {
   bool chunks = false;
   std::string model, precision, cluster, sequence_length, chunk_count, fewest_cells, most_cells,
@@ -19,13 +19,13 @@ struct ChunkOptions {
 
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks);
 
-/// What it shares with the calibration of a machine.
+/// The options that --chunks shares with the calibration of a machine.
 struct SharedOptions {
   std::string device, name, out;
   bool quick = false, json = false;
 };
 
-/// Returns the exit status. Throws InvalidRequest with the option that is to blame.
+/// Returns the exit status. Throws InvalidRequest that names the wrong option.
 int calibrate_chunks(const ChunkOptions& chunks, const SharedOptions& shared);
 
 }  // namespace strobe

@@ -38,8 +38,7 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
-/// What a command takes without an option in front, as " Without an option: strobe inspect W."; empty where there is
-/// none.
+/// A hint at the command's positional arguments, such as " Without an option: strobe inspect W."; empty without any.
 std::string positional_hint(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -49,7 +48,7 @@ std::string positional_hint(const CLI::App& app) {
   return fmt::format(" Without an option: strobe {} {}.", app.get_name(), fmt::join(names, " "));
 }
 
-/// Arguments that no option took: unknown flags and superfluous words.
+/// Refuses arguments that no option took: unknown flags and superfluous words.
 void refuse_remaining(const CLI::App& app) {
   for (const std::string& argument : app.remaining()) {
     if (argument.size() > 1 && argument.front() == '-') {
@@ -62,7 +61,7 @@ void refuse_remaining(const CLI::App& app) {
   }
 }
 
-/// Nothing was asked for, or no command of that name.
+/// The first argument is missing or names no command.
 [[noreturn]] void refuse_command(const CLI::App& app) {
   const std::vector<std::string> commands = CommandRegistry::instance().names();
   if (app.remaining().empty())
@@ -74,7 +73,7 @@ void refuse_remaining(const CLI::App& app) {
 }
 
 int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions, std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes the last one first
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last one first
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -93,7 +92,7 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
   return actions.at(chosen.front()->get_name())();
 }
 
-/// `strobe help [COMMAND]` as `strobe [COMMAND] --help`; a word that is no command is left to be refused as one.
+/// Turns `strobe help [COMMAND]` into `strobe [COMMAND] --help`. The parser refuses a word that is no command.
 std::vector<std::string> without_help_word(std::vector<std::string> arguments) {
   if (arguments.empty() || arguments.front() != "help") return arguments;
   arguments.erase(arguments.begin());
@@ -107,14 +106,14 @@ std::vector<std::string> without_help_word(std::vector<std::string> arguments) {
 
 namespace {
 
-/// Names in other encodings could not be written into JSON, which is UTF-8, so they are refused before any work.
+/// Refuses names in other encodings before any work, because JSON must be UTF-8.
 std::string complain_of_bytes(const std::string& value) {
   return is_utf8(value) ? ""
                         : fmt::format("'{}' is not UTF-8 text; give the file or value another name", shown_line(value));
 }
 
-/// An empty value is most often a variable of a shell that nobody set; taken for no value at all it would let a run go
-/// elsewhere than its author believes.
+/// An empty value is most often an unset shell variable. If it counted as no value, a run could go to another place
+/// than its author expects.
 std::string complain_of_text(const std::string& value) {
   return value.empty() ? "is empty; give a value, or leave it out" : complain_of_bytes(value);
 }
@@ -123,13 +122,13 @@ std::string complain_of_text(const std::string& value) {
 
 namespace {
 
-/// An option under its heading, with a word for its value.
+/// Sets the heading of an option and the placeholder of its value.
 void settle_option(CLI::Option* option, const std::string& group, const std::string& type) {
   if (!group.empty()) option->group(group);
   if (!type.empty()) option->type_name(type);
 }
 
-/// What stands for a text in --help, where it is no name.
+/// The placeholder in --help of a field with text.
 const char* word_for_text(const std::string& field) {
   static const std::map<std::string, const char*> words = {
       {"cluster", "NAME|FILE"}, {"software", "NAME|FILE"}, {"load_model", "FILE"},
@@ -140,7 +139,7 @@ const char* word_for_text(const std::string& field) {
   return found == words.end() ? "NAME" : found->second;
 }
 
-/// What stands for a value of the field in --help.
+/// The placeholder in --help of a field's value.
 std::string type_of(const Field& field) {
   switch (field.type) {
     case FieldType::integer:
@@ -233,7 +232,7 @@ DescribedProgram describe_program() {
 
 namespace {
 
-/// Said once for each file, by the first process.
+/// Notes a file without a digest. Only the first process prints it.
 void tell_unproven_file(const std::string& path) {
   if (launched_world().rank == 0)
     narrate(fmt::format("note: {} carries no digest, so it is not known whether it is as it was written", path));

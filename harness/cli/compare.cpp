@@ -1,4 +1,4 @@
-// `strobe compare`: two runs side by side, with a gate for continuous integration; configurations; a machine with
+// `strobe compare`: compares two runs, with a gate for continuous integration; or configurations; or a machine with
 // itself.
 #include "results/compare/compare.hpp"
 
@@ -19,13 +19,13 @@ namespace strobe {
 namespace {
 
 struct CompareRequest {
-  RerunRequest measured;        // BASE, NEW and how they are measured anew
+  RerunRequest measured;        // BASE, NEW and how to measure them again
   std::string threshold = "5";  // percent
   std::string by, min_verdicts;
   bool allow_different_host = false, fail_on_regression = false, json = false, rerun = false, self_check = false;
 };
 
-/// Runs that cannot be read are a wrong request.
+/// Reports runs that cannot be read as a wrong request.
 template <class Work>
 auto reading_runs(const Work& work) {
   try {
@@ -39,7 +39,7 @@ void print_report(const CompareRequest& request, const Json& json, const std::st
   print_data(request.json ? json.dump(2) + "\n" : shown_lines(text));
 }
 
-/// Of a gate, and of a check that had nothing to judge.
+/// Exit statuses of a failed gate, and of a gate or self-check with too few verdicts.
 constexpr int regression_status = 3, undecided_status = 7;
 
 int gate_status(GateOutcome outcome) {
@@ -72,7 +72,7 @@ int check_machine(const CompareRequest& request, const CompareOptions& options) 
 
 int compare_configurations(const CompareRequest& request, const CompareOptions& options) {
   if (request.rerun || request.fail_on_regression)
-    throw InvalidRequest("--by", "compares cases of runs that are there: it goes with neither --rerun nor a gate");
+    throw InvalidRequest("--by", "compares cases of finished runs; leave out --rerun and --fail-on-regression");
   std::vector<std::string> runs{request.measured.base};
   if (!request.measured.changed.empty()) runs.push_back(request.measured.changed);
   const ByReport report = reading_runs([&] { return compare_by(runs, request.by, options); });
@@ -90,7 +90,7 @@ void refuse_options_of_processes(const RerunRequest& measured) {
     if (!value->empty()) throw InvalidRequest(flag, "goes with --rerun or --self-check, which measure");
 }
 
-/// Without a gate the number would decide nothing.
+/// Refuses the number without a gate, where it has no effect.
 int min_verdicts_of(const CompareRequest& request) {
   if (request.min_verdicts.empty()) return CompareOptions().min_verdicts;
   if (!request.fail_on_regression)
@@ -140,21 +140,21 @@ CommandAction define_compare(CommandOptions& options) {
   options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)",
                "X");
   options.text("--by", request->by,
-               "compare the cases of one or both runs that differ in this field alone, as strategy, kernels or "
+               "compare the cases of one or both runs that differ in this field alone, such as strategy, kernels or "
                "model.hidden: the fastest of each group, and why",
                "KEY");
   options.toggle("--rerun", request->rerun,
-                 "measure the plans of BASE and NEW anew, their processes in turn (A B, B A, ...), then compare; "
+                 "measure the plans of BASE and NEW again, their processes in turn (A B, B A, ...), then compare; "
                  "without NEW, BASE's plan twice");
   options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)",
                "PROGRAM");
   options.text("--new-program", measured.changed_program,
-               "with --rerun: the strobe that runs NEW, as one built from another revision", "PROGRAM");
+               "with --rerun: the strobe that runs NEW, such as one built from another revision", "PROGRAM");
   options.toggle("--self-check", request->self_check,
-                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine calls nothing "
-                 "something, and whether 10 % would be found");
+                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine shows a difference "
+                 "where there is none, and whether it would show 10 %");
   options.text("--rounds", measured.rounds, "processes of each case a side (default 5)", "N");
-  options.text("--launch", measured.launch, "words before each process, as \"mpirun -n {ranks}\"", "WORDS");
+  options.text("--launch", measured.launch, "words before each process, such as \"mpirun -n {ranks}\"", "WORDS");
   options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them",
                "EXPR");
   options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
@@ -162,7 +162,7 @@ CommandAction define_compare(CommandOptions& options) {
   options.toggle("--fail-on-regression", request->fail_on_regression,
                  "exit with 3 when a case is slower, missing or failing, with 7 when too few cases have a verdict");
   options.text("--min-verdicts", request->min_verdicts,
-               "with --fail-on-regression: cases that must have a verdict (default 1), or all that both runs have",
+               "with --fail-on-regression: number of cases that must have a verdict (default 1), or all of both runs",
                "N|all");
   options.toggle("--json", request->json, "print JSON");
   options.example(

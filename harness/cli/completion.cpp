@@ -1,5 +1,4 @@
-// `strobe completion bash`: what a shell needs to complete commands, options and the names that options take, from the
-// definitions and registries themselves.
+// `strobe completion bash`: a script that completes commands, options and names, from the definitions and registries.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,7 +33,7 @@ void add_choices(const FieldTable& table, OptionWords& words) {
   }
 }
 
-/// What options of any command take, where that is one of a list.
+/// The values of options that choose from a list, for all commands.
 OptionWords words_of_options() {
   OptionWords words;
   add_choices(case_fields(), words);
@@ -47,7 +46,7 @@ OptionWords words_of_options() {
   return words;
 }
 
-/// What a command takes without an option in front, beside files.
+/// The words that a command accepts as positional arguments, in addition to files.
 std::vector<std::string> words_of(const DescribedCommand& command) {
   if (command.name == "inspect") return words_of_options().at("--workload");
   if (command.name == "trace") return {"merge", "diff"};

@@ -1,5 +1,6 @@
-// `strobe convert IN OUT`: events of any readable format to Strobe's binary graph (.strobe) or to CSV (.csv); steps, of
-// a generator, of a file of steps or of events with windows (chess:window=30d), to Strobe's binary snapshots (.strobe).
+// `strobe convert IN OUT`: converts events of any readable format to Strobe's binary graph (.strobe) or to CSV (.csv).
+// It converts steps to Strobe's binary snapshots (.strobe). Steps come from a generator, a file of steps, or events
+// with windows (chess:window=30d).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,13 +28,13 @@ struct ConvertRequest {
 };
 
 void say_what_was_written(const std::string& path, std::int64_t vertices, const std::string& rest) {
-  std::error_code problem;  // of a device or a pipe, which have no size
+  std::error_code problem;  // devices and pipes have no size
   const std::uintmax_t bytes = std::filesystem::file_size(path, problem);
   narrate(fmt::format("{}: {} vertices, {}{}", path, format_count(vertices), rest,
                       problem ? "" : ", " + format_bytes(static_cast<double>(bytes))));
 }
 
-/// Renaming a new file over one that is being read would lose what the new form cannot hold.
+/// Refuses to overwrite the input, because the output may lack a part of it.
 void refuse_own_input(const std::string& out, const std::string& workload, const Json& parameters) {
   for (const auto& [key, file] : workload_files(workload, parameters)) {
     std::error_code ignored;
@@ -43,7 +44,7 @@ void refuse_own_input(const std::string& out, const std::string& workload, const
   }
 }
 
-/// Whether a parameter says how events are read; the others (windows and the like) make steps of them.
+/// Whether a parameter is about reading events. The others, such as windows, make steps of them.
 bool is_about_reading(const std::string& key) {
   return key == "format" || key == "columns" || key == "ids" || key == "cache";
 }
@@ -57,7 +58,7 @@ bool makes_steps(const std::string& workload, const Json& parameters) {
 
 using Parts = std::vector<std::string>;
 
-/// What each event has that neither csv nor steps hold.
+/// The data of events that neither csv nor steps can hold.
 Parts parts_of_events(const EventGraph& events) {
   Parts parts;
   if (!events.event_label.empty()) parts.push_back("event labels");
@@ -67,7 +68,7 @@ Parts parts_of_events(const EventGraph& events) {
   return parts;
 }
 
-/// What events have and csv does not hold.
+/// The data that csv cannot hold.
 Parts lost_in_csv(const EventGraph& events) {
   Parts lost;
   if (!events.vertex_label.empty()) lost.push_back("vertex labels");
@@ -80,7 +81,7 @@ Parts lost_in_csv(const EventGraph& events) {
   return lost;
 }
 
-/// What events have and their steps do not hold; nothing when `workload` is no file of events. Reads them once more.
+/// The data of events that their steps cannot hold. Empty if `workload` is no file of events. Reads the file again.
 Parts lost_in_steps(const std::string& workload, const Json& parameters) {
   if (workload_files(workload, parameters).empty()) return {};
   Json reading = Json::object();
@@ -90,12 +91,12 @@ Parts lost_in_steps(const std::string& workload, const Json& parameters) {
   return events ? parts_of_events(*events) : Parts();
 }
 
-/// `form` is what does not hold them.
+/// `form` is the format that cannot hold `lost`.
 void say_what_is_lost(const Parts& lost, const std::string& form, const std::string& advice = "") {
   if (!lost.empty()) narrate(fmt::format("left out, as {} not hold them: {}{}", form, fmt::join(lost, ", "), advice));
 }
 
-/// A file's folder says nothing of its content: without it, whoever converts the same file gets the same bytes.
+/// Removes the file's folder, so that converting the same file gives the same bytes everywhere.
 void forget_folder(Provenance& provenance) {
   std::error_code ignored;
   if (std::filesystem::exists(provenance.source, ignored))

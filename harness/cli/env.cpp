@@ -1,4 +1,4 @@
-// `strobe env`: what a run would record about this machine.
+// `strobe env`: prints what a run would record about this machine.
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/command.hpp"

@@ -1,4 +1,4 @@
-// Figures of the command line: a script of scripts/figures draws what a command found out.
+// Figures of commands, drawn by the scripts in scripts/figures.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@ namespace strobe {
 /// Throws InvalidRequest("--figure", ...) unless `path` ends in .png or .svg.
 void check_figure_path(const std::string& path);
 
-/// Has scripts/figures/SCRIPT.py draw `facts` as `path` (.png or .svg; the other one is written beside it). Throws
-/// Unavailable without Python or matplotlib, InvalidRequest when the script finds nothing to draw, SystemError with the
-/// script's words when it fails.
+/// Draws `facts` with scripts/figures/SCRIPT.py as `path`, a .png or .svg. The script writes the other format, too.
+/// Throws Unavailable without Python or matplotlib, InvalidRequest when there is nothing to draw, and SystemError with
+/// the script's message when it fails.
 void draw_figure(const std::string& script, const Json& facts, const std::string& path);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// `strobe list KIND`: what can be chosen, with descriptions, citations and parameters, straight from the registries.
+// `strobe list KIND`: lists plug-ins and named files with descriptions, citations and parameters, from the registries.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -81,7 +81,7 @@ Json entries_of() {
 const std::string& family_text(const ModelTag::Value& model) { return model.family; }
 std::string family_text(const TaskTag::Value& task) { return fmt::format("{}", fmt::join(task.families, ", ")); }
 
-/// Models and tasks with the families that they are of.
+/// Models or tasks with their families.
 template <class Registry>
 Json entries_of_families() {
   Json list = Json::array();
@@ -93,7 +93,7 @@ Json entries_of_families() {
   return list;
 }
 
-/// Strategies with the kind of training that they plan, and whose models it trains.
+/// Strategies with their kind of training, and the family of models that it trains.
 Json strategies() {
   Json list = Json::array();
   for (const auto& [name, entry] : StrategyRegistry::instance().entries()) {
@@ -156,7 +156,7 @@ Json workloads() {
   return list;
 }
 
-/// Those of steps, then those of events.
+/// Generators of steps, then those of events.
 Json generators() {
   Json list = entries_of<GeneratorRegistry>();
   for (const Json& entry : entries_of<EventGeneratorRegistry>()) list.push_back(entry);
@@ -186,7 +186,7 @@ Json shapes() {
 
 Json known_or_null(double number) { return number > 0 ? Json(number) : Json(nullptr); }
 
-/// What the host of a node can do; null where nobody knows.
+/// The speeds and sizes of a node's host; null if unknown.
 Json host_of(const Cluster& cluster) {
   const HostModel& host = cluster.host;
   return {{"cores", host.cores > 0 ? Json(host.cores) : Json(nullptr)},
@@ -198,13 +198,13 @@ Json host_of(const Cluster& cluster) {
           {"memory_bytes", host.memory_bytes > 0 ? Json(host.memory_bytes) : Json(nullptr)}};
 }
 
-/// GPUs that share a link to the host; null where the file does not say.
+/// GPUs that share a link to the host; null if the file does not say.
 Json known_gpus_per_link(const Cluster& cluster) {
   const auto stated = cluster.raw.find("gpus_per_host_link");
   return stated == cluster.raw.end() ? Json(nullptr) : stated->at("value");
 }
 
-/// What a cluster's file says of what messages cost, or the default that holds where it says nothing.
+/// The cost of messages in the cluster's file, or the default cost.
 Json message_cost(const Cluster& cluster, const char* key, const DefaultCost& otherwise) {
   const auto stated = cluster.raw.find(key);
   if (stated != cluster.raw.end() && !stated->at("value").is_null()) return *stated;
@@ -253,7 +253,7 @@ Json software() {
   return list;
 }
 
-/// Variants of the devices that compute with kernels of their own.
+/// Kernel variants of the devices that have kernels of their own.
 Json kernels() {
   Json list = Json::array();
   for (const std::string& device : DeviceRegistry::instance().names()) {
@@ -296,7 +296,7 @@ const std::vector<Kind>& kinds() {
   return table;
 }
 
-/// A line on the host of a cluster's nodes; "" where nothing is known.
+/// A line on the host of a cluster's nodes; "" if nothing is known.
 std::string host_text(const Json& host) {
   std::string text;
   if (!host["cores"].is_null()) text += fmt::format(", {} cores", host["cores"].get<int>());
@@ -341,7 +341,7 @@ std::string parameter_text(const Json& field) {
 
 std::string as_text(const Json& entries) {
   std::string text;
-  Json shared = Json::array();  // options that all data sets have are printed once
+  Json shared = Json::array();  // print options that all data sets share only once
   for (const Json& entry : entries) {
     text += fmt::format("{}\n    {}\n", entry["name"].get<std::string>(), entry["description"].get<std::string>());
     const std::string citation = entry["citation"].get<std::string>();

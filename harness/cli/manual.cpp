@@ -1,4 +1,4 @@
-// `strobe man`: the manual page, from the definitions that parse the command line.
+// `strobe man`: prints the manual page, from the definitions of the command line.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,9 +14,9 @@
 namespace strobe {
 namespace {
 
-/// Variables that the program reads, and what for.
+/// Environment variables of the program, with their purpose.
 constexpr std::pair<std::string_view, std::string_view> manual_variables[] = {
-    {"STROBE_CACHE", "off: large text graphs are read anew each time"},
+    {"STROBE_CACHE", "off: large text graphs are parsed each time"},
     {"STROBE_CACHE_DIR", "where large text graphs are kept in binary form (~/.cache/strobe)"},
     {"STROBE_CLUSTER_DIR", "folder of the cluster files that have names"},
     {"STROBE_DATA_DIR", "where fetched data sets lie (~/.local/share/strobe)"},
@@ -24,7 +24,7 @@ constexpr std::pair<std::string_view, std::string_view> manual_variables[] = {
     {"STROBE_PLUGINS", "plug-ins to load, paths between colons (docs/plugins.md)"},
     {"STROBE_PYTHON", "the Python that draws figures and writes reports"}};
 
-/// Text as troff reads it: no line of it is a request, and hyphens can be copied.
+/// Escapes text for troff, so that no line is a troff request, and hyphens can be copied.
 std::string manual_text(std::string_view text) {
   std::string result;
   bool begins_line = true;

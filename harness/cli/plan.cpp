@@ -1,4 +1,4 @@
-// `strobe plan`: the strategies, clusters and node counts worth taking for a workload, within a deadline or a budget.
+// `strobe plan`: finds the best strategies, clusters and node counts for a workload, within a deadline or a budget.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -32,7 +32,7 @@ namespace strobe {
 namespace {
 
 struct PlanCommand {
-  std::map<std::string, std::string> plugins;  // --workload, --model, ...: by slot, as typed
+  std::map<std::string, std::string> plugins;  // --workload, --model, ... as typed, by slot
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::map<std::string, std::string> advice;   // options of the rules that advise
   std::vector<std::string> strategies, clusters, sets, knobs;
@@ -49,12 +49,12 @@ std::int64_t whole(const std::string& text, const std::string& option, double le
                        fmt::format("expected a whole number from {:.0f} to {:.0f}, found {}", least, most, text));
 }
 
-/// Names, separated by commas or in several options, each with parameters for it or none: "a,b:key=value,key=value,c".
-/// "all" is all.
+/// Names from several options or separated by commas, with or without parameters: "a,b:key=value,key=value,c". "all"
+/// means all names.
 std::vector<std::string> names_of(const std::vector<std::string>& typed) {
   std::vector<std::string> names;
   for (const std::string& text : typed) {
-    bool takes_parameters = false;  // the name before has a colon, so key=value goes on with it
+    bool takes_parameters = false;  // the last name has a colon, so that key=value belongs to it
     for (const std::string& part : split_text(text, ',')) {
       if (part == "all") return {};
       if (takes_parameters && part.find('=') != std::string::npos && part.find(':') == std::string::npos) {
@@ -104,7 +104,7 @@ PlanSpace space_of(const PlanCommand& command) {
   return space;
 }
 
-/// Currencies that the clusters of these points are priced in, ascending.
+/// The currencies of the prices of these points' clusters, sorted.
 std::vector<std::string> currencies_of(const std::vector<PlanPoint>& points) {
   std::set<std::string> clusters, currencies;
   for (const PlanPoint& point : points) clusters.insert(point.cluster);
@@ -113,12 +113,12 @@ std::vector<std::string> currencies_of(const std::vector<PlanPoint>& points) {
   return {currencies.begin(), currencies.end()};
 }
 
-/// A number and behind it, with blanks or without, the code of a currency or nothing: "500usd", "5e2 USD", "1e10".
-/// Without one the amount is in the currency of the clusters, if that is one.
+/// Reads a number with an optional currency code, with or without blanks between: "500usd", "5e2 USD", "1e10". Without
+/// a code, the clusters must have only one currency.
 void read_budget(const std::string& text, const std::vector<std::string>& currencies, PlanLimits& limits) {
   const auto refuse = [&text](const std::string& why) {
-    throw InvalidRequest("--budget",
-                         fmt::format("expected an amount above 0 with a currency, as 500usd, found '{}'{}", text, why));
+    throw InvalidRequest(
+        "--budget", fmt::format("expected an amount above 0 with a currency, such as 500usd, found '{}'{}", text, why));
   };
   const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ') + 1;
   if (begin == std::string::npos) refuse("");
@@ -145,7 +145,7 @@ PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>&
   return limits;
 }
 
-/// With a deadline the cheapest point that meets it is best, else the fastest.
+/// By default, the cheapest point that meets the deadline is best, or without a deadline the fastest.
 PlanGoal goal_of(const PlanCommand& command) {
   if (command.goal.empty()) {
     if (!command.deadline.empty()) return PlanGoal::dollars;
@@ -156,13 +156,13 @@ PlanGoal goal_of(const PlanCommand& command) {
     names.push_back(goal_name(goal));
     if (names.back() != command.goal) continue;
     if (goal == PlanGoal::time_to_metric && command.until.empty())
-      throw InvalidRequest("--goal", "time-to-metric to which value of which metric? Give --until, as mrr=0.3");
+      throw InvalidRequest("--goal", "time-to-metric needs a metric and its value; give --until, such as mrr=0.3");
     return goal;
   }
   throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, names));
 }
 
-/// There is no cheapest point where costs do not compare; a budget leaves those of its currency.
+/// Refuses to look for the cheapest point among several currencies. A budget keeps only points in its currency.
 void check_goal(PlanGoal goal, const PlanCommand& command, const std::vector<std::string>& currencies) {
   if (goal != PlanGoal::dollars || currencies.size() < 2 || !command.budget.empty()) return;
   throw InvalidRequest(
@@ -210,7 +210,7 @@ double duration_from(const std::string& text, const std::string& option) {
   throw InvalidRequest(option, fmt::format("expected a time of at least 0, found {}", text));
 }
 
-/// Simulates points, and says how far it is.
+/// Simulates points and reports progress.
 std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads, bool more,
                                    MetricJob* metric, const DataCache& cache) {
   narrate(fmt::format("simulating {}{}", counted(points.size(), more ? "more point" : "point"),
@@ -222,7 +222,7 @@ std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::in
   return evaluate(points, epochs, threads, progress, metric, cache);
 }
 
-/// The report with what is computed of all points: their outcomes, costs and verdicts.
+/// Fills the report with outcomes, costs and verdicts of all points.
 void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& points, const std::string& wanted,
                  const DataCache& cache, PlanReport& report) {
   std::int64_t threads = whole(command.threads, "--threads", 0, 4096);
@@ -272,7 +272,7 @@ int plan(const PlanCommand& command) {
   return report.best() == nullptr ? 1 : 0;
 }
 
-/// The plug-ins of a case but for the strategy, which is searched.
+/// Adds the plug-ins of a case, except the strategy, which is searched.
 void add_slots(CommandOptions& options, PlanCommand& command) {
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
@@ -288,7 +288,7 @@ void add_slots(CommandOptions& options, PlanCommand& command) {
 void define_space(CommandOptions& options, PlanCommand& command) {
   options.group("What is planned");
   add_slots(options, command);
-  options.repeated("--set", command.sets, "key.path=value for every point, as model.hidden=16", "KEY=VALUE");
+  options.repeated("--set", command.sets, "key.path=value for every point, such as model.hidden=16", "KEY=VALUE");
   options.named("--precision", command.scalars, "precision", "fp32 | fp64 (default fp32)", "fp32|fp64");
   options.named("--seed", command.scalars, "seed", "seed of generators, samples and partitioners (default 1)", "N");
   options.group("What is searched");
@@ -296,13 +296,13 @@ void define_space(CommandOptions& options, PlanCommand& command) {
                    "NAMES");
   options.repeated("--clusters", command.clusters,
                    "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)", "NAMES");
-  options.text("--nodes", command.nodes, "node counts to try, as 1,2,4 (default: powers of two up to each cluster)",
-               "N,...");
-  options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, as nb=1,4 or model.window=3..5",
+  options.text("--nodes", command.nodes,
+               "node counts to try, such as 1,2,4 (default: powers of two up to each cluster)", "N,...");
+  options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, such as nb=1,4 or model.window=3..5",
                    "KEY=VALUES");
   options.toggle("--exhaustive", command.exhaustive,
-                 "simulate every combination of inputs, transfer and overlap, also those that cannot be sooner or "
-                 "cheaper than others");
+                 "simulate every combination of inputs, transfer and overlap, even if it cannot be faster or cheaper "
+                 "than others");
   for (const auto& [rule, entry] : PlanAdviceRegistry::instance().entries())
     for (const PlanAdviceTag::Option& option : entry.value.options)
       options.named(advice_flag(option.name), command.advice, option.name, option.help, option.value);
@@ -311,25 +311,26 @@ void define_space(CommandOptions& options, PlanCommand& command) {
 void define_job(CommandOptions& options, PlanCommand& command) {
   options.group("The job and its limits");
   options.text("--epochs", command.epochs, "epochs of a job, with --until at most (default 100)", "N");
-  options.text("--until", command.until,
-               "a job lasts until a metric of the validation samples has a value, as mrr=0.3: training is simulated "
-               "with values, and kinds of training whose epochs are not alike compare",
-               "METRIC=X");
-  options.text("--start-up", command.start_up,
-               "time before the first epoch, which counts into time and cost: nodes boot, data are read (default 0s)",
-               "TIME");
-  options.text("--billing-unit", command.billing_unit,
-               "nodes are paid for in whole units of this time, as 1h (default: as long as the job lasts)", "TIME");
-  options.text("--deadline", command.deadline, "the job must be done within this time, as 2h", "TIME");
-  options.text("--budget", command.budget,
-               "the job must not cost more, as 500usd; a bare number is in the clusters' currency; the table says how "
-               "many epochs it pays for",
-               "AMOUNT");
   options.text(
-      "--goal", command.goal,
-      "what the best point has least of: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
-      "time-to-metric with --until, else time)",
-      "GOAL");
+      "--until", command.until,
+      "a job ends when a metric of the validation samples reaches a value, such as mrr=0.3; training is simulated "
+      "with values, so that kinds of training with different epochs compare",
+      "METRIC=X");
+  options.text("--start-up", command.start_up,
+               "time before the first epoch for booting and reading data, part of time and cost (default 0s)", "TIME");
+  options.text("--billing-unit", command.billing_unit,
+               "nodes are paid for in whole units of this time, such as 1h (default: as long as the job lasts)",
+               "TIME");
+  options.text("--deadline", command.deadline, "the job must be done within this time, such as 2h", "TIME");
+  options.text(
+      "--budget", command.budget,
+      "the most that the job may cost, such as 500usd; a bare number is in the clusters' currency; the table shows "
+      "how many epochs it pays for",
+      "AMOUNT");
+  options.text("--goal", command.goal,
+               "what to minimise: time | dollars | memory | time-to-metric (default: dollars with a deadline, "
+               "time-to-metric with --until, else time)",
+               "GOAL");
 }
 
 CommandAction define_plan(CommandOptions& options) {
@@ -337,9 +338,9 @@ CommandAction define_plan(CommandOptions& options) {
   define_space(options, *command);
   define_job(options, *command);
   options.group("What is printed");
-  options.text("--top", command->top, "dominated points to show behind the front (default 10)", "N");
+  options.text("--top", command->top, "dominated points to show after the front (default 10)", "N");
   options.text("--explain", command->explain,
-               "say why this point (its id, or a part that no other has) is kept or left out, beside the one that is "
+               "say why this point (its id, or a part that no other has) is kept or left out, and which point is "
                "better",
                "ID");
   options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)", "N");

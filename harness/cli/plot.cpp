@@ -1,4 +1,4 @@
-// `strobe plot`: a figure of runs, drawn by the script of scripts/figures that has its name.
+// `strobe plot`: draws a figure of runs with the script of this name in scripts/figures.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ struct PlotRequest {
   std::string out, format = "png,svg", width = "page", title;
 };
 
-/// Figures of the rows of runs; others draw files of their own kind.
+/// Scripts that draw the rows of runs. Other scripts draw other files.
 std::vector<std::string> figure_kinds() {
   std::vector<std::string> kinds;
   std::error_code ignored;
@@ -78,7 +78,7 @@ int plot(const PlotRequest& request) {
   words.insert(words.end(), {"--out", out, "--format", request.format, "--width", request.width});
   if (!request.title.empty()) words.push_back("--title=" + request.title);
   const std::string said = run_script(words, "RUN", "the figure could not be drawn");
-  for (const std::string& line : split_text(said, '\n'))  // beside the files: which rows are not drawn
+  for (const std::string& line : split_text(said, '\n'))  // names of files, and notes on rows that are not drawn
     line.rfind(out + "/", 0) == 0 ? print_data(line + "\n") : narrate(line);
   return 0;
 }

@@ -7,7 +7,7 @@
 namespace strobe {
 
 std::int64_t price_age_days_today(const Cluster& cluster) {
-  const std::time_t now = std::time(nullptr);  // calendar: the age of a price, which is no measurement
+  const std::time_t now = std::time(nullptr);  // calendar: the date of today, not a measurement
   std::tm utc{};
   gmtime_r(&now, &utc);
   char today[16];

@@ -1,4 +1,4 @@
-// Tables and bars of distributions. A histogram's quantiles come with it; those of lists are taken here.
+// Tables and bars of distributions. Histograms come with their quantiles; those of lists are computed here.
 #include "harness/cli/profile_text.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ struct ProfileRow {
   const char* label;
 };
 
-// Reports and shapes name the degrees of vertices differently: only one of the two is there.
+// Reports and shapes have different names for the degrees of vertices. So only one of these two rows exists.
 constexpr ProfileRow histograms[] = {{"edges_per_step_distribution", "edges of a step"},
                                      {"active_vertices_distribution", "active vertices of a step"},
                                      {"sequence_length", "steps of a vertex"},
@@ -45,7 +45,7 @@ std::string cell(double value) {
 
 double number(const Json& value) { return value.is_number() ? value.get<double>() : NAN; }
 
-/// The numbers of a list; null is left out.
+/// The numbers of a list, without nulls.
 std::vector<double> numbers(const Json& list) {
   std::vector<double> values;
   for (const Json& value : list)
@@ -99,7 +99,7 @@ std::string distribution_table(const Json& facts) {
   return table_row("at most, for a share of", {"0%", "25%", "50%", "75%", "90%", "95%", "99%", "100%", "mean"}) + rows;
 }
 
-/// One character per step, or per group of neighbouring steps (their mean), as high as its value.
+/// A bar chart with one character per step, or per group of neighbouring steps for their mean.
 std::string bars(const char* label, const Json& list) {
   static const char* const heights[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
                                         "\u2585", "\u2586", "\u2587", "\u2588"};
@@ -118,7 +118,7 @@ std::string bars(const char* label, const Json& list) {
   return text + fmt::format("| highest {}\n", cell(highest));
 }
 
-/// The facts without what tables and bars show.
+/// The facts that neither tables nor bars show.
 Json single_values(const Json& facts) {
   Json rest = Json::object();
   const auto is_drawn = [](const std::string& key) {

@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// `facts` (an inspection's report or a shape as JSON) for a person: single values, then a table of distributions
-/// (shares of steps or vertices at or below a value), then edges and overlap per step as bars.
+/// Writes `facts`, an inspection's report or a shape as JSON, for people. It has single values, then a table of
+/// distributions (shares of steps or vertices at or below a value), then edges and overlap per step as bars.
 std::string profile_text(const Json& facts);
 
 }  // namespace strobe

@@ -12,14 +12,14 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t shown = 16;  // values of a list, rows of a matrix
+constexpr std::size_t shown = 16;  // values of a list, or rows of a matrix
 
 std::string scalar_text(const Json& value) {
   if (value.is_string()) return value == "" ? "-" : shown_line(value.get<std::string>());
   if (value.is_null()) return "-";
   if (value.is_number_integer()) return format_count(value.get<std::int64_t>());
   if (value.is_number_float()) {
-    // Times of events are large whole seconds: all their digits, not 1.08e+09.
+    // Times of events are large whole seconds. They need all digits, not 1.08e+09.
     const double number = value.get<double>();
     return std::abs(number) >= 1e6 && std::abs(number) < 1e15 ? fmt::format("{:.15g}", number)
                                                               : fmt::format("{:.6g}", number);

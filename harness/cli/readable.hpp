@@ -1,4 +1,4 @@
-// JSON for reading: indented keys and short lists.
+// Prints JSON for people: indented keys and short lists.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// The object as lines "key   value", nested objects indented, long lists cut with their length named.
+/// The object as lines "key   value". Nested objects are indented. Long lists are cut and followed by their length.
 std::string readable(const Json& object, const std::string& indent = "");
 
 }  // namespace strobe

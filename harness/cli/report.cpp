@@ -1,4 +1,4 @@
-// `strobe report`: one HTML page of runs, written by scripts/report_page.py from the same rows as everything else.
+// `strobe report`: writes one HTML page about runs with scripts/report_page.py.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -26,7 +26,7 @@ struct ReportRequest {
   std::string out, title, cluster;
 };
 
-/// The peaks that operations which this machine ran are held against; "" without a cluster that says them.
+/// The peaks that the report compares measured operations with; "" without a cluster.
 std::string peaks_of(const ReportRequest& request) {
   if (request.cluster.empty()) return "";
   check_cluster(request.cluster, "--cluster");
@@ -70,10 +70,11 @@ CommandAction define_report(CommandOptions& options) {
   options.positionals("RUN", request->runs, "run directories");
   options.text("--out", request->out, "the page (default: report.html in the first run directory)", "FILE");
   options.text("--title", request->title, "its heading (default: the names of the runs)", "WORDS");
-  options.text("--cluster", request->cluster,
-               "whose peaks the roofline of measured operations has, as strobe calibrate writes them (default: none; "
-               "predicted rows bring their own)",
-               "NAME|FILE");
+  options.text(
+      "--cluster", request->cluster,
+      "cluster file of strobe calibrate with the peaks for the roofline of measured operations (default: none; "
+      "predicted rows have their own)",
+      "NAME|FILE");
   options.example("Example: strobe report runs/a runs/b --out report.html");
   return [request] { return report(*request); };
 }

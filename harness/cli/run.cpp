@@ -1,4 +1,4 @@
-// `strobe run`: expands the request into cases, runs them one after another and keeps each as soon as it is finished.
+// `strobe run`: expands the request into cases, runs them one after another, and writes each row when its case ends.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -41,7 +41,7 @@
 namespace strobe {
 namespace {
 
-/// Every process plans, because a partitioner may start MPI, which waits for all of them; the first one tells.
+/// Every process plans, because a partitioner may call MPI collectively. Only the first process prints.
 int dry_run(const RunRequest& request, Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
@@ -78,15 +78,15 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
   return 0;
 }
 
-/// Runs the cases of a suite. Of several processes only the first has a run directory and talks.
+/// Runs the cases of a suite. Only the first process has a run directory and prints.
 class Sweep {
  public:
   Sweep(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans)
       : request_(request), suite_(suite), ranks_(ranks), plans_(plans), progress_(suite.cases.size(), !ranks.first()) {
-    // Every process must skip the same cases, and only the first has the directory, perhaps on a disk of its own.
+    // Every process must skip the same cases, but only the first one can read the run directory.
     const std::string finished = ranks.first_does([&] {
       const std::string folder = output_folder(request, suite);
-      open(folder);  // first: until then another run may add rows
+      open(folder);  // first, because another run may add rows until then
       return finished_in(request_, folder).dump();
     });
     const Json known = Json::parse(finished);
@@ -96,7 +96,7 @@ class Sweep {
     }
   }
 
-  /// 0 when every case is ok, 1 when one is not.
+  /// Returns 0 when every case is ok, otherwise 1.
   int run() {
     for (const Case& c : suite_.cases) {
       const std::string id = case_id(c);
@@ -117,7 +117,7 @@ class Sweep {
   const RunDirectory* directory() const { return directory_ ? &*directory_ : nullptr; }
 
  private:
-  /// What was asked for of a case that is not run again, for its line; "" when nothing was.
+  /// A note on requested files that a kept case does not write, for its line; "" when there are none.
   std::string unwritten() const {
     std::string flags;
     for (const AskedFile& file : asked_files(request_.outputs)) flags += (flags.empty() ? "" : ", ") + file.flag;
@@ -136,7 +136,7 @@ class Sweep {
     try {
       directory_.emplace(folder, plan_json(suite_.cases), about, request_.resume, digests, request_.retry_failed,
                          kept_outputs(request_));
-    } catch (const SystemError& error) {  // nothing is measured yet: another folder will do
+    } catch (const SystemError& error) {  // nothing is measured yet, so the user can choose another folder
       throw InvalidRequest("--out", error.what());
     }
     narrate(fmt::format("{} into {}", counted(suite_.cases.size(), "case"), folder));
@@ -186,7 +186,7 @@ class Sweep {
 
   void keep(const Case& c, const std::string& id, const CaseResult& result,
             const std::vector<std::vector<Span>>& spans) {
-    // First: a case with a row is not run again, and so never traced again.
+    // Before the row, because a case with a row is not run again, and so not traced again.
     if (request_.trace && result.status == "ok") directory_->write_trace(id, spans, result.time_source);
     const Row row = keep_row(c, id, result);
     all_ok_ = all_ok_ && row.status == "ok";
@@ -199,9 +199,8 @@ class Sweep {
       alone_in_world(ranks_.world(), [&] { append_durably(directory_->log_path(), line, Links::replaced); });
   }
 
-  /// Partitioning takes as long as it takes: a signal need not wait for it, as all rows so far are on disk. Where a
-  /// plan was not kept, a graph may have been read anew, and so changed since ranks compared what they have: they
-  /// compare it again.
+  /// A signal ends partitioning at once, because all rows so far are on disk. If the plan was not kept, its graph may
+  /// have been read again, and the file may have changed. So ranks compare their plans again.
   std::shared_ptr<const PlannedCase> plan(const Case& c) const {
     std::shared_ptr<const PlannedCase> planned;
     std::string digest;
@@ -219,7 +218,7 @@ class Sweep {
     return planned;
   }
 
-  /// Says before training which metrics the case cannot have, each reason once.
+  /// Warns before training about metrics that the case cannot have, each reason once.
   void warn(const PlannedCase& planned, const std::string& id) const {
     if (ranks_.world().rank != 0 || planned.request.numerics == "none") return;
     std::set<std::string> told;
@@ -229,8 +228,8 @@ class Sweep {
     }
   }
 
-  /// For whoever kills the run. A disk that is full now ends no training: the case's end writes what is missing, or
-  /// says why it cannot.
+  /// Writes samples during training, in case the run is killed. A full disk does not end training here: the end of the
+  /// case writes the missing samples, or reports the error.
   void write_early(const std::string& id, const std::vector<EpochSample>& samples) {
     machine_.add(watch_.look());
     try {
@@ -239,7 +238,8 @@ class Sweep {
     }
   }
 
-  /// Training that was over but for its row has its losses in the checkpoint, and its times where they were written.
+  /// Completes a case that was trained, but killed before its row was written. Its losses are in the checkpoint; its
+  /// times are read from the samples on disk.
   void take_left_samples(const std::string& id, CaseResult& result) const {
     result.samples = directory_->left_samples(id);
     std::set<int> epochs;
@@ -249,7 +249,7 @@ class Sweep {
                     counted(epochs.size(), "epoch")));
   }
 
-  /// A wrong request ends the run while nothing is measured; later it is a row, since the others are worth keeping.
+  /// A wrong request ends the run if nothing was measured before. Later it becomes a row, to keep the other rows.
   CaseResult measure(const Case& c, const std::string& id, std::vector<std::vector<Span>>* spans) {
     CaseResult result;
     KeepEpochs keep_epochs;
@@ -296,13 +296,13 @@ class Sweep {
   Progress progress_;
   std::optional<RunDirectory> directory_;
   MachineWatch watch_;
-  MachineState machine_;  // while the case at hand was measured, looked at between epochs
+  MachineState machine_;  // during the current case, sampled between epochs
   std::set<std::string> finished_;
   bool measured_ = false;
   bool all_ok_ = true;
 };
 
-/// What the rows' dollars were computed from; a price without its age would mislead.
+/// Prints the prices of the rows' dollars with their age, because old prices mislead.
 void narrate_prices(const Suite& suite) {
   std::set<std::string> told;
   for (const Case& c : suite.cases) {
@@ -312,7 +312,7 @@ void narrate_prices(const Suite& suite) {
   }
 }
 
-/// What ends ranks once they train ends all of them alike: the first one says it.
+/// An error during training ends all ranks with the same status. Only the first one prints it.
 int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
   try {
     Sweep sweep(request, suite, ranks, plans);
@@ -332,7 +332,7 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
   }
 }
 
-/// Whether the case whose checkpoint is asked for has its row already; the first process knows.
+/// Whether the suite's only case has its row already, as the first process finds in the run directory.
 bool row_is_kept(const RunRequest& request, const Suite& suite, const Ranks& ranks) {
   return ranks.first_does([&]() -> std::string {
     if (suite.cases.size() != 1 || request.out.empty()) return "";
@@ -354,7 +354,7 @@ int run(RunRequest& request) {
   const Ranks ranks = ranks_of(suite, world);
   KeptPlans plans;
   check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
-  install_signal_handlers();  // until here a signal ends the program at once: there is nothing to keep
+  install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep
   return sweep_all(request, suite, ranks, plans);
 }
 

@@ -16,7 +16,7 @@ constexpr const char* what_is_trained = "What is trained";
 constexpr const char* where_it_runs = "Where it runs";
 constexpr const char* how_it_runs = "How data and memory are handled";
 
-/// Under which heading --help shows a scalar setting of a case.
+/// The heading in --help of a scalar setting of a case.
 std::string group_of_field(const std::string& field) {
   static const std::map<std::string, const char*> groups = {{"device", where_it_runs},
                                                             {"comm", where_it_runs},
@@ -55,10 +55,10 @@ void define_case_options(CommandOptions& options, RunRequest& request) {
 
 void define_sweep_options(CommandOptions& options, RunRequest& request) {
   options.group("Several cases");
-  options.repeated("--set", request.sets, "key.path=value for every case, as strategy.partitioner=hash or ranks=4",
+  options.repeated("--set", request.sets, "key.path=value for every case, such as strategy.partitioner=hash or ranks=4",
                    "KEY=VALUE");
   options.repeated("--vary", request.varied,
-                   "key.path=a,b,...: run each case once with every value, as ranks=1,2,4, seed=1..5 or "
+                   "key.path=a,b,...: run each case once with every value, such as ranks=1,2,4, seed=1..5 or "
                    "strategy=snapshot,vertex:partitioner=metis; a value may be JSON",
                    "KEY=VALUES");
   options.toggle("--strict", request.strict,
@@ -70,21 +70,19 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
   options.group("The run and its directory");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)", "DIR");
   options.text("--rounds", request.rounds,
-               "measure every case in so many processes of its own, all cases in turn: intervals then tell how one "
-               "process differs from the next (default 1: all in this process)",
+               "measure every case in this number of processes of its own, all cases in turn: intervals then show how "
+               "much processes differ (default 1: all in this process)",
                "N");
   options.text("--launch", request.launch,
-               "with --rounds: words before each process, as \"mpirun -n {ranks}\" for cases of several processes",
+               "with --rounds: words before each process, such as \"mpirun -n {ranks}\" for cases of several processes",
                "WORDS");
   options.text(
       "--time-limit", request.time_limit,
-      "wall time that a case may train, as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
+      "wall time that a case may train, such as 90s, 15min or 2h: no epoch begins after it, the row has status timeout "
       "and its finished epochs, and the next case begins (default: none)",
       "TIME");
-  options.toggle(
-      "--resume", request.resume,
-      "continue a run, that of --out, or with nothing but its directory (--resume DIR): finished cases are not "
-      "run again");
+  options.toggle("--resume", request.resume,
+                 "continue the run of --out, or of a directory alone (--resume DIR); finished cases are not run again");
   options.toggle("--retry-failed", request.retry_failed, "with --resume: run cases again whose row is not ok");
   options.toggle("--dry-run", request.dry_run, "print the plan of every case and run nothing");
   options.text(
@@ -95,7 +93,7 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
   options.toggle("--json", request.json, "print the summary as JSON instead of a table");
 }
 
-/// What a run of one case can leave behind besides its row, and start from.
+/// Options for the files that a run of one case can write in addition to its row.
 void define_output_options(CommandOptions& options, RunRequest& request) {
   options.group("Files of one case");
   options.text("--save-model", request.outputs.weights,
@@ -106,15 +104,14 @@ void define_output_options(CommandOptions& options, RunRequest& request) {
 
 void define_checkpoint_options(CommandOptions& options, RunRequest& request) {
   options.text("--checkpoint", request.outputs.checkpoint,
-               "keep where training of the one case stands in this safetensors file: weights and optimiser state",
-               "FILE");
+               "keep the training state of the one case in this safetensors file: weights and optimiser state", "FILE");
   options.text("--checkpoint-every", request.checkpoint_every,
                "epochs from one checkpoint to the next (default: after the last)", "N");
   options.toggle("--checkpoint-on-signal,!--no-checkpoint-on-signal", request.outputs.checkpoint_on_signal,
                  "a signal (INT, TERM, HUP, USR1, USR2, XCPU) lets the epoch under way end and leaves a checkpoint, "
                  "where one is asked for; a second one ends the run at once (default: yes)");
   options.toggle("--resume-training", request.outputs.resume_training,
-                 "go on from where the file of --checkpoint stands");
+                 "continue training from the file of --checkpoint");
 }
 
 }  // namespace

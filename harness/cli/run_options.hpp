@@ -6,7 +6,7 @@
 
 namespace strobe {
 
-/// Declares the options of `strobe run`; their values are stored in `request`.
+/// Declares the options of `strobe run`. Parsing stores their values in `request`.
 void define_run_options(CommandOptions& options, RunRequest& request);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// `strobe show`: the rows of runs as a table.
+// `strobe show`: prints the rows of runs as a table.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -72,7 +72,7 @@ CommandAction define_show(CommandOptions& options) {
   const auto request = std::make_shared<ShowRequest>();
   options.positionals("RUN", request->runs, "run directories, or files summary.json");
   options.text("--by", request->by,
-               "keys, as strategy,ranks: one line for each combination, with mean and spread over everything else",
+               "keys, such as strategy,ranks: one line for each combination, with mean and spread over everything else",
                "KEYS");
   options.text("--over", request->over,
                "keys whose values share a line, with mean and spread (default: seed, where it varies)", "KEYS");
@@ -91,7 +91,7 @@ CommandAction define_show(CommandOptions& options) {
 }
 
 const Register<CommandTag> show_registered{
-    {"show", "print the rows of runs as a table: what was varied, and what it came to", "", {}, define_show, {}}};
+    {"show", "print the rows of runs as a table: varied settings and their results", "", {}, define_show, {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// `strobe trace merge|diff FILE...`: traces of several cases in one file, and where the time of two differs.
+// `strobe trace merge|diff FILE...`: merges traces of several cases into one file, or shows where two traces differ.
 #include <fmt/format.h>
 
 #include <memory>
@@ -20,12 +20,12 @@ namespace strobe {
 namespace {
 
 struct TraceRequest {
-  std::vector<std::string> words;  // merge or diff, then files
+  std::vector<std::string> words;  // "merge" or "diff", then files
   std::string out, most = "20";
   bool json = false;
 };
 
-/// Traces that cannot be read are a wrong request.
+/// Reports traces that cannot be read as a wrong request.
 template <class Read>
 auto reading(const Read& read) {
   try {

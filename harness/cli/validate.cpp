@@ -1,5 +1,5 @@
-// `strobe validate`: how far the simulator's predictions are from what this machine measures, from what was measured
-// earlier, or from what papers printed.
+// `strobe validate`: compares the simulator's predictions with measurements on this machine, with earlier measurements,
+// or with values that papers printed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ void check_world_of_validation(const Suite& suite, const World& world) {
   }
 }
 
-/// Tells of every run, and keeps its rows; `keeper` is null in all processes but the first.
+/// Reports every run and keeps its rows. `keeper` is null in all processes except the first.
 PairListener listener_of(Progress& progress, const World& world, ValidationKeeper* keeper) {
   PairListener listener;
   listener.begin = [&progress](const std::string& what) { progress.begin(what); };
@@ -72,8 +72,8 @@ std::vector<PairResult> run_pairs(const PairSelection& selection, const World& w
   return measure_pairs(selection.pairs, first, listener_of(progress, world, keeper));
 }
 
-/// The machine's ceilings, measured as `strobe calibrate` does, beside those of the cluster file. All processes of a
-/// world must call it.
+/// Measures the machine's ceilings as `strobe calibrate` does, and divides them by those of the cluster file. All
+/// processes of a world must call it.
 MachineShare machine_share(const std::string& cluster, const Case& any) {
   const bool any_size = CommunicatorRegistry::instance().find(any.comm, "/comm").value.world_size() == 0;
   const MachineRates now = machine_rates(any, any_size ? 1 : any.ranks);
@@ -85,8 +85,8 @@ MachineShare machine_share(const std::string& cluster, const Case& any) {
 void check_cluster_of(const ValidateCommand& command) {
   if (command.cluster.empty()) {
     throw InvalidRequest("--cluster",
-                         "validate against what? The cluster file of this machine that strobe calibrate "
-                         "writes (--published compares with papers instead)");
+                         "name this machine's cluster file, which strobe calibrate writes (--published compares with "
+                         "papers instead)");
   }
   check_cluster(command.cluster, "--cluster");
 }
@@ -102,7 +102,7 @@ std::string folder_of(const ValidateCommand& command, const Suite& suite) {
   return output_folder(output, suite);
 }
 
-/// Writes and prints the report; the exit status that it deserves.
+/// Writes and prints the report. Returns the exit status.
 int finish(const ValidateCommand& command, const ValidationReport& report, const ValidationKeeper& keeper) {
   const Json json = validation_to_json(report);
   keeper.write(report.judgement, json);
@@ -145,7 +145,7 @@ int validate_here(const ValidateCommand& command) {
                 *keeper);
 }
 
-/// The cases that --measured has, with their rows.
+/// The cases and rows of --measured.
 EarlierCases earlier_cases(const ValidateCommand& command) {
   if (!holds_whole_cases(command.measured)) {
     return cases_of_csv(command.measured, suite_of(command, CaseRuns::elsewhere), command.filter);
@@ -160,7 +160,7 @@ EarlierCases earlier_cases(const ValidateCommand& command) {
   return cases_of_run(command.measured, command.filter);
 }
 
-/// Judges measurements of a file; nothing is run but simulations.
+/// Judges measurements from a file, and runs only simulations.
 int validate_earlier(const ValidateCommand& command) {
   const World world = launched_world();
   if (world.size > 1) {
@@ -191,7 +191,7 @@ int validate_earlier(const ValidateCommand& command) {
                 keeper);
 }
 
-/// Public measurements of collectives.
+/// Compares predictions with public measurements of collectives.
 int validate_collectives(const ValidateCommand& command) {
   if (!command.out.empty()) make_output_folder("--out", command.out);
   std::vector<CollectiveTable> tables = load_collective_tables();
@@ -202,7 +202,7 @@ int validate_collectives(const ValidateCommand& command) {
   return 0;
 }
 
-/// One paper or, as "all", every one with a description.
+/// Compares predictions with one paper, or with all that have a description.
 int validate_published(const ValidateCommand& command) {
   for (const auto& [flag, given] : {std::pair{"--cluster", !command.cluster.empty()},
                                     {"--measured", !command.measured.empty()},
@@ -246,8 +246,8 @@ CommandAction define_validate(CommandOptions& options) {
   options.text("--cluster", command->cluster, "cluster file of this machine, as strobe calibrate writes it",
                "NAME|FILE");
   options.text("--measured", command->measured,
-               "judge what was measured earlier and run nothing: a run directory or its summary.json, whose cases are "
-               "judged, or a validation.csv, of which the suite's cases are",
+               "judge earlier measurements and run nothing: all cases of a run directory or its summary.json, or the "
+               "suite's cases in a validation.csv",
                "RUN|FILE");
   options.text(
       "--published", command->published,
@@ -255,8 +255,8 @@ CommandAction define_validate(CommandOptions& options) {
       "collectives (no cluster file and no suite)",
       "PAPER");
   options.toggle("--terms", command->terms,
-                 "with --published: also without each term of the paper's software once, with the errors");
-  options.repeated("--set", command->sets, "key.path=value for every case, as epochs=3", "KEY=VALUE");
+                 "with --published: also predict with each term of the paper's software left out in turn");
+  options.repeated("--set", command->sets, "key.path=value for every case, such as epochs=3", "KEY=VALUE");
   options.text("--filter", command->filter, "keep the cases whose id matches this expression; -EXPR drops them",
                "EXPR");
   options.text("--out", command->out,

@@ -1,4 +1,4 @@
-// Invariant: a row stands on the disk together with the samples of all its rounds, or before them none of either.
+// Invariant: a row on disk has the samples of all its rounds on disk.
 #include "harness/cli/validation_keeper.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,7 +28,7 @@ void ValidationKeeper::keep(const PairResult& result) {
   measured_->append_samples(result.pair.id, {all.begin() + static_cast<std::ptrdiff_t>(samples->second), all.end()});
   measured_->add_row(measured_row(result));
   samples->second = all.size();
-  if (!first) return;  // simulated in the first round
+  if (!first) return;  // only the first round simulates
   const Case& c = result.pair.simulated;
   const std::string id = case_id(c);
   predicted_->append_samples(id, result.simulated.samples);

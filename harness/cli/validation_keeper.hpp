@@ -1,4 +1,4 @@
-// What `strobe validate` leaves on the disk: two run directories in one folder, and the report beside them.
+// The output of `strobe validate`: a folder with two run directories and the report.
 #pragma once
 
 #include <map>
@@ -11,18 +11,17 @@
 
 namespace strobe {
 
-/// Writes the rows of a validation while it goes on, and its report at the end.
+/// Writes the rows of a validation during it, and its report at the end.
 class ValidationKeeper {
  public:
-  /// Begins the run directories FOLDER/measured, with `measured_environment` as its env.json, and FOLDER/predicted.
+  /// Creates the run directories FOLDER/measured, with `measured_environment` as its env.json, and FOLDER/predicted.
   /// Throws InvalidRequest("--out", ...) when the folder cannot be written to or holds a validation.
   ValidationKeeper(const std::string& folder, const std::vector<ValidationPair>& pairs,
                    const Json& measured_environment);
 
   const std::string& folder() const { return folder_; }
 
-  /// To be called after every round of a pair: what a kill then leaves is the rounds that were complete. Throws
-  /// SystemError.
+  /// Must be called after every round of a pair, so that a kill keeps complete rounds. Throws SystemError.
   void keep(const PairResult& result);
 
   /// Writes validation.json and validation.csv. Throws SystemError.
@@ -31,7 +30,7 @@ class ValidationKeeper {
  private:
   std::string folder_;
   std::unique_ptr<RunDirectory> measured_, predicted_;
-  std::map<std::string, std::size_t> samples_kept_;  // of measured rounds, by case
+  std::map<std::string, std::size_t> samples_kept_;  // number of measured samples on disk, by case
 };
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// `strobe verify`: whether files are as Strobe wrote them.
+// `strobe verify`: checks that files are as Strobe wrote them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +35,7 @@ std::string head_of(const std::string& path) {
   return {bytes.data(), static_cast<std::size_t>(file.gcount())};
 }
 
-/// A safetensors file begins with the length of its header, and that with a brace.
+/// A safetensors file begins with the 8-byte length of its header, and the header with a brace.
 bool is_safetensors(const std::string& path, const std::string& head) {
   return fs::path(path).extension() == ".safetensors" || (head.size() > 8 && head[8] == '{');
 }
@@ -45,7 +45,7 @@ bool is_json(const std::string& path, const std::string& head) {
   return ending == ".json" || ending == ".jsonl" || head.starts_with('{');
 }
 
-/// Reads the file by its own reader, which refuses damage; a digest that is missing is what the reader says it is.
+/// Reads the file with the reader of its kind, which refuses damage and reports a missing digest.
 FileVerdict verdict_of_reader(const std::string& path, const std::string& about, const std::function<void()>& read) {
   FileVerdict verdict{path, about, {}, ""};
   hear_of_unproven_files([&](const std::string& unproven) {
@@ -92,7 +92,7 @@ std::vector<FileVerdict> verify_path(const std::string& path) {
   return verify_run(path);
 }
 
-/// Messages of readers begin with the path, others do not.
+/// The line of a file. Adds the path where the message lacks it; messages of readers begin with it.
 std::string line_of(const FileVerdict& verdict) {
   constexpr std::size_t most = 3;
   std::vector<std::string> words = verdict.faults;
@@ -110,7 +110,7 @@ std::string line_of(const FileVerdict& verdict) {
   return line + (words.size() > most ? fmt::format("; and {} more\n", words.size() - most) : "\n");
 }
 
-/// 0 when every file is right, 1 when one is not.
+/// Returns 0 when every file is right, otherwise 1.
 int verify(const VerifyRequest& request) {
   if (request.paths.empty()) throw InvalidRequest("PATH", "name at least one run directory or file");
   std::size_t wrong = 0, files = 0;

@@ -1,4 +1,4 @@
-// Keys of rows and files that are event batches' own: sizes of batches, what they cost node memory, and their order.
+// The row keys and files that only event batches have: sizes of batches, mails lost to them, and their order.
 #include <nlohmann/json.hpp>
 
 #include "harness/request/output_files.hpp"
@@ -43,9 +43,9 @@ const Register<OutputFileTag> memory_registered{
 
 const Register<OutputFileTag> ranks_registered{
     {"ranks",
-     "models of events: write where each judged event's destination stands among its candidates under the "
-     "trained weights of the one case to this .csv file (event, part, source, destination, candidates, rank, then "
-     "ids and names of both)",
+     "models of events: write the rank of each judged event's destination among its candidates, under the trained "
+     "weights of the one case, to this .csv file (event, part, source, destination, candidates, rank, then ids and "
+     "names of both)",
      "",
      {},
      {"ranks", "a model of events and task future-links"},

@@ -124,8 +124,7 @@ class EventSchedule final : public SchedulePlan {
                                   {ids_beside_checkpoint, ids}};
     if (case_->model->traits().memory > 0)
       files.push_back({"memory", [this](const auto& path, const auto& content) {
-                         // Numbers of events do not fit 24 bits: the file is
-                         // fp64 whatever the case's precision.
+                         // Always fp64, because fp32 cannot hold all event numbers.
                          write_safetensors(path, content.matrices, true);
                          write_own_ids(path);
                        }});
@@ -169,7 +168,7 @@ class EventSchedule final : public SchedulePlan {
     begins.add(*case_->training.graph, 0, case_->training_events(), plan_.order.whole_batch());
     if (begins.amid_instant > 0) summary.notes.push_back(begins.note("training"));
     summary.last_evaluation_differs = case_->options.evaluate == "copy0" || case_->options.evaluate_batches > 0;
-    summary.settling_updates = plan_.order.groups().j - 1;  // until all j batches of a memory are in training
+    summary.settling_updates = plan_.order.groups().j - 1;  // until each memory has j batches in training
     summary.kept_bytes = case_->kept_bytes();
     return summary;
   }
@@ -194,7 +193,7 @@ class EventSchedule final : public SchedulePlan {
   }
 
   std::shared_ptr<const EventCase> case_;
-  GroupPlan plan_;  // of one rank where the strategy knows no groups
+  GroupPlan plan_;  // for one rank if the strategy has no groups
   PlanSummary summary_;
   MailLoss loss_;  // zero for models without memory
 };

@@ -1,4 +1,4 @@
-// What is known of a case before it runs.
+// The facts of a case that are known before it runs.
 #pragma once
 
 #include "backends/communicator.hpp"
@@ -7,8 +7,8 @@
 
 namespace strobe {
 
-/// The case's result with every fact that does not depend on how it goes: its work, its bytes as planned, its
-/// approximations and notes, and on a simulated cluster peaks, prices and the band of its predictions.
+/// The case's result with every fact that does not depend on the run: work, planned bytes, approximations and notes.
+/// On a simulated cluster it also has peaks, prices and the band of its predictions.
 CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch);
 
 }  // namespace strobe

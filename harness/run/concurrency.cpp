@@ -8,7 +8,7 @@
 namespace strobe {
 namespace {
 
-/// Intervals in which a rank works, merged, so that a rank counts once whatever its streams do.
+/// Intervals in which a rank works. Overlapping ones are merged, so that a rank with two busy streams counts once.
 std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>& spans) {
   std::vector<std::pair<double, double>> intervals;
   for (const Span& span : spans) {
@@ -30,7 +30,7 @@ std::vector<std::pair<double, double>> working_intervals(const std::vector<Span>
 }  // namespace
 
 double mean_computing_ranks(const std::vector<std::vector<Span>>& ranks) {
-  std::vector<std::pair<double, int>> changes;  // of the number of ranks that work
+  std::vector<std::pair<double, int>> changes;  // (time, change of the number of working ranks)
   for (const std::vector<Span>& spans : ranks) {
     for (const auto& [begin, end] : working_intervals(spans)) {
       changes.emplace_back(begin, 1);

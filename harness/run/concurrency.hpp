@@ -7,9 +7,9 @@
 
 namespace strobe {
 
-/// Mean, over all time that ranks spend computing or moving bytes, of the number of ranks that do so at that moment:
-/// P where all work all the time, 1 where they take turns. [rank][span] of one program; 0 without such spans.
-/// Cost: O(S log S) for S spans.
+/// The mean number of ranks that compute or move bytes at the same moment, over all time that ranks spend so.
+/// It is P when all ranks work all the time, 1 when they take turns, and 0 when no span is work.
+/// `ranks` is [rank][span] of one program. Cost: O(S log S) for S spans.
 double mean_computing_ranks(const std::vector<std::vector<Span>>& ranks);
 
 }  // namespace strobe

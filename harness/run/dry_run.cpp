@@ -1,4 +1,4 @@
-// What `--dry-run` prints: the plan of a case as plain data.
+// Describes the plan of a case as JSON, for `--dry-run`.
 #include <nlohmann/json.hpp>
 
 #include "harness/run/run_case.hpp"
@@ -18,7 +18,7 @@ Json describe_bytes(const ByteBudget& budget) {
   return bytes;
 }
 
-/// Who runs beside the trainers, and whom each serves.
+/// The helper processes, and the trainers that each serves.
 Json describe_helpers(const std::vector<HelperRequest>& helpers) {
   Json list = Json::array();
   for (const HelperRequest& helper : helpers) {

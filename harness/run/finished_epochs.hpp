@@ -1,4 +1,4 @@
-// Hands epochs of a case over once all of its ranks have finished them, while the case runs.
+// Delivers the samples of a running case, epoch by epoch, once all ranks have finished an epoch.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,15 @@
 
 namespace strobe {
 
-/// What takes the samples of whole epochs, in their order and within an epoch by rank; called between epochs, by one
-/// thread at a time.
+/// Receives the samples of whole epochs, sorted by epoch and then by rank. Called between epochs, by one thread at a
+/// time.
 using KeepEpochs = std::function<void(const std::vector<EpochSample>&)>;
 
-/// Ranks add their samples from threads of their own. The one that completes an epoch hands it over, with those that
-/// wait for it: the first epoch at once, then at most every `seconds`, because what is done with them between two
-/// epochs of a millisecond takes the second one's data out of the caches. What is not handed over yet is no more than
-/// the ranks have themselves. What `keep` throws goes to the rank that called it.
+/// Each rank adds its samples from its own thread. The rank that completes an epoch calls `keep`.
+/// The first epoch is delivered at once; later ones at most every `seconds`, together with those that waited. A call
+/// after every epoch of a millisecond would evict the next epoch's data from the caches.
+/// Waiting epochs are not lost on a failure: the ranks' outcomes still have them.
+/// The rank that called `keep` gets its exceptions.
 class FinishedEpochs {
  public:
   FinishedEpochs(std::size_t ranks, KeepEpochs keep, double seconds = 1);
@@ -31,7 +32,7 @@ class FinishedEpochs {
   TimeInterval pause_;
   std::mutex mutex_;
   std::map<std::pair<int, int>, std::vector<EpochSample>> begun_;  // by repetition and epoch
-  std::vector<EpochSample> waiting_;                               // of whole epochs
+  std::vector<EpochSample> waiting_;                               // whole epochs, not delivered yet
 };
 
 }  // namespace strobe

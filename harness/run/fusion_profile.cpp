@@ -10,7 +10,7 @@
 namespace strobe {
 namespace {
 
-/// [P][chunks of the rank] bytes that each chunk of `plan`, whose units they are, takes in one epoch.
+/// The bytes that each chunk takes in one epoch, [P][chunks of the rank]. Every unit of `plan` must be one chunk.
 std::vector<std::vector<std::uint64_t>> measured_bytes(const FullBatchPlan& plan, LaunchRequest launch) {
   launch.device.memory_limit_bytes = 0;
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
@@ -36,7 +36,7 @@ std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<co
   const std::shared_ptr<const FullBatchPlan> alone = plan_chunks_alone(*full);
   auto schedule = full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
   std::vector<std::string> notes = schedule->summary().notes;
-  const auto known = static_cast<std::ptrdiff_t>(full->notes.size());  // behind these: how the plan was chosen
+  const auto known = static_cast<std::ptrdiff_t>(full->notes.size());  // later notes say how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());
   return std::make_shared<const PlannedCase>(PlannedCase{plan->request, std::move(schedule), std::move(notes)});
 }

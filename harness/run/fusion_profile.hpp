@@ -1,5 +1,5 @@
-// The profiling epoch of chunk fusion (DGC, SIGMOD'23, section 5.1.1: what a chunk takes is found by a single
-// execution): chunks are walked one by one, what each takes is measured, and they are merged by that.
+// The profiling epoch of chunk fusion (DGC, SIGMOD'23, section 5.1.1): one epoch walks the chunks one by one and
+// measures the memory of each. Chunks are then fused by these sizes.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,10 @@
 
 namespace strobe {
 
-/// `plan` itself, unless its chunks are to be measured (FusionPlan::to_measure): then one epoch is trained as `launch`
-/// says, from the weights that training begins with, on devices of its own, without memory_limit_gib; its updates are
-/// dropped with them. Of several processes all must call it, and all get the same plan. Throws as launching does.
+/// Returns `plan` itself, unless its chunks are to be measured (FusionPlan::to_measure).
+/// In that case it trains one epoch as `launch` says, from the initial weights, on devices of its own and without
+/// memory_limit_gib. The updates of this epoch are dropped.
+/// All processes must call it; all get the same plan. Throws as launching does.
 std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<const PlannedCase>& plan,
                                                         const LaunchRequest& launch);
 

@@ -10,7 +10,7 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<EpochNumbers>);
 
-/// A name that travels by value.
+/// A name by value, because a pointer to text means nothing to another process.
 struct WireName {
   char text[40];
 };

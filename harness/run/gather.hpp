@@ -1,4 +1,4 @@
-// Gathers what the ranks of an externally launched world measured, since they share no memory.
+// Gathers the measurements of ranks in an externally launched world, where ranks share no memory.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace strobe {
 
-/// Every rank's last sample is appended to `outcomes` [P] on all ranks, whose own entry has it already: so a rank that
-/// fails later takes no finished epoch with it. All ranks must call it, between epochs; one record of each is sent, and
-/// one of each of its operations, whose names point to static text.
+/// Appends every other rank's last sample to `outcomes` [P]; the rank's own entry has its sample already. So finished
+/// epochs survive a rank that fails later.
+/// All ranks must call it, between epochs. Each sends one record, and one per operation. Operation names point to
+/// static text.
 void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& outcomes);
 
-/// Every rank's numbers [P][], from its own. All ranks must call it.
+/// Returns the `own` numbers of every rank, [P][]. All ranks must call it.
 std::vector<std::vector<std::uint64_t>> share_numbers(Communicator& communicator,
                                                       const std::vector<std::uint64_t>& own);
 
-/// Completes `outcomes` [P] when training is over: every rank's spans, and losses and metrics, which are the same on
-/// all ranks, in the first entry as well. All ranks must call it. Span names point to static text.
+/// Completes `outcomes` [P] after training: adds every rank's spans, and copies losses and metrics, which are the same
+/// on all ranks, to the first entry. All ranks must call it. Span names point to static text.
 void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes);
 
 }  // namespace strobe

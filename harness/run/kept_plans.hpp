@@ -1,5 +1,5 @@
-// Plans of a suite's cases, each made once: before the first case is measured all are checked, and what was made for
-// that is what runs.
+// Keeps the plans of a suite's cases. All cases are planned before the first one is measured, to check them; the same
+// plans are then run.
 #pragma once
 
 #include <map>
@@ -13,20 +13,21 @@ namespace strobe {
 
 class KeptPlans {
  public:
-  /// Keeps plans of up to so many bytes together (SchedulePlan::kept_bytes); beyond them a plan is made again when it
-  /// is asked for. The same in every process, because a partitioner may be a collective of all of them.
+  /// Keeps plans of up to `most_bytes` in total (PlanSummary::kept_bytes). A plan that does not fit is made again
+  /// whenever it is requested. All processes need the same limit, because a partitioner may be a collective call.
   explicit KeptPlans(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
-  /// As $STROBE_KEPT_PLANS_GIB says, without it 4 GiB. Throws InvalidRequest when it is no number from 0 on.
+  /// Takes the limit from $STROBE_KEPT_PLANS_GIB, or 4 GiB without it. Throws InvalidRequest unless it is a number >=
+  /// 0.
   KeptPlans();
 
-  /// The plan of a case. Throws as make_plan.
+  /// Throws as make_plan.
   std::shared_ptr<const PlannedCase> get(const Case& c);
-  /// The same, for the last time.
+  /// Like `get`, and drops the plan from the store.
   std::shared_ptr<const PlannedCase> take(const Case& c);
 
  private:
   std::uint64_t most_bytes_, bytes_ = 0;
-  DataCache cache_;                                                  // of data that the plans share
+  DataCache cache_;                                                  // data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
 };
 

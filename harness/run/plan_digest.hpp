@@ -1,4 +1,4 @@
-// What ranks of several processes compare before they train together: whether they are about to compute the same.
+// The digest of a planned case. Processes compare it before training, to check that all compute the same.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace strobe {
 
-/// SHA-256, as 32 bytes, over all that decides the numbers of a planned case: its canonical JSON, the prepared graphs,
-/// the samples, the weights to start from, and who owns which cell. Cost: a pass over the graph, once a graph.
+/// SHA-256, as 32 bytes, over everything that decides the results of a planned case: its canonical JSON, the prepared
+/// graphs, the samples, the initial weights, and the owner of each cell. Cost: one pass over each graph.
 std::string plan_digest(const PlannedCase& plan);
 
-/// The 32 bytes of a hexadecimal SHA-256.
+/// Converts a hexadecimal SHA-256 to its 32 bytes.
 std::string digest_bytes(const std::string& hex);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// The files beside rows: which a case can write, and writing them.
+// Checks and writes the files that a case can write in addition to its row.
 #pragma once
 
 #include <string>
@@ -9,23 +9,25 @@
 
 namespace strobe {
 
-/// What training that left the finite numbers came to. Its times are as good as any; its numbers are not.
+/// Training whose weights or losses became infinite or NaN. Its times are still valid.
 struct Divergence {
-  std::string unwritten;  // files that would hold such weights, as part of a sentence
+  std::string unwritten;  // names the files that were therefore not written, as part of a sentence
 
   void leave_out(const std::string& file) { unwritten += "; " + file + " was not written"; }
 };
 
-/// Refuses files that no case of this kind could write, and checkpoints that do not go together. Throws InvalidRequest.
+/// Refuses files that no case of this kind could write, and checkpoint flags that contradict each other. Throws
+/// InvalidRequest.
 void check_outputs(const Case& c, const ModelOutputs& outputs);
 
-/// Refuses files that this kind of training has not. Throws InvalidRequest that names the flag.
+/// Refuses files that this kind of training does not offer. Throws InvalidRequest that names the flag.
 void check_offered(const PlannedCase& plan, const ModelOutputs& outputs);
 
-/// Writes the files that follow from the plan alone, as a dry run does. Throws SystemError.
+/// Writes the files that need only the plan, for a dry run. Throws SystemError.
 void write_planned_outputs(const PlannedCase& plan, const ModelOutputs& outputs);
 
-/// Writes what rank 0 hands back; weights that are no numbers stay out. Throws SystemError.
+/// Writes the weights and files of rank 0. Weights that are not finite are not written, but noted in `divergence`.
+/// Throws SystemError.
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
                    Divergence& divergence);
 

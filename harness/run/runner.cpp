@@ -27,7 +27,7 @@
 namespace strobe {
 namespace {
 
-/// Law of the plan: what was sent is what was planned, in every epoch; to the byte where the plan is exact.
+/// Every epoch must send the planned bytes: exactly, or at most as many where the plan is an upper bound.
 void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   std::map<std::pair<int, int>, std::array<std::uint64_t, traffic_count>> sent;
   for (const EpochSample& sample : result.samples) {
@@ -47,7 +47,7 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
 }
 
-/// Losses and metrics; of those that the task knows not to exist, the reason.
+/// Fills in losses and metrics, or the reason why the task has none.
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
   result.loss = {outcome.loss, reason};
@@ -78,14 +78,14 @@ void note_rounding(const RankOutcome& rank, CaseResult& result) {
       "rounding may carry the losses of other strategies and rank counts about {:.0e} apart", rank.rounding));
 }
 
-/// Adds what the kind of training states about itself.
+/// Adds the facts that the schedule states about its training.
 void take_facts(const Facts& facts, CaseResult& result) {
   result.facts = facts;
   result.notes.insert(result.notes.end(), facts.notes.begin(), facts.notes.end());
   result.approximations.insert(result.approximations.end(), facts.approximations.begin(), facts.approximations.end());
 }
 
-/// What the ranks left behind. A rank writes its own entry; of ranks in other processes each process keeps samples.
+/// One entry per rank. A rank writes its own; for ranks in other processes, each process has their samples.
 using Outcomes = std::vector<RankOutcome>;
 
 void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, std::vector<std::vector<Span>>* trace) {
@@ -98,7 +98,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   take_facts(plan.schedule->facts(result.samples), result);
 }
 
-/// Of a case that something ended, the epochs that all of its ranks had finished.
+/// Keeps the epochs that all ranks had finished when the case was cut short.
 void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes& outcomes, CaseResult& result) {
   if (outcomes.empty()) return;
   std::size_t finished = outcomes.front().samples.size();
@@ -107,12 +107,12 @@ void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes
   RankOutcome& first = outcomes.front();
   const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
   first.loss.resize(std::min(first.loss.size(), known));
-  const double unknown = std::numeric_limits<double>::quiet_NaN();  // of weights that were not evaluated any more
+  const double unknown = std::numeric_limits<double>::quiet_NaN();  // the last weights were not evaluated any more
   for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), unknown);
   collect(plan, outcomes, result, nullptr);
 }
 
-/// What a case came to that `reason` ended.
+/// The result of a case that `reason` ended.
 CaseResult cut_short(const PlannedCase& plan, const TrainingState& start, Outcomes& outcomes, CaseResult result,
                      const char* status, const std::exception& reason) {
   keep_finished(plan, start.epoch, outcomes, result);
@@ -121,7 +121,7 @@ CaseResult cut_short(const PlannedCase& plan, const TrainingState& start, Outcom
   return result;
 }
 
-/// A diverged case failed, but keeps its samples.
+/// A case that diverged has failed, but keeps its samples.
 void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseResult& result) {
   if (result.status != "ok") return;
   const auto finite = [](double value) { return std::isfinite(value); };
@@ -133,8 +133,7 @@ void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseRes
                               first == rank.loss.end() ? "its weights are" : "its loss is", divergence.unwritten);
 }
 
-/// A case that ran out of time, or that a signal ended between two epochs, keeps its finished epochs, which are as good
-/// as any.
+/// A case that a time limit or a signal ended between two epochs keeps its finished epochs, which are valid.
 void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before, const ModelOutputs& outputs,
                 const RankOutcome& rank, CaseResult& result) {
   if (!gate.closed() || result.status != "ok") return;
@@ -150,8 +149,8 @@ void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
 
-/// How the first repetition came to what `until` asks for; its losses are one an epoch. Epochs before the checkpoint
-/// that it continued were measured by another run, so the seconds of them all are not known.
+/// Reports when the first repetition reached the goal `until`; there is one loss per epoch. Epochs before a resumed
+/// checkpoint were measured by another run, so the total of seconds is unknown then.
 void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank, std::int64_t epochs_before,
                 CaseResult& result) {
   if (c.until.empty() || rank.loss.empty()) return;
@@ -167,7 +166,7 @@ void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank,
   if (epochs_before > 0) until.seconds = std::numeric_limits<double>::quiet_NaN();
 }
 
-/// The result of ranks that came to their end.
+/// Fills in the result of ranks that finished training.
 void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
                        std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
   collect(plan, outcomes, result, trace);
@@ -175,7 +174,7 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
   fill_until(plan, c, outcomes.front(), epochs_before, result);
 }
 
-/// `keep_epochs` may be empty. Of several processes the first one calls it.
+/// `keep_epochs` may be empty. Only the first process calls it.
 void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes, const RankWishes& wishes,
                   const KeepEpochs& keep_epochs) {
   LaunchRequest launch = request;
@@ -205,9 +204,9 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcome
   });
 }
 
-/// Ranks that share cores slow each other down only while they compute at the same moment, which an epoch of the same
-/// program tells: one that waits for another's state leaves its core to it. Up to as many ranks as there are cores,
-/// operations were fitted with that many of them.
+/// Ranks that share cores slow each other down only while they compute at the same moment; a waiting rank frees its
+/// core. A simulated epoch of the same program shows how many compute at once. The result is at least
+/// min(ranks, cores), because calibration fitted operations with that many ranks at work.
 double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launch) {
   const Cluster* cluster = launch.device.cluster.get();
   if (cluster == nullptr || launch.ranks == 1) return 0;
@@ -223,7 +222,7 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
   return std::max(mean_computing_ranks(spans), std::min<double>(launch.ranks, cores));
 }
 
-/// Where the training that is gone on with stands.
+/// Loads the checkpoint that training resumes from.
 TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs) {
   TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->summary().parameters);
   plan.schedule->check_start(start);
@@ -231,7 +230,7 @@ TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutput
   return start;
 }
 
-/// Lists the original ids of vertices beside a checkpoint, where the plan has such a list.
+/// Writes the original ids of vertices to a file next to the checkpoint, if the plan has such a list.
 void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
   for (const OutputFile& file : plan.schedule->outputs())
     if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
@@ -267,7 +266,7 @@ void set_failure(const std::exception& error, CaseResult& result) {
   result.reason = host_memory ? "the host's memory is exhausted" : error.what();
 }
 
-/// In a handler: throws on what a result cannot say, and has it say the rest.
+/// Must be called in a handler. Rethrows errors that end the whole run; records others in `result`.
 void take_failure(CaseResult& result) {
   try {
     throw;
@@ -282,7 +281,7 @@ void take_failure(CaseResult& result) {
   }
 }
 
-/// `plan`, or what follows from it behind a profiling epoch that it asks for. Null where that fails: `result` says how.
+/// Returns `plan`, or the plan that its profiling epoch led to. Null when that epoch failed; `result` has the reason.
 std::shared_ptr<const PlannedCase> profiled(const std::shared_ptr<const PlannedCase>& plan, const LaunchRequest& launch,
                                             CaseResult& result) {
   try {
@@ -340,7 +339,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   Outcomes outcomes;
   Divergence divergence;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
-  const bool may_close = time_limit_seconds > 0 || !outputs.checkpoint.empty();  // a signal, where one can be kept
+  const bool may_close = time_limit_seconds > 0 || !outputs.checkpoint.empty();  // a signal ends it with a checkpoint
   EpochGate gate(time_limit_seconds, may_close && comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);

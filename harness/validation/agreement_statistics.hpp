@@ -7,14 +7,14 @@
 
 namespace strobe {
 
-/// Sizes of relative errors (1 = 100 %). NaN where there is no error to speak of.
+/// Summary of relative errors (1 = 100 %). A figure is NaN when there are no errors to compute it from.
 struct ErrorSummary {
   double mean_absolute = 0;  // mean of |e|
   double max_absolute = 0;
   double bias = 0;  // mean of e: above 0 means predicted too high
   std::size_t count = 0;
-  /// exp of the mean of |ln(1 + e)|: by what factor a prediction is off, whichever way, where |e| counts what is too
-  /// short as at most 1. Over predictions above 0.
+  /// exp of the mean of |ln(1 + e)|: the factor by which a prediction is typically off in either direction. In |e|, by
+  /// contrast, a prediction that is too low counts at most 1. Only predictions above 0 enter.
   double factor = 0;
   std::size_t within_twice = 0;  // between half and twice what was measured
 };
@@ -30,15 +30,15 @@ double relative_error(double predicted, double measured);
 /// or n < 2. Source: Kendall, "The treatment of ties in ranking problems", Biometrika 33 (1945). Cost O(n^2).
 std::optional<double> kendall_tau_b(const std::vector<double>& a, const std::vector<double>& b);
 
-/// So many of so many.
+/// `right` of `of`.
 struct Share {
   std::size_t right = 0;
   std::size_t of = 0;
   double fraction() const { return of == 0 ? 0 : static_cast<double>(right) / static_cast<double>(of); }
 };
 
-/// Of the pairs that differ in `measured` [n], those that `predicted` [n] orders the same way; a predicted tie is
-/// wrong.
+/// Counts the pairs that `predicted` [n] orders as `measured` [n] does, among the pairs that differ in `measured`. A
+/// predicted tie is wrong.
 Share ordered_pairs(const std::vector<double>& measured, const std::vector<double>& predicted);
 
 }  // namespace strobe

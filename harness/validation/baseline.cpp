@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// What a collective pays per byte and per step.
+/// Cost of a collective per step and per byte.
 struct RingLink {
   double latency_seconds = 0;
   double seconds_per_byte = 0;

@@ -1,5 +1,5 @@
-// The baseline that predictions are compared with: a plain roofline plus ring formulas, which knows the program's
-// operations and bytes but nothing of launches, gathers, cache, imbalance in time or overlap.
+// The baseline that predictions are compared with: a plain roofline plus ring formulas. It knows the program's
+// operations and bytes. It ignores launches, gathers, caches, imbalance over time, and overlap.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,13 @@
 
 namespace strobe {
 
-/// Seconds of an epoch in which the busiest rank's spans [rank][span] follow one after the other: an operation takes
-/// max(flops / peak flops, bytes / memory bandwidth) with the compulsory bytes of its Work, a copy its bytes over the
-/// host link, and a collective steps x latency + sent bytes / bandwidth, with the ring's steps (all_reduce 2 (P - 1),
-/// the others P - 1, point to point 1) and the bytes that the span counts, which are the ring's. Latency and bandwidth
-/// are those inside a node while all ranks fit one, else those between nodes, a node's bandwidth shared by its GPUs.
+/// Seconds of an epoch in which the busiest rank runs its spans [rank][span] one after the other:
+/// - an operation takes max(flops / peak flops, bytes / memory bandwidth), with the compulsory bytes of its Work;
+/// - a copy takes its bytes / bandwidth of the host link;
+/// - a collective takes steps x latency + sent bytes / bandwidth. An all_reduce has 2 (P - 1) steps, point to point 1,
+///   others P - 1. The sent bytes are those of the span, which are the ring's.
+/// Latency and bandwidth are those inside a node if all ranks fit one node. Otherwise they are those between nodes, and
+/// the GPUs of a node share its bandwidth.
 /// Source: Williams et al., "Roofline", CACM 52(4), 2009; Thakur et al., IJHPCA 19(1), 2005. Cost O(spans).
 double roofline_ring_seconds(const std::vector<std::vector<Span>>& spans, const Cluster& cluster, bool fp64);
 

@@ -1,5 +1,6 @@
-// Reads measurements back. Returns cases with one row each. Invariant: what a file does not state is absent from the
-// row, with its reason, and never zero; a row whose status is ok has a median epoch above zero. Cost: the files' size.
+// Reads measurements from files. Returns cases with one row each. Cost: the files' size.
+// Invariants: a value that the file lacks is absent from the row, with a reason, and never zero. A row with status ok
+// has a median epoch above zero.
 #include "harness/validation/earlier_measurements.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ std::string text_at(const Json& json, const char* pointer) {
   return json.contains(place) && json.at(place).is_string() ? json.at(place).get<std::string>() : "";
 }
 
-/// `candidates` are places where the provenance of the measurements may stand; the first that is there counts.
+/// `candidates` are files that may hold the provenance of the measurements. The first one that exists is read.
 MeasurementOrigin origin_of(const std::string& path, const std::vector<std::string>& candidates) {
   MeasurementOrigin origin{path, "", "", nullptr};
   for (const std::string& file : candidates) {
@@ -54,7 +55,7 @@ void leave_out(EarlierCases& cases, const std::string& id, const char* cause, co
   cases.left_out.push_back({id, cause, reason});
 }
 
-/// A row that says ok without a time would be judged by nothing.
+/// A row with status ok and no time could not be judged.
 void check_time(const Row& row, const std::string& file) {
   if (row.status != "ok" || (row.epoch_seconds && row.epoch_seconds->median > 0)) return;
   throw InvalidInput(file, 0, 0, fmt::format("the row of {} is ok, but has no median of epochs above 0", row.case_id));
@@ -77,7 +78,7 @@ void add_row(EarlierCases& cases, const std::string& file, Row row, std::vector<
   }
 }
 
-/// Cases that the run did not come to.
+/// Lists planned cases that the run never reached.
 void name_missing_rows(EarlierCases& cases, const std::string& plan, const std::set<std::string>& seen,
                        const std::function<bool(const std::string&)>& wanted) {
   if (!fs::exists(plan)) return;
@@ -86,7 +87,7 @@ void name_missing_rows(EarlierCases& cases, const std::string& plan, const std::
       const std::string id = case_id(case_from_json(planned, "", CaseRuns::elsewhere));
       if (seen.count(id) == 0 && cases.rows.count(id) == 0 && wanted(id))
         leave_out(cases, id, "not_measured", "it is planned, but has no row");
-    } catch (const Error&) {  // a case of the plan that has no row and that nobody knows any more
+    } catch (const Error&) {  // a planned case without a row that this program does not know
     }
   }
 }
@@ -99,7 +100,7 @@ std::string name_of_run(const std::string& folder) {
 
 std::string without_hash(const std::string& id) { return id.substr(0, id.find('#')); }
 
-/// Why no case of the suite has this id. One of the same name has other settings, which its hash tells apart.
+/// Why no case of the suite has this id. A case with the same name but another hash has other settings.
 std::string unknown_id(const std::string& id, const Suite& suite) {
   for (const Case& c : suite.cases) {
     const std::string known = case_id(c);

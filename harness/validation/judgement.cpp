@@ -1,6 +1,6 @@
-// From pairs of results to errors, agreement and goals.
-// Returns cases in the order of the results, groups in the order of their first case. Invariants: means run over judged
-// cases only; a goal that nothing was found for is not reached.
+// Computes errors, agreement and goals from pairs of results.
+// Returns cases in the order of the results, groups in the order of their first case.
+// Invariants: means are over judged cases only; a goal without any data is not reached.
 #include "harness/validation/judgement.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string strategy_label(const Case& c) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// "chess/tm-gcn", with the other settings that cases of one comparison share behind it when they are not the default.
+/// "chess/tm-gcn", followed by the other settings that all cases of the group share, unless they are the defaults.
 std::string group_label(const Case& c) {
   const std::string id = case_id(c);
   const std::size_t second = id.find('/', id.find('/') + 1);
@@ -99,7 +99,7 @@ CaseJudgement judge_case(const PairResult& result) {
   one.error = relative_error(one.predicted_seconds, one.measured_seconds);
   one.baseline_error = relative_error(one.baseline_seconds, one.measured_seconds);
   one.band = result.band;
-  // Rows of a file have no spans that could be held against the simulation's.
+  // Rows from a file have no spans to compare with the simulation's.
   if (!result.earlier) one.parts = largest_differences(result.simulated_parts, result.measured_parts, parts_kept);
   compare_bytes(one);
   compare_phases(one);
@@ -108,7 +108,7 @@ CaseJudgement judge_case(const PairResult& result) {
   return one;
 }
 
-/// The judged cases of a group; `fastest` of them by a time.
+/// The judged cases of a group.
 using Members = std::vector<const CaseJudgement*>;
 
 const CaseJudgement& fastest(const Members& members, double CaseJudgement::*seconds) {
@@ -123,7 +123,7 @@ std::vector<double> values_of(const Members& members, double CaseJudgement::*mem
 }
 
 bool within_interval(const CaseJudgement& pick, const CaseJudgement& best) {
-  constexpr double costly = 1.05;                              // a wide interval excuses no pick that costs more
+  constexpr double costly = 1.05;                              // a slower pick is wrong, however wide the interval
   const double high = best.measured.epoch_seconds->ci95_high;  // NaN with few epochs
   return std::isfinite(high) && pick.measured_seconds <= std::min(high, costly * best.measured_seconds);
 }

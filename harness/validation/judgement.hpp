@@ -1,4 +1,4 @@
-// What a validation found: how far predictions were from measurements, per case, per group of strategies, over all.
+// The errors of predictions against measurements: per case, per group of strategies, and over all cases.
 #pragma once
 
 #include <array>
@@ -11,24 +11,23 @@
 
 namespace strobe {
 
-/// One configuration.
 struct CaseJudgement {
   std::string id;
   std::string group;     // cases that differ in strategy and ranks only
   std::string strategy;  // with its parameters and ranks: "vertex partitioner=hash r2"
   Row measured, predicted;
   bool judged = false;                                                       // both runs ended ok
-  double predicted_seconds = 0, measured_seconds = 0, baseline_seconds = 0;  // of an epoch, medians
+  double predicted_seconds = 0, measured_seconds = 0, baseline_seconds = 0;  // median epochs
   double error = 0, baseline_error = 0;                                      // relative to the measured epoch
   std::array<double, phase_count> phase_error{};  // predicted minus measured, as a share of the measured epoch; or NaN
-  std::optional<bool> bytes_equal;                // nothing where no bytes were measured
+  std::optional<bool> bytes_equal;                // empty when no bytes were measured
   std::string bytes_differ;                       // which traffic differs and by how much; "" when none does
-  double memory_error = 0;                        // of the largest rank's peak; NaN where none was measured
-  bool false_fit = false;                         // predicted to fit, ran out of memory for real
+  double memory_error = 0;                        // of the largest rank's peak; NaN when none was measured
+  bool false_fit = false;                         // predicted to fit, but the real run went out of memory
   bool below_peak = false;  // predicted peak below the measured one: a limit between them would be a false fit
   std::optional<PredictedBand> band;
   std::optional<bool> within_band;
-  std::vector<PartDifference> parts;  // that carry most of the difference
+  std::vector<PartDifference> parts;  // the parts with most of the difference
 };
 
 /// The strategies of one workload and model.
@@ -37,12 +36,12 @@ struct GroupJudgement {
   std::size_t strategies = 0;
   std::optional<double> tau, baseline_tau;
   std::string best, picked, baseline_picked;   // strategies: measured fastest, predicted fastest
-  double loss = 0, baseline_loss = 0;          // how much slower the pick is, measured: 0.1 = 10 %
-  bool right = false, baseline_right = false;  // the pick is the best, or in its 95 % interval at 5 % at most
+  double loss = 0, baseline_loss = 0;          // how much slower than the best the pick measured: 0.1 = 10 %
+  bool right = false, baseline_right = false;  // the pick is the best, or in its 95 % interval and at most 5 % slower
   bool by_interval = false;                    // right only because of the interval
 };
 
-/// A stated goal and whether it was reached.
+/// A goal and whether the predictions reached it.
 struct Goal {
   std::string what;
   std::string found;
@@ -51,7 +50,7 @@ struct Goal {
 
 struct Judgement {
   std::vector<CaseJudgement> cases;
-  std::vector<GroupJudgement> groups;  // of two strategies or more
+  std::vector<GroupJudgement> groups;  // with two strategies or more
   ErrorSummary epoch, baseline, memory;
   std::array<ErrorSummary, phase_count> phases;
   std::optional<double> tau, baseline_tau;  // over all cases
@@ -61,8 +60,9 @@ struct Judgement {
   std::vector<Goal> goals;
 };
 
-/// Judges results. A case whose two runs did not both end ok is listed and enters no mean; when both ran out of memory
-/// they agree, and it counts as no failure; nor does one that cannot run in this world of processes (skipped).
+/// Judges results. A case enters the means only when both of its runs ended ok; other cases are listed.
+/// A case is no failure when both runs went out of memory, or when it cannot run with this number of processes
+/// (skipped).
 Judgement judge_pairs(const std::vector<PairResult>& results);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// Runs pairs, real and simulated in turn. Returns results in the order of the pairs. Cost: the real runs; plans are
-// made once and kept for all rounds.
+// Runs each pair for real and simulated. Returns results in the order of the pairs. Cost: the real runs; each plan is
+// made once for all rounds.
 #include "harness/validation/measure_pairs.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace strobe {
 namespace {
 
-/// One run of a case; every failure but the user's wish to stop becomes the result's status.
+/// Runs one case. A failure becomes the result's status, unless the user asked to stop.
 class Runner {
  public:
   explicit Runner(const DataCache& cache) : cache_(cache) {}
@@ -86,7 +86,7 @@ void run_simulated(const PairListener& listener, const DataCache& cache, PairRes
                                                   *load_cluster(c.cluster), c.precision == "fp64");
 }
 
-/// What there is of a pair after `rounds`. A run that something ends now leaves these, and its row must not say more.
+/// Stores a pair's result after `rounds`. If the program ends now, its row must not claim that all rounds ran.
 void keep_rounds(const PairListener& listener, std::int64_t rounds, const PairResult& result) {
   PairResult so_far = result;
   const std::int64_t wanted = result.pair.measured.repeat;

@@ -1,5 +1,6 @@
-// Chooses what is judged. Returns pairs that differ in device, communicator, cluster and numerics only. Invariant: no
-// pair shares its workload with a case that the cluster was fitted to, so errors are of predictions and not of a fit.
+// Chooses the cases to judge. The two cases of a pair differ only in device, communicator, cluster and numerics.
+// Invariant: no pair shares its workload with a case that the cluster was fitted to, so that the errors are of
+// predictions and not of a fit.
 #include "harness/validation/pairs.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ std::vector<Json> calibration_cases(const Cluster& cluster) {
 
 std::string workload_of_id(const std::string& id) { return id.substr(0, id.find('/')); }
 
-/// Why the case was used for calibration; "" when it was not.
+/// How the case was used for calibration, as a reason to leave it out; "" when it was not.
 std::string calibrated_with(const Case& c, const std::vector<Json>& used) {
   const std::string id = case_id(c);
   const Json json = case_to_json(c);
@@ -68,7 +69,7 @@ Case simulated_case(const Case& measured, const std::string& cluster) {
   json["cluster"] = cluster;
   json["repeat"] = 1;
   json.erase("until");  // without values there are none to look at
-  // A simulation computes no values, and the names of another device's kernels are none that it knows.
+  // A simulation computes no values and does not know the kernels of other devices.
   if (kernel_numerics(measured.device) != kernel_numerics("sim")) json["kernels"] = "";
   return case_from_json(json, "");
 }

@@ -1,5 +1,5 @@
-// What `strobe validate` judges: cases that run for real, each beside the same case in the virtual time of a cluster
-// file that describes this machine.
+// Pairs of cases for `strobe validate`. One case of a pair runs for real. The other is the same case, simulated with a
+// cluster file that describes this machine.
 #pragma once
 
 #include <map>
@@ -17,10 +17,10 @@ struct ValidationPair {
   Case simulated;
 };
 
-/// A configuration that is not judged.
+/// A case that is not judged.
 struct LeftOut {
   std::string id;
-  std::string cause;   // calibration | cannot_run; of measurements from a file also not_measured | not_in_suite
+  std::string cause;   // calibration | cannot_run; for measurements from a file also not_measured | not_in_suite
   std::string reason;  // one sentence
 };
 
@@ -31,13 +31,13 @@ struct PairSelection {
 };
 
 /// The same case on device sim with `cluster` and numerics none. Throws InvalidRequest when it cannot be simulated
-/// there (ranks that do not fit).
+/// there, for example because its ranks do not fit.
 Case simulated_case(const Case& measured, const std::string& cluster);
 
-/// Pairs of the suite's real cases on `cluster`, in the suite's order. Left out are cases that the cluster was
-/// calibrated with: the same id or canonical JSON, or the same workload, as the cluster file's /calibration/cases names
-/// them; and cases that `cluster` cannot simulate. Throws InvalidRequest when a case is itself simulated, or when
-/// nothing is left.
+/// Pairs of the suite's real cases on `cluster`, in the suite's order. Leaves out cases that `cluster` cannot simulate,
+/// and cases that it was calibrated with. The latter share their id, canonical JSON or workload with an entry of the
+/// cluster file's /calibration/cases.
+/// Throws InvalidRequest when a case is itself simulated, or when nothing is left.
 PairSelection select_pairs(const Suite& suite, const std::string& cluster);
 
 }  // namespace strobe

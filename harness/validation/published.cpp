@@ -2,16 +2,18 @@
 // Returns one value per printed cell, in printed order. Invariant: a cell without a case has a reason; a cell that the
 // description does not mention is an error of the description. Cost O(cells).
 //
-// A description states, per experiment, `columns` (what a printed value is, its factor to SI units, its part of the
-// case, or a reason) and `labels` (what a row's label adds to the case, or a reason); "*" stands for every value of a
-// label and "$" in it for that value. Parts are laid over the paper's `defaults` in the order columns, labels.
-// Rows with a name in place of labels have columns of their own under `rows`; what the paper says in its text stands
-// under `stated`, as rows that no table has. A column of either may state its value, in the column's unit.
-// A speed-up has a term for `each` value of a label; a term's own case is laid as above, and what it is over is the
-// same case with the parts `over` of label and column, or the cases of the values under `over_each`. So does a loading
-// reduction or speed-up; a divergence has terms that are over nothing. A list of parts under `over` are alternatives,
-// of which the first that runs counts, with `over_per_rank` as one of its ranks; `largest` takes the largest term in
-// place of the mean. What a column is for some values of a label lies under `for`: a reason, or another factor.
+// A description has these keys per experiment:
+// - `columns`: the quantity of a printed value, its factor to SI units, and a part of the case; or a reason.
+// - `labels`: the part of the case that a row's label adds; or a reason. "*" stands for every value of a label, and "$"
+//   in its part for that value. Parts override the paper's `defaults`: first those of columns, then those of labels.
+// - `rows`: columns of rows that have a name in place of labels.
+// - `stated`: rows for values in the paper's text, which no table has. A column here or in `rows` may state its value,
+//   in the column's unit.
+// - `for`, in a column: another factor or a reason for some values of a label.
+// A speed-up or reduction has a term for `each` value of a label. The reference of a term is its own case with the
+// parts `over` of label and column, or the cases of the values under `over_each`. A divergence has no reference. A list
+// under `over` holds alternatives: the first that runs counts. `over_per_rank` divides it by its ranks. `largest` takes
+// the largest term in place of the mean.
 #include "harness/validation/published.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +48,7 @@ std::string row_text(const Json& row) {
   return fmt::format("{}", fmt::join(parts, " "));
 }
 
-/// `over` laid over `base`; an object with a name replaces a plug-in of another name, and null takes a key away.
+/// Merges `over` into `base`. An object with a name replaces a plug-in with another name, and null removes a key.
 void lay(Json& base, const Json& over) {
   for (const auto& [key, value] : over.items()) {
     const bool merge = value.is_object() && base.contains(key) && base.at(key).is_object() &&
@@ -61,7 +63,7 @@ void lay(Json& base, const Json& over) {
   }
 }
 
-/// What a description says of one experiment.
+/// The description of one experiment.
 class Experiment {
  public:
   Experiment(const Json& description, const std::string& id, std::string file) : id_(id), file_(std::move(file)) {
@@ -85,7 +87,7 @@ class Experiment {
     add_columns(row, text_.value("columns", Json::object()), values);
   }
 
-  /// Rows that the paper's text states and no table has.
+  /// Adds rows from the paper's text, which no table has.
   void add_stated(std::vector<PublishedValue>& values) const {
     for (const Json& row : text_.value("stated", Json::array())) add_named(row, row, values);
   }
@@ -160,7 +162,7 @@ class Experiment {
     return meanings.at(key);
   }
 
-  /// The case of a label's value `text` laid over `c`.
+  /// Merges the case of a label's value `text` into `c`.
   void lay_label(const Json& meaning, const Json& text, Json& c) const {
     Json part = meaning.value("case", Json::object());
     for (auto& [setting, given] : part.items()) {
@@ -169,7 +171,7 @@ class Experiment {
     lay(c, part);
   }
 
-  /// Returns by what the labels have printed numbers divided: rounds of a system, say.
+  /// Returns the divisor of printed numbers that the labels state, such as the rounds of a system.
   double take_labels(const Json& labels, Json& c, PublishedValue& value) const {
     std::vector<std::string> order;
     double divisor = 1;
@@ -186,7 +188,7 @@ class Experiment {
     return divisor;
   }
 
-  /// What a column is for rows of some labels, laid over what it is for the others.
+  /// Overrides a column for rows with certain labels.
   static void lay_row(const Json& labels, Json& entry) {
     const Json parts = entry.value("for", Json::object());
     for (const auto& [label, by_value] : parts.items()) {
@@ -195,7 +197,7 @@ class Experiment {
     }
   }
 
-  /// The cases of a mean over all combinations of the labels' values under `mean_of`.
+  /// Sets the cases of a mean: all combinations of the labels' values under `mean_of`.
   void add_mean(const Json& entry, const Json& c, PublishedValue& value) const {
     std::vector<Json> all = {c};
     for (const auto& [label, names] : entry.at("mean_of").items()) {
@@ -212,7 +214,7 @@ class Experiment {
     value.cases = std::move(all);
   }
 
-  /// Calls visit(name, meaning, case) for the values of the one label under `key`, of each the case laid over `c`.
+  /// Calls visit(name, meaning, case) for each value of the label under `key`, with its case merged into `c`.
   template <class Visit>
   void for_each_of(const Json& entry, const char* key, const Json& c, const Visit& visit) const {
     for (const auto& [label, names] : entry.at(key).items()) {
@@ -249,7 +251,7 @@ class Experiment {
     });
   }
 
-  /// What a case is over: the case with the label's part and the column's, or with each of the column's in turn.
+  /// The reference of a case: the case with the label's and the column's part, or with each of the column's in turn.
   std::vector<Json> references(const Json& of, const Json& of_label, const Json& over) const {
     std::vector<Json> all;
     for (const Json& part : over.is_array() ? over : Json::array({over})) {
@@ -262,14 +264,14 @@ class Experiment {
     return all;
   }
 
-  /// A shape file of the description lies beside it.
+  /// Paths of shape files are relative to the description.
   void resolve_shape(Json& c) const {
     if (!c.contains("workload")) fail(id_ + ": a case has no workload");
     const std::string name = text_of(c.at("workload"), "name");
     if (name.rfind("shapes/", 0) == 0) c["workload"]["name"] = (fs::path(file_).parent_path() / name).string();
   }
 
-  /// A list of numbers of blocks stands for the first of them that fits the memory.
+  /// One case for each number in a list of block counts. The first case that fits the memory counts.
   static std::vector<Json> alternatives(const Json& c) {
     if (!c.contains("nb") || !c.at("nb").is_array()) return {c};
     std::vector<Json> all;

@@ -1,5 +1,5 @@
-// Returns each row with what collective_seconds says of it, nothing else of the simulator: an even exchange, full
-// buffers, all ranks at the same time. Invariant: rows whose numbers the cluster file holds judge nothing.
+// Predicts each row with collective_seconds alone, for an even exchange, full buffers and ranks that begin together.
+// Invariant: rows that gave the cluster file a constant judge nothing.
 #include "harness/validation/published_collectives.hpp"
 
 #include <fmt/format.h>

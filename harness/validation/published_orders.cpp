@@ -1,6 +1,6 @@
-// Returns shares and means over orders: the printed times of one experiment that a description orders against each
-// other. Invariant: a time without a prediction is in no order; of two equal printed times neither wins. Cost: O(n^2)
-// of each.
+// Returns shares and means over orders. An order has the printed times of one experiment that a description ranks
+// against each other. Invariants: a time without a prediction is in no order; an order whose fastest printed times are
+// equal has no winner. Cost: O(n^2) per order.
 #include "harness/validation/published_orders.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace strobe {
 namespace {
 
-/// Times of one order of one paper, with a printed and a predicted value: [n] each; those of the paper's software,
-/// where all have one.
+/// The times of one order, [n] each, with a printed and a predicted value. `software` may have fewer; it is then
+/// ignored.
 struct Ordered {
   std::vector<double> printed, predicted, baseline, software;
 };
@@ -29,7 +29,7 @@ std::map<std::string, Ordered> orders_of(const PublishedPaper& paper) {
   return orders;
 }
 
-/// Of one kind of prediction over all orders.
+/// The agreement of one kind of prediction over all orders.
 struct Agreement {
   Share pairs, winners;
   double tau = 0;

@@ -1,4 +1,4 @@
-// How predictions order what a paper ordered.
+// Checks whether predictions rank strategies as the papers' times do.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace strobe {
 
-/// Fills in the pairs in order, the winners and the means of Kendall's tau-b over the orders of all papers.
+/// Fills in the correctly ordered pairs, the winners and the means of Kendall's tau-b over the orders of all papers.
 void take_orders(const std::vector<PublishedPaper>& papers, PublishedSummary& summary);
 
 }  // namespace strobe

@@ -34,10 +34,10 @@ struct Prediction {
   Row row;
   double baseline_seconds = unpredicted;
   double update_seconds = 0;    // sums of gradients, waits for them, and the optimiser's steps; mean over ranks
-  double transfer_seconds = 0;  // copies to the device, those behind other work too; mean over ranks
+  double transfer_seconds = 0;  // copies to the device, hidden ones included; mean over ranks
 };
 
-/// Seconds of the spans that `counts` takes, a mean over the ranks.
+/// Mean over ranks of the seconds in spans that `counts` accepts.
 template <class Counts>
 double mean_seconds(const std::vector<std::vector<Span>>& spans, const Counts& counts) {
   double seconds = 0;
@@ -49,7 +49,7 @@ double mean_seconds(const std::vector<std::vector<Span>>& spans, const Counts& c
 
 bool is_copy(const Span& span) { return span.phase == Phase::transfer && span.transfer_bytes > 0; }
 
-/// Sums of gradients or parameters, waits for the other ranks there, and steps of the optimiser.
+/// Collectives on gradients or parameters, the waits in them, and steps of the optimiser.
 bool is_update(const Span& span) {
   const bool step = span.name == "adam_step" || span.name == "sgd_step";
   const bool exchange = span.phase == Phase::communicate || span.phase == Phase::wait;
@@ -79,7 +79,7 @@ Prediction simulate(const Json& json, const DataCache& cache) {
   return prediction;
 }
 
-/// Values of rows and halos that ranks sent each other; weight gradients are counted apart (decisions E22).
+/// Values of rows and halos that ranks sent each other, without weight gradients.
 double sent_values(const Row& row) {
   double bytes = 0;
   for (const Traffic traffic : {Traffic::redistribute, Traffic::halo, Traffic::state}) {
@@ -102,7 +102,7 @@ std::string split_of(const Row& row) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Items of an epoch over its mean time: what a whole training comes to, whichever epochs are slower.
+/// Items per second over the whole training: items of an epoch / mean `seconds` of an epoch.
 double rate_of(const Prediction& prediction, double seconds) {
   const Row& row = prediction.row;
   if (row.status != "ok" || row.throughput.empty()) return 0;
@@ -111,7 +111,7 @@ double rate_of(const Prediction& prediction, double seconds) {
   return rate.second * row.epoch_seconds->median / seconds;
 }
 
-/// What a term counts of a case, by Strobe and by the baseline, which knows epochs alone.
+/// The value of a case in a term, predicted by Strobe and by the baseline. The baseline predicts only epochs.
 struct Counted {
   double own = 0, baseline = 0;
 };
@@ -124,7 +124,7 @@ Counted counted(const std::string& quantity, const Prediction& prediction) {
   return {rate_of(prediction, row.epoch_seconds->mean), rate_of(prediction, prediction.baseline_seconds)};
 }
 
-/// The first of the alternatives that runs, or else the last.
+/// The first of the alternatives that runs; the last if none does.
 template <class Find>
 const Prediction& first_that_runs(const Find& find, const std::vector<Json>& alternatives) {
   const Prediction* one = nullptr;
@@ -135,7 +135,7 @@ const Prediction& first_that_runs(const Find& find, const std::vector<Json>& alt
   return *one;
 }
 
-/// Fills in a term; false where a case of it did not end well.
+/// Fills in a term. False when one of its cases did not end ok.
 template <class Find>
 bool take_term(const Find& find, SpeedupTerm& term, PublishedValue& value) {
   bool all = true;
@@ -158,13 +158,13 @@ bool take_term(const Find& find, SpeedupTerm& term, PublishedValue& value) {
   return all;
 }
 
-/// What a term comes to, of what its case has and what that is over.
+/// The value of a term from its case's rate and its reference's.
 double ratio_of(const std::string& quantity, double rate, double over) {
   if (quantity == "loading_speedup") return over / rate;
   return quantity.ends_with("_reduction") ? 1 - rate / over : rate / over;
 }
 
-/// The mean of the terms, or the largest. `find` gives the prediction of a case.
+/// Sets the mean or the largest of the terms. `find` returns the prediction of a case.
 template <class Find>
 void take_mean(const Find& find, PublishedValue& value) {
   std::vector<double> own, baseline;
@@ -222,7 +222,7 @@ void take(const Prediction& prediction, PublishedValue& value) {
   }
 }
 
-/// The first alternative that fits the memory.
+/// Sets the value from the first alternative that fits the memory.
 template <class Find>
 void take_first_that_fits(const Find& find, PublishedValue& value) {
   for (const Json& json : value.cases) {
@@ -233,7 +233,7 @@ void take_first_that_fits(const Find& find, PublishedValue& value) {
   }
 }
 
-/// Peak device memory of the rank that needs most, mean over the cases that fit.
+/// Sets the largest rank's peak device memory, a mean over the cases that fit.
 template <class Find>
 void take_mean_bytes(const Find& find, PublishedValue& value) {
   double sum = 0;
@@ -275,7 +275,7 @@ void predict_own(PublishedPaper& paper, const std::function<void(const std::stri
   }
 }
 
-/// The paper with all cases as programs of `software`, before its prediction.
+/// The paper with all cases set to `software`, without predictions.
 PublishedPaper as_software(const PublishedPaper& paper, const std::string& software) {
   PublishedPaper laid = paper;
   for (PublishedValue& value : laid.values) {

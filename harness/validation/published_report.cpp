@@ -100,7 +100,7 @@ std::string judged_software(const PublishedValue& value) {
   return signed_percent(value.software_error);
 }
 
-/// Errors without each term once, of the values with an error.
+/// The errors of the values when each term is left out in turn.
 std::string terms_table(const PublishedPaper& paper) {
   if (paper.terms.empty()) return "";
   std::vector<TextTable::Column> columns = {{"row", false}, {"value", false}, {"all terms", true}};
@@ -137,7 +137,7 @@ std::string predicted_table(const PublishedPaper& paper) {
   return table.text();
 }
 
-/// Reasons in order of appearance, each with how many values it holds for and the first of them.
+/// Reasons in order of appearance, each with the number of its values and the first of them.
 std::string reasons_text(const PublishedPaper& paper) {
   std::vector<std::string> reasons;
   for (const PublishedValue& value : paper.values) {
@@ -182,7 +182,7 @@ std::string paper_text(const PublishedPaper& paper) {
   return text + "not predicted\n" + reasons_text(paper) + "\n";
 }
 
-/// Lines of one summary: times, the baseline's, volumes where there are any.
+/// Adds the lines of one summary: times, the baseline's times, and volumes if there are any.
 void add_summary(const std::string& name, const PublishedSummary& s, TextTable& table) {
   const auto add = [&](const std::string& what, const ErrorSummary& e, const std::string& order,
                        const std::string& winners = "", const std::optional<double>& tau = std::nullopt) {
@@ -207,7 +207,7 @@ void add_summary(const std::string& name, const PublishedSummary& s, TextTable& 
   add("divergences, strobe", s.divergences, "");
 }
 
-/// Goals of what there is: without printed times or pairs of strategies nothing is said of them.
+/// The goals for which there are printed values.
 std::string goals_text(const PublishedSummary& s) {
   std::string text;
   const auto add = [&](const std::string& goal, const std::string& found, bool reached) {

@@ -1,4 +1,4 @@
-// Predictions of published values as JSON and as text.
+// Writes predictions of published values as JSON, CSV and text.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ inline constexpr const char* published_schema_version = "1.2.0";
 /// Every value of every paper; docs/validation.md describes the keys. Absent values are null.
 Json published_to_json(const std::vector<PublishedPaper>& papers);
 
-/// One line per value with a case, RFC 4180.
+/// One line per value with a case (CSV, RFC 4180).
 std::string published_csv(const std::vector<PublishedPaper>& papers);
 
-/// The tables for reading: predicted values beside printed ones and the baseline's, what has no case and why, means,
-/// goals.
+/// The report for people: predicted values next to printed ones and the baseline's, reasons for values without a case,
+/// means, and goals.
 std::string published_text(const std::vector<PublishedPaper>& papers);
 
 }  // namespace strobe

@@ -1,5 +1,5 @@
-// Errors of predictions of printed values, by what they are of. Returns nothing where there is no printed or predicted
-// number. Cost O(values).
+// Errors of predictions of printed values, grouped by quantity. A value without a printed or predicted number has no
+// error. Cost O(values).
 #include "harness/validation/published.hpp"
 #include "harness/validation/published_orders.hpp"
 
@@ -8,7 +8,6 @@ namespace {
 
 bool is_time(const PublishedValue& value) { return value.quantity.ends_with("_seconds"); }
 
-/// Errors by what they are of.
 struct PublishedErrors {
   std::vector<double> times, baseline, volumes, speedups, baseline_speedups, loading, divergences, software,
       software_speedups;

@@ -1,4 +1,4 @@
-// How the reports of `strobe validate` write a figure that may not exist: null in JSON, "-" in text, nothing in CSV.
+// Writes figures that may not exist into the reports of `strobe validate`: null in JSON, "-" in text, nothing in CSV.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace strobe {
 Json number(double value);
 Json number(const std::optional<double>& value);
 
-/// 0.207 as "20.7 %".
+/// Writes 0.207 as "20.7 %".
 std::string percent(double fraction);
 
 std::string cell(double value);

@@ -1,5 +1,5 @@
-// Spans summed by phase and name. Invariant: the seconds of all parts of a run add up to the mean over ranks and epochs
-// of the epoch, up to the rounding of begin + length.
+// Sums spans by phase and name. Invariant: the parts of a run add up to its mean epoch over ranks and epochs, up to the
+// rounding of begin + length.
 #include "harness/validation/span_parts.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ std::string part_name(const Span& span) {
   return name;
 }
 
-/// The measured epochs of a rank, of the repetition that was traced.
+/// The measured epochs of a rank in the traced repetition, which is the last.
 std::vector<const EpochSample*> epochs_of(const std::vector<EpochSample>& samples, int rank) {
   int last = 0;
   for (const EpochSample& sample : samples) last = std::max(last, sample.repetition);

@@ -1,4 +1,4 @@
-// Where the epochs of a run went, by phase and operation: what the spans of both runs of a pair are compared by.
+// The time of a run's epochs by phase and operation, to compare the two runs of a pair.
 #pragma once
 
 #include <map>
@@ -15,22 +15,22 @@ struct SpanPart {
   double count = 0;    // spans
 };
 
-/// Parts by "compute spmm", "communicate all_to_all_v redistribute", "wait all_reduce", ...; "other" is what no
-/// blocking span covers.
+/// Keys are "compute spmm", "communicate all_to_all_v redistribute", "wait all_reduce", and so on. "other" is the time
+/// that no blocking span covers.
 using SpanParts = std::map<std::string, SpanPart>;
 
-/// The parts of the measured epochs. `spans` [rank][span] are of the run that left `samples` (last repetition). Cost
-/// O(spans log epochs).
+/// The parts of the measured epochs. `spans` [rank][span] and `samples` are from the same run; spans are of its last
+/// repetition. Cost O(spans log epochs).
 SpanParts span_parts(const std::vector<EpochSample>& samples, const std::vector<std::vector<Span>>& spans);
 
 /// The spans of the last measured epoch of each rank: [rank][span].
 std::vector<std::vector<Span>> last_epoch_spans(const std::vector<EpochSample>& samples,
                                                 const std::vector<std::vector<Span>>& spans);
 
-/// `more` averaged into `parts`, which is the mean of `runs` runs.
+/// Adds the run `more` to `parts`, the mean of `runs` runs.
 void average_in(SpanParts& parts, const SpanParts& more, int runs);
 
-/// What one part contributes to the difference of two runs.
+/// The contribution of one part to the difference of two runs.
 struct PartDifference {
   std::string part;
   double predicted_seconds = 0;
@@ -38,7 +38,7 @@ struct PartDifference {
   double difference() const { return predicted_seconds - measured_seconds; }
 };
 
-/// Parts of both runs by size of their difference, largest first, at most `most`.
+/// The `most` parts with the largest differences, largest first.
 std::vector<PartDifference> largest_differences(const SpanParts& predicted, const SpanParts& measured,
                                                 std::size_t most);
 

@@ -1,4 +1,4 @@
-// The report for programs. Invariant: every key is there in every report; what does not exist is null.
+// The report for programs. Invariant: every report has every key; absent values are null.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ Json sent_json(const Row& row) {
   return json;
 }
 
-/// Why values of a side are null: from the row's own reasons, by the JSON pointer within the side.
+/// The row's reasons why values of a side are null, by JSON pointer within the side.
 Json absent_json(const Row& row) {
   Json absent = Json::object();
   for (const auto& [key, pointer] : {std::pair{"/epoch_seconds", "/epoch_seconds"},
@@ -50,7 +50,7 @@ Json absent_json(const Row& row) {
   return absent;
 }
 
-/// One side of a case, without its error.
+/// The measured or simulated side of a case, without its error.
 Json side_json(const Row& row, double seconds) {
   const bool timed = row.epoch_seconds.has_value();
   return {{"status", row.status},

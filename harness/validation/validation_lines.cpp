@@ -1,4 +1,4 @@
-// A validation.csv, read by the names of its columns. Invariant: a time is a finite number above 0 or absent.
+// Reads a validation.csv by the names of its columns. Invariant: a time is a finite number above 0 or absent.
 #include "harness/validation/validation_lines.hpp"
 
 #include <fmt/format.h>

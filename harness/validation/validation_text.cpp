@@ -1,4 +1,4 @@
-// The report for people: a table of cases, one of groups, the means beside the baseline's, the goals, and what explains
+// The report for people: tables of cases and of groups, means with the baseline's, goals, and the parts that explain
 // the largest errors.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -138,7 +138,7 @@ std::string left_out_text(const std::vector<LeftOut>& left_out) {
   return text;
 }
 
-/// How fast the machine is beside how fast the cluster file says it was: what no prediction can know.
+/// Compares the machine's speed with the one in the cluster file. No prediction can account for the difference.
 std::string machine_text(const std::vector<MachineShare>& machine) {
   if (machine.size() != 2) return "";
   return fmt::format(

@@ -1,4 +1,4 @@
-// When figures of a validation deserve no verdict. Returns reasons in words, ceilings first. Cost: O(cases).
+// Decides when a validation allows no verdict. Returns the reasons in words, ceilings first. Cost: O(cases).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ std::size_t wide_cases(const Judgement& judgement) {
   std::size_t wide = 0;
   for (const CaseJudgement& one : judgement.cases) {
     if (!one.judged) continue;
-    const EpochSeconds& epoch = *one.measured.epoch_seconds;  // no interval with few epochs
+    const EpochSeconds& epoch = *one.measured.epoch_seconds;  // its interval is NaN with few epochs
     wide += std::isfinite(epoch.ci95_high) && epoch.ci95_high - epoch.ci95_low > most_spread * epoch.median;
   }
   return wide;
@@ -34,7 +34,7 @@ std::vector<std::string> void_reasons(const ValidationReport& report) {
     }
   }
   const std::size_t wide = wide_cases(report.judgement);
-  // Against a description of other hardware nothing is judged that a quiet machine would mend.
+  // A cluster that is not calibrated describes other hardware. A quieter machine would not make its errors meaningful.
   if (report.calibrated && wide > 0 && 2 * wide >= report.judgement.judged) {
     reasons.push_back(fmt::format("the 95 % interval of the epochs of {} of {} cases is wider than {} of their median",
                                   wide, report.judgement.judged, percent(most_spread)));

@@ -1,4 +1,4 @@
-// `strobe inspect W`: what a workload is like, before anything is trained on it; or what a shape says of one.
+// `strobe inspect W`: prints statistics of a workload or of a shape.
 #include "workloads/inspect.hpp"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ struct InspectRequest {
   bool json = false, explain = false;
 };
 
-/// Windows whose degrees a written shape holds: what the models' smoothing is likely to ask for.
+/// A shape has the degrees for these windows, which models are likely to need for smoothing.
 const std::vector<std::int64_t> shape_windows = {1, 2, 3, 4, 5, 8, 10, 15, 20, 30};
 
 bool is_shape(const std::string& name) {
@@ -50,7 +50,7 @@ void write_shape(const GraphShape& shape, AtomicFile& file) {
   file.commit();
 }
 
-/// A shape is printed as it is; options that load a graph have nothing to act on.
+/// Prints a shape. Refuses options that need a graph.
 int inspect_shape(const InspectRequest& request) {
   if (!request.task.empty())
     throw InvalidRequest("--task", fmt::format("{} is a shape, not a graph: it has no events", request.workload));
@@ -74,10 +74,9 @@ int inspect_shape(const InspectRequest& request) {
   return 0;
 }
 
-/// Refuses what can be told to be wrong without any work.
+/// Refuses wrong requests before any work.
 void check_request(const InspectRequest& request) {
-  if (request.workload.empty())
-    throw InvalidRequest("", "inspect what? The name of a data set, generator or shape, or a file");
+  if (request.workload.empty()) throw InvalidRequest("", "name what to inspect: a data set, generator, shape or file");
   if (!request.figure.empty()) check_figure_path(request.figure);
   if (!request.shape.empty()) check_output_file("--shape", request.shape);
   if (!request.captured.empty()) batches_to_capture(request.captured);
@@ -102,7 +101,7 @@ int inspect_request(const InspectRequest& request) {
   }
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
-  std::optional<AtomicFile> file;  // opened before the work: a folder that cannot be written is known at once
+  std::optional<AtomicFile> file;  // opened before the work, to refuse a folder without write access at once
   if (!request.shape.empty()) file.emplace(request.shape);
   auto [facts, shape] = inspect(named.name, parameters, static_cast<std::uint64_t>(seed),
                                 file ? shape_windows : std::vector<std::int64_t>{1});
@@ -132,14 +131,16 @@ CommandAction define_inspect(CommandOptions& options) {
   options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file",
                "FILE");
   options.text("--task", request->task,
-               "also what rules that learn nothing come to in this task of events, as future-links:candidates=all",
+               "also metrics of rules that learn nothing in this task of events, such as future-links:candidates=all",
                "NAME");
   options.text("--presence", request->presence,
-               "also which cells exist and how long the sequences of vertices are, by one or more of " +
+               "also the number of cells and the lengths of vertices' sequences, for one or more of " +
                    fmt::format("{}", fmt::join(presence_kinds(), ",")),
                "KINDS");
   options.text("--captured-events", request->captured,
-               "also which share of the events node memory misses in batches so large, as 300,600,1200", "N,...");
+               "also the share of the events that node memory misses with batches of these sizes, such as "
+               "300,600,1200",
+               "N,...");
   options.text("--csv", request->csv, "write the captured events of each vertex to this file", "FILE");
   options.text("--figure", request->figure,
                "draw steps, overlap and distributions, or with --presence how edges of steps and lengths of sequences "

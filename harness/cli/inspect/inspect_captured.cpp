@@ -55,13 +55,13 @@ std::vector<std::int64_t> batches_to_capture(const std::string& text) {
     if (std::count(batches.begin(), batches.end(), batches.back()) > 1)
       throw InvalidRequest(captured_flag, fmt::format("batch {} is named twice", part));
   }
-  if (batches.empty()) throw InvalidRequest(captured_flag, "name batches, as 300,600,1200");
+  if (batches.empty()) throw InvalidRequest(captured_flag, "name batches, such as 300,600,1200");
   return batches;
 }
 
 Json inspect_captured(const std::vector<std::int64_t>& batches, const std::string& csv, const std::string& workload,
                       const Json& parameters, std::uint64_t seed) {
-  std::optional<AtomicFile> file;  // opened before the work
+  std::optional<AtomicFile> file;  // opened before the work, to refuse a folder without write access at once
   if (!csv.empty()) file.emplace(csv);
   std::optional<EventGraph> events = load_events(workload, parameters, seed);
   if (!events) throw InvalidRequest("W", workload + " has no events to capture: it holds or makes snapshots");

@@ -1,4 +1,4 @@
-// What node memory captures of a workload's events in batches of several sizes (DistTGL, Fig. 8).
+// The share of a workload's events that node memory captures with batches of several sizes (DistTGL, Fig. 8).
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace strobe {
 
-/// Batches "300,600,...": at least one, each a whole number of at least 1, none twice. Throws InvalidRequest.
+/// Reads sizes of batches from "300,600,...": at least one number, all above 0, none twice. Throws InvalidRequest.
 std::vector<std::int64_t> batches_to_capture(const std::string& text);
 
-/// Of all events of `workload`: for each batch {"batch", "missing_share", "hub_missing_share"}, and in the CSV file
-/// `csv`, unless it is "", a line for each vertex with events, of most events first (equal ones by number): position
-/// from 1, vertex, events, and the events that memory captures with each batch. Throws InvalidRequest for a workload
-/// without events, SystemError.
+/// For each size of batch {"batch", "missing_share", "hub_missing_share"} over all events of `workload`.
+/// Also writes the CSV file `csv`, unless it is "". It has a line for each vertex with events, sorted by most events
+/// and then by number: position from 1, vertex, events, and the events that memory captures with each size. Throws
+/// InvalidRequest for a workload without events, SystemError.
 Json inspect_captured(const std::vector<std::int64_t>& batches, const std::string& csv, const std::string& workload,
                       const Json& parameters, std::uint64_t seed);
 

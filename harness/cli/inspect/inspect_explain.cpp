@@ -36,7 +36,7 @@ Json chosen_format(const std::string& path, const Json& parameters) {
 std::string form_text(const TableLayout& layout) {
   const std::string header = layout.header_line == 0 ? "no header"
                              : layout.header_in_comment
-                                 ? fmt::format("a header in line {} behind '{}'", layout.header_line, layout.comment)
+                                 ? fmt::format("a header in line {} after '{}'", layout.header_line, layout.comment)
                                  : fmt::format("a header in line {}", layout.header_line);
   const std::string comments =
       layout.comment.empty() ? "" : fmt::format(", comments that begin with '{}'", layout.comment);
@@ -44,7 +44,7 @@ std::string form_text(const TableLayout& layout) {
                      header, comments, layout.rows.size());
 }
 
-/// A command as a shell takes it.
+/// A command, quoted for a shell.
 std::string command_of(const std::string& path, const std::string& option, bool known_format) {
   std::string quoted = "'";
   for (const char c : path + ":" + (known_format ? "format=table," : "") + option)

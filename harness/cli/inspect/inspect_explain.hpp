@@ -1,4 +1,4 @@
-// `strobe inspect FILE --explain`: how a file would be read, and why.
+// `strobe inspect FILE --explain`: explains how a file would be read.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace strobe {
 
-/// The format that reads the file at `path` under `parameters` (FileOptions), or why none does; and of a text table its
-/// form, a likely role for each column with the reason, and the commands that read it. As text, or as JSON. Throws
-/// InvalidRequest for what is no file, InvalidInput for a file that cannot be read at all.
+/// The format that reads the file at `path` with `parameters` (FileOptions), or the reason why none does. For a text
+/// table also its form, a likely role for each column with the reason, and commands that read it. As text or JSON.
+/// Throws InvalidRequest if there is no such file, InvalidInput for a file that cannot be read at all.
 std::string explain_file(const std::string& path, const Json& parameters, bool json);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// A sequence is counted where it ends: where the next step of its vertex does not go on with it. Cost: O(T N) a kind.
+// A sequence is counted at its last step, when the vertex's next step does not continue it. Cost: O(T N) per kind.
 #include "harness/cli/inspect/inspect_presence.hpp"
 
 #include <fmt/format.h>
@@ -17,12 +17,12 @@
 namespace strobe {
 namespace {
 
-/// All cells, each vertex one sequence.
+/// All cells exist, and each vertex is one sequence.
 Presence all_cells(const SnapshotGraph& graph) {
   return {graph.vertices, std::vector<std::int32_t>(static_cast<std::size_t>(graph.vertices * graph.steps()), 0)};
 }
 
-/// How many sequences have each number of steps, from 0 to T.
+/// The number of sequences with each length from 0 to T.
 std::vector<std::int64_t> count_lengths(const Presence& presence) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(presence.steps()) + 1, 0);
   for (Step t = 0; t < presence.steps(); ++t) {
@@ -35,7 +35,7 @@ std::vector<std::int64_t> count_lengths(const Presence& presence) {
   return counts;
 }
 
-/// Exact quantiles and mean of lengths, and how many sequences have each length that occurs.
+/// Exact quantiles and mean of lengths, and the number of sequences with each length that occurs.
 Json spread_of(const std::vector<std::int64_t>& counts) {
   const std::int64_t all = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
   Json spread{{"count", all}, {"counts", Json::array()}};
@@ -91,7 +91,7 @@ std::vector<std::string> presences_to_inspect(const std::string& text) {
       throw InvalidRequest("--presence", fmt::format("presence {} is named twice", kind));
     kinds.push_back(kind);
   }
-  if (kinds.empty()) throw InvalidRequest("--presence", "name which cells exist, as seen,lifetime,active");
+  if (kinds.empty()) throw InvalidRequest("--presence", "name kinds of presence, such as seen,lifetime,active");
   return kinds;
 }
 

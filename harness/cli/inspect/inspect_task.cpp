@@ -23,8 +23,7 @@ Json complete_task(const std::string& text) {
   task = slot.complete(named.name, task, "/task");
   task["name"] = named.name;
   if (TaskRegistry::instance().find(named.name).value.serves("events")) return task;
-  throw InvalidRequest("--task", fmt::format("task {} is for snapshots; only tasks of events are told beside a "
-                                             "workload: {}",
+  throw InvalidRequest("--task", fmt::format("task {} is for snapshots; inspect knows only tasks of events: {}",
                                              named.name, fmt::join(tasks_for("events"), ", ")));
 }
 

@@ -1,5 +1,4 @@
-// What a task of events makes of a workload before anything is trained: its parts, and what rules that learn nothing
-// come to.
+// A task of events on a workload before training: the sizes of its parts, and the metrics of rules that learn nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Roots are asked first; the slots of each level are asked behind them, and are roots of the next level in. So the
-// roots of a level are always the first of all that is asked, and what it gives are rows in that order.
+// `asked_` has the roots first, then the slots of each level, outermost first. The roots of a level are all entries
+// before its slots: the slots of one level are also roots of the next inner level.
 #include "harness/event_batches/batches/batch_draw.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-/// Numbers of roots, and of the slots that become roots, so far apart that no two are alike.
+/// Strides of the numbers of roots and of slots that become roots, so large that all numbers differ.
 constexpr std::int64_t numbers_of_event = 1 << 16, numbers_of_root = 1 << 13;
 
 }  // namespace
@@ -166,7 +166,7 @@ void BatchDrawer::find_writes(const BatchWish& wish, BatchDraw& drawn) {
     drawn.own_rows.push_back(row_of(own_place));
     drawn.other_rows.push_back(row_of(other_place));
   };
-  // The last event of a vertex leaves the mail that stays: backwards, it is the first one met.
+  // Backwards, because the last event of a vertex leaves the mail that stays.
   for (EdgeId e = end - 1; e >= begin; --e) {
     const std::int64_t i = e - wish.first;
     const bool own = i >= 0 && i < wish.count;

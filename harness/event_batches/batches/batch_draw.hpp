@@ -1,5 +1,5 @@
-// The structure of a batch of events: its roots, their neighbours, the distinct vertices among them, and whose memory
-// it writes. Drawn on the host, real even where values are not.
+// The structure of a batch of events: its roots, their neighbours, the distinct vertices among them, and the vertices
+// whose memory it writes. The host draws it, even in a simulation without values.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@
 
 namespace strobe {
 
-/// What is asked of the events [first, first + count).
+/// A request for the draw of the events [first, first + count).
 struct BatchWish {
   EdgeId first = 0;
   std::int64_t count = 0;
-  EdgeId batch_first = 0;       // of the batch that they are part of: where its own history begins
-  bool scores = true;           // roots with candidates and neighbours; else the events' own ends alone
-  std::int64_t group = -1;      // of training's negatives; -1 = candidates of an evaluation
-  std::int64_t candidates = 0;  // of an evaluation, beside the destination; -1 = all
-  bool writes = true;           // memory and mails of the events' ends
-  /// Events of the whole batch, of which others compute the rest; 0 = there are no others. Of several mails of a vertex
-  /// the batch's last one stays, so a vertex is written by who computes its last event.
+  EdgeId batch_first = 0;       // first event of the whole batch; events before it are the batch's history
+  bool scores = true;           // draw roots with candidates and neighbours; false: only the events' own ends
+  std::int64_t group = -1;      // group of training negatives; -1 = candidates of an evaluation
+  std::int64_t candidates = 0;  // of an evaluation, without the destination; -1 = all
+  bool writes = true;           // memory and mails of the events' ends are written
+  /// Events of the whole batch when other ranks compute its rest; 0 = there are no other ranks. The last mail of a
+  /// vertex in the batch stays, so the rank that computes the vertex's last event writes it.
   std::int64_t batch_count = 0;
-  /// [count] One candidate of each event (-1: none), which replaces those that the task draws. Null: the task's.
+  /// [count] One candidate of each event (-1: none), in place of those that the task draws. Null: the task's.
   std::shared_ptr<const std::vector<VertexId>> others = nullptr;
 };
 
@@ -43,37 +43,38 @@ struct DrawnLevel {
 struct BatchDraw {
   BatchWish wish;
   std::int64_t candidates = 1;          // C, columns of each event
-  std::vector<std::int64_t> counts;     // [E] of these, how many are candidates of the event; the others repeat
-  std::vector<std::int64_t> vertices;   // [U] those with a mail first
+  std::vector<std::int64_t> counts;     // [E] columns with a candidate; later ones repeat the destination as padding
+  std::vector<std::int64_t> vertices;   // [U] vertices with a mail come first
   std::int64_t mails = 0;               // M
   std::vector<double> mail_dt;          // [M]
   std::vector<EdgeId> mail_events;      // [M]
   std::vector<DrawnLevel> levels;       // innermost first
-  std::vector<std::int64_t> root_rows;  // [R] of U; of models without levels
+  std::vector<std::int64_t> root_rows;  // [R] rows of U; only for models without levels
   std::vector<double> root_dt;          // [R]
-  /// Of W distinct ends of the batch's events: vertex, and rows of U of itself and of the other end of its last event.
+  /// [W] The distinct ends of the batch's events. Each has its vertex, its row of U, and the row of the other end of
+  /// its last event.
   std::vector<std::int64_t> written, own_rows, other_rows;
 
   /// R: the events' sources, then their candidates, event by event, the destination first.
   std::int64_t roots() const { return wish.count * (1 + candidates); }
 };
 
-/// A draw is shared by the pieces of the host's work that read it, which run later than they are given.
+/// Tasks of the host share a draw, because they read it after it was submitted.
 using SharedDraw = std::shared_ptr<const BatchDraw>;
 
-/// Draws batches of one case, of the events `data`, one after the other; keeps room of its own, so it is one rank's.
-/// Both must outlive it.
+/// Draws batches of one case from the events `data`. Each rank needs its own drawer, because it keeps buffers. The case
+/// and `data` must outlive it.
 class BatchDrawer {
  public:
   BatchDrawer(const EventCase& c, const EventData& data);
-  /// Draws what `wish` asks for, as `clock` stands; with `writes`, and nobody beside it, the clock then stands behind
-  /// the batch. Throws InvalidRequest where an event leaves no negative.
+  /// Draws the requested batch with mails and times as in `clock`. If the request writes and no other rank has a part
+  /// of the batch, it advances the clock past the batch. Throws InvalidRequest for an event without a negative.
   void draw(const BatchWish& wish, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
 
  private:
   struct Asked {
     std::vector<VertexId> vertex;
-    std::vector<EdgeId> before, asked_at;  // events that count; the event whose time is the moment
+    std::vector<EdgeId> before, asked_at;  // number of visible events; the event whose time is the root's
     std::vector<std::int64_t> number;
     std::vector<double> time;
   };
@@ -91,12 +92,12 @@ class BatchDrawer {
   const EventModelTraits traits_;
   Asked asked_;                           // roots, then the slots of each level, outermost first
   std::vector<NeighbourSample> samples_;  // outermost first
-  std::vector<double> moments_;           // of what is asked, as in the file
-  std::vector<std::size_t> level_roots_;  // roots of each, outermost first: the first so many of `asked_`
+  std::vector<double> moments_;           // times of the roots as in the file
+  std::vector<std::size_t> level_roots_;  // number of roots of each level, outermost first; a prefix of `asked_`
   std::vector<std::int64_t> row_;         // [N] row of a vertex in U
-  std::vector<std::int64_t> seen_;        // [N] the draw that gave it
-  std::vector<std::int64_t> written_;     // [N] the draw that wrote it
-  std::vector<std::int64_t> asked_row_;   // [asked] row of U, where each asker has its own
+  std::vector<std::int64_t> seen_;        // [N] the draw that set `row_`
+  std::vector<std::int64_t> written_;     // [N] the draw that wrote the vertex
+  std::vector<std::int64_t> asked_row_;   // [asked] row of U, if every root and slot has a row of its own
   std::int64_t draws_ = 0;
 };
 

@@ -60,7 +60,7 @@ std::optional<TrainerTurn> BatchOrder::turn(std::int64_t iteration, int rank) co
   turn.sweep = position / batches_;
   turn.batch = position % batches_;
   turn.begins_sweep = turn.sequence == 0 || turn.batch == 0;
-  // Every sweep of every copy, and every set of it, is another visit of the same events.
+  // Each sweep, copy and set visits the same events again and draws other negatives.
   turn.group = ((turn.sweep * groups_.k + turn.copy) * groups_.j + turn.set) % negative_groups_;
   turn.batch_first = turn.batch * groups_.i * local_batch_;
   turn.batch_count = batch_count(turn.batch);

@@ -1,4 +1,4 @@
-// What --dump-schedule writes.
+// The file of --dump-schedule.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace strobe {
 
-/// CSV with the header `iteration,trainer,copy,sweep,first_event,last_event,negatives,operation`: what each rank does
-/// in each iteration of `epochs` epochs, in the order in which a copy's memory sees it: all reads of an iteration, then
-/// training, then writes. A rank without events in an iteration has no line. Events are numbers among all of `data`,
-/// `last_event` included; those between that are not trained on are left out. Throws SystemError.
+/// Writes CSV with the header `iteration,trainer,copy,sweep,first_event,last_event,negatives,operation`, one line per
+/// operation of a rank. Each iteration of `epochs` epochs lists all reads, then training, then writes. This is the
+/// order in which a copy's memory sees them.
+/// A rank without events in an iteration has no line. Event numbers count all events of the workload; the range
+/// includes `last_event`. Events in the range that are not for training are skipped. Throws SystemError.
 void write_batch_schedule(const std::string& path, const EventData& data, const BatchOrder& order, std::int64_t epochs);
 
 }  // namespace strobe

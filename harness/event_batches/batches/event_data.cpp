@@ -8,7 +8,7 @@
 namespace strobe {
 namespace {
 
-/// What training walks over where vertices are kept out: the events that are left, as if there were no others.
+/// The training events when vertices are kept out: a graph of the remaining events alone.
 EventData training_walk(const EventData& all) {
   const TrainedEvents& trained = *all.task->trained;
   EventData left = all;

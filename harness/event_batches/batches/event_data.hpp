@@ -1,4 +1,4 @@
-// Data of cases of events that DataCache keeps. What a value depends on are the members of its key.
+// Event data that DataCache keeps. The members of a key are everything that its value depends on.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@ namespace strobe {
 
 class StaticMemory;
 
-/// Events as models walk over them: all of a workload, or those that are trained on.
+/// The events that a model processes: all of a workload, or only those for training.
 struct EventData {
   std::shared_ptr<const EventGraph> graph;
   std::shared_ptr<const TimeCsr> neighbours;  // both ends of every event
   std::shared_ptr<const EventTaskData> task;
   EventWidths widths;
-  std::shared_ptr<const StaticMemory> static_memory;  // null unless the model wants one that is trained beforehand
-  /// All events of the workload: features are read there, and time begins with its first event, so that training and
-  /// evaluation mean the same by a time. The same graph as `graph` where nothing is left out.
+  std::shared_ptr<const StaticMemory> static_memory;  // null unless the model needs one that is trained before
+  /// All events of the workload. Features are read from it. Time starts at its first event, so that training and
+  /// evaluation use the same times. It is `graph` itself if no event is left out.
   std::shared_ptr<const EventGraph> whole;
 
   /// The number in `whole` of an event of `graph`.
@@ -30,7 +30,7 @@ struct EventData {
   }
   /// Seconds since the first event.
   double time(EdgeId event) const { return graph->time[static_cast<std::size_t>(event)] - whole->time[0]; }
-  /// How many events are strictly earlier. Cost: O(events of one time).
+  /// The number of events with an earlier time. Cost: O(events with the same time).
   EdgeId strictly_before(EdgeId event) const;
 };
 
@@ -51,7 +51,7 @@ struct EventsKey {
   LoadedEvents make(const DataCache& cache) const;
 };
 
-/// What is walked over in an evaluation, and in training; without graphs when the workload has no events.
+/// The events of an evaluation and of training. Both have no graph when the workload has no events.
 struct DrawnEvents {
   EventData all, training;
 };

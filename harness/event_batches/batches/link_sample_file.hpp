@@ -1,4 +1,4 @@
-// What --dump-samples writes of links to come.
+// The files of --dump-samples and --dump-ranks for link prediction.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace strobe {
 
-/// CSV with the header `event,part,group,place,vertex`: of every event that is trained on its negatives by group, of
-/// every validation and test event its candidates (group -1); vertices and events are numbered from 0 among all, and
-/// the columns of VertexColumns stand behind. The destination itself is not listed. Throws SystemError.
+/// Writes CSV with the header `event,part,group,place,vertex`, followed by the columns of VertexColumns. It lists the
+/// negatives of each training event by group, and the candidates of each validation and test event (group -1). The
+/// destination is not listed. Numbers of events and vertices count all of the workload from 0. Throws SystemError.
 void write_link_samples(const std::string& path, const EventCase& c);
 
-/// What --dump-ranks writes: "event,part,source,destination,candidates,rank" of each judged event, with
-/// the same numbers. `ranks` are those of EventViews; candidates count the destination. Throws SystemError.
+/// Writes `event,part,source,destination,candidates,rank` for each validation and test event, numbered in the same way.
+/// `ranks` are those of EventViews. `candidates` counts the destination, too. Throws SystemError.
 void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks);
 
 }  // namespace strobe

@@ -1,6 +1,5 @@
-// What is known of every vertex's memory without its values: when it was updated last, and which event left the mail
-// that waits. It follows from the events alone, so the host keeps it, and a batch is drawn before the one in front of
-// it has been computed.
+// The state of every vertex's memory without its values: the time of its last update, and the event of its waiting
+// mail. It follows from the events alone. So the host can draw a batch before the device has computed the one before.
 #pragma once
 
 #include <algorithm>
@@ -20,21 +19,21 @@ class MemoryClock {
         mail_event(static_cast<std::size_t>(vertices), -1),
         passed_(static_cast<std::size_t>(vertices), 0) {}
 
-  /// Nothing has happened: memory is zero, and no mail waits.
+  /// Sets memory to zero and drops all mails.
   void reset() {
     std::fill(updated.begin(), updated.end(), 0.0);
     std::fill(mail_time.begin(), mail_time.end(), 0.0);
     std::fill(mail_event.begin(), mail_event.end(), EdgeId{-1});
   }
   bool has_mail(VertexId v) const { return mail_event[static_cast<std::size_t>(v)] >= 0; }
-  /// The time of the memory's last update once the mail has been applied.
+  /// The time of the memory's last update after its waiting mail is applied.
   double updated_after_mail(VertexId v) const {
     const auto at = static_cast<std::size_t>(v);
     return has_mail(v) ? mail_time[at] : updated[at];
   }
 
-  /// The events [first, first + count) of `graph` have been a batch: mails that waited at their ends are applied, and
-  /// each end's last event leaves the mail that waits now. `start` is the time of the first event of all.
+  /// Advances past the batch [first, first + count) of `graph`. Applies the mails that waited at the ends of its
+  /// events. Then each end's last event leaves its mail. `start` is the time of the workload's first event.
   void pass(const EventGraph& graph, double start, EdgeId first, std::int64_t count) {
     ++passes_;
     const auto meet = [&](VertexId v, EdgeId event) {
@@ -44,7 +43,7 @@ class MemoryClock {
       mail_time[at] = graph.time[static_cast<std::size_t>(event)] - start;
       mail_event[at] = event;
     };
-    for (EdgeId e = first + count - 1; e >= first; --e) {  // backwards: the last event of a vertex is met first
+    for (EdgeId e = first + count - 1; e >= first; --e) {  // backwards, to meet the last event of a vertex first
       meet(graph.target[static_cast<std::size_t>(e)], e);
       meet(graph.source[static_cast<std::size_t>(e)], e);
     }

@@ -20,7 +20,7 @@ std::unique_ptr<Device> device_of(bool fp64, std::int64_t threads, std::int64_t 
   return DeviceRegistry::instance().find(host_device, "/device").value(wanted);
 }
 
-/// From the first thing that the device did to the last one.
+/// Seconds from the begin of the device's first span to the end of its last.
 double seconds_of(Device& device) {
   double begin = 0, end = 0;
   bool any = false;

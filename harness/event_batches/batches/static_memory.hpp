@@ -1,6 +1,5 @@
-// Static node memory that is trained beforehand (DistTGL, section 3.1 and 4.0.1): a vector of each vertex from the
-// static graph of the training events, by the task that is trained afterwards. It is frozen, and read like features of
-// vertices.
+// Static node memory (DistTGL, sections 3.1 and 4.0.1): a vector per vertex. It is trained before the model, on the
+// static graph of the training events with the same task. Then it is frozen, and models read it like vertex features.
 #pragma once
 
 #include <mutex>
@@ -12,23 +11,23 @@
 
 namespace strobe {
 
-/// Trained when it is first asked for, on device cpu, and before any measured epoch; the same bits at every number of
-/// threads. Shared by ranks.
+/// Ranks share it. It is trained on first use, on device cpu, before any measured epoch. Its bits do not depend on the
+/// number of threads.
 class StaticMemory {
  public:
-  /// Reads the events of `source` and nothing behind them.
+  /// Reads only the events of `source`.
   StaticMemory(StaticTrainingSource source, bool fp64) : source_(std::move(source)), fp64_(fp64) {}
 
   std::int64_t width() const { return source_.model->traits().static_memory.width; }
-  /// Trains with so many threads (DeviceRequest), unless that has been done.
+  /// Trains with these numbers of threads (DeviceRequest), unless it is trained already.
   void prepare(std::int64_t threads, std::int64_t host_threads) const;
-  /// The vector of a vertex, [width]; 0 for one that no training event has at either end. After `prepare`.
+  /// The vector of a vertex, [width]; 0 if the vertex has no training event. Call `prepare` before.
   const float* row(VertexId vertex) const { return rows_.data() + vertex * width(); }
-  /// A sentence for the row about the result of the training; empty before `prepare`.
+  /// A note for the row about the result of the training; empty before `prepare`.
   std::string remark() const;
 
  private:
-  mutable StaticTrainingSource source_;  // without events once they were trained on
+  mutable StaticTrainingSource source_;  // `prepare` drops its events
   bool fp64_;
   mutable std::once_flag trained_;
   mutable std::vector<float> rows_;
@@ -47,7 +46,7 @@ struct StaticMemoryKey {
   Value make(const DataCache& cache) const;
 };
 
-/// The static memory that the case's model asks for, or null.
+/// The static memory that the case's model needs, or null.
 std::shared_ptr<const StaticMemory> static_memory_of(const EventCase& c, const DataCache& cache);
 
 }  // namespace strobe

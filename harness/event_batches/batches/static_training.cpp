@@ -12,9 +12,9 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t batch_events = 600;          // of an update; the paper's local batch
+constexpr std::int64_t batch_events = 600;          // per update; the paper's local batch
 constexpr std::uint32_t order_of_batches = 44;      // purpose of a random stream
-constexpr std::int64_t numbers_of_event = 1 << 16;  // roots of an event, apart from those of the next
+constexpr std::int64_t numbers_of_event = 1 << 16;  // stride, so that roots of all events have different numbers
 
 std::vector<ParameterShape> shapes_of(const StaticTrainingSource& c, const StaticMemoryWish& wish) {
   std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.events.graph->vertices);
@@ -85,13 +85,13 @@ StaticTraining::Draw StaticTraining::draw(std::int64_t epoch, std::int64_t batch
   const std::vector<EdgeId> before(roots, source_.training_events());
   std::vector<std::int64_t> numbers(roots);
   for (std::size_t r = 0; r < roots; ++r) numbers[r] = drawn.first * numbers_of_event + static_cast<std::int64_t>(r);
-  const std::vector<double> moments(roots, 0.0);  // uniform draws look at no time
+  const std::vector<double> moments(roots, 0.0);  // uniform draws ignore times
   NeighbourSample sample;
-  // Draws of an epoch are told from another's by the seed.
+  // The seed makes the draws of each epoch differ.
   const std::uint64_t seed = source_.seed + (static_cast<std::uint64_t>(epoch + 1) << 32);
   sample_neighbours(*source_.events.graph, *source_.events.neighbours, {drawn.roots, before, numbers, moments},
                     wish_.neighbours, Sampling::uniform, seed, workers_, sample);
-  // The event that is to be predicted is no neighbour: it would tell its own destination.
+  // The event to predict is no neighbour: it would reveal its own destination.
   drawn.offsets.push_back(0);
   for (std::size_t r = 0; r < roots; ++r) {
     for (auto s = static_cast<std::size_t>(sample.offsets[r]); s < static_cast<std::size_t>(sample.offsets[r + 1]); ++s)

@@ -1,5 +1,5 @@
-// Training of static vectors on the graph of the training events: consecutive events make a batch, batches are visited
-// in random order, and neighbours are any training events of a root but the one that is to be predicted.
+// Trains static vectors on the graph of the training events. Consecutive events form a batch, and batches come in
+// random order. Neighbours are any training events of a root except the one to predict.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace strobe {
 
-/// What static vectors depend on.
+/// Everything that static vectors depend on.
 struct StaticTrainingSource {
-  EventData events;  // that training walks over
+  EventData events;  // of training
   std::shared_ptr<const EventModel> model;
   std::shared_ptr<const EventTask> task;
   std::uint64_t seed = 0;
@@ -25,9 +25,9 @@ class StaticTraining {
   /// `device` needs values. Both must outlive it.
   StaticTraining(const StaticTrainingSource& source, Device& device, std::int64_t host_threads);
 
-  /// Visits every training event once; the mean loss of an event.
+  /// Trains on every training event once. Returns the mean loss per event.
   double epoch(std::int64_t number);
-  /// The table [N, d]; 0 for vertices that no training event has at either end.
+  /// The table [N, d]; 0 for vertices without a training event.
   std::vector<float> rows();
 
  private:
@@ -42,14 +42,14 @@ class StaticTraining {
   Draw draw(std::int64_t epoch, std::int64_t batch);
   void ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& asked_of) const;
   void number_vertices(Draw& drawn);
-  /// Loss of the batch's events, one update.
+  /// One update with the batch's loss.
   void train(const Draw& drawn);
 
   const StaticTrainingSource& source_;
   Device& device_;
   StaticMemoryWish wish_;
   Workers workers_;
-  std::vector<std::int64_t> row_, seen_;  // [N] row of a vertex in the batch; the draw that gave it
+  std::vector<std::int64_t> row_, seen_;  // [N] row of a vertex in the batch; the draw that set it
   std::int64_t draws_ = 0;
   Parameters parameters_;
   std::unique_ptr<Optimizer> optimizer_;

@@ -36,7 +36,7 @@ class DeviceGroupMemory final : public GroupMemory {
 
  private:
   std::unique_ptr<NodeMemory> memory_;
-  std::int64_t states_;  // values of memory alone
+  std::int64_t states_;  // number of values of memory, without mails
 };
 
 }  // namespace

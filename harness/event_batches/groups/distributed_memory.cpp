@@ -10,7 +10,7 @@ std::int64_t sum(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-/// Ranks of each node that are each other's agents.
+/// Groups with one rank of each node; ranks of a group are each other's agents.
 RankGroups columns(const RemoteRows& remote) {
   RankGroups groups(static_cast<std::size_t>(remote.ranks_of_node()));
   for (std::size_t place = 0; place < groups.size(); ++place) {
@@ -20,7 +20,7 @@ RankGroups columns(const RemoteRows& remote) {
   return groups;
 }
 
-/// Where each node's rows begin, one behind the other; without the own node's where `skipped` is one.
+/// The first row of each node when rows are sorted by node from `first` on. Node `skipped` has no rows there.
 std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& counts, std::int64_t first,
                                     std::int64_t skipped = -1) {
   std::vector<std::int64_t> places;
@@ -35,7 +35,7 @@ void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& list
   to.insert(to.end(), list.begin(), list.end());
 }
 
-/// What the sets of a batch read, as numbers within each node's part: those with a mail first.
+/// The vertices that the sets of a batch read, by node, numbered within the node's part. Those with a mail come first.
 std::vector<std::vector<std::int64_t>> vertices_by_node(const std::vector<SharedDraw>& drawn, std::int64_t nodes) {
   std::vector<std::vector<std::int64_t>> lists(static_cast<std::size_t>(nodes));
   for (const bool with_mail : {true, false}) {
@@ -51,7 +51,8 @@ std::vector<std::vector<std::int64_t>> vertices_by_node(const std::vector<Shared
   return lists;
 }
 
-/// Of lists whose first `with_mail` vertices have a mail, first these of all of them. Empty where lists are.
+/// Concatenates the first `with_mail` vertices of each list, which have a mail, and then the rest of each list. Lists
+/// may be empty.
 std::vector<std::int64_t> those_with_mail_first(const std::vector<std::vector<std::int64_t>>& lists,
                                                 const std::vector<std::int64_t>& with_mail) {
   std::vector<std::int64_t> first, behind;
@@ -160,7 +161,7 @@ std::vector<ComingRows> DistributedMemory::read(const std::vector<SharedDraw>& d
   const Counts without = counts_of([](const RowsOfNode& rows) { return rows.all_vertices() - rows.all_mails(); });
   const Counts all = counts_of([](const RowsOfNode& rows) { return rows.all_vertices(); });
   const ListsByNode given = exchange_lists(vertices_by_node(drawn, remote_->nodes()), all);
-  // What this rank is asked for, those with a mail first, and behind it what it has asked others for.
+  // The rows that this rank reads for itself and others come first, then received rows; in both, rows with mail first.
   const auto at = static_cast<std::size_t>(node_);
   const std::int64_t given_with = sum(with.given), given_without = sum(without.given);
   const std::int64_t there = given_with + given_without;
@@ -192,7 +193,7 @@ std::vector<ComingRows> DistributedMemory::rows_of_sets(const std::vector<Shared
       const auto node = static_cast<std::size_t>(set->vertices[u] % remote_->nodes());
       const bool has_mail = static_cast<std::int64_t>(u) < set->mails;
       rows.push_back(has_mail ? with_at[node]++ : without_at[node]++);
-      // Of received rows, mails lie right behind those of the own daemon.
+      // Received mails follow the `given_with` mails of the own daemon.
       if (has_mail) mail_rows.push_back(node == at ? rows.back() : rows.back() - there + given_with);
     }
     const auto count = static_cast<std::int64_t>(rows.size());
@@ -257,7 +258,7 @@ void DistributedMemory::tell_daemon(std::vector<std::int64_t> list, const std::v
       place += rows.bytes();
     }
   }
-  if (after.size() > 2) device_.wait(Stream::compute, after.back());  // all are given back behind the copies
+  if (after.size() > 2) device_.wait(Stream::compute, after.back());  // no tensor is reused before its copy
   lanes_.send_write(std::move(after));
 }
 

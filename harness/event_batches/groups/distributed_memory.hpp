@@ -1,6 +1,6 @@
-// One rank's end of node memory that lies on several nodes, row v on node v mod their number (DistTGL, Fig. 2b: what
-// one memory for all nodes costs). Each node has a daemon for its rows. A rank reads and writes rows of its own node
-// through it, and those of another through a rank of that node, its agent there.
+// One rank's access to node memory that is spread over several nodes: row v is on node v mod the number of nodes
+// (DistTGL, Fig. 2b, the cost of one memory for all nodes). Each node has a daemon for its rows. A rank reads and
+// writes rows of its own node through the daemon. For another node it asks a rank there, its agent.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace strobe {
 
-/// Daemons of the nodes, as those of as many copies: each rank of a node is a trainer of its own.
+/// The daemons of the nodes, described like those of copies: copy = node, and each rank of the node is a trainer.
 TrainingGroups daemons_of_nodes(const RemoteRows& remote);
-/// Sizes of one node's part of a memory of shape `whole`.
+/// The shape of one node's part of a memory of shape `whole`.
 MemoryShape shape_of_node(const MemoryShape& whole, const RemoteRows& remote, std::int64_t node);
 
 class DistributedMemory final : public GroupMemory {
@@ -34,25 +34,25 @@ class DistributedMemory final : public GroupMemory {
   void restore(const std::vector<double>& values) override { lanes_.restore(values); }
 
  private:
-  /// Rows by node: asked of its agent by this rank, and given to the rank there whose agent this one is. The own node
-  /// has its place in both, with the same number, and nothing is sent for it.
+  /// Rows by node: `asked` from this rank's agent there, and `given` to the rank there that this rank is the agent of.
+  /// The own node has an entry with the same number in both; nothing is sent for it.
   struct Counts {
     std::vector<std::int64_t> asked, given;
   };
   using ListsByNode = std::vector<std::vector<std::int64_t>>;
 
   Counts counts_of(const std::function<std::int64_t(const RowsOfNode&)>& rows_of) const;
-  /// Sends the rows of `send`, those of `sends` one node's behind the other's with the own among them, and receives
-  /// those of `receives` without the own.
+  /// Sends the rows of `send`, sorted by node with counts `sends`; rows of the own node are in `send`, but stay.
+  /// Receives `receives` rows from each other node, sorted by node without the own.
   void exchange(const Tensor& send, const std::vector<std::int64_t>& sends, const Tensor& receive,
                 const std::vector<std::int64_t>& receives);
-  /// Sends lists to the agents; returns what this rank is asked for. Empty lists without values.
+  /// Sends lists to the agents, and returns the lists that this rank must answer. Without values they are empty.
   ListsByNode exchange_lists(const ListsByNode& own, const Counts& counts);
-  /// The own daemon's answer: memory of the listed vertices, mails of the first of them.
+  /// Reads memory of the listed vertices, and mails of the first of them, from the own daemon.
   void ask_daemon(std::vector<std::int64_t> list, const Tensor& memory, const Tensor& mails);
-  /// What this rank's daemon is given: its rows, and received ones behind them.
+  /// Writes this rank's rows, followed by the received ones, to the own daemon.
   void tell_daemon(std::vector<std::int64_t> list, const std::vector<Tensor>& memory, const std::vector<Tensor>& mails);
-  /// Puts together what the sets read, of all rows that are there.
+  /// Gathers the rows that each set reads from all rows that were read.
   std::vector<ComingRows> rows_of_sets(const std::vector<SharedDraw>& drawn, const Counts& with_mail,
                                        const Counts& without, const Tensor& memory, const Tensor& mails) const;
   Tensor list_on_device(const std::vector<std::int64_t>& list) const;
@@ -64,7 +64,7 @@ class DistributedMemory final : public GroupMemory {
   MemoryShape shape_;                     // of this node's part
   MemoryLanes lanes_;
   std::int64_t sequence_ = 0;
-  Event moved_;  // when the lane's answer has been taken
+  Event moved_;  // the lane's answer has been copied out
 };
 
 }  // namespace strobe

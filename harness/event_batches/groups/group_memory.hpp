@@ -1,4 +1,4 @@
-// The node memory that a group of ranks shares, as one of its ranks sees it.
+// One rank's access to the node memory that its group of ranks shares.
 #pragma once
 
 #include <memory>
@@ -8,41 +8,44 @@
 
 namespace strobe {
 
-/// Rows that are on their way: `ready` comes when the device has them.
+/// Rows in transfer: the device has them after `ready`.
 struct ComingRows {
   MemoryRows rows;
   Event ready;
 };
 
-/// Reads and writes of one rank, [U, d] and [M, 2 d] of the case's precision, in the order of calls.
+/// Reads and writes of one rank, carried out in the order of calls. Memory is [U, d] and mails are [M, 2 d], in the
+/// case's precision.
 class GroupMemory {
  public:
   virtual ~GroupMemory() = default;
-  /// Whether every rank takes part in every batch's reads and writes, with empty lists where it has none.
+  /// Whether reads and writes of a batch are collective: ranks without a part of the batch take part with empty lists.
   virtual bool of_all_ranks() const { return false; }
-  /// Whether reads go by lists that lie on the device, which has to have them then.
+  /// Whether `read` uses the lists on the device, so that they must be there before.
   virtual bool reads_by_lists() const { return false; }
 
-  /// Of every rank: the batch that is read and written next; memory and mails are zero first where `resets`.
+  /// Announces the batch that is read and written next. Every rank must call it. If `resets`, memory and mails are set
+  /// to zero first.
   virtual void begin(std::int64_t sequence, bool resets) = 0;
-  /// Asks for the rows of a batch's draws, one for each set of negatives; `read` follows, and has them moved in. What
-  /// is moved between the two calls does not wait for an answer.
+  /// Requests the rows of a batch's draws, one for each set of negatives. A later `read` moves them in. Transfers
+  /// between the two calls do not wait for the answer.
   virtual void ask(const std::vector<SharedDraw>& /*drawn*/) {}
   /// `lists` are those of the draws, on the device.
   virtual std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) = 0;
-  /// Sends rows of `updated` [U, d] and the mails made of them; `drawn` is empty, or null, where there are none.
+  /// Writes rows of `updated` [U, d] and the mails made from them. `drawn` is null if this rank has nothing to write.
   virtual void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) = 0;
-  /// Waits until what was sent has arrived.
+  /// Waits until all writes are done.
   virtual void finish() = 0;
 
-  /// How many values `save` gives on this rank: those of vertices whose memory no other rank speaks for. 0 for most.
+  /// The number of values that `save` returns on this rank. One rank saves each copy or node's part; on the others it
+  /// is 0.
   virtual std::int64_t saved_values() const = 0;
-  /// Memory [N, d], then mails [N, 2 d], of its vertices; empty without values.
+  /// Memory [N, d], then mails [N, 2 d], of the vertices that this rank saves; empty without values.
   virtual std::vector<double> save() = 0;
   virtual void restore(const std::vector<double>& values) = 0;
 };
 
-/// Memory on the device of the only rank of its group.
+/// Memory on the device, for a group of one rank.
 std::unique_ptr<GroupMemory> make_device_group_memory(Device& device, std::int64_t vertices, std::int64_t width);
 
 }  // namespace strobe

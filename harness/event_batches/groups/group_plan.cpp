@@ -22,7 +22,7 @@ void check_batch(const EventCase& c, const TrainingGroups& groups) {
                   groups.i, c.options.batch, c.training_events()));
 }
 
-/// With more batches in training at a time than a sweep has, an epoch could have no iteration, and no loss.
+/// If more batches were in training at a time than a sweep has, an epoch could have no iteration, and so no loss.
 void check_ranks(const EventCase& c, const BatchOrder& order) {
   const TrainingGroups& groups = order.groups();
   if (groups.j * groups.k <= order.batches()) return;
@@ -33,7 +33,7 @@ void check_ranks(const EventCase& c, const BatchOrder& order) {
                                    c.training_events(), order.batches(), order.whole_batch(), groups.j * groups.k));
 }
 
-/// Ranks that share a memory share it on the host.
+/// Ranks can share a memory only on the host.
 void check_place(const EventCase& c, const TrainingGroups& groups) {
   if (c.options.memory_on != "device" || groups.in_group() == 1) return;
   throw InvalidRequest("/strategy/memory_on",
@@ -42,7 +42,7 @@ void check_place(const EventCase& c, const TrainingGroups& groups) {
                                    groups.in_group()));
 }
 
-/// A group shares a memory of its node's host, so it lies within one.
+/// A group shares memory on the host of its node, so it must lie within one node.
 void check_nodes(const EventCase& c, const TrainingGroups& groups) {
   if (c.request.cluster.empty() || c.model->traits().memory == 0) return;
   const std::int64_t of_node = load_cluster(c.request.cluster)->gpus_per_node;
@@ -55,7 +55,7 @@ void check_nodes(const EventCase& c, const TrainingGroups& groups) {
                                  groups.in_group(), of_node, groups.ranks() / within, within));
 }
 
-/// Nodes over which a distributed memory lies: those that the case's cluster needs for its ranks, unless it says so.
+/// The number of nodes of a distributed memory. By default, the nodes that the ranks need on the case's cluster.
 std::int64_t nodes_of(const EventCase& c) {
   if (c.options.nodes > 0) return c.options.nodes;
   if (c.request.cluster.empty()) return 1;
@@ -63,7 +63,7 @@ std::int64_t nodes_of(const EventCase& c) {
   return (c.request.ranks + of_node - 1) / of_node;
 }
 
-/// The copies of a node's groups, with what their daemons and ranks pass each other, lie in its memory.
+/// The copies of a node's groups must fit its host memory, with the buffers between daemons and ranks.
 void check_host(const GroupPlan& plan) {
   const EventCase& c = *plan.events;
   const TrainingGroups& groups = plan.order.groups();
@@ -78,7 +78,7 @@ void check_host(const GroupPlan& plan) {
     room = cluster->host.memory_bytes;
     whose = fmt::format("a node of {}", c.request.cluster);
   } else if (!in_one_process(c.request)) {
-    copies = 1;  // how many are on one machine is not known before the launch
+    copies = 1;  // the number of copies on this machine is not known before the launch
   }
   const std::uint64_t bytes = static_cast<std::uint64_t>(copies) * bytes_of_copy(groups, plan.memory);
   if (room == 0 || bytes <= room) return;
@@ -90,7 +90,7 @@ void check_host(const GroupPlan& plan) {
                                    whose, format_bytes(static_cast<double>(room))));
 }
 
-/// What is read from a simulated disk takes time that the cluster's file has to tell.
+/// To simulate reads from disk, the cluster file must state the disk's speed.
 void check_disk(const EventCase& c) {
   if (c.options.presample != "disk" || c.request.cluster.empty()) return;
   if (load_cluster(c.request.cluster)->host.disk_bytes_per_second > 0) return;
@@ -123,7 +123,7 @@ void check_evaluation(const EventCase& c) {
   if (c.options.evaluate != "copy0") return;
   if (c.options.evaluate_batches > 0)
     throw InvalidRequest("/strategy/evaluate_batches",
-                         "evaluate=copy0 goes on where the memory stands, and evaluate_batches begins with an empty "
+                         "evaluate=copy0 continues with the memory as it is, but evaluate_batches begins with an empty "
                          "one; leave one of them out");
   if (c.model->traits().memory == 0)
     throw InvalidRequest("/strategy/evaluate", "the model has no memory to begin with; take evaluate=replay");
@@ -140,7 +140,7 @@ MemoryShape memory_shape(const EventCase& c) {
   shape.values = c.request.numerics != "none";
   std::int64_t asked = c.options.batch * (2 + c.training.task->training_negatives);
   for (int level = 0; level < traits.levels; ++level) asked *= 1 + traits.neighbours;
-  // A vertex is read once, unless its mail depends on when it is asked.
+  // A vertex is read once, unless its mail depends on the time of the root that asks.
   shape.read_rows = traits.mail_dt_of_asker ? asked : std::min(asked, shape.vertices);
   shape.write_rows = std::min(2 * c.options.batch, shape.vertices);
   return shape;
@@ -196,7 +196,7 @@ std::vector<double> groups_to_keep(const GroupPlan& plan) {
   const TrainingGroups& groups = plan.order.groups();
   std::vector<double> kept{static_cast<double>(groups.i), static_cast<double>(groups.j), static_cast<double>(groups.k),
                            static_cast<double>(plan.order.whole_batch())};
-  // Epochs of shared batches ended elsewhere once: a state of then is not one of the same iteration.
+  // Refuses old checkpoints with i > 1, whose epochs ended at other iterations.
   if (groups.i > 1) kept.push_back(static_cast<double>(plan.order.batches()));
   if (plan.remote != nullptr) kept.push_back(static_cast<double>(plan.remote->nodes()));
   return kept;

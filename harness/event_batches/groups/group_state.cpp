@@ -1,5 +1,5 @@
-// What a checkpoint holds of training in groups: the weights, every copy of the memory, and the rows of batches that
-// some ranks are still training on, which were read from a memory that has moved on since. Structure is drawn again.
+// The checkpoint of training in groups: weights, every copy of the memory, and memory rows of batches in training.
+// These rows were read before later writes, so they cannot be read again. The structure of batches is drawn again.
 #include <fmt/format.h>
 
 #include "harness/event_batches/groups/group_trainer.hpp"
@@ -81,7 +81,7 @@ void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t i
     memory_->restore({at, at + held});
     at += held;
   }
-  // A batch under way is drawn again, whether the model has a memory or not; its rows are those that were kept.
+  // Draw a batch in training again, also without memory. Its rows come from the checkpoint.
   if (!turn || turn->set == 0) return;
   current_ = {};
   current_.drawn = source_.take(sequence);

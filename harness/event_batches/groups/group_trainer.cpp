@@ -40,7 +40,7 @@ void GroupTrainer::take_batch(const TrainerTurn& turn) {
   current_ = {};
   current_.drawn = source_.take(turn.sequence);
   device_.await(current_.drawn.ready);
-  // A daemon gathers while the rest of the batch is put together, and inputs move in before its answer does.
+  // The daemon gathers rows while this rank packs the inputs. The inputs move in before the daemon's answer.
   if (memory_ != nullptr) memory_->ask(current_.drawn.draws);
   for (const SharedDraw& drawn : current_.drawn.draws)
     current_.inputs.push_back(turn.count > 0 ? loader_.load(drawn) : BatchInput{});
@@ -84,12 +84,12 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(events().request.seed);
   pass.epoch = iteration;
-  // Labels move in before the next batch's inputs do, which would hold them up.
+  // Labels move in before the next batch's inputs, to not wait for these.
   forward.labels = events().task->labels(device_, *events().training.graph, forward.turn->first, forward.turn->count);
   current_.inputs[set].await_on(device_);
   MemoryRows rows;
   if (memory_ != nullptr) {
-    if (current_.rows.empty()) read_memory();  // by lists, which the device has now
+    if (current_.rows.empty()) read_memory();  // for memory that reads by lists, which the device has now
     device_.wait(Stream::compute, current_.rows[set].ready);
     rows = current_.rows[set].rows;
   }
@@ -116,7 +116,7 @@ void GroupTrainer::iterate(std::int64_t iteration, bool last) {
   const bool ahead = pipelined() && !last;
   {
     const Forward pass = forward(iteration);
-    // The next batch is taken over before this one's gradients are there.
+    // With pipeline, the next batch begins before the backward pass of this one.
     if (ahead) write(pass), begin(iteration + 1);
     backward(pass, iteration);
     if (!ahead) write(pass);
@@ -153,7 +153,7 @@ void GroupTrainer::keep_sweep_end(std::int64_t iteration, bool resets) {
   if (wanted && resets && iteration > epoch_first_) sweep_end_ = memory_->save();
 }
 
-/// What copy 0 was at the end of its last sweep: as it is, where that was the epoch's last iteration.
+/// Copy 0 at the end of its last sweep. If that was the epoch's last iteration, it is the memory as it is now.
 MemoryState GroupTrainer::memory_behind_training() {
   const EventData& trained = events().training;
   if (trained_ % plan_.order.batches() == 0) sweep_end_ = memory_->save();
@@ -179,7 +179,7 @@ std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& mome
   return replay_->metrics(weights_.parameters());
 }
 
-/// Rank 0 evaluates, and the others are told.
+/// Rank 0 evaluates and sends the metrics to all ranks.
 std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& moment) {
   std::vector<double> told(plan_.metrics.size(), 0.0);
   if (replay_ != nullptr) {

@@ -1,5 +1,4 @@
-// Training of a model of events on many ranks: i ranks share a batch, j batches of a memory are in training at a time,
-// k copies of the memory are in different parts of the events (batch_order.hpp). On each rank.
+// Trains an event model on one of many ranks, in DistTGL's order of batches (batch_order.hpp).
 #pragma once
 
 #include <memory>
@@ -33,36 +32,36 @@ class GroupTrainer final : public Trainer {
   OutputContent output(const std::string& name) override;
 
  private:
-  /// A batch that this rank trains on for j iterations: what it reads, for each set of negatives.
+  /// A batch that this rank trains on for j iterations, with its inputs for each set of negatives.
   struct Batch {
     DrawnSets drawn;
     std::vector<BatchInput> inputs;
     std::vector<ComingRows> rows;
   };
-  /// An iteration's forward pass on this rank; `turn` is empty where it has no batch.
+  /// An iteration's forward pass on this rank; `turn` is empty if the rank has no batch.
   struct Forward {
     std::optional<TrainerTurn> turn;
-    SharedDraw drawn;            // kept while the tape is: the rank may have taken over the next batch
+    SharedDraw drawn;            // kept for the tape, because `current_` may be the next batch already
     std::unique_ptr<Tape> tape;  // null: no events
     PassOutput output;
     Tensor labels;
   };
 
-  /// What this rank alone holds: its part of the memory, and rows of a batch that is not done with.
+  /// State that only this rank has: its part of the memory, and rows of a batch that it still trains on.
   std::vector<double> own_state();
   void restore_own(const std::vector<double>& values, std::int64_t iteration);
   void iterate(std::int64_t iteration, bool last);
-  /// What an iteration needs before it computes: the word to the memory, and the reads of a batch that begins.
+  /// Prepares an iteration: announces it to the memory, and starts the reads if this rank begins a batch.
   void begin(std::int64_t iteration);
-  /// Takes a batch over that this rank begins: its memory is read, its inputs are loaded.
+  /// Makes the batch that this rank begins the current one: reads its memory and loads its inputs.
   void take_batch(const TrainerTurn& turn);
-  /// Has the rows of the current batch's memory moved in, for all sets.
+  /// Moves in the memory rows of the current batch, for all sets.
   void read_memory();
   Forward forward(std::int64_t iteration);
   void backward(const Forward& pass, std::int64_t iteration);
-  /// What the iteration leaves in memory.
+  /// Writes the iteration's updates to memory.
   void write(const Forward& pass);
-  /// Keeps what copy 0 holds at the end of its sweep, which an evaluation needs later.
+  /// Saves copy 0 at the end of its sweep for a later evaluation.
   void keep_sweep_end(std::int64_t iteration, bool resets);
   MemoryState memory_behind_training();
   std::map<std::string, double> measure(const EvaluationMoment& moment);
@@ -76,13 +75,13 @@ class GroupTrainer final : public Trainer {
   BatchSource source_;
   BatchLoader loader_;
   std::unique_ptr<GroupMemory> memory_;  // null: the model has none
-  std::unique_ptr<EventReplay> replay_;  // of rank 0
+  std::unique_ptr<EventReplay> replay_;  // on rank 0; else null
   Batch current_;
-  std::int64_t begun_ = 0;                     // iterations whose reads have been asked for
-  std::int64_t trained_ = 0;                   // iterations that are done
-  std::int64_t epoch_first_ = 0;               // the first iteration of the epoch under way
-  std::vector<double> sweep_end_;              // of copy 0, where a sweep of it ended amid an epoch
-  std::vector<std::vector<double>> gathered_;  // by rank, what it alone holds; of rank 0
+  std::int64_t begun_ = 0;                     // iterations that called `begin`
+  std::int64_t trained_ = 0;                   // finished iterations
+  std::int64_t epoch_first_ = 0;               // the first iteration of the current epoch
+  std::vector<double> sweep_end_;              // copy 0 at the end of its last sweep, if that was amid an epoch
+  std::vector<std::vector<double>> gathered_;  // by rank, its `own_state`; on rank 0
   Tensor batch_loss_, epoch_loss_;
   RangeLog* ranges_ = nullptr;
 };

@@ -11,7 +11,7 @@
 namespace strobe {
 namespace {
 
-/// One copy of the memory and its mails. Without values there is none, and only time passes.
+/// One copy of the memory and its mails. Without values it has no data, and a simulation only counts the time.
 class MemoryCopy {
  public:
   explicit MemoryCopy(const MemoryShape& shape) : shape_(shape) {
@@ -104,7 +104,7 @@ MemoryRequestHeader header_of(HelperPost& post, std::size_t lane) {
   return header;
 }
 
-/// Serves the reads of a batch's trainers, then their writes; false when one of them has ended.
+/// Serves the reads of a batch's trainers, then their writes. Returns false when a trainer has ended.
 bool serve_batch(HelperPost& post, const TrainingGroups& groups, std::int64_t sequence, MemoryCopy& copy) {
   const std::int64_t first = sequence % groups.j * groups.i;
   for (std::int64_t trainer = first; trainer < first + groups.i; ++trainer) {
@@ -155,7 +155,7 @@ HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, con
   HelperRequest helper;
   helper.name = fmt::format("memory-daemon-{}", copy);
   helper.threads = threads;
-  const std::uint64_t rows = 3 * shape.row_bytes();  // of memory and mails together
+  const std::uint64_t rows = 3 * shape.row_bytes();  // a row of memory and one of mails
   const std::uint64_t whole = static_cast<std::uint64_t>(shape.vertices) * rows;
   const int leader = static_cast<int>(copy * groups.in_group());
   const std::uint64_t carried = shape.values ? whole : 0;

@@ -31,7 +31,7 @@ MemoryLanes::MemoryLanes(Device& device, Communicator& communicator, const Train
       trainer_(communicator.rank() % groups.in_group()) {}
 
 void MemoryLanes::command(const MemoryRequestHeader& header) {
-  device_.await(led_);  // the lane's memory is the trainer's again
+  device_.await(led_);  // the daemon has read the last request, so the lane may be overwritten
   TrainerLane& to = lane(leader_lane);
   std::memcpy(to.request().raw(), &header, sizeof header);
   led_ = to.ask({led_});

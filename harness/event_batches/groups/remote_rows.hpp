@@ -1,5 +1,5 @@
-// How many rows of a memory that lies on several nodes each rank reads and writes on each of them, known before
-// training: what a batch reads follows from the events alone, so exchanges are planned to the row.
+// Counts the rows of a distributed memory that each rank reads and writes on each node. The counts are known before
+// training, because the reads of a batch follow from the events alone. So exchanges are planned exactly.
 #pragma once
 
 #include <memory>
@@ -10,19 +10,19 @@
 
 namespace strobe {
 
-/// What one rank wants of one node's vertices in one iteration.
+/// The rows of one node that one rank reads and writes in one iteration.
 struct RowsOfNode {
-  std::vector<std::int64_t> vertices, mails;  // by set of negatives: read, and of these with a mail
+  std::vector<std::int64_t> vertices, mails;  // by set of negatives: rows read, and those of them with a mail
   std::int64_t written = 0;
 
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;
 };
 
-/// Row v of the memory lies on node v mod `nodes`; ranks are dealt to nodes in equal parts, one after the other.
+/// Row v of the memory is on node v mod `nodes`. Each node has the same number of consecutive ranks.
 class RemoteRows {
  public:
-  /// Draws the first `iterations` iterations of all ranks of `order`, which has one copy of the memory.
+  /// Draws the first `iterations` iterations of all ranks. `order` must have one copy of the memory.
   RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations);
 
   std::int64_t nodes() const { return nodes_; }
@@ -32,15 +32,15 @@ class RemoteRows {
   std::int64_t agent(std::int64_t rank, std::int64_t node) const {
     return node * ranks_of_node() + rank % ranks_of_node();
   }
-  /// Vertices of `all` that lie on that node.
+  /// The number of `all` vertices that are on the node.
   std::int64_t vertices_of(std::int64_t node, std::int64_t all) const { return (all - node + nodes_ - 1) / nodes_; }
 
   const RowsOfNode& rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const;
-  /// The most that a daemon's trainer reads and writes at a time, for itself and for others.
+  /// The most rows that a rank reads and writes at a time through its daemon, for itself and for others.
   std::int64_t most_read() const { return most_read_; }
   std::int64_t most_written() const { return most_written_; }
-  /// Bytes that all ranks together send in the iterations [first, end): numbers of vertices, and rows of memory and
-  /// mails, `row_bytes` a row of memory.
+  /// Total bytes that all ranks send in the iterations [first, end): vertex numbers, and rows of memory and mails. A
+  /// row of memory has `row_bytes`.
   std::uint64_t sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const;
 
  private:

@@ -56,7 +56,7 @@ void SharedMemory::write(const SharedDraw& drawn, const MemoryLists& lists, cons
     after.push_back(device_.start_move_out(own, to.request().slice(first, own.bytes()), {lanes_.written()}));
     after.push_back(
         device_.start_move_out(mails, to.request().slice(first + own.bytes(), mails.bytes()), {lanes_.written()}));
-    device_.wait(Stream::compute, after.back());  // both are given back behind the copies
+    device_.wait(Stream::compute, after.back());  // neither tensor is reused before its copy
   }
   lanes_.send_write(std::move(after));
 }

@@ -1,4 +1,4 @@
-// One rank's end of a copy of node memory that a daemon keeps for all ranks of its group.
+// One rank's access to a copy of node memory that a daemon keeps for all ranks of its group.
 #pragma once
 
 #include <vector>
@@ -29,7 +29,7 @@ class SharedMemory final : public GroupMemory {
   MemoryShape shape_;
   MemoryLanes lanes_;
   std::vector<Event> answered_;  // by set
-  std::vector<Event> moved_;     // likewise: when the lane's answer has been taken
+  std::vector<Event> moved_;     // by set: the lane's answer has been copied out
 };
 
 }  // namespace strobe

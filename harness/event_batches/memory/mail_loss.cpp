@@ -6,7 +6,7 @@
 namespace strobe {
 namespace {
 
-/// Calls meet(vertex, event) for both ends of each event, a self-loop's once, in time order.
+/// Calls meet(vertex, event) for both ends of each event in time order; once for a self-loop.
 template <class Meet>
 void for_each_mail(const EventGraph& graph, EdgeId events, const Meet& meet) {
   for (EdgeId e = 0; e < events; ++e) {
@@ -17,11 +17,11 @@ void for_each_mail(const EventGraph& graph, EdgeId events, const Meet& meet) {
   }
 }
 
-/// What is known of a vertex on the way through the events.
+/// Events of a vertex among those visited so far.
 struct Heard {
-  EdgeId last = -1;    // its last event; -1: none
-  EdgeId known = -1;   // the last one before the batch of `last`
-  EdgeId before = -1;  // its last event at an earlier time than `last`
+  EdgeId last = -1;    // the last one; -1: none
+  EdgeId known = -1;   // the last one before the current batch, which the memory knows
+  EdgeId before = -1;  // the last one at an earlier time than the current event
 };
 
 }  // namespace
@@ -47,7 +47,7 @@ MailLoss mail_loss(const EventGraph& graph, EdgeId events, std::int64_t batch) {
     captured += first_in_batch ? 1 : 0;
     if (first_in_batch) of.known = of.last;
     if (of.last >= 0 && time(of.last) < time(e)) of.before = of.last;
-    // An event at the same time as the known one, or before it, leaves nothing to hear of.
+    // Otherwise the memory knows all earlier events.
     if (of.before > of.known) stale += time(of.before) - (of.known >= 0 ? time(of.known) : graph.time[0]);
     of.last = e;
   });

@@ -1,5 +1,5 @@
-// What batches cost the memory (DistTGL, Fig. 3 and 8): of several mails of a vertex in a batch one stays, and a batch
-// reads what was known before its first event. Both follow from the events alone.
+// The information that batches lose for node memory (DistTGL, Fig. 3 and 8). Only one of a vertex's mails in a batch
+// stays, and a batch reads memory as it was before the batch's first event. Both follow from the events alone.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 namespace strobe {
 
 struct MailLoss {
-  /// Mails that never reach a memory because a later one of the batch takes their place, of all mails: each event sends
-  /// one to each of its ends, a self-loop one.
+  /// Share of mails that never reach a memory, because a later mail of the batch replaces them. An event sends one mail
+  /// to each of its ends; a self-loop sends one.
   double lost_share = 0;
-  /// Mean over all ends of all events: seconds from the event that the end's memory has last heard of to its last event
-  /// before this one. 0 for an end whose memory has heard of all.
+  /// Mean staleness of an end's memory, over all ends of all events. It is the time from the last event that the memory
+  /// knows to the end's last event before this one. It is 0 if the memory knows all events before.
   double mean_staleness_seconds = 0;
 };
 
-/// Of the first `events` events in batches of `batch`. Cost: O(events + vertices).
+/// The loss over the first `events` events in batches of `batch`. Cost: O(events + vertices).
 MailLoss mail_loss(const EventGraph& graph, EdgeId events, std::int64_t batch);
 
-/// Of each vertex, how many of its mails among the first `events` events reach its memory: [N] (Fig. 8).
+/// The number of mails that reach each vertex's memory from the first `events` events, [N] (Fig. 8).
 std::vector<std::int64_t> captured_mails(const EventGraph& graph, EdgeId events, std::int64_t batch);
 
 }  // namespace strobe

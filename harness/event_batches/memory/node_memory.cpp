@@ -41,7 +41,7 @@ class DeviceMemory final : public NodeMemory {
   void write(const SharedDraw&, const MemoryLists& lists, const Tensor& updated) override {
     const std::int64_t count = lists.written.rows(), width = memory_.columns();
     const Tensor mails = make_mails(device_, lists, updated);
-    // Through a copy in the order of the list: one operation has one list on either side.
+    // Gather the updated rows, then scatter them to their vertices.
     const Tensor own = device_.allocate(count, width);
     device_.run(CopyRows{updated, own, lists.own_rows, {}, count, 0, 0, width, false});
     device_.run(CopyRows{own, memory_, {}, lists.written, count, 0, 0, width, false});
@@ -68,15 +68,15 @@ class DeviceMemory final : public NodeMemory {
   Tensor memory_, mails_;
 };
 
-/// One array of host memory, and the buffers that its rows travel through.
+/// One array of host memory, and the buffers for its transfers.
 struct HostRows {
   HostMemory rows;  // [N, width]
   std::uint64_t row_bytes = 0;
   HostMemory in, out;  // grow to the largest batch
 };
 
-/// Reads are gathered by the host and streamed in; what is written streams out and is spread by the host. Pieces of the
-/// host's work follow each other in the order given, so a read sees every write before it.
+/// The host gathers rows before they stream in, and scatters rows after they stream out. Host tasks run in the order of
+/// their submission, so a read sees every earlier write.
 class HostSideMemory final : public NodeMemory {
  public:
   HostSideMemory(Device& device, std::int64_t vertices, std::int64_t width) : device_(device), vertices_(vertices) {
@@ -131,7 +131,7 @@ class HostSideMemory final : public NodeMemory {
  private:
   HostMemory& room(HostMemory& buffer, std::uint64_t bytes) {
     if (buffer.bytes() < bytes) {
-      device_.await(written_);  // nothing travels through the old one any more
+      device_.await(written_);  // no transfer uses the old buffer after this
       device_.synchronize();
       buffer = device_.allocate_host(bytes + bytes / 2);
     }
@@ -159,7 +159,7 @@ class HostSideMemory final : public NodeMemory {
   void take(HostRows& to, const Tensor& rows, const SharedDraw& drawn) {
     const HostMemory& buffer = room(to.out, rows.bytes());
     const Event out = device_.start_move_out(rows, buffer.slice(0, rows.bytes()), {written_});
-    device_.wait(Stream::compute, out);  // `rows` is given back behind the copy
+    device_.wait(Stream::compute, out);  // so that the memory of `rows` is not reused before the copy
     HostWork work;
     work.name = "write_memory";
     work.serial = true;

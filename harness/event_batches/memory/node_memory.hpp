@@ -1,5 +1,5 @@
-// Node memory: state [N, d] and mails [N, 2 d] of every vertex, on the device, or on the host and then read and written
-// by transfers. When they were updated is the clock's to know (memory_clock.hpp).
+// Node memory: state [N, d] and mails [N, 2 d] of every vertex. It is on the device, or on the host with transfers for
+// reads and writes. MemoryClock (memory_clock.hpp) keeps the times of updates.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace strobe {
 
-/// What a batch reads: memory of its U vertices, and the mails of the first M of them.
+/// The memory of a batch's U vertices, and the mails of the first M of them.
 struct MemoryRows {
   Tensor memory;  // [U, d]
   Tensor mail;    // [M, 2 d]
 };
 
-/// The lists that reads and writes go by, on the device.
+/// The vertices and rows of reads and writes, on the device. Shapes are as in BatchDraw.
 struct MemoryLists {
   Tensor vertices;                       // i64 [U, 1]
   Tensor written, own_rows, other_rows;  // i64 [W, 1]
@@ -24,7 +24,7 @@ struct MemoryLists {
 class NodeMemory {
  public:
   virtual ~NodeMemory() = default;
-  /// Everything is zero, and no mail waits.
+  /// Sets memory and mails to zero.
   virtual void reset() = 0;
   virtual MemoryRows read(const SharedDraw& drawn, const MemoryLists& lists) = 0;
   /// Stores rows of `updated` [U, d] and the mails made of them.
@@ -32,11 +32,11 @@ class NodeMemory {
   /// Values on the host, [N, d] and [N, 2 d]; empty without values.
   virtual std::vector<double> memory() = 0;
   virtual std::vector<double> mails() = 0;
-  /// What `memory` and `mails` gave.
+  /// Takes values that `memory` and `mails` returned.
   virtual void restore(const std::vector<double>& memory, const std::vector<double>& mails) = 0;
 };
 
-/// Mails [W, 2 d] of the written vertices from `updated` [U, d]: each own row beside the other end's.
+/// Mails [W, 2 d] of the written vertices from `updated` [U, d]: the own row, followed by the other end's row.
 Tensor make_mails(Device& device, const MemoryLists& lists, const Tensor& updated);
 
 /// `width` is d. Throws OutOfMemory.

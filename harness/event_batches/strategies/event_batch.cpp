@@ -1,4 +1,4 @@
-// DistTGL's three ways to train a model of events on many ranks, and every mix of them.
+// DistTGL's three ways to train an event model on many ranks, and every mix of them.
 #include <nlohmann/json.hpp>
 
 #include "core/joined_fields.hpp"
@@ -9,14 +9,14 @@
 namespace strobe {
 namespace {
 
-/// Whether the user leaves the parameter open (0), or it is this.
+/// Whether the parameter is unset (0) or equals `value`.
 bool allows(const Json& parameters, const char* name, std::int64_t value) {
   const std::int64_t given = parameters.value(name, std::int64_t{0});
   return given == 0 || given == value;
 }
 
-/// Every i x j x k = ranks whose groups of i x j ranks lie within a node each; k follows from i and j. What is given
-/// and fits no such way is tried as it stands: its refusal says what would fit.
+/// Every i x j x k = ranks with groups of i x j ranks within a node each; k follows from i and j. If the user's
+/// parameters fit none of these, they are tried as they are, and their refusal says which would fit.
 std::vector<StrategyTag::Searched> groups_within_nodes(const Json& parameters, std::int64_t ranks,
                                                        std::int64_t ranks_of_node) {
   std::vector<StrategyTag::Searched> all;

@@ -1,4 +1,4 @@
-// Parameters of strategies that train models of events, in batches in time order.
+// Parameters of strategies that train event models in batches in time order.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,33 @@
 namespace strobe {
 
 struct EventBatchOptions {
-  std::int64_t batch = 600;        // events of one update on one rank
+  std::int64_t batch = 600;        // events per update and rank
   std::string memory_on = "host";  // host | device
   std::string learning_rate_scaling = "linear";
   std::int64_t learning_rate_batch = 600;
   std::int64_t evaluate_every = 1;    // epochs
   std::int64_t evaluate_batches = 0;  // 0 = all
-  // Of strategies of several ranks.
+  // For strategies with several ranks.
   bool grouped = false;
   std::int64_t i = 0, j = 0, k = 0;  // 0 = derived (TrainingGroups)
   bool pipeline = true;
   std::int64_t prefetch = 0;           // iterations; 0 = derived
   std::string presample = "none";      // none | memory | disk
   std::string memory_layout = "copy";  // copy | distributed
-  std::int64_t nodes = 0;              // of a distributed memory; 0 = derived
+  std::int64_t nodes = 0;              // that share a distributed memory; 0 = derived
   std::string evaluate = "replay";     // replay | copy0
 
-  /// Iterations that draws are ahead of the one that is computed: j unless the case says otherwise.
+  /// The number of iterations that draws run ahead of training: j by default.
   std::int64_t draws_ahead(std::int64_t epochs_at_a_time) const {
     if (prefetch > 0) return prefetch;
     return pipeline ? epochs_at_a_time : 0;
   }
 };
 
-/// DistTGL's smallest, and a third and thrice of it.
+/// DistTGL's smallest batch, a third of it, and three times it.
 inline std::vector<std::string> searched_event_batches(bool /*sizes_only*/) { return {"600", "200", "1800"}; }
 
-/// Adds the parameters above to a table of `S`, which has them as members of its own.
+/// Adds the parameters above to a table of `S`, which must have members with these names.
 template <class S>
 FieldTable event_batch_fields() {
   return make_fields<S>()
@@ -50,12 +50,12 @@ FieldTable event_batch_fields() {
       .integer("evaluate_every", &S::evaluate_every, "",
                "models of events: epochs between two evaluations; the last weights are always evaluated", 1, 1 << 30)
       .integer("evaluate_batches", &S::evaluate_batches, "",
-               "models of events: batches of evaluations before the last, at random and one behind the other, from "
+               "models of events: consecutive batches in evaluations before the last, from a random one on, with "
                "empty memory; 0 = all",
                0, 1 << 30);
 }
 
-/// Adds those of training in groups of ranks to the parameters above.
+/// The parameters above, and those of training in groups of ranks.
 template <class S>
 FieldTable event_group_fields() {
   return make_fields<S>()
@@ -82,13 +82,11 @@ FieldTable event_group_fields() {
               "memory is at the end of its sweeps");
 }
 
-/// Names of the parameters of `event_group_fields`.
 inline const std::vector<std::string>& event_group_names() {
   static const std::vector<std::string> names = event_group_fields<EventBatchOptions>().names();
   return names;
 }
 
-/// Names of the parameters of `event_batch_fields`.
 inline const std::vector<std::string>& event_batch_names() {
   static const std::vector<std::string> names = event_batch_fields<EventBatchOptions>().names();
   return names;

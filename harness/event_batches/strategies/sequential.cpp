@@ -1,5 +1,5 @@
-// Sequential: one rank owns every cell, or trains on every event in time order. The null object of the slot, and the
-// judge of every other strategy (law 3).
+// Sequential: one rank owns every cell, or trains on every event in time order. Every exact strategy must reproduce its
+// losses (law 3).
 #include "core/names_elsewhere.hpp"
 #include "harness/event_batches/strategies/event_options.hpp"
 #include "harness/placement/strategy.hpp"

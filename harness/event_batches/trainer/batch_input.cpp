@@ -1,5 +1,5 @@
-// All lists of a batch travel in one buffer of whole numbers, all times and features in one of reals: a GPU is given
-// two copies and not twenty. Both buffers are laid out by the same walk over the batch that fills them.
+// One buffer of integers has all lists of a batch, and one of reals all times and features. So a GPU gets two copies
+// and not twenty. The same pass over the batch gives the layout of a buffer and fills it.
 #include "harness/event_batches/trainer/batch_input.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace strobe {
 namespace {
 
-/// Sections begin where vector loads like to: at multiples of 64 bytes.
+/// Sections are aligned to 64 bytes for fast vector loads.
 constexpr std::int64_t section_bytes = 64;
 
 std::int64_t rounded(std::int64_t elements, std::size_t element) {
@@ -18,7 +18,7 @@ std::int64_t rounded(std::int64_t elements, std::size_t element) {
   return (elements + step - 1) / step * step;
 }
 
-/// Calls visit(list) for every list of whole numbers, in the order in which they lie in the buffer.
+/// Calls visit(list) for every list of integers, in the order of the buffer.
 template <class Visit>
 void for_each_list(const BatchDraw& drawn, const Visit& visit) {
   for (const auto* list : {&drawn.vertices, &drawn.written, &drawn.own_rows, &drawn.other_rows, &drawn.root_rows})
@@ -36,7 +36,7 @@ struct FeatureRows {
   std::int64_t count() const { return static_cast<std::int64_t>(of->size()); }
 };
 
-/// Calls times(values) and features(rows) for every section of reals in order.
+/// Calls times(values) or features(rows) for every section of reals, in the order of the buffer.
 template <class Times, class Features>
 void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& times, const Features& features) {
   const EventWidths& widths = data.widths;
@@ -48,7 +48,7 @@ void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& t
   features(FeatureRows{&drawn.vertices, false, widths.vertex});
 }
 
-/// What is known of a vertex beside its memory: its features, then its static memory, [width].
+/// Writes a vertex's features, then its static memory, [width].
 void put_vertex(const EventData& data, VertexId vertex, float* to) {
   const std::int64_t own = data.whole->vertex_feature_width;
   std::copy_n(data.whole->vertex_features.data() + vertex * own, own, to);

@@ -15,28 +15,28 @@ struct BatchInput {
   EmbedInput embed;  // without memory and pass
   Event lists_there, values_there;
 
-  /// Nothing is computed from now on before the device has all of it.
+  /// Makes later computations wait until the device has all of the batch.
   void await_on(Device& device) const {
     device.wait(Stream::compute, lists_there);
     device.wait(Stream::compute, values_there);
   }
 };
 
-/// Puts batches of the events `data` together on the host and moves them in, beside whatever is being computed; keeps
-/// the memory that they travel through, so it is one rank's.
+/// Packs batches of the events `data` on the host and moves them to the device, while it computes. Each rank needs its
+/// own loader, because it keeps the transfer buffers.
 class BatchLoader {
  public:
   BatchLoader(const EventData& data, Device& device) : data_(data), device_(device) {}
   BatchInput load(const SharedDraw& drawn);
 
  private:
-  /// A kind of values of a batch: sections put end to end in one buffer.
+  /// A buffer for values of one kind, with all sections of a batch end to end.
   struct Travel {
     HostMemory buffer;
     Event moved;
   };
 
-  /// Elements of both buffers, and of the features among the reals.
+  /// Elements of both buffers. `features` are part of `reals`.
   struct Extent {
     std::int64_t numbers = 0, reals = 0, features = 0;
   };

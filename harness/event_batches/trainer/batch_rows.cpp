@@ -1,5 +1,5 @@
-// Invariants: a batch that is skipped leaves its mails like one that is drawn, so each drawn batch has the rows that it
-// has in a whole sweep.
+// Invariant: a skipped batch leaves the same mails as a drawn one. So each drawn batch has the rows that it would have
+// in a whole sweep.
 #include "harness/event_batches/trainer/batch_rows.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace strobe {
 namespace {
 
-/// The parts of one batch of the first sweep, drawn as the ranks that share it draw them.
+/// Draws the parts of one batch of the first sweep as its ranks do, and adds their rows to `sums`.
 void add_batch(const BatchOrder& order, std::int64_t batch, MemoryClock& clock, BatchDrawer& drawer, Workers& workers,
                BatchRows& sums) {
   const TrainingGroups& groups = order.groups();
@@ -38,7 +38,7 @@ BatchRows batch_rows(const EventCase& c, const BatchOrder& order, std::int64_t m
   for (std::int64_t drawn = 0; drawn < rows.batches; ++drawn) {
     const std::int64_t batch = (2 * drawn + 1) * all / (2 * rows.batches);
     for (EdgeId e = next * order.whole_batch(); e < batch * order.whole_batch(); ++e) {
-      // Times of mails change no count.
+      // Counts do not depend on the times of mails.
       clock.mail_event[static_cast<std::size_t>(graph.source[static_cast<std::size_t>(e)])] = e;
       clock.mail_event[static_cast<std::size_t>(graph.target[static_cast<std::size_t>(e)])] = e;
     }

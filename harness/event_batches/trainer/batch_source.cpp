@@ -74,7 +74,7 @@ DrawnSets BatchSource::take(std::int64_t sequence) {
 
 void BatchSource::draw_ahead(std::int64_t iteration) {
   const std::int64_t step = order_.groups().j, own = order_.groups().subgroup_of(rank_);
-  // The first batch of this rank behind `iteration`, or behind those that are drawn already.
+  // The rank's first batch after `iteration`, or after those that are drawn already.
   std::int64_t next = iteration < own ? own : iteration + step - (iteration - own) % step;
   if (!coming_.empty()) next = coming_.back().sequence + step;
   for (; next <= iteration + ahead_ && next < end_; next += step) coming_.push_back(start(next));

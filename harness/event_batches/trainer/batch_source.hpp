@@ -1,5 +1,4 @@
-// Where a rank of a group gets the structure of its batches from: drawn by the host some iterations ahead, or before
-// training.
+// Draws the structure of a rank's batches on the host: some iterations ahead, or before training.
 #pragma once
 
 #include <deque>
@@ -13,8 +12,7 @@
 
 namespace strobe {
 
-/// What the structure of a rank's batches depends on: its copy's clock, moved from batch to batch in the order in which
-/// the copy begins them.
+/// The state of drawing a rank's batches: the clock of its copy, which moves from batch to batch in the copy's order.
 struct GroupDrawState {
   GroupDrawState(const EventCase& c, const BatchOrder& of_batches, std::int64_t number)
       : drawer(c, c.training),
@@ -22,22 +20,21 @@ struct GroupDrawState {
         order(of_batches),
         copy(number),
         width(c.model->traits().memory) {}
-  /// Moves the clock to where it stands when batch `sequence` is read. Never backwards, but to the beginning of a
-  /// sweep.
+  /// Moves the clock to the moment when batch `sequence` is read. It can go back only to the beginning of a sweep.
   void move_to(std::int64_t sequence, const EventData& data);
 
   BatchDrawer drawer;
   MemoryClock clock;
   BatchOrder order;
   std::int64_t copy;
-  std::int64_t width;     // of memory; 0: there are no mails to know of
-  std::int64_t next = 0;  // the first batch that the clock has not seen
+  std::int64_t width;     // of memory; 0: there are no mails
+  std::int64_t next = 0;  // the first batch that the clock has not passed
 };
 
-/// What a rank draws for the batch that it begins in iteration `sequence`, with set `set` of negatives.
+/// The draw of a rank for the batch that it begins in iteration `sequence`, with set `set` of negatives.
 BatchWish wish_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set);
 
-/// The draws of a batch, one for each set of negatives; to be read once `ready` has come.
+/// The draws of a batch, one for each set of negatives; they may be read after `ready`.
 struct DrawnSets {
   std::int64_t sequence = -1;  // -1: none
   std::vector<SharedDraw> draws;
@@ -46,14 +43,15 @@ struct DrawnSets {
 
 class BatchSource {
  public:
-  /// Of rank `rank`; the case must outlive it. Draws what is wanted beforehand. Throws SystemError.
+  /// Draws for rank `rank`. With `presample`, it draws all batches now, and throws SystemError if a file of them cannot
+  /// be written.
   BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device);
 
-  /// The draws of the batch that the rank begins in iteration `sequence`; drawn now unless they were ahead.
+  /// The draws of the batch that the rank begins in iteration `sequence`. Draws them now unless they were drawn ahead.
   DrawnSets take(std::int64_t sequence);
-  /// Has what the rank begins after `iteration` drawn, as far ahead as the case wants.
+  /// Starts to draw the batches that the rank begins after `iteration`, as far ahead as the case says.
   void draw_ahead(std::int64_t iteration);
-  /// Goes on with batch `sequence`: the clock is moved again from the beginning of its sweep.
+  /// Continues with batch `sequence`. The clock moves there again from the beginning of its sweep.
   void restart(std::int64_t sequence);
   std::int64_t copy() const { return state_->copy; }
 
@@ -67,7 +65,7 @@ class BatchSource {
   int rank_;
   Device& device_;
   std::int64_t ahead_;  // iterations
-  std::int64_t end_;    // behind the last iteration of the run
+  std::int64_t end_;    // number of iterations of the run
   std::shared_ptr<GroupDrawState> state_;
   std::deque<DrawnSets> coming_;
   std::shared_ptr<PresampledBatches> presampled_;  // null: drawn while training

@@ -10,19 +10,19 @@
 namespace strobe {
 namespace {
 
-/// Roots and slots that are scored at once, about: what they take must fit beside everything else.
+/// The approximate number of roots and slots that are scored at once, to limit memory.
 constexpr std::int64_t most_asked = 200'000;
 
-/// Which random numbers say where batches of an evaluation of some begin.
+/// Purpose of the random numbers that choose the batches of an evaluation on some batches.
 constexpr std::uint32_t some_batches = 44;
 
-/// Of each of `count` events from `first` on the first negative that training draws for it in group 0; -1 of events
-/// that are not trained on, and where the task draws none.
+/// The first negative in group 0 that training draws for each of `count` events from `first` on. It is -1 for events
+/// that are not for training, and when the task draws none.
 std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c, EdgeId first, std::int64_t count) {
   auto negatives = std::make_shared<std::vector<VertexId>>(static_cast<std::size_t>(count), -1);
   const EventTaskData& trained = *c.training.task;
   if (trained.candidates == nullptr) return negatives;
-  EdgeId next = first;  // of the events that training walks over
+  EdgeId next = first;  // number among the training events
   if (const auto& left = c.data.task->trained; left != nullptr)
     next = std::lower_bound(left->numbers.begin(), left->numbers.end(), first) - left->numbers.begin();
   for (; next < c.training_events() && c.training.number(next) < first + count; ++next)
@@ -107,7 +107,7 @@ void EventReplay::score_part(const Parameters& parameters, const BatchWish& wish
   outputs.values.insert(outputs.values.end(), values.begin(), values.end());
   for (std::int64_t i = 0; i < wish.count && !values.empty(); ++i) {
     outputs.first.push_back(behind + i * columns);
-    // A head with as many columns as there are candidates has some of events with fewer: those repeat another.
+    // If columns are candidates, an event with fewer of them has padding columns, which do not count.
     const std::int64_t own = draw.drawn->counts[static_cast<std::size_t>(i)];
     outputs.counts.push_back(columns == draw.drawn->candidates ? std::min(own, columns) : columns);
   }

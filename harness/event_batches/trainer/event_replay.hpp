@@ -1,5 +1,5 @@
-// A pass over all events with the weights as they are: memory from zero through the events that are trained on, then
-// validation and test are scored, each batch before its events enter memory (decisions T12).
+// Evaluates the current weights in a pass over all events. Memory starts at zero and takes in the training events. Then
+// the validation and test events are scored, each batch before its events enter memory.
 #pragma once
 
 #include <map>
@@ -13,22 +13,22 @@
 
 namespace strobe {
 
-/// What node memory holds behind some events: values as NodeMemory gives them, and its clock, of the case's `data`.
+/// Node memory after some events: its values as in NodeMemory, and its clock over the case's `data`.
 struct MemoryState {
   std::vector<double> memory, mails;
   MemoryClock clock;
 };
 
-/// What an evaluation shows in addition to its metrics. Both come from one pass, so from the same batches and memory.
+/// Results of an evaluation besides its metrics. They come from the same pass, batches and memory as the metrics.
 struct EventViews {
-  /// [E, 3, F] of every event's source, destination and a negative: the first candidate of a judged event, and of an
-  /// event that is trained on its first negative in group 0. Zero where nothing was drawn: of tasks without candidates,
-  /// of events that are left out of training, and of those that leave no candidate.
+  /// [E, 3, F] embeddings of every event's source, destination and a negative. The negative of a validation or test
+  /// event is its first candidate; that of a training event is its first negative in group 0. It is zero for tasks
+  /// without candidates, events that are left out of training, and events without a candidate.
   std::vector<double> embeddings;
-  /// As the last event leaves it: `memory` [N, d], `last_update` [N, 1], `mails` [N, 2 d], `mail_time` [N, 1] and
-  /// `mail_event` [N, 1], -1 where no mail waits; times in seconds since the first event.
+  /// After the last event: `memory` [N, d], `last_update` [N, 1], `mails` [N, 2 d], `mail_time` [N, 1] and `mail_event`
+  /// [N, 1], which is -1 without a waiting mail. Times are in seconds since the first event.
   std::vector<SavedMatrix> memory;
-  /// Of every event that is judged, validation first: its destination's rank among the candidates (EventTask::ranks).
+  /// The destination's rank among the candidates for every validation event, then every test event (EventTask::ranks).
   std::vector<double> ranks;
 };
 
@@ -41,40 +41,40 @@ class EventReplay {
  public:
   EventReplay(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, c.data, device) {}
 
-  /// What `metrics_and_views` keeps; nothing unless told.
+  /// Chooses the views that `metrics_and_views` keeps; none by default.
   void keep(const std::set<std::string>& names) {
     wanted_ = {names.count("embeddings") != 0, names.count("memory") != 0, names.count("ranks") != 0};
   }
-  /// Metrics of the weights, those of the validation events with `validation_` in front; empty without values.
+  /// Metrics of the weights. Names of validation metrics begin with `validation_`. Empty without values.
   std::map<std::string, double> metrics(const Parameters& parameters);
-  /// The metrics, too; keeps the views that are wanted.
+  /// Returns the metrics, and keeps the chosen views.
   std::map<std::string, double> metrics_and_views(const Parameters& parameters);
-  /// What the last evaluation kept; it is made now where that was another one. Each is empty without values.
+  /// The views of the last evaluation. Evaluates again if the last one kept none. Views are empty without values.
   const EventViews& views(const Parameters& parameters);
-  /// The view that a file of this name holds; empty of another name.
+  /// The view for the output file `name`; empty for an unknown name.
   OutputContent content(const std::string& name, const Parameters& parameters);
-  /// Metrics from the memory that training left after the events that it trains on.
+  /// Metrics with the memory that training left after the training events.
   std::map<std::string, double> metrics_from(const Parameters& parameters, const MemoryState& state);
-  /// Metrics of `batches` consecutive batches of each part, from empty memory; where they begin is drawn by the case's
-  /// seed and `number`. Metrics that none of their events has are left out.
+  /// Metrics of `batches` consecutive batches of validation and of test, with empty memory. The case's seed and
+  /// `number` choose the first batch. Leaves out metrics that do not exist for any of the events.
   std::map<std::string, double> metrics_of_some(const Parameters& parameters, std::int64_t batches,
                                                 std::int64_t number);
   /// Whether the last evaluation gave all test events the same outputs.
   bool equal_outputs() const { return equal_outputs_; }
 
  private:
-  /// From empty memory, keeping what is viewed.
+  /// Begins a pass with empty memory that keeps `viewed`.
   void start(const WantedViews& viewed);
-  /// Lets the events [first, last), which are not judged, pass into memory.
+  /// Puts the events [first, last) into memory without scoring them.
   void pass_by(const Parameters& parameters, EdgeId first, EdgeId last);
   EventOutputs score(const Parameters& parameters, EdgeId first, EdgeId last);
-  /// Adds the metrics of the events [first, last) to `all`, with `prefix` in front.
+  /// Adds the metrics of the events [first, last) to `all`, with names that begin with `prefix`.
   void judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
              std::map<std::string, double>& all);
-  /// Metrics of both parts, as memory stands, and the rules'.
+  /// Metrics of validation and test with the current memory, and those of the rules.
   std::map<std::string, double> judge_both(const Parameters& parameters);
   void score_part(const Parameters& parameters, const BatchWish& wish, EventOutputs& outputs);
-  /// Keeps embeddings of a batch that is not judged.
+  /// Keeps embeddings of a batch of training events.
   void embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count);
   void keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings);
   std::vector<SavedMatrix> memory_now();
@@ -86,8 +86,8 @@ class EventReplay {
   Device& device_;
   EventWalk walk_;
   bool equal_outputs_ = false;
-  WantedViews wanted_, viewed_;      // when all is kept; in the pass under way
-  std::optional<EventViews> views_;  // of the last evaluation, where it kept them
+  WantedViews wanted_, viewed_;      // chosen by `keep`; kept in the current pass
+  std::optional<EventViews> views_;  // of the last evaluation, if it kept them
 };
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// Training of a model of events on one rank: batches in time order, each drawn while the one before is computed.
+// Trains an event model on one rank, with batches in time order. Each batch is drawn while the one before is computed.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,6 @@ class EventTrainer final : public Trainer {
  public:
   EventTrainer(const EventCase& c, Device& device, Communicator& communicator);
 
-  /// A sweep over the training events from zero memory.
   void note_ranges(RangeLog* log) override { ranges_ = log; }
   void keep(const std::set<std::string>& names) override { replay_.keep(names); }
   void epoch(std::int64_t number) override;
@@ -30,7 +29,7 @@ class EventTrainer final : public Trainer {
 
  private:
   PendingDraw draw(std::int64_t epoch, std::int64_t batch);
-  /// Trains a batch and, meanwhile, has the next one drawn.
+  /// Trains on a batch while the host draws the next one.
   void train(std::int64_t epoch, std::int64_t batch);
 
   const EventCase& case_;

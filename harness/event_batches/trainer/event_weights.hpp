@@ -1,4 +1,4 @@
-// Weights of a case's model and task on one rank, with the learning rate that batches of events ask for.
+// Weights of a case's model and task on one rank, with the learning rate for batches of events.
 #pragma once
 
 #include "harness/event_batches/batches/event_case.hpp"
@@ -8,7 +8,7 @@ namespace strobe {
 
 class EventWeights : public TrainedWeights {
  public:
-  /// `global_batch` events are trained on in an update: the learning rate is scaled by it (decisions 7.5).
+  /// An update trains on `global_batch` events; the learning rate is scaled accordingly.
   EventWeights(const EventCase& c, std::int64_t global_batch, Device& device);
 };
 

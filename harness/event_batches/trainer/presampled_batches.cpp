@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-/// Calls `each` with every list of a draw, in one order, and `number` with every count that the lists do not tell.
+/// Calls `each` with every list of a draw, in a fixed order, and `number` with every count that is not a list's size.
 template <class Draw, class Each, class Number>
 void for_each_part(Draw& drawn, Each&& each, Number&& number) {
   number(drawn.candidates);
@@ -48,7 +48,7 @@ std::vector<std::byte> packed(const BatchDraw& drawn) {
   return bytes;
 }
 
-/// Fills `drawn`, whose levels are there, with what `packed` made.
+/// Fills `drawn`, which must have its levels already, from the bytes that `packed` made.
 void unpack(const std::vector<std::byte>& bytes, BatchDraw& drawn) {
   const std::byte* at = bytes.data();
   const auto take = [&](void* to, std::size_t count) {
@@ -77,7 +77,7 @@ class InMemory final : public PresampledBatches {
   std::map<PresampledKey, SharedDraw> draws_;
 };
 
-/// Of temporary files; the variable's text where that names no folder.
+/// The folder for temporary files. If TMPDIR names no folder, its text, for the message of the failure.
 std::string temporary_folder() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
@@ -92,7 +92,7 @@ std::string temporary_folder() {
       what, temporary_folder(), cause));
 }
 
-/// A file without a name: the system takes it back when it is closed, however the process ends.
+/// A file without a name, which the system deletes when the process ends in any way.
 class TemporaryFile {
  public:
   TemporaryFile() {
