@@ -15,7 +15,7 @@ std::string_view name_of(const CallSummary& call) {
 }
 
 std::int64_t rows_for(const Collective& c, int to) {
-  const auto peer = static_cast<std::size_t>(to);
+  const std::size_t peer = to;
   switch (c.kind) {
     case CollectiveKind::all_to_all_v:
     case CollectiveKind::reduce_scatter:
@@ -32,7 +32,7 @@ std::int64_t rows_for(const Collective& c, int to) {
 }
 
 std::int64_t rows_expected(const Collective& c, int from) {
-  const auto peer = static_cast<std::size_t>(from);
+  const std::size_t peer = from;
   switch (c.kind) {
     case CollectiveKind::all_to_all_v:
     case CollectiveKind::all_gather_v:

@@ -15,16 +15,16 @@ bool lists(const std::shared_ptr<const PeerPieces>& pieces, const Tensor& tensor
 }  // namespace
 
 std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks) {
-  std::vector<PeerRows> rows(static_cast<std::size_t>(ranks));
+  std::vector<PeerRows> rows(ranks);
   for (const PeerPart& part : parts) {
     for (int i = 0; i < part.peers; ++i) {
-      rows[static_cast<std::size_t>(part.peer + i)] = {part.first + i * part.count, part.count};
+      rows[part.peer + i] = {part.first + i * part.count, part.count};
     }
   }
   return rows;
 }
 
-TrainerLane& Communicator::lane(std::size_t helper, std::size_t lane) const {
+TrainerChannel& Communicator::lane(std::size_t helper, std::size_t lane) const {
   if (helper >= lanes_.size() || lane >= lanes_[helper].size() || lanes_[helper][lane] == nullptr) {
     throw Error(fmt::format("rank {} has no lane {} to helper {}", rank_, lane, helper));
   }
@@ -167,7 +167,7 @@ Request Communicator::start_all_gather_v(const Tensor& send, const Tensor& recei
 Request Communicator::start_reduce_scatter(const Tensor& send, std::vector<PeerRows> send_rows, const Tensor& receive,
                                            Traffic traffic) {
   check_rows(send, send_rows, "reduce_scatter send");
-  if (receive.rows() != send_rows[static_cast<std::size_t>(rank_)].count) {
+  if (receive.rows() != send_rows[rank_].count) {
     throw Error("reduce_scatter: the own part has another number of rows than what is received");
   }
   Collective collective{CollectiveKind::reduce_scatter, traffic, send, receive, {}, {}, 0, 0, 0, 0};

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/device.hpp"
-#include "backends/host/lane.hpp"
+#include "backends/host/channel.hpp"
 #include "backends/peer_list.hpp"
 #include "core/ids.hpp"
 
@@ -21,7 +21,7 @@ using MemberRanks = std::shared_ptr<const std::vector<int>>;
 
 /// The rank in the whole launch of `rank` among `members`.
 inline int world_rank(const MemberRanks& members, int rank) {
-  return members == nullptr ? rank : (*members)[static_cast<std::size_t>(rank)];
+  return members == nullptr ? rank : (*members)[rank];
 }
 
 /// Disjoint groups of a communicator's ranks: each has at least one, ascending.
@@ -120,9 +120,9 @@ class Communicator {
 
   /// This rank's end of lane `lane` to helper `helper`, both numbered by the launch. Throws Error when the lane belongs
   /// to another rank.
-  TrainerLane& lane(std::size_t helper, std::size_t lane) const;
+  TrainerChannel& lane(std::size_t helper, std::size_t lane) const;
   /// For launchers.
-  void take_lanes(TrainerLanes lanes) { lanes_ = std::move(lanes); }
+  void take_channels(TrainerChannels lanes) { lanes_ = std::move(lanes); }
 
   /// The communicator of the caller's group, or null when the caller is in none. Ranks in it are places in the group's
   /// list. Every rank calls this, in the same order among its collectives, with the same groups. The ranks meet in it
@@ -212,7 +212,7 @@ class Communicator {
   int rank_;
   int size_;
   double timeout_seconds_;
-  TrainerLanes lanes_;
+  TrainerChannels lanes_;
   MemberRanks members_;
   std::uint64_t splits_ = 0;
 };

@@ -11,15 +11,15 @@ namespace strobe {
 namespace {
 
 void check_groups(const RankGroups& groups, int size) {
-  std::vector<bool> taken(static_cast<std::size_t>(size), false);
+  std::vector<bool> taken(size, false);
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (groups[g].empty()) throw Error(fmt::format("split: group {} is empty", g));
     int before = -1;
     for (const int rank : groups[g]) {
       if (rank < 0 || rank >= size) throw Error(fmt::format("split: group {} has rank {} of {} ranks", g, rank, size));
       if (rank <= before) throw Error(fmt::format("split: the ranks of group {} do not ascend", g));
-      if (taken[static_cast<std::size_t>(rank)]) throw Error(fmt::format("split: rank {} is in two groups", rank));
-      taken[static_cast<std::size_t>(rank)] = true;
+      if (taken[rank]) throw Error(fmt::format("split: rank {} is in two groups", rank));
+      taken[rank] = true;
       before = rank;
     }
   }

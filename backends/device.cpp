@@ -115,19 +115,19 @@ std::shared_ptr<std::byte> Device::do_allocate_host(std::uint64_t bytes) {
   return {static_cast<std::byte*>(memory), [](std::byte* bytes_of) { std::free(bytes_of); }};
 }
 
-Event Device::start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<Event>& after) {
+DeviceEvent Device::start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<DeviceEvent>& after) {
   if (from.bytes() != to.bytes()) throw Error("start_stream_in: the tensor has another size than the host memory");
   return do_start_copy(from, to, Stream::copy, after);
 }
 
-Event Device::start_move_out(const Tensor& from, const HostMemory& to, const std::vector<Event>& after) {
+DeviceEvent Device::start_move_out(const Tensor& from, const HostMemory& to, const std::vector<DeviceEvent>& after) {
   if (from.bytes() != to.bytes()) throw Error("start_move_out: the host memory has another size than the tensor");
   return do_start_copy(to, from, Stream::copy_back, after);
 }
 
-Event Device::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                            const std::vector<Event>& after) {
-  for (const Event& event : after) wait(stream, event);
+DeviceEvent Device::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                            const std::vector<DeviceEvent>& after) {
+  for (const DeviceEvent& event : after) wait(stream, event);
   const double begin = do_begin(stream, "transfer");
   if (tensor.has_values() && host.raw() != nullptr && host.bytes() != 0) {
     const bool in = stream == Stream::copy;
@@ -138,13 +138,13 @@ Event Device::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream
   return {end, nullptr, nullptr, Phase::transfer, "transfer"};
 }
 
-Event Device::run_on_host(HostWork work) {
-  std::vector<Event> waits = take_host_waits();
+DeviceEvent Device::run_on_host(HostWork work) {
+  std::vector<DeviceEvent> waits = take_host_waits();
   work.after.insert(work.after.end(), waits.begin(), waits.end());
   return do_run_on_host(std::move(work));
 }
 
-Event Device::do_run_on_host(HostWork work) {
+DeviceEvent Device::do_run_on_host(HostWork work) {
   if (work.body) {
     Workers workers(1);
     work.body(workers);
@@ -153,9 +153,9 @@ Event Device::do_run_on_host(HostWork work) {
   return {0, nullptr, nullptr, Phase::sample, work.name};
 }
 
-void Device::do_when(const void*, std::vector<Event>, Then then) { then(0, nullptr); }
+void Device::do_when(const void*, std::vector<DeviceEvent>, Then then) { then(0, nullptr); }
 
-void Device::wait(Stream stream, const Event& event) {
+void Device::wait(Stream stream, const DeviceEvent& event) {
   if (stream == Stream::host) {
     host_waits_.push_back(event);
   } else {
@@ -163,8 +163,8 @@ void Device::wait(Stream stream, const Event& event) {
   }
 }
 
-void Device::await(const Event& event) { do_await(event); }
+void Device::await(const DeviceEvent& event) { do_await(event); }
 
-bool Device::do_reached(const Event& event) { return event.host == nullptr || event.host->come(); }
+bool Device::do_reached(const DeviceEvent& event) { return event.host == nullptr || event.host->come(); }
 
 }  // namespace strobe

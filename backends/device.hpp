@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -120,31 +121,31 @@ class Device {
   /// Begins to copy `from` into all of `to`, on the copy stream, once all events in `after` have come. Nothing else may
   /// use `to` until then. Nobody waits: it returns the event of its end. Leaves a transfer span with the bytes. On a
   /// device whose memory is the host's the copy is made at once. Throws Error when sizes differ.
-  Event start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<Event>& after = {});
+  DeviceEvent start_stream_in(const HostMemory& from, const Tensor& to, const std::vector<DeviceEvent>& after = {});
   /// The same in the other direction, on the stream `copy_back`. It copies all of `from` after everything that the
   /// compute stream has been given so far.
-  Event start_move_out(const Tensor& from, const HostMemory& to, const std::vector<Event>& after = {});
+  DeviceEvent start_move_out(const Tensor& from, const HostMemory& to, const std::vector<DeviceEvent>& after = {});
 
   /// Gives work to the host stream of this rank, which runs in parallel with the device and the program, in the order
   /// given. Returns the event of its end. Leaves a span of phase `sample` with name and work.
-  Event run_on_host(HostWork work);
+  DeviceEvent run_on_host(HostWork work);
   /// Calls `then` as soon as all events in `after` have come, on any thread. `seconds` is the time when they came; the
   /// exception says why one will never come, or is null. Calls with the same `order` follow each other. `then` must be
   /// short, and is no longer called after the device has ended.
   using Then = std::function<void(double seconds, std::exception_ptr)>;
-  void when(const void* order, std::vector<Event> after, Then then) {
+  void when(const void* order, std::vector<DeviceEvent> after, Then then) {
     do_when(order, std::move(after), std::move(then));
   }
 
-  Event record(Stream stream) { return do_record(stream); }
+  DeviceEvent record(Stream stream) { return do_record(stream); }
   /// Nothing given to `stream` from now on begins before `event` has come. Time that compute loses to it counts for the
   /// event's phase. Waiting for host work or for a helper's answer also blocks the program.
-  void wait(Stream stream, const Event& event);
+  void wait(Stream stream, const DeviceEvent& event);
   /// Blocks the program, and compute with it, until `event` has come.
-  void await(const Event& event);
+  void await(const DeviceEvent& event);
   /// Whether `event` has come by the time that the program has reached: by the wall clock, or by virtual time, which
   /// does not depend on the machine's load. Throws the reason if it can never come.
-  bool reached(const Event& event) { return do_reached(event); }
+  bool reached(const DeviceEvent& event) { return do_reached(event); }
   /// Calls `look` now and then while this rank waits for the host; `look` may throw to end the wait. Null: nothing.
   void look_while_waiting(std::function<void()> look) { look_ = std::move(look); }
   /// Returns when all streams are idle; afterwards `now()` is the rank's time.
@@ -173,9 +174,9 @@ class Device {
   /// Peak of the host memory for transfers that was allocated here; 0 when the accounted memory is the host's anyway.
   std::uint64_t host_peak_bytes() const { return host_account_->peak; }
   std::uint64_t memory_limit_bytes() const { return account_->limit; }
-  /// The queue of a stream in the form that the calls of `runtime` take, for a library that submits work to it. Null if
-  /// the device does not submit its work to a queue of that runtime.
-  virtual void* native_queue(std::string_view /*runtime*/, Stream) const { return nullptr; }
+  /// The queue of a stream in the form that the calls of `runtime` take, for a library that submits work to it. Nothing
+  /// if the device does not submit its work to a queue of that runtime.
+  virtual std::optional<void*> native_queue(std::string_view /*runtime*/, Stream) const { return std::nullopt; }
   /// Bytes of the device's own memory; 0 for a device that has none.
   virtual std::uint64_t memory_bytes() const { return 0; }
   /// Whether the accounted memory is a device's own (true) or the host's (false).
@@ -212,12 +213,12 @@ class Device {
   void set_memory_limit(std::uint64_t bytes) { account_->limit = bytes; }
   /// (optional) Begins to copy between `host` memory, which must live until then, and a tensor on `stream`. For host
   /// devices: copies at once, and leaves a blocking span.
-  virtual Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                              const std::vector<Event>& after);
+  virtual DeviceEvent do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                              const std::vector<DeviceEvent>& after);
   const DeviceRequest& request() const { return request_; }
   const std::function<void()>& look() const { return look_; }
   /// Returns, and forgets, the events that the next host work waits for in addition to its own list.
-  std::vector<Event> take_host_waits() { return std::exchange(host_waits_, {}); }
+  std::vector<DeviceEvent> take_host_waits() { return std::exchange(host_waits_, {}); }
 
  private:
   struct Account {
@@ -258,12 +259,12 @@ class Device {
   virtual std::shared_ptr<std::byte> do_allocate_host(std::uint64_t bytes);
   virtual HostMemory do_pin(std::shared_ptr<std::byte> data, std::uint64_t bytes) { return {std::move(data), bytes}; }
   /// (optional) For devices without a clock: does the work at once.
-  virtual Event do_run_on_host(HostWork work);
-  virtual void do_when(const void* order, std::vector<Event> after, Then then);
-  virtual bool do_reached(const Event& event);
-  virtual void do_await(const Event& event) { do_wait(Stream::compute, event); }
-  virtual Event do_record(Stream stream) = 0;
-  virtual void do_wait(Stream stream, const Event& event) = 0;
+  virtual DeviceEvent do_run_on_host(HostWork work);
+  virtual void do_when(const void* order, std::vector<DeviceEvent> after, Then then);
+  virtual bool do_reached(const DeviceEvent& event);
+  virtual void do_await(const DeviceEvent& event) { do_wait(Stream::compute, event); }
+  virtual DeviceEvent do_record(Stream stream) = 0;
+  virtual void do_wait(Stream stream, const DeviceEvent& event) = 0;
   virtual void do_synchronize() = 0;
   virtual double do_now() = 0;
 
@@ -274,7 +275,7 @@ class Device {
   StageRows stage_rows_;
   std::shared_ptr<Account> account_ = std::make_shared<Account>();
   std::shared_ptr<Account> host_account_ = std::make_shared<Account>();
-  std::vector<Event> host_waits_;
+  std::vector<DeviceEvent> host_waits_;
   std::function<void()> look_;
 };
 

@@ -23,7 +23,7 @@ class HostEvent {
 
 /// A point on a stream. `seconds` is its time on a virtual clock, `native` a CUDA event, `host` an event that the host
 /// finishes. Cheap to copy. Time that compute waits for it counts for `phase`; with `other` it counts for no phase.
-struct Event {
+struct DeviceEvent {
   double seconds = 0;
   std::shared_ptr<void> native;
   std::shared_ptr<HostEvent> host = nullptr;

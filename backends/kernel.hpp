@@ -46,7 +46,7 @@ class Kernels {
  public:
   /// Those that the family has itself, to register one or to list them. Not while devices run operations.
   static std::vector<Kernel<Op>>& of(Numerics numerics) {
-    const auto id = static_cast<std::size_t>(numerics.id());
+    const std::size_t id = numerics.id();
     if (tables().size() <= id) tables().resize(id + 1);
     return tables()[id];
   }
@@ -64,7 +64,7 @@ class Kernels {
 
  private:
   static const Kernel<Op>* better(const Kernel<Op>* best, Numerics numerics, const Op& op, const std::string& variant) {
-    const auto id = static_cast<std::size_t>(numerics.id());
+    const std::size_t id = numerics.id();
     if (id >= tables().size()) return best;
     for (const Kernel<Op>& kernel : tables()[id]) {
       if (!variant.empty() && variant != kernel.variant) continue;

@@ -109,8 +109,8 @@ LaunchMates look_at_launch() {
   if (rank < 0 || size <= rank) return mates;
   mates.own = rank;
   mates.all_here = number_of(own, {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}) == size;
-  mates.states.assign(static_cast<std::size_t>(size), MateState::unseen);
-  mates.states[static_cast<std::size_t>(rank)] = MateState::running;
+  mates.states.assign(size, MateState::unseen);
+  mates.states[rank] = MateState::running;
   const std::string launch = launch_of(own, "self");
   std::error_code failed;
   for (fs::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
@@ -119,7 +119,7 @@ LaunchMates look_at_launch() {
     const Environment environment = environment_of(process);
     const int other = rank_of(environment);
     if (other < 0 || other >= size || other == rank || launch_of(environment, process) != launch) continue;
-    mates.states[static_cast<std::size_t>(other)] = state_of(process);
+    mates.states[other] = state_of(process);
   }
   return mates;
 }
@@ -127,7 +127,7 @@ LaunchMates look_at_launch() {
 void mark_as_left() { prctl(PR_SET_NAME, name_of_those_that_left); }
 
 void WaitVerdict::blame(const LaunchMates& mates, int rank) {
-  const MateState state = mates.states[static_cast<std::size_t>(rank)];
+  const MateState state = mates.states[rank];
   const char* const word = state == MateState::stopped  ? "stopped"
                            : state != MateState::unseen ? "runs"
                            : mates.all_here             ? "gone"

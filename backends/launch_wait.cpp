@@ -119,7 +119,7 @@ void leave_with_others() {
     WaitVerdict verdict;
     bool all_leave = true;
     for (int rank = 0; rank < static_cast<int>(mates.states.size()); ++rank) {
-      const MateState state = mates.states[static_cast<std::size_t>(rank)];
+      const MateState state = mates.states[rank];
       if (rank == mates.own) continue;
       all_leave = all_leave && (state == MateState::left || state == MateState::unseen);
       if (state == MateState::stopped) verdict.blame(mates, rank);

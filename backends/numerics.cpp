@@ -33,7 +33,7 @@ int Numerics::id_of(std::string_view name) {
 const std::string& Numerics::name() const {
   Families& families = Families::instance();
   const std::lock_guard lock(families.mutex);
-  return families.names[static_cast<std::size_t>(id_)];
+  return families.names[id_];
 }
 
 std::map<std::string, std::set<std::string>> kernel_variants(Numerics numerics) {

@@ -28,7 +28,7 @@ void copy_pieces(const Tensor& from, std::span<const Run> send, const Tensor& to
   if (!from.has_values() || !to.has_values()) return;
   const std::byte* const source = from.raw();
   std::byte* const target = to.raw();
-  const auto row_bytes = static_cast<std::int64_t>(to.row_bytes());
+  const std::int64_t row_bytes = to.row_bytes();
   auto piece = send.begin();
   std::int64_t sent = 0;  // rows of `piece`
   for (const Run& wanted : receive) {

@@ -20,8 +20,8 @@ class ShapesDevice : public Device {
   double do_end(Stream, std::string_view, const Work&, double) override { return 0; }
   void do_transfer(std::uint64_t) override {}
   void do_copy(void*, const void*, std::size_t) override {}
-  Event do_record(Stream) override { return {}; }
-  void do_wait(Stream, const Event&) override {}
+  DeviceEvent do_record(Stream) override { return {}; }
+  void do_wait(Stream, const DeviceEvent&) override {}
   void do_synchronize() override {}
   double do_now() override { return 0; }
 };

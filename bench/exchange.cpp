@@ -64,7 +64,7 @@ void plain_memcpy(benchmark::State& state) {
     device->copy_values(to.raw(), from.raw(), from.bytes());
     benchmark::ClobberMemory();
   });
-  const double bytes = static_cast<double>(from.bytes());
+  const double bytes = from.bytes();
   report(state, {0.0, bytes, bytes}, seconds);
   report_rate(state, from.bytes(), seconds);
 }

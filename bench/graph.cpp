@@ -11,8 +11,8 @@ namespace {
 /// Row lists of one snapshot: f N edges (row, column), both uniform.
 std::vector<std::vector<std::int32_t>> draw_snapshot(const GraphSize& size, std::int64_t step) {
   const RandomStream random(1, random_purpose::generator, static_cast<std::uint32_t>(step));
-  std::vector<std::vector<std::int32_t>> rows(static_cast<std::size_t>(size.vertices));
-  const auto n = static_cast<std::uint64_t>(size.vertices);
+  std::vector<std::vector<std::int32_t>> rows(size.vertices);
+  const std::uint64_t n = size.vertices;
   for (std::uint64_t e = 0; e < static_cast<std::uint64_t>(size.density) * n; ++e) {
     rows[random.below(2 * e, n)].push_back(static_cast<std::int32_t>(random.below(2 * e + 1, n)));
   }
@@ -32,9 +32,9 @@ HostTranspose transpose(const HostMatrix& a) {
   for (std::size_t r = 1; r < t.offsets.size(); ++r) t.offsets[r] += t.offsets[r - 1];
   std::vector<std::int64_t> next(t.offsets.begin(), t.offsets.end() - 1);
   for (std::int64_t r = 0; r < a.rows; ++r) {
-    for (auto k = static_cast<std::size_t>(a.offsets[static_cast<std::size_t>(r)]);
+    for (std::size_t k = a.offsets[r];
          k < static_cast<std::size_t>(a.offsets[static_cast<std::size_t>(r) + 1]); ++k) {
-      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(a.indices[k])]++);
+      const std::size_t place = next[a.indices[k]]++;
       t.indices[place] = static_cast<std::int32_t>(r);
       t.values[place] = a.values[k];
     }
@@ -59,7 +59,7 @@ HostMatrix make_graph(const GraphSize& size) {
     for (std::int64_t v = 0; v < size.vertices; ++v) {
       row.assign(1, static_cast<std::int32_t>(v));
       for (const auto& snapshot : window) {
-        const auto& list = snapshot[static_cast<std::size_t>(v)];
+        const auto& list = snapshot[v];
         row.insert(row.end(), list.begin(), list.end());
       }
       std::sort(row.begin(), row.end());
@@ -90,8 +90,8 @@ HostMatrix one_step(const HostMatrix& host, std::int64_t step, bool turned) {
   const std::int64_t begin = host.offsets[row], end = host.offsets[row + rows];
   for (std::size_t r = row; r <= row + rows; ++r) one.offsets.push_back(host.offsets[r] - begin);
   for (std::int64_t k = begin; k < end; ++k) {
-    one.indices.push_back(host.indices[static_cast<std::size_t>(k)] - static_cast<std::int32_t>(first_row));
-    one.values.push_back(host.values[static_cast<std::size_t>(k)]);
+    one.indices.push_back(host.indices[k] - static_cast<std::int32_t>(first_row));
+    one.values.push_back(host.values[k]);
   }
   if (!turned) return one;
   HostTranspose t = transpose(one);

@@ -25,7 +25,7 @@ PreparedGraph drifting_graph(double overlap) {
   graph.row_offsets = {0};
   const RandomStream random(7, random_purpose::generator);
   std::uint64_t drawn = 0;
-  std::vector<VertexId> before(static_cast<std::size_t>(vertices * degree)), row;
+  std::vector<VertexId> before(vertices * degree), row;
   for (std::int64_t t = 0; t < steps; ++t) {
     for (std::int64_t v = 0; v < vertices; ++v) {
       VertexId* old = before.data() + v * degree;
@@ -101,7 +101,7 @@ void from_coordinates(benchmark::State& state, const std::string& variant) {
   const PreparedGraph graph = drifting_graph(1.0);
   const auto device = make_device(variant);
   const SnapshotPayload payload = full_payload(graph, 0, TransferFormat::coo64);
-  const auto entries = static_cast<std::size_t>(payload.sizes.entries);
+  const std::size_t entries = payload.sizes.entries;
   const CooToCsr op{column(*device, payload.indices64.data(), entries),
                     column(*device, payload.indices64.data() + entries, entries),
                     device->allocate(vertices + 1, 1, ElementType::i64),

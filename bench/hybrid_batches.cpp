@@ -45,7 +45,7 @@ PreparedGraph make_graph(std::int64_t vertices) {
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   graph.values32.assign(graph.columns.size(), 1.0F);
-  graph.features32.assign(static_cast<std::size_t>(steps * vertices * 2), 1.0F);
+  graph.features32.assign(steps * vertices * 2, 1.0F);
   return graph;
 }
 

@@ -249,8 +249,8 @@ void sort_events(benchmark::State& state) {
 EventGraph ordered_events(std::int64_t events) {
   EventGraph graph;
   graph.vertices = ids;
-  graph.source.resize(static_cast<std::size_t>(events));
-  graph.target.resize(static_cast<std::size_t>(events));
+  graph.source.resize(events);
+  graph.target.resize(events);
   const std::span<VertexId> source = graph.source.edit(), target = graph.target.edit();
   for (std::size_t e = 0; e < source.size(); ++e) {
     const Row r = row(e);

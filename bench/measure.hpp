@@ -107,7 +107,7 @@ inline Tensor constant(Device& device, std::int64_t rows, std::int64_t columns, 
 
 /// Values from `least` to least + 1 that differ from row to row, so that no lane is like another.
 inline Tensor varied(Device& device, std::int64_t rows, std::int64_t columns, float least) {
-  std::vector<float> values(static_cast<std::size_t>(rows * columns));
+  std::vector<float> values(rows * columns);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.001f * static_cast<float>(i * 7919 % 1000) + least;
   return device.move_in(values.data(), rows, columns, ElementType::f32);
 }

@@ -10,7 +10,7 @@ constexpr std::int64_t event_rows = 18000;
 
 /// Time differences from seconds to a month.
 Tensor time_differences(Device& device, std::int64_t rows) {
-  std::vector<float> dt(static_cast<std::size_t>(rows));
+  std::vector<float> dt(rows);
   for (std::size_t i = 0; i < dt.size(); ++i) dt[i] = static_cast<float>(i * i * 7919 % 2600000);
   return device.move_in(dt.data(), rows, 1, ElementType::f32);
 }

@@ -33,7 +33,7 @@ class OneStep final : public Neighbours {
       matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, device.narrow_bytes() > 0));
   }
   Var product(Tape& tape, int support, const Var& x) const override {
-    return spmm(tape, matrices_[static_cast<std::size_t>(support)], x);
+    return spmm(tape, matrices_[support], x);
   }
   std::vector<Var> products(Tape& tape, std::span<const SupportProduct> wanted) const override {
     if (wanted.size() != 2) return Neighbours::products(tape, wanted);
@@ -69,7 +69,7 @@ struct Subject final : LayerStages {
     for (std::int64_t t = 0; t <= graph.steps; ++t) step_rows.push_back(t * graph.step_rows);
     cells.step_rows = step_rows;
     cells.step_rows_on_device = d.move_in(step_rows.data(), graph.steps + 1, 1, ElementType::i64);
-    std::vector<std::int64_t> ids(static_cast<std::size_t>(graph.rows));
+    std::vector<std::int64_t> ids(graph.rows);
     std::iota(ids.begin(), ids.end(), 0);
     cells.ids = d.move_in(ids.data(), graph.rows, 1, ElementType::i64);
     pass.ranks = &one;
@@ -102,7 +102,7 @@ struct Subject final : LayerStages {
 
   SpatialInput spatial_input(int, const Var& h) override { return {h, &a, &cells, &pass, features}; }
   Timelines timelines() const override { return {&cells, {&all_steps, 1}}; }
-  const Neighbours& neighbours(std::int64_t step) override { return matrices[static_cast<std::size_t>(step)]; }
+  const Neighbours& neighbours(std::int64_t step) override { return matrices[step]; }
 };
 
 /// Every width of the model set to `width`.

@@ -45,7 +45,7 @@ std::vector<BatchRoots> batches_of(const EventGraph& events) {
     BatchRoots& roots = all.emplace_back();
     for (const int end : {0, 1, 2}) {
       for (EdgeId e = first; e < first + batch; ++e) {
-        const auto at = static_cast<std::size_t>(e);
+        const std::size_t at = e;
         const auto anywhere = static_cast<VertexId>(
             random.below(static_cast<std::uint64_t>(e), static_cast<std::uint64_t>(events.vertices)));
         roots.vertex.push_back(end == 0 ? events.source[at] : end == 1 ? events.target[at] : anywhere);

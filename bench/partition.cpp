@@ -29,19 +29,19 @@ SnapshotGraph power_law(std::int64_t vertices) {
 /// Each vertex reads `degree` vertices at each step: nine in ten of its own community, the others anywhere.
 PreparedGraph communities(std::int64_t vertices) {
   const RandomStream random(5, random_purpose::generator);
-  const auto n = static_cast<std::uint64_t>(vertices);
+  const std::uint64_t n = vertices;
   std::vector<VertexId> id(n);
   for (std::size_t v = 0; v < n; ++v) id[v] = static_cast<VertexId>(v);
   for (std::size_t v = 0; v + 1 < n; ++v) std::swap(id[v], id[v + random.below(v, n - v)]);
   std::vector<std::size_t> place(n);
-  for (std::size_t v = 0; v < n; ++v) place[static_cast<std::size_t>(id[v])] = v;
+  for (std::size_t v = 0; v < n; ++v) place[id[v]] = v;
   PreparedGraph graph;
   graph.vertices = vertices;
   graph.steps = steps;
   graph.row_offsets = {0};
   std::uint64_t draw = n;
   for (std::int64_t row = 0; row < steps * vertices; ++row) {
-    const std::size_t home = place[static_cast<std::size_t>(row % vertices)] / community * community;
+    const std::size_t home = place[row % vertices] / community * community;
     std::vector<VertexId> columns = {static_cast<VertexId>(row % vertices)};
     for (std::int64_t i = 0; i < degree; ++i) {
       const bool near = random.below(draw++, 10) != 0;
@@ -72,7 +72,7 @@ void partition(benchmark::State& state, const std::string& kind, const std::stri
   const auto& partitioner = PartitionerRegistry::instance().find(name).value;
   std::vector<Rank> part;
   for (auto _ : state) part = partitioner(graph, parts, 1);
-  const auto rows = static_cast<double>(connectivity_minus_one(graph, part, parts));
+  const double rows = connectivity_minus_one(graph, part, parts);
   const std::vector<Rank> ranges = PartitionerRegistry::instance().find("range").value(graph, parts, 1);
   state.counters["rows"] = rows;
   state.counters["rows_per_cell"] = rows / static_cast<double>(graph.vertices * graph.steps);
@@ -97,7 +97,7 @@ void load_walks(benchmark::State& state) {
   }
   constexpr int hops = 3;
   for (auto _ : state) benchmark::DoNotOptimize(walk_loads(graph, hops).data());
-  const double visits = static_cast<double>(hops * graph.nonzeros() * state.iterations());
+  const double visits = hops * graph.nonzeros() * state.iterations();
   state.counters["visits_per_s"] = benchmark::Counter(visits, benchmark::Counter::kIsRate);
 }
 

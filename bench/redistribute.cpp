@@ -34,7 +34,7 @@ class Rounds {
         counts_(plan.of(device.rank())),
         inputs_(inputs),
         exchange_(device, plan, Traffic::redistribute) {
-    inputs[static_cast<std::size_t>(device.rank())] = constant(device, counts_.input_rows, width);
+    inputs[device.rank()] = constant(device, counts_.input_rows, width);
   }
 
   /// The times of all rounds; meaningful on rank 0.
@@ -80,7 +80,7 @@ class Rounds {
     benchmark::ClobberMemory();
   }
 
-  const Tensor& input(Rank rank) const { return inputs_[static_cast<std::size_t>(rank)]; }
+  const Tensor& input(Rank rank) const { return inputs_[rank]; }
 
   Device& device_;
   Communicator& communicator_;
@@ -96,12 +96,12 @@ Timings compare(const ExchangePlan& plan, int ranks) {
   request.device.threads = 1;
   request.make_device = DeviceRegistry::instance().find("cpu").value;
   Timings timings;
-  std::vector<Tensor> inputs(static_cast<std::size_t>(ranks));
+  std::vector<Tensor> inputs(ranks);
   CommunicatorRegistry::instance().find("local").value.launch(request, [&](Device& device, Communicator& communicator) {
     Timings own = Rounds(device, communicator, plan, inputs).run();
     if (device.rank() == 0) timings = std::move(own);
     communicator.barrier();
-    inputs[static_cast<std::size_t>(device.rank())] = {};
+    inputs[device.rank()] = {};
   });
   return timings;
 }
@@ -118,7 +118,7 @@ void redistribute_both(benchmark::State& state, bool to_vertices) {
   }
   std::vector<double> ratios;
   for (std::size_t i = 0; i < timings.copy.size(); ++i) ratios.push_back(timings.copy[i] / timings.exchange[i]);
-  const double bytes = static_cast<double>(plan.total_rows() * width * 4);
+  const double bytes = plan.total_rows() * width * 4;
   state.counters["sent_GB_per_s"] = bytes * 1e-9 / median(timings.exchange);
   state.counters["memcpy_us"] = median(timings.copy) * 1e6;
   state.counters["of_memcpy"] = median(ratios);

@@ -16,7 +16,7 @@ const std::int64_t samples = steps * samples_per_step;
 std::vector<std::int64_t> sample_rows() {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < samples; ++i) {
-    const auto vertex = static_cast<std::int64_t>(i * 2654435761ULL % static_cast<std::uint64_t>(vertices));
+    const std::int64_t vertex = i * 2654435761ULL % static_cast<std::uint64_t>(vertices);
     rows.push_back(i / samples_per_step * vertices + vertex);
   }
   return rows;

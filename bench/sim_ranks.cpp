@@ -22,11 +22,11 @@ LaunchRequest request_for(int ranks) {
 /// Rows by the even shares of `vertices` vertices and as many steps as ranks: this rank's step to every vertex' rank.
 void redistribute(Device& device, Communicator& c, std::int64_t vertices, bool to_temporal) {
   const int ranks = c.size();
-  std::vector<PeerRows> sends(static_cast<std::size_t>(ranks)), receives(sends.size());
+  std::vector<PeerRows> sends(ranks), receives(sends.size());
   const std::int64_t own = even_share(vertices, ranks, c.rank()).count;
   for (int q = 0; q < ranks; ++q) {
     const Run share = even_share(vertices, ranks, q);
-    const auto peer = static_cast<std::size_t>(q);
+    const std::size_t peer = q;
     sends[peer] = q == c.rank() ? PeerRows{} : to_temporal ? share : PeerRows{q * own, own};
     receives[peer] = q == c.rank() ? PeerRows{} : to_temporal ? PeerRows{q * own, own} : share;
   }

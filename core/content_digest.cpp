@@ -16,7 +16,7 @@ constexpr std::size_t shown_digits = 12;  // of a digest, in messages
 
 struct UnprovenFiles {
   std::mutex mutex;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   std::function<void(const std::string&)> listener;
 };
 
@@ -75,7 +75,7 @@ void hear_of_unproven_files(std::function<void(const std::string& path)> listene
 void note_unproven_file(const std::string& path) {
   UnprovenFiles& files = unproven_files();
   const std::lock_guard<std::mutex> lock(files.mutex);
-  if (files.listener && files.told.insert(path).second) files.listener(path);
+  if (files.listener && files.reported.insert(path).second) files.listener(path);
 }
 
 }  // namespace strobe

@@ -189,7 +189,7 @@ void check_events(const EventGraph& graph) {
 }
 
 void check_snapshots(const SnapshotGraph& graph) {
-  const auto cells = static_cast<std::size_t>(graph.steps() * graph.vertices);
+  const std::size_t cells = graph.steps() * graph.vertices;
   require(graph.features.size() == cells * static_cast<std::size_t>(graph.feature_width), "features of every cell");
   require(graph.targets.empty() || graph.targets.size() == cells, "targets of every cell or none");
   for (const auto& snapshot : graph.snapshots) {

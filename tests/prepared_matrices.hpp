@@ -55,7 +55,7 @@ struct DrawnMatrix {
         own(seed, random_purpose::test, 2 + static_cast<std::uint32_t>(t));
     const std::int64_t here = recipe.rows_of_steps[t], block = here + recipe.halo;
     for (std::int64_t i = 0; i < here * block; ++i) {
-      const auto index = static_cast<std::uint64_t>(i);
+      const std::uint64_t index = i;
       const bool shared = common.uniform(index) < density && own.uniform(index) >= lost;
       if (recipe.overlap ? shared : own.uniform(index) < density) {
         const std::int64_t column = i % block;
@@ -129,7 +129,7 @@ inline Tensor dense_on(Device& device, const std::vector<double>& values, std::i
 }
 
 inline std::vector<double> values_of(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<double> values(tensor.elements());
   std::vector<float> single(values.size());
   if (device.precision() == ElementType::f64) {
     device.move_out(tensor, values.data());
@@ -143,14 +143,14 @@ inline std::vector<double> values_of(Device& device, const Tensor& tensor) {
 /// A x, or A^T x, by a loop over the entries.
 inline std::vector<double> judged_product(const DrawnMatrix& m, const std::vector<double>& x, std::int64_t width,
                                           bool transpose) {
-  std::vector<double> y(static_cast<std::size_t>((transpose ? m.columns : m.rows) * width), 0.0);
+  std::vector<double> y((transpose ? m.columns : m.rows) * width, 0.0);
   for (std::int64_t row = 0; row < m.rows; ++row) {
-    for (auto e = static_cast<std::size_t>(m.host.offsets[static_cast<std::size_t>(row)]);
+    for (std::size_t e = m.host.offsets[row];
          e < static_cast<std::size_t>(m.host.offsets[static_cast<std::size_t>(row) + 1]); ++e) {
       const std::int64_t from = transpose ? row : m.host.columns[e], to = transpose ? m.host.columns[e] : row;
       for (std::int64_t f = 0; f < width; ++f)
-        y[static_cast<std::size_t>(to * width + f)] +=
-            m.host.values64[e] * x[static_cast<std::size_t>(from * width + f)];
+        y[to * width + f] +=
+            m.host.values64[e] * x[from * width + f];
     }
   }
   return y;
@@ -163,7 +163,7 @@ inline void expect_products(Device& device, const DrawnMatrix& drawn, const Spar
   for (const bool transpose : {false, true}) {
     const std::int64_t in = transpose ? drawn.rows : drawn.columns, out = transpose ? drawn.columns : drawn.rows;
     const RandomStream random(seed, random_purpose::test, transpose ? 98 : 99);
-    std::vector<double> x(static_cast<std::size_t>(in * width));
+    std::vector<double> x(in * width);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = drawn_value(random, i);
     const std::vector<double> expected = judged_product(drawn, x, width, transpose);
     for (const SparseMatrix& one : {plain, a}) {

@@ -1,7 +1,7 @@
 // Statistics of a workload for `strobe inspect`. Degrees summed over steps are counted from the events of each step,
 // with multiplicity; everything else is the graph's shape. In and out are those of the data, in every orientation of
 // rows.
-// Cost: that of loading and of `measure_shape` (twice with both orientations), and one pass over the events of every
+// Cost: that of loading and of `measure_statistics` (twice with both orientations), and one pass over the events of every
 // step.
 #include "workloads/inspect.hpp"
 
@@ -32,7 +32,7 @@ Json spread_of(std::vector<std::int64_t> values) {
   if (values.empty()) return spread;
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(nearest_rank(share, static_cast<std::int64_t>(values.size())) - 1)];
+    return values[nearest_rank(share, static_cast<std::int64_t>(values.size())) - 1];
   };
   for (const auto& [name, share] : {std::pair{"min", 0.0},
                                     {"p25", 0.25},
@@ -95,8 +95,8 @@ struct DegreeSums {
       : in(static_cast<std::size_t>(vertices), 0), out(static_cast<std::size_t>(vertices), 0) {}
 
   void add(VertexId source, VertexId target, std::int64_t times) {
-    in[static_cast<std::size_t>(target)] += times;
-    out[static_cast<std::size_t>(source)] += times;
+    in[target] += times;
+    out[source] += times;
     events += times;
   }
 };
@@ -109,7 +109,7 @@ DegreeSums sum_degrees(const EventGraph& events, const StepCut& kept, bool cumul
     // is kept.
     const std::int64_t first = cumulative ? (t == 0 ? 0 : kept.last[t - 1]) : kept.first[t];
     const std::int64_t times = cumulative ? static_cast<std::int64_t>(kept.first.size() - t) : 1;
-    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(kept.last[t]); ++e) {
+    for (std::size_t e = first; e < static_cast<std::size_t>(kept.last[t]); ++e) {
       const bool removal = events.removals && events.weight[e] < 0;
       if (!removal) sums.add(events.source[e], events.target[e], times);
     }
@@ -124,7 +124,7 @@ DegreeSums sum_degrees(const SnapshotGraph& graph) {
   for (const auto& snapshot : graph.snapshots) {
     for (std::size_t v = 0; v < sums.in.size(); ++v) {
       for (std::int64_t i = snapshot->row_offsets[v]; i < snapshot->row_offsets[v + 1]; ++i) {
-        const VertexId row = static_cast<VertexId>(v), column = snapshot->columns[static_cast<std::size_t>(i)];
+        const VertexId row = static_cast<VertexId>(v), column = snapshot->columns[i];
         rows_are_targets ? sums.add(column, row, 1) : sums.add(row, column, 1);
       }
     }
@@ -146,7 +146,7 @@ void describe_snapshot_file(const SnapshotGraph& graph, Json& report) {
 }
 
 /// Statistics over steps, from the shape; the names are the shape's where both have a quantity.
-void describe_steps(const SnapshotGraph& graph, const GraphShape& shape, const DegreeSums& sums, bool of_events,
+void describe_steps(const SnapshotGraph& graph, const GraphStatistics& shape, const DegreeSums& sums, bool of_events,
                     Json& report) {
   report["steps"] = graph.steps();
   report["empty_steps"] = std::count(shape.edges_per_step.begin(), shape.edges_per_step.end(), 0);
@@ -170,7 +170,7 @@ void describe_steps(const SnapshotGraph& graph, const GraphShape& shape, const D
 
 /// Distinct sources and targets of a vertex in a step. `directed` is the shape of steps whose rows are all targets, or
 /// all sources.
-void describe_neighbours(const GraphShape& directed, bool rows_are_targets, Json& report) {
+void describe_neighbours(const GraphStatistics& directed, bool rows_are_targets, Json& report) {
   if (directed.smoothed.empty()) return;
   const Json raw = to_json(directed).at("smoothed").at(0);
   report["step_in_degree"] = raw.at(rows_are_targets ? "in_degree" : "out_degree");
@@ -178,7 +178,7 @@ void describe_neighbours(const GraphShape& directed, bool rows_are_targets, Json
 }
 
 /// Fills in facts that events show and steps do not.
-void complete_shape(const EventGraph& events, GraphShape& shape) {
+void complete_shape(const EventGraph& events, GraphStatistics& shape) {
   shape.events = events.events() - count_removals(events);
   shape.edge_feature_width = events.edge_feature_width;
   shape.unknown.erase("events"), shape.unknown.erase("edge_feature_width");
@@ -267,13 +267,13 @@ Inspection inspect(const std::string& workload, const Json& parameters, std::uin
   const Loaded loaded = load(workload, parameters, report["parameters"], seed);
   const SnapshotGraph& graph = loaded.graph;
   describe_source(loaded, report);
-  GraphShape shape = measure_shape(graph, workload, windows);
+  GraphStatistics shape = measure_statistics(graph, workload, windows);
   if (loaded.events) complete_shape(*loaded.events, shape);
   const SnapshotGraph& directed = loaded.directed ? *loaded.directed : graph;
   const DegreeSums sums =
       loaded.events ? sum_degrees(*loaded.events, loaded.kept, graph.repeats == "cumulative") : sum_degrees(directed);
   describe_steps(graph, shape, sums, loaded.events.has_value(), report);
-  describe_neighbours(loaded.directed ? measure_shape(directed, workload, {1}) : shape, directed.orientation != "out",
+  describe_neighbours(loaded.directed ? measure_statistics(directed, workload, {1}) : shape, directed.orientation != "out",
                       report);
   report["notes"] = graph.provenance.notes;
   return {std::move(report), std::move(shape)};

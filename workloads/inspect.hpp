@@ -12,7 +12,7 @@ namespace strobe {
 
 struct Inspection {
   Json report;       // as `inspect_workload` returns it
-  GraphShape shape;  // complete, with its source
+  GraphStatistics shape;  // complete, with its source
 };
 
 /// Loads `workload` and counts. `windows` are the smoothing windows whose degrees the shape holds.

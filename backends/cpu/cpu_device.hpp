@@ -59,14 +59,14 @@ class CpuDevice : public Device {
   double do_end(Stream, std::string_view, const Work&, double) override { return wall_seconds(); }
   void do_transfer(std::uint64_t) override {}
   void do_copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  Event do_record(Stream) override { return {wall_seconds(), nullptr}; }
-  void do_wait(Stream, const Event& event) override {
+  DeviceEvent do_record(Stream) override { return {wall_seconds(), nullptr}; }
+  void do_wait(Stream, const DeviceEvent& event) override {
     if (event.host != nullptr) wait_for_host(event, spans(), look());
   }
   void do_synchronize() override { host_.synchronize(spans(), look()); }
   double do_now() override { return wall_seconds(); }
-  Event do_run_on_host(HostWork work) override { return host_.run(std::move(work), spans()); }
-  void do_when(const void* order, std::vector<Event> after, Then then) override {
+  DeviceEvent do_run_on_host(HostWork work) override { return host_.run(std::move(work), spans()); }
+  void do_when(const void* order, std::vector<DeviceEvent> after, Then then) override {
     host_.when(order, std::move(after),
                [then = std::move(then)](std::exception_ptr failure) { then(wall_seconds(), std::move(failure)); });
   }

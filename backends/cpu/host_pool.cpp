@@ -39,7 +39,7 @@ void populate(std::byte* memory, std::size_t bytes, std::size_t page) {
 }
 
 std::byte* fresh_large_block(std::size_t block) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t page = sysconf(_SC_PAGESIZE);
   const std::size_t alignment = block >= huge_page_bytes ? huge_page_bytes : page;
   auto* const memory =
       static_cast<std::byte*>(std::aligned_alloc(alignment, (block + alignment - 1) / alignment * alignment));

@@ -13,18 +13,18 @@ namespace {
 std::shared_ptr<void> new_event() { return {runtime::make_event(), runtime::release_event}; }
 
 /// Whether the host still has to finish what `event` is.
-bool waits_for_host(const Event& event) { return event.host != nullptr && !event.host->come(); }
+bool waits_for_host(const DeviceEvent& event) { return event.host != nullptr && !event.host->come(); }
 
 }  // namespace
 
 AheadCopy::AheadCopy(Ends ends, runtime::StreamHandle stream, int ordinal)
     : ends_(std::move(ends)), stream_(stream), ordinal_(ordinal), begin_(new_event()), end_(new_event()) {}
 
-void AheadCopy::issue(const std::vector<Event>& after, std::exception_ptr failure) noexcept {
+void AheadCopy::issue(const std::vector<DeviceEvent>& after, std::exception_ptr failure) noexcept {
   try {
     if (!failure) {
       runtime::select(ordinal_);
-      for (const Event& event : after) {
+      for (const DeviceEvent& event : after) {
         if (event.native != nullptr) runtime::wait(stream_, event.native.get());
       }
       runtime::record(begin_.get(), stream_);
@@ -63,8 +63,8 @@ bool AheadCopy::come_within(std::chrono::nanoseconds patience) {
   return true;
 }
 
-Event AheadCopies::start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal,
-                         const std::vector<Event>& after, WallHost& host) {
+DeviceEvent AheadCopies::start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal,
+                         const std::vector<DeviceEvent>& after, WallHost& host) {
   const auto copy = std::make_shared<AheadCopy>(std::move(ends), stream, ordinal);
   const bool behind = std::any_of(copies_.begin(), copies_.end(), [stream](const UnderWay& earlier) {
     return earlier.stream == stream && !earlier.copy->issued();

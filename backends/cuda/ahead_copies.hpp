@@ -28,7 +28,7 @@ class AheadCopy final : public HostEvent {
   AheadCopy(Ends ends, runtime::StreamHandle stream, int ordinal);
 
   /// Gives it to the stream after `after`, or records why it never will be given.
-  void issue(const std::vector<Event>& after, std::exception_ptr failure) noexcept;
+  void issue(const std::vector<DeviceEvent>& after, std::exception_ptr failure) noexcept;
   bool come() override;
   bool come_within(std::chrono::nanoseconds patience) override;
   /// Whether the stream has it. Throws the failure that keeps the stream from getting it.
@@ -52,7 +52,7 @@ class AheadCopy final : public HostEvent {
 class AheadCopies {
  public:
   /// Begins a copy on `stream`, once all of `after` has come, after the copies begun earlier.
-  Event start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal, const std::vector<Event>& after,
+  DeviceEvent start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal, const std::vector<DeviceEvent>& after,
               WallHost& host);
   /// Notes that span `index` belongs to the copy begun last.
   void set_span(std::size_t index) { copies_.back().span = index; }

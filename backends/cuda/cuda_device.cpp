@@ -24,7 +24,7 @@ constexpr std::size_t kept_idle_bytes = std::size_t{256} << 20;
 }  // namespace
 
 CudaDevice::CudaDevice(const DeviceRequest& request, bool graphs)
-    : Device(request, "cuda"), host_(std::max(1, request.host_threads), {[this](const Event& event) {
+    : Device(request, "cuda"), host_(std::max(1, request.host_threads), {[this](const DeviceEvent& event) {
                                        runtime::select(ordinal_);
                                        return runtime::complete(event.native.get());
                                      }}) {
@@ -272,7 +272,7 @@ void CudaDevice::do_transfer_again(std::uint64_t bytes) {
   order(Stream::compute, Stream::copy);
   runtime::record(begin.get(), native(Stream::copy));
   for (std::uint64_t first = 0; first < bytes; first += part) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(part, bytes - first));
+    const std::size_t count = std::min<std::uint64_t>(part, bytes - first);
     runtime::copy(target, streams_.staging, count, native(Stream::copy));
   }
   runtime::record(end.get(), native(Stream::copy));
@@ -280,7 +280,7 @@ void CudaDevice::do_transfer_again(std::uint64_t bytes) {
   append_transfer(begin, end, bytes);
 }
 
-Event CudaDevice::do_record(Stream stream) {
+DeviceEvent CudaDevice::do_record(Stream stream) {
   if (stream == Stream::compute) launch_gathered();
   const std::shared_ptr<void> event(runtime::make_event(), runtime::release_event);
   runtime::record(event.get(), native(stream));

@@ -36,10 +36,11 @@ class CudaDevice : public Device {
   /// Counts of a device that gathers its launches; otherwise zeros.
   GraphCounts graph_counts() const { return gathered_ != nullptr ? gathered_->counts() : GraphCounts{}; }
 
-  void* native_queue(std::string_view runtime, Stream stream) const override {
-    return runtime == "cuda" ? native(stream) : nullptr;
+  std::optional<void*> native_queue(std::string_view runtime, Stream stream) const override {
+    if (runtime != "cuda") return std::nullopt;
+    return native(stream);
   }
-  runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
+  runtime::StreamHandle native(Stream stream) const { return streams_.of[stream]; }
 
  private:
   /// A span whose times the GPU has not reported yet: its number among the device's spans, its events, and its own
@@ -68,16 +69,16 @@ class CudaDevice : public Device {
   void do_transfer(std::uint64_t) override {}  // do_copy leaves the span
   void do_transfer_again(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
-  Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                      const std::vector<Event>& after) override;
+  DeviceEvent do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                      const std::vector<DeviceEvent>& after) override;
   std::shared_ptr<std::byte> do_allocate_host(std::uint64_t bytes) override;
   HostMemory do_pin(std::shared_ptr<std::byte> data, std::uint64_t bytes) override;
-  Event do_run_on_host(HostWork work) override;
-  void do_when(const void* order, std::vector<Event> after, Then then) override;
-  bool do_reached(const Event& event) override;
-  void do_await(const Event& event) override;
-  Event do_record(Stream stream) override;
-  void do_wait(Stream stream, const Event& event) override;
+  DeviceEvent do_run_on_host(HostWork work) override;
+  void do_when(const void* order, std::vector<DeviceEvent> after, Then then) override;
+  bool do_reached(const DeviceEvent& event) override;
+  void do_await(const DeviceEvent& event) override;
+  DeviceEvent do_record(Stream stream) override;
+  void do_wait(Stream stream, const DeviceEvent& event) override;
   void do_synchronize() override;
   double do_now() override;
 
@@ -95,7 +96,7 @@ class CudaDevice : public Device {
   void append_transfer(BorrowedEvent& begin, BorrowedEvent& end, std::uint64_t bytes);
   void order(Stream first, Stream then);
   /// Makes `stream` wait; returns whether it has to.
-  bool wait_on_stream(Stream stream, const Event& event);
+  bool wait_on_stream(Stream stream, const DeviceEvent& event);
   /// Reads the times of all spans whose streams are idle now; every stream is.
   void read_times();
   /// The same for host work and transfers ahead (host_side.cpp).

@@ -19,42 +19,42 @@ HostMemory CudaDevice::do_pin(std::shared_ptr<std::byte> data, std::uint64_t byt
           bytes};
 }
 
-Event CudaDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                                const std::vector<Event>& after) {
+DeviceEvent CudaDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                                const std::vector<DeviceEvent>& after) {
   const bool in = stream == Stream::copy;
   if (!in) order(Stream::compute, stream);
   AheadCopy::Ends ends{in ? static_cast<void*>(tensor.raw()) : host.raw(),
                        in ? static_cast<const void*>(host.raw()) : tensor.raw(), host.bytes(), host};
-  const Event copied = ahead_.start(std::move(ends), native(stream), ordinal_, after, host_);
+  const DeviceEvent copied = ahead_.start(std::move(ends), native(stream), ordinal_, after, host_);
   ahead_.set_span(spans().size());
   spans().append({"transfer", Phase::transfer, stream, Traffic::other, false, 0, 0, {}, 0, host.bytes(), 0});
   return copied;
 }
 
-Event CudaDevice::do_run_on_host(HostWork work) {
+DeviceEvent CudaDevice::do_run_on_host(HostWork work) {
   launch_gathered();  // it may wait for what is gathered
   return host_.run(std::move(work), spans());
 }
 
-void CudaDevice::do_when(const void* order, std::vector<Event> after, Then then) {
+void CudaDevice::do_when(const void* order, std::vector<DeviceEvent> after, Then then) {
   launch_gathered();
   host_.when(order, std::move(after),
              [then = std::move(then)](std::exception_ptr failure) { then(wall_seconds(), std::move(failure)); });
 }
 
-bool CudaDevice::do_reached(const Event& event) {
+bool CudaDevice::do_reached(const DeviceEvent& event) {
   if (event.host != nullptr) return event.host->come();
   if (event.native == nullptr) return true;
   launch_gathered();
   return runtime::complete(event.native.get());
 }
 
-void CudaDevice::do_await(const Event& event) {
+void CudaDevice::do_await(const DeviceEvent& event) {
   do_wait(Stream::compute, event);
   if (event.native != nullptr) runtime::synchronize_event(event.native.get());
 }
 
-bool CudaDevice::wait_on_stream(Stream stream, const Event& event) {
+bool CudaDevice::wait_on_stream(Stream stream, const DeviceEvent& event) {
   auto* const copy = dynamic_cast<AheadCopy*>(event.host.get());
   if (event.host != nullptr && (copy != nullptr ? copy->issued() : event.host->come())) {
     if (copy == nullptr) return false;
@@ -71,7 +71,7 @@ bool CudaDevice::wait_on_stream(Stream stream, const Event& event) {
   return true;
 }
 
-void CudaDevice::do_wait(Stream stream, const Event& event) {
+void CudaDevice::do_wait(Stream stream, const DeviceEvent& event) {
   if (event.native == nullptr && event.host == nullptr) return;
   if (stream != Stream::compute) {
     wait_on_stream(stream, event);

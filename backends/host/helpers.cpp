@@ -20,15 +20,15 @@ namespace {
 
 constexpr int slice_milliseconds = 20;
 
-/// The answer to request number `number` of a lane.
-class LaneAnswer final : public HostEvent {
+/// The answer to request number `number` of a channel.
+class ChannelAnswer final : public HostEvent {
  public:
-  LaneAnswer(std::string helper, LaneShape shape, std::shared_ptr<LaneBlock> block, std::size_t lane,
+  ChannelAnswer(std::string helper, ChannelShape shape, std::shared_ptr<ChannelBlock> block, std::size_t channel,
              std::uint32_t number, double timeout_seconds)
       : helper_(std::move(helper)),
         shape_(std::move(shape)),
         block_(std::move(block)),
-        lane_(lane),
+        channel_(channel),
         number_(number),
         timeout_seconds_(timeout_seconds) {}
 
@@ -50,7 +50,7 @@ class LaneAnswer final : public HostEvent {
         if (waited_seconds_ > timeout_seconds_) throw late();
         return false;
       }
-      std::atomic<std::uint32_t>& word = block_->lane(lane_).answered;
+      std::atomic<std::uint32_t>& word = block_->channel(channel_).answered;
       const std::uint32_t value = word.load(std::memory_order_acquire);
       if (before(value)) await_word(word, value, std::max(1, static_cast<int>((seconds - (now - begin)) * 1e3)));
     }
@@ -64,7 +64,7 @@ class LaneAnswer final : public HostEvent {
 
  private:
   bool before(std::uint32_t answers) const { return static_cast<std::int32_t>(answers - number_) < 0; }
-  bool answered() const { return !before(block_->lane(lane_).answered.load(std::memory_order_acquire)); }
+  bool answered() const { return !before(block_->channel(channel_).answered.load(std::memory_order_acquire)); }
   std::exception_ptr ask_failure() {
     const std::lock_guard lock(mutex_);
     return ask_failure_;
@@ -78,9 +78,9 @@ class LaneAnswer final : public HostEvent {
   }
 
   std::string helper_;
-  LaneShape shape_;
-  std::shared_ptr<LaneBlock> block_;
-  std::size_t lane_;
+  ChannelShape shape_;
+  std::shared_ptr<ChannelBlock> block_;
+  std::size_t channel_;
   std::uint32_t number_;
   double timeout_seconds_;
   std::atomic<double> waited_seconds_{0};
@@ -88,14 +88,14 @@ class LaneAnswer final : public HostEvent {
   std::exception_ptr ask_failure_;
 };
 
-class WallLane final : public TrainerLane {
+class WallChannel final : public TrainerChannel {
  public:
-  WallLane(const HelperRequest& helper, std::shared_ptr<LaneBlock> block, std::size_t lane, double timeout_seconds,
+  WallChannel(const HelperRequest& helper, std::shared_ptr<ChannelBlock> block, std::size_t channel, double timeout_seconds,
            Device& device)
-      : TrainerLane(helper.lanes[lane], pinned(block->request(lane), device), pinned(block->answer(lane), device)),
+      : TrainerChannel(helper.channels[channel], pinned(block->request(channel), device), pinned(block->answer(channel), device)),
         helper_(helper.name),
         block_(std::move(block)),
-        lane_(lane),
+        channel_(channel),
         timeout_seconds_(timeout_seconds),
         device_(device) {}
 
@@ -104,14 +104,14 @@ class WallLane final : public TrainerLane {
     return device.pin_host(memory.owner(), memory.bytes());
   }
 
-  Event do_ask(std::vector<Event> after) override {
+  DeviceEvent do_ask(std::vector<DeviceEvent> after) override {
     const std::uint32_t number = ++asked_;
-    const auto answer = std::make_shared<LaneAnswer>(helper_, shape(), block_, lane_, number, timeout_seconds_);
+    const auto answer = std::make_shared<ChannelAnswer>(helper_, shape(), block_, channel_, number, timeout_seconds_);
     device_.when(this, std::move(after),
-                 [block = block_, lane = lane_, number, answer](double, std::exception_ptr failure) {
-                   LaneWords& words = block->lane(lane);
+                 [block = block_, channel = channel_, number, answer](double, std::exception_ptr failure) {
+                   ChannelWords& words = block->channel(channel);
                    if (!failure && words.answered.load(std::memory_order_acquire) != number - 1) {
-                     failure = std::make_exception_ptr(Error("a lane was asked before its last answer had come"));
+                     failure = std::make_exception_ptr(Error("a channel was asked before its last answer had come"));
                    }
                    if (failure) return answer->fail_to_ask(failure);
                    words.asked.store(number, std::memory_order_release);
@@ -121,8 +121,8 @@ class WallLane final : public TrainerLane {
   }
 
   std::string helper_;
-  std::shared_ptr<LaneBlock> block_;
-  std::size_t lane_;
+  std::shared_ptr<ChannelBlock> block_;
+  std::size_t channel_;
   double timeout_seconds_;
   Device& device_;
   std::uint32_t asked_ = 0;
@@ -130,31 +130,31 @@ class WallLane final : public TrainerLane {
 
 class WallPost final : public HelperPost {
  public:
-  WallPost(const HelperRequest& helper, const LaneBlock& block, double timeout_seconds, const std::atomic<bool>& stop)
-      : HelperPost(helper.name, helper.lanes),
+  WallPost(const HelperRequest& helper, const ChannelBlock& block, double timeout_seconds, const std::atomic<bool>& stop)
+      : HelperPost(helper.name, helper.channels),
         block_(block),
         timeout_seconds_(timeout_seconds),
         stop_(stop),
         workers_(std::max(1, helper.threads), Subnormals::flush),
-        seen_(helper.lanes.size(), 0) {}
+        seen_(helper.channels.size(), 0) {}
 
-  HostMemory request(std::size_t lane) override { return block_.request(lane); }
-  HostMemory answer(std::size_t lane) override { return block_.answer(lane); }
+  HostMemory request(std::size_t channel) override { return block_.request(channel); }
+  HostMemory answer(std::size_t channel) override { return block_.answer(channel); }
 
-  bool await_request(std::size_t lane, Patience patience) override {
-    LaneWords& words = block_.lane(lane);
+  bool await_request(std::size_t channel, Patience patience) override {
+    ChannelWords& words = block_.channel(channel);
     const double begin = wall_seconds();
     for (;;) {
       // Closed is read first: a last request lies before it.
       const bool closed = words.closed.load(std::memory_order_acquire) != 0;
-      if (words.asked.load(std::memory_order_acquire) != seen_[lane]) break;
+      if (words.asked.load(std::memory_order_acquire) != seen_[channel]) break;
       if (closed) return false;
       if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
       if (stop_) throw PeerFailed(fmt::format("helper {} gives up: another part of the job failed", name()));
-      if (patience == Patience::limited && wall_seconds() - begin > timeout_seconds_) throw late(lane);
-      await_word(words.asked, seen_[lane], slice_milliseconds);
+      if (patience == Patience::limited && wall_seconds() - begin > timeout_seconds_) throw late(channel);
+      await_word(words.asked, seen_[channel], slice_milliseconds);
     }
-    ++seen_[lane];
+    ++seen_[channel];
     return true;
   }
 
@@ -165,26 +165,26 @@ class WallPost final : public HelperPost {
         {work.name, Phase::sample, Stream::host, Traffic::other, true, begin, wall_seconds(), work.work, 0, 0, 0});
   }
 
-  void give_answer(std::size_t lane) override {
-    block_.lane(lane).answered.store(seen_[lane], std::memory_order_release);
-    wake_word(block_.lane(lane).answered);
+  void give_answer(std::size_t channel) override {
+    block_.channel(channel).answered.store(seen_[channel], std::memory_order_release);
+    wake_word(block_.channel(channel).answered);
   }
 
  private:
-  HelperTimeout late(std::size_t lane) const {
-    const int trainer = lanes()[lane].trainer;
+  HelperTimeout late(std::size_t channel) const {
+    const int trainer = channels()[channel].trainer;
     return {fmt::format("helper {} waited {:.1f} s for rank {} ({})", name(), timeout_seconds_, trainer,
-                        lanes()[lane].name),
+                        channels()[channel].name),
             trainer,
             timeout_seconds_,
             {trainer}};
   }
 
-  const LaneBlock& block_;
+  const ChannelBlock& block_;
   double timeout_seconds_;
   const std::atomic<bool>& stop_;
   Workers workers_;
-  std::vector<std::uint32_t> seen_;  // requests that were taken, by lane
+  std::vector<std::uint32_t> seen_;  // requests that were taken, by channel
 };
 
 }  // namespace
@@ -193,9 +193,9 @@ void check_helpers(const std::vector<HelperRequest>& helpers, int ranks) {
   std::set<std::string> names;
   for (const HelperRequest& helper : helpers) {
     if (!names.insert(helper.name).second) throw Error("two helpers are called " + helper.name);
-    for (const LaneShape& lane : helper.lanes) {
-      if (lane.trainer >= 0 && lane.trainer < ranks) continue;
-      throw Error(fmt::format("helper {} serves rank {} of {} ranks", helper.name, lane.trainer, ranks));
+    for (const ChannelShape& channel : helper.channels) {
+      if (channel.trainer >= 0 && channel.trainer < ranks) continue;
+      throw Error(fmt::format("helper {} serves rank {} of {} ranks", helper.name, channel.trainer, ranks));
     }
   }
 }
@@ -218,25 +218,25 @@ void run_helper_program(const HelperRequest& helper, HelperPost& post) {
   }
 }
 
-TrainerLanes trainer_lanes(const std::vector<HelperRequest>& helpers,
-                           const std::vector<std::shared_ptr<LaneBlock>>& blocks, int rank, double timeout_seconds,
+TrainerChannels trainer_channels(const std::vector<HelperRequest>& helpers,
+                           const std::vector<std::shared_ptr<ChannelBlock>>& blocks, int rank, double timeout_seconds,
                            Device& device) {
-  TrainerLanes all;
+  TrainerChannels all;
   for (std::size_t h = 0; h < helpers.size(); ++h) {
-    auto& lanes = all.emplace_back(helpers[h].lanes.size());
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-      if (helpers[h].lanes[i].trainer != rank) continue;
-      lanes[i] = std::make_shared<WallLane>(helpers[h], blocks[h], i, timeout_seconds, device);
+    auto& channels = all.emplace_back(helpers[h].channels.size());
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      if (helpers[h].channels[i].trainer != rank) continue;
+      channels[i] = std::make_shared<WallChannel>(helpers[h], blocks[h], i, timeout_seconds, device);
     }
   }
   return all;
 }
 
-void close_lanes(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<LaneBlock>>& blocks,
+void close_channels(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<ChannelBlock>>& blocks,
                  int rank) {
   for (std::size_t h = 0; h < helpers.size(); ++h) {
-    for (std::size_t i = 0; i < helpers[h].lanes.size(); ++i) {
-      if (helpers[h].lanes[i].trainer == rank && blocks[h] != nullptr) blocks[h]->close(i);
+    for (std::size_t i = 0; i < helpers[h].channels.size(); ++i) {
+      if (helpers[h].channels[i].trainer == rank && blocks[h] != nullptr) blocks[h]->close(i);
     }
   }
 }
@@ -257,12 +257,12 @@ std::exception_ptr HelperThreads::failure() const {
   return failure_;
 }
 
-void HelperThreads::start(const HelperRequest& helper, const std::shared_ptr<LaneBlock>& block) {
+void HelperThreads::start(const HelperRequest& helper, const std::shared_ptr<ChannelBlock>& block) {
   threads_.push_back(start_thread("helper " + helper.name,
                                   [&] { return std::thread([this, helper, block] { run(helper, *block); }); }));
 }
 
-void HelperThreads::run(const HelperRequest& helper, const LaneBlock& block) {
+void HelperThreads::run(const HelperRequest& helper, const ChannelBlock& block) {
   const FlushSubnormals flush;
   std::exception_ptr failure;
   std::string text = "an exception of unknown type";

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "backends/host/lane.hpp"
-#include "backends/host/lane_words.hpp"
+#include "backends/host/channel.hpp"
+#include "backends/host/channel_words.hpp"
 #include "core/errors.hpp"
 
 namespace strobe {
@@ -20,27 +20,27 @@ namespace strobe {
 class HelperTimeout : public CollectiveTimeout {
  public:
   HelperTimeout(std::string text, int rank, double seconds, std::vector<int> missing)
-      : CollectiveTimeout("a helper's lane", rank, seconds, std::move(missing)), text_(std::move(text)) {}
+      : CollectiveTimeout("a helper's channel", rank, seconds, std::move(missing)), text_(std::move(text)) {}
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
   std::string text_;
 };
 
-/// Throws Error unless the helpers' names differ and every lane's trainer is one of `ranks` ranks.
+/// Throws Error unless the helpers' names differ and every channel's trainer is one of `ranks` ranks.
 void check_helpers(const std::vector<HelperRequest>& helpers, int ranks);
 
 /// Runs the helper's program; exceptions that it throws name the helper.
 void run_helper_program(const HelperRequest& helper, HelperPost& post);
 
-/// The lanes of rank `rank` to the helpers whose words lie in `blocks` (null: this rank has none to that helper), for a
+/// The channels of rank `rank` to the helpers whose words lie in `blocks` (null: this rank has none to that helper), for a
 /// device of that rank.
-TrainerLanes trainer_lanes(const std::vector<HelperRequest>& helpers,
-                           const std::vector<std::shared_ptr<LaneBlock>>& blocks, int rank, double timeout_seconds,
+TrainerChannels trainer_channels(const std::vector<HelperRequest>& helpers,
+                           const std::vector<std::shared_ptr<ChannelBlock>>& blocks, int rank, double timeout_seconds,
                            Device& device);
 
-/// Closes the lanes of `rank`: its program has ended.
-void close_lanes(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<LaneBlock>>& blocks,
+/// Closes the channels of `rank`: its program has ended.
+void close_channels(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<ChannelBlock>>& blocks,
                  int rank);
 
 /// Runs helpers of this process, one thread each. Trainers get the message of an exception that a helper throws; the
@@ -59,7 +59,7 @@ class HelperThreads {
   HelperThreads& operator=(const HelperThreads&) = delete;
 
   /// Throws SystemError when no thread can be started.
-  void start(const HelperRequest& helper, const std::shared_ptr<LaneBlock>& block);
+  void start(const HelperRequest& helper, const std::shared_ptr<ChannelBlock>& block);
   /// Makes waiting helpers give up with PeerFailed, because another part of the job has failed.
   void stop() { stop_ = true; }
   bool all_ended() const { return ended_ == static_cast<int>(threads_.size()); }
@@ -68,7 +68,7 @@ class HelperThreads {
   void join();
 
  private:
-  void run(const HelperRequest& helper, const LaneBlock& block);
+  void run(const HelperRequest& helper, const ChannelBlock& block);
 
   double timeout_seconds_;
   Failed failed_;

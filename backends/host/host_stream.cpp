@@ -36,10 +36,10 @@ void await_host_event(HostEvent& event, const std::function<void()>& look) {
 /// A piece of work, and the event of its end.
 class HostStream::Work final : public HostEvent {
  public:
-  Work(std::function<void(Workers&)> body, std::vector<Event> after)
+  Work(std::function<void(Workers&)> body, std::vector<DeviceEvent> after)
       : body_(std::move(body)), after_(std::move(after)), times_(std::make_shared<Times>()) {}
 
-  const std::vector<Event>& after() const { return after_; }
+  const std::vector<DeviceEvent>& after() const { return after_; }
   const std::shared_ptr<Times>& times() const { return times_; }
 
   /// Carries it out, unless work before it has failed.
@@ -85,7 +85,7 @@ class HostStream::Work final : public HostEvent {
 
  private:
   std::function<void(Workers&)> body_;
-  std::vector<Event> after_;
+  std::vector<DeviceEvent> after_;
   std::shared_ptr<Times> times_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -105,7 +105,7 @@ HostStream::~HostStream() {
   for (const std::shared_ptr<Work>& work : given_) work->finish(dropped);
 }
 
-HostStream::Given HostStream::give(std::function<void(Workers&)> body, std::vector<Event> after) {
+HostStream::Given HostStream::give(std::function<void(Workers&)> body, std::vector<DeviceEvent> after) {
   auto work = std::make_shared<Work>(std::move(body), std::move(after));
   {
     const std::lock_guard lock(mutex_);
@@ -117,7 +117,7 @@ HostStream::Given HostStream::give(std::function<void(Workers&)> body, std::vect
   return {work, work->times()};
 }
 
-void HostStream::when(const void* order, std::vector<Event> after, Then then) {
+void HostStream::when(const void* order, std::vector<DeviceEvent> after, Then then) {
   {
     const std::lock_guard lock(mutex_);
     due_.push_back({order, std::move(after), std::move(then)});
@@ -150,12 +150,12 @@ void HostStream::carry_out() {
   }
 }
 
-bool HostStream::come(const Event& event) const {
+bool HostStream::come(const DeviceEvent& event) const {
   return (event.host == nullptr || event.host->come()) && (event.native == nullptr || native_.come(event));
 }
 
-void HostStream::await_all(const std::vector<Event>& events) {
-  for (const Event& event : events) {
+void HostStream::await_all(const std::vector<DeviceEvent>& events) {
+  for (const DeviceEvent& event : events) {
     while (!come(event)) {
       {
         const std::lock_guard lock(mutex_);
@@ -178,7 +178,7 @@ bool HostStream::take_due(std::list<Due>& mine) {
     bool ready = waiting.count(due->order) == 0;
     std::exception_ptr failure;
     try {
-      ready = ready && std::all_of(due->after.begin(), due->after.end(), [this](const Event& e) { return come(e); });
+      ready = ready && std::all_of(due->after.begin(), due->after.end(), [this](const DeviceEvent& e) { return come(e); });
     } catch (...) {
       failure = std::current_exception();
     }

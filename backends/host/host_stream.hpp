@@ -20,7 +20,7 @@ namespace strobe {
 /// Access of a real device to the events of its own streams; both functions may be called from threads of the host
 /// stream.
 struct NativeEvents {
-  std::function<bool(const Event&)> come = [](const Event&) { return true; };
+  std::function<bool(const DeviceEvent&)> come = [](const DeviceEvent&) { return true; };
 };
 
 /// Waits, on the calling thread, until `event` has come, and calls `look` in between (for news of other ranks'
@@ -48,25 +48,25 @@ class HostStream {
   using Then = std::function<void(std::exception_ptr)>;
   /// Adds work after all earlier work, to begin once all events in `after` have come. When the work throws, its event
   /// fails, and so do the events of all later work.
-  Given give(std::function<void(Workers&)> body, std::vector<Event> after);
+  Given give(std::function<void(Workers&)> body, std::vector<DeviceEvent> after);
 
   /// Calls `then` on a thread of this stream as soon as all events in `after` have come, in parallel with the work, or
   /// with the failure that prevents it. Calls of one `order` follow each other. `then` must be short, and is not called
   /// once the stream has ended.
-  void when(const void* order, std::vector<Event> after, Then then);
+  void when(const void* order, std::vector<DeviceEvent> after, Then then);
 
  private:
   class Work;
   struct Due {
     const void* order;
-    std::vector<Event> after;
+    std::vector<DeviceEvent> after;
     Then then;
   };
 
   void carry_out();
   void watch();
-  bool come(const Event& event) const;
-  void await_all(const std::vector<Event>& events);
+  bool come(const DeviceEvent& event) const;
+  void await_all(const std::vector<DeviceEvent>& events);
   bool take_due(std::list<Due>& mine);
 
   int threads_;

@@ -24,7 +24,7 @@ struct HostWork {
   /// The work itself, done by `host_threads` workers. May be empty: without a graph or values only time passes. It must
   /// not use the device, the communicator, or data that others write meanwhile, unless `after` orders the two.
   std::function<void(Workers&)> body;
-  std::vector<Event> after;  // events that must have come before it begins
+  std::vector<DeviceEvent> after;  // events that must have come before it begins
   int lane = 0;              // work of one lane runs in the order given; lanes run in parallel
   int lanes = 1;             // number of lanes that share the rank's part of its node's host
   bool serial = false;       // whether a single worker does it all, however many there are

@@ -14,14 +14,14 @@ HostStream& WallHost::lane(int number) {
   return *stream;
 }
 
-Event WallHost::run(HostWork work, SpanRecorder& spans) {
+DeviceEvent WallHost::run(HostWork work, SpanRecorder& spans) {
   HostStream::Given given = lane(work.lane).give(std::move(work.body), std::move(work.after));
   untimed_.push_back({spans.size(), given});
   spans.append({work.name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
   return {0, nullptr, given.event, Phase::sample, work.name};
 }
 
-void WallHost::when(const void* order, std::vector<Event> after, HostStream::Then then) {
+void WallHost::when(const void* order, std::vector<DeviceEvent> after, HostStream::Then then) {
   if (lanes_.empty() && after.empty()) return then(nullptr);
   lane(0).when(order, std::move(after), std::move(then));
 }
@@ -34,7 +34,7 @@ void WallHost::synchronize(SpanRecorder& spans, const std::function<void()>& loo
   untimed_.clear();
 }
 
-void wait_for_host(const Event& event, SpanRecorder& spans, const std::function<void()>& look) {
+void wait_for_host(const DeviceEvent& event, SpanRecorder& spans, const std::function<void()>& look) {
   if (event.host->come()) return;
   const double begin = wall_seconds();
   await_host_event(*event.host, look);

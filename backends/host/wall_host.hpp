@@ -18,9 +18,9 @@ class WallHost {
   WallHost(int threads, NativeEvents native) : threads_(threads), native_(std::move(native)) {}
 
   /// Gives the work to its lane, and leaves its span, whose times are set once they are known.
-  Event run(HostWork work, SpanRecorder& spans);
+  DeviceEvent run(HostWork work, SpanRecorder& spans);
   /// HostStream::when; calls at once when nothing has to be waited for.
-  void when(const void* order, std::vector<Event> after, HostStream::Then then);
+  void when(const void* order, std::vector<DeviceEvent> after, HostStream::Then then);
   /// Waits until all work has ended; then sets the times of its spans. Throws the exception of failed work.
   void synchronize(SpanRecorder& spans, const std::function<void()>& look);
   /// Ends the stream's threads before the data that they use; later work never begins.
@@ -41,6 +41,6 @@ class WallHost {
 
 /// Waits in the program for `event`, which the host finishes. Leaves a blocking span of the event's phase for the
 /// waiting time, unless the event had already come. Throws the same as await_host_event.
-void wait_for_host(const Event& event, SpanRecorder& spans, const std::function<void()>& look);
+void wait_for_host(const DeviceEvent& event, SpanRecorder& spans, const std::function<void()>& look);
 
 }  // namespace strobe

@@ -112,10 +112,10 @@ struct Beside {
         }) {
     check_helpers(request.helpers, request.ranks);
     for (const HelperRequest& helper : request.helpers) {
-      blocks.push_back(std::make_shared<LaneBlock>(LaneBlock::allocate(helper.lanes), helper.lanes));
+      blocks.push_back(std::make_shared<ChannelBlock>(ChannelBlock::allocate(helper.channels), helper.channels));
     }
   }
-  std::vector<std::shared_ptr<LaneBlock>> blocks;
+  std::vector<std::shared_ptr<ChannelBlock>> blocks;
   HelperThreads helpers;
 };
 
@@ -127,7 +127,7 @@ void run_program(const LaunchRequest& request, int rank, const RankProgram& prog
   const std::unique_ptr<Device> device = request.make_device(wanted);
   LocalCommunicator communicator(*device, rank, request, world);
   device->look_while_waiting([&world] { world.look(); });
-  communicator.take_lanes(trainer_lanes(request.helpers, beside.blocks, rank, request.timeout_seconds, *device));
+  communicator.take_channels(trainer_channels(request.helpers, beside.blocks, rank, request.timeout_seconds, *device));
   program(*device, communicator);
 }
 
@@ -145,7 +145,7 @@ void run_rank(const LaunchRequest& request, int rank, const RankProgram& program
   } catch (...) {
     fail(false, "an exception of unknown type");
   }
-  close_lanes(request.helpers, beside.blocks, rank);
+  close_channels(request.helpers, beside.blocks, rank);
 }
 
 void launch(const LaunchRequest& request, const RankProgram& program) {

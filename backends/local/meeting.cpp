@@ -39,7 +39,7 @@ int stages_of(CollectiveKind kind) {
 }  // namespace
 
 bool Meeting::enter(int member, const Collective& collective, double seconds) {
-  slots_[static_cast<std::size_t>(member)] = {collective, seconds, true};
+  slots_[member] = {collective, seconds, true};
   if (++entered_ < static_cast<int>(slots_.size())) return false;
   settle();
   return true;
@@ -51,13 +51,13 @@ void Meeting::settle() {
   const CollectiveKind kind = slots_[0].collective.kind;
   // A message has one task: the receiver's. stages_ is sized once, as atomics cannot move.
   const int tasks = kind == CollectiveKind::send ? 1 : static_cast<int>(slots_.size());
-  std::vector<int> counts(static_cast<std::size_t>(stages_of(kind)), tasks);
+  std::vector<int> counts(stages_of(kind), tasks);
   stages_ = std::vector<Stage>(counts.begin(), counts.end());
   settled_.store(true, std::memory_order_release);
 }
 
 bool Meeting::leave(int member) {
-  slots_[static_cast<std::size_t>(member)].collective = {};
+  slots_[member].collective = {};
   return ++left_ == static_cast<int>(slots_.size());
 }
 
@@ -75,12 +75,12 @@ double Meeting::began(double seconds) {
 }
 
 bool Meeting::work(int stage, int member, Device& device) {
-  Stage& current = stages_[static_cast<std::size_t>(stage)];
+  Stage& current = stages_[stage];
   const int tasks = static_cast<int>(current.taken.size());
   bool completed = false;
   for (int k = 0; k < tasks; ++k) {
     const int task = (member + k) % tasks;
-    if (current.taken[static_cast<std::size_t>(task)].exchange(true, std::memory_order_relaxed)) continue;
+    if (current.taken[task].exchange(true, std::memory_order_relaxed)) continue;
     run(stage, task, device);
     ended_seconds_.store(device.now(), std::memory_order_relaxed);
     completed = current.done.fetch_add(1, std::memory_order_acq_rel) + 1 == tasks;
@@ -89,12 +89,12 @@ bool Meeting::work(int stage, int member, Device& device) {
 }
 
 bool Meeting::stage_done(int stage) const {
-  const Stage& current = stages_[static_cast<std::size_t>(stage)];
+  const Stage& current = stages_[stage];
   return current.done.load(std::memory_order_acquire) == static_cast<int>(current.taken.size());
 }
 
 void Meeting::run(int stage, int task, Device& device) const {
-  const auto to = static_cast<std::size_t>(task);
+  const std::size_t to = task;
   switch (slots_[0].collective.kind) {
     case CollectiveKind::all_to_all_v:
       return exchange(to, device);
@@ -105,7 +105,7 @@ void Meeting::run(int stage, int task, Device& device) const {
     case CollectiveKind::reduce_scatter:
       return reduce_rows(to, device);
     case CollectiveKind::broadcast: {
-      const auto root = static_cast<std::size_t>(slots_[0].collective.peer);
+      const std::size_t root = slots_[0].collective.peer;
       return copy(slots_[root].collective.send, slots_[to].collective.receive, device);
     }
     case CollectiveKind::send:

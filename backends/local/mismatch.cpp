@@ -24,8 +24,8 @@ std::string find_mismatch(const std::vector<Slot>& slots, const MemberRanks& ran
   if (kind == CollectiveKind::send) return message_mismatch(slots, ranks);
   const int size = static_cast<int>(slots.size());
   const auto compare = [&](int from, int to) {
-    const Collective& sender = slots[static_cast<std::size_t>(from)].collective;
-    const Collective& receiver = slots[static_cast<std::size_t>(to)].collective;
+    const Collective& sender = slots[from].collective;
+    const Collective& receiver = slots[to].collective;
     // A rank in another collective has no rows for anyone; its kind alone is compared.
     const CallSummary summary = sender.kind == receiver.kind ? summary_for(sender, to) : kind_summary(sender);
     return disagreement(receiver, to, summary, from, ranks);

@@ -13,13 +13,13 @@ StoredRows stored_rows(std::span<const std::int64_t> offsets) {
   StoredRows stored;
   const auto rows = static_cast<std::int64_t>(offsets.size()) - 1;
   stored.offsets.reserve(offsets.size());
-  stored.order.reserve(static_cast<std::size_t>(rows));
+  stored.order.reserve(rows);
   std::array<std::int64_t, length_block_rows> lengths;
   for (std::int64_t first = 0; first < rows; first += length_block_rows) {
     const std::int64_t here = std::min(length_block_rows, rows - first);
     for (std::int64_t r = 0; r < here; ++r) {
-      const auto row = static_cast<std::size_t>(first + r);
-      lengths[static_cast<std::size_t>(r)] = offsets[row + 1] - offsets[row];
+      const std::size_t row = first + r;
+      lengths[r] = offsets[row + 1] - offsets[row];
     }
     stored.add_block(lengths.data(), here);
   }
@@ -33,8 +33,8 @@ bool find_bases(const HostCsrView<T>& csr, std::int64_t most_narrow, std::vector
   bool narrow = true;
   for (std::int64_t first = 0; first < rows; first += length_block_rows) {
     const std::int64_t last = std::min(rows, first + length_block_rows);
-    const auto begin = csr.columns.begin() + csr.offsets[static_cast<std::size_t>(first)];
-    const auto end = csr.columns.begin() + csr.offsets[static_cast<std::size_t>(last)];
+    const auto begin = csr.columns.begin() + csr.offsets[first];
+    const auto end = csr.columns.begin() + csr.offsets[last];
     const auto [low, high] = std::minmax_element(begin, end);
     bases.push_back(begin == end ? 0 : *low);
     narrow = narrow && (begin == end || *high - *low < most_narrow);
@@ -51,9 +51,9 @@ void fill(LengthSortedMatrix& sorted, Device& device, const HostCsrView<T>& csr,
   values.reserve(csr.columns.size());
   for (std::int64_t r = 0; r < sorted.rows; ++r) {
     const std::int64_t block = r / length_block_rows;
-    const std::int32_t base = bases[static_cast<std::size_t>(block)];
-    const auto row = static_cast<std::size_t>(block * length_block_rows) + rows.order[static_cast<std::size_t>(r)];
-    for (auto k = static_cast<std::size_t>(csr.offsets[row]); k < static_cast<std::size_t>(csr.offsets[row + 1]); ++k) {
+    const std::int32_t base = bases[block];
+    const auto row = static_cast<std::size_t>(block * length_block_rows) + rows.order[r];
+    for (std::size_t k = csr.offsets[row]; k < static_cast<std::size_t>(csr.offsets[row + 1]); ++k) {
       columns.push_back(static_cast<Column>(csr.columns[k] - base));
       values.push_back(csr.values[k]);
     }

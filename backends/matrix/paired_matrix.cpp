@@ -15,11 +15,11 @@ namespace {
 template <class T, class Visit>
 void merge_rows(const HostCsrView<T>& csr, std::int64_t step_rows, std::int64_t steps, std::int64_t first,
                 std::int64_t v, const Visit& visit) {
-  const auto row = static_cast<std::size_t>(first * step_rows + v);
+  const std::size_t row = first * step_rows + v;
   const auto below = row + static_cast<std::size_t>(step_rows);
   const bool two = first + 1 < steps;
   auto a = static_cast<std::size_t>(csr.offsets[row]), b = two ? static_cast<std::size_t>(csr.offsets[below]) : 0;
-  const auto a_end = static_cast<std::size_t>(csr.offsets[row + 1]);
+  const std::size_t a_end = csr.offsets[row + 1];
   const auto b_end = two ? static_cast<std::size_t>(csr.offsets[below + 1]) : 0;
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   const std::int64_t a_shift = first * step_rows, b_shift = a_shift + step_rows;
@@ -37,8 +37,8 @@ template <class T>
 bool block_diagonal(const HostCsrView<T>& csr, std::int64_t step_rows) {
   const auto rows = static_cast<std::int64_t>(csr.offsets.size()) - 1;
   for (std::int64_t row = 0; row < rows; ++row) {
-    const auto begin = static_cast<std::size_t>(csr.offsets[static_cast<std::size_t>(row)]);
-    const auto end = static_cast<std::size_t>(csr.offsets[static_cast<std::size_t>(row) + 1]);
+    const std::size_t begin = csr.offsets[row];
+    const std::size_t end = csr.offsets[static_cast<std::size_t>(row) + 1];
     const std::int64_t first = row / step_rows * step_rows;
     if (begin < end && (csr.columns[begin] < first || csr.columns[end - 1] >= first + step_rows)) return false;
   }
@@ -49,12 +49,12 @@ template <class Column, class T>
 void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const StoredRows& rows) {
   std::vector<Column> columns;
   std::vector<T> values;
-  columns.reserve(static_cast<std::size_t>(paired.entries));
-  values.reserve(static_cast<std::size_t>(2 * paired.entries));
+  columns.reserve(paired.entries);
+  values.reserve(2 * paired.entries);
   for (std::int64_t p = 0; p < paired.pairs(); ++p) {
     for (std::int64_t i = 0; i < paired.step_rows; ++i) {
       const std::int64_t v =
-          i / length_block_rows * length_block_rows + rows.order[static_cast<std::size_t>(p * paired.step_rows + i)];
+          i / length_block_rows * length_block_rows + rows.order[p * paired.step_rows + i];
       merge_rows(csr, paired.step_rows, paired.steps, 2 * p, v, [&](std::int64_t column, T first, T second) {
         columns.push_back(static_cast<Column>(column));
         values.push_back(first);
@@ -62,7 +62,7 @@ void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const
       });
     }
   }
-  const auto stored = static_cast<std::int64_t>(rows.order.size());
+  const std::int64_t stored = rows.order.size();
   paired.offsets = device.move_in(rows.offsets.data(), stored + 1, 1, ElementType::i64);
   paired.order = device.move_in(rows.order.data(), stored, 1, ElementType::u8);
   paired.columns = device.move_in(columns.data(), paired.entries, sizeof(Column), ElementType::u8);
@@ -82,12 +82,12 @@ std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView
   paired->step_rows = step_rows;
   paired->narrow = step_rows <= std::numeric_limits<std::uint16_t>::max() + std::int64_t{1};
   StoredRows stored;
-  std::vector<std::int64_t> lengths(static_cast<std::size_t>(step_rows));
+  std::vector<std::int64_t> lengths(step_rows);
   for (std::int64_t p = 0; p < paired->pairs(); ++p) {
     std::fill(lengths.begin(), lengths.end(), 0);
     for (std::int64_t v = 0; v < step_rows; ++v)
       merge_rows(csr, step_rows, paired->steps, 2 * p, v,
-                 [&](std::int64_t, T, T) { ++lengths[static_cast<std::size_t>(v)]; });
+                 [&](std::int64_t, T, T) { ++lengths[v]; });
     for (std::int64_t v = 0; v < step_rows; v += length_block_rows)
       stored.add_block(lengths.data() + v, std::min(length_block_rows, step_rows - v));
   }

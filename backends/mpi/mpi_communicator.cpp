@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "backends/host/helpers.hpp"
-#include "backends/host/shared_lanes.hpp"
+#include "backends/host/shared_channels.hpp"
 #include "backends/launch_wait.hpp"
 #include "backends/lost_ranks.hpp"
 #include "backends/mpi/under_way.hpp"
@@ -152,7 +152,7 @@ struct Place {
   Session& session;
   SideChannel& side;
   HelperThreads helpers;
-  std::vector<std::shared_ptr<LaneBlock>> blocks = {};  // of lanes to helpers
+  std::vector<std::shared_ptr<ChannelBlock>> blocks = {};  // of channels to helpers
 };
 
 void start_helpers(const LaunchRequest& request, Place& place) {
@@ -194,7 +194,7 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
       own.look();
     });
     MpiCommunicator communicator(*device, request, own, place.session);
-    communicator.take_lanes(trainer_lanes(request.helpers, place.blocks, rank, request.timeout_seconds, *device));
+    communicator.take_channels(trainer_channels(request.helpers, place.blocks, rank, request.timeout_seconds, *device));
     program(*device, communicator);
     leftover = !under_way.empty();
   } catch (...) {
@@ -212,7 +212,7 @@ std::exception_ptr run_with_helpers(const LaunchRequest& request, const RankProg
   FailureReport own;
   if (failure) own = report_of(failure, rank);
   if (own.is_cause()) place.side.announce(own);
-  close_lanes(request.helpers, place.blocks, rank);
+  close_channels(request.helpers, place.blocks, rank);
   const std::exception_ptr helpers_failure = end_helpers(place, failure != nullptr);
   if (!helpers_failure) return failure;
   const bool cause = report_of(helpers_failure, rank).is_cause();
@@ -278,7 +278,7 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   bool leftover = false;
   Place place{runtime, session, side, HelperThreads(request.timeout_seconds)};
   check_helpers(request.helpers, request.ranks);
-  place.blocks = share_lanes(request.helpers, runtime.rank(),
+  place.blocks = share_channels(request.helpers, runtime.rank(),
                              [&](const std::string& own) { return runtime.gather(own, meeting_seconds); });
   const std::exception_ptr failure = run_with_helpers(request, program, place, leftover);
   FailureReport own;

@@ -34,7 +34,7 @@ void Operation::post() {
 
 void Operation::post_summaries() {
   for (int peer = 0; peer < size_; ++peer) own_summaries_.push_back(summary_for(collective_, peer));
-  summaries_.resize(static_cast<std::size_t>(size_));
+  summaries_.resize(size_);
   check(MPI_Ialltoall(own_summaries_.data(), summary_bytes, MPI_BYTE, summaries_.data(), summary_bytes, MPI_BYTE,
                       session_.headers, &entering_[0]),
         "MPI_Ialltoall");
@@ -59,7 +59,7 @@ bool Operation::arrived() { return test(entering_[0]) && test(entering_[1]); }
 std::string Operation::mismatch() const {
   if (is_message()) return disagreement(collective_, rank_, summaries_[0], collective_.peer, members_);
   for (int peer = 0; peer < size_; ++peer) {
-    std::string text = disagreement(collective_, rank_, summaries_[static_cast<std::size_t>(peer)], peer, members_);
+    std::string text = disagreement(collective_, rank_, summaries_[peer], peer, members_);
     if (!text.empty()) return text;
   }
   return "";
@@ -110,7 +110,7 @@ void Operation::post_data() {
 }
 
 Operation::Unit Operation::unit_for(std::int64_t rows, std::uint64_t row_bytes) {
-  const auto bytes = static_cast<std::int64_t>(row_bytes);
+  const std::int64_t bytes = row_bytes;
   if (bytes == 0 || rows <= most_bytes_per_count / bytes) return {};
   constexpr std::int64_t largest = std::numeric_limits<int>::max();
   if (rows > largest || bytes > largest) {
@@ -171,7 +171,7 @@ void Operation::post_gather() {
   const Tensor& send = collective_.send;
   const Parts& in = parts_for(collective_.receive_rows, collective_.receive.row_bytes());
   const Unit unit = unit_for(send.rows(), send.row_bytes());
-  const PeerRows own = collective_.receive_rows[static_cast<std::size_t>(rank_)];
+  const PeerRows own = collective_.receive_rows[rank_];
   const bool in_place = send.raw() == collective_.receive.slice_rows(own.first, own.count).raw();
   check(MPI_Iallgatherv(in_place ? MPI_IN_PLACE : send.raw(), in_units(send.rows(), send.row_bytes(), unit), unit.type,
                         collective_.receive.raw(), in.counts.data(), in.offsets.data(), in.unit.type, session_.data,
@@ -195,7 +195,7 @@ std::vector<PeerRows> Operation::element_shares() const {
 
 void Operation::post_all_reduce() {
   const Tensor& buffer = collective_.send;
-  const auto ranks = static_cast<std::uint64_t>(size_);
+  const std::uint64_t ranks = size_;
   if (buffer.bytes() > most_gathered_bytes / ranks) {
     second_phase_ = true;
     return exchange_for_sum(element_shares(), element_bytes(buffer.type()));
@@ -210,7 +210,7 @@ void Operation::post_reduce_scatter() { exchange_for_sum(collective_.send_rows, 
 
 /// Every rank gets its part of each rank's buffer, in rank order.
 void Operation::exchange_for_sum(const std::vector<PeerRows>& send_parts, std::uint64_t row_bytes) {
-  const std::int64_t own = send_parts[static_cast<std::size_t>(rank_)].count;
+  const std::int64_t own = send_parts[rank_].count;
   std::vector<PeerRows> received;
   for (int r = 0; r < size_; ++r) received.push_back({r * own, own});
   addends_ = device_.allocate(own * size_ * static_cast<std::int64_t>(row_bytes), 1, ElementType::u8);

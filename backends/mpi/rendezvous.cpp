@@ -35,7 +35,7 @@ class MpiRendezvous final : public nccl::Rendezvous {
     Patience patience(seconds);
     bool hurried = false;
     tell_all(tag_brought, own);
-    at(number_).brought[static_cast<std::size_t>(rank())] = own;
+    at(number_).brought[rank()] = own;
     for (;;) {
       look();
       const Gathering& now = at(number_);
@@ -81,7 +81,7 @@ class MpiRendezvous final : public nccl::Rendezvous {
   /// Gathering `number`; another rank may mention it before this rank reaches it.
   Gathering& at(std::int64_t number) {
     Gathering& one = gatherings_[number];
-    one.brought.resize(static_cast<std::size_t>(size()));
+    one.brought.resize(size());
     return one;
   }
 
@@ -121,7 +121,7 @@ class MpiRendezvous final : public nccl::Rendezvous {
     if (status.MPI_TAG == tag_alarm) {
       at(number).why = "rank " + std::to_string(status.MPI_SOURCE) + " gave up";
     } else {
-      at(number).brought[static_cast<std::size_t>(status.MPI_SOURCE)] = words.substr(sizeof(number));
+      at(number).brought[status.MPI_SOURCE] = words.substr(sizeof(number));
     }
   }
 

@@ -85,13 +85,13 @@ void Runtime::share_cores() {
   check(MPI_Comm_rank(local, &local_rank), "MPI_Comm_rank");
   CoreClaim own = own_core_claim();
   own.node = 0;  // these ranks are of one node, as MPI has found
-  std::vector<CoreClaim> claims(static_cast<std::size_t>(local_size));
+  std::vector<CoreClaim> claims(local_size);
   constexpr int bytes = sizeof(CoreClaim);
   check(MPI_Allgather(&own, bytes, MPI_BYTE, claims.data(), bytes, MPI_BYTE, local), "MPI_Allgather");
   check(MPI_Comm_free(&local), "MPI_Comm_free");
-  cores_ = core_shares(claims)[static_cast<std::size_t>(local_rank)];
+  cores_ = core_shares(claims)[local_rank];
   const int threads = threads_of_share(cores_);
-  threads_.resize(static_cast<std::size_t>(size_));
+  threads_.resize(size_);
   check(MPI_Allgather(&threads, 1, MPI_INT, threads_.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
 }
 
@@ -191,7 +191,7 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
   const auto words = std::make_shared<Words>();
   words->own = own;
   words->size = static_cast<int>(own.size());
-  words->sizes.resize(static_cast<std::size_t>(size_));
+  words->sizes.resize(size_);
   MPI_Request sizes = MPI_REQUEST_NULL, texts = MPI_REQUEST_NULL;
   try {
     check(MPI_Iallgather(&words->size, 1, MPI_INT, words->sizes.data(), 1, MPI_INT, control_, &sizes),
@@ -202,7 +202,7 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
       words->offsets.push_back(total);
       total += size;
     }
-    words->all.resize(static_cast<std::size_t>(total));
+    words->all.resize(total);
     check(MPI_Iallgatherv(words->own.data(), words->size, MPI_BYTE, words->all.data(), words->sizes.data(),
                           words->offsets.data(), MPI_BYTE, control_, &texts),
           "MPI_Iallgatherv");
@@ -213,8 +213,8 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
   }
   std::vector<std::string> all;
   for (std::size_t rank = 0; rank < words->sizes.size(); ++rank)
-    all.push_back(words->all.substr(static_cast<std::size_t>(words->offsets[rank]),
-                                    static_cast<std::size_t>(words->sizes[rank])));
+    all.push_back(words->all.substr(words->offsets[rank],
+                                    words->sizes[rank]));
   return all;
 }
 
@@ -255,7 +255,7 @@ std::vector<int> Runtime::stopped_among(const std::vector<int>& silent) const {
   std::vector<int> stopped;
   const LaunchMates mates = silent.empty() ? LaunchMates() : look_at_launch();
   for (const int rank : silent) {
-    const auto r = static_cast<std::size_t>(rank);
+    const std::size_t r = rank;
     if (r >= mates.states.size() || mates.states[r] != MateState::running) stopped.push_back(rank);
   }
   return stopped;

@@ -67,7 +67,7 @@ void SideChannel::receive(const MPI_Status& status) {
     const Note answer{note.question, note.session, entered_[note.session]};
     send(&answer, sizeof(answer), from, tag_answer);
   } else if (note.question == question_ && !answers_.empty()) {
-    answers_[static_cast<std::size_t>(from)] = note.number;
+    answers_[from] = note.number;
   }
 }
 
@@ -80,12 +80,12 @@ void SideChannel::announce(const FailureReport& report) {
 std::vector<int> SideChannel::ask_missing(const std::vector<int>& ranks, std::int64_t session, std::int64_t collective,
                                           Clock::duration grace) {
   const Note question{++question_, session, collective};
-  answers_.assign(static_cast<std::size_t>(size_), -1);
-  answers_[static_cast<std::size_t>(rank_)] = entered_[session];
+  answers_.assign(size_, -1);
+  answers_[rank_] = entered_[session];
   for (const int peer : ranks) {
     if (peer != rank_) send(&question, sizeof(question), peer, tag_question);
   }
-  const auto answer_of = [this](int peer) { return answers_[static_cast<std::size_t>(peer)]; };
+  const auto answer_of = [this](int peer) { return answers_[peer]; };
   const auto silent = [&](int peer) { return answer_of(peer) < 0; };
   const Clock::time_point until = Clock::now() + grace;
   while (Clock::now() < until && std::any_of(ranks.begin(), ranks.end(), silent)) {
@@ -100,7 +100,7 @@ std::vector<int> SideChannel::ask_missing(const std::vector<int>& ranks, std::in
 }
 
 std::vector<int> SideChannel::silent_ranks() {
-  std::vector<int> everyone(static_cast<std::size_t>(size_));
+  std::vector<int> everyone(size_);
   std::iota(everyone.begin(), everyone.end(), 0);
   return ask_missing(everyone, 0, -1, std::chrono::seconds(1));
 }

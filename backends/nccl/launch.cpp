@@ -12,7 +12,7 @@
 
 #include "backends/failure_report.hpp"
 #include "backends/host/helpers.hpp"
-#include "backends/host/shared_lanes.hpp"
+#include "backends/host/shared_channels.hpp"
 #include "backends/nccl/nccl_communicator.hpp"
 #include "core/system/interrupt.hpp"
 #include "core/system/machine_limits.hpp"
@@ -24,7 +24,7 @@ constexpr double least_agreement_seconds = 60;  // ranks may be computing when a
 constexpr double late_agreement_seconds = 10;   // when a rank was too late for a collective
 
 void check_runtime(const Device& device) {
-  if (device.native_queue("cuda", Stream::communicate) == nullptr)
+  if (!device.native_queue("cuda", Stream::communicate))
     throw InvalidRequest("--comm", "nccl moves the memory of GPUs; it needs --device cuda");
 }
 
@@ -45,17 +45,17 @@ std::unique_ptr<Device> make_device(const LaunchRequest& request, int rank) {
   return request.make_device(wanted);
 }
 
-/// The lanes to helpers of threads of this process, and the helpers.
+/// The channels to helpers of threads of this process, and the helpers.
 struct Beside {
   Beside(const LaunchRequest& request, HelperThreads::Failed failed)
       : helpers(request.timeout_seconds, std::move(failed)) {
     check_helpers(request.helpers, request.ranks);
   }
-  std::vector<std::shared_ptr<LaneBlock>> blocks;
+  std::vector<std::shared_ptr<ChannelBlock>> blocks;
   HelperThreads helpers;
 };
 
-/// Runs the rank's program with its lanes.
+/// Runs the rank's program with its channels.
 void run_trainer(const LaunchRequest& request, int rank, const RankProgram& program, NcclCommunicator& communicator,
                  const Beside& beside, Peers& peers) {
   Device& device = communicator.device();
@@ -63,7 +63,7 @@ void run_trainer(const LaunchRequest& request, int rank, const RankProgram& prog
     peers.check();
     if (const auto failure = beside.helpers.failure()) std::rethrow_exception(failure);
   });
-  communicator.take_lanes(trainer_lanes(request.helpers, beside.blocks, rank, request.timeout_seconds, device));
+  communicator.take_channels(trainer_channels(request.helpers, beside.blocks, rank, request.timeout_seconds, device));
   program(device, communicator);
 }
 
@@ -91,7 +91,7 @@ void run_thread(const LaunchRequest& request, int rank, const RankProgram& progr
     threads.fail("rank " + std::to_string(rank), std::current_exception(), false, "an exception of unknown type");
   }
   if (threads.failed()) beside.helpers.stop();
-  close_lanes(request.helpers, beside.blocks, rank);
+  close_channels(request.helpers, beside.blocks, rank);
 }
 
 void refuse_too_few_gpus(const LaunchRequest& request) {
@@ -114,7 +114,7 @@ void launch_threads(const LaunchRequest& request, const RankProgram& program) {
     threads.fail("helper " + name, std::move(failure), consequence, text);
   });
   for (const HelperRequest& helper : request.helpers) {
-    beside.blocks.push_back(std::make_shared<LaneBlock>(LaneBlock::allocate(helper.lanes), helper.lanes));
+    beside.blocks.push_back(std::make_shared<ChannelBlock>(ChannelBlock::allocate(helper.channels), helper.channels));
     beside.helpers.start(helper, beside.blocks.back());
   }
   std::vector<std::thread> ranks;
@@ -220,7 +220,7 @@ std::exception_ptr run_communicator(const LaunchRequest& request, const RankProg
     if (point != nullptr) point->alarm();
     failure = std::current_exception();
   }
-  close_lanes(request.helpers, beside.blocks, rank);
+  close_channels(request.helpers, beside.blocks, rank);
   end_helpers(beside.helpers, point, failure != nullptr);
   const std::exception_ptr helpers_failure = beside.helpers.failure();
   if (!helpers_failure) return failure;
@@ -246,7 +246,7 @@ std::exception_ptr run_process(const LaunchRequest& request, const RankProgram& 
   try {
     const calls::UniqueId id = check_introductions(all);
     Beside beside(request, {});
-    beside.blocks = share_lanes(request.helpers, own_place().rank,
+    beside.blocks = share_channels(request.helpers, own_place().rank,
                                 [&](const std::string& own) { return gather_from(point, own, seconds); });
     for (std::size_t i = 0; i < request.helpers.size(); ++i) {
       if (home_of(request.helpers[i]) == own_place().rank) beside.helpers.start(request.helpers[i], beside.blocks[i]);

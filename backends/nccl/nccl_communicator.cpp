@@ -67,7 +67,7 @@ bool is_message(const Collective& collective) {
 NcclCommunicator::NcclCommunicator(Device& device, int rank, const LaunchRequest& request, const calls::UniqueId& id,
                                    Peers& peers)
     : Communicator(device, rank, request.ranks, request.timeout_seconds),
-      stream_(device.native_queue("cuda", Stream::communicate)),
+      stream_(device.native_queue("cuda", Stream::communicate).value()),
       own_family_(std::make_unique<Family>()),
       family_(own_family_.get()),
       peers_(peers) {
@@ -149,7 +149,7 @@ std::unique_ptr<Communicator> NcclCommunicator::do_split(const RankGroups& group
 
 /// Ranks of several processes cannot compare what they call in any other way.
 void NcclCommunicator::check_agreement(const RankGroups& groups) {
-  const auto print = static_cast<std::int64_t>(fingerprint(groups));
+  const std::int64_t print = fingerprint(groups);
   const std::int64_t own[] = {print, ~print};  // the largest of the second is the smallest of the first
   std::int64_t largest[2] = {};
   std::byte* const words = family_->token + token_bytes / 2;
@@ -158,7 +158,7 @@ void NcclCommunicator::check_agreement(const RankGroups& groups) {
   calls::all_reduce(handle_, words, words, 2, ElementType::i64, Reduction::max, stream());
   calls::group_end();
   poll("a split", timeout_seconds(), [&] { return !calls::in_progress(handle_); });
-  const Event end = device().record(Stream::communicate);
+  const DeviceEvent end = device().record(Stream::communicate);
   poll("a split", timeout_seconds(), [&] {
     (void)calls::in_progress(handle_);  // throws what went wrong meanwhile
     return cuda::runtime::complete(end.native.get());
@@ -207,7 +207,7 @@ void NcclCommunicator::give(const std::vector<Collective>& collectives, const st
   const std::string_view what = name_of(collectives.front());
   settle(what);
   device().wait(Stream::communicate, device().record(Stream::compute));
-  const Event begin = device().record(Stream::communicate);
+  const DeviceEvent begin = device().record(Stream::communicate);
   for (const PostedPointer& one : posted) one->begin = begin;
   family_->given = handle_;
   family_->unsettled = posted;
@@ -229,7 +229,7 @@ void NcclCommunicator::give(const std::vector<Collective>& collectives, const st
 void NcclCommunicator::settle(std::string_view what) {
   if (family_->unsettled.empty()) return;
   poll(what, timeout_seconds(), [&] { return !calls::in_progress(family_->given); });
-  const Event end = device().record(Stream::communicate);
+  const DeviceEvent end = device().record(Stream::communicate);
   for (const PostedPointer& one : family_->unsettled) one->end = end;
   family_->unsettled.clear();
 }
@@ -266,8 +266,8 @@ void NcclCommunicator::exchange(const Collective& c) {
   // Each rank begins with its neighbour, so that not all of them send to rank 0 first.
   for (int step = 1; step < size(); ++step) {
     const int to = (rank() + step) % size(), from = (rank() + size() - step) % size();
-    const PeerRows& out = c.send_rows[static_cast<std::size_t>(to)];
-    const PeerRows& in = c.receive_rows[static_cast<std::size_t>(from)];
+    const PeerRows& out = c.send_rows[to];
+    const PeerRows& in = c.receive_rows[from];
     if (bytes_of(c.send, out) != 0) calls::send(handle_, rows_of(c.send, out), bytes_of(c.send, out), to, stream());
     if (bytes_of(c.receive, in) != 0)
       calls::receive(handle_, rows_to(c.receive, in), bytes_of(c.receive, in), from, stream());
@@ -280,7 +280,7 @@ void NcclCommunicator::gather(const Collective& c) {
     return calls::all_gather(handle_, c.send.raw(), c.receive.raw(), c.send.bytes(), stream());
   }
   for (int root = 0; root < size(); ++root) {
-    const PeerRows& part = c.receive_rows[static_cast<std::size_t>(root)];
+    const PeerRows& part = c.receive_rows[root];
     const std::size_t bytes = bytes_of(c.receive, part);
     if (bytes == 0) continue;
     std::byte* const to = rows_to(c.receive, part);
@@ -296,7 +296,7 @@ void NcclCommunicator::reduce_parts(const Collective& c) {
                                  stream());
   }
   for (int root = 0; root < size(); ++root) {
-    const PeerRows& part = c.send_rows[static_cast<std::size_t>(root)];
+    const PeerRows& part = c.send_rows[root];
     if (elements(part) == 0) continue;
     calls::reduce(handle_, rows_of(c.send, part), c.receive.raw(), elements(part), c.send.type(), root, stream());
   }

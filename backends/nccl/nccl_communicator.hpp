@@ -32,7 +32,7 @@ class NcclCommunicator final : public Communicator {
  private:
   /// A collective that NCCL has got, or a message that waits for it.
   struct Posted {
-    Event begin, end;  // on the communicate stream
+    DeviceEvent begin, end;  // on the communicate stream
     double started_seconds = 0;
     std::shared_ptr<void> place;
   };

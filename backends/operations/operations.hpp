@@ -49,7 +49,7 @@ inline double count(std::int64_t n) { return static_cast<double>(n); }
 
 /// Rows of `x` read (or written) once per entry of `a`. Entries of a snapshot stay within the snapshot's rows.
 inline Gather gathered_rows(const SparseMatrix& a, const Tensor& x) {
-  const auto row = static_cast<double>(x.row_bytes());
+  const double row = x.row_bytes();
   return {count(a.nonzeros) * row, bytes_of(x), bytes_of(x) / count(a.steps > 0 ? a.steps : 1), row};
 }
 }  // namespace operations_detail

@@ -36,16 +36,16 @@ struct AttentionDropout {
   }
   /// Factor of head `head` of the edge from `column` to `row`: word head mod 4 of group head / 4.
   double of_edge(std::int64_t row, std::int64_t column, std::int64_t head) const {
-    const auto cell = static_cast<std::uint64_t>(ids.data<std::int64_t>()[row]);
+    const std::uint64_t cell = ids.data<std::int64_t>()[row];
     const auto vertex = static_cast<std::uint32_t>(columns.data<std::int32_t>()[column]);
     return factor(words(cell, vertex, static_cast<std::uint32_t>(head / 4),
-                        random_purpose::edge_dropout)[static_cast<std::size_t>(head % 4)]);
+                        random_purpose::edge_dropout)[head % 4]);
   }
   /// Factor of head `head` of the query of `vertex` (a row of `ids`) at step t for step s: word s mod 4 of `what` s /
   /// 4.
   double of_past(std::int64_t vertex, std::int64_t t, std::int64_t s, std::int64_t head) const {
     return factor(words(cell_of(vertex, t), static_cast<std::uint32_t>(s / 4), static_cast<std::uint32_t>(head),
-                        random_purpose::past_dropout)[static_cast<std::size_t>(s % 4)]);
+                        random_purpose::past_dropout)[s % 4]);
   }
   std::uint64_t cell_of(std::int64_t vertex, std::int64_t t) const {
     return static_cast<std::uint64_t>(t * all_vertices + ids.data<std::int64_t>()[vertex] % all_vertices);

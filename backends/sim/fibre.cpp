@@ -55,7 +55,7 @@ const bool Fibre::can_hand_over = false;
 
 namespace {
 std::size_t page_bytes() {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  static const std::size_t bytes = sysconf(_SC_PAGESIZE);
   return bytes;
 }
 }  // namespace

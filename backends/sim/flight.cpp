@@ -87,15 +87,15 @@ std::string disagreeing_pair(const Flight& flight) {
   for (std::size_t p = 0; p < calls.size(); ++p) {
     const int from = static_cast<int>(p);
     for (const PeerPart& sent : one_per_rank(*calls[p].sends)) {
-      const PeerParts& receives = expected_of[static_cast<std::size_t>(sent.peer)];
-      std::size_t& cursor = cursors[static_cast<std::size_t>(sent.peer)];
+      const PeerParts& receives = expected_of[sent.peer];
+      std::size_t& cursor = cursors[sent.peer];
       if (cursor < receives.size() && receives[cursor].peer < from) {
         return disagreement_of_pair(flight, receives[cursor].peer, sent.peer, 0, receives[cursor].count);
       }
       const bool expects = cursor < receives.size() && receives[cursor].peer == from;
       const std::int64_t expected = expects ? receives[cursor].count : 0;
       if (expected != sent.count) return disagreement_of_pair(flight, from, sent.peer, sent.count, expected);
-      if (!same_width(calls[p].send, calls[static_cast<std::size_t>(sent.peer)].receive)) {
+      if (!same_width(calls[p].send, calls[sent.peer].receive)) {
         return fmt::format("all_to_all_v: rows of rank {} and rank {} differ in width or type", flight.rank_of(from),
                            flight.rank_of(sent.peer));
       }
@@ -133,7 +133,7 @@ std::uint64_t sum_rows(const std::vector<Call>& calls, const SharedPeers Call::*
     const std::int64_t near = peers.rows_between(topology.first_of(node), topology.first_of(node + 1));
     inside[r] = static_cast<std::uint64_t>(near) * row_bytes;
     outside[r] = static_cast<std::uint64_t>(peers.totals().rows - near) * row_bytes;
-    const auto own_messages = static_cast<std::uint64_t>(peers.totals().peers);
+    const std::uint64_t own_messages = peers.totals().peers;
     messages += own_messages;
     most_messages = std::max(most_messages, own_messages);
   }

@@ -24,7 +24,7 @@ void exchange(const std::vector<Call>& calls) {
   for (const Call& receiver : calls) receives.push_back(one_per_rank(*receiver.receives));
   for (const Call& sender : calls) {
     for (const PeerPart& sent : one_per_rank(*sender.sends)) {
-      const auto to = static_cast<std::size_t>(sent.peer);
+      const std::size_t to = sent.peer;
       const Call& receiver = calls[to];
       const PeerPart& received = receives[to][cursors[to]++];
       const Run from_range{sent.first, sent.count}, to_range{received.first, received.count};
@@ -37,7 +37,7 @@ void exchange(const std::vector<Call>& calls) {
 void gather(const std::vector<Call>& calls) {
   for (const Call& receiver : calls) {
     for (const PeerPart& part : one_per_rank(*receiver.receives)) {
-      copy(calls[static_cast<std::size_t>(part.peer)].send, rows_of(receiver.receive, part));
+      copy(calls[part.peer].send, rows_of(receiver.receive, part));
     }
   }
 }
@@ -60,7 +60,7 @@ void reduce_scatter(const std::vector<Call>& calls) {
     sends.push_back(one_per_rank(*call.sends));
   }
   for (std::size_t p = 0; p < sends[0].size(); ++p) {
-    const Tensor& sum = calls[static_cast<std::size_t>(sends[0][p].peer)].receive;
+    const Tensor& sum = calls[sends[0][p].peer].receive;
     std::vector<const std::byte*> addends;
     for (std::size_t r = 0; r < calls.size(); ++r) addends.push_back(rows_of(calls[r].send, sends[r][p]).raw());
     ordered_sum(Reduction::sum, sum.type(), addends, sum.raw(), sum.elements());
@@ -84,7 +84,7 @@ void move_values(const Flight& flight) {
     case CollectiveKind::reduce_scatter:
       return reduce_scatter(calls);
     case CollectiveKind::broadcast: {
-      const Tensor root = calls[static_cast<std::size_t>(first.root)].send;
+      const Tensor root = calls[first.root].send;
       for (const Call& call : calls) copy(root, call.receive);
       return;
     }

@@ -48,25 +48,25 @@ void Scheduler::run(const std::function<void(int)>& body) {
   while (unfinished > 0) {
     if (ready_.empty() && watching_.empty()) stuck_();
     if (ready_.empty() && watching_.empty()) throw Error("simulated ranks are blocked and nobody was woken");
-    Fibre& fibre = *fibres_[static_cast<std::size_t>(take_next())];
+    Fibre& fibre = *fibres_[take_next()];
     fibre.resume();
     if (fibre.finished()) --unfinished;
   }
 }
 
 void Scheduler::block(int actor) {
-  blocked_[static_cast<std::size_t>(actor)] = true;
-  fibres_[static_cast<std::size_t>(actor)]->suspend();
+  blocked_[actor] = true;
+  fibres_[actor]->suspend();
 }
 
 void Scheduler::catch_up(int actor, double seconds) {
   watching_.insert({seconds, actor});
-  fibres_[static_cast<std::size_t>(actor)]->suspend();
+  fibres_[actor]->suspend();
 }
 
 void Scheduler::wake(int actor) {
-  if (!blocked_[static_cast<std::size_t>(actor)]) return;
-  blocked_[static_cast<std::size_t>(actor)] = false;
+  if (!blocked_[actor]) return;
+  blocked_[actor] = false;
   make_ready(actor);
 }
 

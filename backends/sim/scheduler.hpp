@@ -29,8 +29,8 @@ class Scheduler {
   void catch_up(int actor, double seconds);
   /// Lets a blocked actor run again later; does nothing when it is not blocked.
   void wake(int actor);
-  bool blocked(int actor) const { return blocked_[static_cast<std::size_t>(actor)]; }
-  bool finished(int actor) const { return fibres_[static_cast<std::size_t>(actor)]->finished(); }
+  bool blocked(int actor) const { return blocked_[actor]; }
+  bool finished(int actor) const { return fibres_[actor]->finished(); }
 
  private:
   void make_ready(int actor);

@@ -58,14 +58,14 @@ class SimDevice final : public Device {
   double do_end(Stream stream, std::string_view name, const Work& work, double begin) override;
   void do_transfer(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
-  Event do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                      const std::vector<Event>& after) override;
-  Event do_run_on_host(HostWork work) override;
-  void do_when(const void* order, std::vector<Event> after, Then then) override;
-  bool do_reached(const Event& event) override;
-  void do_await(const Event& event) override;
-  Event do_record(Stream stream) override { return {at(stream), nullptr}; }
-  void do_wait(Stream stream, const Event& event) override;
+  DeviceEvent do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                      const std::vector<DeviceEvent>& after) override;
+  DeviceEvent do_run_on_host(HostWork work) override;
+  void do_when(const void* order, std::vector<DeviceEvent> after, Then then) override;
+  bool do_reached(const DeviceEvent& event) override;
+  void do_await(const DeviceEvent& event) override;
+  DeviceEvent do_record(Stream stream) override { return {at(stream), nullptr}; }
+  void do_wait(Stream stream, const DeviceEvent& event) override;
   void do_synchronize() override;
   double do_now() override { return at(Stream::compute); }
 
@@ -75,10 +75,10 @@ class SimDevice final : public Device {
   double contention_seconds(double ready_seconds, double end_seconds);
   /// Waits, without taking virtual time, until the event's time is known.
   void settle(SimEvent& event, std::string_view what);
-  double seconds_of(const Event& event);
+  double seconds_of(const DeviceEvent& event);
   void forget_settled();
-  double& at(Stream stream) { return streams_[static_cast<std::size_t>(stream)]; }
-  double at(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
+  double& at(Stream stream) { return streams_[stream]; }
+  double at(Stream stream) const { return streams_[stream]; }
 
   std::shared_ptr<const Cluster> cluster_;
   double computing_ranks_;

@@ -11,28 +11,28 @@
 
 #include "backends/device.hpp"
 #include "backends/host/host_work.hpp"
-#include "backends/host/lane_words.hpp"
+#include "backends/host/channel_words.hpp"
 #include "backends/sim/cost/software_cost.hpp"
 
 namespace strobe::sim {
 namespace {
 
-class SimLane final : public TrainerLane {
+class SimChannel final : public TrainerChannel {
  public:
-  SimLane(const HelperPost& post, std::size_t lane, int actor, std::shared_ptr<LaneState> state, Device& device)
-      : TrainerLane(post.lanes()[lane], state->request, state->answer),
+  SimChannel(const HelperPost& post, std::size_t channel, int actor, std::shared_ptr<ChannelState> state, Device& device)
+      : TrainerChannel(post.channels()[channel], state->request, state->answer),
         helper_(post.name()),
         actor_(actor),
         state_(std::move(state)),
         device_(device) {}
 
  private:
-  Event do_ask(std::vector<Event> after) override {
+  DeviceEvent do_ask(std::vector<DeviceEvent> after) override {
     const auto answer = std::make_shared<SimEvent>();
     answer->expect(actor_, "helper " + helper_);
     device_.when(this, std::move(after), [state = state_, answer](double seconds, std::exception_ptr failure) {
       if (!failure && !state->answers.empty()) {
-        failure = std::make_exception_ptr(Error("a lane was asked before its last answer had come"));
+        failure = std::make_exception_ptr(Error("a channel was asked before its last answer had come"));
       }
       if (failure) return answer->settle(seconds, failure);
       state->answers.push_back(answer);
@@ -43,16 +43,16 @@ class SimLane final : public TrainerLane {
 
   std::string helper_;
   int actor_;
-  std::shared_ptr<LaneState> state_;
+  std::shared_ptr<ChannelState> state_;
   Device& device_;
 };
 
 /// The share of the trainers that the helper serves, all of one node.
 HostShare share_of(const HelperRequest& helper, int ranks, const Cluster& cluster) {
   std::set<int> trainers, nodes;
-  for (const LaneShape& lane : helper.lanes) {
-    trainers.insert(lane.trainer);
-    nodes.insert(lane.trainer / cluster.gpus_per_node);
+  for (const ChannelShape& channel : helper.channels) {
+    trainers.insert(channel.trainer);
+    nodes.insert(channel.trainer / cluster.gpus_per_node);
   }
   if (nodes.size() > 1) {
     throw InvalidRequest(
@@ -67,7 +67,7 @@ HostShare share_of(const HelperRequest& helper, int ranks, const Cluster& cluste
 
 }  // namespace
 
-void LaneState::ask(double seconds) {
+void ChannelState::ask(double seconds) {
   if (ended) {
     const std::shared_ptr<SimEvent> event = answers.back();
     answers.pop_back();
@@ -77,31 +77,31 @@ void LaneState::ask(double seconds) {
   if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(seconds);
 }
 
-void LaneState::close() {
+void ChannelState::close() {
   closed = true;
   if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(0);
 }
 
 SimPost::SimPost(const HelperRequest& helper, int actor, int ranks, const Cluster& cluster, VirtualWaits& waits)
-    : HelperPost(helper.name, helper.lanes),
+    : HelperPost(helper.name, helper.channels),
       actor_(actor),
       cluster_(cluster),
       waits_(waits),
       share_(share_of(helper, ranks, cluster)) {
-  const LaneBlock block(LaneBlock::allocate(helper.lanes), helper.lanes);
-  for (std::size_t i = 0; i < helper.lanes.size(); ++i) {
-    lanes_.push_back(std::make_shared<LaneState>());
-    lanes_.back()->request = block.request(i);
-    lanes_.back()->answer = block.answer(i);
+  const ChannelBlock block(ChannelBlock::allocate(helper.channels), helper.channels);
+  for (std::size_t i = 0; i < helper.channels.size(); ++i) {
+    channels_.push_back(std::make_shared<ChannelState>());
+    channels_.back()->request = block.request(i);
+    channels_.back()->answer = block.answer(i);
   }
 }
 
-bool SimPost::await_request(std::size_t lane, Patience patience) {
-  LaneState& state = *lanes_[lane];
+bool SimPost::await_request(std::size_t channel, Patience patience) {
+  ChannelState& state = *channels_[channel];
   if (state.asked.empty() && !state.closed) {
     state.waiter = std::make_shared<SimEvent>();
-    const int trainer = patience == Patience::limited ? lanes()[lane].trainer : -1;
-    state.waiter->expect(trainer, fmt::format("rank {} ({})", lanes()[lane].trainer, lanes()[lane].name));
+    const int trainer = patience == Patience::limited ? channels()[channel].trainer : -1;
+    state.waiter->expect(trainer, fmt::format("rank {} ({})", channels()[channel].trainer, channels()[channel].name));
     const std::shared_ptr<SimEvent> waiter = state.waiter;
     waits_.await(actor_, *waiter, "a request");
   }
@@ -121,8 +121,8 @@ void SimPost::run(HostWork work) {
   spans().append({work.name, Phase::sample, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
 }
 
-void SimPost::give_answer(std::size_t lane) {
-  LaneState& state = *lanes_[lane];
+void SimPost::give_answer(std::size_t channel) {
+  ChannelState& state = *channels_[channel];
   if (state.answers.empty()) throw Error(fmt::format("helper {} answers what nobody asked", name()));
   const std::shared_ptr<SimEvent> answer = state.answers.front();
   state.answers.pop_front();
@@ -133,7 +133,7 @@ void SimPost::end(bool failed) {
   const std::string words = fmt::format("helper {} ended before it answered", name());
   // The failure itself is on record; what it leads to is not another.
   const auto gone = failed ? std::make_exception_ptr(PeerFailed(words)) : std::make_exception_ptr(Error(words));
-  for (const std::shared_ptr<LaneState>& state : lanes_) {
+  for (const std::shared_ptr<ChannelState>& state : channels_) {
     state->ended = true;
     while (!state->answers.empty()) {
       const std::shared_ptr<SimEvent> answer = state->answers.front();
@@ -143,13 +143,13 @@ void SimPost::end(bool failed) {
   }
 }
 
-TrainerLanes simulated_lanes(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device) {
-  TrainerLanes all;
+TrainerChannels simulated_channels(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device) {
+  TrainerChannels all;
   for (const std::unique_ptr<SimPost>& post : posts) {
-    auto& lanes = all.emplace_back(post->lanes().size());
-    for (std::size_t i = 0; i < lanes.size(); ++i) {
-      if (post->lanes()[i].trainer != rank) continue;
-      lanes[i] = std::make_shared<SimLane>(*post, i, post->actor(), post->state(i), device);
+    auto& channels = all.emplace_back(post->channels().size());
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      if (post->channels()[i].trainer != rank) continue;
+      channels[i] = std::make_shared<SimChannel>(*post, i, post->actor(), post->state(i), device);
     }
   }
   return all;

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "backends/host/lane.hpp"
+#include "backends/host/channel.hpp"
 #include "backends/sim/cost/host_cost.hpp"
 #include "backends/sim/virtual_host.hpp"
 #include "core/system/parallel.hpp"
 
 namespace strobe::sim {
 
-/// One lane's state, seen by both ends.
-struct LaneState {
+/// One channel's state, seen by both ends.
+struct ChannelState {
   HostMemory request, answer;
   std::deque<double> asked;                       // times of requests that nobody has taken yet
   std::deque<std::shared_ptr<SimEvent>> answers;  // for requests without an answer, and some for later requests
@@ -35,14 +35,14 @@ class SimPost final : public HelperPost {
   /// Throws InvalidRequest when its trainers are on several nodes of the cluster.
   SimPost(const HelperRequest& helper, int actor, int ranks, const Cluster& cluster, VirtualWaits& waits);
 
-  HostMemory request(std::size_t lane) override { return lanes_[lane]->request; }
-  HostMemory answer(std::size_t lane) override { return lanes_[lane]->answer; }
-  bool await_request(std::size_t lane, Patience patience) override;
+  HostMemory request(std::size_t channel) override { return channels_[channel]->request; }
+  HostMemory answer(std::size_t channel) override { return channels_[channel]->answer; }
+  bool await_request(std::size_t channel, Patience patience) override;
   void run(HostWork work) override;
-  void give_answer(std::size_t lane) override;
+  void give_answer(std::size_t channel) override;
 
   double seconds() const { return clock_; }
-  const std::shared_ptr<LaneState>& state(std::size_t lane) const { return lanes_[lane]; }
+  const std::shared_ptr<ChannelState>& state(std::size_t channel) const { return channels_[channel]; }
   int actor() const { return actor_; }
   /// Its program has ended: trainers that wait for an answer learn that there will be none.
   void end(bool failed);
@@ -54,10 +54,10 @@ class SimPost final : public HelperPost {
   HostShare share_;
   double clock_ = 0;
   Workers workers_{1};
-  std::vector<std::shared_ptr<LaneState>> lanes_;
+  std::vector<std::shared_ptr<ChannelState>> channels_;
 };
 
-/// The lanes of rank `rank` to these helpers.
-TrainerLanes simulated_lanes(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device);
+/// The channels of rank `rank` to these helpers.
+TrainerChannels simulated_channels(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device);
 
 }  // namespace strobe::sim

@@ -16,12 +16,12 @@ void SimDevice::attach(VirtualWaits& waits, int actor) {
   actor_ = actor;
 }
 
-Event SimDevice::do_run_on_host(HostWork work) {
+DeviceEvent SimDevice::do_run_on_host(HostWork work) {
   const auto event = std::make_shared<SimEvent>();
   const std::size_t span = spans().size();
   const std::string_view name = work.name;
   spans().append({name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
-  const std::vector<Event> after = std::exchange(work.after, {});
+  const std::vector<DeviceEvent> after = std::exchange(work.after, {});
   HostLane& lane = host_lanes_[work.lane];
   HostShare share = host_share_;
   share.lanes = work.lanes;
@@ -47,8 +47,8 @@ Event SimDevice::do_run_on_host(HostWork work) {
   return {0, nullptr, event, Phase::sample, name};
 }
 
-Event SimDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                               const std::vector<Event>& after) {
+DeviceEvent SimDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
+                               const std::vector<DeviceEvent>& after) {
   if (!has_own_memory()) return Device::do_start_copy(host, tensor, stream, after);
   const auto event = std::make_shared<SimEvent>();
   const std::size_t span = spans().size();
@@ -74,7 +74,7 @@ Event SimDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Str
   return {0, nullptr, event, Phase::transfer, "transfer"};
 }
 
-void SimDevice::do_when(const void* order, std::vector<Event> after, Then then) {
+void SimDevice::do_when(const void* order, std::vector<DeviceEvent> after, Then then) {
   actions_.add(order, program_seconds(), after, std::move(then));
 }
 
@@ -84,14 +84,14 @@ void SimDevice::settle(SimEvent& event, std::string_view what) {
   waits_->await(actor_, event, what);
 }
 
-double SimDevice::seconds_of(const Event& event) {
+double SimDevice::seconds_of(const DeviceEvent& event) {
   auto* const part = static_cast<SimEvent*>(event.host.get());
   if (part == nullptr) return event.seconds;
   settle(*part, event.name);
   return part->seconds();
 }
 
-void SimDevice::do_wait(Stream stream, const Event& event) {
+void SimDevice::do_wait(Stream stream, const DeviceEvent& event) {
   const double came = seconds_of(event), asked = at(stream);
   at(stream) = std::max(asked, came);
   if (event.phase == Phase::sample || event.phase == Phase::wait) program_ = std::max(program_, came);
@@ -100,12 +100,12 @@ void SimDevice::do_wait(Stream stream, const Event& event) {
   spans().append({event.name, event.phase, lane, Traffic::other, true, asked, came, {}, 0, 0, 0});
 }
 
-void SimDevice::do_await(const Event& event) {
+void SimDevice::do_await(const DeviceEvent& event) {
   do_wait(Stream::compute, event);
   program_ = std::max(program_, seconds_of(event));
 }
 
-bool SimDevice::do_reached(const Event& event) {
+bool SimDevice::do_reached(const DeviceEvent& event) {
   const double now = program_seconds();
   if (waits_ != nullptr) waits_->catch_up(actor_, now);
   auto* const part = static_cast<SimEvent*>(event.host.get());

@@ -40,11 +40,11 @@ Topology of_places(const Topology& whole, const Places& places) {
 std::vector<Topology> group_topologies(const Topology& whole, const std::vector<std::vector<int>>& groups) {
   std::vector<Topology> topologies;
   std::vector<std::vector<int>> nodes(groups.size());
-  std::vector<int> spanning(static_cast<std::size_t>(whole.nodes), 0), crossing(spanning);  // groups per node
+  std::vector<int> spanning(whole.nodes, 0), crossing(spanning);  // groups per node
   for (std::size_t g = 0; g < groups.size(); ++g) {
     topologies.push_back(of_places(whole, places_of(whole, groups[g], nodes[g])));
     for (int node = 0; node < topologies[g].nodes; ++node) {
-      const auto place = static_cast<std::size_t>(nodes[g][static_cast<std::size_t>(node)]);
+      const std::size_t place = nodes[g][node];
       if (topologies[g].nodes > 1) ++spanning[place];
       if (topologies[g].ranks_of(node) > 1) ++crossing[place];
     }
@@ -52,8 +52,8 @@ std::vector<Topology> group_topologies(const Topology& whole, const std::vector<
   for (std::size_t g = 0; g < groups.size(); ++g) {
     int networks = 1, bridges = 1;
     for (const int node : nodes[g]) {
-      networks = std::max(networks, spanning[static_cast<std::size_t>(node)]);
-      bridges = std::max(bridges, crossing[static_cast<std::size_t>(node)]);
+      networks = std::max(networks, spanning[node]);
+      bridges = std::max(bridges, crossing[node]);
     }
     if (topologies[g].nodes > 1) topologies[g].inter.bytes_per_second /= networks;
     topologies[g].bridge_bytes_per_second /= bridges;

@@ -13,7 +13,7 @@ namespace strobe::sim {
 namespace {
 
 /// The virtual-time event inside `event`; null when its time is known from the start.
-SimEvent* virtual_part(const Event& event) {
+SimEvent* virtual_part(const DeviceEvent& event) {
   if (event.host == nullptr) return nullptr;
   auto* const known = dynamic_cast<SimEvent*>(event.host.get());
   if (known == nullptr) throw Error("an event of another clock in a simulated rank");
@@ -46,9 +46,9 @@ void SimEvent::then(std::function<void()> call) {
   calls_.push_back(std::move(call));
 }
 
-void WaitingActions::add(const void* order, double issued, const std::vector<Event>& after, Action action) {
+void WaitingActions::add(const void* order, double issued, const std::vector<DeviceEvent>& after, Action action) {
   state_->waiting.push_back({order, issued, after, std::move(action)});
-  for (const Event& event : after) {
+  for (const DeviceEvent& event : after) {
     SimEvent* const part = virtual_part(event);
     if (part == nullptr || part->settled()) continue;
     part->then([state = std::weak_ptr<State>(state_)] {
@@ -62,7 +62,7 @@ bool WaitingActions::carry_out_one(State& state) {
   std::set<const void*> held;
   for (auto one = state.waiting.begin(); one != state.waiting.end(); ++one) {
     const bool ready =
-        held.count(one->order) == 0 && std::all_of(one->after.begin(), one->after.end(), [](const Event& event) {
+        held.count(one->order) == 0 && std::all_of(one->after.begin(), one->after.end(), [](const DeviceEvent& event) {
           SimEvent* const part = virtual_part(event);
           return part == nullptr || part->settled();
         });
@@ -74,7 +74,7 @@ bool WaitingActions::carry_out_one(State& state) {
     state.waiting.erase(one);
     double seconds = due.issued;
     std::exception_ptr failure;
-    for (const Event& event : due.after) {
+    for (const DeviceEvent& event : due.after) {
       try {
         SimEvent* const part = virtual_part(event);
         seconds = std::max(seconds, part == nullptr ? event.seconds : part->seconds());

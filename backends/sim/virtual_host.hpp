@@ -64,14 +64,14 @@ class WaitingActions {
   using Action = std::function<void(double seconds, std::exception_ptr)>;
 
   /// `issued` is the time at which the program asked for it.
-  void add(const void* order, double issued, const std::vector<Event>& after, Action action);
+  void add(const void* order, double issued, const std::vector<DeviceEvent>& after, Action action);
   bool empty() const { return state_->waiting.empty(); }
 
  private:
   struct Waiting {
     const void* order = nullptr;
     double issued = 0;
-    std::vector<Event> after;
+    std::vector<DeviceEvent> after;
     Action action;
   };
   /// Shared with the events that are waited for, because they may outlive the rank.

@@ -1,8 +1,8 @@
 // The simulated job. A collective begins when its last member has arrived and the collectives that its members entered
 // before it have ended, and lasts by its cost model; it occupies the communicate stream of its members meanwhile, so
-// collectives of disjoint groups run in parallel. A message begins when both sides have arrived; messages of one lane
-// (sender, receiver, tag) follow each other. Different lanes run in parallel with each other and with collectives. A
-// rank issues its messages one after the other, in all lanes together. Invariants: times depend on what the ranks do,
+// collectives of disjoint groups run in parallel. A message begins when both sides have arrived; messages of one channel
+// (sender, receiver, tag) follow each other. Different channels run in parallel with each other and with collectives. A
+// rank issues its messages one after the other, in all channels together. Invariants: times depend on what the ranks do,
 // not on the order in which they are scheduled; nobody waits for ever, because a rank that no one can free gets an
 // error. Cost: O(members + entries with rows) per collective, O(log ranks) per blocking wait.
 #include "backends/sim/world.hpp"
@@ -116,14 +116,14 @@ void World::run_actor(const std::string& who, const std::function<void()>& body)
 
 void World::run_rank(int rank, const RankProgram& program) {
   run_actor(name_of(rank), [&] {
-    Device& device = *devices_[static_cast<std::size_t>(rank)];
+    Device& device = *devices_[rank];
     SimCommunicator communicator(device, rank, request_, *this);
-    communicator.take_lanes(simulated_lanes(posts_, rank, device));
+    communicator.take_channels(simulated_channels(posts_, rank, device));
     program(device, communicator);
   });
   for (const std::unique_ptr<SimPost>& post : posts_) {
-    for (std::size_t i = 0; i < post->lanes().size(); ++i) {
-      if (post->lanes()[i].trainer == rank) post->state(i)->close();
+    for (std::size_t i = 0; i < post->channels().size(); ++i) {
+      if (post->channels()[i].trainer == rank) post->state(i)->close();
     }
   }
 }
@@ -139,13 +139,13 @@ void World::run_helper(std::size_t helper) {
 }
 
 double World::clock_of(int actor) const {
-  if (actor < request_.ranks) return clocks_[static_cast<std::size_t>(actor)]->program_seconds();
-  return posts_[static_cast<std::size_t>(actor - request_.ranks)]->seconds();
+  if (actor < request_.ranks) return clocks_[actor]->program_seconds();
+  return posts_[actor - request_.ranks]->seconds();
 }
 
 std::string World::name_of(int actor) const {
   if (actor < request_.ranks) return fmt::format("rank {}", actor);
-  return "helper " + request_.helpers[static_cast<std::size_t>(actor - request_.ranks)].name;
+  return "helper " + request_.helpers[actor - request_.ranks].name;
 }
 
 void World::fail(const std::string& who, std::exception_ptr cause, bool because_of_peer, const char* text) {
@@ -193,23 +193,23 @@ std::shared_ptr<Flight> World::enter_message(Circle& circle, int member, const C
   const bool sends = collective.kind == CollectiveKind::send;
   const int from = sends ? member : collective.peer, to = sends ? collective.peer : member;
   const std::size_t side = sends ? 0 : 1;
-  Circle::LaneState& lane = circle.lanes[{from, to, collective.tag}];
-  auto place = std::find_if(lane.open.begin(), lane.open.end(),
+  Circle::ChannelState& channel = circle.channels[{from, to, collective.tag}];
+  auto place = std::find_if(channel.open.begin(), channel.open.end(),
                             [side](const auto& flight) { return !flight->calls[side].arrived; });
-  if (place == lane.open.end()) {
+  if (place == channel.open.end()) {
     auto opened = std::make_shared<Flight>();
     opened->calls.resize(2);
     opened->ranks = {from, to};
     opened->members = circle.ranks;
-    place = lane.open.insert(lane.open.end(), std::move(opened));
+    place = channel.open.insert(channel.open.end(), std::move(opened));
   }
   const std::shared_ptr<Flight> flight = *place;
-  const auto rank = static_cast<std::size_t>(world_rank(circle.ranks, member));
+  const std::size_t rank = world_rank(circle.ranks, member);
   flight->calls[side] = make_call(collective, issue(rank, side, circle.topology.issue_seconds(from, to)));
   ++flight->arrived;
   if (flight->complete()) {
-    lane.open.erase(place);
-    lane.free_seconds = settle(*flight, circle.topology, lane.free_seconds);
+    channel.open.erase(place);
+    channel.free_seconds = settle(*flight, circle.topology, channel.free_seconds);
   }
   return flight;
 }
@@ -229,7 +229,7 @@ void World::settle_collectives(std::shared_ptr<Flight> flight) {
     const auto members = static_cast<int>(going->calls.size());
     if (!going->complete() || going->next < members) continue;
     double free_seconds = 0;
-    const auto line_of = [&](int member) -> Line& { return lines_[static_cast<std::size_t>(going->rank_of(member))]; };
+    const auto line_of = [&](int member) -> Line& { return lines_[going->rank_of(member)]; };
     for (int member = 0; member < members; ++member)
       free_seconds = std::max(free_seconds, line_of(member).free_seconds);
     const double end = settle(*going, *going->topology, free_seconds);
@@ -265,7 +265,7 @@ double World::software_seconds(const Flight& flight, const CollectiveLoad& load)
   double snapshots = 1;
   const int members = static_cast<int>(flight.calls.size());
   for (int member = 0; member < members; ++member) {
-    snapshots = std::max(snapshots, clocks_[static_cast<std::size_t>(flight.rank_of(member))]->snapshots());
+    snapshots = std::max(snapshots, clocks_[flight.rank_of(member)]->snapshots());
   }
   const Call& call = flight.calls.front();
   const double row_bytes = call.send.defined() ? static_cast<double>(call.send.row_bytes()) : 0;
@@ -274,13 +274,13 @@ double World::software_seconds(const Flight& flight, const CollectiveLoad& load)
 
 void World::refuse_to_wait(int actor, const std::string& what) const {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
-  if (in_vain_[static_cast<std::size_t>(actor)]) return;
+  if (in_vain_[actor]) return;
   if (crossed_) throw Error("ranks started collectives of several communicators in different orders");
   if (!failure_.empty()) throw PeerFailed(fmt::format("{} gives up {}: {}", name_of(actor), what, failure_));
 }
 
 void World::await(int actor, SimEvent& event, std::string_view what) {
-  const auto self = static_cast<std::size_t>(actor);
+  const std::size_t self = actor;
   event.then([this, actor] { scheduler_.wake(actor); });
   while (!event.settled()) {
     const std::string words = event.what().empty() ? std::string(what) : event.what();
@@ -301,7 +301,7 @@ void World::await(int actor, SimEvent& event, std::string_view what) {
 }
 
 Completion World::await(int rank, Flight& flight, const Collective& collective) {
-  const auto self = static_cast<std::size_t>(rank);
+  const std::size_t self = rank;
   const std::string name(collective_names[static_cast<int>(collective.kind)]);
   while (!flight.done) {
     refuse_to_wait(rank, name);
@@ -336,7 +336,7 @@ std::vector<int> World::missing_for(const Flight& flight) const {
     missing.insert(absent.begin(), absent.end());
     if (!awaited[f]->complete()) continue;
     for (int member = 0; member < static_cast<int>(awaited[f]->calls.size()); ++member) {
-      const Line& line = lines_[static_cast<std::size_t>(awaited[f]->rank_of(member))];
+      const Line& line = lines_[awaited[f]->rank_of(member)];
       const Flight* const first = line.flights.front().get();
       if (std::find(awaited.begin(), awaited.end(), first) == awaited.end()) awaited.push_back(first);
     }
@@ -345,7 +345,7 @@ std::vector<int> World::missing_for(const Flight& flight) const {
 }
 
 std::vector<int> World::missing_for(int actor) const {
-  const Blocked& blocked = blocked_in_[static_cast<std::size_t>(actor)];
+  const Blocked& blocked = blocked_in_[actor];
   if (blocked.flight != nullptr) return missing_for(*blocked.flight);
   if (blocked.event == nullptr || blocked.event->expected_of() < 0) return {};
   return {blocked.event->expected_of()};
@@ -361,7 +361,7 @@ void World::end_deadlock() {
   const auto ended = [this](int actor) { return scheduler_.finished(actor); };
   for (const int actor : blocked) {
     const std::vector<int> missing = missing_for(actor);
-    crossed_ = crossed_ && missing.empty() && blocked_in_[static_cast<std::size_t>(actor)].flight != nullptr;
+    crossed_ = crossed_ && missing.empty() && blocked_in_[actor].flight != nullptr;
     someone_ended = someone_ended || std::any_of(missing.begin(), missing.end(), ended);
   }
   bool someone_waits_in_vain = false;
@@ -369,11 +369,11 @@ void World::end_deadlock() {
     std::vector<int> missing = missing_for(actor);
     const bool root = someone_ended ? std::any_of(missing.begin(), missing.end(), ended) : !missing.empty();
     if (!root) continue;
-    someone_waits_in_vain = in_vain_[static_cast<std::size_t>(actor)] = true;
-    never_came_[static_cast<std::size_t>(actor)] = std::move(missing);
+    someone_waits_in_vain = in_vain_[actor] = true;
+    never_came_[actor] = std::move(missing);
   }
   for (const int actor : blocked) {
-    if (!someone_waits_in_vain && !crossed_) in_vain_[static_cast<std::size_t>(actor)] = true;
+    if (!someone_waits_in_vain && !crossed_) in_vain_[actor] = true;
   }
   if (failure_.empty()) failure_ = "another rank waits for ranks that never come";
   wake_all();

@@ -120,7 +120,7 @@ void limit_cores(double cores, const std::string& folder, ContainerLimits& limit
 void limit_memory(double bytes, ContainerLimits& limits) {
   // Version 1 writes "none" as the largest multiple of a page below 2^63.
   if (bytes <= 0 || bytes >= 9.2e18) return;
-  const auto whole = static_cast<std::uint64_t>(bytes);
+  const std::uint64_t whole = bytes;
   if (limits.memory_bytes == 0 || whole < limits.memory_bytes) limits.memory_bytes = whole;
 }
 
@@ -178,7 +178,7 @@ std::uint64_t machine_memory_bytes() {
 }
 
 double usable_memory_bytes() {
-  double bytes = static_cast<double>(machine_memory_bytes());
+  double bytes = machine_memory_bytes();
   if (own_container().memory_bytes > 0) bytes = std::min(bytes, static_cast<double>(own_container().memory_bytes));
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;

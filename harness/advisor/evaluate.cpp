@@ -257,7 +257,7 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
       return plan_group(points[members.front()].request, cache);
     }();
     for_each(static_cast<std::int64_t>(members.size()), [&](std::int64_t i) {
-      simulate(group, epochs, metric, cache, outcomes[members[static_cast<std::size_t>(i)]]);
+      simulate(group, epochs, metric, cache, outcomes[members[i]]);
       one_done();
     });
   };
@@ -265,7 +265,7 @@ std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int
                                   [](const PlanPoint& point) { return simulates_beside_each_other(point.request); });
   if (beside) {
     workers.run(static_cast<std::int64_t>(groups.size()), [&](std::int64_t g) {
-      evaluate_group(groups[static_cast<std::size_t>(g)], [](std::int64_t count, const auto& task) {
+      evaluate_group(groups[g], [](std::int64_t count, const auto& task) {
         for (std::int64_t i = 0; i < count; ++i) task(i);
       });
     });

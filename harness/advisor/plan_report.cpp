@@ -247,7 +247,7 @@ std::string ways_text(const PlanReport& report) {
   std::string text;
   for (const auto& [way, o] : ways) {
     const auto most = std::max_element(o->phase_seconds.begin(), o->phase_seconds.end());
-    const auto phase = static_cast<std::size_t>(most - o->phase_seconds.begin());
+    const std::size_t phase = most - o->phase_seconds.begin();
     text +=
         fmt::format("  {:<28} {:>10}   {} updates of {}, {:.0f} % of it {}; {}\n", way, format_seconds(o->job_seconds),
                     *o->metric_updates,

@@ -41,7 +41,7 @@ void add_spans(const std::vector<Span>& spans, double launch_seconds, double ran
       const bool launch_bound = span.end_seconds - span.begin_seconds <= launch_seconds * launch_slack;
       if (launch_bound) point.launch_bound_seconds += seconds;
     } else if (span.phase == Phase::communicate) {
-      point.communicate_seconds[static_cast<std::size_t>(span.traffic)] += seconds;
+      point.communicate_seconds[span.traffic] += seconds;
     } else if (span.phase == Phase::transfer) {
       point.transfer_seconds += seconds;
     } else if (span.phase == Phase::wait) {
@@ -59,7 +59,7 @@ double known_seconds(const ScalingPoint& point) {
 void split(const std::vector<EpochSample>& samples, const std::vector<std::vector<Span>>& spans, double launch_seconds,
            ScalingPoint& point) {
   double slowest = 0, busy = 0, busiest = 0, mean = 0;
-  const auto ranks = static_cast<double>(samples.size());
+  const double ranks = samples.size();
   for (const EpochSample& sample : samples) {
     slowest = std::max(slowest, sample.epoch_seconds);
     mean += sample.epoch_seconds / ranks;
@@ -86,7 +86,7 @@ void keep_epoch(const std::vector<EpochSample>& samples, std::vector<std::vector
   for (const EpochSample& sample : samples) {
     const double slack = 1e-9 * sample.epoch_seconds;  // rounding of begin + length
     const double begin = sample.begin_seconds - slack, end = begin + sample.epoch_seconds + 2 * slack;
-    std::erase_if(spans[static_cast<std::size_t>(sample.rank)],
+    std::erase_if(spans[sample.rank],
                   [&](const Span& span) { return span.begin_seconds < begin || span.end_seconds > end; });
   }
 }

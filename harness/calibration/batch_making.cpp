@@ -80,7 +80,7 @@ std::vector<Case> batch_making_cases(const BatchGround& ground) {
   return cases;
 }
 
-std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans, const std::string& configuration) {
+std::vector<OperationTiming> batch_making_timings(const std::vector<Span>& spans, const std::string& configuration) {
   std::map<Key, std::pair<Work, std::vector<double>>> calls;
   for (const Span& span : spans) {
     // Waiting for a batch leaves a span of the same name, but without work.
@@ -90,12 +90,12 @@ std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans
     work = w;
     seconds.push_back(span.end_seconds - span.begin_seconds);
   }
-  std::vector<OperationSample> samples;
+  std::vector<OperationTiming> samples;
   for (auto& [key, call] : calls) {
     auto& [work, seconds] = call;
     if (seconds.size() < 2) continue;
     seconds.erase(seconds.begin());  // it also paid for fresh memory
-    OperationSample sample;
+    OperationTiming sample;
     sample.operation = std::string(making_batches);
     sample.configuration = configuration;
     sample.work = work;
@@ -106,12 +106,12 @@ std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans
   return samples;
 }
 
-std::vector<OperationSample> measure_batch_making(const Case& c, const DataCache& cache) {
+std::vector<OperationTiming> measure_batch_making(const Case& c, const DataCache& cache) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   std::vector<std::vector<Span>> spans;
   const CaseResult result = run_case(c, &spans, {}, cache);
   if (result.status != "ok") throw Error(case_id(c) + ": " + result.reason);
-  return batch_making_samples(spans.at(0), case_id(c));
+  return batch_making_timings(spans.at(0), case_id(c));
 }
 
 }  // namespace strobe

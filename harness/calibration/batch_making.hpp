@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/data_cache.hpp"
-#include "harness/calibration/operation_samples.hpp"
+#include "harness/calibration/operation_timings.hpp"
 #include "harness/request/case.hpp"
 
 namespace strobe {
@@ -27,9 +27,9 @@ std::vector<Case> batch_making_cases(const BatchGround& ground);
 /// Runs a case of one rank and returns the host's times for its batches. Each size that was made more than once gives
 /// one sample of operation `make_batch`: the median of its calls except the first. Throws Error when the case fails,
 /// and Interrupted on a stop signal.
-std::vector<OperationSample> measure_batch_making(const Case& c, const DataCache& cache = {});
+std::vector<OperationTiming> measure_batch_making(const Case& c, const DataCache& cache = {});
 
 /// The samples in the spans of one rank. `configuration` names the case.
-std::vector<OperationSample> batch_making_samples(const std::vector<Span>& spans, const std::string& configuration);
+std::vector<OperationTiming> batch_making_timings(const std::vector<Span>& spans, const std::string& configuration);
 
 }  // namespace strobe

@@ -69,7 +69,7 @@ std::vector<double> most_of_operation(const CalibrationData& data, int ranks) {
 
 Json operation_fits(const CalibrationData& data) {
   std::map<std::pair<std::string, int>, Group> groups;
-  for (const OperationSample& s : data.operations)
+  for (const OperationTiming& s : data.operations)
     add(sim::operation_terms, s.work, s.work.bytes(), s.seconds, groups[{s.operation, s.ranks}]);
   Json fits = Json::object();
   for (const auto& [key, group] : groups) {
@@ -85,7 +85,7 @@ Json operation_fits(const CalibrationData& data) {
 /// like on a device.
 Json host_operation_fits(const HostMeasurement& host) {
   std::map<std::string, Group> groups;
-  for (const OperationSample& s : host.operations)
+  for (const OperationTiming& s : host.operations)
     add(sim::host_terms, s.work, s.work.bytes(), s.seconds, groups[s.operation]);
   std::vector<double> most;
   for (const sim::OperationTerm& term : sim::host_terms)
@@ -100,11 +100,11 @@ Json host_operation_fits(const HostMeasurement& host) {
 /// If ranks share the host's memory, data moves while a rank waits for it. A device with memory of its own moves data
 /// during compute, and the simulator computes the overlap.
 Json collective_fits(const CalibrationData& data) {
-  std::map<std::pair<std::string, int>, std::vector<CollectiveSample>> samples;
-  for (const CollectiveSample& s : data.collectives) samples[{s.collective, s.ranks}].push_back(s);
+  std::map<std::pair<std::string, int>, std::vector<CollectiveTiming>> samples;
+  for (const CollectiveTiming& s : data.collectives) samples[{s.collective, s.ranks}].push_back(s);
   std::map<std::pair<std::string, int>, Group> groups;
   for (const auto& [key, all] : samples) {
-    for (const CollectiveSample& s : samples_to_fit(all)) {
+    for (const CollectiveTiming& s : samples_to_fit(all)) {
       add(sim::collective_terms, sim::CollectiveAmounts{s.bytes, s.messages}, s.bytes,
           data.rates.own_memory ? s.flight_seconds : s.seconds, groups[key]);
     }

@@ -37,8 +37,8 @@ void check_suite(const Suite& suite) {
 /// Mean time between two operations of rank 0: an epoch's time outside operations, divided by its number of operations.
 double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
   std::vector<double> gaps;
-  const double operations = static_cast<double>(std::count_if(
-      spans.begin(), spans.end(), [](const Span& span) { return span.stream == Stream::compute && span.blocking; }));
+  const double operations = std::count_if(
+      spans.begin(), spans.end(), [](const Span& span) { return span.stream == Stream::compute && span.blocking; });
   double epochs = 0;
   for (const EpochSample& sample : result.samples) epochs += sample.rank == 0 ? 1 : 0;
   for (const EpochSample& sample : result.samples) {
@@ -48,11 +48,11 @@ double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
 }
 
 /// Adds samples to the measurements. Passes them to the listener first, in case the process is lost.
-void keep_samples(std::vector<OperationSample> operations, std::vector<CollectiveSample> collectives,
+void keep_samples(std::vector<OperationTiming> operations, std::vector<CollectiveTiming> collectives,
                   const CalibrationListener& listener, CalibrationData& data) {
   if (listener.keep) listener.keep(operations, collectives);
-  for (OperationSample& sample : operations) data.operations.push_back(std::move(sample));
-  for (CollectiveSample& sample : collectives) data.collectives.push_back(std::move(sample));
+  for (OperationTiming& sample : operations) data.operations.push_back(std::move(sample));
+  for (CollectiveTiming& sample : collectives) data.collectives.push_back(std::move(sample));
 }
 
 void keep_case(const Case& c, const CaseResult& result, const std::vector<std::vector<Span>>& spans,
@@ -62,13 +62,13 @@ void keep_case(const Case& c, const CaseResult& result, const std::vector<std::v
   for (const EpochSample* sample : slowest_of_each_epoch(result.samples, c.ranks))
     epochs.push_back(sample->epoch_seconds);
   measured.epoch_seconds = median(epochs);
-  OperationSample of_case;
+  OperationTiming of_case;
   of_case.configuration = measured.id;
   of_case.workload = measured.workload;
   of_case.ranks = static_cast<int>(c.ranks);
   of_case.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
   const KeptEpochs kept{static_cast<int>(c.warmup), static_cast<int>(c.epochs)};
-  keep_samples(operation_samples(spans, kept, of_case), epoch_collectives(spans, kept, measured.workload), listener,
+  keep_samples(operation_timings(spans, kept, of_case), epoch_collectives(spans, kept, measured.workload), listener,
                data);
   data.cases.push_back(std::move(measured));
 }
@@ -127,8 +127,8 @@ CalibrationData measure_calibration(const Suite& suite, const CalibrationListene
     Case c = any;
     c.ranks = count;
     listener.begin("collectives of " + std::to_string(count) + " ranks");
-    const CalibrationListener& told = first_process ? listener : CalibrationListener{};
-    keep_samples({}, collective_samples(any.comm, launch_request(c), largest_collective_bytes), told, data);
+    const CalibrationListener& reported = first_process ? listener : CalibrationListener{};
+    keep_samples({}, collective_timings(any.comm, launch_request(c), largest_collective_bytes), reported, data);
   }
   data.rates = machine_rates(any, *ranks.begin());
   if (!data.rates.own_memory) data.cores = usable_cores();

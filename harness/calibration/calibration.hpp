@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "harness/calibration/collective_samples.hpp"
+#include "harness/calibration/collective_timings.hpp"
 #include "harness/calibration/host_rates.hpp"
 #include "harness/calibration/machine_rates.hpp"
-#include "harness/calibration/operation_samples.hpp"
+#include "harness/calibration/operation_timings.hpp"
 #include "harness/request/suite.hpp"
 
 namespace strobe {
@@ -31,8 +31,8 @@ struct CalibrationData {
   std::string device, comm, precision;
   int cores = 0;  // shared by the ranks; 0: each rank has a processor of its own
   std::vector<MeasuredCase> cases;
-  std::vector<OperationSample> operations;
-  std::vector<CollectiveSample> collectives;
+  std::vector<OperationTiming> operations;
+  std::vector<CollectiveTiming> collectives;
   MachineRates rates;
   HostMeasurement host;             // without cores: not measured
   std::vector<std::string> failed;  // "ID: reason" of cases that did not end ok
@@ -45,7 +45,7 @@ struct CalibrationListener {
       end;
   /// Gets the samples of a case, or of the collectives at a number of ranks, as soon as they are measured. Called in
   /// the first process only. May be empty.
-  std::function<void(const std::vector<OperationSample>&, const std::vector<CollectiveSample>&)> keep = {};
+  std::function<void(const std::vector<OperationTiming>&, const std::vector<CollectiveTiming>&)> keep = {};
 };
 
 /// Runs every case of `suite` and keeps its spans. Then measures the collectives at each number of ranks in the suite,

@@ -54,7 +54,7 @@ void write_disk_file(int file, std::int64_t bytes) {
   std::uint64_t state = 1;
   for (std::int64_t at = 0; at < bytes; at += block_bytes) {
     for (std::uint64_t& word : block) word = state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto length = static_cast<std::size_t>(std::min(block_bytes, bytes - at));
+    const std::size_t length = std::min(block_bytes, bytes - at);
     if (::pwrite(file, block.data(), length, at) != static_cast<ssize_t>(length)) fail_disk("the file was not written");
   }
   if (::fsync(file) != 0) fail_disk("the file was not flushed");
@@ -62,10 +62,10 @@ void write_disk_file(int file, std::int64_t bytes) {
 
 /// The share of the file's pages that are in memory.
 double held_share(int file, std::int64_t bytes) {
-  const auto length = static_cast<std::size_t>(bytes);
+  const std::size_t length = bytes;
   void* const map = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, file, 0);
   if (map == MAP_FAILED) fail_disk("the file could not be mapped");
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t page = ::sysconf(_SC_PAGESIZE);
   std::vector<unsigned char> held((length + page - 1) / page);
   const int status = ::mincore(map, length, held.data());
   ::munmap(map, length);
@@ -91,7 +91,7 @@ HostWork reading(int file, std::int64_t bytes) {
   work.work = {0, 0, static_cast<double>(bytes)};
   work.disk_bytes = static_cast<double>(bytes);
   work.body = [file, bytes](Workers&) {
-    std::vector<char> block(static_cast<std::size_t>(block_bytes));
+    std::vector<char> block(block_bytes);
     for (std::int64_t at = 0; at < bytes;) {
       const ssize_t got = ::pread(file, block.data(), block.size(), at);
       if (got <= 0) fail_disk("the file was not read");

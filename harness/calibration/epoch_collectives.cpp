@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "harness/calibration/collective_samples.hpp"
+#include "harness/calibration/collective_timings.hpp"
 #include "results/row/statistics.hpp"
 
 namespace strobe {
@@ -90,9 +90,9 @@ std::map<Amounts, double> typical(const std::vector<std::vector<Call>*>& ranks, 
 
 }  // namespace
 
-std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
+std::vector<CollectiveTiming> epoch_collectives(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
                                                 const std::string& workload) {
-  std::vector<CollectiveSample> samples;
+  std::vector<CollectiveTiming> samples;
   if (spans.size() < 2) return samples;
   std::vector<std::map<std::string_view, std::vector<Call>>> calls;
   for (const std::vector<Span>& rank : spans) calls.push_back(calls_of(rank));
@@ -102,7 +102,7 @@ std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Sp
     if (!share_amounts(ranks)) continue;
     const std::map<Amounts, double> flights = typical(ranks, epochs, &Call::flight_seconds);
     for (const auto& [amounts, seconds] : typical(ranks, epochs, &Call::seconds)) {
-      CollectiveSample sample;
+      CollectiveTiming sample;
       sample.collective = std::string(name);
       sample.ranks = static_cast<int>(spans.size());
       std::tie(sample.bytes, sample.messages) = amounts;
@@ -115,15 +115,15 @@ std::vector<CollectiveSample> epoch_collectives(const std::vector<std::vector<Sp
   return samples;
 }
 
-std::vector<CollectiveSample> samples_to_fit(const std::vector<CollectiveSample>& samples) {
+std::vector<CollectiveTiming> samples_to_fit(const std::vector<CollectiveTiming>& samples) {
   double least = 0, most = -1;
-  for (const CollectiveSample& s : samples) {
+  for (const CollectiveTiming& s : samples) {
     if (s.workload.empty()) continue;
     least = most < 0 ? s.bytes : std::min(least, s.bytes);
     most = std::max(most, s.bytes);
   }
-  std::vector<CollectiveSample> kept;
-  for (const CollectiveSample& s : samples)
+  std::vector<CollectiveTiming> kept;
+  for (const CollectiveTiming& s : samples)
     if (!s.workload.empty() || s.bytes < least || s.bytes > most) kept.push_back(s);
   return kept;
 }

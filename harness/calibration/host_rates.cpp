@@ -70,8 +70,8 @@ class MeasuredHost {
   std::unique_ptr<Device> device_;
 };
 
-OperationSample host_sample(const HostWork& work, const std::vector<double>& seconds) {
-  OperationSample sample;
+OperationTiming host_sample(const HostWork& work, const std::vector<double>& seconds) {
+  OperationTiming sample;
   sample.operation = std::string(work.name);
   sample.configuration = "host";
   sample.work = work.work;
@@ -80,17 +80,17 @@ OperationSample host_sample(const HostWork& work, const std::vector<double>& sec
   return sample;
 }
 
-OperationSample gather_sample(MeasuredHost& host, const Bytes& table, std::int64_t of_table, std::int64_t width,
+OperationTiming gather_sample(MeasuredHost& host, const Bytes& table, std::int64_t of_table, std::int64_t width,
                               std::int64_t bytes, Bytes& to) {
   const std::int64_t count = bytes / width, rows = of_table / width;
-  std::vector<std::int64_t> named(static_cast<std::size_t>(count));
+  std::vector<std::int64_t> named(count);
   const HostGather op{table.data(), rows, width, named.data(), count, to.data()};
   const HostWork work = host_work(op);
   std::vector<double> seconds;
   for (std::uint32_t call = 0; call <= sample_calls; ++call) {
     const RandomStream random(static_cast<std::uint64_t>(bytes + width), random_purpose::test, call);
     for (std::int64_t i = 0; i < count; ++i)
-      named[static_cast<std::size_t>(i)] =
+      named[i] =
           static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(rows)));
     const double taken = host.seconds(work);
     if (call > 0) seconds.push_back(taken);  // the first one warms up
@@ -98,7 +98,7 @@ OperationSample gather_sample(MeasuredHost& host, const Bytes& table, std::int64
   return host_sample(work, seconds);
 }
 
-void measure_gathers(MeasuredHost& host, Bytes& to, std::vector<OperationSample>& samples) {
+void measure_gathers(MeasuredHost& host, Bytes& to, std::vector<OperationTiming>& samples) {
   const Bytes table(static_cast<std::size_t>(table_bytes[std::size(table_bytes) - 1]), std::byte{1});
   for (const std::int64_t of_table : table_bytes) {
     for (const std::int64_t width : widths) {
@@ -108,7 +108,7 @@ void measure_gathers(MeasuredHost& host, Bytes& to, std::vector<OperationSample>
   }
 }
 
-void measure_copies(MeasuredHost& host, const Bytes& from, Bytes& to, std::vector<OperationSample>& samples) {
+void measure_copies(MeasuredHost& host, const Bytes& from, Bytes& to, std::vector<OperationTiming>& samples) {
   for (const std::int64_t bytes : copied_bytes) {
     const HostWork work = host_work(HostCopy{from.data(), to.data(), bytes});
     std::vector<double> seconds;

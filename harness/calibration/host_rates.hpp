@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/calibration/operation_samples.hpp"
+#include "harness/calibration/operation_timings.hpp"
 
 namespace strobe {
 
@@ -22,7 +22,7 @@ struct HostRates {
 
 struct HostMeasurement {
   HostRates rates;
-  std::vector<OperationSample> operations;  // by one worker; `configuration` is "host"
+  std::vector<OperationTiming> operations;  // by one worker; `configuration` is "host"
 };
 
 /// Measures through a rank of device cpu. It temporarily writes a file to `folder` to measure the disk. Takes about ten

@@ -103,10 +103,10 @@ ClusterDescription description_of(const CalibrateCommand& command, const Json& h
 }
 
 /// The raw samples, one JSON object per line.
-std::string sample_lines(const std::vector<OperationSample>& operations,
-                         const std::vector<CollectiveSample>& collectives) {
+std::string sample_lines(const std::vector<OperationTiming>& operations,
+                         const std::vector<CollectiveTiming>& collectives) {
   std::string lines;
-  for (const OperationSample& s : operations) {
+  for (const OperationTiming& s : operations) {
     lines += Json{{"operation", s.operation},
                   {"case_id", s.configuration},
                   {"ranks", s.ranks},
@@ -119,7 +119,7 @@ std::string sample_lines(const std::vector<OperationSample>& operations,
                  .dump() +
              "\n";
   }
-  for (const CollectiveSample& s : collectives) {
+  for (const CollectiveTiming& s : collectives) {
     lines += Json{{"collective", s.collective}, {"ranks", s.ranks},     {"bytes", s.bytes},
                   {"messages", s.messages},     {"seconds", s.seconds}, {"flight_seconds", s.flight_seconds},
                   {"workload", s.workload}}
@@ -150,7 +150,7 @@ std::string fit_line(const std::string& name, const std::string& share, const Js
 std::string report(const CalibrationData& data, const Json& cluster, const std::vector<HeldOutEpoch>& held_out) {
   std::map<std::string, double> seconds;
   double all = 0;
-  for (const OperationSample& s : data.operations) {
+  for (const OperationTiming& s : data.operations) {
     seconds[s.operation] += s.seconds * s.calls;
     all += s.seconds * s.calls;
   }
@@ -212,7 +212,7 @@ void add_batch_making(bool quick, CalibrationData& data) {
   for (const BatchGround& ground : batch_grounds(quick)) {
     for (const Case& c : batch_making_cases(ground)) {
       try {
-        const std::vector<OperationSample> samples = measure_batch_making(c, cache);
+        const std::vector<OperationTiming> samples = measure_batch_making(c, cache);
         data.host.operations.insert(data.host.operations.end(), samples.begin(), samples.end());
       } catch (const Error& error) {
         data.failed.push_back(error.what());

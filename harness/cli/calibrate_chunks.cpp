@@ -144,7 +144,7 @@ Json chunk_report(const ChunkCalibration& how, const LearnedChunks& result) {
 std::string chunks_as_csv(const ChunkCalibration& how, const std::vector<HeldOutChunk>& chunks) {
   std::string text = "workload,hidden,feature_copies,cells,edges,structure_seconds,time_seconds,predicted_seconds\n";
   for (const HeldOutChunk& chunk : chunks) {
-    const ChunkSource& source = how.sources[static_cast<std::size_t>(chunk.source)];
+    const ChunkSource& source = how.sources[chunk.source];
     text +=
         fmt::format("{},{},{},{},{},{},{},{}\n", csv_for_people(source.request.workload.at("name").get<std::string>()),
                     source.request.model.value("hidden", std::int64_t{0}), source.feature_copies, chunk.cells,

@@ -166,7 +166,7 @@ Json generators() {
 Json shapes() {
   Json list = Json::array();
   for (const std::string& name : shape_names()) {
-    const GraphShape shape = load_shape(name);
+    const GraphStatistics shape = load_shape(name);
     const auto source = [&](const char* key) {
       return shape.sources.count(key) != 0 ? shape.sources.at(key) : std::string();
     };

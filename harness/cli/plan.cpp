@@ -241,7 +241,7 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point, cache);
 }
 
-std::string told(const PlanCommand& command, const PlanReport& report, const Json& json, const std::string& wanted) {
+std::string reported(const PlanCommand& command, const PlanReport& report, const Json& json, const std::string& wanted) {
   if (command.json) return json.dump(2) + "\n";
   const auto top = static_cast<std::size_t>(whole(command.top, "--top", 0, 1e6));
   return shown_lines(command.explain.empty() ? plan_text(report, top) : explain_point(report, wanted));
@@ -268,7 +268,7 @@ int plan(const PlanCommand& command) {
   fill_report(command, points, wanted, cache, report);
   const Json json = plan_to_json(report);
   if (!command.figure.empty()) draw_figure("plan", json, command.figure);
-  print_data(told(command, report, json, wanted));
+  print_data(reported(command, report, json, wanted));
   return report.best() == nullptr ? 1 : 0;
 }
 

@@ -70,7 +70,7 @@ std::string list_row(const ProfileRow& row, std::vector<double> values) {
   std::vector<std::string> cells;
   for (const double share : shares) {
     const std::int64_t rank = nearest_rank(share, static_cast<std::int64_t>(values.size()));
-    cells.push_back(cell(values[static_cast<std::size_t>(rank - 1)]));
+    cells.push_back(cell(values[rank - 1]));
   }
   double sum = 0;
   for (const double value : values) sum += value;
@@ -84,10 +84,10 @@ std::string distribution_table(const Json& facts) {
   for (const ProfileRow& row : histograms)
     if (has(row.key) && facts.at(row.key).contains("max")) rows += histogram_row(row, facts.at(row.key));
   for (const ProfileRow& row : lists) {
-    const bool told =
+    const bool reported =
         has((std::string(row.key).substr(0, std::string(row.key).find("_per_step")) + "_distribution").c_str()) ||
         has((std::string(row.key) + "_distribution").c_str());
-    if (!told && has(row.key) && !numbers(facts.at(row.key)).empty()) rows += list_row(row, numbers(facts.at(row.key)));
+    if (!reported && has(row.key) && !numbers(facts.at(row.key)).empty()) rows += list_row(row, numbers(facts.at(row.key)));
   }
   if (facts.contains("presence")) {
     for (const auto& [kind, found] : facts.at("presence").items()) {
@@ -114,7 +114,7 @@ std::string bars(const char* label, const Json& list) {
   const double highest = *std::max_element(values.begin(), values.end());
   if (!(highest > 0)) return "";
   std::string text = fmt::format("{:<18} |", label);
-  for (const double value : values) text += heights[static_cast<std::size_t>(std::ceil(value / highest * 8))];
+  for (const double value : values) text += heights[std::ceil(value / highest * 8)];
   return text + fmt::format("| highest {}\n", cell(highest));
 }
 

@@ -221,10 +221,10 @@ class Sweep {
   /// Warns before training about metrics that the case cannot have, each reason once.
   void warn(const PlannedCase& planned, const std::string& id) const {
     if (ranks_.world().rank != 0 || planned.request.numerics == "none") return;
-    std::set<std::string> told;
+    std::set<std::string> reported;
     const MetricNames metrics = planned.schedule->summary().metrics;
     for (const auto& [metric, reason] : metrics.absent) {
-      if (told.insert(reason).second) narrate(fmt::format("warning: {}: {}", id, reason));
+      if (reported.insert(reason).second) narrate(fmt::format("warning: {}: {}", id, reason));
     }
   }
 
@@ -259,7 +259,7 @@ class Sweep {
       progress_.epoch(id, repetition * each + epochs, c.repeat * each, loss);
     };
     try {
-      return blaming(suite_, c, [&] {
+      return with_place(suite_, c, [&] {
         const std::shared_ptr<const PlannedCase> planned = plan(c);
         const ModelOutputs& outputs = request_.outputs;
         warn(*planned, id);
@@ -304,9 +304,9 @@ class Sweep {
 
 /// Prints the prices of the rows' dollars with their age, because old prices mislead.
 void narrate_prices(const Suite& suite) {
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const Case& c : suite.cases) {
-    if (c.cluster.empty() || !told.insert(c.cluster).second) continue;
+    if (c.cluster.empty() || !reported.insert(c.cluster).second) continue;
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
     if (cluster->price_per_node_hour > 0) narrate(fmt::format("price of {}: {}", c.cluster, price_text(*cluster)));
   }
@@ -325,10 +325,10 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
     return status;
   } catch (const RanksLost& lost) {
     if (lost.speaks()) throw;
-    throw Told(status_of(lost));
+    throw AlreadyReported(status_of(lost));
   } catch (const std::exception& error) {
     if (ranks.first()) throw;
-    throw Told(status_of(error));
+    throw AlreadyReported(status_of(error));
   }
 }
 

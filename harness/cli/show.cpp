@@ -45,13 +45,13 @@ std::string summary_of(const std::string& run) {
 
 int show(const ShowRequest& request) {
   if (request.runs.empty()) throw InvalidRequest("RUN", "name at least one run directory");
-  TableWishes wishes;
-  wishes.by = split_text(request.by, ',');
-  wishes.over = split_text(request.over, ',');
-  wishes.columns = split_text(request.columns, ',');
-  wishes.sort = request.sort;
-  wishes.format = format_of(request.format);
-  wishes.width = terminal_width();
+  TableOptions requests;
+  requests.by = split_text(request.by, ',');
+  requests.over = split_text(request.over, ',');
+  requests.columns = split_text(request.columns, ',');
+  requests.sort = request.sort;
+  requests.format = format_of(request.format);
+  requests.width = terminal_width();
   const auto wanted = id_filter(request.filter);
   std::vector<Row> rows;
   std::vector<std::string> runs;
@@ -63,8 +63,8 @@ int show(const ShowRequest& request) {
     }
   }
   if (rows.empty()) throw InvalidRequest(request.filter.empty() ? "RUN" : "--filter", "no row is there to be shown");
-  const std::string table = rows_table(rows, wishes, runs);
-  print_data(wishes.format == TableFormat::csv ? table : shown_lines(table));
+  const std::string table = rows_table(rows, requests, runs);
+  print_data(requests.format == TableFormat::csv ? table : shown_lines(table));
   return 0;
 }
 

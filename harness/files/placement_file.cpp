@@ -21,7 +21,7 @@ void append_rest(std::string& text, VertexId v, const std::uint32_t* chunk, cons
   const auto end = std::back_inserter(text);
   if (chunk != nullptr) fmt::format_to(end, ",{}", *chunk);
   if (loads != nullptr)
-    fmt::format_to(end, ",{},{}", loads->load[static_cast<std::size_t>(v)], loads->group[static_cast<std::size_t>(v)]);
+    fmt::format_to(end, ",{},{}", loads->load[v], loads->group[v]);
   text += '\n';
 }
 

@@ -15,7 +15,7 @@ std::string cell(const std::vector<T>& column, std::size_t i, const std::string&
 }
 
 void append(std::string& text, const std::string& split, const Samples& samples, const VertexColumns& columns) {
-  const auto arity = static_cast<std::size_t>(samples.arity);
+  const std::size_t arity = samples.arity;
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
     text += fmt::format("{},{}", split, samples.step[i]);
     for (std::size_t end = 0; end < arity; ++end) text += fmt::format(",{}", samples.vertices[i * arity + end]);

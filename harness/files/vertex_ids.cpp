@@ -42,9 +42,9 @@ std::string VertexColumns::header() const {
 std::string VertexColumns::cells(const VertexId* vertices) const {
   std::string text;
   for (std::size_t end = 0; renumbered_ && end < ends_.size(); ++end)
-    text += fmt::format(",{}", ids_.id[static_cast<std::size_t>(vertices[end])]);
+    text += fmt::format(",{}", ids_.id[vertices[end]]);
   for (std::size_t end = 0; !ids_.name.empty() && end < ends_.size(); ++end)
-    text += "," + csv_cell(ids_.name[static_cast<std::size_t>(vertices[end])]);
+    text += "," + csv_cell(ids_.name[vertices[end]]);
   return text;
 }
 

@@ -18,7 +18,7 @@ Evaluation::Evaluation(const FullBatchPlan& plan, Device& device, Communicator& 
 
 Evaluation::Part Evaluation::part(const char* prefix, const PlacedSamples& placed, const std::vector<Step>& steps,
                                   const Samples& samples) {
-  const LocalSamples& own = placed.ranks[static_cast<std::size_t>(device_.rank())];
+  const LocalSamples& own = placed.ranks[device_.rank()];
   return {prefix, placed, steps, samples, Exchange(device_, placed.halo, Traffic::halo), move_in(device_, own, true)};
 }
 

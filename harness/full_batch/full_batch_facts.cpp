@@ -37,7 +37,7 @@ const Register<FactsTag> full_batch_facts{
         count(), no_chunks},
        {"padded_share",
         "1",
-        "For strategies with chunks: share of padding in the rows of lanes that recurrences and attentions "
+        "For strategies with chunks: share of padding in the rows of bins that recurrences and attentions "
         "over time walk; 0 where timelines are rectangles.",
         {{"type", {"number", "null"}}, {"minimum", 0}},
         no_chunks}},

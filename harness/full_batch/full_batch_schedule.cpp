@@ -95,12 +95,12 @@ class FullBatchSchedule final : public SchedulePlan {
   std::uint64_t kept_bytes() const {
     const PreparedGraph& graph = *plan_->data.graph;
     const std::uint64_t element = plan_->model.fp64 ? 8 : 4;
-    const auto cells = static_cast<std::uint64_t>(graph.vertices * graph.steps);
+    const std::uint64_t cells = graph.vertices * graph.steps;
     if (!graph.has_structure()) {  // a shape holds nothing cell by cell
       const std::size_t maps = plan_->strategy.spatial.maps.size() + plan_->strategy.temporal.maps.size();
       return maps * static_cast<std::uint64_t>(graph.vertices) * sizeof(Rank) + plan_->exchange_bytes;
     }
-    const auto entries = static_cast<std::uint64_t>(graph.nonzeros());
+    const std::uint64_t entries = graph.nonzeros();
     // The matrices and the raw graph; features; owners, exchange lists and samples of each cell.
     return entries * 2 * (4 + element) + cells * (static_cast<std::uint64_t>(graph.cell_width()) * element + 64);
   }

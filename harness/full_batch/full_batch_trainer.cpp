@@ -23,7 +23,7 @@ FullBatchTrainer::FullBatchTrainer(const FullBatchPlan& plan, Device& device, Co
       loss_(device.allocate(1, 1, ElementType::f64)),
       rounding_(plan.model.fp64) {
   for (const BlockPlan& block : plan.blocks) {
-    const LocalSamples& own = block.train.ranks[static_cast<std::size_t>(device.rank())];
+    const LocalSamples& own = block.train.ranks[device.rank()];
     train_.push_back({Exchange(device, block.train.halo, Traffic::halo), move_in(device, own, false)});
     total_weight_ += block.train.total_weight;
   }
@@ -139,7 +139,7 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   if (device_.rank() != 0) return {};
   const std::vector<double> by_rank = host_values(device_, all);
   // Cells that do not exist have no embedding.
-  std::vector<double> by_cell(static_cast<std::size_t>(placement.steps() * placement.vertices * width),
+  std::vector<double> by_cell(placement.steps() * placement.vertices * width,
                               std::numeric_limits<double>::quiet_NaN());
   auto next = by_rank.begin();
   for (Rank r = 0; r < placement.ranks; ++r) {

@@ -19,7 +19,7 @@ void KeptRows::keep(std::size_t block, const Tensor& embeddings) {
   std::int64_t rows = 0;
   for (const Step t : steps_) {
     if (t < plan.first_step || t >= plan.first_step + plan.steps()) continue;
-    wanted.push_back(embeddings.slice_rows(first[static_cast<std::size_t>(t - plan.first_step)], own_rows(t)));
+    wanted.push_back(embeddings.slice_rows(first[t - plan.first_step], own_rows(t)));
     rows += own_rows(t);
   }
   if (plan_.blocks.size() == 1 || rows == embeddings.rows()) {
@@ -42,7 +42,7 @@ Tensor KeptRows::rows(const std::vector<Step>& steps) const {
   std::int64_t next = 0;
   for (const Step t : steps) {
     const auto kept = std::lower_bound(steps_.begin(), steps_.end(), t) - steps_.begin();
-    const Tensor& step = at_step_.at(static_cast<std::size_t>(kept));
+    const Tensor& step = at_step_.at(kept);
     copy(device_, step, all.slice_rows(next, step.rows()));
     next += step.rows();
   }

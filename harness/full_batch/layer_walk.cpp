@@ -45,7 +45,7 @@ class LayerWalk::BlockStages final : public LayerStages {
   SpatialInput spatial_input(int layer, const Var& x) override {
     const LocalGraph& graph = inputs_.graph;
     SpatialInput input{x, &graph.a, &inputs_.cells, &call_.pass, Tape::constant(graph.features)};
-    if (call_.layers[static_cast<std::size_t>(layer)].need == TemporalNeed::weights_only) {
+    if (call_.layers[layer].need == TemporalNeed::weights_only) {
       input.weights_state = memory(layer)->before;
       if (!last()) input.next_weights_state = &memory(layer)->after;
     }
@@ -64,16 +64,16 @@ class LayerWalk::BlockStages final : public LayerStages {
   Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply_everywhere(call_.tape, communicator_, x); }
   Var to_spatial(const Var& y) override { return walk_.to_spatial_.apply_everywhere(call_.tape, communicator_, y); }
   bool own_timelines() const override { return walk_.to_temporal_->identity(); }
-  const PackedStage* packed(int layer) const override { return walk_.packed_[static_cast<std::size_t>(layer)].get(); }
+  const PackedStage* packed(int layer) const override { return walk_.packed_[layer].get(); }
   Var with_temporal_halo(int layer, const Var& x) override {
-    const auto& halo = walk_.temporal_halo_[static_cast<std::size_t>(layer)];
-    return halo ? carried(*halo, walk_.block_.packed[static_cast<std::size_t>(layer)]->halo, layer, x) : x;
+    const auto& halo = walk_.temporal_halo_[layer];
+    return halo ? carried(*halo, walk_.block_.packed[layer]->halo, layer, x) : x;
   }
   bool brings_earlier_steps(int layer) const override {
-    return walk_.earlier_steps_[static_cast<std::size_t>(layer)].has_value();
+    return walk_.earlier_steps_[layer].has_value();
   }
   Var earlier_steps(int layer, const Var& x) override {
-    const auto l = static_cast<std::size_t>(layer);
+    const std::size_t l = layer;
     return carried(*walk_.earlier_steps_[l], *walk_.block_.earlier_steps[l], layer, x);
   }
 
@@ -82,10 +82,10 @@ class LayerWalk::BlockStages final : public LayerStages {
     return neighbours_.emplace(inputs_.supports, walk_.step_halos_, communicator_, static_cast<std::size_t>(step));
   }
 
-  LayerMemory* memory(int layer) override { return &memory_[static_cast<std::size_t>(layer)]; }
+  LayerMemory* memory(int layer) override { return &memory_[layer]; }
   bool last() const override { return walk_.last_; }
   Var hand_over(int layer, std::size_t segment, const Var& state) override {
-    const auto l = static_cast<std::size_t>(layer);
+    const std::size_t l = layer;
     const PackedPlan* const packed = walk_.block_.packed[l].get();
     const ExchangePlan& plan =
         packed != nullptr ? packed->handover[segment - 1] : walk_.block_.handover[l].plans[segment];
@@ -159,7 +159,7 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
   for (const StateHandover& layer : block.handover) {
     auto& exchanges = handover_.emplace_back();
     for (std::size_t s = 1; s < layer.plans.size(); ++s) exchanges.emplace_back(device, layer.plans[s], Traffic::state);
-    auto& border = take_over_.emplace_back();
+    auto& border = adopt_.emplace_back();
     if (block.first_step > 0 && !layer.plans.empty()) border.emplace(device, layer.plans[0], Traffic::state);
   }
   for (const auto& steps : block.earlier_steps) {
@@ -203,8 +203,8 @@ void LayerWalk::add_packed(Device& device, std::size_t layer) {
   }
 }
 
-Tensor LayerWalk::take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const {
-  const auto& exchange = take_over_[layer];
+Tensor LayerWalk::adopt(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const {
+  const auto& exchange = adopt_[layer];
   if (exchange && !exchange->identity()) {
     Tape tape(device, false);
     return exchange->apply_everywhere(tape, communicator, Tape::constant(state))->value;
@@ -215,10 +215,10 @@ Tensor LayerWalk::take_over(Device& device, Communicator& communicator, std::siz
   return copy;
 }
 
-Tensor LayerWalk::give_back(Device& device, Communicator& communicator, std::size_t layer,
+Tensor LayerWalk::return_gradient(Device& device, Communicator& communicator, std::size_t layer,
                             const Tensor& gradient) const {
-  const auto& exchange = take_over_[layer];
-  return exchange ? exchange->give_back(device, communicator, gradient) : gradient;
+  const auto& exchange = adopt_[layer];
+  return exchange ? exchange->return_gradient(device, communicator, gradient) : gradient;
 }
 
 Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters& parameters, const Pass& pass,

@@ -31,8 +31,8 @@ class LayerWalk {
 
   /// take_over brings the state that layer `layer` has after the previous block to the ranks that begin this one, as a
   /// tensor of its own. give_back returns its gradient. All ranks must call them.
-  Tensor take_over(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
-  Tensor give_back(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
+  Tensor adopt(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const;
+  Tensor return_gradient(Device& device, Communicator& communicator, std::size_t layer, const Tensor& gradient) const;
 
   /// An exchange that keeps rows from epoch to epoch.
   struct StaleCarrier {
@@ -63,7 +63,7 @@ class LayerWalk {
   std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles
   std::vector<std::optional<Exchange>> temporal_halo_;      // [layers]; of packed stages
   std::vector<std::optional<Exchange>> earlier_steps_;      // [layers]
-  std::vector<std::optional<Exchange>> take_over_;          // [layers]; for state that crosses ranks between blocks
+  std::vector<std::optional<Exchange>> adopt_;          // [layers]; for state that crosses ranks between blocks
   StepHalos step_halos_;
   UnitMeter* unit_meter_ = nullptr;
 };

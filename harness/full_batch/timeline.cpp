@@ -72,12 +72,12 @@ std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit vis
   return std::make_shared<const BlockInputs>(bring_inputs(device_, plan_, plan_.blocks[block], visit, &parts_[block]));
 }
 
-void Timeline::take_over(std::size_t block, const std::vector<LayerMemory>& memory) {
+void Timeline::adopt(std::size_t block, const std::vector<LayerMemory>& memory) {
   Border& border = borders_[block];
   border.assign(memory.size(), Tensor());
   for (std::size_t l = 0; l < memory.size(); ++l) {
     if (!memory[l].after) continue;
-    border[l] = walks_[block].take_over(device_, communicator_, l, memory[l].after->value);
+    border[l] = walks_[block].adopt(device_, communicator_, l, memory[l].after->value);
     share_prefix(block, l);
   }
 }
@@ -87,7 +87,7 @@ void Timeline::share_prefix(std::size_t block, std::size_t layer) {
   if (plan_.model.layers[layer].need != TemporalNeed::all || earlier.empty()) return;
   const auto begins = [&](std::size_t b) {
     const Placement& placement = plan_.blocks[b].temporal;
-    return placement.maps[static_cast<std::size_t>(placement.map_of_step[0])];
+    return placement.maps[placement.map_of_step[0]];
   };
   if (begins(block - 1) == begins(block)) {
     earlier[layer] = borders_[block][layer].slice_rows(0, earlier[layer].rows());
@@ -103,7 +103,7 @@ void Timeline::walk_once(std::size_t block, const Parameters& parameters, const 
   }
   const Var embeddings = walks_[block].forward(tape, communicator_, parameters, pass, *here, memory);
   keep(block, embeddings->value);
-  if (block + 1 < walks_.size()) take_over(block + 1, memory);
+  if (block + 1 < walks_.size()) adopt(block + 1, memory);
 }
 
 void Timeline::forward(const Parameters& parameters, const Pass& pass, const Keep& keep) {
@@ -125,11 +125,11 @@ std::vector<LayerMemory> Timeline::leaves(std::size_t block) {
   return memory;
 }
 
-void Timeline::give_back(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory,
+void Timeline::return_gradient(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory,
                          const Border& gradients) {
   for (std::size_t l = 0; l < gradients.size(); ++l) {
     if (!gradients[l].defined()) continue;
-    tape.add_gradient(memory[l].after, walks_[block + 1].give_back(device_, communicator_, l, gradients[l]));
+    tape.add_gradient(memory[l].after, walks_[block + 1].return_gradient(device_, communicator_, l, gradients[l]));
   }
 }
 
@@ -145,7 +145,7 @@ void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep&
     if (b >= walked) keep(b, embeddings->value);
     const Range range(pass.ranges, "backward");
     loss(b, tape, embeddings);
-    give_back(b, tape, memory, gradients);
+    return_gradient(b, tape, memory, gradients);
     gradients.clear();
     for (LayerMemory& layer : memory) layer.after = nullptr;
     tape.backward();

@@ -55,12 +55,12 @@ class Timeline {
   std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
   std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.model.layers.size()); }
   void walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep);
-  void take_over(std::size_t block, const std::vector<LayerMemory>& memory);
+  void adopt(std::size_t block, const std::vector<LayerMemory>& memory);
   /// A layer with all earlier steps as its state holds before `block` all that it holds before the previous block, and
   /// more below it. One copy serves both if the same ranks begin them.
   void share_prefix(std::size_t block, std::size_t layer);
   std::vector<LayerMemory> leaves(std::size_t block);
-  void give_back(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory, const Border& gradients);
+  void return_gradient(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory, const Border& gradients);
 
   const FullBatchPlan& plan_;
   Device& device_;

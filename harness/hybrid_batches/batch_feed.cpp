@@ -42,9 +42,9 @@ Work making_work(const HybridPlan& plan, std::size_t action, double times) {
 }
 
 std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action) {
-  const BatchSize& size = plan.actions[action].of_rank[static_cast<std::size_t>(rank)];
+  const BatchSize& size = plan.actions[action].of_rank[rank];
   std::int64_t owned = 0;
-  for (const auto& group : plan.groups[static_cast<std::size_t>(rank)])
+  for (const auto& group : plan.groups[rank])
     owned += static_cast<std::int64_t>(group.size());
   const double batches =
       static_cast<double>(owned * plan.trained_steps()) / static_cast<double>(size.steps * size.vertices);
@@ -52,7 +52,7 @@ std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action) {
 }
 
 int generator_count(const HybridPlan& plan) {
-  const auto sizes = static_cast<std::int64_t>(plan.actions.size());
+  const std::int64_t sizes = plan.actions.size();
   if (plan.options.generator == "inline") return 1;
   if (plan.options.generators > 0) return static_cast<int>(std::min(sizes, plan.options.generators));
   const Case& c = plan.full->request;
@@ -97,10 +97,10 @@ BatchFeed::Pending BatchFeed::start(std::size_t action, std::uint64_t number) {
 }
 
 BatchFeed::Pending BatchFeed::start_snapshots(std::size_t action, std::uint64_t number) {
-  const auto rank = static_cast<std::size_t>(device_.rank());
+  const std::size_t rank = device_.rank();
   const BalancedGroups& groups = plan_.groups[rank];
   BatchSize size = plan_.actions[action].of_rank[rank];
-  const auto some = static_cast<double>(size.vertices);
+  const double some = size.vertices;
   size.vertices = 0;
   for (const auto& group : groups) size.vertices += static_cast<std::int64_t>(group.size());
   return give(
@@ -144,7 +144,7 @@ SharedBatch BatchFeed::from_reservoir(std::size_t action, std::uint64_t iteratio
   const RandomStream random(plan_.seed(), random_purpose::batch_choice, static_cast<std::uint32_t>(device_.rank()));
   const double share = static_cast<double>(kept.size()) / static_cast<double>(most_kept(plan_, device_.rank(), action));
   if (!kept.empty() && random.uniform(2 * iteration) < std::min(1.0, share))
-    return kept[static_cast<std::size_t>(random.below(2 * iteration + 1, kept.size()))];
+    return kept[random.below(2 * iteration + 1, kept.size())];
   return new_batch(action, iteration);
 }
 
@@ -167,7 +167,7 @@ SharedBatch BatchFeed::new_batch(std::size_t action, std::uint64_t iteration) {
 
 bool BatchFeed::has_room(std::size_t action) const {
   const double limit = plan_.options.reservoir_gib * 1024 * 1024 * 1024;
-  const auto most = static_cast<std::uint64_t>(most_kept(plan_, device_.rank(), action));
+  const std::uint64_t most = most_kept(plan_, device_.rank(), action);
   double bytes = static_cast<double>(kept_bytes_) + plan_.typical[action].bytes;
   for (const Pending& pending : pending_) bytes += plan_.typical[pending.action].bytes;
   return stores_[action].begun < most && bytes <= limit;
@@ -177,7 +177,7 @@ void BatchFeed::keep(const Pending& pending) {
   Store& store = stores_[pending.action];
   const std::uint64_t bytes = (*pending.batch)->bytes();
   const double limit = plan_.options.reservoir_gib * 1024 * 1024 * 1024;
-  const auto most = static_cast<std::size_t>(most_kept(plan_, device_.rank(), pending.action));
+  const std::size_t most = most_kept(plan_, device_.rank(), pending.action);
   if (store.batches.size() >= most || static_cast<double>(kept_bytes_ + bytes) > limit) return;
   kept_bytes_ += bytes;
   store.batches.push_back(*pending.batch);
@@ -234,7 +234,7 @@ bool BatchFeed::begin_one(std::size_t generator) {
 bool BatchFeed::snapshots_fit(std::size_t action) const {
   const std::uint64_t all = device_.memory_limit_bytes() > 0 ? device_.memory_limit_bytes() : device_.memory_bytes();
   if (all == 0) return true;
-  const auto rank = static_cast<std::size_t>(device_.rank());
+  const std::size_t rank = device_.rank();
   double owned = 0;
   for (const auto& group : plan_.groups[rank]) owned += static_cast<double>(group.size());
   const double times = owned / static_cast<double>(plan_.actions[action].of_rank[rank].vertices);

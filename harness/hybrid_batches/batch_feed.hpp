@@ -35,7 +35,7 @@ class BatchFeed {
   struct Pending {
     std::size_t action = 0;
     std::shared_ptr<SharedBatch> batch;  // filled in when `ready` is reached
-    Event ready;
+    DeviceEvent ready;
   };
   /// Makes batches of some sizes on a host lane of its own.
   struct Generator {

@@ -65,7 +65,7 @@ CellRows cells_on(Device& device, const BatchLayer& layer, const std::vector<std
   cells.counted_step_rows = list_on(device, first_rows);
   cells.existing = list_on(device, spans);
   std::vector<std::int64_t> candidates(ids.size(), -1);
-  for (const std::int64_t row : counted) candidates[static_cast<std::size_t>(row)] = ids[static_cast<std::size_t>(row)];
+  for (const std::int64_t row : counted) candidates[row] = ids[row];
   if (traits.model.reads_ids) cells.counted_ids = moved(device, candidates, layer.cells.count(), ElementType::i64);
   return cells;
 }

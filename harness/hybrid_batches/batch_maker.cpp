@@ -43,13 +43,13 @@ std::uint64_t bytes_of(const BatchLayer& layer) {
 void weigh_by_step(const Samples& all, HybridBatch& batch) {
   LocalSamples& local = batch.samples;
   if (local.index.empty()) return;
-  std::vector<double> of_step(static_cast<std::size_t>(batch.layers.window.count), 0);
+  std::vector<double> of_step(batch.layers.window.count, 0);
   const auto step = [&](std::int64_t index) {
-    return static_cast<std::size_t>(all.step[static_cast<std::size_t>(index)] - batch.layers.window.first);
+    return static_cast<std::size_t>(all.step[index] - batch.layers.window.first);
   };
   if (local.weight.empty()) local.weight.assign(local.index.size(), 1.0);
   for (std::size_t i = 0; i < local.index.size(); ++i) of_step[step(local.index[i])] += local.weight[i];
-  const auto steps = static_cast<double>(std::count_if(of_step.begin(), of_step.end(), [](double w) { return w > 0; }));
+  const double steps = std::count_if(of_step.begin(), of_step.end(), [](double w) { return w > 0; });
   for (std::size_t i = 0; i < local.index.size(); ++i) {
     const double all_of_step = of_step[step(local.index[i])];
     local.weight[i] = all_of_step > 0 ? local.weight[i] / all_of_step / steps : 0;
@@ -79,9 +79,9 @@ BatchMaker::BatchMaker(const HybridPlan& plan, bool values)
 
 SharedBatch BatchMaker::make(Rank rank, std::size_t action, std::uint64_t number) {
   constexpr std::uint64_t attempts = 8;
-  const BatchSize& size = plan_.actions[action].of_rank[static_cast<std::size_t>(rank)];
+  const BatchSize& size = plan_.actions[action].of_rank[rank];
   if (!plan_.graph().has_structure()) return make_counted({0, size.steps}, size.vertices, action);
-  const BalancedGroups& groups = plan_.groups[static_cast<std::size_t>(rank)];
+  const BalancedGroups& groups = plan_.groups[rank];
   DrawnTargets targets;
   for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
     targets = draw_targets(groups, size, plan_.trained_steps(), plan_.seed(), rank, number, attempt);
@@ -118,7 +118,7 @@ SharedBatch BatchMaker::make_counted(const BatchWindow& window, std::int64_t tar
   for (const StepSamples& step : data.shape->samples.train.steps) samples += step.count();
   const double share =
       static_cast<double>(targets * window.count) / static_cast<double>(plan_.graph().vertices * plan_.trained_steps());
-  batch->samples.rows.resize(static_cast<std::size_t>(data.shape->samples.train.arity));
+  batch->samples.rows.resize(data.shape->samples.train.arity);
   batch->samples.counted = static_cast<std::int64_t>(share * static_cast<double>(samples));
   batch->samples.counted_values = data.shape->samples.train.arity == 1;
   batch->total_weight = static_cast<double>(batch->samples.counted);
@@ -128,11 +128,11 @@ SharedBatch BatchMaker::make_counted(const BatchWindow& window, std::int64_t tar
 void BatchMaker::add_samples(const std::vector<std::int64_t>& chosen, HybridBatch& batch) const {
   const Samples& all = plan_.full->data.samples->train;
   const StepCells& cells = batch.layers.layers.back().cells;
-  const auto arity = static_cast<std::size_t>(all.arity);
+  const std::size_t arity = all.arity;
   LocalSamples& local = batch.samples;
   local.rows.resize(arity);
   for (const std::int64_t index : chosen) {
-    const auto i = static_cast<std::size_t>(index);
+    const std::size_t i = index;
     const std::int64_t t = all.step[i] - batch.layers.window.first;
     const auto begin = cells.vertices.begin() + cells.begin(t), end = cells.vertices.begin() + cells.end(t);
     for (std::size_t k = 0; k < arity; ++k) {

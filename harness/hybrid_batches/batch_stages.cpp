@@ -17,7 +17,7 @@ class BatchStages::StepProducts final : public Neighbours {
   }
 
  private:
-  const SparseMatrix& of(int support) const { return matrices_.at(static_cast<std::size_t>(support)).at(step_); }
+  const SparseMatrix& of(int support) const { return matrices_.at(support).at(step_); }
 
   const std::vector<std::vector<SparseMatrix>>& matrices_;
   std::size_t step_;
@@ -30,7 +30,7 @@ BatchStages::BatchStages(const ModelCall& call, const BatchInputs& inputs)
       features_(Tape::constant(inputs.features)) {}
 
 SpatialInput BatchStages::spatial_input(int layer, const Var& x) {
-  const auto l = static_cast<std::size_t>(layer);
+  const std::size_t l = layer;
   // A joint form of the previous layer may have computed this one too; then layers are skipped here.
   for (; layer_ < l; ++layer_) {
     const LayerInputs& next = inputs_.layers[layer_ + 1];

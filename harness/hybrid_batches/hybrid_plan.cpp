@@ -9,8 +9,8 @@
 #include "backends/cluster.hpp"
 #include "core/system/machine_limits.hpp"
 #include "harness/hybrid_batches/batch_feed.hpp"
-#include "harness/hybrid_batches/batch_memory.hpp"
-#include "harness/hybrid_batches/graph_memory.hpp"
+#include "harness/hybrid_batches/batch_bytes.hpp"
+#include "harness/hybrid_batches/graph_bytes.hpp"
 #include "harness/hybrid_batches/update_cost.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
@@ -133,9 +133,9 @@ TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMake
 void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   const int groups = static_cast<int>(plan.options.groups);
   const std::vector<std::int32_t> group = balanced_groups(load, plan.owner, plan.ranks(), groups);
-  plan.groups.assign(static_cast<std::size_t>(plan.ranks()), BalancedGroups(static_cast<std::size_t>(groups)));
+  plan.groups.assign(plan.ranks(), BalancedGroups(static_cast<std::size_t>(groups)));
   for (std::size_t v = 0; v < plan.owner.size(); ++v)
-    plan.groups[static_cast<std::size_t>(plan.owner[v])][static_cast<std::size_t>(group[v])].push_back(
+    plan.groups[plan.owner[v]][group[v]].push_back(
         static_cast<VertexId>(v));
   for (BalancedGroups& of_rank : plan.groups)
     std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
@@ -143,8 +143,8 @@ void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
 }
 
 std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
-  std::vector<std::int64_t> counts(static_cast<std::size_t>(plan.ranks()), 0);
-  for (const Rank rank : plan.owner) ++counts[static_cast<std::size_t>(rank)];
+  std::vector<std::int64_t> counts(plan.ranks(), 0);
+  for (const Rank rank : plan.owner) ++counts[rank];
   return counts;
 }
 
@@ -206,7 +206,7 @@ std::vector<double> degrees_of(const DataPlan& data, Preprocessing what) {
   std::vector<double> degrees(plain.row_offsets.size() - 1, 1.0);
   for (std::size_t row = 0; row < degrees.size(); ++row) {
     for (std::int64_t e = plain.row_offsets[row]; e < plain.row_offsets[row + 1]; ++e)
-      degrees[row] += plain.values64[static_cast<std::size_t>(e)];
+      degrees[row] += plain.values64[e];
   }
   return degrees;
 }

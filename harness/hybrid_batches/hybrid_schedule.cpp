@@ -7,7 +7,7 @@
 #include "backends/shapes_device.hpp"
 #include "harness/files/placement_file.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
-#include "harness/hybrid_batches/graph_memory.hpp"
+#include "harness/hybrid_batches/graph_bytes.hpp"
 #include "harness/hybrid_batches/hybrid_trainer.hpp"
 #include "harness/request/schedule_tag.hpp"
 
@@ -146,7 +146,7 @@ class HybridSchedule final : public SchedulePlan {
 
   EpochItems items() const {
     EpochItems items;
-    const auto iterations = static_cast<double>(plan_->iterations());
+    const double iterations = plan_->iterations();
     for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
       items.count += iterations * static_cast<double>(size.vertices * size.steps);
     // The size that an adjuster chooses, and the number of updates in given seconds, differ from epoch to epoch.
@@ -200,7 +200,7 @@ class HybridSchedule final : public SchedulePlan {
 
   ByteBudget budget_of_epoch() const {
     ByteBudget budget;
-    const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[static_cast<std::size_t>(traffic)]; };
+    const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[traffic]; };
     const std::uint64_t element = plan_->full->model.fp64 ? 8 : 4;
     const auto ring = 2 * (static_cast<std::uint64_t>(plan_->ranks()) - 1);
     const auto weights = static_cast<std::uint64_t>(plan_->full->model.parameter_count) * element;
@@ -213,8 +213,8 @@ class HybridSchedule final : public SchedulePlan {
     if (plan_->adjusts()) to(Traffic::other) += ring * sizeof(double);
     if (!plan_->exact) return budget;
     for (const LayerShape& layer : plan_->layers()) {
-      const auto steps = static_cast<std::uint64_t>(plan_->trained_steps());
-      const auto constants = static_cast<std::uint64_t>(layer.sums.constants_per_rank * plan_->ranks());
+      const std::uint64_t steps = plan_->trained_steps();
+      const std::uint64_t constants = layer.sums.constants_per_rank * plan_->ranks();
       to(Traffic::state) += ring * element * steps * (2 * static_cast<std::uint64_t>(layer.sums.values) + constants);
     }
     return budget;

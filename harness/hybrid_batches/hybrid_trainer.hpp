@@ -10,7 +10,7 @@
 #include "harness/full_batch/exchange/rank_sums.hpp"
 #include "harness/hybrid_batches/adjusters/adjuster.hpp"
 #include "harness/hybrid_batches/batch_feed.hpp"
-#include "harness/hybrid_batches/lone_sums.hpp"
+#include "harness/hybrid_batches/single_rank_sums.hpp"
 #include "harness/schedule/schedule.hpp"
 #include "harness/schedule/trained_weights.hpp"
 
@@ -55,7 +55,7 @@ class HybridTrainer final : public Trainer {
   Device& device_;
   Communicator& communicator_;
   CommunicatorSums shared_sums_;
-  LoneSums own_sums_;
+  SingleRankSums own_sums_;
   TrainedWeights weights_;
   BatchFeed feed_;
   std::unique_ptr<BatchAdjuster> adjuster_;  // on all ranks, but rank 0's decides; null: nobody chooses

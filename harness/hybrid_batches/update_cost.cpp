@@ -7,7 +7,7 @@
 #include "backends/device.hpp"
 #include "harness/hybrid_batches/batch_maker.hpp"
 #include "harness/hybrid_batches/batch_walk.hpp"
-#include "harness/hybrid_batches/lone_sums.hpp"
+#include "harness/hybrid_batches/single_rank_sums.hpp"
 #include "harness/schedule/trained_weights.hpp"
 
 namespace strobe {
@@ -28,7 +28,7 @@ double computed_seconds(const HybridPlan& plan, const std::shared_ptr<const Clus
   TrainedWeights weights(*device, plan.full->model.parameters, plan.seed(), plan.full->model.start_values,
                          plan.full->request.optimizer);
   BatchMaker maker(plan, false);
-  const LoneSums sums;
+  const SingleRankSums sums;
   const Tensor loss = device->allocate(1, 1, ElementType::f64);
   double begin = 0;
   for (std::uint64_t update = 0; update < 2; ++update) {

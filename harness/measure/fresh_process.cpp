@@ -35,16 +35,16 @@ std::string this_program() {
   return path.string();
 }
 
-std::vector<std::string> words_of(const ProcessWish& wish, const Json& case_json, const std::string& folder) {
+std::vector<std::string> words_of(const ProcessRequest& request, const Json& case_json, const std::string& folder) {
   std::vector<std::string> words;
   const std::string ranks = std::to_string(case_json.value("ranks", std::int64_t{1}));
-  std::istringstream launch(wish.launch);
+  std::istringstream launch(request.launch);
   for (std::string word; launch >> word;) {
     if (const std::size_t at = word.find(ranks_place); at != std::string::npos)
       word.replace(at, std::string(ranks_place).size(), ranks);
     words.push_back(word);
   }
-  words.push_back(wish.program.empty() ? this_program() : wish.program);
+  words.push_back(request.program.empty() ? this_program() : request.program);
   for (const char* word : {"run", "--resume"}) words.emplace_back(word);
   words.push_back(folder);
   return words;
@@ -109,7 +109,7 @@ std::string fault_of_launch(const std::string& launch) {
   return "is split at blanks and knows no quotes; put what needs them into a script";
 }
 
-ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, const std::string& case_id,
+ProcessOutcome run_in_process(const ProcessRequest& request, const Json& case_json, const std::string& case_id,
                               const Json& outputs, const std::string& folder) {
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   std::error_code ignored;
@@ -121,7 +121,7 @@ ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, co
   write_file_atomically(folder + "/plan.json", with_digest(plan).dump(2) + "\n");
   ProcessOutcome outcome;
   const std::string log = folder + "/logs/process.log";
-  outcome.status = run_words(words_of(wish, case_json, folder), log);
+  outcome.status = run_words(words_of(request, case_json, folder), log);
   if (const int signal = stop_signal().load(); signal != 0) throw Interrupted(signal);
   take_row(folder, outcome);
   if (outcome.row.status == "interrupted" || (outcome.row.case_id.empty() && outcome.status == 128 + SIGINT))

@@ -10,7 +10,7 @@
 namespace strobe {
 
 /// How to start processes.
-struct ProcessWish {
+struct ProcessRequest {
   std::string program;  // "" = this program
   std::string launch;   // words before the program, such as "mpirun -n {ranks}"; "" = none
 };
@@ -29,7 +29,7 @@ struct ProcessOutcome {
 /// Runs the case of `case_json` (in the form of a plan) in `folder`, after emptying the folder. A signal that asks this
 /// program to stop is passed on to the process. Throws Interrupted after such a signal, and when a signal ended the
 /// process.
-ProcessOutcome run_in_process(const ProcessWish& wish, const Json& case_json, const std::string& case_id,
+ProcessOutcome run_in_process(const ProcessRequest& request, const Json& case_json, const std::string& case_id,
                               const Json& outputs, const std::string& folder);
 
 }  // namespace strobe

@@ -121,14 +121,14 @@ void put_side_by_side(const SidePlan& base, SidePlan& changed) {
 
 /// The folder's name tells the sides apart. env.json names each side's program.
 RunDirectory directory_of(const std::string& folder, const SidePlan& plan, const std::string& flag,
-                          const ProcessWish& process, const RoundPlan& rounds) {
+                          const ProcessRequest& process, const RoundPlan& rounds) {
   Json about = environment();
   about["program"] = {{"path", process.program}, {"version", version_of(flag, process.program)}};
   const Json outputs{{"rounds", std::to_string(rounds.rounds)}, {"session", rounds.session}};
   return {folder, plan.cases, about, false, data_digests(plan.parsed), false, outputs};
 }
 
-RoundSide rerun_side(const std::string& label, const SidePlan& plan, ProcessWish process, RunDirectory& directory) {
+RoundSide rerun_side(const std::string& label, const SidePlan& plan, ProcessRequest process, RunDirectory& directory) {
   RoundSide side;
   side.label = label;
   side.process = std::move(process);
@@ -164,7 +164,7 @@ std::pair<std::string, std::string> rerun(const RerunRequest& request) {
   refuse_foreign_folder("--out", folder, {});
   make_output_folder("--out", folder);
   rounds.session = new_session(folder);
-  const ProcessWish before{request.base_program, request.launch}, after{request.changed_program, request.launch};
+  const ProcessRequest before{request.base_program, request.launch}, after{request.changed_program, request.launch};
   install_signal_handlers();
   RunDirectory base_directory = directory_of(folder + "/base", base, "--base-program", before, rounds),
                new_directory = directory_of(folder + "/new", changed, "--new-program", after, rounds);

@@ -25,7 +25,7 @@ struct RoundCase {
 struct RoundSide {
   std::string label;  // prefix for ids in progress messages; "" = none
   RunDirectory* directory = nullptr;
-  ProcessWish process;
+  ProcessRequest process;
   Json outputs = Json::object();
   std::vector<RoundCase> cases;
 };

@@ -113,7 +113,7 @@ std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite
                                                 const std::function<std::shared_ptr<const PlannedCase>()>& make) {
   const std::string id = case_id(c);
   if (suite.impossible.count(id) != 0) return nullptr;
-  if (request.strict || suite.cases.size() == 1) return blaming(suite, c, make);
+  if (request.strict || suite.cases.size() == 1) return with_place(suite, c, make);
   try {
     return make();
   } catch (const InvalidRequest& error) {

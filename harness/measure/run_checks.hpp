@@ -11,7 +11,7 @@ namespace strobe {
 /// Does the work on a case. If the work throws InvalidRequest, it throws one that names the option or the place in the
 /// suite file to correct.
 template <class Work>
-auto blaming(const Suite& suite, const Case& c, const Work& work) {
+auto with_place(const Suite& suite, const Case& c, const Work& work) {
   try {
     return work();
   } catch (const InvalidRequest& error) {

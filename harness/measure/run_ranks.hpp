@@ -17,7 +17,7 @@ namespace strobe {
 /// Throws InvalidRequest for a wrong request. It also throws when a case would run in every process without naming such
 /// a communicator. A process that cannot read its cases, for example because a file is missing, informs the others, who
 /// may be about to wait for it. This needs a communicator that flags or the suite name. All processes then end with
-/// Told.
+/// AlreadyReported.
 std::pair<Suite, World> cases_and_world(RunRequest& request);
 
 /// The ranks that train the suite together: those of its cases' communicator.

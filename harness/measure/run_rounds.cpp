@@ -83,9 +83,9 @@ RoundSide side_of(const Suite& suite, RunDirectory& directory) {
 }  // namespace
 
 std::string table_on_terminal(const std::vector<Row>& rows) {
-  TableWishes wishes;
-  wishes.width = terminal_width();
-  return rows_table(rows, wishes);
+  TableOptions requests;
+  requests.width = terminal_width();
+  return rows_table(rows, requests);
 }
 
 bool asks_for_rounds(const RunRequest& request) {

@@ -12,12 +12,12 @@ namespace strobe {
 const std::vector<Run>& VertexMap::runs_of(Rank rank) const {
   static const std::vector<Run> none;
   if (single >= 0) return rank == single ? owned[0] : none;
-  return owned.empty() ? none : owned[static_cast<std::size_t>(rank)];
+  return owned.empty() ? none : owned[rank];
 }
 
 std::int64_t VertexMap::count_of(Rank rank) const {
   if (single >= 0) return rank == single ? owned_count[0] : 0;
-  return owned_count.empty() ? 0 : owned_count[static_cast<std::size_t>(rank)];
+  return owned_count.empty() ? 0 : owned_count[rank];
 }
 
 std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank rank) {
@@ -37,19 +37,19 @@ std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks) 
 
 std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int ranks) {
   auto map = std::make_shared<VertexMap>();
-  map->owned.resize(static_cast<std::size_t>(ranks));
-  map->owned_count.assign(static_cast<std::size_t>(ranks), 0);
+  map->owned.resize(ranks);
+  map->owned_count.assign(ranks, 0);
   for (std::size_t v = 0; v < owner.size(); ++v) {
     if (owner[v] < 0) continue;
     if (owner[v] >= ranks) throw Error("placement: a vertex has no rank");
-    std::vector<Run>& runs = map->owned[static_cast<std::size_t>(owner[v])];
-    const auto vertex = static_cast<std::int64_t>(v);
+    std::vector<Run>& runs = map->owned[owner[v]];
+    const std::int64_t vertex = v;
     if (!runs.empty() && runs.back().first + runs.back().count == vertex) {
       ++runs.back().count;
     } else {
       runs.push_back({vertex, 1});
     }
-    ++map->owned_count[static_cast<std::size_t>(owner[v])];
+    ++map->owned_count[owner[v]];
   }
   map->owner = std::move(owner);
   return map;
@@ -58,7 +58,7 @@ std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int
 std::vector<std::int64_t> Placement::row_offsets(Rank rank) const {
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(steps()) + 1, 0);
   for (Step t = 0; t < steps(); ++t) {
-    offsets[static_cast<std::size_t>(t) + 1] = offsets[static_cast<std::size_t>(t)] + step_rows(rank, t);
+    offsets[static_cast<std::size_t>(t) + 1] = offsets[t] + step_rows(rank, t);
   }
   return offsets;
 }
@@ -84,7 +84,7 @@ namespace {
 std::shared_ptr<const VertexMap> existing_only(const Presence& presence, const std::shared_ptr<const VertexMap>& map,
                                                Step t, int ranks) {
   if (presence.count(t) == presence.vertices()) return map;
-  std::vector<Rank> owner(static_cast<std::size_t>(presence.vertices()), -1);
+  std::vector<Rank> owner(presence.vertices(), -1);
   for (std::size_t v = 0; v < owner.size(); ++v) {
     if (presence.exists(static_cast<VertexId>(v), t)) owner[v] = map->owner_of(static_cast<VertexId>(v));
   }
@@ -108,7 +108,7 @@ Placement of_maps(const Placement& like, const std::vector<std::shared_ptr<const
 void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal) {
   std::vector<std::shared_ptr<const VertexMap>> of_spatial, of_temporal;
   const auto at = [](const Placement& placement, Step t) {
-    return placement.maps[static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)])];
+    return placement.maps[placement.map_of_step[t]];
   };
   for (Step t = 0; t < spatial.steps(); ++t) {
     of_spatial.push_back(existing_only(presence, at(spatial, t), t, spatial.ranks));
@@ -123,9 +123,9 @@ Placement by_time(std::int64_t vertices, const std::vector<Rank>& owner_of_step,
   Placement placement;
   placement.ranks = ranks;
   placement.vertices = vertices;
-  std::vector<std::int32_t> map_of_rank(static_cast<std::size_t>(ranks), -1);
+  std::vector<std::int32_t> map_of_rank(ranks, -1);
   for (const Rank rank : owner_of_step) {
-    std::int32_t& map = map_of_rank.at(static_cast<std::size_t>(rank));
+    std::int32_t& map = map_of_rank.at(rank);
     if (map < 0) {
       map = static_cast<std::int32_t>(placement.maps.size());
       placement.maps.push_back(single_owner_map(vertices, rank));
@@ -140,7 +140,7 @@ Placement by_vertex(std::vector<Rank> owner_of_vertex, std::int64_t steps, int r
   placement.ranks = ranks;
   placement.vertices = static_cast<std::int64_t>(owner_of_vertex.size());
   placement.maps.push_back(vertex_map(std::move(owner_of_vertex), ranks));
-  placement.map_of_step.assign(static_cast<std::size_t>(steps), 0);
+  placement.map_of_step.assign(steps, 0);
   return placement;
 }
 
@@ -150,7 +150,7 @@ Placement of_steps(const Placement& placement, const std::vector<Step>& steps) {
   part.vertices = placement.vertices;
   std::vector<std::int32_t> new_map(placement.maps.size(), -1);
   for (const Step t : steps) {
-    const auto old_map = static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)]);
+    const std::size_t old_map = placement.map_of_step[t];
     if (new_map[old_map] < 0) {
       new_map[old_map] = static_cast<std::int32_t>(part.maps.size());
       part.maps.push_back(placement.maps[old_map]);
@@ -161,14 +161,14 @@ Placement of_steps(const Placement& placement, const std::vector<Step>& steps) {
 }
 
 std::vector<Step> step_range(std::int64_t first, std::int64_t count) {
-  std::vector<Step> steps(static_cast<std::size_t>(count));
+  std::vector<Step> steps(count);
   std::iota(steps.begin(), steps.end(), static_cast<Step>(first));
   return steps;
 }
 
 std::vector<Rank> contiguous_owners(std::int64_t count, int ranks) {
   std::vector<Rank> owners;
-  owners.reserve(static_cast<std::size_t>(count));
+  owners.reserve(count);
   for (Rank rank = 0; rank < ranks; ++rank) {
     owners.insert(owners.end(), static_cast<std::size_t>(even_share(count, ranks, rank).count), rank);
   }
@@ -176,14 +176,14 @@ std::vector<Rank> contiguous_owners(std::int64_t count, int ranks) {
 }
 
 std::vector<std::int64_t> positions_in_owner(const VertexMap& map, std::int64_t vertices) {
-  std::vector<std::int64_t> positions(static_cast<std::size_t>(vertices));
+  std::vector<std::int64_t> positions(vertices);
   if (map.single >= 0) {
     std::iota(positions.begin(), positions.end(), std::int64_t{0});
     return positions;
   }
   std::vector<std::int64_t> next(map.owned.size(), 0);
   for (std::size_t v = 0; v < map.owner.size(); ++v) {
-    if (map.owner[v] >= 0) positions[v] = next[static_cast<std::size_t>(map.owner[v])]++;
+    if (map.owner[v] >= 0) positions[v] = next[map.owner[v]]++;
   }
   return positions;
 }

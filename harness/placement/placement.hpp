@@ -18,7 +18,7 @@ struct VertexMap {
   std::vector<Rank> owner;                // [N] when single < 0, with -1: no owner; [0] when no vertex has an owner
   std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] without owners
   std::vector<std::int64_t> owned_count;  // [P] vertices of each rank; [1] of a single owner, [0] without owners
-  Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[static_cast<std::size_t>(v)]; }
+  Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[v]; }
   /// The vertices of one rank.
   const std::vector<Run>& runs_of(Rank rank) const;
   std::int64_t count_of(Rank rank) const;
@@ -48,7 +48,7 @@ struct Placement {
 
   std::int64_t steps() const { return static_cast<std::int64_t>(map_of_step.size()); }
   const VertexMap& map(Step t) const {
-    return *maps[static_cast<std::size_t>(map_of_step[static_cast<std::size_t>(t)])];
+    return *maps[map_of_step[t]];
   }
   Rank owner(VertexId v, Step t) const { return map(t).owner_of(v); }
   /// Rows that `rank` holds of step t.

@@ -14,7 +14,7 @@
 namespace strobe {
 
 int status_of(const std::exception& error) {
-  if (const auto* told = dynamic_cast<const Told*>(&error)) return told->status();
+  if (const auto* reported = dynamic_cast<const AlreadyReported*>(&error)) return reported->status();
   if (const auto* stop = dynamic_cast<const Interrupted*>(&error)) return 128 + stop->signal();
   if (dynamic_cast<const Unavailable*>(&error) != nullptr) return 5;
   if (dynamic_cast<const NotComparable*>(&error) != nullptr) return 4;
@@ -33,7 +33,7 @@ std::string failure_text(const std::exception& error) {
 int report_failure(const std::exception& error) {
   const auto* lost = dynamic_cast<const RanksLost*>(&error);
   const bool another_speaks = lost != nullptr && !lost->speaks();
-  if (another_speaks || dynamic_cast<const Told*>(&error) != nullptr) return status_of(error);
+  if (another_speaks || dynamic_cast<const AlreadyReported*>(&error) != nullptr) return status_of(error);
   const World world = world_if_any();
   const std::string who = world.size > 1 ? fmt::format("rank {} of {}: ", world.rank, world.size) : "";
   narrate(fmt::format("strobe: {}{}", who, failure_text(error)));

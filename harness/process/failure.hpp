@@ -9,9 +9,9 @@
 namespace strobe {
 
 /// An error that was already reported, here or by another process. Only the exit status is left to return.
-class Told : public Error {
+class AlreadyReported : public Error {
  public:
-  explicit Told(int status) : Error("see what was said before"), status_(status) {}
+  explicit AlreadyReported(int status) : Error("see what was said before"), status_(status) {}
   int status() const { return status_; }
 
  private:

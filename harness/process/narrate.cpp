@@ -61,7 +61,7 @@ void narrate(const std::string& line) { say(shown_line(line) + "\n"); }
 
 void print_data(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
-  if (errno == EPIPE) throw Told(128 + SIGPIPE);
+  if (errno == EPIPE) throw AlreadyReported(128 + SIGPIPE);
   throw SystemError(fmt::format("cannot write to standard output: {}", std::strerror(errno)));
 }
 

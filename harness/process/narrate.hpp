@@ -18,7 +18,7 @@ void guard_standard_streams();
 void narrate(const std::string& line);
 
 /// Writes the whole text on standard output, unchanged: JSON, or `shown_lines` of text for people. Throws SystemError
-/// when it cannot be written (such as a full disk after a redirection). Throws Told when the reader of a pipe has gone
+/// when it cannot be written (such as a full disk after a redirection). Throws AlreadyReported when the reader of a pipe has gone
 /// and wants no more output.
 void print_data(const std::string& text);
 

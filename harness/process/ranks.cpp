@@ -93,10 +93,10 @@ Ranks::Outcome Ranks::failed(const std::vector<Word>& words, const std::exceptio
   const auto rank = static_cast<std::size_t>(first - words.begin()), own = static_cast<std::size_t>(world_.rank);
   const auto alike = [&](const Word& word) { return word.status == first->status && word.text == first->text; };
   if (std::all_of(words.begin(), words.end(), alike)) return {failure, world_.rank == 0 ? first->text : ""};
-  const auto told = [&](std::size_t r) { return name(r) + ": " + words[r].text; };
-  const std::exception_ptr error = failure ? failure : error_of_status(first->status, told(rank));
-  if (failure) return {error, told(own)};
-  return {error, world_.rank == 0 ? "not run, because of " + told(rank) : ""};
+  const auto reported = [&](std::size_t r) { return name(r) + ": " + words[r].text; };
+  const std::exception_ptr error = failure ? failure : error_of_status(first->status, reported(rank));
+  if (failure) return {error, reported(own)};
+  return {error, world_.rank == 0 ? "not run, because of " + reported(rank) : ""};
 }
 
 Ranks::Outcome Ranks::differing(const Account& account) const {
@@ -151,7 +151,7 @@ void Ranks::end(const Outcome& outcome) const {
   try {
     std::rethrow_exception(outcome.error);
   } catch (const std::exception& error) {
-    throw Told(status_of(error));
+    throw AlreadyReported(status_of(error));
   }
 }
 

@@ -37,7 +37,7 @@ class Ranks {
   void agree(const PrepareDigest& prepare, const Account& account) const;
 
   /// The same for errors that the run cannot survive. Each process that failed or differs prints the reason on standard
-  /// error before any of them ends. The first process prints it in any case. Throws Told.
+  /// error before any of them ends. The first process prints it in any case. Throws AlreadyReported.
   void agree_or_end(const PrepareDigest& prepare, const Account& account) const;
 
   /// The first process does `work`, and all processes get its result. Ends like agree_or_end.

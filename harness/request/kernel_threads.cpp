@@ -8,7 +8,7 @@
 namespace strobe {
 
 std::vector<std::int64_t> kernel_threads(const Case& c) {
-  const auto ranks = static_cast<std::size_t>(std::max<std::int64_t>(1, c.ranks));
+  const std::size_t ranks = std::max<std::int64_t>(1, c.ranks);
   if (c.threads > 0) return std::vector<std::int64_t>(ranks, c.threads);
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   if (comm.shared_threads != nullptr && comm.world_size() == c.ranks) {

@@ -22,14 +22,14 @@ Json describe_bytes(const ByteBudget& budget) {
 Json describe_helpers(const std::vector<HelperRequest>& helpers) {
   Json list = Json::array();
   for (const HelperRequest& helper : helpers) {
-    Json lanes = Json::array();
-    for (const LaneShape& lane : helper.lanes) {
-      lanes.push_back({{"name", lane.name},
-                       {"trainer", lane.trainer},
-                       {"request_bytes", lane.request_bytes},
-                       {"answer_bytes", lane.answer_bytes}});
+    Json channels = Json::array();
+    for (const ChannelShape& channel : helper.channels) {
+      channels.push_back({{"name", channel.name},
+                       {"trainer", channel.trainer},
+                       {"request_bytes", channel.request_bytes},
+                       {"answer_bytes", channel.answer_bytes}});
     }
-    list.push_back({{"name", helper.name}, {"threads", helper.threads}, {"lanes", lanes}});
+    list.push_back({{"name", helper.name}, {"threads", helper.threads}, {"channels", channels}});
   }
   return list;
 }

@@ -14,14 +14,14 @@ namespace {
 std::vector<std::vector<std::uint64_t>> measured_bytes(const FullBatchPlan& plan, LaunchRequest launch) {
   launch.device.memory_limit_bytes = 0;
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
-  std::vector<std::vector<std::uint64_t>> bytes(static_cast<std::size_t>(plan.ranks()));
+  std::vector<std::vector<std::uint64_t>> bytes(plan.ranks());
   comm.launch(launch, [&](Device& device, Communicator& communicator) {
     UnitMeter meter;
     FullBatchTrainer trainer(plan, device, communicator);
     trainer.measure_units(meter);
     trainer.epoch(0);
     device.synchronize();
-    bytes[static_cast<std::size_t>(device.rank())] = meter.bytes();
+    bytes[device.rank()] = meter.bytes();
     if (comm.world_size() > 0) bytes = share_numbers(communicator, meter.bytes());
   });
   return bytes;
@@ -36,7 +36,7 @@ std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<co
   const std::shared_ptr<const FullBatchPlan> alone = plan_chunks_alone(*full);
   auto schedule = full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
   std::vector<std::string> notes = schedule->summary().notes;
-  const auto known = static_cast<std::ptrdiff_t>(full->notes.size());  // later notes say how the plan was chosen
+  const std::ptrdiff_t known = full->notes.size();  // later notes say how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());
   return std::make_shared<const PlannedCase>(PlannedCase{plan->request, std::move(schedule), std::move(notes)});
 }

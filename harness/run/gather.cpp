@@ -37,10 +37,10 @@ static_assert(std::is_trivially_copyable_v<WireOperation>);
 template <class Record>
 std::vector<std::vector<Record>> gather_records(Communicator& communicator, const std::vector<Record>& own) {
   Device& device = communicator.device();
-  const auto ranks = static_cast<std::size_t>(communicator.size());
+  const std::size_t ranks = communicator.size();
   std::vector<PeerRows> one_each;
   for (std::size_t q = 0; q < ranks; ++q) one_each.push_back({static_cast<std::int64_t>(q), 1});
-  const std::int64_t own_count = static_cast<std::int64_t>(own.size());
+  const std::int64_t own_count = own.size();
   const Tensor counts = device.allocate(communicator.size(), 1, ElementType::i64);
   communicator.all_gather_v(device.move_in(&own_count, 1, 1, ElementType::i64), counts, one_each, Traffic::other);
   std::vector<std::int64_t> count(ranks);
@@ -51,13 +51,13 @@ std::vector<std::vector<Record>> gather_records(Communicator& communicator, cons
     rows.push_back({total, n});
     total += n;
   }
-  const auto width = static_cast<std::int64_t>(sizeof(Record));
+  const std::int64_t width = sizeof(Record);
   const Tensor send = device.move_in(own.data(), own_count, width, ElementType::u8);
   const Tensor all = device.allocate(total, width, ElementType::u8);
   communicator.all_gather_v(send, all, rows, Traffic::other);
   std::vector<std::vector<Record>> records(ranks);
   for (std::size_t q = 0; q < ranks; ++q) {
-    records[q].resize(static_cast<std::size_t>(count[q]));
+    records[q].resize(count[q]);
     device.move_out(all.slice_rows(rows[q].first, rows[q].count), records[q].data());
   }
   return records;
@@ -91,10 +91,10 @@ std::vector<std::vector<OperationTotals>> gather_operations(Communicator& commun
 
 void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
   Device& device = communicator.device();
-  const auto own = static_cast<std::size_t>(communicator.rank());
+  const std::size_t own = communicator.rank();
   std::vector<PeerRows> one_each;
   for (std::int64_t q = 0; q < communicator.size(); ++q) one_each.push_back({q, 1});
-  constexpr auto width = static_cast<std::int64_t>(sizeof(EpochNumbers));
+  constexpr std::int64_t width = sizeof(EpochNumbers);
   const EpochNumbers& numbers = outcomes[own].samples.back();
   const Tensor last = device.move_in(&numbers, 1, width, ElementType::u8);
   const Tensor all = device.allocate(communicator.size(), width, ElementType::u8);
@@ -112,7 +112,7 @@ std::vector<std::vector<std::uint64_t>> share_numbers(Communicator& communicator
 }
 
 void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
-  const RankOutcome& own = outcomes[static_cast<std::size_t>(communicator.rank())];
+  const RankOutcome& own = outcomes[communicator.rank()];
   const auto spans = gather_records(communicator, to_wire(own.last_spans));
   outcomes.front().loss = own.loss;
   outcomes.front().metrics = own.metrics;

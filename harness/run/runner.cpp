@@ -134,7 +134,7 @@ void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseRes
 }
 
 /// A case that a time limit or a signal ended between two epochs keeps its finished epochs, which are valid.
-void check_gate(const Case& c, const EpochGate& gate, std::int64_t epochs_before, const ModelOutputs& outputs,
+void check_gate(const Case& c, const StopCheck& gate, std::int64_t epochs_before, const ModelOutputs& outputs,
                 const RankOutcome& rank, CaseResult& result) {
   if (!gate.closed() || result.status != "ok") return;
   const bool limit = gate.signal() == 0;
@@ -175,21 +175,21 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
 }
 
 /// `keep_epochs` may be empty. Only the first process calls it.
-void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes, const RankWishes& wishes,
+void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes, const RankRequest& requests,
                   const KeepEpochs& keep_epochs) {
   LaunchRequest launch = request;
   launch.helpers = plan.schedule->helpers();
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
-  outcomes.resize(static_cast<std::size_t>(launch.ranks));
+  outcomes.resize(launch.ranks);
   FinishedEpochs finished(outcomes.size(), keep_epochs);
-  RankWishes shared = wishes;
+  RankRequest shared = requests;
   if (comm.world_size() == 0) {
     if (keep_epochs)
       shared.measured = [&](Communicator& communicator) {
-        finished.add(outcomes[static_cast<std::size_t>(communicator.rank())].samples.back());
+        finished.add(outcomes[communicator.rank()].samples.back());
       };
     comm.launch(launch, [&](Device& device, Communicator& communicator) {
-      train_rank(plan, device, communicator, shared, outcomes[static_cast<std::size_t>(device.rank())]);
+      train_rank(plan, device, communicator, shared, outcomes[device.rank()]);
     });
     return;
   }
@@ -199,7 +199,7 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcome
     for (const RankOutcome& rank : outcomes) finished.add(rank.samples.back());
   };
   comm.launch(launch, [&](Device& device, Communicator& communicator) {
-    train_rank(plan, device, communicator, shared, outcomes[static_cast<std::size_t>(device.rank())]);
+    train_rank(plan, device, communicator, shared, outcomes[device.rank()]);
     complete_outcomes(communicator, outcomes);
   });
 }
@@ -212,10 +212,10 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
   if (cluster == nullptr || launch.ranks == 1) return 0;
   if (cluster->calibration == nullptr || cluster->calibration->shared_cores() == 0) return 0;
   Outcomes outcomes;
-  RankWishes wishes;
-  wishes.spans = true;
-  wishes.epochs = 1;
-  launch_ranks(plan, launch, outcomes, wishes, {});
+  RankRequest requests;
+  requests.spans = true;
+  requests.epochs = 1;
+  launch_ranks(plan, launch, outcomes, requests, {});
   std::vector<std::vector<Span>> spans;
   for (RankOutcome& rank : outcomes) spans.push_back(std::move(rank.last_spans));
   const double cores = cluster->calibration->shared_cores();
@@ -236,18 +236,18 @@ void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
     if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
 }
 
-RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
+RankRequest rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
                        Divergence& divergence) {
-  RankWishes wishes;
-  wishes.spans = spans;
-  wishes.weights = !outputs.weights.empty();
+  RankRequest requests;
+  requests.spans = spans;
+  requests.weights = !outputs.weights.empty();
   for (const auto& [name, path] : outputs.files) {
-    if (!path.empty() && !OutputFileRegistry::instance().find(name).value.of_plan) wishes.outputs.insert(name);
+    if (!path.empty() && !OutputFileRegistry::instance().find(name).value.of_plan) requests.outputs.insert(name);
   }
-  if (outputs.resume_training) wishes.start = &start;
-  if (outputs.checkpoint.empty()) return wishes;
-  wishes.checkpoint_every = outputs.checkpoint_every;
-  wishes.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
+  if (outputs.resume_training) requests.start = &start;
+  if (outputs.checkpoint.empty()) return requests;
+  requests.checkpoint_every = outputs.checkpoint_every;
+  requests.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
                        listed = false](const TrainingState& state) mutable {
     if (is_finite(state)) {
       save_checkpoint(path, plan.request, plan.schedule->summary().parameters, state, digests);
@@ -255,7 +255,7 @@ RankWishes rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& 
     } else if (divergence.unwritten.empty())
       divergence.leave_out(fmt::format("the checkpoint {} after epoch {} and later", path, state.epoch - 1));
   };
-  return wishes;
+  return requests;
 }
 
 void set_failure(const std::exception& error, CaseResult& result) {
@@ -310,7 +310,7 @@ LaunchRequest launch_request(const Case& c) {
   request.device.precision = c.precision == "fp64" ? ElementType::f64 : ElementType::f32;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   const std::vector<std::int64_t> threads = kernel_threads(c);
-  const auto own = static_cast<std::size_t>(comm.process_rank());
+  const std::size_t own = comm.process_rank();
   request.device.threads = static_cast<int>(threads[own < threads.size() ? own : 0]);
   request.device.host_threads = static_cast<int>(c.host_threads);
   request.device.kernel_variant = c.kernels;
@@ -340,13 +340,13 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   Divergence divergence;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;
   const bool may_close = time_limit_seconds > 0 || !outputs.checkpoint.empty();  // a signal ends it with a checkpoint
-  EpochGate gate(time_limit_seconds, may_close && comm.world_size() > 0);
+  StopCheck gate(time_limit_seconds, may_close && comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
-    RankWishes wishes = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
-    wishes.gate = &gate;
-    wishes.tell = tell;
-    launch_ranks(*plan, launch, outcomes, wishes, keep_epochs);
+    RankRequest requests = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
+    requests.gate = &gate;
+    requests.tell = tell;
+    launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
     collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";

@@ -18,7 +18,7 @@ std::vector<double> host_values(Device& device, const Tensor& tensor) {
 
 Tensor vector_on(Device& device, const std::vector<double>& values) {
   if (values.empty()) return Tensor();
-  const auto count = static_cast<std::int64_t>(values.size());
+  const std::int64_t count = values.size();
   if (device.precision() == ElementType::f64) return device.move_in(values.data(), count, 1, ElementType::f64);
   const std::vector<float> rounded(values.begin(), values.end());
   return device.move_in(rounded.data(), count, 1, ElementType::f32);

@@ -43,12 +43,12 @@ bool pieces_move(const Case& c) {
 }
 
 /// One rank's side of collectives without the other ranks. A run without values has nothing to wait for.
-class LoneCommunicator final : public Communicator {
+class SingleRankCommunicator final : public Communicator {
  public:
-  LoneCommunicator(const PlannedCase& plan, Device& device, Rank rank)
+  SingleRankCommunicator(const PlannedCase& plan, Device& device, Rank rank)
       : Communicator(device, rank, plan.ranks(), 0),
         moves_pieces_(!device.has_own_memory() && pieces_move(plan.request)) {}
-  LoneCommunicator(LoneCommunicator& parent, MemberRanks members, Rank rank)
+  SingleRankCommunicator(SingleRankCommunicator& parent, MemberRanks members, Rank rank)
       : Communicator(parent.device(), rank, std::move(members), 0), moves_pieces_(parent.moves_pieces_) {}
 
   bool moves_pieces() const override { return moves_pieces_; }
@@ -59,28 +59,28 @@ class LoneCommunicator final : public Communicator {
   Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
   std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override {
     if (own.rank < 0) return nullptr;
-    return std::make_unique<LoneCommunicator>(*this, members_of(groups[own.index]), own.rank);
+    return std::make_unique<SingleRankCommunicator>(*this, members_of(groups[own.index]), own.rank);
   }
 
   bool moves_pieces_;  // the same as in the case's own communicator
 };
 
-/// A lane to a helper that answers at once, because a rehearsal has no values to answer with.
-class LoneLane final : public TrainerLane {
+/// A channel to a helper that answers at once, because a rehearsal has no values to answer with.
+class SingleRankChannel final : public TrainerChannel {
  public:
-  explicit LoneLane(const LaneShape& shape)
-      : TrainerLane(shape, {nullptr, shape.request_bytes}, {nullptr, shape.answer_bytes}) {}
+  explicit SingleRankChannel(const ChannelShape& shape)
+      : TrainerChannel(shape, {nullptr, shape.request_bytes}, {nullptr, shape.answer_bytes}) {}
 
  private:
-  Event do_ask(std::vector<Event>) override { return {}; }
+  DeviceEvent do_ask(std::vector<DeviceEvent>) override { return {}; }
 };
 
-TrainerLanes lone_lanes(const std::vector<HelperRequest>& helpers, Rank rank) {
-  TrainerLanes all;
+TrainerChannels single_rank_channels(const std::vector<HelperRequest>& helpers, Rank rank) {
+  TrainerChannels all;
   for (const HelperRequest& helper : helpers) {
-    auto& lanes = all.emplace_back();
-    for (const LaneShape& shape : helper.lanes) {
-      lanes.push_back(shape.trainer == rank ? std::make_shared<LoneLane>(shape) : nullptr);
+    auto& channels = all.emplace_back();
+    for (const ChannelShape& shape : helper.channels) {
+      channels.push_back(shape.trainer == rank ? std::make_shared<SingleRankChannel>(shape) : nullptr);
     }
   }
   return all;
@@ -113,8 +113,8 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
     const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
     AccountingDevice device(request_of(plan, rank), *like);
-    LoneCommunicator communicator(plan, device, rank);
-    communicator.take_lanes(lone_lanes(plan.schedule->helpers(), rank));
+    SingleRankCommunicator communicator(plan, device, rank);
+    communicator.take_channels(single_rank_channels(plan.schedule->helpers(), rank));
     rehearse(plan, device, communicator);
     most.bytes = std::max(most.bytes, device.peak_bytes());
   }

@@ -53,19 +53,19 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
 class TrainingRun {
  public:
   TrainingRun(const PlannedCase& plan, Device& device, Communicator& communicator, int repetition,
-              const RankWishes& wishes, RankOutcome& outcome, RangeLog* ranges)
+              const RankRequest& requests, RankOutcome& outcome, RangeLog* ranges)
       : plan_(plan),
         device_(device),
         communicator_(communicator),
-        wishes_(wishes),
+        requests_(requests),
         ranges_(ranges),
         outcome_(outcome),
         curves_(repetition == 0 ? outcome : later_),
         repetition_(repetition),
-        epochs_(wishes.epochs > 0 ? wishes.epochs : plan.request.warmup + plan.request.epochs),
+        epochs_(requests.epochs > 0 ? requests.epochs : plan.request.warmup + plan.request.epochs),
         trainer_(plan.schedule->trainer(device, communicator)) {
     trainer_->note_ranges(ranges_);
-    trainer_->keep(wishes.outputs);
+    trainer_->keep(requests.outputs);
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
     each_epoch_ = !plan.schedule->summary().epochs_tell_metrics || (watch_ && !watch_->rule().reads_loss());
   }
@@ -79,7 +79,7 @@ class TrainingRun {
     }
     for (std::int64_t e = start_; e < epochs_ && !reached_; ++e) {
       if (stop_signal().load() != 0) throw Interrupted(stop_signal().load());
-      if (wishes_.gate != nullptr && !wishes_.gate->open(device_, communicator_, repetition_ * epochs_ + e)) {
+      if (requests_.gate != nullptr && !requests_.gate->open(device_, communicator_, repetition_ * epochs_ + e)) {
         stop_before(e);
         return false;
       }
@@ -93,28 +93,28 @@ class TrainingRun {
   }
 
  private:
-  bool rehearses() const { return wishes_.epochs > 0; }
+  bool rehearses() const { return requests_.epochs > 0; }
 
   /// Restores the state that the case continues from, with the curves of the epochs before it.
   void begin() {
     outcome_.epochs_trained = 0;
-    if (wishes_.start == nullptr) return;
-    trainer_->restore(*wishes_.start);
-    curves_.loss = wishes_.start->loss;
-    curves_.metrics = wishes_.start->metrics;
-    start_ = evaluated_ = outcome_.epochs_trained = wishes_.start->epoch;
+    if (requests_.start == nullptr) return;
+    trainer_->restore(*requests_.start);
+    curves_.loss = requests_.start->loss;
+    curves_.metrics = requests_.start->metrics;
+    start_ = evaluated_ = outcome_.epochs_trained = requests_.start->epoch;
     for (std::int64_t e = 0; watch_ && e < start_; ++e) watch_->holds_after(watched_value(e));
   }
 
   /// Whether the case continues from a checkpoint of training that is already over.
   bool is_over() const {
-    return !rehearses() && wishes_.start != nullptr && strobe::is_over(plan_.request, *wishes_.start);
+    return !rehearses() && requests_.start != nullptr && strobe::is_over(plan_.request, *requests_.start);
   }
 
   /// Hands over the final weights and files again. The process that trained ended before it had written all of them.
   /// Losses and metrics are in its checkpoint.
   void leave_again() {
-    curves_.until_reached = until_holds(plan_.request, wishes_.start->loss, wishes_.start->metrics);
+    curves_.until_reached = until_holds(plan_.request, requests_.start->loss, requests_.start->metrics);
     trainer_->evaluate({start_ - 1, true});  // embeddings and findings need a pass with these weights
     curves_.equal_outputs = trainer_->findings().equal_outputs;
     keep_weights();
@@ -124,7 +124,7 @@ class TrainingRun {
   /// separate evaluation.
   std::map<std::string, double> measured_epoch(std::int64_t e) {
     device_.synchronize();
-    if (!wishes_.spans) device_.spans().clear();  // a million epochs would fill the memory with spans
+    if (!requests_.spans) device_.spans().clear();  // a million epochs would fill the memory with spans
     communicator_.barrier();
     device_.stage_rows() = {};
     const std::size_t first_span = device_.spans().size();
@@ -137,17 +137,17 @@ class TrainingRun {
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;
-    if (wishes_.gate != nullptr) wishes_.gate->epoch_took(sample.epoch_seconds);
+    if (requests_.gate != nullptr) requests_.gate->epoch_took(sample.epoch_seconds);
     // From here on, a signal may end exchanges between ranks. An epoch counts only if its loss is known, so the loss
     // comes first.
     EpochValues values = trainer_->values(!each_epoch_);
     if (values.loss) curves_.loss.push_back(*values.loss);
     outcome_.samples.push_back(sample);
     outcome_.epochs_trained = e + 1;
-    if (wishes_.measured) wishes_.measured(communicator_);
-    if (wishes_.tell && device_.rank() == 0) {
+    if (requests_.measured) requests_.measured(communicator_);
+    if (requests_.tell && device_.rank() == 0) {
       constexpr double none = std::numeric_limits<double>::quiet_NaN();
-      wishes_.tell(static_cast<int>(repetition_), e + 1, values.loss.value_or(none));
+      requests_.tell(static_cast<int>(repetition_), e + 1, values.loss.value_or(none));
     }
     const TrainingFindings findings = trainer_->findings();
     curves_.dead_start = findings.dead_start;
@@ -177,7 +177,7 @@ class TrainingRun {
   }
 
   bool checkpoint_due(std::int64_t done) const {
-    return wishes_.checkpoint && wishes_.checkpoint_every > 0 && done % wishes_.checkpoint_every == 0;
+    return requests_.checkpoint && requests_.checkpoint_every > 0 && done % requests_.checkpoint_every == 0;
   }
 
   /// Evaluates the weights after epoch `e`, unless this was done before. `last`: these are the final weights.
@@ -202,7 +202,7 @@ class TrainingRun {
 
   double watched_value(std::int64_t e) const {
     const UntilRule& rule = watch_->rule();
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     if (rule.reads_loss()) return curves_.loss.at(at);
     const auto curve = curves_.metrics.find(rule.series());
     const bool evaluated = curve != curves_.metrics.end() && at < curve->second.size();
@@ -211,27 +211,27 @@ class TrainingRun {
 
   /// Hands over the state after `done` epochs.
   void keep_state(std::int64_t done) {
-    if (!wishes_.checkpoint || repetition_ != 0) return;
+    if (!requests_.checkpoint || repetition_ != 0) return;
     trainer_->gather_state();
     if (device_.rank() != 0) return;
     TrainingState state = trainer_->state();
     state.epoch = done;
     state.loss = curves_.loss;
     state.metrics = curves_.metrics;
-    wishes_.checkpoint(state);
+    requests_.checkpoint(state);
   }
 
   void keep_weights() {
-    for (const std::string& name : wishes_.outputs) outcome_.outputs[name] = trainer_->output(name);
+    for (const std::string& name : requests_.outputs) outcome_.outputs[name] = trainer_->output(name);
     std::vector<double> weights = trainer_->weights();
     outcome_.finite_weights = all_finite(weights);
-    if (wishes_.weights) outcome_.weights = std::move(weights);
+    if (requests_.weights) outcome_.weights = std::move(weights);
   }
 
   const PlannedCase& plan_;
   Device& device_;
   Communicator& communicator_;
-  const RankWishes& wishes_;
+  const RankRequest& requests_;
   RangeLog* const ranges_;  // null: nobody asks for ranges
   RankOutcome& outcome_;
   RankOutcome later_;  // takes the curves of all repetitions after the first
@@ -249,31 +249,31 @@ class TrainingRun {
 
 }  // namespace
 
-void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
+void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankRequest& requests,
                 RankOutcome& outcome) {
-  device.time_each_operation(wishes.spans);
+  device.time_each_operation(requests.spans);
   RangeLog ranges(device.spans());
   for (int repetition = 0; repetition < plan.request.repeat; ++repetition) {
     device.spans().clear();
     ranges.clear();
     outcome.epoch_under_way = -1;
     try {
-      RangeLog* const log = wishes.spans ? &ranges : nullptr;
-      if (!TrainingRun(plan, device, communicator, repetition, wishes, outcome, log).run()) break;
+      RangeLog* const log = requests.spans ? &ranges : nullptr;
+      if (!TrainingRun(plan, device, communicator, repetition, requests, outcome, log).run()) break;
     } catch (const OutOfMemory& error) {
       throw OutOfMemoryAtStep(error, device, outcome.epoch_under_way);
     }
   }
-  if (!wishes.spans) return;
+  if (!requests.spans) return;
   outcome.last_spans = device.spans().spans();
   for (const Span& range : ranges.as_spans()) outcome.last_spans.push_back(range);
 }
 
 void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator) {
   RankOutcome outcome;
-  RankWishes wishes;
-  wishes.epochs = 2;
-  TrainingRun(plan, device, communicator, 0, wishes, outcome, nullptr).run();
+  RankRequest requests;
+  requests.epochs = 2;
+  TrainingRun(plan, device, communicator, 0, requests, outcome, nullptr).run();
 }
 
 }  // namespace strobe

@@ -11,7 +11,7 @@
 #include "backends/communicator.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/schedule/planned_case.hpp"
-#include "harness/training/epoch_gate.hpp"
+#include "harness/training/stop_check.hpp"
 #include "harness/training/tell_epoch.hpp"
 
 namespace strobe {
@@ -36,7 +36,7 @@ struct RankOutcome {
 };
 
 /// The results to keep in addition to samples, and the state to start from.
-struct RankWishes {
+struct RankRequest {
   bool spans = false;
   bool weights = false;
   std::set<std::string> outputs;                         // names of the requested files
@@ -44,7 +44,7 @@ struct RankWishes {
   std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
   const TrainingState* start = nullptr;                  // null: from the beginning
   std::int64_t epochs = 0;    // > 0: a rehearsal with this number of epochs; its weights are discarded
-  EpochGate* gate = nullptr;  // null: nothing ends training early
+  StopCheck* gate = nullptr;  // null: nothing ends training early
   std::function<void(Communicator&)> measured;  // on all ranks after each epoch, outside its time; or empty
   TellEpoch tell;                               // on rank 0 after each epoch, outside its time; or empty
 };
@@ -52,7 +52,7 @@ struct RankWishes {
 /// Trains `plan` on this rank until its epochs are done, its `until` holds after a measured epoch, or the gate closes.
 /// When the gate closes, this hands over a checkpoint, but neither weights nor embeddings. It evaluates the final
 /// weights outside measured time. When an exception ends training, `outcome` still holds the earlier epochs.
-void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankWishes& wishes,
+void train_rank(const PlannedCase& plan, Device& device, Communicator& communicator, const RankRequest& requests,
                 RankOutcome& outcome);
 
 /// Runs two epochs of one repetition to measure the resources that they take. The results are discarded.

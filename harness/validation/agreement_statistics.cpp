@@ -28,7 +28,7 @@ ErrorSummary summarise_errors(const std::vector<double>& errors) {
     logarithms += std::abs(std::log1p(error));
     summary.within_twice += error >= -0.5 && error <= 1;
   }
-  const auto n = static_cast<double>(errors.size());
+  const double n = errors.size();
   if (positive > 0) summary.factor = std::exp(logarithms / positive);
   summary.mean_absolute = absolute / n;
   summary.max_absolute = most;

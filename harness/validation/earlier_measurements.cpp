@@ -42,10 +42,10 @@ MeasurementOrigin origin_of(const std::string& path, const std::vector<std::stri
   if (const auto resumed = origin.environment.find("resumed");
       resumed != origin.environment.end() && resumed->is_array())
     for (const Json& part : *resumed) parts.push_back(part);
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const Json& part : parts) {
     const std::string machine = text_at(part, "/host_class/text");
-    if (machine.empty() || !told.insert(machine).second) continue;
+    if (machine.empty() || !reported.insert(machine).second) continue;
     origin.machine += (origin.machine.empty() ? "" : " and ") + machine;
   }
   return origin;

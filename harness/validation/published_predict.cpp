@@ -14,7 +14,7 @@
 #include "backends/software.hpp"
 #include "core/errors.hpp"
 #include "core/system/interrupt.hpp"
-#include "harness/hybrid_batches/batch_memory.hpp"
+#include "harness/hybrid_batches/batch_bytes.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/validation/baseline.hpp"
@@ -83,12 +83,12 @@ Prediction simulate(const Json& json, const DataCache& cache) {
 double sent_values(const Row& row) {
   double bytes = 0;
   for (const Traffic traffic : {Traffic::redistribute, Traffic::halo, Traffic::state}) {
-    bytes += static_cast<double>((*row.sent_bytes)[static_cast<std::size_t>(traffic)]);
+    bytes += static_cast<double>((*row.sent_bytes)[traffic]);
   }
   return bytes / (row.precision == "fp64" ? 8 : 4);
 }
 
-double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[static_cast<std::size_t>(phase)]; }
+double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[phase]; }
 
 std::string split_of(const Row& row) {
   std::vector<std::pair<double, std::string_view>> parts;
@@ -151,7 +151,7 @@ bool take_term(const Find& find, SpeedupTerm& term, PublishedValue& value) {
     (own ? term.rate : term.over_rate) += counts.own / share;
     (own ? term.baseline_rate : term.baseline_over_rate) += counts.baseline / share;
   }
-  const auto count = static_cast<double>(term.cases.size() - 1);
+  const double count = term.cases.size() - 1;
   if (count == 0) term.over_rate = term.baseline_over_rate = 1;
   if (count > 1) term.over_rate /= count, term.baseline_over_rate /= count;
   if (!all) term.over_rate = 0;
@@ -317,7 +317,7 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
   }
   const std::shared_ptr<const Software> profile = load_software(paper.software);
   for (int t = 0; each_term && t < software_term_count; ++t) {
-    if (!profile->uses[static_cast<std::size_t>(t)]) continue;
+    if (!profile->uses[t]) continue;
     paper.terms.emplace_back(software_term_names[t]);
     PublishedPaper fewer = as_software(before, without(paper.software, paper.terms.back()));
     predict_own(fewer, tell("without " + paper.terms.back()));

@@ -23,7 +23,7 @@ struct EventWidths {
 };
 
 /// A vector of each vertex that no event changes (DistTGL, section 3.1), in addition to the memory that events change.
-struct StaticMemoryWish {
+struct StaticMemoryRequest {
   enum class Kind : std::uint8_t {
     none,
     pretrained,  // trained beforehand on the static graph of the training events, then frozen
@@ -50,7 +50,7 @@ struct EventModelTraits {
   bool key_dt_of_memory = true;   // key_dt=memory; else the event's time
   bool binary_loss = false;       // loss=bce
   bool stochastic = false;        // drops something in training
-  StaticMemoryWish static_memory;
+  StaticMemoryRequest static_memory;
 };
 
 /// Mails of M vertices, with what each is applied to.

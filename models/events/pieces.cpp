@@ -55,8 +55,8 @@ Var encode_time(Tape& tape, const Parameters& parameters, const std::string& pre
 }
 
 std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width,
-                                          const StaticMemoryWish& static_memory) {
-  const bool table = static_memory.kind == StaticMemoryWish::Kind::table;
+                                          const StaticMemoryRequest& static_memory) {
+  const bool table = static_memory.kind == StaticMemoryRequest::Kind::table;
   const std::int64_t columns = widths.vertex + (table ? static_memory.width : 0);
   std::vector<ParameterShape> shapes;
   if (table) shapes.push_back(linear("static.table", widths.vertices, static_memory.width, static_memory.width));
@@ -67,10 +67,10 @@ std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_
 }
 
 Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width,
-                 const StaticMemoryWish& static_memory) {
+                 const StaticMemoryRequest& static_memory) {
   std::vector<Var> known;
   if (input.features.defined()) known.push_back(Tape::constant(input.features));
-  if (static_memory.kind == StaticMemoryWish::Kind::table)
+  if (static_memory.kind == StaticMemoryRequest::Kind::table)
     known.push_back(gather_rows(tape, parameters.at("static.table"), {input.vertex_numbers}, input.vertices));
   if (known.empty()) return input.memory ? input.memory : Tape::constant(zeros(tape.device(), input.vertices, width));
   const Var columns = known.size() == 1 ? known.front() : concat_columns(tape, known);
@@ -79,10 +79,10 @@ Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& inp
   return input.memory ? sum_of(tape, input.memory, features) : features;
 }
 
-StaticMemoryWish::Kind static_memory_kind(const std::string& name) {
-  if (name == "none") return StaticMemoryWish::Kind::none;
-  if (name == "pretrained") return StaticMemoryWish::Kind::pretrained;
-  if (name == "table") return StaticMemoryWish::Kind::table;
+StaticMemoryRequest::Kind static_memory_kind(const std::string& name) {
+  if (name == "none") return StaticMemoryRequest::Kind::none;
+  if (name == "pretrained") return StaticMemoryRequest::Kind::pretrained;
+  if (name == "table") return StaticMemoryRequest::Kind::table;
   throw Error("no static memory is called '" + name + "'");
 }
 

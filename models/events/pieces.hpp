@@ -20,13 +20,13 @@ Var encode_time(Tape& tape, const Parameters& parameters, const std::string& pre
 /// "features.weight" [d_v, width] and "features.bias"; none without features of vertices. With a table as static
 /// memory, "static.table" [N, d] comes before them. Its columns come after those of the features.
 std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width,
-                                          const StaticMemoryWish& static_memory = {});
+                                          const StaticMemoryRequest& static_memory = {});
 /// h [U, width]: memory, where there is one, plus the layer of features and of the table, where there are any; else 0.
 Var vertex_input(Tape& tape, const Parameters& parameters, const EmbedInput& input, std::int64_t width,
-                 const StaticMemoryWish& static_memory = {});
+                 const StaticMemoryRequest& static_memory = {});
 
 /// The kind called "none", "pretrained" or "table". Throws Error for another word.
-StaticMemoryWish::Kind static_memory_kind(const std::string& name);
+StaticMemoryRequest::Kind static_memory_kind(const std::string& name);
 
 /// The scale called "neighbours", "head" or "leaky". Throws Error for another word.
 AttentionScale attention_scale(const std::string& name);

@@ -6,28 +6,28 @@
 namespace strobe {
 namespace {
 
-AttentionLayer layer_of(const StaticMemoryWish& wish) {
+AttentionLayer layer_of(const StaticMemoryRequest& request) {
   AttentionLayer layer;
   layer.prefix = "attention";
-  layer.merge = wish.merges ? "merge" : "";
-  layer.input = layer.output = wish.width;
-  layer.heads = wish.heads;
-  layer.scale = wish.scale;
+  layer.merge = request.merges ? "merge" : "";
+  layer.input = layer.output = request.width;
+  layer.heads = request.heads;
+  layer.scale = request.scale;
   return layer;
 }
 
 }  // namespace
 
-std::vector<ParameterShape> static_attention_parameters(const StaticMemoryWish& wish, std::int64_t vertices) {
-  std::vector<ParameterShape> shapes{linear("static.table", vertices, wish.width, wish.width)};
-  for (ParameterShape& shape : layer_of(wish).parameters(0)) shapes.push_back(std::move(shape));
+std::vector<ParameterShape> static_attention_parameters(const StaticMemoryRequest& request, std::int64_t vertices) {
+  std::vector<ParameterShape> shapes{linear("static.table", vertices, request.width, request.width)};
+  for (ParameterShape& shape : layer_of(request).parameters(0)) shapes.push_back(std::move(shape));
   return shapes;
 }
 
-Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryWish& wish, const Tensor& vertices,
+Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request, const Tensor& vertices,
                      const NeighbourLevel& level) {
   const Var h = gather_rows(tape, parameters.at("static.table"), {vertices}, vertices.rows());
-  return layer_of(wish).embed(tape, parameters, h, level, Pass{});
+  return layer_of(request).embed(tape, parameters, h, level, Pass{});
 }
 
 }  // namespace strobe

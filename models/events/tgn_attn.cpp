@@ -122,15 +122,15 @@ class TgnAttention final : public EventModel {
  private:
   std::int64_t width() const { return p_.embedding > 0 ? p_.embedding : p_.memory; }
 
-  StaticMemoryWish static_memory() const {
-    StaticMemoryWish wish;
-    wish.kind = static_memory_kind(p_.static_memory);
-    wish.width = p_.memory;
-    wish.epochs = p_.static_epochs, wish.rate = p_.static_rate;
-    wish.neighbours = p_.neighbours, wish.heads = p_.heads;
-    wish.scale = attention_scale(p_.attention);
-    wish.merges = p_.output == "merge";
-    return wish;
+  StaticMemoryRequest static_memory() const {
+    StaticMemoryRequest request;
+    request.kind = static_memory_kind(p_.static_memory);
+    request.width = p_.memory;
+    request.epochs = p_.static_epochs, request.rate = p_.static_rate;
+    request.neighbours = p_.neighbours, request.heads = p_.heads;
+    request.scale = attention_scale(p_.attention);
+    request.merges = p_.output == "merge";
+    return request;
   }
 
   AttentionLayer layer() const {

@@ -189,7 +189,7 @@ class Dcrnn final : public Model {
   /// The terms of a state; without a state they are zeros that are never multiplied.
   std::vector<Var> of_state(Tape& tape, const Neighbours& neighbours, const Var& state) const {
     if (carried()) return diffuse(tape, neighbours, state);
-    return std::vector<Var>(static_cast<std::size_t>(terms()), state);
+    return std::vector<Var>(terms(), state);
   }
 
   Var zeros(Tape& tape, const Var& x) const {

@@ -110,7 +110,7 @@ class Dysat final : public Model {
     Tensor ids;
     if (p_.temporal_dropout > 0) {
       const CellRows& cells = *input.cells;
-      const std::int64_t row = cells.step_rows[static_cast<std::size_t>(input.first_step - cells.first_step)];
+      const std::int64_t row = cells.step_rows[input.first_step - cells.first_step];
       ids = cells.ids.slice_rows(row, input.rows_per_step);
     }
     const Var o =
@@ -120,7 +120,7 @@ class Dysat final : public Model {
   }
 
  private:
-  /// The same over sequences in lanes: positions are the cells' own, added before the projection.
+  /// The same over sequences in bins: positions are the cells' own, added before the projection.
   TemporalOutput packed_temporal(Tape& tape, const Parameters& parameters, const TemporalInput& input) const {
     const PackedTimelines& packed = *input.packed;
     const Var positions =

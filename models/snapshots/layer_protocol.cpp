@@ -50,7 +50,7 @@ Var step_by_step(const ModelCall& call, LayerStages& stages, std::size_t layer, 
     if (s > 0 && has_state) state = stages.hand_over(number, s, state);
     const std::int64_t begin = lines.segments[s].first_step;
     for (std::int64_t t = begin; t < begin + lines.segments[s].steps; ++t) {
-      const auto step = static_cast<std::size_t>(t);
+      const std::size_t step = t;
       const std::int64_t first = lines.cells->step_rows[step], rows = lines.cells->step_rows[step + 1] - first;
       const TemporalOutput output =
           call.model.step(call.tape, call.parameters, number,
@@ -70,14 +70,14 @@ Var empty_rows(const ModelCall& call, std::int64_t width) {
 /// One round of a packed stage on a rank that has a part in it; `state` null where no piece is given one.
 TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, std::size_t layer,
                             const PackedRound& round, const Var& x, const Var& state, bool want_state) {
-  const std::int64_t lane_rows = round.steps * round.lanes;
-  call.tape.device().stage_rows().add_lanes(lane_rows, round.in.count);
+  const std::int64_t bin_rows = round.steps * round.bins;
+  call.tape.device().stage_rows().add_bins(bin_rows, round.in.count);
   TemporalInput input;
-  input.x = lane_rows == 0 && round.in.count == 0
+  input.x = bin_rows == 0 && round.in.count == 0
                 ? x
-                : pack_rows(call.tape, x, round.in, lane_rows == 0 ? round.in.count : lane_rows);
+                : pack_rows(call.tape, x, round.in, bin_rows == 0 ? round.in.count : bin_rows);
   input.steps = round.steps;
-  input.rows_per_step = round.lanes;
+  input.rows_per_step = round.bins;
   input.state = state;
   input.want_state = want_state;
   input.cells = stages.timelines().cells;
@@ -128,7 +128,7 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
       continue;
     }
     TemporalOutput output;
-    if (round.lanes > 0) {
+    if (round.bins > 0) {
       const bool leaves = round.handed > 0 || round.remembered.count > 0;
       output = packed_round(call, stages, layer, round, x, round.given > 0 ? state : nullptr, leaves);
     }
@@ -144,7 +144,7 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
   return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, call.layers[layer].temporal_width);
 }
 
-/// A window, whose products use own rows in place, or an attention in lanes: from the rows of the block and those
+/// A window, whose products use own rows in place, or an attention in bins: from the rows of the block and those
 /// remembered before it.
 Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, const PackedStage& stage,
                  const Var& x) {
@@ -167,7 +167,7 @@ Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, 
     return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, width);
   }
   const Var y = packed_round(call, stages, layer, round, read, nullptr, false).y;
-  return round.lanes == 0 ? y : collect_rows(call.tape, {y}, {round.out}, stage.rows, width);
+  return round.bins == 0 ? y : collect_rows(call.tape, {y}, {round.out}, stage.rows, width);
 }
 
 /// Counts the rows that the spatial stage of layer `layer` loads if it reads neighbours: the rows of its input that the
@@ -206,7 +206,7 @@ Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t lay
   }
   const std::int64_t width = outputs.parts.front()->value.columns();
   const Var y = collect_rows(call.tape, outputs.parts, outputs.lists, rows, width);
-  return call.model.behind_rows(call.tape, call.parameters, number, all, y);
+  return call.model.after_rows(call.tape, call.parameters, number, all, y);
 }
 
 /// The spatial stage of layer `layer`, and the stages after it that a joint form includes.
@@ -262,7 +262,7 @@ Var temporal_stage(const ModelCall& call, LayerStages& stages, std::size_t layer
   Var state = at_once ? stages.earlier_steps(number, x) : memory != nullptr ? memory->before : nullptr;
   std::vector<Var> parts;
   for (std::size_t s = 0; s < segments.size(); ++s) {
-    const auto begin = static_cast<std::size_t>(segments[s].first_step);
+    const std::size_t begin = segments[s].first_step;
     const std::int64_t steps = segments[s].steps, first = cells->step_rows[begin];
     const std::int64_t rows = cells->step_rows[begin + static_cast<std::size_t>(steps)] - first;
     const std::int64_t first_step = cells->first_step + segments[s].first_step;

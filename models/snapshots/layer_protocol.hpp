@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "models/ops/ops_lanes.hpp"
+#include "models/ops/ops_packed_rows.hpp"
 #include "models/snapshots/model.hpp"
 #include "models/snapshots/unit_meter.hpp"
 
@@ -39,10 +39,10 @@ struct RowUnit {
   Tensor features;       // [unit's rows, feature width]
 };
 
-/// One round of a temporal stage on one rank: its pieces in lanes, none where the rank has no part. A window has no
-/// lanes; `in` is empty where all rows are read in place.
+/// One round of a temporal stage on one rank: its pieces in bins, none where the rank has no part. A window has no
+/// bins; `in` is empty where all rows are read in place.
 struct PackedRound {
-  std::int64_t steps = 0, lanes = 0;
+  std::int64_t steps = 0, bins = 0;
   PackedRows in, out;  // rows that are read, own and halo, and own rows whose outputs are the round's
   PackedTimelines timelines;
   std::int64_t given = 0, handed = 0;  // pieces that are given a state, and that hand theirs on
@@ -60,7 +60,7 @@ struct PackedRound {
 };
 
 /// A temporal stage whose timelines are no rectangles: rounds that follow each other, the same number on every rank. A
-/// window is one round, without lanes.
+/// window is one round, without bins.
 struct PackedStage {
   std::int64_t rows = 0;  // own rows of the block
   /// Used where a block follows: the number of rows remembered after this block. For a recurrence these are states,

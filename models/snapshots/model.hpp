@@ -87,11 +87,11 @@ inline bool walks_timelines(const LayerShape& layer) { return remembers(layer.ne
 /// The input of a temporal stage in place of rectangles, where timelines are cut in many places or begin at different
 /// steps. The layer's need decides which members are set.
 struct PackedTimelines {
-  PackedSequences sequences;  // recurrent: rows are those of lanes
+  PackedSequences sequences;  // recurrent: rows are those of bins
   PackedPast past;            // all: the same; own rows produce outputs
-  /// all: [lane rows, T], a one at each row's step; rows that only fill a lane are empty.
+  /// all: [bin rows, T], a one at each row's step; rows that only fill a bin are empty.
   std::shared_ptr<const SparseMatrix> steps = nullptr;
-  Tensor ids = {};  // all: i64 [lane rows, 1] the cells' numbers, of models that drop
+  Tensor ids = {};  // all: i64 [bin rows, 1] the cells' numbers, of models that drop
   std::shared_ptr<const SparseMatrix> window = nullptr;  // window: [own rows, own + halo rows], the M-transform
 };
 
@@ -107,13 +107,13 @@ struct TemporalInput {
   bool want_state = false;  // whether the steps after need the state
   const CellRows* cells = nullptr;
   const Pass* pass = nullptr;
-  /// Packed timelines instead. x [steps * rows_per_step, F] are lanes, or for a window the own and the halo rows.
+  /// Packed timelines instead. x [steps * rows_per_step, F] are bins, or for a window the own and the halo rows.
   /// `state` has a row (times rows_per_vertex) for each piece that is given one; the state handed on has one for each
   /// piece that hands one on. Sequences begin within: no steps come before.
   const PackedTimelines* packed = nullptr;
 };
 
-/// Where the pieces in the lanes of `input` begin and end; nothing of rectangles.
+/// Where the pieces in the bins of `input` begin and end; nothing of rectangles.
 inline PackedSequences packed_sequences(const TemporalInput& input) {
   return input.packed != nullptr ? input.packed->sequences : PackedSequences();
 }
@@ -197,9 +197,9 @@ struct ModelTraits {
   /// A pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
   bool stochastic = false;
   std::optional<StepVectors> step_vectors = {};
-  /// All sums over ranks of a spatial stage are in Model::behind_rows, so that Model::spatial_rows may be called for
+  /// All sums over ranks of a spatial stage are in Model::after_rows, so that Model::spatial_rows may be called for
   /// parts of a rank's rows. Ignored for models whose spatial stages sum nothing.
-  bool sums_behind_rows = false;
+  bool sums_after_rows = false;
 };
 
 /// Throws InvalidRequest("/model/...") when a model with these traits cannot train on that many steps.
@@ -222,12 +222,12 @@ class Model {
   /// Output [own rows, spatial_width] of layer `layer`.
   virtual Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const = 0;
   /// The same in two calls, for rows that are computed part by part: `spatial_rows` of each part, by its own rows and
-  /// those that its rows of A read; then `behind_rows`, once on every rank, from the outputs y of all own rows and the
+  /// those that its rows of A read; then `after_rows`, once on every rank, from the outputs y of all own rows and the
   /// input of all.
   virtual Var spatial_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& part) const {
     return spatial(tape, parameters, layer, part);
   }
-  virtual Var behind_rows(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*all*/, const Var& y) const {
+  virtual Var after_rows(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*all*/, const Var& y) const {
     return y;
   }
   /// Called only when the layer has a temporal stage. A timeline cut into segments, each starting from the state of the

@@ -79,7 +79,7 @@ class MpnnLstm final : public Model {
   ModelTraits traits() const override {
     ModelTraits what;
     what.stochastic = what.reads_ids = p_.dropout > 0;
-    what.sums_behind_rows = true;
+    what.sums_after_rows = true;
     return what;
   }
 
@@ -105,7 +105,7 @@ class MpnnLstm final : public Model {
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    return behind_rows(tape, parameters, layer, input, spatial_rows(tape, parameters, layer, input));
+    return after_rows(tape, parameters, layer, input, spatial_rows(tape, parameters, layer, input));
   }
 
   Var spatial_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& part) const override {
@@ -116,7 +116,7 @@ class MpnnLstm final : public Model {
   }
 
   /// Means and variances are those of all vertices of a step.
-  Var behind_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& all,
+  Var after_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& all,
                   const Var& y) const override {
     if (layer == 2) return y;
     const Var regular = regularised(tape, parameters, layer, all, y);

@@ -38,7 +38,7 @@ ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t c
 Parameters::Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,
                        const std::vector<double>& start) {
   const std::vector<double> initial = start.empty() ? initial_values(shapes, seed) : start;
-  const auto count = static_cast<std::int64_t>(initial.size());
+  const std::int64_t count = initial.size();
   if (device.precision() == ElementType::f64) {
     values_ = device.move_in(initial.data(), count, 1, ElementType::f64);
   } else {

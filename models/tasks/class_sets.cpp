@@ -11,7 +11,7 @@ namespace strobe {
 
 std::vector<std::int64_t> class_sets(const EventGraph& graph, EdgeId first, std::int64_t count) {
   std::vector<std::int64_t> sets;
-  sets.reserve(static_cast<std::size_t>(count));
+  sets.reserve(count);
   for (EdgeId e = first; e < first + count; ++e) {
     std::uint64_t bits = 0;
     event_classes(graph, e, bits);
@@ -21,12 +21,12 @@ std::vector<std::int64_t> class_sets(const EventGraph& graph, EdgeId first, std:
 }
 
 ClassCounts count_classes(const EventGraph& graph, EdgeId first, EdgeId last) {
-  ClassCounts counts{std::vector<std::int64_t>(static_cast<std::size_t>(graph.event_class_source.classes), 0),
+  ClassCounts counts{std::vector<std::int64_t>(graph.event_class_source.classes, 0),
                      last - first};
   for (EdgeId e = first; e < last; ++e) {
     std::uint64_t bits = 0;
     event_classes(graph, e, bits);
-    for (; bits != 0; bits &= bits - 1) ++counts.of_class[static_cast<std::size_t>(std::countr_zero(bits))];
+    for (; bits != 0; bits &= bits - 1) ++counts.of_class[std::countr_zero(bits)];
   }
   return counts;
 }

@@ -6,7 +6,7 @@ namespace strobe {
 
 void BatchBegins::add(const EventGraph& graph, EdgeId first, EdgeId last, std::int64_t size) {
   for (EdgeId begin = first; begin < last; begin += size) {
-    const auto at = static_cast<std::size_t>(begin);
+    const std::size_t at = begin;
     ++batches;
     if (begin > 0 && graph.time[at - 1] == graph.time[at]) ++amid_instant;
   }

@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint32_t training_draws = 41, evaluation_draws = 42;  // purposes of random streams
 
 std::vector<VertexId> distinct_targets(const EventGraph& graph) {
-  std::vector<char> is_target(static_cast<std::size_t>(graph.vertices), 0);
-  for (const VertexId v : graph.target) is_target[static_cast<std::size_t>(v)] = 1;
+  std::vector<char> is_target(graph.vertices, 0);
+  for (const VertexId v : graph.target) is_target[v] = 1;
   std::vector<VertexId> targets;
   for (std::size_t v = 0; v < is_target.size(); ++v) {
     if (is_target[v] != 0) targets.push_back(static_cast<VertexId>(v));
@@ -27,7 +27,7 @@ std::vector<VertexId> distinct_targets(const EventGraph& graph) {
 
 std::vector<VertexId> pool_of(const EventGraph& graph, const std::string& negatives) {
   if (negatives == "any") {
-    std::vector<VertexId> all(static_cast<std::size_t>(graph.vertices));
+    std::vector<VertexId> all(graph.vertices);
     std::iota(all.begin(), all.end(), 0);
     return all;
   }
@@ -56,7 +56,7 @@ EventCandidates::EventCandidates(const EventGraph& graph, const std::string& neg
 }
 
 std::vector<VertexId> EventCandidates::excluded(EdgeId event) const {
-  const auto at = static_cast<std::size_t>(event);
+  const std::size_t at = event;
   const VertexId source = graph_.source[at];
   const double time = graph_.time[at];
   std::vector<VertexId> hit{graph_.target[at]};
@@ -72,9 +72,9 @@ std::vector<VertexId> EventCandidates::excluded(EdgeId event) const {
 }
 
 VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t group) const {
-  if (!given_.empty()) return given_.at(static_cast<std::size_t>(event)).at(static_cast<std::size_t>(n));
-  const VertexId source = graph_.source[static_cast<std::size_t>(event)];
-  const VertexId destination = graph_.target[static_cast<std::size_t>(event)];
+  if (!given_.empty()) return given_.at(event).at(n);
+  const VertexId source = graph_.source[event];
+  const VertexId destination = graph_.target[event];
   // Each negative has its own 256 numbers of the stream: 2^24 numbers per event, 2^8 per negative.
   const RandomStream random(seed_, training_draws, static_cast<std::uint32_t>(group));
   const std::uint64_t first = (static_cast<std::uint64_t>(event) << 24) + (static_cast<std::uint64_t>(n) << 8);
@@ -92,15 +92,15 @@ VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t gr
       "/task/negatives",
       fmt::format("an event from {} to {} leaves no negative to draw: all {} vertices that may be are its own ends; "
                   "take negatives=any, or another graph",
-                  graph_.original_id[static_cast<std::size_t>(source)],
-                  graph_.original_id[static_cast<std::size_t>(destination)], pool_.size()));
+                  graph_.original_id[source],
+                  graph_.original_id[destination], pool_.size()));
 }
 
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {
   const std::vector<VertexId> not_these = excluded(event);
   const RandomStream random(seed_, evaluation_draws, static_cast<std::uint32_t>(event));
   std::vector<VertexId> drawn;
-  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(wanted, 0));
+  const std::size_t limit = std::max<std::int64_t>(wanted, 0);
   if (wanted >= 0 && 4 * (limit + not_these.size()) < pool_.size()) {
     std::unordered_set<VertexId> taken;
     for (std::uint64_t i = 0; drawn.size() < limit; ++i) {

@@ -107,7 +107,7 @@ class EventClassification final : public EventTask {
 
   std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData&, EdgeId first,
                                         const EventOutputs& outputs) const override {
-    const auto count = static_cast<std::int64_t>(outputs.first.size());
+    const std::int64_t count = outputs.first.size();
     const std::int64_t classes = class_count(graph);
     if (several(graph)) return {{"f1_micro", micro_f1(outputs.values, class_sets(graph, first, count), classes)}};
     const std::vector<std::int32_t> truth = single_labels(graph, first, count);
@@ -178,8 +178,8 @@ class EventClassification final : public EventTask {
   }
 
   std::int8_t most_frequent(const EventGraph& graph, EdgeId end) const {
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(class_count(graph)), 0);
-    for (EdgeId e = 0; e < end; ++e) ++counts[static_cast<std::size_t>(graph.event_label[static_cast<std::size_t>(e)])];
+    std::vector<std::int64_t> counts(class_count(graph), 0);
+    for (EdgeId e = 0; e < end; ++e) ++counts[graph.event_label[e]];
     return static_cast<std::int8_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
   }
 

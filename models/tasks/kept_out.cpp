@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint32_t kept_out_draws = 44;  // purpose of a random stream
 
 void flag_ends(const EventGraph& graph, EdgeId event, VertexFlags& flags) {
-  const auto e = static_cast<std::size_t>(event);
-  flags[static_cast<std::size_t>(graph.source[e])] = flags[static_cast<std::size_t>(graph.target[e])] = 1;
+  const std::size_t e = event;
+  flags[graph.source[e]] = flags[graph.target[e]] = 1;
 }
 
 /// The vertices that an event from `first` on touches, ascending.
@@ -31,7 +31,7 @@ std::vector<VertexId> vertices_from(const EventGraph& graph, EdgeId first) {
 
 /// How many vertices a share of `all` is. A share as 0.29 has no exact double, and 0.29 * 100 must not become 28.
 std::size_t count_of(double share, std::size_t all, std::size_t offered) {
-  const auto count = static_cast<std::size_t>(std::floor(share * static_cast<double>(all) + 1e-9));
+  const std::size_t count = std::floor(share * static_cast<double>(all) + 1e-9);
   if (count == 0) {
     throw InvalidRequest("/task/kept_out", fmt::format("a share of {:g} of {} vertices keeps none out; take at least "
                                                        "{:.3g}, or 0 for no inductive split",
@@ -52,7 +52,7 @@ std::vector<VertexId> training_pool(const EventGraph& graph, const TrainedEvents
     if (any)
       flag_ends(graph, e, flags);
     else
-      flags[static_cast<std::size_t>(graph.target[static_cast<std::size_t>(e)])] = 1;
+      flags[graph.target[e]] = 1;
   };
   for (const EdgeId e : left.numbers) add(e);
   for (EdgeId e = split.train_end; e < graph.events(); ++e) add(e);
@@ -69,7 +69,7 @@ auto picked(const Values& column, const std::vector<EdgeId>& numbers) {
   std::vector<typename Values::value_type> values;
   if (column.empty()) return values;
   values.reserve(numbers.size());
-  for (const EdgeId e : numbers) values.push_back(column[static_cast<std::size_t>(e)]);
+  for (const EdgeId e : numbers) values.push_back(column[e]);
   return values;
 }
 
@@ -97,16 +97,16 @@ VertexFlags draw_kept_out(const EventGraph& graph, const TimeSplit& split, doubl
   VertexFlags kept_out(static_cast<std::size_t>(graph.vertices), 0);
   for (std::size_t i = 0; i < count; ++i) {  // the front of a shuffled list
     std::swap(offered[i], offered[i + random.below(i, offered.size() - i)]);
-    kept_out[static_cast<std::size_t>(offered[i])] = 1;
+    kept_out[offered[i]] = 1;
   }
   return kept_out;
 }
 
 bool is_inductive(const EventGraph& graph, std::span<const char> kept_out, EdgeId event) {
   if (kept_out.empty()) return false;
-  const auto e = static_cast<std::size_t>(event);
-  return kept_out[static_cast<std::size_t>(graph.source[e])] != 0 ||
-         kept_out[static_cast<std::size_t>(graph.target[e])] != 0;
+  const std::size_t e = event;
+  return kept_out[graph.source[e]] != 0 ||
+         kept_out[graph.target[e]] != 0;
 }
 
 std::int64_t count_inductive(const EventGraph& graph, std::span<const char> kept_out, EdgeId first, EdgeId last) {

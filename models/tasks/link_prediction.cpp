@@ -80,7 +80,7 @@ Ranking rank_scores(const std::vector<double>& scores, const Samples& test) {
       result.bank.push_back(test.memory[i] == LinkMemory::never ? 0.0 : 1.0);
       continue;
     }
-    const auto edge = static_cast<std::size_t>(test.candidate_of[i]);
+    const std::size_t edge = test.candidate_of[i];
     if (place[edge] < 0) {
       place[edge] = static_cast<std::int32_t>(result.ranked.size());
       result.ranked.push_back(scores[edge]);
@@ -99,9 +99,9 @@ class LinkPrediction final : public Task {
     return draw_link_samples(graph, p_, split_of(graph.steps()), seed);
   }
 
-  TaskCounts count(const GraphShape& shape) const override {
+  TaskCounts count(const GraphStatistics& shape) const override {
     const std::vector<std::int64_t> edges = step_edges(shape);
-    const auto steps = static_cast<std::int64_t>(edges.size());
+    const std::int64_t steps = edges.size();
     const StepSplit split = split_of(steps);
     if (p_.positives == "new") {
       throw InvalidRequest("/task/positives", "the shape " + shape.name +
@@ -118,7 +118,7 @@ class LinkPrediction final : public Task {
     TaskCounts counts{steps - 1, {2, p_.theta, {}}, {2, p_.theta, {}}};
     std::int64_t left = p_.ranked;
     for (Step t = 0; t < steps; ++t) {
-      const auto step = static_cast<std::size_t>(t);
+      const std::size_t step = t;
       const std::int64_t loops = shape.self_loops_per_step.empty() ? 0 : shape.self_loops_per_step[step];
       const std::int64_t drawn = std::llround(p_.theta * static_cast<double>(edges[step] - loops));
       if (t < split.train) {
@@ -164,7 +164,7 @@ class LinkPrediction final : public Task {
     all["mrr"] = mean_reciprocal_rank(model.ranked, model.candidate, model.candidate_of, ties);
     all["popularity_mrr"] = mean_reciprocal_rank(trivial.ranked, trivial.candidate, trivial.candidate_of, ties);
     const std::vector<std::int64_t> counts = candidate_counts(test);
-    const auto edges = static_cast<double>(counts.size());
+    const double edges = counts.size();
     all["mrr_chance"] = chance_of_mean_reciprocal_rank(counts);
     all["ranking_candidates_mean"] = static_cast<double>(model.candidate.size()) / edges;
     all["ranking_candidates_min"] =
@@ -187,7 +187,7 @@ class LinkPrediction final : public Task {
     std::map<std::string, std::int64_t> samples = {{"repeated_share", positives}, {"seen_share", positives}};
     for (const std::string& name : pair_metrics()) samples[name] = pairs;
     if (p_.ranking_negatives == 0) return samples;
-    const auto edges = static_cast<std::int64_t>(candidate_counts(test).size());
+    const std::int64_t edges = candidate_counts(test).size();
     for (const std::string& name : ranking_metrics()) samples[name] = edges;
     return samples;
   }

@@ -25,9 +25,9 @@ class LinkHistory {
   /// Learns the events up to `end`.
   void replay(EdgeId end) {
     for (; next_ < end; ++next_) {
-      const auto e = static_cast<std::size_t>(next_);
-      const auto source = static_cast<std::size_t>(graph_.source[e]);
-      const auto target = static_cast<std::size_t>(graph_.target[e]);
+      const std::size_t e = next_;
+      const std::size_t source = graph_.source[e];
+      const std::size_t target = graph_.target[e];
       const auto number = static_cast<std::uint32_t>(next_ + 1);  // 0 = never
       const std::uint64_t pair = (static_cast<std::uint64_t>(source) << 32) | target;
       const auto [place, is_new] = place_.try_emplace(pair, static_cast<std::uint32_t>(own_[source].size()));
@@ -40,16 +40,16 @@ class LinkHistory {
 
   /// Makes `seen_` hold the visits of `source`; the window begins at `window_start`.
   void look_from(VertexId source, double window_start) {
-    for (const Visit& visit : *looking_) seen_[static_cast<std::size_t>(visit.target)] = 0;
-    looking_ = &own_[static_cast<std::size_t>(source)];
-    for (const Visit& visit : *looking_) seen_[static_cast<std::size_t>(visit.target)] = visit.event;
+    for (const Visit& visit : *looking_) seen_[visit.target] = 0;
+    looking_ = &own_[source];
+    for (const Visit& visit : *looking_) seen_[visit.target] = visit.event;
     window_start_ = window_start;
   }
 
   Scores scores(VertexId vertex) const {
-    const auto v = static_cast<std::size_t>(vertex);
+    const std::size_t v = vertex;
     const std::uint64_t own = seen_[v];
-    const bool recent = own > 0 && graph_.time[static_cast<std::size_t>(own - 1)] >= window_start_;
+    const bool recent = own > 0 && graph_.time[own - 1] >= window_start_;
     return {own > 0 ? 1u : 0u, recent ? 1u : 0u, own > 0 ? (std::uint64_t{1} << 32) + own : last_[v], hits_[v]};
   }
 
@@ -118,14 +118,14 @@ std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventC
                                            const RankedEvents& events, TieRule ties) {
   LinkHistory history(graph);
   const double trained =
-      events.train_end > 0 ? graph.time[static_cast<std::size_t>(events.train_end - 1)] - graph.time[0] : 0.0;
+      events.train_end > 0 ? graph.time[events.train_end - 1] - graph.time[0] : 0.0;
   RuleSums all, inductive;
   for (EdgeId first = events.first; first < events.last; first += events.batch) {
     const EdgeId last = std::min(events.last, first + events.batch);
     history.replay(first);
-    const double newest = first > 0 ? graph.time[static_cast<std::size_t>(first - 1)] : 0.0;
+    const double newest = first > 0 ? graph.time[first - 1] : 0.0;
     for (EdgeId e = first; e < last; ++e) {
-      const auto at = static_cast<std::size_t>(e);
+      const std::size_t at = e;
       history.look_from(graph.source[at], newest - edgebank_window_share * trained);
       const auto ranks =
           reciprocal_ranks(history, graph.target[at], candidates.evaluation(e, events.candidates), tie_share(ties));

@@ -27,7 +27,7 @@ void add_popularity(const Snapshot& snapshot, std::vector<double>& count) {
 /// The last step up to and including `read` that has the edge, encoded as in Samples::memory.
 double memory_of(const SnapshotGraph& graph, Step read, VertexId source, VertexId target) {
   for (Step t = read; t >= 0; --t) {
-    if (!has_edge(*graph.snapshots[static_cast<std::size_t>(t)], source, target)) continue;
+    if (!has_edge(*graph.snapshots[t], source, target)) continue;
     return t == read ? LinkMemory::in_last_step : LinkMemory::in_earlier_step;
   }
   return LinkMemory::never;
@@ -57,7 +57,7 @@ class PairDraw {
   }
 
  private:
-  const Snapshot& snapshot(Step t) const { return *graph_.snapshots[static_cast<std::size_t>(t)]; }
+  const Snapshot& snapshot(Step t) const { return *graph_.snapshots[t]; }
 
   [[noreturn]] void refuse_no_training() const {
     const std::string cause = outlying_times_note(graph_.provenance.notes);
@@ -79,7 +79,7 @@ class PairDraw {
                            "or edges have no direction; take negatives=any or targets");
     }
     std::vector<VertexId> targets;
-    std::vector<double> popular(static_cast<std::size_t>(graph_.vertices), 0.0);
+    std::vector<double> popular(graph_.vertices, 0.0);
     for (Step t = 0; kind_ == "targets" && t < split_.train; ++t) add_popularity(snapshot(t), popular);
     for (std::size_t v = 0; v < popular.size(); ++v) {
       if (popular[v] > 0) targets.push_back(static_cast<VertexId>(v));
@@ -157,7 +157,7 @@ class PairDraw {
 
   /// Baselines of pairs, and the memory of earlier steps about them. Pairs and candidates each ascend by step.
   void add_memory(Samples& samples) const {
-    std::vector<double> popular(static_cast<std::size_t>(graph_.vertices), 0.0);
+    std::vector<double> popular(graph_.vertices, 0.0);
     samples.baseline.assign(samples.step.size(), 0.0);
     samples.memory.assign(samples.step.size(), LinkMemory::never);
     for (const bool candidates : {false, true}) {
@@ -167,7 +167,7 @@ class PairDraw {
         if ((samples.candidate_of[i] >= 0) != candidates) continue;
         for (; counted <= samples.step[i]; ++counted) add_popularity(snapshot(counted), popular);
         const VertexId u = samples.vertices[2 * i], v = samples.vertices[2 * i + 1];
-        samples.baseline[i] = popular[static_cast<std::size_t>(v)];
+        samples.baseline[i] = popular[v];
         if (!candidates) samples.memory[i] = memory_of(graph_, samples.step[i], u, v);
       }
     }
@@ -229,7 +229,7 @@ class PairDraw {
 std::vector<std::int64_t> candidate_counts(const Samples& samples) {
   std::vector<std::int64_t> counts(samples.step.size(), 0);
   for (const std::int32_t k : samples.candidate_of) {
-    if (k >= 0) ++counts[static_cast<std::size_t>(k)];
+    if (k >= 0) ++counts[k];
   }
   std::erase(counts, 0);
   return counts;

@@ -55,7 +55,7 @@ double area_under_roc(const std::vector<double>& scores, const std::vector<std::
 }
 
 double average_precision(const std::vector<double>& scores, const std::vector<std::int32_t>& labels) {
-  const auto positives = static_cast<double>(std::count(labels.begin(), labels.end(), 1));
+  const double positives = std::count(labels.begin(), labels.end(), 1);
   if (any_nan(scores) || positives == 0) return missing;
   const std::vector<std::size_t> order = by_falling_score(scores);
   double found = 0, sum = 0;
@@ -84,7 +84,7 @@ double mean_reciprocal_rank(const std::vector<double>& positives, const std::vec
   const double share = tie_share(ties);
   std::vector<double> rank(positives.size(), 1.0);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto of = static_cast<std::size_t>(candidate_of[i]);
+    const std::size_t of = candidate_of[i];
     if (candidates[i] > positives[of]) rank[of] += 1.0;
     if (candidates[i] == positives[of]) rank[of] += share;
   }
@@ -104,7 +104,7 @@ double chance_of_mean_reciprocal_rank(const std::vector<std::int64_t>& candidate
 }
 
 bool all_equal(const std::vector<double>& outputs, std::int64_t width) {
-  const auto step = static_cast<std::size_t>(width);
+  const std::size_t step = width;
   if (step == 0 || outputs.size() < 2 * step) return false;
   for (std::size_t i = step; i < outputs.size(); ++i) {
     if (!(outputs[i] == outputs[i % step])) return false;
@@ -113,7 +113,7 @@ bool all_equal(const std::vector<double>& outputs, std::int64_t width) {
 }
 
 std::vector<std::int32_t> predicted_classes(const std::vector<double>& logits, std::int64_t classes) {
-  const auto width = static_cast<std::size_t>(classes);
+  const std::size_t width = classes;
   std::vector<std::int32_t> predicted(width == 0 ? 0 : logits.size() / width);
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     const double* row = logits.data() + i * width;

@@ -26,18 +26,18 @@ std::vector<Pair> list_non_edges(const Snapshot& snapshot, const PairEnds& ends)
 /// How many of the pool's targets each vertex, as a source, cannot be paired with: itself and its neighbours. [N]
 std::vector<std::uint64_t> blocked_targets(const Snapshot& snapshot, const NegativePool& pool) {
   const auto vertices = static_cast<VertexId>(snapshot.row_offsets.size() - 1);
-  std::vector<std::uint64_t> blocked(static_cast<std::size_t>(vertices), 0);
+  std::vector<std::uint64_t> blocked(vertices, 0);
   const auto pairs = [&](VertexId source, VertexId target) {
     const std::vector<VertexId>& targets = pool.beside(source).targets;
     return targets.empty() || std::binary_search(targets.begin(), targets.end(), target);
   };
   for (VertexId v = 0; v < vertices; ++v) {
-    const auto row = static_cast<std::size_t>(v);
+    const std::size_t row = v;
     bool loop = false;
     for (std::int64_t e = snapshot.row_offsets[row]; e < snapshot.row_offsets[row + 1]; ++e) {
-      const VertexId u = snapshot.columns[static_cast<std::size_t>(e)];
+      const VertexId u = snapshot.columns[e];
       loop = loop || u == v;
-      blocked[static_cast<std::size_t>(u)] += pairs(u, v) ? 1u : 0u;
+      blocked[u] += pairs(u, v) ? 1u : 0u;
     }
     blocked[row] += !loop && pairs(v, v) ? 1u : 0u;
   }
@@ -76,7 +76,7 @@ std::vector<VertexId> free_targets(const Snapshot& snapshot, const PairEnds& end
 }  // namespace
 
 bool has_edge(const Snapshot& snapshot, VertexId source, VertexId target) {
-  const auto begin = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target)];
+  const auto begin = snapshot.columns.begin() + snapshot.row_offsets[target];
   const auto end = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target) + 1];
   return std::binary_search(begin, end, source);
 }
@@ -100,13 +100,13 @@ ChosenEdges choose_edges(const Snapshot& snapshot, const Snapshot* before, doubl
   for (std::size_t row = 0; row + 1 < snapshot.row_offsets.size(); ++row) {
     const auto v = static_cast<VertexId>(row);
     for (std::int64_t e = snapshot.row_offsets[row]; e < snapshot.row_offsets[row + 1]; ++e) {
-      const VertexId u = snapshot.columns[static_cast<std::size_t>(e)];
+      const VertexId u = snapshot.columns[e];
       if (u == v || (before != nullptr && has_edge(*before, u, v))) continue;
       chosen.pairs.emplace_back(u, v);
     }
   }
   chosen.eligible = static_cast<std::int64_t>(chosen.pairs.size());
-  const auto wanted = static_cast<std::size_t>(std::llround(theta * static_cast<double>(chosen.eligible)));
+  const std::size_t wanted = std::llround(theta * static_cast<double>(chosen.eligible));
   for (std::size_t i = 0; i < wanted; ++i) {
     std::swap(chosen.pairs[i], chosen.pairs[i + random.below(i, chosen.pairs.size() - i)]);
   }
@@ -152,7 +152,7 @@ std::vector<std::vector<VertexId>> draw_candidates(const Snapshot& snapshot, con
   for (const std::size_t i : by_source) {
     const VertexId u = sources[i];
     const PairEnds& ends = pool.beside(u);
-    const std::uint64_t all = ends.target_count(), available = all - blocked[static_cast<std::size_t>(u)];
+    const std::uint64_t all = ends.target_count(), available = all - blocked[u];
     const std::uint64_t count = std::min(wanted, available);
     const RandomStream random(seed, random_purpose::ranking, keys[i]);
     if (4 * (available - count) >= all) {  // at least one try in four finds one

@@ -39,7 +39,7 @@ class NegativePool {
 
   /// The ends from which the negative of an edge of `source` is drawn.
   const PairEnds& beside(VertexId source) const {
-    return side_.empty() ? ends_[0] : ends_[side_[static_cast<std::size_t>(source)] == 1 ? 1 : 0];
+    return side_.empty() ? ends_[0] : ends_[side_[source] == 1 ? 1 : 0];
   }
 
  private:

@@ -24,7 +24,7 @@ std::int64_t TaskData::trained_steps() const {
   return train.step.empty() ? 0 : *std::max_element(train.step.begin(), train.step.end()) + 1;
 }
 
-TaskCounts Task::count(const GraphShape& shape) const {
+TaskCounts Task::count(const GraphStatistics& shape) const {
   throw InvalidRequest("/task", "this task needs labels or targets, and the shape " + shape.name +
                                     " says nothing about them; use a task on edges or degrees, or a graph");
 }

@@ -91,7 +91,7 @@ class Task {
   virtual TaskData draw_of_events(const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed) const;
   /// The number of samples that `draw` would give on a graph of this shape, whose vertices, steps and edges are known.
   /// Throws InvalidRequest when the shape lacks a fact that the task needs.
-  virtual TaskCounts count(const GraphShape& shape) const;
+  virtual TaskCounts count(const GraphStatistics& shape) const;
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
   /// Outputs [n, classes], logits or the values of a regression, from this rank's embeddings [R, width]: sample i reads
   /// rows lists[0][i], ..., lists[arity - 1][i], each list i64 [n, 1] (gather_rows and gathered_dense of

@@ -96,8 +96,8 @@ std::vector<double> weight_list(const std::string& text, std::int64_t classes) {
 }
 
 std::vector<double> class_counts(const Samples& samples, std::int64_t classes) {
-  std::vector<double> counts(static_cast<std::size_t>(classes), 0.0);
-  for (const std::int32_t label : samples.label) counts[static_cast<std::size_t>(label)] += 1.0;
+  std::vector<double> counts(classes, 0.0);
+  for (const std::int32_t label : samples.label) counts[label] += 1.0;
   return counts;
 }
 
@@ -191,13 +191,13 @@ class VertexClassification final : public Task {
                  Samples& samples) const {
     const bool per_cell = !graph.cell_label.empty();
     const bool all = p_.cells == "all" || (p_.cells == "auto" && per_cell);
-    const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
+    const Snapshot& snapshot = *graph.snapshots[t];
     const std::vector<bool> active = all ? std::vector<bool>() : active_vertices(snapshot, graph.vertices);
     for (VertexId v = 0; v < graph.vertices; ++v) {
-      if (!all && !active[static_cast<std::size_t>(v)]) continue;
-      if (!held.empty() && held[static_cast<std::size_t>(v)] == training) continue;
-      const int label = per_cell ? graph.cell_label[static_cast<std::size_t>(t * graph.vertices + v)]
-                                 : graph.vertex_label[static_cast<std::size_t>(v)];
+      if (!all && !active[v]) continue;
+      if (!held.empty() && held[v] == training) continue;
+      const int label = per_cell ? graph.cell_label[t * graph.vertices + v]
+                                 : graph.vertex_label[v];
       if (label < 0) continue;
       if (label >= p_.classes) {
         throw InvalidRequest("/task/classes", "the workload has a label " + std::to_string(label) +
@@ -216,20 +216,20 @@ class VertexClassification final : public Task {
     } else {
       of_class = weight_list(p_.class_weights, p_.classes);
     }
-    for (const std::int32_t label : samples.label) samples.weight.push_back(of_class[static_cast<std::size_t>(label)]);
+    for (const std::int32_t label : samples.label) samples.weight.push_back(of_class[label]);
     if (samples.total_weight() > 0) return;
     throw InvalidRequest("/task/class_weights", "every class that the training samples have is weighted 0");
   }
 
   void add_baselines(TaskData& data, std::int64_t vertices) const {
     const std::vector<double> counts = class_counts(data.train, p_.classes);
-    const auto majority = static_cast<double>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    std::vector<double> last(static_cast<std::size_t>(vertices), std::nan(""));
+    const double majority = std::max_element(counts.begin(), counts.end()) - counts.begin();
+    std::vector<double> last(vertices, std::nan(""));
     for (std::size_t i = 0; i < data.train.label.size(); ++i)
-      last[static_cast<std::size_t>(data.train.vertices[i])] = data.train.label[i];
+      last[data.train.vertices[i]] = data.train.label[i];
     for (Samples* samples : {&data.validation, &data.test}) {
       samples->baseline.assign(samples->step.size(), majority);
-      for (const VertexId v : samples->vertices) samples->memory.push_back(last[static_cast<std::size_t>(v)]);
+      for (const VertexId v : samples->vertices) samples->memory.push_back(last[v]);
     }
   }
 

@@ -53,12 +53,12 @@ std::string stored_degree(const std::string& which, const std::string& orientati
 
 /// log(1 + degree) of each vertex: [N].
 std::vector<double> log_degrees(const Snapshot& snapshot, std::int64_t vertices, const std::string& which) {
-  std::vector<double> degree(static_cast<std::size_t>(vertices), 0.0);
+  std::vector<double> degree(vertices, 0.0);
   for (std::size_t v = 0; which != "out" && v < degree.size(); ++v) {
     degree[v] = static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
   }
   if (which != "in") {
-    for (const VertexId u : snapshot.columns) degree[static_cast<std::size_t>(u)] += 1.0;
+    for (const VertexId u : snapshot.columns) degree[u] += 1.0;
   }
   for (double& value : degree) value = std::log1p(value);
   return degree;
@@ -84,7 +84,7 @@ class VertexRegression final : public Task {
     TaskData data;
     data.steps = own ? graph.steps() : graph.steps() - 1;
     const StepSplit split = split_of(data.steps);
-    std::vector<double> now(static_cast<std::size_t>(graph.vertices), std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> now(graph.vertices, std::numeric_limits<double>::quiet_NaN());
     if (!own) now = log_degrees(*graph.snapshots[0], graph.vertices, degree);
     for (Step t = 0; t < data.steps; ++t) {
       std::vector<double> next =
@@ -104,7 +104,7 @@ class VertexRegression final : public Task {
     return data;
   }
 
-  TaskCounts count(const GraphShape& shape) const override {
+  TaskCounts count(const GraphStatistics& shape) const override {
     if (p_.target == "workload") {
       throw InvalidRequest("/task/target", "the shape " + shape.name + " has no targets; set task.target=degree");
     }
@@ -184,10 +184,10 @@ class VertexRegression final : public Task {
   }
 
   /// Vertices with an edge at step t: as counted, or when the ends of edges fall on vertices uniformly.
-  static std::int64_t expected_active(const GraphShape& shape, const std::vector<std::int64_t>& edges, Step t) {
-    const auto step = static_cast<std::size_t>(t);
+  static std::int64_t expected_active(const GraphStatistics& shape, const std::vector<std::int64_t>& edges, Step t) {
+    const std::size_t step = t;
     if (!shape.active_vertices_per_step.empty()) return shape.active_vertices_per_step[step];
-    const auto vertices = static_cast<double>(shape.vertices.value_or(0));
+    const double vertices = shape.vertices.value_or(0);
     return std::llround(vertices * -std::expm1(-2 * static_cast<double>(edges[step]) / std::max(vertices, 1.0)));
   }
 
@@ -207,9 +207,9 @@ class VertexRegression final : public Task {
                  const std::vector<double>& target, Samples& samples) const {
     const bool all = p_.cells == "all" || (p_.cells == "auto" && own);
     const std::vector<bool> active =
-        all ? std::vector<bool>() : active_vertices(*graph.snapshots[static_cast<std::size_t>(t)], graph.vertices);
+        all ? std::vector<bool>() : active_vertices(*graph.snapshots[t], graph.vertices);
     for (VertexId v = 0; v < graph.vertices; ++v) {
-      const auto i = static_cast<std::size_t>(v);
+      const std::size_t i = v;
       if (std::isnan(target[i]) || (!all && !active[i])) continue;
       append_sample(samples, v, t, 0);
       samples.value.push_back(target[i]);

@@ -25,11 +25,11 @@ Samples& samples_of_step(TaskData& data, const StepSplit& split, Step t) {
 }
 
 std::vector<bool> active_vertices(const Snapshot& snapshot, std::int64_t vertices) {
-  std::vector<bool> active(static_cast<std::size_t>(vertices), false);
+  std::vector<bool> active(vertices, false);
   for (std::size_t v = 0; v < active.size(); ++v) {
     if (snapshot.row_offsets[v + 1] > snapshot.row_offsets[v]) active[v] = true;
   }
-  for (const VertexId u : snapshot.columns) active[static_cast<std::size_t>(u)] = true;
+  for (const VertexId u : snapshot.columns) active[u] = true;
   return active;
 }
 

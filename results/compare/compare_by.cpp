@@ -237,7 +237,7 @@ Json by_to_json(const ByReport& report) {
     groups.push_back({{"common", group.common}, {"cases", members}, {"best", group.best}, {"why", group.why}});
   }
   Json alone = Json::array();
-  for (const LoneCase& lone : report.alone) alone.push_back({{"case_id", lone.case_id}, {"nearest", lone.nearest}});
+  for (const UnpairedCase& single : report.alone) alone.push_back({{"case_id", single.case_id}, {"nearest", single.nearest}});
   return {{"by", report.field}, {"groups", groups}, {"alone", alone}};
 }
 
@@ -270,8 +270,8 @@ std::string by_text(const ByReport& report) {
     text += fmt::format("{}{}:\n{}{}\n", text.empty() ? "" : "\n", heading, table.text(), group.best);
     if (!group.why.empty()) text += group.why + "\n";
   }
-  for (const LoneCase& lone : report.alone)
-    text += fmt::format("\n{} has no case to compare with: {}\n", lone.case_id, lone.nearest);
+  for (const UnpairedCase& single : report.alone)
+    text += fmt::format("\n{} has no case to compare with: {}\n", single.case_id, single.nearest);
   return text;
 }
 

@@ -29,7 +29,7 @@ struct CaseGroup {
 };
 
 /// A case that no other differs from in the field alone.
-struct LoneCase {
+struct UnpairedCase {
   std::string case_id;
   std::string nearest;  // in words
 };
@@ -37,7 +37,7 @@ struct LoneCase {
 struct ByReport {
   std::string field;
   std::vector<CaseGroup> groups;
-  std::vector<LoneCase> alone;
+  std::vector<UnpairedCase> alone;
 };
 
 /// Groups the rows of one or more runs by `field` ("strategy", "kernels", "model.hidden"). Throws

@@ -51,8 +51,8 @@ double spread(const std::vector<double>& values) {
 /// The standard error of `statistic_of(round)` averaged over all rounds, by redrawing them.
 template <class Statistic>
 double standard_error(std::size_t rounds, int resamples, Draws& draws, const Statistic& statistic_of) {
-  std::vector<double> levels(static_cast<std::size_t>(resamples));
-  const double n = static_cast<double>(rounds);
+  std::vector<double> levels(resamples);
+  const double n = rounds;
   for (double& level : levels)
     for (std::size_t i = 0; i < rounds; ++i) level += statistic_of(draws.below(rounds)) / n;
   return spread(levels) * std::sqrt(n / (n - 1));

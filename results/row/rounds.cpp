@@ -37,7 +37,7 @@ void take_rates(const Row& row, CaseResult& result) {
   }
   const double mean = row.epoch_seconds->mean;
   if (row.device_peaks) {
-    const auto ranks = static_cast<double>(row.ranks);
+    const double ranks = row.ranks;
     result.peak_flops_per_second = row.device_peaks->flops_per_second * ranks;
     result.peak_bytes_per_second = row.device_peaks->bytes_per_second * ranks;
   }

@@ -41,11 +41,11 @@ void take_times(const std::vector<const EpochSample*>& slowest, const std::vecto
   std::vector<double> seconds;
   std::array<double, phase_count> phases{};
   double hidden = 0;
-  const double n = static_cast<double>(slowest.size());
+  const double n = slowest.size();
   for (std::size_t e = 0; e < slowest.size(); ++e) {
     const EpochSample* const sample = busiest[e];
     seconds.push_back(slowest[e]->epoch_seconds);
-    phases[static_cast<std::size_t>(Phase::wait)] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
+    phases[Phase::wait] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
     hidden += sample->hidden_communicate_seconds / n;
     for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += sample->phase_seconds[i] / n;
   }
@@ -119,10 +119,10 @@ void take_bytes(const Epochs& epochs, Row& row) {
 
 void take_peaks(const std::vector<EpochSample>& samples, Row& row) {
   PeakBytes peaks;
-  peaks.host.resize(static_cast<std::size_t>(row.ranks));
-  peaks.device.resize(static_cast<std::size_t>(row.ranks));
+  peaks.host.resize(row.ranks);
+  peaks.device.resize(row.ranks);
   for (const EpochSample& sample : samples) {
-    const std::size_t rank = static_cast<std::size_t>(sample.rank);
+    const std::size_t rank = sample.rank;
     if (rank >= peaks.host.size()) continue;
     peaks.host[rank] = std::max(peaks.host[rank], sample.peak_host_bytes);
     peaks.device[rank] = std::max(peaks.device[rank], sample.peak_device_bytes);
@@ -195,7 +195,7 @@ void take_rates(const Epochs& epochs, const CaseResult& result, Row& row) {
     }
     row.roofline = Roofline{work.flops / seconds / result.peak_flops_per_second,
                             work.bytes_read / seconds / result.peak_bytes_per_second};
-    const auto ranks = static_cast<double>(row.ranks);
+    const double ranks = row.ranks;
     row.device_peaks = DevicePeaks{result.peak_flops_per_second / ranks, result.peak_bytes_per_second / ranks};
   } else {
     row.absent["/roofline"] = row.absent["/device_peaks"] = "the peaks of this device are not known";

@@ -76,7 +76,7 @@ void add_times(std::vector<RowColumn>& columns) {
         name, name + " %", name + "_percent",
         [phase](const Row& row) {
           if (!row.phase_seconds || !row.epoch_seconds || !(row.epoch_seconds->mean > 0)) return none;
-          return 100 * (*row.phase_seconds)[static_cast<std::size_t>(phase)] / row.epoch_seconds->mean;
+          return 100 * (*row.phase_seconds)[phase] / row.epoch_seconds->mean;
         },
         percent));
   }

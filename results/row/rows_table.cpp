@@ -37,12 +37,12 @@ bool stands_in_id(const std::string& key) {
 
 class RowsTable {
  public:
-  RowsTable(const std::vector<Row>& rows, const TableWishes& wishes, const std::vector<std::string>& runs)
-      : rows_(rows), wishes_(wishes), quantities_(row_columns(rows)), varied_(varied_keys(rows)) {
+  RowsTable(const std::vector<Row>& rows, const TableOptions& requests, const std::vector<std::string>& runs)
+      : rows_(rows), requests_(requests), quantities_(row_columns(rows)), varied_(varied_keys(rows)) {
     for (std::size_t i = 0; i < runs.size(); ++i) run_of_[&rows[i]] = runs[i];
     several_runs_ = std::set<std::string>(runs.begin(), runs.end()).size() > 1;
-    check_keys("--by", wishes.by);
-    check_keys("--over", wishes.over);
+    check_keys("--by", requests.by);
+    check_keys("--over", requests.over);
     choose_lines();
     choose_columns();
     sort();
@@ -51,7 +51,7 @@ class RowsTable {
   std::string text() {
     const SharedNotes notes = share_notes(members());
     add_notes_column(notes);
-    if (wishes_.format == TableFormat::csv) return csv();
+    if (requests_.format == TableFormat::csv) return csv();
     const std::string left_out = fit_width();
     std::vector<TextTable::Column> titles;
     for (const ShownColumn& column : columns_) titles.push_back({column.title, column.number});
@@ -61,7 +61,7 @@ class RowsTable {
       for (const ShownColumn& column : columns_) cells.push_back(column.cells[line]);
       table.add(std::move(cells));
     }
-    return table.in(wishes_.format) + below(notes, left_out);
+    return table.in(requests_.format) + below(notes, left_out);
   }
 
  private:
@@ -76,13 +76,13 @@ class RowsTable {
   }
 
   void choose_lines() {
-    over_ = wishes_.over;
-    if (over_.empty() && wishes_.by.empty() && in_list(varied_, "seed")) over_ = {"seed"};
-    keys_ = wishes_.by;
+    over_ = requests_.over;
+    if (over_.empty() && requests_.by.empty() && in_list(varied_, "seed")) over_ = {"seed"};
+    keys_ = requests_.by;
     if (keys_.empty())
       for (const std::string& key : varied_)
         if (!in_list(over_, key)) keys_.push_back(key);
-    averaged_ = !over_.empty() || !wishes_.by.empty();
+    averaged_ = !over_.empty() || !requests_.by.empty();
     if (!averaged_) {
       for (const Row& row : rows_) groups_.push_back({{&row}, case_keys_of(row)});
     } else {
@@ -95,7 +95,7 @@ class RowsTable {
   }
 
   void choose_columns() {
-    std::vector<std::string> names = wishes_.columns;
+    std::vector<std::string> names = requests_.columns;
     if (names.empty()) {
       if (several_runs_ && !averaged_) names.emplace_back("run");
       if (!averaged_) names.emplace_back("case");
@@ -189,9 +189,9 @@ class RowsTable {
   }
 
   void sort() {
-    if (wishes_.sort.empty()) return;
-    const bool descending = wishes_.sort.front() == '-';
-    const std::string name = descending ? wishes_.sort.substr(1) : wishes_.sort;
+    if (requests_.sort.empty()) return;
+    const bool descending = requests_.sort.front() == '-';
+    const std::string name = descending ? requests_.sort.substr(1) : requests_.sort;
     const std::size_t shown = columns_.size();
     const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const auto& c) { return c.name == name; });
     if (found == columns_.end()) add_column_to_sort(name);
@@ -229,8 +229,8 @@ class RowsTable {
     for (std::size_t i = 0; i < order_.size(); ++i) {
       std::vector<std::string> words;
       for (const std::size_t number : notes.of_group[i])
-        words.push_back(wishes_.format == TableFormat::csv ? notes.numbered[number - 1] : std::to_string(number));
-      column.cells[order_[i]] = fmt::format("{}", fmt::join(words, wishes_.format == TableFormat::csv ? "; " : ","));
+        words.push_back(requests_.format == TableFormat::csv ? notes.numbered[number - 1] : std::to_string(number));
+      column.cells[order_[i]] = fmt::format("{}", fmt::join(words, requests_.format == TableFormat::csv ? "; " : ","));
     }
     columns_.push_back(std::move(column));
   }
@@ -285,16 +285,16 @@ class RowsTable {
   /// Shows facts of the id only once. Leaves out less important columns until the table fits the width; returns their
   /// titles.
   std::string fit_width() {
-    if (!wishes_.columns.empty()) return "";
-    const bool fits = wishes_.width == 0 || width() <= wishes_.width || keys_.empty();
-    if (!averaged_ && (fits || wishes_.width == 0)) drop_what_id_says();
-    if (wishes_.width == 0 || wishes_.format != TableFormat::text || width() <= wishes_.width) return "";
+    if (!requests_.columns.empty()) return "";
+    const bool fits = requests_.width == 0 || width() <= requests_.width || keys_.empty();
+    if (!averaged_ && (fits || requests_.width == 0)) drop_what_id_says();
+    if (requests_.width == 0 || requests_.format != TableFormat::text || width() <= requests_.width) return "";
     std::vector<std::string> left_out;
     std::vector<std::string> candidates{"sample",      "other",   "wait", "transfer", "busy",
                                         "communicate", "compute", "band", "sent"};
     if (!averaged_ && !keys_.empty()) candidates.insert(candidates.begin(), "case");
     for (const std::string& name : candidates) {
-      if (width() <= wishes_.width) break;
+      if (width() <= requests_.width) break;
       const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const auto& c) { return c.name == name; });
       if (found == columns_.end()) continue;
       left_out.push_back(found->title);
@@ -308,15 +308,15 @@ class RowsTable {
   }
 
   std::string below(const SharedNotes& notes, const std::string& left_out) const {
-    const std::string mark = wishes_.format == TableFormat::latex ? "% " : "";
+    const std::string mark = requests_.format == TableFormat::latex ? "% " : "";
     std::string text;
     const auto add = [&](const std::string& line) { text += mark + shown_line(line) + "\n"; };
-    if (wishes_.format == TableFormat::markdown) text += "\n";
+    if (requests_.format == TableFormat::markdown) text += "\n";
     if (averaged_) add(fmt::format("mean ± standard deviation over {}", averaged_over()));
     for (std::size_t i = 0; i < notes.numbered.size(); ++i) add(fmt::format("{}: {}", i + 1, notes.numbered[i]));
     for (const std::string& note : notes.of_all) add(rows_.size() == 1 ? note : "all: " + note);
     if (!left_out.empty())
-      add(fmt::format("left out, as the terminal is {} wide: {} (--columns)", wishes_.width, left_out));
+      add(fmt::format("left out, as the terminal is {} wide: {} (--columns)", requests_.width, left_out));
     return text == "\n" ? "" : text;
   }
 
@@ -328,7 +328,7 @@ class RowsTable {
   }
 
   const std::vector<Row>& rows_;
-  const TableWishes& wishes_;
+  const TableOptions& requests_;
   std::vector<RowColumn> quantities_;
   std::vector<std::string> varied_, keys_, over_;
   std::map<const Row*, std::string> run_of_;
@@ -340,8 +340,8 @@ class RowsTable {
 
 }  // namespace
 
-std::string rows_table(const std::vector<Row>& rows, const TableWishes& wishes, const std::vector<std::string>& runs) {
-  return RowsTable(rows, wishes, runs).text();
+std::string rows_table(const std::vector<Row>& rows, const TableOptions& requests, const std::vector<std::string>& runs) {
+  return RowsTable(rows, requests, runs).text();
 }
 
 }  // namespace strobe

@@ -43,7 +43,7 @@ std::string csv_for_people(const std::string& text);
 std::string text_of_cell(const std::string& cell);
 
 /// The content of a table of rows.
-struct TableWishes {
+struct TableOptions {
   std::vector<std::string> by;       // one line per combination of these keys; empty = as rows are
   std::vector<std::string> over;     // keys whose values share a line, with mean and spread
   std::vector<std::string> columns;  // keys and quantities by name; empty = the varied keys, and the usual quantities
@@ -56,7 +56,7 @@ struct TableWishes {
 /// `over`, rows that differ in their seed alone share a line. Notes of all rows are shown once below, others by number.
 /// A table that is too wide loses the case's id, then phases, and says so. `runs`: for each row the run it is from;
 /// empty = one run. Throws InvalidRequest("--columns", ...) and the like for a name that no column has.
-std::string rows_table(const std::vector<Row>& rows, const TableWishes& wishes = {},
+std::string rows_table(const std::vector<Row>& rows, const TableOptions& requests = {},
                        const std::vector<std::string>& runs = {});
 
 }  // namespace strobe

@@ -151,36 +151,36 @@ class RunFiles {
   void check_environment(const std::string& path, FileVerdict& verdict) { read_object(path, verdict); }
 
   /// A case that the plan lacks is named once in a file.
-  void expect_planned(const std::string& case_id, std::set<std::string>& told, FileVerdict& verdict) const {
-    if (plan_hash_.empty() || planned_.count(end_of(case_id)) != 0 || !told.insert(case_id).second) return;
+  void expect_planned(const std::string& case_id, std::set<std::string>& reported, FileVerdict& verdict) const {
+    if (plan_hash_.empty() || planned_.count(end_of(case_id)) != 0 || !reported.insert(case_id).second) return;
     verdict.faults.push_back("case " + case_id + " is not in the plan");
   }
 
   void check_samples(const std::string& path, FileVerdict& verdict) {
     std::set<std::tuple<std::string, int, int, int>> seen;
-    std::set<std::string> told;
+    std::set<std::string> reported;
     check_lines(path, "sample", verdict, [&](std::string_view, const Json& json, std::uint64_t number) {
       const std::string id = json.at("case_id").get<std::string>();
       const EpochSample sample = sample_from_json(json);
       if (!seen.insert({id, sample.repetition, sample.epoch, sample.rank}).second)
         verdict.faults.push_back(fmt::format("line {} repeats an epoch of a rank of case {}", number, id));
       samples_[id].push_back(sample);
-      expect_planned(id, told, verdict);
+      expect_planned(id, reported, verdict);
     });
     samples_read_ = true;
   }
 
   void check_rounds(const std::string& path, FileVerdict& verdict) {
     check_lines(path, "round", verdict);
-    std::set<std::string> told;
-    for (const auto& [id, records] : read_rounds(path)) expect_planned(id, told, verdict);
+    std::set<std::string> reported;
+    for (const auto& [id, records] : read_rounds(path)) expect_planned(id, reported, verdict);
   }
 
   void check_values(const std::string& path, FileVerdict& verdict) {
     check_lines(path, "line of losses and metrics", verdict);
     values_ = read_case_values(path);
-    std::set<std::string> told;
-    for (const auto& [id, lines] : values_) expect_planned(id, told, verdict);
+    std::set<std::string> reported;
+    for (const auto& [id, lines] : values_) expect_planned(id, reported, verdict);
   }
 
   void check_summary(const std::string& path, FileVerdict& verdict) {
@@ -199,10 +199,10 @@ class RunFiles {
   }
 
   void check_rows(FileVerdict& verdict) const {
-    std::set<std::string> told, seen, missing = planned_;
+    std::set<std::string> reported, seen, missing = planned_;
     for (const Row& row : rows_) {
       if (!seen.insert(row.case_id).second) verdict.faults.push_back("it has two rows of case " + row.case_id);
-      expect_planned(row.case_id, told, verdict);
+      expect_planned(row.case_id, reported, verdict);
       missing.erase(end_of(row.case_id));
       check_row(row, verdict);
     }

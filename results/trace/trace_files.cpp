@@ -145,9 +145,9 @@ Json read_trace(const std::string& path) {
 Json merge_traces(const std::vector<std::string>& paths) {
   Json merged{{"displayTimeUnit", "ns"}, {"otherData", {{"merged", Json::array()}}}, {"traceEvents", Json::array()}};
   std::int64_t processes = 0, flows = 0;
-  const auto files = static_cast<std::int64_t>(paths.size());
+  const std::int64_t files = paths.size();
   for (std::int64_t file = 0; file < files; ++file) {
-    Json trace = read_trace(paths[static_cast<std::size_t>(file)]);
+    Json trace = read_trace(paths[file]);
     const Json facts = trace.at("otherData");
     reading_trace(trace, [&] {
       const std::string label = fmt::format("{} {}", file + 1, facts.at("time_source").get<std::string>());

@@ -159,12 +159,12 @@ TEST_F(CapturedEventsCommand, WritesALineForEachVertexAndDrawsIt) {
   EXPECT_EQ(read_text(path("captured.csv")),
             "position,vertex,events,captured_1,captured_2,captured_5\n1,0,5,5,3,1\n2,1,2,2,2,1\n3,2,1,1,1,1\n"
             "4,3,1,1,1,1\n");
-  const Json told = Json::parse(outcome.out).at("captured_events");
-  ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[0].at("missing_share"), 0.0);
-  EXPECT_NEAR(told[1].at("missing_share").get<double>(), 2.0 / 9, 1e-12);
-  EXPECT_NEAR(told[2].at("missing_share").get<double>(), 5.0 / 9, 1e-12);
-  EXPECT_NEAR(told[2].at("hub_missing_share").get<double>(), 4.0 / 5, 1e-12) << "one vertex is the 1 %";
+  const Json reported = Json::parse(outcome.out).at("captured_events");
+  ASSERT_EQ(reported.size(), 3u);
+  EXPECT_EQ(reported[0].at("missing_share"), 0.0);
+  EXPECT_NEAR(reported[1].at("missing_share").get<double>(), 2.0 / 9, 1e-12);
+  EXPECT_NEAR(reported[2].at("missing_share").get<double>(), 5.0 / 9, 1e-12);
+  EXPECT_NEAR(reported[2].at("hub_missing_share").get<double>(), 4.0 / 5, 1e-12) << "one vertex is the 1 %";
   const Outcome text = strobe({"inspect", "e.csv", "--captured-events", "2"});
   EXPECT_NE(text.out.find("missing_share"), std::string::npos) << text.out;
   const pid_t python = start({"/usr/bin/python3", "-c", "import matplotlib"});

@@ -56,9 +56,9 @@ TEST(Local, ShapesWithoutValuesMoveNothingButAreChecked) {
   const auto program = [](Device& device, Communicator& c) {
     // A tensor without storage stands for its shape.
     const Tensor shape(nullptr, 6, 2, ElementType::f32);
-    std::vector<PeerRows> to_all(static_cast<std::size_t>(c.size()), PeerRows{0, 2});
+    std::vector<PeerRows> to_all(c.size(), PeerRows{0, 2});
     std::vector<PeerRows> rows = to_all;
-    rows[static_cast<std::size_t>(c.rank())] = {};
+    rows[c.rank()] = {};
     c.all_to_all_v(shape, rows, shape, rows, Traffic::halo);
     c.all_reduce(shape, Traffic::gradient);
     c.reduce_scatter(shape, to_all, shape.slice_rows(0, 2), Traffic::gradient);

@@ -16,7 +16,7 @@ std::vector<PeerRows> random_peer_rows(std::uint64_t seed, int ranks, std::int64
   const RandomStream random(seed, random_purpose::test);
   std::vector<PeerRows> rows;
   for (int q = 0; q < ranks; ++q) {
-    const auto draw = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(q / 2), 4));
+    const std::int64_t draw = random.below(static_cast<std::uint64_t>(q / 2), 4);
     rows.push_back({first, draw});
     first += draw;
   }
@@ -39,7 +39,7 @@ TEST(PeerList, AnswersAsOneNumberForEachRankDoes) {
     PeerTotals totals;
     std::array<std::uint64_t, 2> weighted{};
     for (int q = 0; q < ranks; ++q) {
-      const PeerRows& peer = rows[static_cast<std::size_t>(q)];
+      const PeerRows& peer = rows[q];
       if (peer.count == 0) continue;
       ++totals.peers;
       totals.rows += peer.count;
@@ -64,7 +64,7 @@ TEST(PeerList, AnswersAsOneNumberForEachRankDoes) {
 TEST(PeerList, WeighsListsThatDifferOtherwise) {
   // Rows moved from one peer to another, all pairs of ranks: sums alone are equal.
   const int ranks = 24;
-  const std::vector<PeerRows> even(static_cast<std::size_t>(ranks), PeerRows{0, 2});
+  const std::vector<PeerRows> even(ranks, PeerRows{0, 2});
   const PeerTotals before = listed_peers(even)->totals();
   for (std::size_t a = 0; a < even.size(); ++a) {
     for (std::size_t b = 0; b < even.size(); ++b) {

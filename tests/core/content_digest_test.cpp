@@ -42,12 +42,12 @@ TEST(ContentDigest, AnythingElseIsRefusedWithPathLineAndWhatItIs) {
 }
 
 TEST(ContentDigest, AFileWithoutOneIsNotedOnce) {
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   note_unproven_file("nobody listens");
-  hear_of_unproven_files([&](const std::string& path) { told.push_back(path); });
+  hear_of_unproven_files([&](const std::string& path) { reported.push_back(path); });
   for (const char* path : {"content-digest-a", "content-digest-b", "content-digest-a"}) note_unproven_file(path);
   hear_of_unproven_files({});
-  EXPECT_EQ(told, (std::vector<std::string>{"content-digest-a", "content-digest-b"}));
+  EXPECT_EQ(reported, (std::vector<std::string>{"content-digest-a", "content-digest-b"}));
 }
 
 }  // namespace

@@ -108,9 +108,9 @@ TEST(Workers, RunEveryTaskOnce) {
     Workers workers(threads);
     EXPECT_EQ(workers.threads(), threads);
     for (const std::int64_t tasks : {0, 1, 2, 100}) {
-      std::vector<std::atomic<int>> done(static_cast<std::size_t>(tasks));
+      std::vector<std::atomic<int>> done(tasks);
       for (int repeat = 0; repeat < 50; ++repeat) {
-        workers.run(tasks, [&](std::int64_t i) { ++done[static_cast<std::size_t>(i)]; });
+        workers.run(tasks, [&](std::int64_t i) { ++done[i]; });
       }
       for (const auto& count : done) EXPECT_EQ(count.load(), 50);
     }

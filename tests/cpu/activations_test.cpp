@@ -17,7 +17,7 @@ std::vector<T> gates_of(const std::vector<T>& x) {
   request.precision = element_type_of<T>;
   request.kernel_variant = "vector";
   const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cpu").value(request);
-  const auto n = static_cast<std::int64_t>(x.size());
+  const std::int64_t n = x.size();
   const std::vector<T> ones(4, T{1}), zeros(4, T{0});
   LstmSequence op;
   op.steps = 1;
@@ -29,7 +29,7 @@ std::vector<T> gates_of(const std::vector<T>& x) {
   op.cells = device->allocate(n, 1);
   op.gates = device->allocate(n, 4);
   device->run(op);
-  std::vector<T> gates(static_cast<std::size_t>(4 * n));
+  std::vector<T> gates(4 * n);
   device->move_out(op.gates, gates.data());
   return gates;
 }

@@ -74,7 +74,7 @@ TEST(HostPool, MemoryOfOneRankIsNotGivenToAnother) {
 TEST(HostPool, AFreshBlockHasAllItsPages) {
   HostPool& pool = HostPool::of_rank(rank);
   pool.trim();
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t page = sysconf(_SC_PAGESIZE);
   for (const std::size_t bytes : {std::size_t{300} << 10, 3 * mib, 40 * mib}) {
     const std::uint64_t before = HostPool::fresh_blocks();
     std::byte* const block = pool.allocate(bytes);

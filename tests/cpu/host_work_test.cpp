@@ -46,7 +46,7 @@ TEST(HostWork, RunsAtTheSameTimeAsTheProgram) {
   work.body = [&go](Workers&) {
     while (!go) std::this_thread::yield();
   };
-  const Event event = device->run_on_host(std::move(work));
+  const DeviceEvent event = device->run_on_host(std::move(work));
   EXPECT_FALSE(device->reached(event));
   go = true;
   device->await(event);

@@ -15,12 +15,12 @@ constexpr std::int64_t faded_vertices = 3, faded_steps = 4;
 constexpr float faded = 1e-7f;
 
 Tensor with_all(Device& device, std::int64_t count, std::int64_t columns, float value) {
-  const std::vector<float> values(static_cast<std::size_t>(count * columns), value);
+  const std::vector<float> values(count * columns, value);
   return device.move_in(values.data(), count, columns, ElementType::f32);
 }
 
 std::vector<float> states_of(Device& device, const Tensor& tensor) {
-  std::vector<float> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<float> values(tensor.elements());
   EXPECT_TRUE(device.move_out(tensor, values.data()));
   return values;
 }
@@ -37,7 +37,7 @@ void expect_lstm_fades(Device& device, std::int64_t hidden, const std::string& w
   op.cells = device.allocate(faded_steps * faded_vertices, hidden);
   device.run(op);
   const std::vector<float> y = states_of(device, op.y);
-  const auto of_step = static_cast<std::size_t>(faded_vertices * hidden);
+  const std::size_t of_step = faded_vertices * hidden;
   for (std::size_t i = 0; i < y.size(); ++i) {
     const double cell = faded / std::pow(2.0, static_cast<double>(i / of_step + 1));
     ASSERT_NEAR(y[i] / (0.5 * cell), 1, 1e-5) << what << ", element " << i;

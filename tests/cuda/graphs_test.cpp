@@ -30,7 +30,7 @@ class CudaGraphs : public testing::Test {
     return tensor;
   }
   double first_of(const Tensor& tensor) {
-    std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+    std::vector<double> values(tensor.elements());
     EXPECT_TRUE(device_->move_out(tensor, values.data()));
     for (const double value : values) EXPECT_EQ(value, values.front());
     return values.front();

@@ -30,7 +30,7 @@ class CudaLists : public testing::TestWithParam<const char*> {
   }
   template <class T>
   std::vector<T> out(const Tensor& tensor) {
-    std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
+    std::vector<T> values(tensor.elements());
     EXPECT_TRUE(device_->move_out(tensor, values.data()));
     return values;
   }
@@ -63,7 +63,7 @@ TEST_P(CudaLists, RowsAreAddedInListOrder) {
   op.count = count;
   op.width = 1;
   op.accumulate = true;
-  for (std::size_t i = 0; i < count; ++i) expected[static_cast<std::size_t>(list[i])] += from[i];
+  for (std::size_t i = 0; i < count; ++i) expected[list[i]] += from[i];
   device_->run(op);
   EXPECT_EQ(out<float>(op.to), expected);
 }
@@ -80,7 +80,7 @@ TEST_P(CudaLists, RunsAreAddedInOrder) {
   const CopyRuns op{in(from), in(expected), in(runs, 3), count / 5 * 4 * rows, true};
   for (std::size_t i = 0; i < runs.size(); i += 3) {
     for (std::int64_t r = 0; r < runs[i + 2]; ++r)
-      expected[static_cast<std::size_t>(runs[i + 1] + r)] += from[static_cast<std::size_t>(runs[i] + r)];
+      expected[runs[i + 1] + r] += from[runs[i] + r];
   }
   device_->run(op);
   EXPECT_EQ(out<float>(op.to), expected);
@@ -93,7 +93,7 @@ TEST_P(CudaLists, TransposeKeepsTheOrderOfRows) {
   std::vector<std::int32_t> indices;
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t k = 0; k < length; ++k) {
-      indices.push_back(static_cast<std::int32_t>(k * (columns / length) + starts[static_cast<std::size_t>(r)]));
+      indices.push_back(static_cast<std::int32_t>(k * (columns / length) + starts[r]));
       ++counts[static_cast<std::size_t>(indices.back()) + 1];
     }
     offsets.push_back(static_cast<std::int64_t>(indices.size()));
@@ -104,11 +104,11 @@ TEST_P(CudaLists, TransposeKeepsTheOrderOfRows) {
   std::vector<std::int32_t> turned(indices.size());
   std::vector<float> turned_values(indices.size());
   for (std::size_t e = 0; e < indices.size(); ++e) {
-    const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(indices[e])]++);
+    const std::size_t place = next[indices[e]]++;
     turned[place] = static_cast<std::int32_t>(static_cast<std::int64_t>(e) / length);
     turned_values[place] = values[e];
   }
-  const auto entries = static_cast<std::int64_t>(indices.size());
+  const std::int64_t entries = indices.size();
   const TransposeCsr op{in(offsets),
                         in(indices),
                         in(values),

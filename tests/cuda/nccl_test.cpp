@@ -13,13 +13,13 @@ namespace {
 constexpr std::int64_t rows = 1003, columns = 6;
 
 Tensor filled(Device& device, std::int64_t count, double first) {
-  std::vector<double> values(static_cast<std::size_t>(count * columns));
+  std::vector<double> values(count * columns);
   std::iota(values.begin(), values.end(), first);
   return device.move_in(values.data(), count, columns, ElementType::f64);
 }
 
 std::vector<double> values_of(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<double> values(tensor.elements());
   EXPECT_TRUE(device.move_out(tensor, values.data()));
   return values;
 }
@@ -39,7 +39,7 @@ void sum_and_gather(Device& device, Communicator& c) {
     parts.push_back({total, 2 * rank + 1});
     total += 2 * rank + 1;
   }
-  const PeerRows own = parts[static_cast<std::size_t>(c.rank())];
+  const PeerRows own = parts[c.rank()];
   const Tensor all = device.allocate(total, columns, ElementType::f64);
   c.all_gather_v(filled(device, own.count, static_cast<double>(own.first * columns)), all, parts, Traffic::state);
   const std::vector<double> gathered = values_of(device, all);
@@ -65,9 +65,9 @@ void exchange(Device& device, Communicator& c) {
   c.all_to_all_v(send, out, receive, in, Traffic::redistribute);
   const std::vector<double> received = values_of(device, receive);
   for (int q = 0; q < c.size(); ++q) {
-    const PeerRows& part = in[static_cast<std::size_t>(q)];
+    const PeerRows& part = in[q];
     for (std::int64_t i = part.first * columns; i < (part.first + part.count) * columns; ++i) {
-      ASSERT_EQ(received[static_cast<std::size_t>(i)], 100.0 * q + c.rank());
+      ASSERT_EQ(received[i], 100.0 * q + c.rank());
     }
   }
 }

@@ -24,7 +24,7 @@ class ValuesOn {
 
   Tensor draw(std::int64_t rows, std::int64_t columns, std::uint32_t key) {
     const RandomStream random(11, random_purpose::test, key);
-    std::vector<double> values(static_cast<std::size_t>(rows * columns));
+    std::vector<double> values(rows * columns);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = low_ + (1 - low_) * random.uniform(i);
     return device_->move_in(values.data(), rows, columns, ElementType::f64);
   }
@@ -32,7 +32,7 @@ class ValuesOn {
     return device_->move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, ElementType::i64);
   }
   std::vector<double> values_of(const Tensor& tensor) {
-    std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+    std::vector<double> values(tensor.elements());
     EXPECT_TRUE(device_->move_out(tensor, values.data()));
     return values;
   }

@@ -43,7 +43,7 @@ std::map<std::string, std::vector<double>> read_fixture(const std::string& name)
 
 std::vector<std::vector<VertexId>> read_candidates(const std::string& name, std::int64_t events) {
   std::ifstream file(event_folder + name);
-  std::vector<std::vector<VertexId>> given(static_cast<std::size_t>(events));
+  std::vector<std::vector<VertexId>> given(events);
   std::string line;
   std::getline(file, line);  // the header
   while (std::getline(file, line)) {

@@ -32,7 +32,7 @@ class SeveralClassesGolden : public ::testing::TestWithParam<int> {
     for (std::int64_t e = 0; e < truth.rows; ++e) {
       std::uint64_t bits = 0;
       for (std::int64_t c = 0; c < truth.columns; ++c) {
-        if (truth.values[static_cast<std::size_t>(e * truth.columns + c)] > 0) bits |= std::uint64_t{1} << c;
+        if (truth.values[e * truth.columns + c] > 0) bits |= std::uint64_t{1} << c;
       }
       sets_.push_back(static_cast<std::int64_t>(bits));
     }
@@ -59,7 +59,7 @@ class SeveralClassesGolden : public ::testing::TestWithParam<int> {
   void check(const Precision& precision) {
     const auto device = DeviceRegistry::instance().find("cpu").value(DeviceRequest{.precision = precision.type});
     const auto task = EventTaskRegistry::instance().find("event-classification").value({{"labels", "several"}});
-    const auto events = static_cast<std::int64_t>(sets_.size());
+    const std::int64_t events = sets_.size();
     const std::vector<ParameterShape> shapes = task->parameters(graph_, fixture_.at("sources").columns);
     std::vector<double> start;
     for (const ParameterShape& shape : shapes) {

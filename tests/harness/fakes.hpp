@@ -32,9 +32,9 @@ class AccountingDevice final : public ShapesDevice {
 
 /// One rank's side of collectives without the other ranks. Without values there is nothing to wait for; what was
 /// started and waited for is noted in order, with the rows that it sends and receives.
-class LoneCommunicator final : public Communicator {
+class SingleRankCommunicator final : public Communicator {
  public:
-  LoneCommunicator(Device& device, int ranks) : Communicator(device, device.rank(), ranks, 0) {}
+  SingleRankCommunicator(Device& device, int ranks) : Communicator(device, device.rank(), ranks, 0) {}
   bool lists_peers() const override { return true; }
 
   /// "start SENT>RECEIVED" and "wait SENT>RECEIVED".
@@ -93,7 +93,7 @@ inline Cells cells(const Placement& placement, Rank rank) {
 inline void apply_moves(const std::vector<RowMove>& moves, const Cells& from, Cells& to) {
   for (const RowMove& move : moves) {
     for (std::int64_t i = 0; i < move.rows; ++i) {
-      to.at(static_cast<std::size_t>(move.to + i)) = from.at(static_cast<std::size_t>(move.from + i));
+      to.at(move.to + i) = from.at(move.from + i);
     }
   }
 }
@@ -103,7 +103,7 @@ inline std::vector<std::vector<Cells>> sent_cells(const ExchangePlan& plan, cons
   std::vector<std::vector<Cells>> wire;
   for (Rank r = 0; r < plan.rank_count; ++r) {
     const PeerSide& side = plan.of(r).send;
-    const Cells& input = inputs[static_cast<std::size_t>(r)];
+    const Cells& input = inputs[r];
     Cells buffer(static_cast<std::size_t>(side.total));
     apply_moves(side.list, input, buffer);
     wire.emplace_back();
@@ -128,10 +128,10 @@ inline std::vector<Cells> carry(const ExchangePlan& plan, const std::vector<Cell
   for (Rank r = 0; r < plan.rank_count; ++r) {
     const RankExchange& side = plan.of(r);
     Cells& output = outputs.emplace_back(static_cast<std::size_t>(side.output_rows), std::pair<Step, VertexId>{-1, -1});
-    apply_moves(side.keep, inputs[static_cast<std::size_t>(r)], output);
+    apply_moves(side.keep, inputs[r], output);
     Cells buffer;
     for (Rank q = 0; q < plan.rank_count; ++q) {
-      const Cells& came = wire[static_cast<std::size_t>(q)][static_cast<std::size_t>(r)];
+      const Cells& came = wire[q][r];
       if (static_cast<std::int64_t>(came.size()) != side.receive.rows_of(q)) throw Error("a plan's sides disagree");
       buffer.insert(buffer.end(), came.begin(), came.end());
     }

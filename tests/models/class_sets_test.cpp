@@ -41,7 +41,7 @@ template <class Truth>
 double judged_f1(const std::vector<double>& logits, std::int64_t classes, const Truth& truth) {
   double right = 0, wrong = 0, missed = 0;
   for (std::size_t at = 0; at < logits.size(); ++at) {
-    const auto classes_of = static_cast<std::size_t>(classes);
+    const std::size_t classes_of = classes;
     const bool said = logits[at] > 0, is = truth(at / classes_of, at % classes_of);
     right += said && is ? 1 : 0;
     wrong += said && !is ? 1 : 0;

@@ -16,7 +16,7 @@ class CountedSums final : public RankSums {
   int ranks() const override { return 3; }
   int rank() const override { return 1; }
   Var sum(Tape&, const Var& part) const override {
-    (part->needs_gradient ? values_ : constants_)[static_cast<std::size_t>(*at)] += part->value.elements();
+    (part->needs_gradient ? values_ : constants_)[*at] += part->value.elements();
     return part;
   }
   const std::vector<std::int64_t>& values() const { return values_; }
@@ -108,7 +108,7 @@ CellRows long_cells(Device& device, std::int64_t steps, const ModelTraits& trait
   cells.vertices = 5;
   cells.all_steps = cells.steps = cells.trained_steps = steps;
   for (std::int64_t t = 0; t <= steps; ++t) cells.step_rows.push_back(5 * t);
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(5 * steps));
+  std::vector<std::int64_t> ids(5 * steps);
   std::iota(ids.begin(), ids.end(), 0);
   if (traits.reads_ids) cells.ids = device.move_in(ids.data(), 5 * steps, 1, ElementType::i64);
   return cells;
@@ -127,7 +127,7 @@ TEST(DeclaredData, StatesOfEveryLayerHaveTheShapeThatItsTimelinesLeave) {
     const CellRows cells = long_cells(*device, steps, model->traits());
     for (std::size_t l = 0; l < layers.size(); ++l) {
       if (!walks_timelines(layers[l])) continue;
-      ++layers_of_need[static_cast<std::size_t>(layers[l].need)];
+      ++layers_of_need[layers[l].need];
       for (std::int64_t cut = 1; cut < steps; ++cut) {
         Tape tape(*device);
         const Var x = Tape::constant(random_tensor(*device, 5 * cut, layers[l].spatial_width, 8));
@@ -142,7 +142,7 @@ TEST(DeclaredData, StatesOfEveryLayerHaveTheShapeThatItsTimelinesLeave) {
     }
   }
   for (const TemporalNeed need : {TemporalNeed::window, TemporalNeed::recurrent, TemporalNeed::all})
-    EXPECT_GT(layers_of_need[static_cast<std::size_t>(need)], 0);
+    EXPECT_GT(layers_of_need[need], 0);
 }
 
 TEST(DeclaredData, OnlyStochasticModelsDifferInTraining) {

@@ -22,7 +22,7 @@ inline std::unique_ptr<Device> cpu() {
 /// Uniform in [-1, 1], the same for the same key.
 inline Tensor random_tensor(Device& device, std::int64_t rows, std::int64_t columns, std::uint32_t key) {
   const RandomStream random(11, random_purpose::test, key);
-  std::vector<double> values(static_cast<std::size_t>(rows * columns));
+  std::vector<double> values(rows * columns);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 2 * random.uniform(i) - 1;
   return device.move_in(values.data(), rows, columns, ElementType::f64);
 }

@@ -49,7 +49,7 @@ std::vector<Windowing> cuts() {
 /// The last step whose window ends by `time`, searched from the end.
 Step complete_before(const SnapshotGraph& graph, double time) {
   for (Step t = static_cast<Step>(graph.steps()) - 1; t >= 0; --t) {
-    if (graph.step_end[static_cast<std::size_t>(t)] <= time) return t;
+    if (graph.step_end[t] <= time) return t;
   }
   return -1;
 }
@@ -123,7 +123,7 @@ TEST(FutureLinksOfSnapshots, TrainOnEveryEventAfterTheFirstStepAsOftenAsItHappen
       std::map<std::tuple<Step, VertexId, VertexId, int>, double> expected;
       double left_out = 0;
       for (EdgeId e = 0; e < split_by_shares(events, 0.7, 0.15).train_end; ++e) {
-        const auto at = static_cast<std::size_t>(e);
+        const std::size_t at = e;
         const Step step = complete_before(graph, events.time[at]);
         left_out += step < 0 ? 1 : 0;
         if (step < 0) continue;
@@ -185,7 +185,7 @@ TEST(FutureLinksOfSnapshots, BatchesThatBeginAmidAnInstantAreNoted) {
     for (const auto& [first, last] :
          {std::pair{split.train_end, split.validation_end}, {split.validation_end, events.events()}}) {
       for (EdgeId e = first; e < last; e += batch, ++begins)
-        amid += events.time[static_cast<std::size_t>(e)] == events.time[static_cast<std::size_t>(e) - 1] ? 1 : 0;
+        amid += events.time[e] == events.time[static_cast<std::size_t>(e) - 1] ? 1 : 0;
     }
     EXPECT_EQ(amid > 0, batch == 7) << "two events at a time";
     std::string notes;

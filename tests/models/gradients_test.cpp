@@ -191,7 +191,7 @@ TEST(Gradients, SoftmaxCrossEntropyAgainstDifferences) {
 
 TEST(Tape, CallsBackWhenTheBackwardPassArrives) {
   const auto device = cpu();
-  const Tensor x = random_tensor(*device, 3, 2, 1), plain = zeros(*device, x), told = zeros(*device, x);
+  const Tensor x = random_tensor(*device, 3, 2, 1), plain = zeros(*device, x), reported = zeros(*device, x);
   std::string order;
   const auto pass = [&](const Tensor& gradient, bool tells, bool recording) {
     Tape tape(*device, recording);
@@ -205,11 +205,11 @@ TEST(Tape, CallsBackWhenTheBackwardPassArrives) {
     tape.backward();
   };
   pass(plain, false, true);
-  pass(told, true, true);
+  pass(reported, true, true);
   EXPECT_EQ(order, "last first ");
-  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(told.data<double>()[i], plain.data<double>()[i]);
-  EXPECT_EQ(told.data<double>()[0], 1.0);
-  pass(told, true, false);
+  for (std::int64_t i = 0; i < 6; ++i) EXPECT_EQ(reported.data<double>()[i], plain.data<double>()[i]);
+  EXPECT_EQ(reported.data<double>()[0], 1.0);
+  pass(reported, true, false);
   EXPECT_EQ(order, "last first ") << "nothing is recorded";
 }
 

@@ -40,7 +40,7 @@ constexpr TimeSplit parts{70, 84};
 
 std::set<VertexId> ends_of(const EventGraph& graph, EdgeId first, EdgeId last) {
   std::set<VertexId> ends;
-  for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
+  for (std::size_t e = first; e < static_cast<std::size_t>(last); ++e)
     ends.insert(graph.source[e]), ends.insert(graph.target[e]);
   return ends;
 }
@@ -48,7 +48,7 @@ std::set<VertexId> ends_of(const EventGraph& graph, EdgeId first, EdgeId last) {
 TEST(KeptOutDraws, AreAShareOfAllVerticesFromThoseOfValidationAndTestEvenly) {
   const EventGraph graph = letters(1);
   const std::set<VertexId> offered = ends_of(graph, 70, 100);
-  const auto all = static_cast<double>(ends_of(graph, 0, 100).size());
+  const double all = ends_of(graph, 0, 100).size();
   std::vector<int> times(40, 0);
   constexpr int draws = 4000;
   int kept = 0;
@@ -70,7 +70,7 @@ TEST(KeptOutDraws, RemainingEventsTouchNoKeptOutVertex) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     const EventGraph graph = letters(seed);
     const VertexFlags flags = draw_kept_out(graph, parts, 0.1, seed);
-    const auto out = [&](VertexId v) { return flags[static_cast<std::size_t>(v)] == 1; };
+    const auto out = [&](VertexId v) { return flags[v] == 1; };
     for (const char* negatives : {"auto", "any"}) {
       const TrainedEvents left = events_left(graph, parts, flags, negatives, seed);
       std::set<VertexId> pool;
@@ -133,7 +133,7 @@ std::map<std::string, double> defined_metrics(const EventOutputs& outputs, const
     reciprocal += 1 / rank;
     pairs.emplace_back(scores[0], 1), pairs.emplace_back(scores[1], 0);
   }
-  const auto count = static_cast<double>(events.size());
+  const double count = events.size();
   for (const auto& [score, label] : pairs) {
     if (label == 0) continue;
     double above = 0, right = 0;

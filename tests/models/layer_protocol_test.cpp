@@ -62,7 +62,7 @@ class NotingModel final : public Model {
   std::map<int, JointOutput> forms;
 
  private:
-  const LayerShape& at(int layer) const { return shapes[static_cast<std::size_t>(layer)]; }
+  const LayerShape& at(int layer) const { return shapes[layer]; }
   Notes& notes_;
 };
 

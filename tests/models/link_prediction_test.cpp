@@ -39,7 +39,7 @@ TEST(LinkPrediction, CandidatesShareTheSourceAndAreNoEdges) {
     EXPECT_EQ(leads(graph, 5, u, v), data.test.label[i] == 1);
     if (k < 0) continue;
     EXPECT_EQ(u, data.test.vertices[2 * static_cast<std::size_t>(k)]);
-    EXPECT_EQ(data.test.label[static_cast<std::size_t>(k)], 1);
+    EXPECT_EQ(data.test.label[k], 1);
     of_positive.resize(static_cast<std::size_t>(k) + 1);
     ++of_positive.back();
   }

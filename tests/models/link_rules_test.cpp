@@ -61,10 +61,10 @@ double judged(const EventGraph& graph, const EventCandidates& candidates, const 
   double sum = 0, count = 0;
   for (EdgeId e = events.first; e < events.last; ++e) {
     const EdgeId known = events.first + (e - events.first) / events.batch * events.batch;
-    const double span = graph.time[static_cast<std::size_t>(events.train_end - 1)] - graph.time[0];
-    const Judge judge{graph, known, graph.time[static_cast<std::size_t>(known - 1)] - 0.15 * span};
-    const auto at = static_cast<std::size_t>(e);
-    const auto out = [&](VertexId v) { return events.kept_out[static_cast<std::size_t>(v)] == 1; };
+    const double span = graph.time[events.train_end - 1] - graph.time[0];
+    const Judge judge{graph, known, graph.time[known - 1] - 0.15 * span};
+    const std::size_t at = e;
+    const auto out = [&](VertexId v) { return events.kept_out[v] == 1; };
     if (!events.kept_out.empty() && !out(graph.source[at]) && !out(graph.target[at])) continue;
     count += 1;
     const double own = judge.score(rule, graph.source[at], graph.target[at]);
@@ -236,8 +236,8 @@ TEST(EventCandidates, NegativesOfTrainingDifferByGroupAndAreNeverTheEventsEnds) 
   for (EdgeId e = 0; e < 200; ++e) {
     for (std::int64_t n = 0; n < 3; ++n) {
       const VertexId drawn = candidates.negative(e, n, 0);
-      EXPECT_NE(drawn, graph.source[static_cast<std::size_t>(e)]);
-      EXPECT_NE(drawn, graph.target[static_cast<std::size_t>(e)]);
+      EXPECT_NE(drawn, graph.source[e]);
+      EXPECT_NE(drawn, graph.target[e]);
       differs += drawn == candidates.negative(e, n, 1) ? 0 : 1;
     }
   }
@@ -245,9 +245,9 @@ TEST(EventCandidates, NegativesOfTrainingDifferByGroupAndAreNeverTheEventsEnds) 
 }
 
 TEST(EventCandidates, ImpossibleDrawsAreRefusedWithAdvice) {
-  const EventGraph lone = test::make_events(3, {{0, 2, 0}, {1, 2, 1}});
-  EXPECT_THROW(EventCandidates(lone, "auto", 1), InvalidRequest);
-  EXPECT_NO_THROW(EventCandidates(lone, "any", 1));
+  const EventGraph single = test::make_events(3, {{0, 2, 0}, {1, 2, 1}});
+  EXPECT_THROW(EventCandidates(single, "auto", 1), InvalidRequest);
+  EXPECT_NO_THROW(EventCandidates(single, "any", 1));
   const EventGraph both = test::make_events(3, {{0, 2, 0}, {2, 1, 1}});
   EXPECT_THROW(EventCandidates(both, "sides", 1), InvalidRequest);
   // With two targets, an event between them leaves none.

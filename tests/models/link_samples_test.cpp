@@ -146,7 +146,7 @@ TEST(LinkCandidates, ARandomScorerReachesTheStatedChance) {
     double expected = 0, all = 0, least = 100;
     const auto by_edge = candidates_of(data.test);
     for (const auto& [edge, drawn] : by_edge) {
-      const auto k = static_cast<double>(drawn.size());
+      const double k = drawn.size();
       double harmonic = 0;
       for (double n = 1; n <= k + 1; ++n) harmonic += 1 / n;
       expected += harmonic / (k + 1) / static_cast<double>(by_edge.size());

@@ -24,7 +24,7 @@ TEST(ModelGradients, EveryModelWithItsHeadAndItsOptions) {
     logits->gradient = device->allocate(4, 2);
     for (std::int64_t i = 0; i < 8; ++i) logits->gradient.data<double>()[i] = static_cast<double>(i + 1);
     tape.backward();
-    std::vector<bool> live(static_cast<std::size_t>(parameters.count()), false);
+    std::vector<bool> live(parameters.count(), false);
     for (std::int64_t i = 0; i < parameters.count(); ++i) {
       double& value = parameters.values().data<double>()[i];
       const double saved = value;
@@ -35,7 +35,7 @@ TEST(ModelGradients, EveryModelWithItsHeadAndItsOptions) {
       value = saved;
       const double expected = (above - below) / 2e-6, actual = parameters.gradients().data<double>()[i];
       EXPECT_NEAR(actual, expected, 1e-6 * std::max(1.0, std::abs(expected))) << name << " parameter " << i;
-      live[static_cast<std::size_t>(i)] = std::abs(expected) > 1e-6;
+      live[i] = std::abs(expected) > 1e-6;
     }
     // Not every element: a table of positions is longer than two steps.
     auto next = live.begin();

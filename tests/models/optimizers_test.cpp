@@ -28,7 +28,7 @@ Numbers stepped(const Json& optimizer) {
   const auto made = OptimizerRegistry::instance().find(optimizer.at("name")).value(optimizer);
   for (int s = 0; s < update_count; ++s) {
     double* gradient = parameters.gradients().data<double>();
-    for (std::size_t i = 0; i < start_weights.size(); ++i) gradient[i] = made_gradients[static_cast<std::size_t>(s)][i];
+    for (std::size_t i = 0; i < start_weights.size(); ++i) gradient[i] = made_gradients[s][i];
     made->step(*device, parameters);
   }
   const double* values = parameters.values().data<double>();
@@ -40,7 +40,7 @@ Numbers by_hand(const std::function<std::function<void(double&, double, int)>()>
   Numbers weights = start_weights;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto step = make_step();  // with separate moments
-    for (int s = 0; s < update_count; ++s) step(weights[i], made_gradients[static_cast<std::size_t>(s)][i], s + 1);
+    for (int s = 0; s < update_count; ++s) step(weights[i], made_gradients[s][i], s + 1);
   }
   return weights;
 }

@@ -177,11 +177,11 @@ AttentionDropout dropout_of(Device& device, const std::vector<std::int64_t>& ids
 
 /// Vertices of a packing's rows: every piece is of one.
 std::vector<std::int64_t> row_ids(const PackedLanes& packed) {
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(packed.rows()), 0);
+  std::vector<std::int64_t> ids(packed.rows(), 0);
   std::int64_t vertex = 0;
   for (const Piece& piece : packed.pieces) {
     for (std::int64_t i = 0; i < piece.length; ++i)
-      ids[static_cast<std::size_t>(packed.row(piece, i))] = (piece.graph_step + i) * 100 + vertex % 100;
+      ids[packed.row(piece, i)] = (piece.graph_step + i) * 100 + vertex % 100;
     ++vertex;
   }
   return ids;
@@ -218,7 +218,7 @@ TEST(PackedGradients, PastOfOneSequenceAtATime) {
     const Var together = attend(tape, packed, Tape::leaf(values, gradient), 0);
     together->gradient = weights;
     tape.backward();
-    std::vector<double> o(static_cast<std::size_t>(packed.rows() * 4), 0.0);
+    std::vector<double> o(packed.rows() * 4, 0.0);
     for (const Piece& piece : packed.pieces) {
       if (piece.wanted == piece.length) continue;
       Tape own(*device);
@@ -247,7 +247,7 @@ TEST(PackedGradients, DropoutFollowsTheStepsOfTheGraph) {
   std::vector<std::int64_t> ids, vertices;
   PackedLanes packed{steps, n};
   for (std::int64_t v = 0; v < n; ++v) packed.pieces.push_back({v, 0, steps}), vertices.push_back(3 + 7 * v);
-  for (std::int64_t r = 0; r < steps * n; ++r) ids.push_back(r / n * 100 + vertices[static_cast<std::size_t>(r % n)]);
+  for (std::int64_t r = 0; r < steps * n; ++r) ids.push_back(r / n * 100 + vertices[r % n]);
   const Tensor x = random_tensor(*device, steps * n, 12, 1);
   Tape tape(*device);
   const Tensor nothing = zeros(*device, random_tensor(*device, steps, 12, 1));
@@ -264,7 +264,7 @@ TEST(PackedGradients, DropoutFollowsTheStepsOfTheGraph) {
   for (std::int64_t v = 0; v < n; ++v) {
     one.pieces.push_back({0, v * steps, steps});
     for (std::int64_t t = 0; t < steps; ++t)
-      order.push_back(t * n + v), own_ids.push_back(ids[static_cast<std::size_t>(t * n + v)]);
+      order.push_back(t * n + v), own_ids.push_back(ids[t * n + v]);
   }
   const Var line =
       packed_temporal_attention(tape, rows_of(tape, Tape::constant(x), order), steps * n, 2, 0.7,
@@ -308,7 +308,7 @@ TEST(PackedGradients, BatchNormOfCellsThatExist) {
   for (std::size_t s = 0; s < counts.size(); ++s) {
     for (std::int64_t f = 0; f < 3; ++f) {
       double mean = 0, square = 0;
-      const auto n = static_cast<double>(counts[s]);
+      const double n = counts[s];
       for (std::int64_t r = rows[s]; r < rows[s + 1]; ++r) mean += x.data<double>()[3 * r + f] / n;
       for (std::int64_t r = rows[s]; r < rows[s + 1]; ++r)
         square += std::pow(x.data<double>()[3 * r + f] - mean, 2) / n;

@@ -110,7 +110,7 @@ class SmallStages : public LayerStages {
     return neighbours_.emplace(device_, small_.a, step, &asked_);
   }
   Var hand_over(int layer, std::size_t segment, const Var& state) override {
-    const StateShape shape = state_shape(layers_[static_cast<std::size_t>(layer)], static_cast<std::int64_t>(segment));
+    const StateShape shape = state_shape(layers_[layer], static_cast<std::int64_t>(segment));
     EXPECT_EQ(state->value.rows(), shape.rows_per_vertex * 5) << "layer " << layer;
     EXPECT_EQ(state->value.columns(), shape.width) << "layer " << layer;
     return state;

@@ -181,7 +181,7 @@ TEST(VertexTasks, MissingMetricsAreKnownBeforeTraining) {
   SnapshotGraph graph = hand_graph();
   graph.cell_label.assign(20, -1);
   const auto set = [&](Step t, VertexId v, int label) {
-    graph.cell_label[static_cast<std::size_t>(4 * t + v)] = static_cast<std::int8_t>(label);
+    graph.cell_label[4 * t + v] = static_cast<std::int8_t>(label);
   };
   set(0, 0, 0);
   set(1, 1, 0);

@@ -106,9 +106,9 @@ int free_port() {
 /// Processes as torchrun starts them, each with a GPU of its own.
 std::vector<Child> torch_world(int size) {
   const std::string port = std::to_string(free_port());
-  std::vector<Child> children(static_cast<std::size_t>(size));
+  std::vector<Child> children(size);
   for (int rank = 0; rank < size; ++rank) {
-    children[static_cast<std::size_t>(rank)].environment = {
+    children[rank].environment = {
         {"RANK", std::to_string(rank)},
         {"WORLD_SIZE", std::to_string(size)},
         {"LOCAL_RANK", std::to_string(rank)},
@@ -143,7 +143,7 @@ TEST(NcclProcesses, TwoRanksOnOneGpuAreNamedToAll) {
   world[2].environment.back().second = "GPU 1 of host a";
   const auto answers = run(world, 3);
   for (int rank = 0; rank < 3; ++rank) {
-    const std::string& answer = answers[static_cast<std::size_t>(rank)];
+    const std::string& answer = answers[rank];
     const std::string wanted =
         fmt::format("3 {} Unavailable communicator nccl: ranks 1 and 2 have the same GPU 1", rank);
     EXPECT_EQ(answer.substr(0, wanted.size()), wanted);

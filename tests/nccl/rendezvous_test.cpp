@@ -49,7 +49,7 @@ using RankMain = std::function<void(const LaunchPlace&)>;
 
 /// Runs ranks [0, size) except `absent` as threads; returns each one's error, "" where there was none.
 std::vector<std::string> run_ranks(const LaunchPlace& common, int size, int absent, const RankMain& main) {
-  std::vector<std::string> errors(static_cast<std::size_t>(size));
+  std::vector<std::string> errors(size);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < size; ++rank) {
     if (rank == absent) continue;
@@ -60,7 +60,7 @@ std::vector<std::string> run_ranks(const LaunchPlace& common, int size, int abse
       try {
         main(place);
       } catch (const std::exception& error) {
-        errors[static_cast<std::size_t>(rank)] = error.what();
+        errors[rank] = error.what();
       }
     });
   }
@@ -110,7 +110,7 @@ TEST_P(Meetings, EveryRankGetsWhatEveryRankBroughtAgainAndAgain) {
       EXPECT_EQ(rendezvous->alarmed(), "");
       const Brought all = rendezvous->gather(std::to_string(10 * round + place.rank), 20);
       for (int peer = 0; peer < 4; ++peer) {
-        EXPECT_EQ(all[static_cast<std::size_t>(peer)], std::to_string(10 * round + peer));
+        EXPECT_EQ(all[peer], std::to_string(10 * round + peer));
       }
     }
   });
@@ -158,7 +158,7 @@ TEST(MeetingsByTcp, ARankThatNeverComesIsNamedToAllWithinTheDeadline) {
   const auto errors = run_ranks(common, 4, 2, [](const LaunchPlace& place) { meet(place, 1); });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(6));
   for (const int rank : {0, 1, 3}) {
-    const std::string& error = errors[static_cast<std::size_t>(rank)];
+    const std::string& error = errors[rank];
     EXPECT_NE(error.find("missing ranks: 2"), std::string::npos) << "rank " << rank << ": " << error;
   }
 }

@@ -79,7 +79,7 @@ TEST(RoundsOfACase, ARowHasTheTimesOfAllAndTheSpreadBetweenThem) {
   std::vector<EpochSample> samples;
   const std::vector<double> speeds{1.0, 1.5, 1.0, 1.6, 1.1};
   for (int i = 0; i < 5; ++i) {
-    const Round round = make_round(i, speeds[static_cast<std::size_t>(i)], "ok", 2);
+    const Round round = make_round(i, speeds[i], "ok", 2);
     records.push_back(round.record);
     samples.insert(samples.end(), round.samples.begin(), round.samples.end());
   }

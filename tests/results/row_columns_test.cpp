@@ -71,7 +71,7 @@ TEST(RowsTable, NamesTheVariedKeys) {
   EXPECT_NE(lines[0].find("partitioner"), std::string::npos);
   EXPECT_NE(lines[2].find("range"), std::string::npos);
   EXPECT_NE(lines[3].find("metis"), std::string::npos);
-  TableWishes sorted;
+  TableOptions sorted;
   sorted.sort = "epoch";
   EXPECT_NE(lines_of(rows_table(rows, sorted))[2].find("metis"), std::string::npos);
   sorted.sort = "-epoch";
@@ -87,7 +87,7 @@ TEST(RowsTable, SeedsShareALineWithMeanAndSpread) {
   EXPECT_EQ(lines_of(text).size(), 5u) << text;
   EXPECT_NE(text.find("2 ms ± 1 ms"), std::string::npos) << text;
   EXPECT_NE(text.find("mean ± standard deviation over seed"), std::string::npos) << text;
-  TableWishes csv;
+  TableOptions csv;
   csv.format = TableFormat::csv;
   csv.columns = {"strategy", "rows", "epoch"};
   EXPECT_EQ(rows_table(rows, csv),
@@ -100,23 +100,23 @@ TEST(RowsTable, ByGathersOverEverythingElse) {
   for (const std::int64_t ranks : {1, 2, 4})
     for (const std::int64_t seed : {1, 2})
       rows.push_back(row_of("vertex", ranks, seed, 1e-3 * static_cast<double>(ranks)));
-  TableWishes wishes;
-  wishes.by = {"ranks"};
-  wishes.columns = {"ranks", "rows", "epoch"};
-  wishes.format = TableFormat::csv;
-  EXPECT_EQ(rows_table(rows, wishes),
+  TableOptions requests;
+  requests.by = {"ranks"};
+  requests.columns = {"ranks", "rows", "epoch"};
+  requests.format = TableFormat::csv;
+  EXPECT_EQ(rows_table(rows, requests),
             "ranks,rows,epoch_seconds,epoch_seconds_sd\r\n1,2,0.001,0\r\n2,2,0.002,0\r\n"
             "4,2,0.004,0\r\n");
   for (const char* name : {"rank", "epochh"}) {
-    TableWishes wrong;
+    TableOptions wrong;
     wrong.columns = {name};
     EXPECT_THROW(rows_table(rows, wrong), InvalidRequest) << name;
     wrong = {};
     wrong.sort = name;
     EXPECT_THROW(rows_table(rows, wrong), InvalidRequest) << name;
   }
-  wishes.by = {"rank"};
-  EXPECT_THROW(rows_table(rows, wishes), InvalidRequest);
+  requests.by = {"rank"};
+  EXPECT_THROW(rows_table(rows, requests), InvalidRequest);
 }
 
 TEST(RowsTable, NotesOfAllAppearOnceAndOthersByNumber) {
@@ -142,9 +142,9 @@ TEST(RowsTable, FitsTheTerminalAndNamesLeftOutColumns) {
                         summarise(case_json(2, "snapshot"), "chess/tm-gcn/snapshot/cpu/r2#abcdef", make_result())};
   const std::string wide = rows_table(rows);
   for (const std::size_t width : {60u, 80u, 100u}) {
-    TableWishes wishes;
-    wishes.width = width;
-    const Names lines = lines_of(rows_table(rows, wishes));
+    TableOptions requests;
+    requests.width = width;
+    const Names lines = lines_of(rows_table(rows, requests));
     for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(lines[i].size(), width) << lines[i];
     EXPECT_NE(lines.back().find("left out, as the terminal is"), std::string::npos);
     EXPECT_NE(lines[0].find("strategy"), std::string::npos) << "what was varied stays";

@@ -146,8 +146,8 @@ TEST(Trace, SpansOfAThreadAlwaysNest) {
     const RandomStream random(seed, random_purpose::partition);
     std::vector<std::vector<Span>> ranks(2);
     for (std::uint64_t i = 0; i < 120; ++i) {
-      const auto begin = static_cast<double>(random.below(4 * i, 60));
-      const auto length = static_cast<double>(random.below(4 * i + 1, 9));  // some have none
+      const double begin = random.below(4 * i, 60);
+      const double length = random.below(4 * i + 1, 9);  // some have none
       Span span = exchange(begin * 1e-6, (begin + length) * 1e-6);
       span.stream = static_cast<Stream>(random.below(4 * i + 2, stream_count));
       ranks[random.below(4 * i + 3, 2)].push_back(span);

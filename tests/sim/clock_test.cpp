@@ -47,7 +47,7 @@ TEST(SimDevice, StreamsRunAtTheSameTimeAndEventsOrderThem) {
     fill(Stream::compute);
     fill(Stream::copy);
     EXPECT_NEAR(device.now(), 1e-3, 1e-12);
-    const Event copied = device.record(Stream::copy);
+    const DeviceEvent copied = device.record(Stream::copy);
     EXPECT_NEAR(copied.seconds, 1e-3 + 1e-6, 1e-12);  // the host issued it one launch later
     device.wait(Stream::compute, copied);
     EXPECT_EQ(device.now(), copied.seconds);

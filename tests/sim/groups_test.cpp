@@ -22,20 +22,20 @@ constexpr double reduced_bytes = 4.0 * reduced_elements;
 /// Groups of ranks that have `rank % count` in common.
 RankGroups strided(int ranks, int count) {
   RankGroups groups(static_cast<std::size_t>(count));
-  for (int r = 0; r < ranks; ++r) groups[static_cast<std::size_t>(r % count)].push_back(r);
+  for (int r = 0; r < ranks; ++r) groups[r % count].push_back(r);
   return groups;
 }
 
 /// Groups of `length` ranks that follow each other.
 RankGroups blocks(int ranks, int length) {
   RankGroups groups(static_cast<std::size_t>((ranks + length - 1) / length));
-  for (int r = 0; r < ranks; ++r) groups[static_cast<std::size_t>(r / length)].push_back(r);
+  for (int r = 0; r < ranks; ++r) groups[r / length].push_back(r);
   return groups;
 }
 
 /// Seconds of an all_reduce of `reduced_bytes` in each rank's group, by rank; 0 for a rank in none.
 std::vector<double> all_reduce_seconds(const Cluster& cluster, int ranks, const RankGroups& groups) {
-  std::vector<double> seconds(static_cast<std::size_t>(ranks), 0);
+  std::vector<double> seconds(ranks, 0);
   simulate(request_for(cluster, ranks), [&](Device& device, Communicator& c) {
     const std::unique_ptr<Communicator> group = c.split(groups);
     if (group == nullptr) return;
@@ -43,7 +43,7 @@ std::vector<double> all_reduce_seconds(const Cluster& cluster, int ranks, const 
     device.synchronize();
     const double begin = device.now();
     group->all_reduce(tensor, Traffic::gradient);
-    seconds[static_cast<std::size_t>(c.rank())] = device.now() - begin;
+    seconds[c.rank()] = device.now() - begin;
   });
   return seconds;
 }
@@ -65,14 +65,14 @@ TEST(SimGroups, InsideANodeTheyTakeItsLinks) {
 }
 
 TEST(SimGroups, OverNodesTheyTakeTheNetworkAndShareItWithTheirSiblings) {
-  const std::vector<double> lone = all_reduce_seconds(round_cluster(), 16, {{0, 8}});
-  EXPECT_NEAR(lone[0], ring_seconds(2, 2, outside_rate), 1e-12);
-  EXPECT_EQ(lone[8], lone[0]);
-  EXPECT_EQ(lone[1], 0);
+  const std::vector<double> single = all_reduce_seconds(round_cluster(), 16, {{0, 8}});
+  EXPECT_NEAR(single[0], ring_seconds(2, 2, outside_rate), 1e-12);
+  EXPECT_EQ(single[8], single[0]);
+  EXPECT_EQ(single[1], 0);
   const std::vector<double> two = all_reduce_seconds(round_cluster(), 16, {{0, 8}, {1, 9}});
   EXPECT_NEAR(two[0], ring_seconds(2, 2, outside_rate / 2), 1e-12);
   const double latency = 2 * outside_latency;
-  EXPECT_NEAR(two[0] - latency, 2 * (lone[0] - latency), 1e-12);
+  EXPECT_NEAR(two[0] - latency, 2 * (single[0] - latency), 1e-12);
   expect_all(all_reduce_seconds(round_cluster(), 16, strided(16, 8)), ring_seconds(2, 2, outside_rate / 8));
   // A sibling that stays inside a node takes nothing of the network; one of other nodes neither.
   const std::vector<double> inside = all_reduce_seconds(round_cluster(), 32, {{0, 8}, {1, 2, 3}, {16, 24}});
@@ -123,7 +123,7 @@ TEST(SimGroups, ExchangesKnowWhichMembersShareANode) {
     const std::unique_ptr<Communicator> group = c.split(strided(16, 2));  // four members in each of two nodes
     const double begin = device.now();
     sim_test::exchange(device, *group, [](int, int) { return 1000; });
-    seconds[static_cast<std::size_t>(c.rank())] = device.now() - begin;
+    seconds[c.rank()] = device.now() - begin;
   });
   const double inside = 3 * 4000 / inside_rate, outside = 4 * 4 * 4000 / (outside_rate / 2);
   expect_all(seconds, outside_latency + std::max(inside, outside));
@@ -138,7 +138,7 @@ TEST(SimGroups, MessagesTakeTheLinkBetweenTheirRanks) {
     const double begin = device.now();
     if (group->rank() == 0) group->send(tensor, 1, 0, Traffic::state);
     if (group->rank() == 1) group->receive(tensor, 0, 0, Traffic::state);
-    seconds[static_cast<std::size_t>(c.rank())] = device.now() - begin;
+    seconds[c.rank()] = device.now() - begin;
     if (group->rank() == 1) group->send(tensor, 2, 0, Traffic::state);
     if (group->rank() == 2) group->receive(tensor, 1, 0, Traffic::state);
     if (group->rank() == 2) seconds[9] = device.now() - begin;

@@ -20,7 +20,7 @@ Cluster cluster_with_hosts() {
   return c;
 }
 
-HostWork work_of(double flops, double bytes, double disk_bytes = 0, std::vector<Event> after = {}) {
+HostWork work_of(double flops, double bytes, double disk_bytes = 0, std::vector<DeviceEvent> after = {}) {
   HostWork work;
   work.name = "work";
   work.work = {flops, bytes, 0};
@@ -96,7 +96,7 @@ TEST(SimHostWork, RunsDuringComputeAndDelaysItOnlyAtWaits) {
   const auto outcome =
       sim_test::simulate(sim_test::request_for(cluster_with_hosts(), 1), [](Device& device, Communicator&) {
         const Tensor tensor = device.allocate(1 << 20, 100);
-        const Event one = device.run_on_host(work_of(1e9, 0));
+        const DeviceEvent one = device.run_on_host(work_of(1e9, 0));
         device.run_on_host(work_of(1e9, 0));
         device.run(Fill{tensor, 1});  // some milliseconds
         EXPECT_FALSE(device.reached(one));
@@ -124,7 +124,7 @@ TEST(SimHostWork, TransfersAheadOverlapComputeInBothDirections) {
                                 const Tensor in = device.allocate(1 << 20, 10), out = device.allocate(1 << 20, 10);
                                 const HostMemory from = device.allocate_host(in.bytes()),
                                                  to = device.allocate_host(out.bytes());
-                                std::vector<Event> moved;
+                                std::vector<DeviceEvent> moved;
                                 if (ahead) moved = {device.start_stream_in(from, in), device.start_move_out(out, to)};
                                 device.run(Fill{device.allocate(1 << 20, 100), 1});
                                 if (!ahead) {
@@ -132,7 +132,7 @@ TEST(SimHostWork, TransfersAheadOverlapComputeInBothDirections) {
                                   device.wait(Stream::compute, moved[0]);
                                   moved.push_back(device.start_move_out(out, to));
                                 }
-                                for (const Event& event : moved) device.wait(Stream::compute, event);
+                                for (const DeviceEvent& event : moved) device.wait(Stream::compute, event);
                                 device.synchronize();
                               })
         .slowest();
@@ -162,12 +162,12 @@ TEST(SimHostWork, ReadinessFollowsVirtualTimeInEveryOrderOfActors) {
         request,
         [&seen](Device& device, Communicator& c) {
           if (c.rank() == 0) return;
-          std::vector<Event> ticks;
+          std::vector<DeviceEvent> ticks;
           for (int i = 0; i < 5; ++i) {
             ticks.push_back(ticks.empty() ? c.lane(0, 0).ask() : c.lane(0, 0).ask({ticks.back()}));
           }
           device.await(device.run_on_host(work_of(2.5e9, 0)));
-          for (const Event& tick : ticks) seen += device.reached(tick) ? 1 : 0;
+          for (const DeviceEvent& tick : ticks) seen += device.reached(tick) ? 1 : 0;
         },
         order);
     EXPECT_EQ(seen, 2);
@@ -190,7 +190,7 @@ TEST(SimHostWork, GivesTheSameTraceEveryTime) {
     return sim_test::simulate(
         request,
         [](Device& device, Communicator& c) {
-          Event last;
+          DeviceEvent last;
           for (int i = 0; i < 10; ++i) {
             last = device.run_on_host(work_of(1e6 * (c.rank() + 1), 0, 0, {last}));
             device.wait(Stream::compute, last);

@@ -182,7 +182,7 @@ TEST(SimRanks, DisagreementNamesBothSides) {
     return [=](Device& device, Communicator& c) {
       std::vector<PeerRows> out(3), in(3);
       if (c.rank() == odd_one) out[2] = {0, sent};
-      if (c.rank() == 2) in[static_cast<std::size_t>(odd_one)] = {0, expected};
+      if (c.rank() == 2) in[odd_one] = {0, expected};
       c.all_to_all_v(device.allocate(9, 1), out, device.allocate(9, 1), in, Traffic::halo);
     };
   };
@@ -195,14 +195,14 @@ TEST(SimRanks, DisagreementNamesBothSides) {
 }
 
 TEST(SimRanks, TheFirstRealCauseIsRethrownAndPeersAreInformed) {
-  int told = 0;
+  int reported = 0;
   try {
     simulate(request_for(round_cluster(), 4), [&](Device& device, Communicator& c) {
       try {
         if (c.rank() == 3) device.allocate(2000000000, 1);
         c.barrier();
       } catch (const PeerFailed& failure) {
-        ++told;
+        ++reported;
         EXPECT_NE(std::string(failure.what()).find("rank 3 failed"), std::string::npos) << failure.what();
         throw;
       }
@@ -211,7 +211,7 @@ TEST(SimRanks, TheFirstRealCauseIsRethrownAndPeersAreInformed) {
   } catch (const OutOfMemory& error) {
     EXPECT_EQ(error.rank(), 3);
   }
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(reported, 3);
 }
 
 TEST(SimRanks, ARankMayWaitInsideACatchBlock) {

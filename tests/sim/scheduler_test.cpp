@@ -16,7 +16,7 @@ struct ScheduledActors {
   explicit ScheduledActors(std::vector<double> begin, ScheduleOrder order = ScheduleOrder::smallest_clock)
       : clocks(std::move(begin)) {
     scheduler = std::make_unique<Scheduler>(
-        static_cast<int>(clocks.size()), order, [this](int actor) { return clocks[static_cast<std::size_t>(actor)]; },
+        static_cast<int>(clocks.size()), order, [this](int actor) { return clocks[actor]; },
         [this] {
           done.push_back("stuck");
           scheduler->wake(0);

@@ -95,7 +95,7 @@ TEST(SimSharedPeers, ListsThatDifferInOnePairAreDistinguished) {
   cluster.nodes = 128;
   const auto program = [&](Device& device, Communicator& c) {
     std::vector<PeerRows> sends(ranks, PeerRows{0, 2}), receives = sends;
-    const auto own = static_cast<std::size_t>(c.rank());
+    const std::size_t own = c.rank();
     sends[own] = receives[own] = {0, 0};
     if (c.rank() == 3) ++receives[5].count, --receives[7].count;
     if (c.rank() == 5) ++sends[4].count, --sends[3].count;

@@ -55,14 +55,14 @@ struct Outcome {
 inline Outcome simulate(const LaunchRequest& request, const RankProgram& program,
                         sim::ScheduleOrder order = sim::ScheduleOrder::smallest_clock) {
   Outcome outcome;
-  outcome.spans.resize(static_cast<std::size_t>(request.ranks));
-  outcome.seconds.resize(static_cast<std::size_t>(request.ranks));
+  outcome.spans.resize(request.ranks);
+  outcome.seconds.resize(request.ranks);
   sim::launch_simulated(
       request,
       [&](Device& device, Communicator& communicator) {
         program(device, communicator);
         device.synchronize();
-        const auto rank = static_cast<std::size_t>(communicator.rank());
+        const std::size_t rank = communicator.rank();
         outcome.spans[rank] = device.spans().spans();
         outcome.seconds[rank] = device.now();
       },

@@ -204,13 +204,13 @@ TEST(Jitter, IsDrawnForEachRankAndEpochFromItsSeed) {
   Cluster cluster = round_cluster();
   cluster.jitter = 0.1;
   const auto epochs_of = [](const Cluster& c, int ranks) {
-    std::vector<std::vector<double>> all(static_cast<std::size_t>(ranks));
+    std::vector<std::vector<double>> all(ranks);
     simulate(request_for(c, ranks), [&](Device& device, Communicator& communicator) {
       double before = device.now();
       for (int epoch = 0; epoch < 400; ++epoch) {
         sim_test::work_of_bytes(device, 100000000);
         device.synchronize();
-        all[static_cast<std::size_t>(communicator.rank())].push_back(device.now() - before);
+        all[communicator.rank()].push_back(device.now() - before);
         before = device.now();
       }
     });

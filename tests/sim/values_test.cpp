@@ -47,12 +47,12 @@ TEST_P(SimValues, SumsHaveTheBitsOfRankOrder) {
   const auto addend = [](int rank, int i) { return 1.0f / static_cast<float>(3 + rank * 7 + i); };
   simulated().launch(request_of(ranks), [&](Device& device, Communicator& c) {
     const Tensor t = device.allocate(1, 100, ElementType::f32);
-    for (int i = 0; i < 100; ++i) t.values<float>()[static_cast<std::size_t>(i)] = addend(c.rank(), i);
+    for (int i = 0; i < 100; ++i) t.values<float>()[i] = addend(c.rank(), i);
     c.all_reduce(t, Traffic::gradient);
     for (int i = 0; i < 100; ++i) {
       float direct = addend(0, i);
       for (int rank = 1; rank < ranks; ++rank) direct += addend(rank, i);
-      EXPECT_EQ(t.values<float>()[static_cast<std::size_t>(i)], direct);
+      EXPECT_EQ(t.values<float>()[i], direct);
     }
   });
 }

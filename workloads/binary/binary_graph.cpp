@@ -129,7 +129,7 @@ void check_content(const EventGraph& graph, const BinaryFile& file) {
   if (graph.time.compact() && !graph.time.packed().sound()) file.refuse("the times of the binary graph are damaged");
   std::atomic<bool> ids{true}, times{true};
   parallel_tasks((graph.events() + part_events - 1) / part_events, [&](std::int64_t part) {
-    const auto begin = static_cast<std::size_t>(part * part_events);
+    const std::size_t begin = part * part_events;
     const std::size_t end = std::min(begin + part_events, graph.source.size());
     const auto in_range = [&](VertexId v) { return v >= 0 && v < graph.vertices; };
     std::vector<double> time(end - begin);
@@ -159,8 +159,8 @@ TimedLabels timed_labels(const BinaryFile& file) {
 TimeColumn times_of(const BinaryFile& file, std::int64_t events) {
   const std::int64_t words = file.count("time_words", most_binary_rows);
   if (words == 0) return file.column<double>("time", events, true);
-  const auto size = static_cast<std::size_t>(events);
-  const auto blocks = static_cast<std::int64_t>(PackedTimes::blocks_of(size));
+  const std::size_t size = events;
+  const std::int64_t blocks = PackedTimes::blocks_of(size);
   return PackedTimes(size, file.column<std::int64_t>("time_bases", blocks, true),
                      file.column<std::uint64_t>("time_places", blocks, true),
                      file.column<std::uint64_t>("time_words", words, true));

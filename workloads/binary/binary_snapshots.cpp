@@ -136,7 +136,7 @@ struct Part {
     bool good = offsets.front() == 0 && std::is_sorted(offsets.begin(), offsets.end());
     for (std::size_t v = 0; good && v + 1 < offsets.size(); ++v) {
       for (std::int64_t i = offsets[v]; good && i < offsets[v + 1]; ++i) {
-        const VertexId column = columns[static_cast<std::size_t>(i)];
+        const VertexId column = columns[i];
         good =
             column >= 0 && column < vertices && (i == offsets[v] || columns[static_cast<std::size_t>(i) - 1] < column);
       }
@@ -157,7 +157,7 @@ std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Col
     const std::int64_t count = of_part.back();
     if (count < 0 || static_cast<std::size_t>(count) > columns.size() - begin)
       file.refuse("a snapshot of the binary snapshots file lies outside of its section");
-    const auto entries = static_cast<std::size_t>(count);
+    const std::size_t entries = count;
     parts.push_back({of_part, {columns.data() + begin, entries}, {values.data() + begin, entries}, {}});
     if (!exact.empty()) parts.back().exact = {exact.data() + begin, entries};
     begin += entries;
@@ -169,7 +169,7 @@ std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Col
 void check_content(const BinaryFile& file, const std::vector<Part>& parts, const SnapshotGraph& graph) {
   std::atomic<bool> good{true};
   parallel_tasks(static_cast<std::int64_t>(parts.size()), [&](std::int64_t s) {
-    if (!parts[static_cast<std::size_t>(s)].sound()) good = false;
+    if (!parts[s].sound()) good = false;
   });
   if (!good) file.refuse("a snapshot of the binary snapshots file is no matrix of finite values");
   const auto finite = [](double value) { return std::isfinite(value); };
@@ -191,18 +191,18 @@ void copy_snapshots(const BinaryFile& file, const std::vector<Part>& parts, cons
                     SnapshotGraph& graph) {
   std::vector<std::shared_ptr<const Snapshot>> snapshots(parts.size());
   parallel_tasks(static_cast<std::int64_t>(parts.size()), [&](std::int64_t s) {
-    const Part& part = parts[static_cast<std::size_t>(s)];
+    const Part& part = parts[s];
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets.assign(part.offsets.begin(), part.offsets.end());
     snapshot->columns.assign(part.columns.begin(), part.columns.end());
     snapshot->values.assign(part.values.begin(), part.values.end());
     snapshot->exact_values = where_rounded({part.exact.begin(), part.exact.end()}, snapshot->values);
-    snapshots[static_cast<std::size_t>(s)] = std::move(snapshot);
+    snapshots[s] = std::move(snapshot);
   });
   for (const std::int32_t number : of_step) {
     if (number < 0 || static_cast<std::size_t>(number) >= snapshots.size())
       file.refuse("a step of the binary snapshots file has no snapshot");
-    graph.snapshots.push_back(snapshots[static_cast<std::size_t>(number)]);
+    graph.snapshots.push_back(snapshots[number]);
   }
 }
 

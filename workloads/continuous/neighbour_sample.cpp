@@ -26,12 +26,12 @@ struct Past {
 };
 
 Past past_of(const TimeCsr& csr, VertexId vertex, EdgeId before) {
-  const auto v = static_cast<std::size_t>(vertex);
+  const std::size_t v = vertex;
   const TimedNeighbour* const begin = csr.entries.data() + csr.offsets[v];
   const TimedNeighbour* low = begin;
   std::int64_t count = csr.offsets[v + 1] - csr.offsets[v];
   // A search without branches that cannot be foreseen: a step is one comparison and one conditional move.
-  const auto limit = static_cast<std::uint64_t>(before);
+  const std::uint64_t limit = before;
   while (count > 0) {
     const std::int64_t half = count / 2;
     const bool below = low[half].event < limit;
@@ -48,16 +48,16 @@ class Sampler {
       : events_(events), csr_(csr), roots_(roots), k_(k), sampling_(sampling), seed_(seed) {}
 
   void draw(Workers& workers, NeighbourSample& sample) {
-    const auto count = static_cast<std::int64_t>(roots_.vertex.size());
+    const std::int64_t count = roots_.vertex.size();
     past_.resize(roots_.vertex.size());
     sample.offsets.resize(roots_.vertex.size() + 1);
     sample.offsets[0] = 0;
     in_tasks(workers, count, [&](std::int64_t r) {
-      past_[static_cast<std::size_t>(r)] = look_back(r);
+      past_[r] = look_back(r);
       sample.offsets[static_cast<std::size_t>(r) + 1] = taken(r);
     });
     for (std::size_t r = 1; r < sample.offsets.size(); ++r) sample.offsets[r] += sample.offsets[r - 1];
-    const auto slots = static_cast<std::size_t>(sample.offsets.back());
+    const std::size_t slots = sample.offsets.back();
     sample.vertex.resize(slots), sample.event.resize(slots), sample.slot_root.resize(slots);
     in_tasks(workers, count, [&](std::int64_t r) { write(r, sample); });
   }
@@ -72,7 +72,7 @@ class Sampler {
   }
 
   Past look_back(std::int64_t r) const {
-    const auto at = static_cast<std::size_t>(r);
+    const std::size_t at = r;
     const EdgeId end = sampling_ == Sampling::tgl_compat ? last_not_later(roots_.time[at]) : roots_.before[at];
     return past_of(csr_, roots_.vertex[at], std::min(end, roots_.hidden_from));
   }
@@ -91,22 +91,22 @@ class Sampler {
   }
 
   std::int64_t taken(std::int64_t r) const {
-    const Past& past = past_[static_cast<std::size_t>(r)];
+    const Past& past = past_[r];
     if (sampling_ != Sampling::tgl_compat) return std::min(k_, past.count);
     std::int64_t count = 0;
     for (std::int64_t i = past.count - 1; i > std::max<std::int64_t>(0, past.count - 1 - k_); --i)
-      count += compat_takes(past.begin[i], roots_.time[static_cast<std::size_t>(r)]) ? 1 : 0;
+      count += compat_takes(past.begin[i], roots_.time[r]) ? 1 : 0;
     return count;
   }
 
   void write(std::int64_t r, NeighbourSample& sample) const {
-    const auto at = static_cast<std::size_t>(r);
+    const std::size_t at = r;
     const Past& past = past_[at];
     const std::int64_t first = sample.offsets[at], count = sample.offsets[at + 1] - first;
     const auto put = [&](std::int64_t slot, const TimedNeighbour& entry) {
-      sample.vertex[static_cast<std::size_t>(slot)] = entry.vertex;
-      sample.event[static_cast<std::size_t>(slot)] = entry.event;
-      sample.slot_root[static_cast<std::size_t>(slot)] = r;
+      sample.vertex[slot] = entry.vertex;
+      sample.event[slot] = entry.event;
+      sample.slot_root[slot] = r;
     };
     if (sampling_ == Sampling::tgl_compat) {
       std::int64_t slot = first + count;
@@ -114,7 +114,7 @@ class Sampler {
         if (compat_takes(past.begin[i], roots_.time[at])) put(--slot, past.begin[i]);
     } else if (sampling_ == Sampling::uniform && past.count > k_) {
       const std::vector<std::int64_t> chosen = choose(roots_.number[at], past.count);
-      for (std::int64_t i = 0; i < count; ++i) put(first + i, past.begin[chosen[static_cast<std::size_t>(i)]]);
+      for (std::int64_t i = 0; i < count; ++i) put(first + i, past.begin[chosen[i]]);
     } else {
       for (std::int64_t i = 0; i < count; ++i) put(first + i, past.begin[past.count - count + i]);
     }
@@ -127,7 +127,7 @@ class Sampler {
     for (std::int64_t i = count - k_; i < count; ++i) {
       const std::uint64_t index =
           (static_cast<std::uint64_t>(number & 0xFFFFFFFF) << 16) + static_cast<std::uint64_t>(i - (count - k_));
-      const auto drawn = static_cast<std::int64_t>(random.below(index, static_cast<std::uint64_t>(i + 1)));
+      const std::int64_t drawn = random.below(index, static_cast<std::uint64_t>(i + 1));
       const bool taken = std::find(chosen.begin(), chosen.end(), drawn) != chosen.end();
       chosen.push_back(taken ? i : drawn);
     }

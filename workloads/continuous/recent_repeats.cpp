@@ -13,11 +13,11 @@ RecentRepeats count_recent_repeats(const EventGraph& events) {
     std::uint32_t next = 0;
   };
   constexpr VertexId none = -1;
-  std::vector<Newest> newest(static_cast<std::size_t>(events.vertices));
+  std::vector<Newest> newest(events.vertices);
   for (Newest& own : newest) own.target.fill(none);
   RecentRepeats repeats;
   for (std::size_t e = 0; e < events.source.size(); ++e) {
-    Newest& own = newest[static_cast<std::size_t>(events.source[e])];
+    Newest& own = newest[events.source[e]];
     repeats.asked += own.target.front() != none;
     repeats.repeated += std::find(own.target.begin(), own.target.end(), events.target[e]) != own.target.end();
     own.target[own.next++ % depth] = events.target[e];

@@ -92,7 +92,7 @@ TimeCsr make_time_csr(const EventGraph& events, const std::string& direction) {
   if (events.events() > std::numeric_limits<std::uint32_t>::max())
     throw InvalidRequest("workload", "a time-ordered adjacency holds at most 2^32 - 1 events");
   std::vector<std::int64_t> offsets = count_entries(events, sides);
-  const auto total = static_cast<std::size_t>(offsets.back());
+  const std::size_t total = offsets.back();
   Pages memory(total * sizeof(TimedNeighbour));
   memory.prefer_large();
   auto* const entries = reinterpret_cast<TimedNeighbour*>(memory.data());
@@ -100,7 +100,7 @@ TimeCsr make_time_csr(const EventGraph& events, const std::string& direction) {
   const std::vector<Range> ranges = share_entries(offsets);
   parallel_tasks(static_cast<std::int64_t>(ranges.size()), [&](std::int64_t part) {
     std::int64_t* const at = next.data();
-    for_each_entry(events, ranges[static_cast<std::size_t>(part)], sides,
+    for_each_entry(events, ranges[part], sides,
                    [&](VertexId owner, VertexId neighbour, std::uint32_t event) {
                      entries[at[owner]++] = {neighbour, event};
                    });
@@ -113,7 +113,7 @@ EdgeId events_before(const EventGraph& events, double time) {
 }
 
 std::span<const TimedNeighbour> most_recent(const TimeCsr& csr, VertexId vertex, EdgeId before, std::int64_t k) {
-  const auto v = static_cast<std::size_t>(vertex);
+  const std::size_t v = vertex;
   const TimedNeighbour* const begin = csr.entries.data() + csr.offsets[v];
   const TimedNeighbour* const end = csr.entries.data() + csr.offsets[v + 1];
   const TimedNeighbour* const stop = std::partition_point(

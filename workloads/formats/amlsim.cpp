@@ -90,7 +90,7 @@ void read_labels(const std::string& path, EventGraph& graph) {
     throw InvalidInput(path, 1, 1, "an account table begins with the columns nodeid,isFraud");
   }
   const std::size_t columns = reader.split_commas().size();
-  graph.vertex_label.assign(static_cast<std::size_t>(graph.vertices), unknown);
+  graph.vertex_label.assign(graph.vertices, unknown);
   std::int64_t absent = 0;
   while (reader.next()) {
     const auto& fields = reader.split_commas();
@@ -105,13 +105,13 @@ void read_labels(const std::string& path, EventGraph& graph) {
       ++absent;
       continue;
     }
-    std::int8_t& label = graph.vertex_label.edit()[static_cast<std::size_t>(at - graph.original_id.begin())];
+    std::int8_t& label = graph.vertex_label.edit()[at - graph.original_id.begin()];
     if (label != unknown) reader.fail(fields[0].column, "account " + std::to_string(id) + " is listed twice");
     label = flag;
   }
   const auto missing = std::find(graph.vertex_label.begin(), graph.vertex_label.end(), unknown);
   if (missing != graph.vertex_label.end()) {
-    const std::int64_t id = graph.original_id[static_cast<std::size_t>(missing - graph.vertex_label.begin())];
+    const std::int64_t id = graph.original_id[missing - graph.vertex_label.begin()];
     throw InvalidInput(path, 0, 0, "account " + std::to_string(id) + " has transactions but is not listed");
   }
   if (absent > 0)

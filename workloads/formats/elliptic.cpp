@@ -117,7 +117,7 @@ Transactions read_transactions(const std::string& path) {
       reader, [&](std::size_t part, TextReader& lines) { add_transactions(lines, columns, parts[part]); },
       [&](std::size_t part) {
         const Transactions added = std::exchange(parts[part], {});
-        const auto rows = static_cast<std::int64_t>(all.by_id.size());
+        const std::int64_t rows = all.by_id.size();
         for (const Transaction& one : added.by_id) all.by_id.push_back({one.id, rows + one.row, one.step});
         all.features.insert(all.features.end(), added.features.begin(), added.features.end());
       });
@@ -187,8 +187,8 @@ void add_vertices(const Transactions& transactions, EventGraph& graph) {
     const auto row = transactions.features.begin() + one.row * static_cast<std::int64_t>(transactions.width);
     features.insert(features.end(), row, row + static_cast<std::ptrdiff_t>(transactions.width));
   }
-  for (VertexId& v : graph.source.edit()) v = number[static_cast<std::size_t>(v)];
-  for (VertexId& v : graph.target.edit()) v = number[static_cast<std::size_t>(v)];
+  for (VertexId& v : graph.source.edit()) v = number[v];
+  for (VertexId& v : graph.target.edit()) v = number[v];
   graph.provenance.notes.push_back(
       fmt::format("{} of {} transactions have no edge; all are vertices, each with {} features (features=own)",
                   ids.size() - number.size(), ids.size(), transactions.width));
@@ -211,7 +211,7 @@ void read_classes(const std::string& path, const Transactions& transactions, Eve
       ++without_step;
       continue;
     }
-    const auto vertex = static_cast<std::size_t>(found - transactions.by_id.data());
+    const std::size_t vertex = found - transactions.by_id.data();
     if (listed[vertex]) reader.fail(fields[0].column, fmt::format("transaction {} is listed twice", found->id));
     listed[vertex] = true;
     const std::string_view text = fields[1].text;

@@ -89,8 +89,8 @@ void read_movies(const std::string& path, EventGraph& graph) {
   if (!reader.next()) reader.fail_file("the file is empty");
   if (header_names(reader.line()) != movie_header) reader.fail(1, "expected the header " + std::string(movie_header));
   Genres genres;
-  std::vector<bool> listed(static_cast<std::size_t>(graph.vertices), false);
-  std::vector<std::string> titles(static_cast<std::size_t>(graph.vertices));
+  std::vector<bool> listed(graph.vertices, false);
+  std::vector<std::string> titles(graph.vertices);
   std::int64_t unrated = 0;
   while (reader.next()) {
     const auto& fields = csv.split(reader);
@@ -101,16 +101,16 @@ void read_movies(const std::string& path, EventGraph& graph) {
     const VertexId movie = find_vertex(graph, id);
     if (movie < 0)
       ++unrated;
-    else if (listed[static_cast<std::size_t>(movie)])
+    else if (listed[movie])
       reader.fail(fields[0].column, fmt::format("movie {} is listed twice", id));
     else
-      listed[static_cast<std::size_t>(movie)] = true;
-    if (movie >= 0) titles[static_cast<std::size_t>(movie)] = fields[1].text;
+      listed[movie] = true;
+    if (movie >= 0) titles[movie] = fields[1].text;
     add_genres(reader, fields[2], movie, genres);
   }
   for (const VertexId movie : graph.target) {
-    if (listed[static_cast<std::size_t>(movie)]) continue;
-    const std::int64_t id = graph.original_id[static_cast<std::size_t>(movie)];
+    if (listed[movie]) continue;
+    const std::int64_t id = graph.original_id[movie];
     throw InvalidInput(path, 0, 0, fmt::format("movie {} has ratings but is not listed", id));
   }
   set_genre_features(genres, graph);

@@ -170,7 +170,7 @@ EventGraph read_npz(const std::string& path) {
   EventBuilder events;
   events.begin_digest(path);
   for (std::size_t i = 0; i < ends.source.size(); ++i) {
-    const auto e = static_cast<std::int64_t>(i);
+    const std::int64_t e = i;
     events.add(ends.source[i], ends.target[i], time_at(*times, e, arrays));
     if (weights) {
       value_at(*weights, e, 0, "the weight", arrays);

@@ -85,7 +85,7 @@ std::optional<JsonValue> optional_member(const JsonValue& object, const char* na
 
 /// The members "0" ... "steps - 1" of an object in this order; `what` names them. Other members are left alone.
 std::vector<JsonValue> members_by_step(const JsonValue& object, std::int64_t steps, const char* what) {
-  std::vector<std::optional<JsonValue>> found(static_cast<std::size_t>(steps));
+  std::vector<std::optional<JsonValue>> found(steps);
   for (const JsonValue& member : object.object(what).children()) {
     const std::string& key = member.key();
     std::int64_t step = -1;
@@ -93,7 +93,7 @@ std::vector<JsonValue> members_by_step(const JsonValue& object, std::int64_t ste
     if (error != std::errc() || stop != key.data() + key.size()) continue;
     if (step < 0 || step >= steps || std::to_string(step) != key)
       member.fail(fmt::format("{} has a step '{}', but there are {} steps", what, key.substr(0, 40), steps));
-    found[static_cast<std::size_t>(step)] = member;
+    found[step] = member;
   }
   std::vector<JsonValue> result;
   for (std::size_t t = 0; t < found.size(); ++t) {
@@ -124,7 +124,7 @@ void finish_steps(SnapshotGraph& graph, const Series& features, const Series& ta
 
 void make_static(const std::vector<SnapshotEdge>& edges, std::int64_t steps, SnapshotGraph& graph) {
   const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);
-  graph.snapshots.assign(static_cast<std::size_t>(steps), snapshot);
+  graph.snapshots.assign(steps, snapshot);
   graph.provenance.notes.push_back(
       fmt::format("the graph is static: each of the {1} steps has the same {0} edges", snapshot->nonzeros(), steps));
 }
@@ -215,7 +215,7 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
   if (!root.has("node_ids")) return;
   const JsonValue names = root.at("node_ids", "the file");
   if (names.kind() != JsonKind::object) return;
-  graph.vertex_name.assign(static_cast<std::size_t>(graph.vertices), "");
+  graph.vertex_name.assign(graph.vertices, "");
   for (const JsonValue& name : names.children()) {
     const double number = name.kind() == JsonKind::number ? name.within_single("the number of a node") : -1;
     if (number < 0 || number >= static_cast<double>(graph.vertices)) {
@@ -223,7 +223,7 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
       graph.provenance.notes.push_back(fmt::format("node_ids is left out, as '{}' is no vertex", name.key()));
       return;
     }
-    graph.vertex_name[static_cast<std::size_t>(number)] = name.key();
+    graph.vertex_name[number] = name.key();
   }
 }
 
@@ -273,7 +273,7 @@ void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
   graph.vertices = static_cast<std::int64_t>(nodes.size());
   const auto number = number_nodes(nodes);
   graph.vertex_name.resize(nodes.size());
-  for (const auto& [name, vertex] : number) graph.vertex_name[static_cast<std::size_t>(vertex)] = name;
+  for (const auto& [name, vertex] : number) graph.vertex_name[vertex] = name;
   std::vector<std::vector<double>> y, x;
   std::vector<std::string> names;
   std::size_t steps = 0;

@@ -82,7 +82,7 @@ std::vector<SnapshotEdge> read_adjacency(const std::string& path, std::int64_t& 
 std::vector<double> read_speed(const std::string& path, std::int64_t vertices, std::vector<std::string>& sensors) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  const auto columns = static_cast<std::size_t>(vertices);
+  const std::size_t columns = vertices;
   std::set<std::string> names;
   for (const Token& token : split_row(reader, columns)) {
     if (!names.emplace(token.text).second)

@@ -46,7 +46,7 @@ std::vector<std::string> companions_tgn(const std::string& path) {
 std::string rows_note(const std::string& file, const std::vector<std::int64_t>& shape,
                       const std::vector<std::int64_t>& idx) {
   const std::string name = std::filesystem::path(file).filename().string();
-  const auto events = static_cast<std::int64_t>(idx.size());
+  const std::int64_t events = idx.size();
   const bool usual = shape[0] == events + 1 && *std::min_element(idx.begin(), idx.end()) == 1;
   return fmt::format("{} has {} rows of {} features for {} events, taken by idx{}", name, shape[0], shape[1], events,
                      usual ? "; row 0 is padding" : " (not one a row after a row of padding)");

@@ -120,8 +120,8 @@ struct Side {
 
 /// Accounts by out-rank, in random order, and by in-rank: hubs and a random share of the others keep their rank.
 std::pair<Side, Side> make_sides(const AmlsimLikeParameters& parameters, std::int64_t total, std::uint64_t seed) {
-  const auto n = static_cast<std::uint64_t>(parameters.vertices);
-  const auto hubs = static_cast<std::uint64_t>(std::llround(parameters.hubs * static_cast<double>(n)));
+  const std::uint64_t n = parameters.vertices;
+  const std::uint64_t hubs = std::llround(parameters.hubs * static_cast<double>(n));
   Side out, in;
   const KeyedPermutation order(n, generator_stream(seed, out_order));
   for (std::uint64_t r = 0; r < n; ++r) out.account.push_back(static_cast<VertexId>(order(r)));
@@ -163,16 +163,16 @@ void name_members(TransferPatterns& patterns, const Side& out, std::uint64_t see
   std::vector<bool> taken(out.account.size(), false);
   std::size_t named = 0;
   const auto take = [&](VertexId account) {
-    if (named == patterns.accounts.size() || taken[static_cast<std::size_t>(account)]) return;
-    taken[static_cast<std::size_t>(account)] = true;
+    if (named == patterns.accounts.size() || taken[account]) return;
+    taken[account] = true;
     patterns.accounts[named++] = account;
   };
   for (std::uint64_t place = 0; place < places && named < patterns.accounts.size(); ++place)
     take(out.owner(order(place)));
   for (const VertexId account : out.account) take(account);
   for (TransferLink& link : patterns.links) {
-    link.source = patterns.accounts[static_cast<std::size_t>(link.source)];
-    link.target = patterns.accounts[static_cast<std::size_t>(link.target)];
+    link.source = patterns.accounts[link.source];
+    link.target = patterns.accounts[link.target];
   }
 }
 
@@ -183,7 +183,7 @@ struct Plan {
 };
 
 Plan make_plan(const AmlsimLikeParameters& parameters, const TransferPatterns& patterns) {
-  const auto steps = static_cast<std::size_t>(parameters.steps);
+  const std::size_t steps = parameters.steps;
   const auto total = std::llround(parameters.transfers * static_cast<double>(parameters.vertices));
   if (total < patterns.transfers) {
     throw InvalidRequest("/transfers",
@@ -198,7 +198,7 @@ Plan make_plan(const AmlsimLikeParameters& parameters, const TransferPatterns& p
   }
   Plan plan{apportion(total - patterns.transfers, rate), {}, {}, {0}, {}};
   std::vector<std::int64_t> edges = plan.ordinary;
-  for (const TransferLink& link : patterns.links) ++edges[static_cast<std::size_t>(link.step)];
+  for (const TransferLink& link : patterns.links) ++edges[link.step];
   plan.kept = edges_to_keep(edges, parameters.overlap, "/overlap");
   for (std::size_t t = 0; t < steps; ++t) {
     const std::int64_t ordinary = plan.ordinary[t];
@@ -236,8 +236,8 @@ class Ledger {
     const Snapshot* before = t > 0 ? graph.snapshots[t - 1].get() : nullptr;
     const KeyedPermutation order(before_.size(), generator_stream(seed_, keeping, static_cast<std::int64_t>(t)));
     const auto kept = std::min<std::uint64_t>(static_cast<std::uint64_t>(plan_.kept[t]), before_.size());
-    const std::uint64_t fresh = static_cast<std::uint64_t>(plan_.kept[t] + plan_.earlier[t]);
-    std::vector<std::uint64_t> codes(static_cast<std::size_t>(plan_.ordinary[t]));
+    const std::uint64_t fresh = plan_.kept[t] + plan_.earlier[t];
+    std::vector<std::uint64_t> codes(plan_.ordinary[t]);
     for_each_piece(&workers, codes.size(), [&](std::uint64_t first, std::uint64_t last) {
       for (std::uint64_t i = first; i < last; ++i) {
         if (i < kept)
@@ -287,17 +287,17 @@ class Ledger {
   /// A random edge of the steps before the last that the last step does not have.
   std::uint64_t again(const SnapshotGraph& graph, const Snapshot* before, std::size_t t, std::uint64_t i) const {
     const RandomStream random = generator_stream(seed_, earlier, static_cast<std::int64_t>(t));
-    const auto edges = static_cast<std::uint64_t>(reached_[t - 1]);
+    const std::uint64_t edges = reached_[t - 1];
     for (std::uint64_t attempt = 0; attempt < 16 && edges > 0; ++attempt) {
-      const auto edge = static_cast<std::int64_t>(random.below((i << 4) + attempt, edges));
+      const std::int64_t edge = random.below((i << 4) + attempt, edges);
       const auto step = std::upper_bound(reached_.begin(), reached_.end(), edge) - reached_.begin() - 1;
-      const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(step)];
-      const std::int64_t place = edge - reached_[static_cast<std::size_t>(step)];
+      const Snapshot& snapshot = *graph.snapshots[step];
+      const std::int64_t place = edge - reached_[step];
       const auto row = std::upper_bound(snapshot.row_offsets.begin(), snapshot.row_offsets.end(), place) -
                        snapshot.row_offsets.begin() - 1;
       const std::uint64_t code =
           edge_code(static_cast<std::uint64_t>(row),
-                    static_cast<std::uint64_t>(snapshot.columns[static_cast<std::size_t>(place)]));
+                    static_cast<std::uint64_t>(snapshot.columns[place]));
       if (allowed(before, code)) return code;
     }
     return redraw(before, t, i);
@@ -312,7 +312,7 @@ class Ledger {
 };
 
 void check_amlsim_like(const AmlsimLikeParameters& parameters) {
-  const auto n = static_cast<double>(parameters.vertices);
+  const double n = parameters.vertices;
   if (parameters.rise + parameters.fall > 1) throw InvalidRequest("/fall", "rise and fall add up to more than 1");
   if (parameters.overlap + parameters.recurring > 1)
     throw InvalidRequest("/recurring", "overlap and recurring add up to more than 1");
@@ -335,7 +335,7 @@ void set_labels(SnapshotGraph& graph, const TransferPatterns& patterns) {
   const auto vertices = static_cast<std::size_t>(graph.vertices), steps = graph.snapshots.size();
   graph.vertex_label.assign(vertices, 0);
   graph.cell_label.assign(steps * vertices, 0);
-  for (const VertexId account : patterns.accounts) graph.vertex_label[static_cast<std::size_t>(account)] = 1;
+  for (const VertexId account : patterns.accounts) graph.vertex_label[account] = 1;
   for (const TransferLink& link : patterns.links) {
     for (const VertexId account : {link.source, link.target})
       graph.cell_label[static_cast<std::size_t>(link.step) * vertices + static_cast<std::size_t>(account)] = 1;
@@ -351,10 +351,10 @@ SnapshotGraph generate_amlsim_like(const Json& json, std::uint64_t seed) {
   Plan plan = make_plan(parameters, patterns);
   const auto [out, in] = make_sides(parameters, plan.first_fresh.back(), seed);
   name_members(patterns, out, seed);
-  plan.bursts.resize(static_cast<std::size_t>(parameters.steps));
+  plan.bursts.resize(parameters.steps);
   for (const TransferLink& link : patterns.links) {
-    plan.bursts[static_cast<std::size_t>(link.step)].insert(
-        plan.bursts[static_cast<std::size_t>(link.step)].end(), link.transfers,
+    plan.bursts[link.step].insert(
+        plan.bursts[link.step].end(), link.transfers,
         edge_code(static_cast<std::uint64_t>(link.target), static_cast<std::uint64_t>(link.source)));
   }
   SnapshotGraph graph =

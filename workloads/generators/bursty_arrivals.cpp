@@ -41,7 +41,7 @@ class Waiting {
   Waiting(const BurstyParameters& parameters, std::uint64_t seed, const OwnSources& sources)
       : none_(std::exp(-parameters.burst)), mean_(parameters.burst) {
     const RandomStream random = generator_stream(seed, bursty_waiting);
-    bag_.resize(static_cast<std::size_t>(std::llround(parameters.waiting())));
+    bag_.resize(std::llround(parameters.waiting()));
     for (std::size_t i = 0; i < bag_.size(); ++i) bag_[i] = sources.by_activity(random.bits(i));
   }
 
@@ -101,7 +101,7 @@ int time_decimals(const BurstyParameters& parameters) {
 }
 
 Arrivals draw_arrivals(const BurstyParameters& parameters, std::uint64_t seed) {
-  const auto events = static_cast<std::size_t>(parameters.events);
+  const std::size_t events = parameters.events;
   const double own_rate = static_cast<double>(parameters.events) / parameters.span * (1 - parameters.burst);
   const LabelOdds odds(parameters);
   const RandomStream random = generator_stream(seed, bursty_arrival), labelling = generator_stream(seed, bursty_label);

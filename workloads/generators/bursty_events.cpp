@@ -24,13 +24,13 @@ namespace {
 /// Features of all vertices [N * F_v].
 std::vector<float> vertex_rows(const BurstyParameters& parameters, std::uint64_t seed) {
   const std::int64_t width = parameters.vertex_features;
-  std::vector<float> rows(static_cast<std::size_t>(parameters.vertices * width));
+  std::vector<float> rows(parameters.vertices * width);
   // Streams of other seeds, so that rows are not those of events.
   const std::uint64_t own_seed = generator_stream(seed, bursty_vertex).bits(0),
                       topic_seed = generator_stream(seed, bursty_vertex).bits(1);
   const GeneratedFeatures own{own_seed, width}, of_topic{topic_seed, width};
   const EventTopics topics = parameters.topics(seed);
-  std::vector<float> shared(static_cast<std::size_t>(width));
+  std::vector<float> shared(width);
   for (std::int64_t v = 0; v < parameters.vertices && width > 0; ++v) {
     float* row = rows.data() + v * width;
     own.row(v, row);
@@ -86,7 +86,7 @@ EventGraph generate_bursty(const Json& json, std::uint64_t seed) {
   graph.provenance = bursty_provenance(json, parameters, seed);
   graph.provenance.duplicates = count_duplicates(graph, arrivals.time);
   graph.time = packed(std::move(arrivals.time));
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(parameters.vertices));
+  std::vector<std::int64_t> ids(parameters.vertices);
   std::iota(ids.begin(), ids.end(), 0);
   graph.original_id = std::move(ids);
   graph.edge_feature_width = parameters.edge_features;

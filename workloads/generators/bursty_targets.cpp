@@ -24,7 +24,7 @@ class History {
     return std::find(last_.begin(), last_.begin() + size(), target) != last_.begin() + size();
   }
   VertexId pick(const RandomStream& random, std::uint64_t place) const {
-    return last_[static_cast<std::size_t>(random.below(place, static_cast<std::uint64_t>(size())))];
+    return last_[random.below(place, static_cast<std::uint64_t>(size()))];
   }
   void add(VertexId target) {
     last_[count_ % last_.size()] = target;
@@ -44,7 +44,7 @@ class Popularity {
       : first_(static_cast<VertexId>(parameters.first_target())), topics_(topics) {
     std::vector<std::uint32_t> topic(order.size());
     for (std::size_t i = 0; i < topic.size(); ++i) topic[i] = static_cast<std::uint32_t>(topics.of_target(vertex(i)));
-    std::vector<std::size_t> ends(static_cast<std::size_t>(topics.topics), 0);
+    std::vector<std::size_t> ends(topics.topics, 0);
     for (const std::uint32_t k : topic) ++ends[k];
     std::partial_sum(ends.begin(), ends.end(), ends.begin());
     std::vector<std::size_t> place(ends.size(), 0);
@@ -65,7 +65,7 @@ class Popularity {
   VertexId draw(VertexId source, double time, const RandomStream& random, std::uint64_t place) const {
     const std::uint64_t bits = random.bits(place + 1);
     if (random.uniform(place) < focus) {
-      const auto topic = static_cast<std::size_t>(topics_.of_source(source, time));
+      const std::size_t topic = topics_.of_source(source, time);
       if (!of_topic_->empty(topic)) return members_[of_topic_->draw(topic, bits)];
     }
     return vertex(of_all_->draw(0, bits));
@@ -92,7 +92,7 @@ class Targets {
         history_(static_cast<std::size_t>(parameters.source_count())) {}
 
   VertexId next(std::uint64_t event, VertexId source, double time) {
-    History& history = history_[static_cast<std::size_t>(source)];
+    History& history = history_[source];
     const std::uint64_t place = event << block_bits;
     const bool again = !history.empty() && random_.uniform(place) < parameters_.repeat;
     const VertexId target = again ? history.pick(random_, place + 1) : other(history, source, time, place + 2);

@@ -19,7 +19,7 @@ DegreePlaces::DegreePlaces(const std::vector<std::int64_t>& degrees) {
   group_.reserve(groups + 1);
   std::size_t rank = 0;
   for (std::uint64_t group = 0; group <= groups; ++group) {
-    const auto place = static_cast<std::int64_t>(std::min(group << group_bits, total() - (total() > 0 ? 1 : 0)));
+    const std::int64_t place = std::min(group << group_bits, total() - (total() > 0 ? 1 : 0));
     while (rank + 1 < degrees.size() && offsets_[rank + 1] <= place) ++rank;
     group_.push_back(static_cast<std::uint32_t>(rank));
   }
@@ -34,9 +34,9 @@ std::size_t DegreePlaces::rank(std::uint64_t place) const {
 
 std::vector<std::int64_t> degrees_by_rank(const DegreeProfile& profile, std::int64_t vertices, std::int64_t total,
                                           const std::string& hub_name) {
-  const auto n = static_cast<std::size_t>(vertices);
-  const auto count = static_cast<double>(vertices);
-  const auto hubs = static_cast<std::size_t>(std::llround(profile.hubs * count));
+  const std::size_t n = vertices;
+  const double count = vertices;
+  const std::size_t hubs = std::llround(profile.hubs * count);
   std::vector<double> weight(n);
   double hub_sum = 0, body_sum = 0;
   for (std::size_t r = 0; r < n; ++r) {

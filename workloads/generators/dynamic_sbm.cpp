@@ -76,14 +76,14 @@ Probabilities probabilities(const DynamicSbmParameters& parameters) {
 std::vector<std::int8_t> draw_communities(const DynamicSbmParameters& parameters, std::uint64_t seed) {
   const auto vertices = static_cast<std::size_t>(parameters.vertices),
              steps = static_cast<std::size_t>(parameters.steps);
-  const auto communities = static_cast<std::uint64_t>(parameters.communities);
+  const std::uint64_t communities = parameters.communities;
   std::vector<std::int8_t> label(steps * vertices);
   const KeyedPermutation order(vertices, generator_stream(seed, first_community));
   for (std::size_t v = 0; v < vertices; ++v) label[v] = static_cast<std::int8_t>(order(v) % communities);
   for (std::size_t t = 1; t < steps; ++t) {
     const RandomStream random = generator_stream(seed, moves, static_cast<std::int64_t>(t));
     for (std::size_t v = 0; v < vertices; ++v) {
-      auto now = static_cast<std::uint64_t>(label[(t - 1) * vertices + v]);
+      std::uint64_t now = label[(t - 1) * vertices + v];
       if (parameters.moving > 0 && random.uniform(2 * v) < parameters.moving)
         now = (now + 1 + random.below(2 * v + 1, communities - 1)) % communities;
       label[t * vertices + v] = static_cast<std::int8_t>(now);
@@ -108,17 +108,17 @@ void visit_chosen(std::uint64_t count, double probability, const RandomStream& r
 /// The edges of one step, ascending. Vertices sorted by community make a community a range of positions.
 std::vector<std::uint64_t> draw_step(const std::int8_t* label, const DynamicSbmParameters& parameters,
                                      const Probabilities& p, const RandomStream& random) {
-  const auto vertices = static_cast<std::size_t>(parameters.vertices);
+  const std::size_t vertices = parameters.vertices;
   std::vector<std::size_t> first(static_cast<std::size_t>(parameters.communities) + 1, 0);
   for (std::size_t v = 0; v < vertices; ++v) ++first[static_cast<std::size_t>(label[v]) + 1];
   for (std::size_t c = 1; c < first.size(); ++c) first[c] += first[c - 1];
   std::vector<std::size_t> next_place(first.begin(), first.end() - 1);
   std::vector<std::uint32_t> member(vertices);
   for (std::size_t v = 0; v < vertices; ++v)
-    member[next_place[static_cast<std::size_t>(label[v])]++] = static_cast<std::uint32_t>(v);
+    member[next_place[label[v]]++] = static_cast<std::uint32_t>(v);
   std::vector<std::uint64_t> codes;
   for (std::size_t v = 0; v < vertices; ++v) {
-    const auto own = static_cast<std::size_t>(label[v]);
+    const std::size_t own = label[v];
     const std::size_t begin = first[own], size = first[own + 1] - begin;
     std::uint64_t next = static_cast<std::uint64_t>(v) << 32;
     const std::size_t row_begin = codes.size();
@@ -135,7 +135,7 @@ std::vector<std::uint64_t> draw_step(const std::int8_t* label, const DynamicSbmP
 SnapshotGraph generate_dynamic_sbm(const Json& json, std::uint64_t seed) {
   const auto parameters = from_json<DynamicSbmParameters>(dynamic_sbm_fields(), json, "");
   const Probabilities p = probabilities(parameters);
-  const auto n = static_cast<double>(parameters.vertices);
+  const double n = parameters.vertices;
   const double step_edges = n * (parameters.inside + parameters.outside);
   const int threads = generator_threads();
   check_generated_size(parameters.vertices, parameters.steps, step_edges * static_cast<double>(parameters.steps),
@@ -143,7 +143,7 @@ SnapshotGraph generate_dynamic_sbm(const Json& json, std::uint64_t seed) {
   SnapshotGraph graph =
       start_graph("dynamic-sbm", dynamic_sbm_fields(), json, seed, parameters.vertices, parameters.steps);
   graph.cell_label = draw_communities(parameters, seed);
-  const auto vertices = static_cast<std::ptrdiff_t>(parameters.vertices);
+  const std::ptrdiff_t vertices = parameters.vertices;
   if (parameters.moving == 0) graph.vertex_label.assign(graph.cell_label.begin(), graph.cell_label.begin() + vertices);
   Workers workers(threads);
   workers.run(parameters.steps, [&](std::int64_t t) {

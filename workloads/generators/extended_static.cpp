@@ -105,7 +105,7 @@ ExtendedStaticParameters with_sizes(ExtendedStaticParameters p) {
   if (p.words > p.features)
     throw InvalidRequest("/words", fmt::format("there are {} features, not {}", p.features, p.words));
   if (p.homophily < 1 && p.classes == 1) throw InvalidRequest("/homophily", "is 1 where there is one class alone");
-  const auto n = static_cast<double>(p.vertices);
+  const double n = p.vertices;
   if (static_cast<double>(p.edges) > n * (n - 1) / 4)
     throw InvalidRequest("/edges", "are more than half of all edges that this number of vertices can have");
   return p;
@@ -184,11 +184,11 @@ std::vector<std::int64_t> words_of(const ExtendedStaticParameters& p, std::int64
   std::set<std::int64_t> known;
   std::vector<std::int64_t> words;
   // A class may have too few words of its own. After this many draws, all further words are drawn from everybody's.
-  const auto last_topic = static_cast<std::uint64_t>(8 * p.words);
+  const std::uint64_t last_topic = 8 * p.words;
   for (std::uint64_t drawn = 0; static_cast<std::int64_t>(words.size()) < p.words; ++drawn) {
     const std::uint64_t next = (static_cast<std::uint64_t>(v) << 32) + 2 * drawn;
     const bool topic = end > begin && drawn < last_topic && random.uniform(next) < p.topic;
-    const auto choice = static_cast<std::uint64_t>(topic ? end - begin : p.features);
+    const std::uint64_t choice = topic ? end - begin : p.features;
     const auto word = (topic ? begin : 0) + static_cast<std::int64_t>(random.below(next + 1, choice));
     if (known.insert(word).second) words.push_back(word);
   }
@@ -199,12 +199,12 @@ std::vector<std::int64_t> words_of(const ExtendedStaticParameters& p, std::int64
 void add_features(const ExtendedStaticParameters& p, const std::vector<std::int32_t>& appears, const Classes& classes,
                   std::uint64_t seed, SnapshotGraph& graph) {
   graph.feature_width = p.features;
-  graph.features.assign(static_cast<std::size_t>(p.steps * p.vertices * p.features), 0.0F);
+  graph.features.assign(p.steps * p.vertices * p.features, 0.0F);
   const RandomStream random = generator_stream(seed, extended_words);
   Workers workers(generator_threads());
   for_each_piece(&workers, static_cast<std::uint64_t>(p.vertices), [&](std::uint64_t first, std::uint64_t last) {
-    for (auto v = static_cast<std::int64_t>(first); v < static_cast<std::int64_t>(last); ++v) {
-      const auto vertex = static_cast<std::size_t>(v);
+    for (std::int64_t v = first; v < static_cast<std::int64_t>(last); ++v) {
+      const std::size_t vertex = v;
       const std::vector<std::int64_t> words = words_of(p, v, classes.of[vertex], random);
       for (std::int64_t t = appears[vertex]; t < p.steps; ++t) {
         float* row = graph.features.data() + (t * p.vertices + v) * p.features;
@@ -217,7 +217,7 @@ void add_features(const ExtendedStaticParameters& p, const std::vector<std::int3
 /// The edges that appear at each step, ascending.
 std::vector<std::vector<std::uint64_t>> spread(const ExtendedStaticParameters& p,
                                                const std::vector<std::uint64_t>& pairs, std::uint64_t seed) {
-  std::vector<std::vector<std::uint64_t>> steps(static_cast<std::size_t>(p.steps));
+  std::vector<std::vector<std::uint64_t>> steps(p.steps);
   const KeyedPermutation order(pairs.size(), generator_stream(seed, extended_steps));
   for (std::size_t i = 0; i < pairs.size(); ++i) {
     std::vector<std::uint64_t>& step = steps[order(i) % steps.size()];
@@ -230,7 +230,7 @@ std::vector<std::vector<std::uint64_t>> spread(const ExtendedStaticParameters& p
 
 /// The first step at which each vertex has an edge; 0 of those without.
 std::vector<std::int32_t> first_steps(const std::vector<std::vector<std::uint64_t>>& steps, std::int64_t vertices) {
-  std::vector<std::int32_t> first(static_cast<std::size_t>(vertices), -1);
+  std::vector<std::int32_t> first(vertices, -1);
   for (std::size_t t = 0; t < steps.size(); ++t) {
     for (const std::uint64_t code : steps[t]) {
       std::int32_t& known = first[code >> 32];
@@ -256,7 +256,7 @@ void set_steps(const ExtendedStaticParameters& p, const std::vector<std::vector<
 
 SnapshotGraph generate_extended_static(const Json& json, std::uint64_t seed) {
   const auto p = with_sizes(from_json<ExtendedStaticParameters>(extended_static_fields(), json, ""));
-  const auto edges = static_cast<double>(p.edges);
+  const double edges = p.edges;
   check_generated_size(p.vertices, p.steps, p.lasting ? edges * (static_cast<double>(p.steps) + 1) / 2 : edges,
                        4 * 8 * edges, p.like == "none" ? "/edges" : "/scale");
   check_features(p);

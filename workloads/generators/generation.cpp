@@ -103,7 +103,7 @@ CutNormal fit_cut_normal(std::size_t points, double mean, double variance, doubl
 /// Whole numbers whose values before rounding have this mean and variance, ascending.
 std::vector<std::int64_t> rounded_normal(std::int64_t count, double mean, double variance, double low, double high,
                                          const std::string& where) {
-  const auto size = static_cast<std::size_t>(count);
+  const std::size_t size = count;
   std::vector<double> values(size, mean);
   if (mean < low || mean > high)
     throw InvalidRequest(where, fmt::format("the mean {} is not within {} and {}", mean, low, high));
@@ -230,9 +230,9 @@ std::vector<std::int64_t> edges_to_keep(const std::vector<std::int64_t>& sizes, 
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return sizes[a] < sizes[b]; });
   double owed = 0, finest = 0;  // finest: edges of the largest step that could keep more
   const auto settle = [&](std::size_t t, double rounding) {
-    const auto size = static_cast<double>(sizes[t]);
+    const double size = sizes[t];
     const std::int64_t room = std::min(sizes[t], sizes[t - 1]) - kept[t];
-    const auto wanted = static_cast<std::int64_t>(std::floor(owed * size + rounding));
+    const std::int64_t wanted = std::floor(owed * size + rounding);
     const std::int64_t more = std::clamp<std::int64_t>(wanted, 0, room);
     kept[t] += more;
     owed -= static_cast<double>(more) / size;
@@ -312,7 +312,7 @@ SnapshotGraph start_graph(const std::string& generator, const FieldTable& fields
   graph.provenance.name = generator;
   graph.provenance.format = "generated";
   graph.provenance.source = fmt::format("{} {} seed {}", generator, fields.complete(parameters, "").dump(), seed);
-  graph.snapshots.resize(static_cast<std::size_t>(steps));
+  graph.snapshots.resize(steps);
   graph.features.assign(static_cast<std::size_t>(steps) * static_cast<std::size_t>(vertices) * 2, 0.0f);
   return graph;
 }

@@ -88,7 +88,7 @@ GrowingParameters growing_settled(const Json& json) {
       p.like == "none" ? GrowingPreset{100, 525000, 500000, 0.05} : growing_presets().at(p.like);
   if (p.steps == 0) p.steps = sizes.steps;
   if (p.first == 0) p.first = sizes.first;
-  const auto steps = static_cast<double>(p.steps);
+  const double steps = p.steps;
   if (p.vertices == 0)
     p.vertices = std::max<std::int64_t>(2, std::llround(2 * sizes.cells * p.scale / (steps * (1 + p.first))));
   if (p.edges == 0) p.edges = sizes.edges * p.scale / steps;
@@ -101,7 +101,7 @@ std::vector<std::int64_t> growing_counts(const GrowingParameters& p, std::uint64
                                     std::numeric_limits<double>::infinity(), "/spread");
   const KeyedPermutation order(counts.size(), generator_stream(seed, growing_order));
   std::vector<std::int64_t> mixed;
-  for (std::uint64_t i = 0; i < counts.size(); ++i) mixed.push_back(counts[static_cast<std::size_t>(order(i))]);
+  for (std::uint64_t i = 0; i < counts.size(); ++i) mixed.push_back(counts[order(i)]);
   return mixed;
 }
 
@@ -109,7 +109,7 @@ std::vector<std::int64_t> growing_counts(const GrowingParameters& p, std::uint64
 void check_growing(const GrowingParameters& p, const std::vector<std::int64_t>& edges) {
   for (std::int64_t t = 0; t < p.steps; ++t) {
     const std::int64_t alive = p.alive(t), come = alive - (t == 0 ? 0 : p.alive(t - 1));
-    const std::int64_t wanted = edges[static_cast<std::size_t>(t)];
+    const std::int64_t wanted = edges[t];
     if (wanted < come) {
       throw InvalidRequest("/edges", fmt::format("{} vertices come at step {} and need an edge each; it has {}. Give "
                                                  "more edges, fewer vertices, or less spread",
@@ -125,7 +125,7 @@ void check_growing(const GrowingParameters& p, const std::vector<std::int64_t>& 
 
 /// A vertex among the first `alive`, the earlier the more likely.
 std::uint64_t popular(std::int64_t alive, double skew, double u) {
-  const auto v = static_cast<std::int64_t>(static_cast<double>(alive) * std::pow(u, 1 + skew));
+  const std::int64_t v = static_cast<double>(alive) * std::pow(u, 1 + skew);
   return static_cast<std::uint64_t>(std::min(v, alive - 1));
 }
 
@@ -135,7 +135,7 @@ std::vector<std::uint64_t> first_edges(const GrowingParameters& p, std::int64_t 
   const RandomStream random = generator_stream(seed, growing_partners, t);
   std::vector<std::uint64_t> codes;
   for (std::int64_t v = t == 0 ? 0 : p.alive(t - 1); v < alive; ++v) {
-    const auto self = static_cast<std::uint64_t>(v);
+    const std::uint64_t self = v;
     std::uint64_t partner = popular(alive, p.skew, random.uniform(2 * self));
     if (partner == self) partner = (self + 1) % static_cast<std::uint64_t>(alive);
     codes.push_back(random.below(2 * self + 1, 2) == 0 ? edge_code(self, partner) : edge_code(partner, self));
@@ -158,7 +158,7 @@ SnapshotGraph generate_growing(const Json& json, std::uint64_t seed) {
     const std::int64_t alive = p.alive(t);
     const RandomStream random = generator_stream(seed, growing_edges, t);
     draw_distinct(
-        chosen, static_cast<std::size_t>(edges[static_cast<std::size_t>(t)]), {},
+        chosen, static_cast<std::size_t>(edges[t]), {},
         [&](std::uint64_t i) {
           const std::uint64_t target = popular(alive, p.skew, random.uniform(2 * i));
           const std::uint64_t source = popular(alive, p.skew, random.uniform(2 * i + 1));

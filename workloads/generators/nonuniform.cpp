@@ -62,7 +62,7 @@ std::vector<std::int64_t> shuffled(const std::vector<std::int64_t>& values, cons
   const KeyedPermutation order(values.size(), random);
   std::vector<std::int64_t> result;
   result.reserve(values.size());
-  for (std::uint64_t i = 0; i < values.size(); ++i) result.push_back(values[static_cast<std::size_t>(order(i))]);
+  for (std::uint64_t i = 0; i < values.size(); ++i) result.push_back(values[order(i)]);
   return result;
 }
 
@@ -73,7 +73,7 @@ std::int64_t place_life(const Lives& lives, const std::vector<std::int64_t>& edg
                         std::int64_t wanted) {
   const auto steps = static_cast<std::int64_t>(edges.size()), places = steps - length + 1;
   const auto has_room = [&](std::int64_t t) {
-    return lives.marginal[static_cast<std::size_t>(t)] < edges[static_cast<std::size_t>(t)];
+    return lives.marginal[t] < edges[t];
   };
   const std::int64_t stride = 2 * wanted < places ? 1 : places - 1;
   for (std::int64_t tried = 0, begin = wanted; tried < places; ++tried, begin = (begin + stride) % places) {
@@ -92,10 +92,10 @@ Lives draw_lives(const NonuniformParameters& parameters, const std::vector<std::
   Lives lives{std::vector<Step>(vertices), std::vector<Step>(vertices), std::vector<std::int64_t>(steps, 0),
               std::vector<std::int64_t>(steps + 1, 0)};
   for (std::size_t i = vertices; i-- > 0;) {
-    const auto v = static_cast<std::size_t>(vertex_of(i));
+    const std::size_t v = vertex_of(i);
     // Drawn as if steps went on at both ends, then pushed inside: else few vertices would live at the first and last.
     const auto last_place = static_cast<std::int64_t>(steps) - lengths[i];
-    const auto around = static_cast<std::uint64_t>(static_cast<std::int64_t>(steps) + lengths[i] - 1);
+    const std::uint64_t around = static_cast<std::int64_t>(steps) + lengths[i] - 1;
     const auto drawn = static_cast<std::int64_t>(random.below(i, around)) - (lengths[i] - 1);
     const std::int64_t begin = place_life(lives, edges, lengths[i], std::clamp<std::int64_t>(drawn, 0, last_place));
     if (begin < 0) {
@@ -118,7 +118,7 @@ Lives draw_lives(const NonuniformParameters& parameters, const std::vector<std::
 /// Refuses steps whose edges do not fit between the vertices that live there.
 void check_steps(const Lives& lives, const std::vector<std::int64_t>& edges) {
   for (std::size_t t = 0; t < edges.size(); ++t) {
-    const auto alive = static_cast<double>(lives.alive[t]);
+    const double alive = lives.alive[t];
     if (static_cast<double>(edges[t]) > alive * (alive - 1) / 2) {
       throw InvalidRequest("/edges_mean", fmt::format("step {} has {} living vertices; {} edges are more than half of "
                                                       "their pairs",
@@ -172,7 +172,7 @@ SnapshotGraph generate_nonuniform(const Json& json, std::uint64_t seed) {
     std::vector<std::uint64_t> chosen = marginal_edges(living, lives, t, seed);
     const RandomStream random = generator_stream(seed, draws, t);
     draw_distinct(
-        chosen, static_cast<std::size_t>(edges[static_cast<std::size_t>(t)]), {},
+        chosen, static_cast<std::size_t>(edges[t]), {},
         [&](std::uint64_t i) {
           const std::uint64_t target = living[random.below(2 * i, living.size())];
           const std::uint64_t source = living[random.below(2 * i + 1, living.size())];

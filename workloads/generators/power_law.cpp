@@ -74,7 +74,7 @@ class PowerLawRank {
 
 void check_power_law(const PowerLawParameters& parameters) {
   const double n = static_cast<double>(parameters.vertices), pairs = n * (n - 1);
-  const auto edges = static_cast<double>(parameters.edges);
+  const double edges = parameters.edges;
   if (edges > pairs / 4) {
     throw InvalidRequest("/edges", fmt::format("{} edges are more than a quarter of the {:.0f} pairs; a power law of "
                                                "distinct edges needs a sparser step",
@@ -100,7 +100,7 @@ std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& edges, std::
                                   const RandomStream& random) {
   const KeyedPermutation order(edges.size(), random);
   std::vector<std::uint64_t> chosen(count);
-  for (std::size_t i = 0; i < count; ++i) chosen[i] = edges[static_cast<std::size_t>(order(i))];
+  for (std::size_t i = 0; i < count; ++i) chosen[i] = edges[order(i)];
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
@@ -108,9 +108,9 @@ std::vector<std::uint64_t> choose(const std::vector<std::uint64_t>& edges, std::
 SnapshotGraph generate_power_law(const Json& json, std::uint64_t seed) {
   const auto parameters = from_json<PowerLawParameters>(power_law_fields(), json, "");
   check_power_law(parameters);
-  const auto edges = static_cast<std::size_t>(parameters.edges);
+  const std::size_t edges = parameters.edges;
   const std::vector<std::int64_t> kept =
-      edges_to_keep(std::vector<std::int64_t>(static_cast<std::size_t>(parameters.steps), parameters.edges),
+      edges_to_keep(std::vector<std::int64_t>(parameters.steps, parameters.edges),
                     parameters.overlap, "/overlap");
   const double largest =
       parameters.largest_degree > 0 ? parameters.largest_degree : std::sqrt(static_cast<double>(parameters.edges));
@@ -122,7 +122,7 @@ SnapshotGraph generate_power_law(const Json& json, std::uint64_t seed) {
   for (std::int64_t t = 0; t < parameters.steps; ++t) {
     const RandomStream random = generator_stream(seed, draws, t);
     now =
-        choose(before, static_cast<std::size_t>(kept[static_cast<std::size_t>(t)]), generator_stream(seed, keeping, t));
+        choose(before, static_cast<std::size_t>(kept[t]), generator_stream(seed, keeping, t));
     draw_distinct(
         now, edges, before,
         [&](std::uint64_t i) {

@@ -7,9 +7,9 @@
 namespace strobe {
 
 std::vector<double> ranked_weights(const KeyedPermutation& order, double skew) {
-  std::vector<double> weights(static_cast<std::size_t>(order.size()));
+  std::vector<double> weights(order.size());
   for (std::uint64_t rank = 0; rank < order.size(); ++rank)
-    weights[static_cast<std::size_t>(order(rank))] = std::pow(static_cast<double>(rank + 1), -skew);
+    weights[order(rank)] = std::pow(static_cast<double>(rank + 1), -skew);
   return weights;
 }
 
@@ -45,7 +45,7 @@ std::size_t WeightedChoice::draw(std::size_t group, std::uint64_t bits) const {
   const std::size_t begin = first(group);
   // The whole part of bits / 2^64 times the size is the position, the fraction decides whether it stays.
   const auto product = static_cast<unsigned __int128>(bits) * (ends_[group] - begin);
-  const auto at = static_cast<std::size_t>(product >> 64);
+  const std::size_t at = product >> 64;
   const double fraction = static_cast<double>(static_cast<std::uint64_t>(product) >> 11) * 0x1.0p-53;
   return begin + (fraction < keep_[begin + at] ? at : other_[begin + at]);
 }

@@ -11,7 +11,7 @@ void edge_feature_row(const EventGraph& events, EdgeId event, float* to) {
 }
 
 bool event_classes(const EventGraph& events, EdgeId event, std::uint64_t& bits) {
-  const auto e = static_cast<std::size_t>(event);
+  const std::size_t e = event;
   bits = 0;
   if (events.event_class_source.classes == 0) return false;
   bits = events.event_class_source.of(event, events.source[e], events.target[e], events.time[e]);

@@ -13,7 +13,7 @@ bool same(double exact, float rounded) {
 
 /// The place of (row, column) among the entries of a snapshot that has it.
 std::size_t entry_of(const Snapshot& snapshot, VertexId row, VertexId column) {
-  const auto v = static_cast<std::size_t>(row);
+  const std::size_t v = row;
   const auto begin = snapshot.columns.begin() + static_cast<std::ptrdiff_t>(snapshot.row_offsets[v]);
   const auto end = snapshot.columns.begin() + static_cast<std::ptrdiff_t>(snapshot.row_offsets[v + 1]);
   return static_cast<std::size_t>(std::lower_bound(begin, end, column) - snapshot.columns.begin());

@@ -55,10 +55,10 @@ std::uint64_t GeneratedClasses::of(EdgeId event, VertexId source, VertexId targe
   const RandomStream own = data_stream(seed, class_choice, own_classes),
                      noisy = data_stream(seed, class_choice, noisy_classes);
   const std::int64_t sought = topics.of_source(source, time), found = topics.of_target(target);
-  const auto count = static_cast<std::uint64_t>(classes);
+  const std::uint64_t count = classes;
   std::uint64_t bits = 0;
   for (std::int64_t i = 0; i < per_event; ++i) {
-    const std::uint64_t draw = static_cast<std::uint64_t>(event * per_event + i);
+    const std::uint64_t draw = event * per_event + i;
     const std::int64_t topic = i % 2 == 0 ? sought : found;
     std::uint64_t chosen = own.below(static_cast<std::uint64_t>(topic * per_event + i), count);
     if (noisy.uniform(2 * draw) < noise) chosen = noisy.below(2 * draw + 1, count);

@@ -60,7 +60,7 @@ class SnapshotBuilder {
     snapshot->values.reserve(entries_.size());
     // After bucketing, row_end_[v] is one past row v's last entry.
     for (std::size_t v = 0, begin = 0; v + 1 < row_end_.size(); ++v) {
-      const auto end = static_cast<std::size_t>(row_end_[v]);
+      const std::size_t end = row_end_[v];
       if (begin != end) merge_row(begin, end, *snapshot);
       snapshot->row_offsets.push_back(snapshot->nonzeros());
       begin = end;
@@ -87,9 +87,9 @@ class SnapshotBuilder {
     std::fill(row_end_.begin(), row_end_.end(), 0);
     for_each_entry(first, last, [&](VertexId row, WeightedColumn) { ++row_end_[static_cast<std::size_t>(row) + 1]; });
     for (std::size_t v = 1; v < row_end_.size(); ++v) row_end_[v] += row_end_[v - 1];
-    entries_.resize(static_cast<std::size_t>(row_end_.back()));
+    entries_.resize(row_end_.back());
     for_each_entry(first, last, [&](VertexId row, WeightedColumn entry) {
-      entries_[static_cast<std::size_t>(row_end_[static_cast<std::size_t>(row)]++)] = entry;
+      entries_[row_end_[row]++] = entry;
     });
   }
 
@@ -143,7 +143,7 @@ void count_degrees(const EventGraph& events, std::size_t first, std::size_t last
 
 /// The degrees of each step as features; those of a cumulative graph are of all events so far.
 void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
-  std::vector<std::int64_t> degrees(static_cast<std::size_t>(events.vertices * degree_features), 0);
+  std::vector<std::int64_t> degrees(events.vertices * degree_features, 0);
   std::vector<double>& exact = graph.exact_features;
   graph.feature_width = degree_features;
   graph.features.reserve(degrees.size() * cut.begin.size());
@@ -176,8 +176,8 @@ class RunningSum {
     values.reserve(columns.capacity());
     for (std::size_t v = 0; v + 1 < row_offsets_.size(); ++v) {
       auto i = static_cast<std::size_t>(row_offsets_[v]), j = static_cast<std::size_t>(window.row_offsets[v]);
-      const auto i_end = static_cast<std::size_t>(row_offsets_[v + 1]);
-      const auto j_end = static_cast<std::size_t>(window.row_offsets[v + 1]);
+      const std::size_t i_end = row_offsets_[v + 1];
+      const std::size_t j_end = window.row_offsets[v + 1];
       while (i < i_end || j < j_end) {
         const bool old = j == j_end || (i < i_end && columns_[i] <= window.columns[j]);
         const bool fresh = i == i_end || (j < j_end && window.columns[j] <= columns_[i]);
@@ -229,7 +229,7 @@ void move_step(Values& values, std::ptrdiff_t size, std::size_t from, std::size_
 
 /// Drops the steps with fewer than `min_edges` edges, from `cut` too.
 void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut) {
-  const auto step_features = static_cast<std::ptrdiff_t>(graph.vertices * graph.feature_width);
+  const std::ptrdiff_t step_features = graph.vertices * graph.feature_width;
   std::size_t kept = 0;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     if (graph.snapshots[t]->nonzeros() < min_edges) continue;
@@ -253,7 +253,7 @@ void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut
 /// Says how many borders of windows of events lie inside of an instant: the steps on both sides share its time.
 void note_cut_instants(const EventGraph& events, const StepCut& cut, std::vector<std::string>& notes) {
   const auto is_cut = [&](std::int64_t last) {
-    const auto at = static_cast<std::size_t>(last);
+    const std::size_t at = last;
     return at < events.time.size() && events.time[at - 1] == events.time[at];
   };
   const auto borders = std::count_if(cut.last.begin(), cut.last.end(), is_cut);
@@ -269,7 +269,7 @@ std::int64_t common_edges(const Snapshot& a, const Snapshot& b) {
   for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
     std::int64_t i = a.row_offsets[v], j = b.row_offsets[v];
     while (i < a.row_offsets[v + 1] && j < b.row_offsets[v + 1]) {
-      const VertexId left = a.columns[static_cast<std::size_t>(i)], right = b.columns[static_cast<std::size_t>(j)];
+      const VertexId left = a.columns[i], right = b.columns[j];
       common += left == right;
       i += left <= right;
       j += right <= left;

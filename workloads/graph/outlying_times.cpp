@@ -48,7 +48,7 @@ class Search {
   }
 
  private:
-  double at(std::int64_t i) const { return times_[static_cast<std::size_t>(i)]; }
+  double at(std::int64_t i) const { return times_[i]; }
   bool is_far(double gap, double span) const { return gap > far_in_spans * span && gap > least_; }
 
   std::int64_t first_of_others(std::int64_t part, double span) const {
@@ -101,7 +101,7 @@ auto kept_values(const Values& values, const std::vector<VertexId>& number, std:
 void keep_labels(const std::vector<VertexId>& number, TimedLabels& labels) {
   TimedLabels kept;
   for (std::size_t i = 0; i < labels.time.size(); ++i) {
-    const VertexId v = number[static_cast<std::size_t>(labels.vertex[i])];
+    const VertexId v = number[labels.vertex[i]];
     if (v < 0) continue;
     kept.vertex.push_back(v);
     kept.time.push_back(labels.time[i]);
@@ -113,16 +113,16 @@ void keep_labels(const std::vector<VertexId>& number, TimedLabels& labels) {
 
 /// Vertices are those that occur, as in a file without the other rows.
 void keep_vertices(EventGraph& events) {
-  std::vector<VertexId> number(static_cast<std::size_t>(events.vertices), -1);
+  std::vector<VertexId> number(events.vertices, -1);
   for (const auto* side : {&events.source, &events.target})
-    for (const VertexId v : *side) number[static_cast<std::size_t>(v)] = 0;
+    for (const VertexId v : *side) number[v] = 0;
   VertexId next = 0;
   for (VertexId& v : number)
     if (v == 0) v = next++;
   if (next == events.vertices) return;
   for (auto* side : {&events.source, &events.target})
-    for (VertexId& v : side->edit()) v = number[static_cast<std::size_t>(v)];
-  const auto width = static_cast<std::size_t>(events.vertex_feature_width);
+    for (VertexId& v : side->edit()) v = number[v];
+  const std::size_t width = events.vertex_feature_width;
   events.original_id = kept_values(events.original_id, number);
   events.vertex_label = kept_values(events.vertex_label, number);
   events.vertex_name = kept_values(events.vertex_name, number);

@@ -11,14 +11,14 @@ namespace {
 
 /// Whether each vertex has an edge at each step: [T * N].
 std::vector<bool> touched_cells(const SnapshotGraph& graph) {
-  const auto n = static_cast<std::size_t>(graph.vertices);
+  const std::size_t n = graph.vertices;
   std::vector<bool> touched(static_cast<std::size_t>(graph.steps()) * n, false);
   for (std::size_t t = 0; t < static_cast<std::size_t>(graph.steps()); ++t) {
     const auto& snapshot = *graph.snapshots[t];
     for (std::size_t v = 0; v < n; ++v) {
       for (std::int64_t e = snapshot.row_offsets[v]; e < snapshot.row_offsets[v + 1]; ++e) {
         touched[t * n + v] = true;
-        touched[t * n + static_cast<std::size_t>(snapshot.columns[static_cast<std::size_t>(e)])] = true;
+        touched[t * n + static_cast<std::size_t>(snapshot.columns[e])] = true;
       }
     }
   }
@@ -38,7 +38,7 @@ std::vector<std::int64_t> last_touched(const std::vector<bool>& touched, std::si
 
 Presence::Presence(std::int64_t vertices, std::vector<std::int32_t> begins)
     : vertices_(vertices), begins_(std::move(begins)) {
-  const auto n = static_cast<std::size_t>(vertices);
+  const std::size_t n = vertices;
   for (std::size_t first = 0; n > 0 && first < begins_.size(); first += n) {
     const auto row = begins_.begin() + static_cast<std::ptrdiff_t>(first);
     count_.push_back(std::count_if(row, row + static_cast<std::ptrdiff_t>(n), [](auto begin) { return begin >= 0; }));
@@ -57,7 +57,7 @@ std::shared_ptr<const Presence> presence_of(const SnapshotGraph& graph, const st
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     throw InvalidRequest("/presence", unknown_name_message("presence", kind, kinds));
   if (kind == "all") return nullptr;
-  const auto n = static_cast<std::size_t>(graph.vertices);
+  const std::size_t n = graph.vertices;
   const std::vector<bool> touched = touched_cells(graph);
   const std::vector<std::int64_t> last = last_touched(touched, n);
   std::vector<std::int32_t> begins(touched.size(), -1);

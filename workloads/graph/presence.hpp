@@ -28,7 +28,7 @@ class Presence {
     return begins_[static_cast<std::size_t>(t) * static_cast<std::size_t>(vertices_) + static_cast<std::size_t>(v)];
   }
   /// Existing cells of one step, and of all.
-  std::int64_t count(Step t) const { return count_[static_cast<std::size_t>(t)]; }
+  std::int64_t count(Step t) const { return count_[t]; }
   std::int64_t cells() const;
 
  private:

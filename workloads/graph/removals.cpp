@@ -20,7 +20,7 @@ std::vector<std::int64_t> order_by_edge(const EventGraph& events) {
   std::vector<std::int64_t> order(events.source.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
   const auto key = [&](std::int64_t e) {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     return std::tuple(events.source[at], events.target[at], e);
   };
   std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
@@ -46,7 +46,7 @@ std::vector<std::int64_t> next_removals(const EventGraph& events) {
   for_each_edge(events, order_by_edge(events), [&](std::span<const std::int64_t> rows) {
     std::int64_t removal = events.events();
     for (std::size_t i = rows.size(); i-- > 0;) {
-      const auto e = static_cast<std::size_t>(rows[i]);
+      const std::size_t e = rows[i];
       if (removes(events, e))
         removal = rows[i];
       else
@@ -62,7 +62,7 @@ SnapshotGraph play(const EventGraph& events, const std::vector<std::int64_t>& ne
   EventGraph left;
   left.vertices = events.vertices;
   std::vector<VertexId> source, target;
-  for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e) {
+  for (std::size_t e = first; e < static_cast<std::size_t>(last); ++e) {
     if (next[e] < last) continue;
     source.push_back(events.source[e]);
     target.push_back(events.target[e]);
@@ -72,7 +72,7 @@ SnapshotGraph play(const EventGraph& events, const std::vector<std::int64_t>& ne
     auto empty = std::make_shared<Snapshot>();
     empty->row_offsets.assign(static_cast<std::size_t>(events.vertices) + 1, 0);
     nothing.snapshots = {empty};
-    nothing.features.assign(static_cast<std::size_t>(events.vertices * 2), 0.0f);
+    nothing.features.assign(events.vertices * 2, 0.0f);
     return nothing;
   }
   left.time = std::vector<double>(source.size(), 0.0);
@@ -88,7 +88,7 @@ SnapshotGraph play(const EventGraph& events, const std::vector<std::int64_t>& ne
 
 /// Puts the features of the one step of `from` in the place of those of step `t`.
 void replace_features(const SnapshotGraph& from, std::size_t t, SnapshotGraph& graph) {
-  const auto begin = static_cast<std::ptrdiff_t>(t * from.features.size());
+  const std::ptrdiff_t begin = t * from.features.size();
   std::copy(from.features.begin(), from.features.end(), graph.features.begin() + begin);
   if (!from.exact_features.empty() && graph.exact_features.empty())
     graph.exact_features.assign(graph.features.begin(), graph.features.end());
@@ -113,12 +113,12 @@ void settle_removals(EventGraph& events) {
     bool there = false;
     std::int64_t added = -1;  // the last addition
     for (const std::int64_t row : rows) {
-      const auto e = static_cast<std::size_t>(row);
+      const std::size_t e = row;
       const bool removal = removes(events, e);
       absent += removal && !there;
       there = !removal;
       if (removal) continue;
-      duplicates += added >= 0 && events.time[static_cast<std::size_t>(added)] == events.time[e];
+      duplicates += added >= 0 && events.time[added] == events.time[e];
       loops += events.source[e] == events.target[e];
       added = row;
     }
@@ -147,7 +147,7 @@ StepCut cut_steps_with_removals(const EventGraph& events, const Windowing& windo
   StepCut cut = cut_steps(added, windowing);
   const std::int64_t additions = added.events();
   const auto in_file = [&](std::int64_t i) {
-    return i == 0 ? 0 : i == additions ? events.events() : position[static_cast<std::size_t>(i)];
+    return i == 0 ? 0 : i == additions ? events.events() : position[i];
   };
   for (std::int64_t& first : cut.first) first = in_file(first);
   for (std::int64_t& last : cut.last) last = in_file(last);

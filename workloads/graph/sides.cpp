@@ -16,7 +16,7 @@ class Sides {
 
  private:
   bool mark(VertexId vertex, std::int8_t side) {
-    std::int8_t& known = side_[static_cast<std::size_t>(vertex)];
+    std::int8_t& known = side_[vertex];
     if (known == unseen) known = side;
     return known == side;
   }
@@ -44,7 +44,7 @@ EventSides sides_of_steps(const SnapshotGraph& graph) {
     seen = snapshot.get();
     for (std::size_t v = 0; v < static_cast<std::size_t>(graph.vertices); ++v) {
       for (std::int64_t i = snapshot->row_offsets[v]; i < snapshot->row_offsets[v + 1]; ++i) {
-        const VertexId row = static_cast<VertexId>(v), column = snapshot->columns[static_cast<std::size_t>(i)];
+        const VertexId row = static_cast<VertexId>(v), column = snapshot->columns[i];
         if (!(rows_are_targets ? sides.add(column, row) : sides.add(row, column))) return {};
       }
     }

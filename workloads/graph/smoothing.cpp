@@ -29,9 +29,9 @@ class RowMerger {
   std::vector<MergedEntry>& sum(std::size_t v, const SmoothingSpan& span) {
     sum_.clear();
     for (std::int64_t s = span.first; s <= span.last; ++s) {
-      const Snapshot& snapshot = *graph_.snapshots[static_cast<std::size_t>(s)];
-      const auto begin = static_cast<std::size_t>(snapshot.row_offsets[v]);
-      const auto end = static_cast<std::size_t>(snapshot.row_offsets[v + 1]);
+      const Snapshot& snapshot = *graph_.snapshots[s];
+      const std::size_t begin = snapshot.row_offsets[v];
+      const std::size_t end = snapshot.row_offsets[v + 1];
       if (begin == end) continue;
       const VertexId* const columns = snapshot.columns.data() + begin;
       if (exact_ && !snapshot.exact_values.empty())
@@ -55,7 +55,7 @@ class RowMerger {
       if (left != left_end && left->column == columns[j]) out->value += (left++)->value;
     }
     while (left != left_end) *out++ = *left++;
-    next_.resize(static_cast<std::size_t>(out - next_.data()));
+    next_.resize(out - next_.data());
     sum_.swap(next_);
   }
 
@@ -104,10 +104,10 @@ void check_smoothing(const std::string& smooth, std::int64_t window) {
 
 SmoothStep smooth_adjacency(const SnapshotGraph& graph, SmoothingSpan span, bool self_loops, bool exact,
                             const Presence* presence) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   std::size_t bound = self_loops ? vertices : 0;
   for (std::int64_t s = span.first; s <= span.last; ++s) {
-    bound += static_cast<std::size_t>(graph.snapshots[static_cast<std::size_t>(s)]->nonzeros());
+    bound += static_cast<std::size_t>(graph.snapshots[s]->nonzeros());
   }
   SmoothStep step;
   step.row_offsets.resize(vertices + 1);
@@ -144,7 +144,7 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
     for (const double value : step.values) snapshot->values.push_back(static_cast<float>(value));
     if (exact) step.values = smooth_adjacency(graph, span, false, true).values;
     snapshot->exact_values = where_rounded(std::move(step.values), snapshot->values);
-    result.snapshots[static_cast<std::size_t>(t)] = snapshot;
+    result.snapshots[t] = snapshot;
   }
   return result;
 }

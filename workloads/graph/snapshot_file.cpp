@@ -53,9 +53,9 @@ std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::str
   const auto vertices = static_cast<std::int64_t>(from.row_offsets.size()) - 1;
   std::vector<SnapshotEdge> edges, exact;
   for (std::int64_t v = 0; v < vertices; ++v) {
-    for (auto i = from.row_offsets[static_cast<std::size_t>(v)]; i < from.row_offsets[static_cast<std::size_t>(v) + 1];
+    for (auto i = from.row_offsets[v]; i < from.row_offsets[static_cast<std::size_t>(v) + 1];
          ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       const auto row = static_cast<VertexId>(v);
       const bool is_there = orientation == "both" && from.columns[at] == row;  // a loop is its own reverse
       const auto add = [&](std::vector<SnapshotEdge>& to, double weight) {
@@ -100,7 +100,7 @@ void refuse_windows(const FileOptions& options, const std::string& path) {
 
 std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::vector<SnapshotEdge>& edges,
                                               Provenance& provenance) {
-  const auto n = static_cast<std::size_t>(vertices);
+  const std::size_t n = vertices;
   std::vector<std::size_t> end(n + 1, 0);
   for (const SnapshotEdge& edge : edges) {
     ++end[static_cast<std::size_t>(edge.target) + 1];
@@ -108,7 +108,7 @@ std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::
   }
   for (std::size_t v = 0; v < n; ++v) end[v + 1] += end[v];
   std::vector<SnapshotEdge> by_row(edges.size());
-  for (const SnapshotEdge& edge : edges) by_row[end[static_cast<std::size_t>(edge.target)]++] = edge;
+  for (const SnapshotEdge& edge : edges) by_row[end[edge.target]++] = edge;
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->row_offsets.reserve(n + 1);
   snapshot->row_offsets.push_back(0);
@@ -215,7 +215,7 @@ void refuse_overflow(const SnapshotGraph& graph, const std::string& path, const 
     const auto bad =
         std::find_if(snapshot.values.begin(), snapshot.values.end(), [](float value) { return !std::isfinite(value); });
     if (bad == snapshot.values.end()) continue;
-    const auto at = static_cast<std::size_t>(bad - snapshot.values.begin());
+    const std::size_t at = bad - snapshot.values.begin();
     const auto row =
         std::upper_bound(snapshot.row_offsets.begin(), snapshot.row_offsets.end(), static_cast<std::int64_t>(at));
     refuse_value(graph, path, events, t, static_cast<std::size_t>(row - snapshot.row_offsets.begin()) - 1,

@@ -20,8 +20,8 @@ std::optional<Decimal> decimal_of(double value);
 /// the border: 0.333333333 lies before a third of a second.
 struct Border {
   double nearest = 0;
-  bool behind_nearest = false;
-  bool is_behind(double time) const { return time < nearest || (time == nearest && behind_nearest); }
+  bool after_nearest = false;
+  bool is_after(double time) const { return time < nearest || (time == nearest && after_nearest); }
 };
 
 /// Borders at regular distances from the first event on. Exact where the first time, the distance and the length have a

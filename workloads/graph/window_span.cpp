@@ -103,8 +103,8 @@ void set_origin(const std::string& origin, const std::string& text, const std::s
 /// result.
 template <class At>
 std::int64_t last_at_or_before(double first, std::int64_t guess, const At& at) {
-  while (at(guess).is_behind(first)) --guess;
-  while (!at(guess + 1).is_behind(first)) ++guess;
+  while (at(guess).is_after(first)) --guess;
+  while (!at(guess + 1).is_after(first)) ++guess;
   return guess;
 }
 
@@ -155,7 +155,7 @@ WindowBorders::WindowBorders(const WindowSpan& length, const WindowSpan& stride,
     const double origin = regular_origin(length, first);
     regular_.emplace(origin, stride.seconds, length.seconds);
     if (length.origin == Origin::first) return;
-    const auto guess = static_cast<std::int64_t>(std::floor((first - origin) / stride.seconds));
+    const std::int64_t guess = std::floor((first - origin) / stride.seconds);
     from_ = last_at_or_before(first, guess, [&](std::int64_t k) { return regular_->begin(k); });
     return;
   }

@@ -48,7 +48,7 @@ double just_behind(const EventGraph& events, double time) {
 /// How many events lie before `border`; at least `from`.
 std::size_t events_before(const EventGraph& events, const Border& border, std::size_t from) {
   const auto begin = events.time.begin() + static_cast<std::ptrdiff_t>(from);
-  const auto at = std::partition_point(begin, events.time.end(), [&](double time) { return border.is_behind(time); });
+  const auto at = std::partition_point(begin, events.time.end(), [&](double time) { return border.is_after(time); });
   return static_cast<std::size_t>(at - events.time.begin());
 }
 
@@ -73,11 +73,11 @@ Cut cut_by_borders(const EventGraph& events, const WindowBorders& borders, const
   const double filled_until = events.stepped ? end + 1 : end;
   Cut cut;
   std::size_t low = 0, high = 0;
-  for (std::int64_t k = 0; high < events.time.size() || !borders.begin(k).is_behind(end); ++k) {
+  for (std::int64_t k = 0; high < events.time.size() || !borders.begin(k).is_after(end); ++k) {
     const Border begin = borders.begin(k), close = borders.end(k);
     low = borders.disjoint() ? high : events_before(events, begin, low);
     high = events_before(events, close, high);
-    cut.add(begin.nearest, close.nearest, borders.end(k + 1).nearest, low, high, close.is_behind(filled_until));
+    cut.add(begin.nearest, close.nearest, borders.end(k + 1).nearest, low, high, close.is_after(filled_until));
   }
   return cut;
 }
@@ -109,15 +109,15 @@ Cut cut_by_events(const EventGraph& events, std::int64_t size, std::int64_t stri
   const std::int64_t total = events.events();
   check_steps(std::ceil(static_cast<double>(total) / static_cast<double>(stride)), events, "window_events");
   const auto end_of = [&](std::int64_t last) {
-    const double behind = just_behind(events, events.time[static_cast<std::size_t>(last - 1)]);
-    return last == total ? behind : std::max(behind, events.time[static_cast<std::size_t>(last)]);
+    const double behind = just_behind(events, events.time[last - 1]);
+    return last == total ? behind : std::max(behind, events.time[last]);
   };
   Cut cut;
   for (std::int64_t first = 0; first < total; first += std::min(stride, total - first)) {
     const std::int64_t last = first + std::min(size, total - first), step = std::min(stride, total - first);
     const bool more = first + step < total;
     const double next = more ? end_of(last + std::min(step, total - last)) : std::numeric_limits<double>::infinity();
-    cut.add(events.time[static_cast<std::size_t>(first)], end_of(last), next, static_cast<std::size_t>(first),
+    cut.add(events.time[first], end_of(last), next, static_cast<std::size_t>(first),
             static_cast<std::size_t>(last), last - first < size);
   }
   return cut;
@@ -195,7 +195,7 @@ StepCut cut_steps(const EventGraph& events, const Windowing& windowing) {
   auto [steps, partial] = cut_windows(events, windowing);
   std::size_t kept = steps.begin.size() - (windowing.partial == "drop" ? partial : 0);
   if (kept == 0) throw InvalidRequest("partial", "every window is partial; nothing is left when those are dropped");
-  const auto lags = static_cast<std::size_t>(windowing.lags);
+  const std::size_t lags = windowing.lags;
   if (lags >= kept) {
     throw InvalidRequest("lags", fmt::format("a step of {} windows needs more than the {} there are", lags + 1, kept));
   }

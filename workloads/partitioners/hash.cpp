@@ -11,13 +11,13 @@ namespace {
 
 std::vector<Rank> partition_by_hash(const PreparedGraph& graph, int parts, std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::partition);
-  std::vector<std::size_t> order(static_cast<std::size_t>(graph.vertices));
+  std::vector<std::size_t> order(graph.vertices);
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t i = 0; i + 1 < order.size(); ++i) std::swap(order[i], order[i + random.below(i, order.size() - i)]);
   std::vector<Rank> part(order.size());
   for (Rank p = 0; p < parts; ++p) {
     const strobe::Run share = even_share(graph.vertices, parts, p);
-    for (std::int64_t i = share.first; i < share.first + share.count; ++i) part[order[static_cast<std::size_t>(i)]] = p;
+    for (std::int64_t i = share.first; i < share.first + share.count; ++i) part[order[i]] = p;
   }
   return part;
 }

@@ -30,7 +30,7 @@ class NetSet {
     const std::uint64_t hash = hash_of(pins);
     std::size_t slot = hash & (slots_.size() - 1);
     for (; slots_[slot] >= 0; slot = (slot + 1) & (slots_.size() - 1)) {
-      const auto net = static_cast<std::size_t>(slots_[slot]);
+      const std::size_t net = slots_[slot];
       if (hashes_[net] != hash || !std::ranges::equal(pins_of(net), pins)) continue;
       ++kept_.net_weights[net];
       return;
@@ -45,7 +45,7 @@ class NetSet {
 
  private:
   Pins pins_of(std::size_t net) const {
-    const auto first = static_cast<std::size_t>(kept_.net_offsets[net]);
+    const std::size_t first = kept_.net_offsets[net];
     return {kept_.pins.data() + first, static_cast<std::size_t>(kept_.net_offsets[net + 1]) - first};
   }
 
@@ -72,7 +72,7 @@ void nets_of_step(const PreparedGraph& graph, std::int64_t t, std::vector<std::i
     for (VertexId v = 0; v < graph.vertices; ++v) {
       visit(v, v);
       for (std::int64_t e = rows[v]; e < rows[v + 1]; ++e) {
-        const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+        const VertexId u = graph.columns[e];
         if (u != v) visit(u, v);
       }
     }
@@ -80,9 +80,9 @@ void nets_of_step(const PreparedGraph& graph, std::int64_t t, std::vector<std::i
   std::fill(offsets.begin(), offsets.end(), 0);
   for_pins([&](VertexId u, VertexId) { ++offsets[static_cast<std::size_t>(u) + 1]; });
   for (std::size_t u = 1; u < offsets.size(); ++u) offsets[u] += offsets[u - 1];
-  pins.resize(static_cast<std::size_t>(offsets.back()));
+  pins.resize(offsets.back());
   std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
-  for_pins([&](VertexId u, VertexId v) { pins[static_cast<std::size_t>(next[static_cast<std::size_t>(u)]++)] = v; });
+  for_pins([&](VertexId u, VertexId v) { pins[next[u]++] = v; });
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ void sum_rows(const PreparedGraph& graph, std::int64_t t, Run rows, double weigh
       own += u == v;
       sum += u == v ? 0.0 : of[u];
     }
-    next[static_cast<std::size_t>(v)] = sum + weight * static_cast<double>(offsets[v + 1] - offsets[v] - own);
+    next[v] = sum + weight * static_cast<double>(offsets[v + 1] - offsets[v] - own);
   }
 }
 
@@ -49,7 +49,7 @@ std::vector<VertexId> by_descending_load(const std::vector<double>& load) {
   std::vector<VertexId> order(load.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](VertexId a, VertexId b) {
-    return load[static_cast<std::size_t>(a)] > load[static_cast<std::size_t>(b)];
+    return load[a] > load[b];
   });
   return order;
 }
@@ -66,7 +66,7 @@ std::vector<Rank> partition_by_load(const PreparedGraph& graph, int parts, int h
 }  // namespace
 
 std::vector<double> walk_loads(const PreparedGraph& graph, int hops) {
-  const auto n = static_cast<std::size_t>(graph.vertices);
+  const std::size_t n = graph.vertices;
   std::vector<double> total(n), value(n), next(n);
   for (std::int64_t t = 0; t < graph.steps; ++t) {
     std::fill(value.begin(), value.end(), 0.0);
@@ -74,7 +74,7 @@ std::vector<double> walk_loads(const PreparedGraph& graph, int hops) {
       in_runs(graph.vertices, [&](Run rows) {
         sum_rows(graph, t, rows, hop, value, next);
         if (hop < hops) return;
-        for (auto v = static_cast<std::size_t>(rows.first); v < static_cast<std::size_t>(rows.first + rows.count); ++v)
+        for (std::size_t v = rows.first; v < static_cast<std::size_t>(rows.first + rows.count); ++v)
           total[v] += next[v];
       });
       std::swap(value, next);
@@ -88,7 +88,7 @@ std::vector<Rank> deal_by_load(const std::vector<double>& load, int parts, bool 
   std::int64_t dealt = 0;
   for (const VertexId v : by_descending_load(load)) {
     const std::int64_t turn = dealt / parts, place = dealt % parts;
-    part[static_cast<std::size_t>(v)] = static_cast<Rank>(snake && turn % 2 == 1 ? parts - 1 - place : place);
+    part[v] = static_cast<Rank>(snake && turn % 2 == 1 ? parts - 1 - place : place);
     ++dealt;
   }
   return part;
@@ -96,15 +96,15 @@ std::vector<Rank> deal_by_load(const std::vector<double>& load, int parts, bool 
 
 std::vector<std::int32_t> balanced_groups(const std::vector<double>& load, const std::vector<Rank>& part, int parts,
                                           int groups) {
-  std::vector<std::vector<VertexId>> members(static_cast<std::size_t>(parts));
+  std::vector<std::vector<VertexId>> members(parts);
   for (const VertexId v : by_descending_load(load))
-    members[static_cast<std::size_t>(part[static_cast<std::size_t>(v)])].push_back(v);
+    members[part[v]].push_back(v);
   std::vector<std::int32_t> group(load.size());
   for (const std::vector<VertexId>& own : members) {
     for (int g = 0; g < groups; ++g) {
       const Run run = even_share(static_cast<std::int64_t>(own.size()), groups, g);
       for (std::int64_t i = run.first; i < run.first + run.count; ++i)
-        group[static_cast<std::size_t>(own[static_cast<std::size_t>(i)])] = g;
+        group[own[i]] = g;
     }
   }
   return group;

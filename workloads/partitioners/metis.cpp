@@ -29,9 +29,9 @@ std::vector<std::pair<VertexId, VertexId>> neighbour_pairs(const PreparedGraph& 
   std::vector<std::pair<VertexId, VertexId>> pairs;
   for (std::int64_t row = 0; row < graph.steps * graph.vertices; ++row) {
     const auto v = static_cast<VertexId>(row % graph.vertices);
-    for (std::int64_t e = graph.row_offsets[static_cast<std::size_t>(row)];
+    for (std::int64_t e = graph.row_offsets[row];
          e < graph.row_offsets[static_cast<std::size_t>(row) + 1]; ++e) {
-      const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+      const VertexId u = graph.columns[e];
       if (u != v) pairs.emplace_back(std::min(u, v), std::max(u, v));
     }
   }
@@ -53,12 +53,12 @@ idx_t checked(std::int64_t value) {
 
 MetisGraph merge(const PreparedGraph& graph) {
   const auto pairs = neighbour_pairs(graph);
-  std::vector<std::vector<std::pair<VertexId, idx_t>>> lists(static_cast<std::size_t>(graph.vertices));
+  std::vector<std::vector<std::pair<VertexId, idx_t>>> lists(graph.vertices);
   for (std::size_t i = 0; i < pairs.size();) {
     std::size_t end = i;
     while (end < pairs.size() && pairs[end] == pairs[i]) ++end;
-    lists[static_cast<std::size_t>(pairs[i].first)].emplace_back(pairs[i].second, static_cast<idx_t>(end - i));
-    lists[static_cast<std::size_t>(pairs[i].second)].emplace_back(pairs[i].first, static_cast<idx_t>(end - i));
+    lists[pairs[i].first].emplace_back(pairs[i].second, static_cast<idx_t>(end - i));
+    lists[pairs[i].second].emplace_back(pairs[i].first, static_cast<idx_t>(end - i));
     i = end;
   }
   MetisGraph merged;
@@ -148,7 +148,7 @@ void run_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx
 
 std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
   require_structure(graph, "metis");
-  std::vector<idx_t> part(static_cast<std::size_t>(graph.vertices), 0);
+  std::vector<idx_t> part(graph.vertices, 0);
   if (parts > 1) {
     MetisGraph merged = merge(graph);
     run_metis(merged, parts, seed, part);

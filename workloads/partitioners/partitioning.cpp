@@ -16,7 +16,7 @@ void require_structure(const PreparedGraph& graph, const std::string& partitione
 }
 
 std::vector<std::int64_t> vertex_work(const PreparedGraph& graph) {
-  std::vector<std::int64_t> work(static_cast<std::size_t>(graph.vertices), graph.steps);
+  std::vector<std::int64_t> work(graph.vertices, graph.steps);
   for (std::int64_t t = 0; t < graph.steps; ++t) {
     const std::int64_t* offsets = graph.row_offsets.data() + t * graph.vertices;
     for (std::size_t v = 0; v < work.size(); ++v) work[v] += offsets[v + 1] - offsets[v];
@@ -35,7 +35,7 @@ void mark_readers(const PreparedGraph& graph, Step t, const std::vector<Rank>& p
     const int p = part[v] - first;
     if (p < 0 || p >= 64) continue;
     for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
-      readers[static_cast<std::size_t>(graph.columns[static_cast<std::size_t>(e)])] |= std::uint64_t{1} << p;
+      readers[graph.columns[e]] |= std::uint64_t{1} << p;
     }
   }
 }
@@ -69,24 +69,24 @@ std::int64_t connectivity_minus_one(const PreparedGraph& graph, const std::vecto
 }
 
 double work_imbalance(const std::vector<std::int64_t>& work, const std::vector<Rank>& part, int parts) {
-  std::vector<std::int64_t> load(static_cast<std::size_t>(parts), 0);
-  for (std::size_t v = 0; v < work.size(); ++v) load[static_cast<std::size_t>(part[v])] += work[v];
+  std::vector<std::int64_t> load(parts, 0);
+  for (std::size_t v = 0; v < work.size(); ++v) load[part[v]] += work[v];
   const std::int64_t total = std::accumulate(load.begin(), load.end(), std::int64_t{0});
   if (total == 0) return 1.0;
   return static_cast<double>(*std::max_element(load.begin(), load.end())) * parts / static_cast<double>(total);
 }
 
 void fill_empty_parts(std::vector<Rank>& part, int parts) {
-  std::vector<std::int64_t> size(static_cast<std::size_t>(parts), 0);
-  for (const Rank p : part) ++size[static_cast<std::size_t>(p)];
+  std::vector<std::int64_t> size(parts, 0);
+  for (const Rank p : part) ++size[p];
   for (Rank p = 0; p < parts; ++p) {
-    if (size[static_cast<std::size_t>(p)] != 0) continue;
+    if (size[p] != 0) continue;
     const auto largest = static_cast<Rank>(std::max_element(size.begin(), size.end()) - size.begin());
     const auto moved = std::find(part.begin(), part.end(), largest);
-    if (moved == part.end() || size[static_cast<std::size_t>(largest)] < 2) return;
+    if (moved == part.end() || size[largest] < 2) return;
     *moved = p;
-    --size[static_cast<std::size_t>(largest)];
-    ++size[static_cast<std::size_t>(p)];
+    --size[largest];
+    ++size[p];
   }
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 std::vector<Rank> partition_by_range(const PreparedGraph& graph, int parts, std::uint64_t) {
   std::vector<Rank> part;
-  part.reserve(static_cast<std::size_t>(graph.vertices));
+  part.reserve(graph.vertices);
   for (Rank p = 0; p < parts; ++p) {
     part.insert(part.end(), static_cast<std::size_t>(even_share(graph.vertices, parts, p).count), p);
   }

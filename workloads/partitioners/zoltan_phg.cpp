@@ -63,7 +63,7 @@ void list_nets(void* data, int, int nets, int, int, ZOLTAN_ID_PTR ids, int* firs
   const Hypergraph& hypergraph = input(data);
   for (int net = 0; net < nets; ++net) {
     ids[net] = static_cast<ZOLTAN_ID_TYPE>(net);
-    first[net] = static_cast<int>(hypergraph.net_offsets[static_cast<std::size_t>(net)]);
+    first[net] = static_cast<int>(hypergraph.net_offsets[net]);
   }
   std::transform(hypergraph.pins.begin(), hypergraph.pins.end(), pins,
                  [](VertexId pin) { return static_cast<ZOLTAN_ID_TYPE>(pin); });
@@ -79,7 +79,7 @@ void list_weights(void* data, int, int, int nets, int, ZOLTAN_ID_PTR ids, ZOLTAN
                   int* error) {
   for (int net = 0; net < nets; ++net) {
     ids[net] = local[net] = static_cast<ZOLTAN_ID_TYPE>(net);
-    weights[net] = static_cast<float>(input(data).net_weights[static_cast<std::size_t>(net)]);
+    weights[net] = static_cast<float>(input(data).net_weights[net]);
   }
   *error = ZOLTAN_OK;
 }
@@ -134,14 +134,14 @@ std::vector<Rank> parts_of(Zoltan_Struct* zoltan, std::int64_t vertices) {
                             &in.parts, &out.count, &out.ids, &out.local, &out.ranks, &out.parts),
         "partitioning");
   if (out.count != vertices) throw SystemError("Zoltan: it returned another number of vertices than it was given");
-  std::vector<Rank> part(static_cast<std::size_t>(vertices));
+  std::vector<Rank> part(vertices);
   for (int i = 0; i < out.count; ++i) part.at(out.ids[i]) = out.parts[i];
   return part;
 }
 
 std::vector<Rank> partition_by_hypergraph(const PreparedGraph& graph, int parts, std::uint64_t seed) {
   require_structure(graph, "hypergraph");
-  if (parts == 1) return std::vector<Rank>(static_cast<std::size_t>(graph.vertices), 0);
+  if (parts == 1) return std::vector<Rank>(graph.vertices, 0);
   Hypergraph hypergraph = communication_hypergraph(graph);
   if (hypergraph.net_offsets.back() > std::numeric_limits<int>::max()) {
     throw InvalidRequest("/strategy/partitioner", "the hypergraph is too large for Zoltan, which counts in 32 bits");

@@ -42,15 +42,15 @@ FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, 
 }
 
 bool FeatureScale::exists(std::size_t cell) const {
-  const auto vertices = static_cast<std::size_t>(graph_.vertices);
+  const std::size_t vertices = graph_.vertices;
   return presence_ == nullptr ||
          presence_->exists(static_cast<VertexId>(cell % vertices), static_cast<Step>(cell / vertices));
 }
 
 void FeatureScale::measure(std::int64_t steps) {
-  const auto width = static_cast<std::size_t>(graph_.feature_width);
-  const auto cells = static_cast<std::size_t>(steps * graph_.vertices);
-  double count = static_cast<double>(cells);
+  const std::size_t width = graph_.feature_width;
+  const std::size_t cells = steps * graph_.vertices;
+  double count = cells;
   if (presence_ != nullptr) {
     std::int64_t existing = 0;
     for (Step t = 0; t < steps; ++t) existing += presence_->count(t);
@@ -80,7 +80,7 @@ void FeatureScale::measure(std::int64_t steps) {
 }
 
 std::vector<double> FeatureScale::step(std::int64_t t) const {
-  const auto width = static_cast<std::size_t>(graph_.feature_width);
+  const std::size_t width = graph_.feature_width;
   std::vector<double> x(static_cast<std::size_t>(graph_.vertices) * width);
   const std::size_t first = static_cast<std::size_t>(t) * x.size();
   for (std::size_t i = 0; i < x.size(); ++i) {

@@ -48,9 +48,9 @@ class Lists {
     std::int64_t need = 0;
     std::vector<std::int64_t> starts;
     for (const RowRange& range : ranges) {
-      const std::int64_t added = entries_of(graph, pairs[range.pair].to, range) + room_behind;
+      const std::int64_t added = entries_of(graph, pairs[range.pair].to, range) + trailing_room;
       starts.insert(starts.end(), {need, need + added, need + added + (values ? added : 0)});
-      need = starts.back() + entries_of(graph, pairs[range.pair].from, range) + room_behind;
+      need = starts.back() + entries_of(graph, pairs[range.pair].from, range) + trailing_room;
     }
     const std::size_t bytes = static_cast<std::size_t>(need) * sizeof(std::int32_t);
     if (bytes > memory_.bytes()) memory_ = Pages(bytes);
@@ -107,7 +107,7 @@ std::vector<RowRange> cut_rows(const PreparedGraph& graph, const std::vector<Ste
 std::vector<std::int32_t> list_for(std::int64_t count) {
   constexpr std::uintptr_t page = std::uintptr_t{2} << 20;
   std::vector<std::int32_t> list;
-  list.reserve(static_cast<std::size_t>(count));
+  list.reserve(count);
   const auto memory = reinterpret_cast<std::uintptr_t>(list.data());
   const std::uintptr_t begin = (memory + page - 1) / page * page;
   const std::uintptr_t end = (memory + list.capacity() * sizeof(std::int32_t)) / page * page;
@@ -157,8 +157,8 @@ std::vector<GraphDifference> find(const PreparedGraph& graph, const std::vector<
     const auto batch = std::span(ranges).subspan(cuts[c], cuts[c + 1] - cuts[c]);
     std::vector<Found> found = lists.places(graph, pairs, batch, compare);
     parallel_tasks(static_cast<std::int64_t>(batch.size()), [&](std::int64_t i) {
-      const RowRange& range = batch[static_cast<std::size_t>(i)];
-      Found& one = found[static_cast<std::size_t>(i)];
+      const RowRange& range = batch[i];
+      Found& one = found[i];
       one.end = compare ? compare_range<T, true>(graph, pairs[range.pair], range, values, one.begin)
                         : compare_range<T, false>(graph, pairs[range.pair], range, values, one.begin);
     });
@@ -168,8 +168,8 @@ std::vector<GraphDifference> find(const PreparedGraph& graph, const std::vector<
       const std::size_t p = first + static_cast<std::size_t>(i);
       const auto begin = std::find_if(batch.begin(), batch.end(), [p](const RowRange& r) { return r.pair == p; });
       const auto end = std::find_if(begin, batch.end(), [p](const RowRange& r) { return r.pair != p; });
-      differences[p] = join(std::span(found).subspan(static_cast<std::size_t>(begin - batch.begin()),
-                                                     static_cast<std::size_t>(end - begin)),
+      differences[p] = join(std::span(found).subspan(begin - batch.begin(),
+                                                     end - begin),
                             keep);
       differences[p].sizes.rows = graph.vertices;
       differences[p].sizes.entries = graph.step_nonzeros(pairs[p].to);
@@ -193,7 +193,7 @@ std::uint64_t transfer_bytes(const DifferenceSizes& sizes, SnapshotTransfer how,
                              std::uint64_t value_bytes) {
   const auto rows = static_cast<std::uint64_t>(sizes.rows), entries = static_cast<std::uint64_t>(sizes.entries);
   const auto removed = static_cast<std::uint64_t>(sizes.removed), added = static_cast<std::uint64_t>(sizes.added);
-  const auto changed = static_cast<std::uint64_t>(sizes.changed);
+  const std::uint64_t changed = sizes.changed;
   const bool coo = format == TransferFormat::coo64;
   if (how == SnapshotTransfer::full) {
     return (coo ? 16 * entries : 4 * (rows + 1) + 4 * entries) + value_bytes * entries;

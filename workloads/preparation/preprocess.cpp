@@ -34,7 +34,7 @@ void normalise(SmoothStep& step, std::int64_t t) {
     if (step.row_offsets[v] == step.row_offsets[v + 1]) continue;  // it does not exist, or its self-loop were here
     double degree = 0;
     for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i)
-      degree += step.values[static_cast<std::size_t>(i)];
+      degree += step.values[i];
     if (!(degree > 0)) {
       throw InvalidRequest("laplacian",
                            fmt::format("the edges of vertex {} at step {} sum to {}; the normalised Laplacian "
@@ -45,15 +45,15 @@ void normalise(SmoothStep& step, std::int64_t t) {
   }
   for (std::size_t v = 0; v < vertices; ++v) {
     for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      step.values[at] *= scale[v] * scale[static_cast<std::size_t>(step.columns[at])];
+      const std::size_t at = i;
+      step.values[at] *= scale[v] * scale[step.columns[at]];
     }
   }
 }
 
 /// Mean or fading sum of scaled X over the steps of `span` (a span of one step gives X itself). [N * F]
 std::vector<double> smooth_features(const SnapshotGraph& graph, const FeatureScale& scale, SmoothingSpan span) {
-  const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
+  const std::size_t size = graph.vertices * graph.feature_width;
   std::vector<double> sum(size, 0.0);
   for (std::int64_t s = span.first; s <= span.last; ++s) {
     const std::size_t first = static_cast<std::size_t>(s) * size;
@@ -67,7 +67,7 @@ std::vector<double> smooth_features(const SnapshotGraph& graph, const FeatureSca
 
 /// The same of cells that exist, each over the steps of its sequence; 0 elsewhere. [N * F]
 std::vector<double> smooth_sequences(const SnapshotGraph& graph, const FeatureScale& scale, SmoothingSpan span) {
-  const auto width = static_cast<std::size_t>(graph.feature_width);
+  const std::size_t width = graph.feature_width;
   const std::size_t size = static_cast<std::size_t>(graph.vertices) * width;
   std::vector<double> sum(size, 0.0);
   for (std::int64_t s = span.first; s <= span.last; ++s) {
@@ -91,8 +91,8 @@ SmoothStep with_symmetric_pattern(const SmoothStep& step) {
   result.row_offsets.push_back(0);
   for (std::size_t v = 0; v + 1 < step.row_offsets.size(); ++v) {
     auto i = static_cast<std::size_t>(step.row_offsets[v]), j = static_cast<std::size_t>(other.row_offsets[v]);
-    const auto end = static_cast<std::size_t>(step.row_offsets[v + 1]);
-    const auto other_end = static_cast<std::size_t>(other.row_offsets[v + 1]);
+    const std::size_t end = step.row_offsets[v + 1];
+    const std::size_t other_end = other.row_offsets[v + 1];
     while (i < end || j < other_end) {
       const bool own = i < end && (j == other_end || step.columns[i] <= other.columns[j]);
       const VertexId column = own ? step.columns[i] : other.columns[j];
@@ -115,7 +115,7 @@ SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, c
   const char* const smooth = what.smooth_features ? "m_product" : "none";
   const auto smoothed = scale.presence() == nullptr ? smooth_features : smooth_sequences;
   step.features = smoothed(graph, scale, smoothing_span(smooth, what.window, t, what.m));
-  const auto width = static_cast<std::size_t>(graph.feature_width);
+  const std::size_t width = graph.feature_width;
   if (what.precompute_first_product) {
     std::vector<double> product = multiply(step, step.features, width);
     (what.keep_features ? step.product : step.features) = std::move(product);
@@ -191,7 +191,7 @@ std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what,
   for (std::int64_t t = 0; t < steps; ++t) {
     const SmoothingSpan span = smoothing_span(what.smooth, what.window, t);
     for (std::int64_t s = span.first; s <= span.last; ++s)
-      bound += graph.snapshots[static_cast<std::size_t>(s)]->nonzeros();
+      bound += graph.snapshots[s]->nonzeros();
   }
   return static_cast<std::size_t>(what.symmetric_pattern ? 2 * bound : bound);
 }
@@ -247,9 +247,9 @@ PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& wha
   Workers workers(threads);
   const std::int64_t block = 2 * threads;
   for (std::int64_t first = 0; first < steps; first += block) {
-    std::vector<SmoothStep> ready(static_cast<std::size_t>(std::min(block, steps - first)));
+    std::vector<SmoothStep> ready(std::min(block, steps - first));
     workers.run(static_cast<std::int64_t>(ready.size()), [&](std::int64_t i) {
-      ready[static_cast<std::size_t>(i)] = prepare_step(graph, what, scale, first + i, fp64);
+      ready[i] = prepare_step(graph, what, scale, first + i, fp64);
     });
     for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
   }

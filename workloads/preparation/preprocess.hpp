@@ -83,9 +83,9 @@ struct PreparedGraph {
     return std::accumulate(counted_nonzeros.begin(), counted_nonzeros.end(), std::int64_t{0});
   }
   std::int64_t step_nonzeros(Step t) const {
-    if (!has_structure()) return counted_nonzeros[static_cast<std::size_t>(t)];
-    return row_offsets[static_cast<std::size_t>((t + 1) * vertices)] -
-           row_offsets[static_cast<std::size_t>(t * vertices)];
+    if (!has_structure()) return counted_nonzeros[t];
+    return row_offsets[(t + 1) * vertices] -
+           row_offsets[t * vertices];
   }
 };
 

@@ -35,7 +35,7 @@ struct Ends {
 };
 
 /// The number of positions past the end of each list that may be overwritten.
-inline constexpr std::int64_t room_behind = 16;
+inline constexpr std::int64_t trailing_room = 16;
 
 /// The bits of a value: values are equal when their bits are.
 template <class T>

@@ -51,7 +51,7 @@ std::vector<T> moved_values(const std::vector<T>& values, std::int64_t first, co
   if (values.empty()) return moved;
   moved.reserve(difference.added.size() + difference.changed.size());
   for (const auto* list : {&difference.added, &difference.changed}) {
-    for (const std::int32_t position : *list) moved.push_back(values[static_cast<std::size_t>(first + position)]);
+    for (const std::int32_t position : *list) moved.push_back(values[first + position]);
   }
   return moved;
 }
@@ -69,7 +69,7 @@ std::int64_t payload_indices(const DifferenceSizes& sizes, SnapshotTransfer how,
 SnapshotPayload full_payload(const PreparedGraph& graph, Step step, TransferFormat format) {
   SnapshotPayload payload{SnapshotTransfer::full, whole_snapshot(graph, step), {}, {}, {}, {}};
   const Entries entries(graph, step);
-  const auto count = static_cast<std::size_t>(payload_indices(payload.sizes, payload.how, format));
+  const std::size_t count = payload_indices(payload.sizes, payload.how, format);
   if (format == TransferFormat::csr32) {
     payload.indices32.reserve(count);
     for (const std::int64_t offset : entries.offsets)
@@ -90,7 +90,7 @@ SnapshotPayload difference_payload(const PreparedGraph& graph, const StepPair& p
                                    SnapshotTransfer how, TransferFormat format) {
   SnapshotPayload payload{how, difference.sizes, {}, {}, {}, {}};
   const Entries from(graph, pair.from), to(graph, pair.to);
-  const auto count = static_cast<std::size_t>(payload_indices(payload.sizes, how, format));
+  const std::size_t count = payload_indices(payload.sizes, how, format);
   if (format == TransferFormat::coo64) {
     payload.indices64.reserve(count);
     append_rows(payload.indices64, from, difference.removed);

@@ -55,9 +55,9 @@ SmoothStep transposed(const SmoothStep& step) {
   result.values.resize(step.values.size());
   std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
   for (std::size_t v = 0; v < vertices; ++v) {
-    for (auto i = static_cast<std::size_t>(step.row_offsets[v]); i < static_cast<std::size_t>(step.row_offsets[v + 1]);
+    for (std::size_t i = step.row_offsets[v]; i < static_cast<std::size_t>(step.row_offsets[v + 1]);
          ++i) {
-      const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(step.columns[i])]++);
+      const std::size_t place = next[step.columns[i]]++;
       result.columns[place] = static_cast<VertexId>(v);
       result.values[place] = step.values[i];
     }
@@ -77,7 +77,7 @@ std::vector<double> multiply(const SmoothStep& a, const std::vector<double>& x, 
   for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
     double* row = product.data() + v * width;
     for (std::int64_t i = a.row_offsets[v]; i < a.row_offsets[v + 1]; ++i) {
-      const auto at = static_cast<std::size_t>(i);
+      const std::size_t at = i;
       const double* source = x.data() + static_cast<std::size_t>(a.columns[at]) * width;
       for (std::size_t f = 0; f < width; ++f) row[f] += a.values[at] * source[f];
     }

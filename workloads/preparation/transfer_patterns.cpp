@@ -27,10 +27,10 @@ Ends pattern_ends(const PatternOptions& options, std::int64_t size, double unifo
 }  // namespace
 
 TransferPatterns draw_transfer_patterns(const PatternOptions& options, const RandomStream& random) {
-  const auto span = static_cast<std::uint64_t>(std::min(options.span, options.steps));
-  const auto sizes = static_cast<std::uint64_t>(options.largest - options.smallest + 1);
+  const std::uint64_t span = std::min(options.span, options.steps);
+  const std::uint64_t sizes = options.largest - options.smallest + 1;
   TransferPatterns result;
-  result.accounts.resize(static_cast<std::size_t>(options.members), 0);
+  result.accounts.resize(options.members, 0);
   std::int64_t first = 0;
   for (std::uint64_t number = 0; first < options.members; ++number) {
     std::uint64_t next = number << 32;

@@ -46,7 +46,7 @@ void for_each_quantity(Shape& shape, Visit&& visit) {
 
 std::vector<std::string> quantity_names() {
   std::vector<std::string> names;
-  GraphShape none;
+  GraphStatistics none;
   for_each_quantity(none, [&](const char* name, const auto&) { names.emplace_back(name); });
   return names;
 }
@@ -62,7 +62,7 @@ Json json_of(const std::optional<T>& value) {
   return value ? json_of(*value) : Json(nullptr);
 }
 
-Json json_of(const SmoothedShape& value) {
+Json json_of(const SmoothedStatistics& value) {
   return {{"smooth", value.smooth},
           {"window", json_of(value.window)},
           {"edges", value.edges},
@@ -114,12 +114,12 @@ void read(const Json& json, const std::string& where, std::vector<double>& value
   }
 }
 
-void read(const Json& json, const std::string& where, std::vector<SmoothedShape>& values) {
+void read(const Json& json, const std::string& where, std::vector<SmoothedStatistics>& values) {
   const std::vector<std::string> kinds = {"union", "m_product", "edge_life"};
   for (std::size_t i = 0; i < filled_list(json, where).size(); ++i) {
     const std::string here = fmt::format("{}/{}", where, i);
     expect_keys(json[i], {"smooth", "window", "edges", "in_degree", "out_degree"}, {}, here);
-    SmoothedShape entry;
+    SmoothedStatistics entry;
     entry.smooth = text_at(json[i], "smooth", here);
     if (std::find(kinds.begin(), kinds.end(), entry.smooth) == kinds.end())
       throw InvalidRequest(here + "/smooth", unknown_name_message("smoothing", entry.smooth, kinds));
@@ -145,7 +145,7 @@ std::map<std::string, std::string> read_texts(const Json& json, const std::strin
 }
 
 /// Lists have one value per step, and sums agree with them.
-void check_sums(const GraphShape& shape, const std::string& where) {
+void check_sums(const GraphStatistics& shape, const std::string& where) {
   const auto check_length = [&](const char* name, std::size_t size) {
     if (size == 0 || !shape.steps || size == static_cast<std::size_t>(*shape.steps)) return;
     throw InvalidRequest(where + "/" + name, fmt::format("{} values for {} steps", size, *shape.steps));
@@ -166,7 +166,7 @@ void check_sums(const GraphShape& shape, const std::string& where) {
 
 }  // namespace
 
-Json to_json(const GraphShape& shape) {
+Json to_json(const GraphStatistics& shape) {
   Json json{{"strobe_shape", shape_version}, {"name", shape.name}, {"description", shape.description}};
   for_each_quantity(shape, [&](const char* name, const auto& value) { json[name] = json_of(value); });
   json["sources"] = shape.sources;
@@ -174,14 +174,14 @@ Json to_json(const GraphShape& shape) {
   return json;
 }
 
-GraphShape shape_from_json(const Json& json, const std::string& where) {
+GraphStatistics shape_from_json(const Json& json, const std::string& where) {
   const std::vector<std::string> quantities = quantity_names();
   std::vector<std::string> keys = {"strobe_shape", "name", "description", "sources", "unknown"};
   keys.insert(keys.end(), quantities.begin(), quantities.end());
   expect_keys(json, keys, {}, where);
   if (whole_at(json, "strobe_shape", where) != shape_version)
     throw InvalidRequest(where + "/strobe_shape", fmt::format("only version {} is known", shape_version));
-  GraphShape shape;
+  GraphStatistics shape;
   shape.name = text_at(json, "name", where);
   shape.description = text_at(json, "description", where);
   std::vector<std::string> explained = quantities;
@@ -212,7 +212,7 @@ std::vector<std::string> shape_names() {
   return names;
 }
 
-GraphShape load_shape(const std::string& name_or_path) {
+GraphStatistics load_shape(const std::string& name_or_path) {
   const std::vector<std::string> names = shape_names();
   std::string path = name_or_path;
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {

@@ -15,14 +15,14 @@ namespace strobe {
 namespace {
 
 /// Edges of a step that a diagonal does not keep.
-double off_diagonal(const GraphShape& shape, const std::vector<std::int64_t>& edges, std::size_t step, bool diagonal) {
-  const auto all = static_cast<double>(edges[step]);
+double off_diagonal(const GraphStatistics& shape, const std::vector<std::int64_t>& edges, std::size_t step, bool diagonal) {
+  const double all = edges[step];
   if (!diagonal || shape.self_loops_per_step.empty()) return all;
   return all - static_cast<double>(shape.self_loops_per_step[step]);
 }
 
 /// The share of edges that have not appeared again within `window` steps, among edges with that many steps after them.
-double leaving_share(const GraphShape& shape, const std::vector<std::int64_t>& edges, std::int64_t window) {
+double leaving_share(const GraphStatistics& shape, const std::vector<std::int64_t>& edges, std::int64_t window) {
   double living = static_cast<double>(*shape.edges), present = living;
   for (std::size_t g = 0; g < static_cast<std::size_t>(window) && g < edges.size(); ++g) {
     living -= static_cast<double>(shape.edge_lives[g]);
@@ -32,14 +32,14 @@ double leaving_share(const GraphShape& shape, const std::vector<std::int64_t>& e
 }
 
 /// Share of step t's edges that step t - 1 has as well; below 0 when the shape does not say.
-double overlap_at(const GraphShape& shape, std::size_t t) {
+double overlap_at(const GraphStatistics& shape, std::size_t t) {
   if (!shape.overlap_per_step.empty()) {
     return std::isfinite(shape.overlap_per_step[t]) ? shape.overlap_per_step[t] : 0.0;
   }
   return shape.overlap_mean ? *shape.overlap_mean : -1.0;
 }
 
-void note_bound(const GraphShape& shape, std::vector<std::string>& notes) {
+void note_bound(const GraphStatistics& shape, std::vector<std::string>& notes) {
   const std::string note = fmt::format(
       "how many edges of shape {} stay from step to step is not known; none is taken to come again, so graph "
       "differences are counted from above",
@@ -48,11 +48,11 @@ void note_bound(const GraphShape& shape, std::vector<std::string>& notes) {
 }
 
 /// Expected entries that leave at each step: [T].
-std::vector<double> expected_removed(const GraphShape& shape, std::int64_t window, bool diagonal,
+std::vector<double> expected_removed(const GraphStatistics& shape, std::int64_t window, bool diagonal,
                                      std::vector<std::string>& notes) {
   const std::vector<std::int64_t> edges = step_edges(shape);
   std::vector<double> removed(edges.size(), 0.0);
-  const auto w = static_cast<std::size_t>(window);
+  const std::size_t w = window;
   const bool lives = !shape.edge_lives.empty();
   const bool overlap = !lives && window == 1 && edges.size() > 1 && overlap_at(shape, 1) >= 0;
   if (!lives && !overlap) note_bound(shape, notes);
@@ -66,7 +66,7 @@ std::vector<double> expected_removed(const GraphShape& shape, std::int64_t windo
 
 }  // namespace
 
-std::vector<std::int64_t> removed_entries(const GraphShape& shape, std::int64_t window, bool diagonal,
+std::vector<std::int64_t> removed_entries(const GraphStatistics& shape, std::int64_t window, bool diagonal,
                                           const std::vector<std::int64_t>& counts, std::vector<std::string>& notes) {
   std::vector<std::int64_t> removed(counts.size(), 0);
   const std::vector<double> expected = expected_removed(shape, window, diagonal, notes);
@@ -93,7 +93,7 @@ std::vector<DifferenceSizes> counted_differences(const PreparedGraph& graph, con
     sizes.rows = graph.vertices;
     sizes.entries = graph.step_nonzeros(pair.to);
     sizes.before = graph.step_nonzeros(pair.from);
-    sizes.removed = removed[static_cast<std::size_t>(pair.to)];
+    sizes.removed = removed[pair.to];
     sizes.added = sizes.entries - sizes.before + sizes.removed;
     all.push_back(sizes);
   }

@@ -14,7 +14,7 @@ namespace strobe {
 /// diagonal stays. Where the shape knows how long edges live, sums over steps are exact: an edge leaves `window` steps
 /// after its last occurrence. Otherwise, for window 1, the shape's overlap is used. Otherwise a note says that no edge
 /// is assumed to appear again, which bounds differences from above (decisions section 2.4). Cost O(T).
-std::vector<std::int64_t> removed_entries(const GraphShape& shape, std::int64_t window, bool diagonal,
+std::vector<std::int64_t> removed_entries(const GraphStatistics& shape, std::int64_t window, bool diagonal,
                                           const std::vector<std::int64_t>& counts, std::vector<std::string>& notes);
 
 /// The counts of each pair of steps of a graph that is known by its counts; `removed` [T] of its entries leave.

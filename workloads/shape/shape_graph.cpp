@@ -21,7 +21,7 @@ namespace strobe {
 namespace {
 
 /// Fills an unknown field from its option.
-void fill(std::optional<std::int64_t>& field, std::int64_t option, const char* name, const GraphShape& shape,
+void fill(std::optional<std::int64_t>& field, std::int64_t option, const char* name, const GraphStatistics& shape,
           const std::string& pointer) {
   if (option == 0 || field == option) return;
   if (field) {
@@ -32,7 +32,7 @@ void fill(std::optional<std::int64_t>& field, std::int64_t option, const char* n
   field = option;
 }
 
-[[noreturn]] void refuse_missing(const GraphShape& shape, const char* name, const std::string& pointer) {
+[[noreturn]] void refuse_missing(const GraphStatistics& shape, const char* name, const std::string& pointer) {
   const auto own = shape.unknown.find(name), any = shape.unknown.find("*");
   const std::string why = own != shape.unknown.end()   ? own->second
                           : any != shape.unknown.end() ? any->second
@@ -43,7 +43,7 @@ void fill(std::optional<std::int64_t>& field, std::int64_t option, const char* n
 }
 
 void settle_vertices(CompleteShape& complete, const std::string& pointer) {
-  GraphShape& shape = complete.shape;
+  GraphStatistics& shape = complete.shape;
   if (shape.vertices) return;
   if (!shape.active_cells) refuse_missing(shape, "vertices", pointer);
   shape.vertices = std::max<std::int64_t>(1, (*shape.active_cells + *shape.steps - 1) / *shape.steps);
@@ -56,7 +56,7 @@ void settle_vertices(CompleteShape& complete, const std::string& pointer) {
 /// Expected edges of each step after uniting the last `window` steps: [T]. An edge of step t - g counts when it has not
 /// appeared again by step t; the share of such edges is q(g). q(g) = edges that live longer than g / edges with g steps
 /// after them, so that sums over steps are those of `smoothed_edges`. Without lives, q = 1: no edge appears again.
-std::vector<double> united(const GraphShape& shape, const std::vector<std::int64_t>& edges, std::int64_t window) {
+std::vector<double> united(const GraphStatistics& shape, const std::vector<std::int64_t>& edges, std::int64_t window) {
   const std::size_t steps = edges.size();
   std::vector<double> sums(steps, 0.0);
   double living = static_cast<double>(*shape.edges), present = living;
@@ -70,11 +70,11 @@ std::vector<double> united(const GraphShape& shape, const std::vector<std::int64
 }
 
 /// The publication's count for this smoothing, of the same window or of one that it does not print.
-const SmoothedShape* published(const GraphShape& shape, const Preprocessing& what) {
-  for (const SmoothedShape& entry : shape.smoothed) {
+const SmoothedStatistics* published(const GraphStatistics& shape, const Preprocessing& what) {
+  for (const SmoothedStatistics& entry : shape.smoothed) {
     if ((entry.smooth == what.smooth || entry.smooth == "union") && entry.window == what.window) return &entry;
   }
-  for (const SmoothedShape& entry : shape.smoothed) {
+  for (const SmoothedStatistics& entry : shape.smoothed) {
     if (entry.smooth == what.smooth && !entry.window) return &entry;
   }
   return nullptr;
@@ -83,11 +83,11 @@ const SmoothedShape* published(const GraphShape& shape, const Preprocessing& wha
 /// Non-zeros of all steps after smoothing; `bound` is their upper limit.
 std::int64_t smoothed_total(const CompleteShape& complete, const Preprocessing& what, std::int64_t bound,
                             std::vector<std::string>& notes) {
-  const GraphShape& shape = complete.shape;
+  const GraphStatistics& shape = complete.shape;
   const std::optional<std::int64_t> lives = smoothed_edges(shape, what.window);
   if (lives) return *lives;
   if (complete.smoothed_edges > 0) return complete.smoothed_edges;
-  const SmoothedShape* entry = published(shape, what);
+  const SmoothedStatistics* entry = published(shape, what);
   if (entry != nullptr && entry->edges <= bound) {
     if (!entry->window) {
       notes.push_back(
@@ -121,12 +121,12 @@ std::vector<std::int64_t> in_proportion(std::int64_t total, const std::vector<do
 }
 
 /// Out-degrees (of a walk along the edges: in-degrees, whose matrix is the transpose) of the smoothed cells.
-Histogram readers_of(const GraphShape& shape, const Preprocessing& what, std::int64_t window, std::int64_t total) {
-  const SmoothedShape* nearest = nullptr;
-  const auto distance = [window](const SmoothedShape& entry) {
+Histogram readers_of(const GraphStatistics& shape, const Preprocessing& what, std::int64_t window, std::int64_t total) {
+  const SmoothedStatistics* nearest = nullptr;
+  const auto distance = [window](const SmoothedStatistics& entry) {
     return std::abs(std::log(static_cast<double>(*entry.window) / static_cast<double>(window)));
   };
-  for (const SmoothedShape& entry : shape.smoothed) {
+  for (const SmoothedStatistics& entry : shape.smoothed) {
     if (!entry.window || !(what.transposes() ? entry.in_degree : entry.out_degree)) continue;
     if (nearest == nullptr || distance(entry) < distance(*nearest)) nearest = &entry;
   }
@@ -138,7 +138,7 @@ Histogram readers_of(const GraphShape& shape, const Preprocessing& what, std::in
   return degrees;
 }
 
-void add_self_loops(const GraphShape& shape, const std::vector<std::int64_t>& raw, std::vector<std::int64_t>& counts) {
+void add_self_loops(const GraphStatistics& shape, const std::vector<std::int64_t>& raw, std::vector<std::int64_t>& counts) {
   for (std::size_t t = 0; t < counts.size(); ++t) {
     // Self-loops of the data grow with smoothing as other edges do; the Laplacian adds the missing ones.
     const double own = shape.self_loops_per_step.empty() || raw[t] == 0
@@ -173,7 +173,7 @@ bool is_shape_workload(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-CompleteShape complete_shape(GraphShape shape, const ShapeOptions& options, const std::string& pointer) {
+CompleteShape complete_shape(GraphStatistics shape, const ShapeOptions& options, const std::string& pointer) {
   fill(shape.vertices, options.vertices, "vertices", shape, pointer);
   fill(shape.steps, options.steps, "steps", shape, pointer);
   fill(shape.feature_width, options.feature_width, "feature_width", shape, pointer);
@@ -224,8 +224,8 @@ Histogram poisson_degrees(std::int64_t cells, std::int64_t edges) {
   return degrees;
 }
 
-Histogram cell_in_degrees(const GraphShape& shape) {
-  for (const SmoothedShape& entry : shape.smoothed) {
+Histogram cell_in_degrees(const GraphStatistics& shape) {
+  for (const SmoothedStatistics& entry : shape.smoothed) {
     if (entry.smooth == "union" && entry.window == 1 && entry.in_degree) return *entry.in_degree;
   }
   return poisson_degrees(*shape.vertices * *shape.steps, *shape.edges);
@@ -233,7 +233,7 @@ Histogram cell_in_degrees(const GraphShape& shape) {
 
 PreparedGraph prepare_shape(const CompleteShape& complete, const Preprocessing& what, std::int64_t steps,
                             std::vector<std::string>& notes) {
-  const GraphShape& shape = complete.shape;
+  const GraphStatistics& shape = complete.shape;
   if (what.symmetric_pattern) {
     throw InvalidRequest("/model", "the shape " + shape.name +
                                        " does not say how many edges run both ways, which a matrix of the edges at "
@@ -248,11 +248,11 @@ PreparedGraph prepare_shape(const CompleteShape& complete, const Preprocessing& 
   auto readers = std::make_shared<ReaderCounts>();
   readers->readers = readers_of(shape, what, window, total);
   for (std::int64_t t = 0; t < steps; ++t) {
-    const auto own = static_cast<double>(counts[static_cast<std::size_t>(t)]);
+    const double own = counts[t];
     readers->step_share.push_back(total == 0 ? 0.0 : own / static_cast<double>(total));
   }
   if (what.laplacian) add_self_loops(shape, raw, counts);
-  counts.resize(static_cast<std::size_t>(steps));
+  counts.resize(steps);
   PreparedGraph graph;
   graph.vertices = *shape.vertices;
   graph.steps = steps;

@@ -21,7 +21,7 @@ const FieldTable& shape_option_fields();
 
 /// A shape with known vertices, steps, feature width and edges. `notes` says what was assumed, one sentence each.
 struct CompleteShape {
-  GraphShape shape;
+  GraphStatistics shape;
   std::int64_t smoothed_edges = 0;  // as the user gave them; 0 = not given
   std::vector<std::string> notes;
 };
@@ -35,7 +35,7 @@ bool is_shape_workload(const std::string& name);
 CompleteShape complete_shape(const std::string& name, const Json& options);
 
 /// The same for a given shape; `pointer` is the place of its options.
-CompleteShape complete_shape(GraphShape shape, const ShapeOptions& options, const std::string& pointer);
+CompleteShape complete_shape(GraphStatistics shape, const ShapeOptions& options, const std::string& pointer);
 
 /// The counts that `prepare` would give for the first `steps` steps of a graph of this shape. The sum of non-zeros
 /// after smoothing is exact where the shape knows how long edges live. Otherwise it is the number that the user gave or
@@ -50,6 +50,6 @@ PreparedGraph prepare_shape(const CompleteShape& shape, const Preprocessing& wha
 Histogram poisson_degrees(std::int64_t cells, std::int64_t edges);
 
 /// In-degrees of the cells (v, t) of the shape without smoothing: as counted, or Poisson.
-Histogram cell_in_degrees(const GraphShape& shape);
+Histogram cell_in_degrees(const GraphStatistics& shape);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-// Measures a GraphShape and predicts from it. Rows are visited one vertex at a time across all steps. The occurrences
+// Measures a GraphStatistics and predicts from it. Rows are visited one vertex at a time across all steps. The occurrences
 // of a pair (u, v), sorted by step, show how long an edge would live under any smoothing window. Lives cut at w, added
 // up per step, give the degree of a cell of the union over w steps. In-degrees come from the snapshots as stored,
 // out-degrees from their transposes.
@@ -20,8 +20,8 @@ Snapshot transpose(const Snapshot& a) {
   std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
   for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
     for (std::int64_t i = a.row_offsets[v]; i < a.row_offsets[v + 1]; ++i) {
-      const auto u = static_cast<std::size_t>(a.columns[static_cast<std::size_t>(i)]);
-      result.columns[static_cast<std::size_t>(next[u]++)] = static_cast<VertexId>(v);
+      const std::size_t u = a.columns[i];
+      result.columns[next[u]++] = static_cast<VertexId>(v);
     }
   }
   return result;
@@ -48,16 +48,16 @@ class LifeCounter {
     for (std::size_t i = 0; i < occurrences.size(); ++i) {
       const bool again = i + 1 < occurrences.size() && occurrences[i + 1].first == occurrences[i].first;
       const std::int64_t from = occurrences[i].second, until = again ? occurrences[i + 1].second : steps_;
-      ++lives_[static_cast<std::size_t>(until - from - 1)];
+      ++lives_[until - from - 1];
       for (std::size_t w = 0; w < windows_.size(); ++w) {
-        ++change_[w][static_cast<std::size_t>(from)];
-        --change_[w][static_cast<std::size_t>(std::min(until, from + windows_[w]))];
+        ++change_[w][from];
+        --change_[w][std::min(until, from + windows_[w])];
       }
     }
     for (std::size_t w = 0; w < windows_.size(); ++w) {
       std::int64_t degree = 0;
       for (std::int64_t t = 0; t < steps_; ++t) {
-        degree += change_[w][static_cast<std::size_t>(t)];
+        degree += change_[w][t];
         degrees_[w].add(degree);
       }
       std::fill(change_[w].begin(), change_[w].end(), 0);
@@ -86,7 +86,7 @@ LifeCounter count_lives(const std::vector<std::shared_ptr<const Snapshot>>& snap
     for (std::size_t t = 0; t < snapshots.size(); ++t) {
       const Snapshot& snapshot = *snapshots[t];
       for (std::int64_t i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i)
-        occurrences.emplace_back(snapshot.columns[static_cast<std::size_t>(i)], static_cast<Step>(t));
+        occurrences.emplace_back(snapshot.columns[i], static_cast<Step>(t));
     }
     counter.add_vertex(occurrences);
   }
@@ -94,8 +94,8 @@ LifeCounter count_lives(const std::vector<std::shared_ptr<const Snapshot>>& snap
 }
 
 /// Edges, active vertices and self loops of each step, and in how many steps each vertex has an edge.
-void count_steps(const SnapshotGraph& graph, GraphShape& shape) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+void count_steps(const SnapshotGraph& graph, GraphStatistics& shape) {
+  const std::size_t vertices = graph.vertices;
   std::vector<std::int64_t> length(vertices, 0);
   std::vector<std::int64_t> last_seen(vertices, -1);
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
@@ -108,7 +108,7 @@ void count_steps(const SnapshotGraph& graph, GraphShape& shape) {
     };
     for (std::size_t v = 0; v < vertices; ++v) {
       for (std::int64_t i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i) {
-        const auto u = static_cast<std::size_t>(snapshot.columns[static_cast<std::size_t>(i)]);
+        const std::size_t u = snapshot.columns[i];
         see(v), see(u);
         loops += u == v;
       }
@@ -124,9 +124,9 @@ void count_steps(const SnapshotGraph& graph, GraphShape& shape) {
 
 }  // namespace
 
-GraphShape measure_shape(const SnapshotGraph& graph, const std::string& name,
+GraphStatistics measure_statistics(const SnapshotGraph& graph, const std::string& name,
                          const std::vector<std::int64_t>& windows) {
-  GraphShape shape;
+  GraphStatistics shape;
   shape.name = name;
   shape.description = "measured by strobe inspect";
   shape.vertices = graph.vertices, shape.steps = graph.steps(), shape.feature_width = graph.feature_width;
@@ -157,14 +157,14 @@ GraphShape measure_shape(const SnapshotGraph& graph, const std::string& name,
   return shape;
 }
 
-std::vector<std::int64_t> step_edges(const GraphShape& shape) {
+std::vector<std::int64_t> step_edges(const GraphStatistics& shape) {
   if (!shape.edges_per_step.empty() || !shape.edges || !shape.steps) return shape.edges_per_step;
   std::vector<std::int64_t> even;
   for (std::int64_t t = 0; t < *shape.steps; ++t) even.push_back(even_share(*shape.edges, *shape.steps, t).count);
   return even;
 }
 
-std::optional<std::int64_t> smoothed_edges(const GraphShape& shape, std::int64_t window) {
+std::optional<std::int64_t> smoothed_edges(const GraphStatistics& shape, std::int64_t window) {
   if (shape.edge_lives.empty()) return std::nullopt;
   std::int64_t edges = 0;
   for (std::size_t i = 0; i < shape.edge_lives.size(); ++i)

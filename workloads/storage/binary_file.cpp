@@ -51,7 +51,7 @@ std::string digest_of(const std::vector<std::string_view>& pieces) {
 std::vector<std::string> digests_of(const std::vector<std::vector<std::string_view>>& sections) {
   std::vector<std::string> digests(sections.size());
   parallel_tasks(static_cast<std::int64_t>(sections.size()), [&](std::int64_t i) {
-    digests[static_cast<std::size_t>(i)] = digest_of(sections[static_cast<std::size_t>(i)]);
+    digests[i] = digest_of(sections[i]);
   });
   return digests;
 }
@@ -167,7 +167,7 @@ bool BinaryFile::sealed() const {
   std::string found(expected.size() + 1, '\0');
   const ssize_t bytes = own ? ::read(seal, found.data(), found.size()) : -1;
   ::close(seal);
-  return bytes >= 0 && std::string_view(found).substr(0, static_cast<std::size_t>(bytes)) == expected;
+  return bytes >= 0 && std::string_view(found).substr(0, bytes) == expected;
 }
 
 void BinaryFile::refuse(const std::string& message) const { throw InvalidInput(path_, 0, 0, message); }
@@ -185,7 +185,7 @@ void BinaryFile::verify() const {
   std::uint64_t end = data_begin();
   for (const Json& section : table) {
     const std::string_view bytes = bytes_of(section, size_of(section.at("type").get<std::string>()));
-    const auto begin = static_cast<std::uint64_t>(bytes.data() - all.data());
+    const std::uint64_t begin = bytes.data() - all.data();
     if (begin != padded(end)) refuse(fmt::format("the sections of the {} are out of place", kind_.name));
     check_zeros(end, begin);
     end = begin + bytes.size();

@@ -26,7 +26,7 @@ std::size_t bin_of(std::int64_t value) {
 }
 
 std::int64_t low_of(std::size_t bin) {
-  const auto number = static_cast<std::int64_t>(bin);
+  const std::int64_t number = bin;
   if (number < single_values) return number;
   const std::int64_t power = 4 + (number - single_values) / bins_per_double;
   return (4 + (number - single_values) % bins_per_double) << (power - 2);

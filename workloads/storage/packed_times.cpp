@@ -75,7 +75,7 @@ bool take_whole(std::span<const double> times, Numbers& numbers) {
   for (std::size_t i = 0; i < times.size() && good; ++i) {
     good = std::abs(times[i]) < largest_whole;
     if (!good) break;
-    const auto whole = static_cast<std::int64_t>(times[i]);
+    const std::int64_t whole = times[i];
     numbers[i] = static_cast<std::uint64_t>(whole);
     good = std::bit_cast<std::uint64_t>(static_cast<double>(whole)) == std::bit_cast<std::uint64_t>(times[i]);
   }
@@ -229,7 +229,7 @@ void PackedTimes::copy_block(std::size_t block, std::span<double> out) const {
   const Place place = Place::of(places_[block]);
   const std::uint64_t* const uppers = words_.data() + place.word + 1;
   const std::uint64_t* const lowers = uppers + place.uppers;
-  const auto base = static_cast<std::uint64_t>(bases_[block]);
+  const std::uint64_t base = bases_[block];
   std::size_t i = 0;
   for (unsigned w = 0; w < place.uppers; ++w) {
     for (std::uint64_t ones = uppers[w]; ones != 0; ones &= ones - 1, ++i) {

@@ -56,7 +56,7 @@ int take_slot(const std::string& name) {
 }
 
 void leave_slot(int slot) {
-  if (slot >= 0) slots[static_cast<std::size_t>(slot)].state.store(0);
+  if (slot >= 0) slots[slot].state.store(0);
 }
 
 /// PID.NUMBER, as names end.

@@ -44,7 +44,7 @@ template <class T>
 void store_sums(const Tensor& target, bool accumulate, const std::vector<double>& sums) {
   T* to = target.data<T>();
   for (std::int64_t i = 0; i < target.elements(); ++i)
-    to[i] = static_cast<T>((accumulate ? static_cast<double>(to[i]) : 0.0) + sums[static_cast<std::size_t>(i)]);
+    to[i] = static_cast<T>((accumulate ? static_cast<double>(to[i]) : 0.0) + sums[i]);
 }
 
 /// Gradients of a layer's weights and bias over `rows` rows: body(begin, end, sums) adds the part of rows [begin, end)
@@ -54,7 +54,7 @@ template <class T, class Body>
 void add_weight_gradients(const KernelContext& context, std::int64_t rows, std::int64_t grain, const Tensor& dw,
                           std::int64_t weights, const Tensor& dbias, std::int64_t width, const Body& body) {
   const std::int64_t stride = weights + width;
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(rows, grain) * stride), 0.0);
+  std::vector<double> sums(divide_up(rows, grain) * stride, 0.0);
   for_ranges(context, rows, grain,
              [&](std::int64_t begin, std::int64_t end) { body(begin, end, sums.data() + begin / grain * stride); });
   add_range_sums<T>(dw, sums, 0, stride);

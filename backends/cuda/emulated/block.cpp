@@ -103,7 +103,7 @@ thread_local Block block;
 void enter(int thread) {
   block.current = thread;
   place.thread.x = static_cast<unsigned>(thread);
-  block.threads[static_cast<std::size_t>(thread)].state = State::running;
+  block.threads[thread].state = State::running;
 }
 
 /// A runner's job: its threads one after another, as long as there are fresh ones.
@@ -113,7 +113,7 @@ void run_fresh_threads() {
     const int thread = block.ordered(block.next_fresh++);
     enter(thread);
     (*block.kernel)();
-    block.threads[static_cast<std::size_t>(thread)].state = State::finished;
+    block.threads[thread].state = State::finished;
     ++block.finished;
   }
 }
@@ -122,7 +122,7 @@ void run_fresh_threads() {
 Runner& enter_next() {
   const int thread = block.ready[block.next_ready++];
   enter(thread);
-  block.runner = block.threads[static_cast<std::size_t>(thread)].runner;
+  block.runner = block.threads[thread].runner;
   return *block.runner;
 }
 
@@ -162,11 +162,11 @@ void start_runner() {
 
 /// Whether all lanes in the mask of `thread`, which waits for its warp, wait for the same.
 bool warp_is_there(int thread) {
-  const Thread& one = block.threads[static_cast<std::size_t>(thread)];
+  const Thread& one = block.threads[thread];
   const int first = thread / 32 * 32;
   for (int lane = 0; lane < 32 && first + lane < block.count(); ++lane) {
     if ((one.mask >> lane & 1u) == 0) continue;
-    const Thread& other = block.threads[static_cast<std::size_t>(first + lane)];
+    const Thread& other = block.threads[first + lane];
     if (other.state != State::at_warp_barrier || other.mask != one.mask) return false;
   }
   return true;
@@ -188,7 +188,7 @@ bool release_warps() {
   const int warps = static_cast<int>(block.warps.size());
   for (int i = 0; i < warps; ++i) {
     const int index = block.order == Order::forward ? i : warps - 1 - i;
-    Warp& warp = block.warps[static_cast<std::size_t>(index)];
+    Warp& warp = block.warps[index];
     const unsigned there = warp.waiting == 0 ? 0 : lanes_that_are_there(index, warp);
     if (there == 0) continue;
     for (int j = 0; j < 32; ++j) {
@@ -212,7 +212,7 @@ bool release_block() {
 }
 
 void run_block(int threads) {
-  block.threads.assign(static_cast<std::size_t>(threads), Thread());
+  block.threads.assign(threads, Thread());
   block.slots.resize(2 * static_cast<std::size_t>(threads));
   std::fill(block.shared.begin(), block.shared.end(), std::byte{0xff});
   block.static_shared_bytes = 0;
@@ -296,7 +296,7 @@ void count_static_shared(std::size_t bytes) { block.static_shared_bytes += bytes
 
 void block_barrier() {
   ++block.at_block_barrier;
-  pause(block.threads[static_cast<std::size_t>(block.current)], State::at_block_barrier);
+  pause(block.threads[block.current], State::at_block_barrier);
 }
 
 void warp_barrier(unsigned mask) {
@@ -308,7 +308,7 @@ void warp_barrier(unsigned mask) {
     warp.mixed = true;
   }
   warp.waiting |= 1u << thread % 32;
-  Thread& own = block.threads[static_cast<std::size_t>(thread)];
+  Thread& own = block.threads[thread];
   own.mask = mask;
   pause(own, State::at_warp_barrier);
 }
@@ -317,7 +317,7 @@ ExchangeSlots exchange_slots(int source) {
   const int thread = block.current, first = thread / 32 * 32;
   const int from = source >= 0 && source < 32 && first + source < block.count() ? first + source : thread;
   // Two slots in turns: a lane that is one exchange ahead does not write over what others have yet to read.
-  const std::size_t turn = block.threads[static_cast<std::size_t>(thread)].exchanges++ % 2;
+  const std::size_t turn = block.threads[thread].exchanges++ % 2;
   return {block.slots[2 * static_cast<std::size_t>(thread) + turn].bytes,
           block.slots[2 * static_cast<std::size_t>(from) + turn].bytes};
 }

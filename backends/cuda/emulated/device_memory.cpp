@@ -124,7 +124,7 @@ std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignm
 }
 
 /// Puts a range back and joins it with its neighbours.
-[[maybe_unused]] void give_back(Memory& all, std::byte* first, std::size_t bytes) {
+[[maybe_unused]] void return_gradient(Memory& all, std::byte* first, std::size_t bytes) {
   const auto after = all.free.lower_bound(first);
   if (after != all.free.end() && first + bytes == after->first) {
     bytes += after->second;
@@ -174,7 +174,7 @@ void release_device(std::byte* first) noexcept {
 #ifdef STROBE_ORDINARY_MEMORY
   std::free(first);
 #else
-  give_back(all, first, rounded(found->second == 0 ? 1 : found->second));
+  return_gradient(all, first, rounded(found->second == 0 ? 1 : found->second));
 #endif
   all.used.erase(found);
 }

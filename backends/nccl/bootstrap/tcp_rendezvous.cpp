@@ -38,7 +38,7 @@ Brought unpack(const std::string& bytes, int ranks) {
     at += sizeof(size);
     if (size < 0) continue;
     if (at + static_cast<std::size_t>(size) > bytes.size()) throw SystemError("nccl: rank 0 sent a broken list");
-    one = bytes.substr(at, static_cast<std::size_t>(size));
+    one = bytes.substr(at, size);
     at += static_cast<std::size_t>(size);
   }
   return all;
@@ -110,8 +110,8 @@ class Hub final : public Rendezvous {
     const std::optional<Frame> frame = link.receive();
     if (!frame) return;
     for (int peer = 1; peer < size(); ++peer) {
-      if (frame->text != greeting(place, peer) || links_[static_cast<std::size_t>(peer)].alive()) continue;
-      links_[static_cast<std::size_t>(peer)] = std::move(link);
+      if (frame->text != greeting(place, peer) || links_[peer].alive()) continue;
+      links_[peer] = std::move(link);
       return;
     }
     link.send(
@@ -126,7 +126,7 @@ class Hub final : public Rendezvous {
   std::vector<int> missing() const {
     std::vector<int> ranks;
     for (int peer = 1; peer < size(); ++peer) {
-      if (!links_[static_cast<std::size_t>(peer)].alive()) ranks.push_back(peer);
+      if (!links_[peer].alive()) ranks.push_back(peer);
     }
     return ranks;
   }

@@ -123,8 +123,8 @@ void post(Member& self, Operation& one) {
                              std::to_string(static_cast<int>(one.reduction));
     if (round.what.empty()) round.what = what;
     if (round.what != what) return;  // the round is never complete
-    round.brought.resize(static_cast<std::size_t>(self.ranks));
-    round.brought[static_cast<std::size_t>(self.rank)] = std::make_unique<Bytes>(own);
+    round.brought.resize(self.ranks);
+    round.brought[self.rank] = std::make_unique<Bytes>(own);
   }
 }
 
@@ -150,7 +150,7 @@ void largest(const std::vector<const std::byte*>& addends, Bytes& result) {
 void reduce(const Operation& one, const std::vector<const std::byte*>& addends, Bytes& result) {
   if (one.reduction == Reduction::max && one.type == ElementType::f32) return largest<float>(addends, result);
   if (one.reduction == Reduction::max && one.type == ElementType::f64) return largest<double>(addends, result);
-  const auto elements = static_cast<std::int64_t>(result.size() / element_bytes(one.type));
+  const std::int64_t elements = result.size() / element_bytes(one.type);
   ordered_sum(one.reduction, one.type, addends, result.data(), elements);
 }
 
@@ -163,7 +163,7 @@ void take_round(Member& self, Operation& one) {
   if (one.kind == Kind::gather) {
     for (int peer = 0; peer < self.ranks; ++peer) {
       if (one.peer >= 0 && peer != one.peer) continue;
-      const Bytes& part = *round.brought[static_cast<std::size_t>(peer)];
+      const Bytes& part = *round.brought[peer];
       std::copy(part.begin(), part.end(), one.to + (one.peer >= 0 ? 0 : static_cast<std::size_t>(peer) * one.bytes));
     }
     return;
@@ -297,7 +297,7 @@ void reduce(Handle handle, const std::byte* from, std::byte* to, std::size_t ele
 }
 void reduce_scatter(Handle handle, const std::byte* from, std::byte* to, std::size_t elements, ElementType type,
                     Stream) {
-  const auto ranks = static_cast<std::size_t>(member_of(handle).ranks);
+  const std::size_t ranks = member_of(handle).ranks;
   add(handle, {Kind::sum, from, to, ranks * elements * element_bytes(type), -1, type, Reduction::sum, true});
 }
 

@@ -228,7 +228,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster, const st
   GpuModel& gpu = laid->gpu;
   const std::uint64_t taken = gpu.reserved_bytes + laid->software->context_bytes;
   const std::uint64_t left = gpu.memory_bytes > taken ? gpu.memory_bytes - taken : 1;
-  const auto usable = static_cast<std::uint64_t>(static_cast<double>(left) / laid->software->saved_factor);
+  const std::uint64_t usable = static_cast<double>(left) / laid->software->saved_factor;
   gpu.reserved_bytes = gpu.memory_bytes - std::max<std::uint64_t>(usable, 1);
   return laid;
 }
@@ -236,7 +236,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster, const st
 std::string software_note(const Software& software) {
   std::vector<std::string> without;
   for (int i = 0; i < software_term_count; ++i) {
-    if (!software.uses[static_cast<std::size_t>(i)]) without.emplace_back(software_term_names[i]);
+    if (!software.uses[i]) without.emplace_back(software_term_names[i]);
   }
   std::string note = fmt::format("program of {} ({})", software.name, software.framework);
   if (!without.empty()) note += fmt::format(", without {}", fmt::join(without, ", "));

@@ -19,7 +19,7 @@ double all_reduce_nvls_seconds(const CollectiveLoad& load, const Topology& topol
   const int g = topology.gpus_per_node;
   const bool whole = g > 2 && topology.ranks == topology.nodes * g && topology.places == nullptr;
   if (!(topology.nvls.bytes_per_second > 0) || !whole) return std::numeric_limits<double>::infinity();
-  const double bytes = static_cast<double>(load.bytes);
+  const double bytes = load.bytes;
   const double inside = 2.0 * (g - 1) / g * bytes / topology.nvls.bytes_per_second;
   const double base = call_seconds(topology) + topology.nvls.latency_seconds;
   if (topology.nodes == 1) return base + inside;

@@ -26,8 +26,8 @@ std::uint64_t largest(const std::vector<std::uint64_t>& bytes) {
 /// Bytes of the ranks summed by group(rank), of `groups` groups; the largest sum.
 template <class Group>
 std::uint64_t largest_sum(const std::vector<std::uint64_t>& bytes, int groups, const Group& group) {
-  std::vector<std::uint64_t> sums(static_cast<std::size_t>(groups));
-  for (std::size_t r = 0; r < bytes.size(); ++r) sums[static_cast<std::size_t>(group(static_cast<int>(r)))] += bytes[r];
+  std::vector<std::uint64_t> sums(groups);
+  for (std::size_t r = 0; r < bytes.size(); ++r) sums[group(static_cast<int>(r))] += bytes[r];
   return largest(sums);
 }
 

@@ -23,11 +23,11 @@ struct LevelBytes {
 
 void take(const std::vector<std::uint64_t>& inside, const std::vector<std::uint64_t>& outside, const Topology& topology,
           LevelBytes& bytes) {
-  std::vector<double> nodes(static_cast<std::size_t>(topology.nodes));
+  std::vector<double> nodes(topology.nodes);
   for (std::size_t rank = 0; rank < inside.size(); ++rank) {
     bytes.inside = std::max(bytes.inside, static_cast<double>(inside[rank]));
     bytes.rank_outside = std::max(bytes.rank_outside, static_cast<double>(outside[rank]));
-    nodes[static_cast<std::size_t>(topology.node_of(static_cast<int>(rank)))] += static_cast<double>(outside[rank]);
+    nodes[topology.node_of(static_cast<int>(rank))] += static_cast<double>(outside[rank]);
   }
   bytes.node_outside = std::max(bytes.node_outside, *std::max_element(nodes.begin(), nodes.end()));
 }

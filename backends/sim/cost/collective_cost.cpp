@@ -17,11 +17,11 @@ void ExchangeLoad::add(const Topology& topology, int from, int to, std::uint64_t
   sent_messages_.resize(sent_inside.size());
   received_messages_.resize(sent_inside.size());
   ++messages;
-  most_messages = std::max({most_messages, ++sent_messages_[static_cast<std::size_t>(from)],
-                            ++received_messages_[static_cast<std::size_t>(to)]});
+  most_messages = std::max({most_messages, ++sent_messages_[from],
+                            ++received_messages_[to]});
   const bool inside = topology.node_of(from) == topology.node_of(to);
-  (inside ? sent_inside : sent_outside)[static_cast<std::size_t>(from)] += bytes;
-  (inside ? received_inside : received_outside)[static_cast<std::size_t>(to)] += bytes;
+  (inside ? sent_inside : sent_outside)[from] += bytes;
+  (inside ? received_inside : received_outside)[to] += bytes;
 }
 
 double busiest_rank_bytes(const CollectiveLoad& load, int ranks) {

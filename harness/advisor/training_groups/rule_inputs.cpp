@@ -22,9 +22,9 @@ CapturedEvents::CapturedEvents(std::shared_ptr<const EventGraph> graph, EdgeId e
     if (mails_[v] > 0) order.push_back(static_cast<VertexId>(v));
   }
   std::stable_sort(order.begin(), order.end(), [this](VertexId a, VertexId b) {
-    return mails_[static_cast<std::size_t>(a)] > mails_[static_cast<std::size_t>(b)];
+    return mails_[a] > mails_[b];
   });
-  const auto hubs = static_cast<std::size_t>(std::ceil(hub_share * static_cast<double>(order.size())));
+  const std::size_t hubs = std::ceil(hub_share * static_cast<double>(order.size()));
   hubs_.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(hubs));
 }
 
@@ -35,8 +35,8 @@ BatchLoss CapturedEvents::loss(std::int64_t batch) const {
   };
   double hub_captured = 0, hub_mails = 0;
   for (const VertexId v : hubs_) {
-    hub_captured += static_cast<double>(captured[static_cast<std::size_t>(v)]);
-    hub_mails += static_cast<double>(mails_[static_cast<std::size_t>(v)]);
+    hub_captured += static_cast<double>(captured[v]);
+    hub_mails += static_cast<double>(mails_[v]);
   }
   return {batch, missing_share(sum(captured), sum(mails_)), missing_share(hub_captured, hub_mails)};
 }

@@ -68,11 +68,11 @@ class MeasuredGraph {
   MeasuredGraph(const ChunkCalibration& how, std::int64_t source, const DataCache& cache)
       : how_(how),
         source_(source),
-        case_(planned_source(how.sources[static_cast<std::size_t>(source)], cache)),
+        case_(planned_source(how.sources[source], cache)),
         super_(super_graph(*case_.data.graph, {1, {{1, 1, 0}}, 0})),
         cells_(*case_.data.graph, super_, lengths_from_beginning(case_.model.layers)),
         grower_(super_),
-        bench_(how.sources[static_cast<std::size_t>(source)].request) {
+        bench_(how.sources[source].request) {
     if (case_.request.cluster.empty()) return;
     const GpuModel gpu = load_cluster(case_.request.cluster)->gpu;
     rates_ = {gpu.flops_fp32_per_second, gpu.flops_fp64_per_second, gpu.memory_bytes_per_second};
@@ -229,11 +229,11 @@ void widen(LearnedRange& range, double value, bool first) {
 
 MeasuredChunks measure_all(const ChunkCalibration& how, LearnedWorkload& learned) {
   MeasuredChunks all;
-  const auto sources = static_cast<std::int64_t>(how.sources.size());
+  const std::int64_t sources = how.sources.size();
   const std::int64_t wanted = how.trained + how.held_out;
   const DataCache cache;
   for (std::int64_t i = 0; i < sources; ++i) {
-    const ChunkSource& source = how.sources[static_cast<std::size_t>(i)];
+    const ChunkSource& source = how.sources[i];
     MeasuredGraph graph(how, i, cache);
     const std::size_t before = all.count();
     graph.add(wanted * (i + 1) / sources - wanted * i / sources, all);
@@ -241,7 +241,7 @@ MeasuredChunks measure_all(const ChunkCalibration& how, LearnedWorkload& learned
     widen(learned.feature_width, static_cast<double>(graph.planned().data.graph->feature_width), i == 0);
     double seconds = 0;
     for (std::size_t c = before; c < all.count(); ++c) seconds += all.structure[c] + all.time[c];
-    const double chunks = static_cast<double>(std::max<std::size_t>(1, all.count() - before));
+    const double chunks = std::max<std::size_t>(1, all.count() - before);
     if (how.measured) how.measured(case_id(source.request), seconds / chunks);
   }
   return all;
@@ -278,7 +278,7 @@ LearnedChunks learn_chunks(const ChunkCalibration& how) {
   learned.sequence_length = how.sequence_length;
   const MeasuredChunks all = measure_all(how, learned);
   result.left_out = all.left_out, result.repeat_error = mean(all.repeat_errors);
-  const auto held = static_cast<std::size_t>(how.held_out);
+  const std::size_t held = how.held_out;
   if (all.count() < 2 * held) {
     throw InvalidRequest("--most-cells",
                          fmt::format("only {} of {} chunks took {:.0f} us or more; let chunks be larger", all.count(),

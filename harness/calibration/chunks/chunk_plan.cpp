@@ -39,9 +39,9 @@ void for_read(const FullBatchCase& whole, const ChunkPart& part, const Visit& vi
   for (const PreparedGraph* graph : graphs_of(whole)) {
     for (const std::int64_t row : part.rows) {
       const std::int64_t step = row / part.whole_vertices;
-      for (auto e = graph->row_offsets[static_cast<std::size_t>(row)];
+      for (auto e = graph->row_offsets[row];
            e < graph->row_offsets[static_cast<std::size_t>(row) + 1]; ++e)
-        visit(step * part.whole_vertices + graph->columns[static_cast<std::size_t>(e)]);
+        visit(step * part.whole_vertices + graph->columns[e]);
     }
   }
 }
@@ -52,11 +52,11 @@ void add_begins(ChunkPart& part, const Presence* presence) {
   part.begins.assign(part.owner.size(), -1);
   for (Step t = 0; t < part.steps; ++t) {
     for (std::int64_t v = 0; v < count; ++v) {
-      const auto at = static_cast<std::size_t>(t * count + v);
+      const std::size_t at = t * count + v;
       if (part.owner[at] == nobody) continue;
       const bool continues =
           t > 0 && part.owner[at - static_cast<std::size_t>(count)] != nobody && v + 1 < count &&
-          (presence == nullptr || presence->begin(part.vertices[static_cast<std::size_t>(v)], t) < t);
+          (presence == nullptr || presence->begin(part.vertices[v], t) < t);
       part.begins[at] = continues ? part.begins[at - static_cast<std::size_t>(count)] : t;
     }
   }
@@ -75,19 +75,19 @@ ChunkPart part_of(const FullBatchCase& whole, const SizedCells& cells, std::span
   for_read(whole, part, add_vertex);
   std::sort(part.vertices.begin(), part.vertices.end());
   part.vertices.erase(std::unique(part.vertices.begin(), part.vertices.end()), part.vertices.end());
-  part.owner.assign(static_cast<std::size_t>(part.steps * part.count()), nobody);
-  const auto own = [&](std::int64_t row, Rank rank) { part.owner[static_cast<std::size_t>(part.place(row))] = rank; };
+  part.owner.assign(part.steps * part.count(), nobody);
+  const auto own = [&](std::int64_t row, Rank rank) { part.owner[part.place(row)] = rank; };
   for_read(whole, part, [&](std::int64_t row) { own(row, other_rank); });
   for (const NodeId node : nodes) {
     const NodeId first = cells.sequence(node).first;
     for (NodeId earlier = node; earlier-- > first;) {
-      Rank& owner = part.owner[static_cast<std::size_t>(part.place(cells.rows()[earlier]))];
+      Rank& owner = part.owner[part.place(cells.rows()[earlier])];
       if (owner == chunk_rank) break;
       owner = other_rank;
     }
     own(cells.rows()[node], chunk_rank);
   }
-  part.owner[static_cast<std::size_t>(part.reader())] = other_rank;
+  part.owner[part.reader()] = other_rank;
   add_begins(part, whole.data.presence.get());
   return part;
 }
@@ -96,12 +96,12 @@ ChunkPart part_of(const FullBatchCase& whole, const SizedCells& cells, std::span
 template <class T>
 std::vector<T> cell_values(const std::vector<T>& whole, std::int64_t width, const ChunkPart& part) {
   if (whole.empty()) return {};
-  std::vector<T> values(static_cast<std::size_t>(part.steps * part.count() * width), T(0));
+  std::vector<T> values(part.steps * part.count() * width, T(0));
   for (Step t = 0; t < part.steps; ++t) {
     for (std::int64_t v = 0; v + 1 < part.count(); ++v) {
       const std::int64_t at = t * part.count() + v;
-      if (part.owner[static_cast<std::size_t>(at)] == nobody) continue;
-      const std::int64_t from = (t * part.whole_vertices + part.vertices[static_cast<std::size_t>(v)]) * width;
+      if (part.owner[at] == nobody) continue;
+      const std::int64_t from = (t * part.whole_vertices + part.vertices[v]) * width;
       std::copy_n(whole.begin() + from, width, values.begin() + at * width);
     }
   }
@@ -116,8 +116,8 @@ void add_entries(const PreparedGraph& whole, const ChunkPart& part, PreparedGrap
   filled.emplace_back(part.reader(), -1);
   std::sort(filled.begin(), filled.end());
   for (const auto& [row, from] : filled) {
-    const auto begin = static_cast<std::size_t>(from < 0 ? 0 : whole.row_offsets[static_cast<std::size_t>(from)]);
-    const auto end = static_cast<std::size_t>(from < 0 ? 0 : whole.row_offsets[static_cast<std::size_t>(from) + 1]);
+    const std::size_t begin = from < 0 ? 0 : whole.row_offsets[from];
+    const std::size_t end = from < 0 ? 0 : whole.row_offsets[static_cast<std::size_t>(from) + 1];
     for (std::size_t e = begin; e < end; ++e) {
       const std::int64_t read = from / part.whole_vertices * part.whole_vertices + whole.columns[e];
       graph.columns.push_back(static_cast<VertexId>(part.place(read) % part.count()));

@@ -26,7 +26,7 @@ void ChunkGrower::take(NodeId node) {
   taken_by_[node] = chunk_;
   taken_.push_back(node);
   for (std::int64_t e = super_.offsets[node]; e < super_.offsets[node + 1]; ++e)
-    spatial_.push_back(super_.neighbours[static_cast<std::size_t>(e)]);
+    spatial_.push_back(super_.neighbours[e]);
   if (!starts_[node]) temporal_.push_back(node - 1);
   if (!starts_[node + 1]) temporal_.push_back(node + 1);
 }
@@ -47,7 +47,7 @@ NodeId ChunkGrower::next(const ChunkDraw& draw, const RandomStream& random) {
 std::vector<NodeId> ChunkGrower::grow(const ChunkDraw& draw, const RandomStream& random) {
   ++chunk_, drawn_ = 0;
   spatial_.clear(), temporal_.clear(), taken_.clear();
-  const std::size_t count = static_cast<std::size_t>(std::min(draw.cells, super_.nodes()));
+  const std::size_t count = std::min(draw.cells, super_.nodes());
   while (taken_.size() < count) take(next(draw, random));
   std::sort(taken_.begin(), taken_.end());
   return taken_;

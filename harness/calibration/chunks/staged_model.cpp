@@ -36,7 +36,7 @@ class StagedModel final : public Model {
 
  private:
   bool has_time(int layer) const {
-    const LayerShape& shape = layers_[static_cast<std::size_t>(layer)];
+    const LayerShape& shape = layers_[layer];
     return walks_timelines(shape) || shape.step_by_step;
   }
 

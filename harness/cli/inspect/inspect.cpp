@@ -45,7 +45,7 @@ bool is_shape(const std::string& name) {
   return std::find(shapes.begin(), shapes.end(), name) != shapes.end() || is_shape_file(name);
 }
 
-void write_shape(const GraphShape& shape, AtomicFile& file) {
+void write_shape(const GraphStatistics& shape, AtomicFile& file) {
   file.write(with_digest(to_json(shape)).dump(1) + "\n");
   file.commit();
 }
@@ -63,7 +63,7 @@ int inspect_shape(const InspectRequest& request) {
                                   request.workload));
   if (!request.options.empty() || !request.sets.empty())
     throw InvalidRequest("W", fmt::format("{} is a shape, not a graph: it has no options", request.workload));
-  const GraphShape shape = load_shape(request.workload);
+  const GraphStatistics shape = load_shape(request.workload);
   if (!request.shape.empty()) {
     AtomicFile file(request.shape);
     write_shape(shape, file);

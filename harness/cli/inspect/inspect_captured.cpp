@@ -67,14 +67,14 @@ Json inspect_captured(const std::vector<std::int64_t>& batches, const std::strin
   if (!events) throw InvalidRequest("W", workload + " has no events to capture: it holds or makes snapshots");
   const auto graph = std::make_shared<const EventGraph>(std::move(*events));
   const CapturedEvents captured(graph, graph->events());
-  Json told = Json::array();
+  Json reported = Json::array();
   for (const std::int64_t batch : batches) {
     const BatchLoss loss = captured.loss(batch);
-    told.push_back(
+    reported.push_back(
         {{"batch", batch}, {"missing_share", loss.missing_share}, {"hub_missing_share", loss.hub_missing_share}});
   }
   if (file) write_captured(*graph, batches, *file);
-  return told;
+  return reported;
 }
 
 }  // namespace strobe

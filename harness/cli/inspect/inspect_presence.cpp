@@ -19,7 +19,7 @@ namespace {
 
 /// All cells exist, and each vertex is one sequence.
 Presence all_cells(const SnapshotGraph& graph) {
-  return {graph.vertices, std::vector<std::int32_t>(static_cast<std::size_t>(graph.vertices * graph.steps()), 0)};
+  return {graph.vertices, std::vector<std::int32_t>(graph.vertices * graph.steps(), 0)};
 }
 
 /// The number of sequences with each length from 0 to T.
@@ -29,7 +29,7 @@ std::vector<std::int64_t> count_lengths(const Presence& presence) {
     for (VertexId v = 0; v < presence.vertices(); ++v) {
       const std::int32_t begin = presence.begin(v, t);
       const bool ends = begin >= 0 && (t + 1 == presence.steps() || presence.begin(v, t + 1) != begin);
-      if (ends) ++counts[static_cast<std::size_t>(t + 1 - begin)];
+      if (ends) ++counts[t + 1 - begin];
     }
   }
   return counts;
@@ -55,7 +55,7 @@ Json spread_of(const std::vector<std::int64_t>& counts) {
                                     {"p99", 0.99},
                                     {"max", 1.0}}) {
     std::int64_t length = -1, seen = 0;
-    while (seen < nearest_rank(share, all)) seen += counts[static_cast<std::size_t>(++length)];
+    while (seen < nearest_rank(share, all)) seen += counts[++length];
     spread[name] = length;
   }
   return spread;
@@ -63,11 +63,11 @@ Json spread_of(const std::vector<std::int64_t>& counts) {
 
 Json describe(const Presence& presence) {
   std::vector<std::int64_t> cells_per_step;
-  std::vector<bool> has_any(static_cast<std::size_t>(presence.vertices()), false);
+  std::vector<bool> has_any(presence.vertices(), false);
   for (Step t = 0; t < presence.steps(); ++t) {
     cells_per_step.push_back(presence.count(t));
     for (VertexId v = 0; v < presence.vertices(); ++v)
-      if (presence.exists(v, t)) has_any[static_cast<std::size_t>(v)] = true;
+      if (presence.exists(v, t)) has_any[v] = true;
   }
   const auto all = static_cast<double>(presence.vertices()) * static_cast<double>(presence.steps());
   const Json lengths = spread_of(count_lengths(presence));

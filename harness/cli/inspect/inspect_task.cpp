@@ -30,23 +30,23 @@ Json complete_task(const std::string& text) {
 }  // namespace
 
 Json inspect_task(const std::string& text, const std::string& workload, const Json& parameters, std::uint64_t seed) {
-  Json told = complete_task(text);
+  Json reported = complete_task(text);
   const std::optional<EventGraph> graph = load_events(workload, parameters, seed);
   if (!graph) throw InvalidRequest("W", workload + " has no events, which the task needs: it holds or makes snapshots");
-  const auto task = EventTaskRegistry::instance().find(told.at("name").get<std::string>(), "--task").value(told);
+  const auto task = EventTaskRegistry::instance().find(reported.at("name").get<std::string>(), "--task").value(reported);
   const EventTaskData data = task->draw(*graph, seed);
-  told["training_events"] = data.training_events();
-  told["validation_events"] = data.split.validation_end - data.split.train_end;
-  told["test_events"] = graph->events() - data.split.validation_end;
-  if (data.candidates != nullptr) told["may_be_negatives"] = data.candidates->pool().size();
+  reported["training_events"] = data.training_events();
+  reported["validation_events"] = data.split.validation_end - data.split.train_end;
+  reported["test_events"] = graph->events() - data.split.validation_end;
+  if (data.candidates != nullptr) reported["may_be_negatives"] = data.candidates->pool().size();
   if (!data.kept_out.empty()) {
-    told["kept_out_vertices"] = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
-    told["inductive_validation_events"] =
+    reported["kept_out_vertices"] = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
+    reported["inductive_validation_events"] =
         count_inductive(*graph, data.kept_out, data.split.train_end, data.split.validation_end);
-    told["inductive_test_events"] = count_inductive(*graph, data.kept_out, data.split.validation_end, graph->events());
+    reported["inductive_test_events"] = count_inductive(*graph, data.kept_out, data.split.validation_end, graph->events());
   }
-  for (const auto& [name, value] : data.rules) told[name] = value;
-  return told;
+  for (const auto& [name, value] : data.rules) reported[name] = value;
+  return reported;
 }
 
 }  // namespace strobe

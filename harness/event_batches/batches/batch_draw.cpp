@@ -22,80 +22,80 @@ BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
       seen_(row_.size(), 0),
       written_(row_.size(), 0) {}
 
-void BatchDrawer::draw(const BatchWish& wish, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
+void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
   ++draws_;
   drawn = BatchDraw{};
-  drawn.wish = wish;
+  drawn.request = request;
   asked_ = {};
-  ask_events(wish, drawn);
-  if (wish.scores) sample_levels(wish, workers, drawn);
+  ask_events(request, drawn);
+  if (request.scores) sample_levels(request, workers, drawn);
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
-  if (!wish.writes || traits_.memory == 0) return;
-  find_writes(wish, drawn);
-  if (wish.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], wish.first, wish.count);
+  if (!request.writes || traits_.memory == 0) return;
+  find_writes(request, drawn);
+  if (request.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request.first, request.count);
 }
 
-void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchWish& wish, std::int64_t number) {
+void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number) {
   asked_.vertex.push_back(vertex);
   asked_.asked_at.push_back(event);
-  asked_.before.push_back(wish.scores && traits_.levels > 0 ? data_.strictly_before(event) : 0);
+  asked_.before.push_back(request.scores && traits_.levels > 0 ? data_.strictly_before(event) : 0);
   asked_.number.push_back(number);
   asked_.time.push_back(data_.time(event));
 }
 
-void BatchDrawer::ask_events(const BatchWish& wish, BatchDraw& drawn) {
+void BatchDrawer::ask_events(const BatchRequest& request, BatchDraw& drawn) {
   const EventGraph& graph = *data_.graph;
   const EventTaskData& task = *data_.task;
-  std::vector<std::vector<VertexId>> candidates(static_cast<std::size_t>(wish.count));
+  std::vector<std::vector<VertexId>> candidates(request.count);
   std::size_t most = 0;
-  for (std::int64_t i = 0; i < wish.count; ++i) {
-    const EdgeId e = wish.first + i;
-    auto& own = candidates[static_cast<std::size_t>(i)];
-    if (wish.others != nullptr) {
-      if (const VertexId other = (*wish.others)[static_cast<std::size_t>(i)]; other >= 0) own.push_back(other);
-    } else if (wish.scores && task.candidates != nullptr) {
-      if (wish.group < 0) own = task.candidates->evaluation(e, wish.candidates);
-      for (std::int64_t n = 0; wish.group >= 0 && n < task.training_negatives; ++n)
-        own.push_back(task.candidates->negative(e, n, wish.group));
+  for (std::int64_t i = 0; i < request.count; ++i) {
+    const EdgeId e = request.first + i;
+    auto& own = candidates[i];
+    if (request.others != nullptr) {
+      if (const VertexId other = (*request.others)[i]; other >= 0) own.push_back(other);
+    } else if (request.scores && task.candidates != nullptr) {
+      if (request.group < 0) own = task.candidates->evaluation(e, request.candidates);
+      for (std::int64_t n = 0; request.group >= 0 && n < task.training_negatives; ++n)
+        own.push_back(task.candidates->negative(e, n, request.group));
     }
     most = std::max(most, own.size());
     drawn.counts.push_back(1 + static_cast<std::int64_t>(own.size()));
-    add(graph.source[static_cast<std::size_t>(e)], e, wish, e * numbers_of_event);
+    add(graph.source[e], e, request, e * numbers_of_event);
   }
   drawn.candidates = 1 + static_cast<std::int64_t>(most);
-  for (std::int64_t i = 0; i < wish.count; ++i) {
-    const EdgeId e = wish.first + i;
-    const VertexId destination = graph.target[static_cast<std::size_t>(e)];
-    const auto& own = candidates[static_cast<std::size_t>(i)];
-    add(destination, e, wish, e * numbers_of_event + 1);
+  for (std::int64_t i = 0; i < request.count; ++i) {
+    const EdgeId e = request.first + i;
+    const VertexId destination = graph.target[e];
+    const auto& own = candidates[i];
+    add(destination, e, request, e * numbers_of_event + 1);
     for (std::size_t n = 0; n < most; ++n) {
-      add(n < own.size() ? own[n] : destination, e, wish, e * numbers_of_event + 2 + static_cast<std::int64_t>(n));
+      add(n < own.size() ? own[n] : destination, e, request, e * numbers_of_event + 2 + static_cast<std::int64_t>(n));
     }
   }
 }
 
-void BatchDrawer::sample_levels(const BatchWish& wish, Workers& workers, BatchDraw& drawn) {
-  samples_.resize(static_cast<std::size_t>(traits_.levels));
+void BatchDrawer::sample_levels(const BatchRequest& request, Workers& workers, BatchDraw& drawn) {
+  samples_.resize(traits_.levels);
   level_roots_.clear();
   drawn.levels.resize(samples_.size());
-  const EdgeId hidden_from = traits_.sees_own_batch ? std::numeric_limits<EdgeId>::max() : wish.batch_first;
+  const EdgeId hidden_from = traits_.sees_own_batch ? std::numeric_limits<EdgeId>::max() : request.batch_first;
   for (NeighbourSample& sample : samples_) {
     level_roots_.push_back(asked_.vertex.size());
     // The released sampler compares a root's time with those of the file, not with seconds since the first event.
     moments_.clear();
-    for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[static_cast<std::size_t>(event)]);
+    for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[event]);
     sample_neighbours(*data_.graph, *data_.neighbours,
                       {asked_.vertex, asked_.before, asked_.number, moments_, hidden_from}, traits_.neighbours,
                       traits_.sampling, static_cast<std::uint64_t>(case_.request.seed), workers, sample);
     const bool asked_again = &sample != &samples_.back();
     for (std::int64_t s = 0; s < sample.slots(); ++s) {
-      const auto at = static_cast<std::size_t>(s);
+      const std::size_t at = s;
       const std::int64_t root = sample.slot_root[at];
-      const std::int64_t number = asked_.number[static_cast<std::size_t>(root)] * numbers_of_root + 1 + s -
-                                  sample.offsets[static_cast<std::size_t>(root)];
+      const std::int64_t number = asked_.number[root] * numbers_of_root + 1 + s -
+                                  sample.offsets[root];
       if (asked_again) {
-        add(sample.vertex[at], sample.event[at], wish, number);
+        add(sample.vertex[at], sample.event[at], request, number);
       } else {
         asked_.vertex.push_back(sample.vertex[at]);
         asked_.time.push_back(data_.time(sample.event[at]));
@@ -110,7 +110,7 @@ void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
   for (const bool with_mail : {true, false}) {
     for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
       const VertexId v = asked_.vertex[i];
-      const auto at = static_cast<std::size_t>(v);
+      const std::size_t at = v;
       if (clock.has_mail(v) != with_mail || (!own_rows && seen_[at] == draws_)) continue;
       seen_[at] = draws_;
       (own_rows ? asked_row_[i] : row_[at]) = static_cast<std::int64_t>(drawn.vertices.size());
@@ -124,13 +124,13 @@ void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
 }
 
 std::int64_t BatchDrawer::row_of(std::size_t asked) const {
-  return traits_.mail_dt_of_asker ? asked_row_[asked] : row_[static_cast<std::size_t>(asked_.vertex[asked])];
+  return traits_.mail_dt_of_asker ? asked_row_[asked] : row_[asked_.vertex[asked]];
 }
 
 void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
-  if (drawn.wish.scores && traits_.levels == 0) {
+  if (drawn.request.scores && traits_.levels == 0) {
     for (std::int64_t r = 0; r < drawn.roots(); ++r) {
-      const auto at = static_cast<std::size_t>(r);
+      const std::size_t at = r;
       drawn.root_rows.push_back(row_of(at));
       const double now = asked_.time[at], then = clock.updated_after_mail(asked_.vertex[at]);
       drawn.root_dt.push_back((now - then) / (now + 1));
@@ -150,30 +150,30 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
       level.slot_rows.push_back(innermost ? row_of(roots + s) : static_cast<std::int64_t>(roots + s));
       const double then =
           traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : data_.time(sample.event[s]);
-      level.dt.push_back(asked_.time[static_cast<std::size_t>(sample.slot_root[s])] - then);
+      level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
   }
 }
 
-void BatchDrawer::find_writes(const BatchWish& wish, BatchDraw& drawn) {
+void BatchDrawer::find_writes(const BatchRequest& request, BatchDraw& drawn) {
   const EventGraph& graph = *data_.graph;
-  const bool alone = wish.batch_count == 0;
-  const EdgeId begin = alone ? wish.first : wish.batch_first;
-  const EdgeId end = begin + (alone ? wish.count : wish.batch_count);
+  const bool alone = request.batch_count == 0;
+  const EdgeId begin = alone ? request.first : request.batch_first;
+  const EdgeId end = begin + (alone ? request.count : request.batch_count);
   const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
-    if (std::exchange(written_[static_cast<std::size_t>(v)], draws_) == draws_ || !own) return;
+    if (std::exchange(written_[v], draws_) == draws_ || !own) return;
     drawn.written.push_back(v);
     drawn.own_rows.push_back(row_of(own_place));
     drawn.other_rows.push_back(row_of(other_place));
   };
   // Backwards, because the last event of a vertex leaves the mail that stays.
   for (EdgeId e = end - 1; e >= begin; --e) {
-    const std::int64_t i = e - wish.first;
-    const bool own = i >= 0 && i < wish.count;
-    const auto source = static_cast<std::size_t>(own ? i : 0);
-    const auto target = static_cast<std::size_t>(own ? wish.count + i * drawn.candidates : 0);
-    write(graph.target[static_cast<std::size_t>(e)], own, target, source);
-    write(graph.source[static_cast<std::size_t>(e)], own, source, target);
+    const std::int64_t i = e - request.first;
+    const bool own = i >= 0 && i < request.count;
+    const std::size_t source = own ? i : 0;
+    const std::size_t target = own ? request.count + i * drawn.candidates : 0;
+    write(graph.target[e], own, target, source);
+    write(graph.source[e], own, source, target);
   }
 }
 

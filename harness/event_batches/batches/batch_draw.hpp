@@ -13,7 +13,7 @@
 namespace strobe {
 
 /// A request for the draw of the events [first, first + count).
-struct BatchWish {
+struct BatchRequest {
   EdgeId first = 0;
   std::int64_t count = 0;
   EdgeId batch_first = 0;       // first event of the whole batch; events before it are the batch's history
@@ -41,7 +41,7 @@ struct DrawnLevel {
 };
 
 struct BatchDraw {
-  BatchWish wish;
+  BatchRequest request;
   std::int64_t candidates = 1;          // C, columns of each event
   std::vector<std::int64_t> counts;     // [E] columns with a candidate; later ones repeat the destination as padding
   std::vector<std::int64_t> vertices;   // [U] vertices with a mail come first
@@ -56,7 +56,7 @@ struct BatchDraw {
   std::vector<std::int64_t> written, own_rows, other_rows;
 
   /// R: the events' sources, then their candidates, event by event, the destination first.
-  std::int64_t roots() const { return wish.count * (1 + candidates); }
+  std::int64_t roots() const { return request.count * (1 + candidates); }
 };
 
 /// Tasks of the host share a draw, because they read it after it was submitted.
@@ -69,7 +69,7 @@ class BatchDrawer {
   BatchDrawer(const EventCase& c, const EventData& data);
   /// Draws the requested batch with mails and times as in `clock`. If the request writes and no other rank has a part
   /// of the batch, it advances the clock past the batch. Throws InvalidRequest for an event without a negative.
-  void draw(const BatchWish& wish, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
+  void draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
 
  private:
   struct Asked {
@@ -79,12 +79,12 @@ class BatchDrawer {
     std::vector<double> time;
   };
 
-  void ask_events(const BatchWish& wish, BatchDraw& drawn);
-  void add(VertexId vertex, EdgeId event, const BatchWish& wish, std::int64_t number);
-  void sample_levels(const BatchWish& wish, Workers& workers, BatchDraw& drawn);
+  void ask_events(const BatchRequest& request, BatchDraw& drawn);
+  void add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number);
+  void sample_levels(const BatchRequest& request, Workers& workers, BatchDraw& drawn);
   void number_vertices(const MemoryClock& clock, BatchDraw& drawn);
   void find_rows(const MemoryClock& clock, BatchDraw& drawn);
-  void find_writes(const BatchWish& wish, BatchDraw& drawn);
+  void find_writes(const BatchRequest& request, BatchDraw& drawn);
   std::int64_t row_of(std::size_t asked) const;
 
   const EventCase& case_;

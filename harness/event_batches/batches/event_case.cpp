@@ -66,7 +66,7 @@ std::int64_t EventCase::judged_events(const std::string& metric, bool validation
 
 std::uint64_t EventCase::kept_bytes() const {
   const EventGraph& graph = *data.graph;
-  const auto features = static_cast<std::uint64_t>(graph.edge_features.size() + graph.vertex_features.size());
+  const std::uint64_t features = graph.edge_features.size() + graph.vertex_features.size();
   const EdgeId walked = graph.events() + (data.task->kept_out.empty() ? 0 : training_events());
   return static_cast<std::uint64_t>(walked) * 40 + 4 * features;
 }

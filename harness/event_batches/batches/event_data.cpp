@@ -25,8 +25,8 @@ EventData training_walk(const EventData& all) {
 }  // namespace
 
 EdgeId EventData::strictly_before(EdgeId event) const {
-  const double time = graph->time[static_cast<std::size_t>(event)];
-  while (event > 0 && graph->time[static_cast<std::size_t>(event - 1)] == time) --event;
+  const double time = graph->time[event];
+  while (event > 0 && graph->time[event - 1] == time) --event;
   return event;
 }
 

@@ -26,10 +26,10 @@ struct EventData {
 
   /// The number in `whole` of an event of `graph`.
   EdgeId number(EdgeId event) const {
-    return graph == whole ? event : task->trained->numbers[static_cast<std::size_t>(event)];
+    return graph == whole ? event : task->trained->numbers[event];
   }
   /// Seconds since the first event.
-  double time(EdgeId event) const { return graph->time[static_cast<std::size_t>(event)] - whole->time[0]; }
+  double time(EdgeId event) const { return graph->time[event] - whole->time[0]; }
   /// The number of events with an earlier time. Cost: O(events with the same time).
   EdgeId strictly_before(EdgeId event) const;
 };

@@ -50,7 +50,7 @@ void write_link_ranks(const std::string& path, const EventCase& c, const std::ve
   std::string text = "event,part,source,destination,candidates,rank" + columns.header() + "\n";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const EdgeId e = task.split.train_end + static_cast<EdgeId>(i);
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     const VertexId ends[] = {graph.source[at], graph.target[at]};
     text += fmt::format("{},{},{},{},{},{:.17g}{}\n", e, e < task.split.validation_end ? "validation" : "test", ends[0],
                         ends[1], 1 + task.candidates->evaluation(e, task.evaluation_candidates).size(), ranks[i],

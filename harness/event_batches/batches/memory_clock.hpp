@@ -25,10 +25,10 @@ class MemoryClock {
     std::fill(mail_time.begin(), mail_time.end(), 0.0);
     std::fill(mail_event.begin(), mail_event.end(), EdgeId{-1});
   }
-  bool has_mail(VertexId v) const { return mail_event[static_cast<std::size_t>(v)] >= 0; }
+  bool has_mail(VertexId v) const { return mail_event[v] >= 0; }
   /// The time of the memory's last update after its waiting mail is applied.
   double updated_after_mail(VertexId v) const {
-    const auto at = static_cast<std::size_t>(v);
+    const std::size_t at = v;
     return has_mail(v) ? mail_time[at] : updated[at];
   }
 
@@ -37,15 +37,15 @@ class MemoryClock {
   void pass(const EventGraph& graph, double start, EdgeId first, std::int64_t count) {
     ++passes_;
     const auto meet = [&](VertexId v, EdgeId event) {
-      const auto at = static_cast<std::size_t>(v);
+      const std::size_t at = v;
       if (std::exchange(passed_[at], passes_) == passes_) return;
       updated[at] = updated_after_mail(v);
-      mail_time[at] = graph.time[static_cast<std::size_t>(event)] - start;
+      mail_time[at] = graph.time[event] - start;
       mail_event[at] = event;
     };
     for (EdgeId e = first + count - 1; e >= first; --e) {  // backwards, to meet the last event of a vertex first
-      meet(graph.target[static_cast<std::size_t>(e)], e);
-      meet(graph.source[static_cast<std::size_t>(e)], e);
+      meet(graph.target[e], e);
+      meet(graph.source[e], e);
     }
   }
 

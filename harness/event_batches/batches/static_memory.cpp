@@ -68,7 +68,7 @@ StaticMemoryKey::Value StaticMemoryKey::make(const DataCache& cache) const {
 }
 
 std::shared_ptr<const StaticMemory> static_memory_of(const EventCase& c, const DataCache& cache) {
-  if (c.model->traits().static_memory.kind != StaticMemoryWish::Kind::pretrained) return nullptr;
+  if (c.model->traits().static_memory.kind != StaticMemoryRequest::Kind::pretrained) return nullptr;
   const DrawsKey draws{{{c.request.workload}, c.request.seed}, {c.request.task}};
   return *cache.get(StaticMemoryKey{draws, {c.request.model}, c.fp64()});
 }

@@ -16,15 +16,15 @@ constexpr std::int64_t batch_events = 600;          // per update; the paper's l
 constexpr std::uint32_t order_of_batches = 44;      // purpose of a random stream
 constexpr std::int64_t numbers_of_event = 1 << 16;  // stride, so that roots of all events have different numbers
 
-std::vector<ParameterShape> shapes_of(const StaticTrainingSource& c, const StaticMemoryWish& wish) {
-  std::vector<ParameterShape> shapes = static_attention_parameters(wish, c.events.graph->vertices);
-  for (ParameterShape& shape : c.task->parameters(*c.events.graph, wish.width)) shapes.push_back(std::move(shape));
+std::vector<ParameterShape> shapes_of(const StaticTrainingSource& c, const StaticMemoryRequest& request) {
+  std::vector<ParameterShape> shapes = static_attention_parameters(request, c.events.graph->vertices);
+  for (ParameterShape& shape : c.task->parameters(*c.events.graph, request.width)) shapes.push_back(std::move(shape));
   return shapes;
 }
 
 /// The batches of an epoch in random order.
 std::vector<std::int64_t> shuffled(std::int64_t batches, std::uint64_t seed, std::int64_t epoch) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(batches));
+  std::vector<std::int64_t> order(batches);
   std::iota(order.begin(), order.end(), 0);
   const RandomStream random(seed, order_of_batches, static_cast<std::uint32_t>(epoch));
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i, i)]);
@@ -40,12 +40,12 @@ Tensor list_on(Device& device, const std::vector<std::int64_t>& list) {
 StaticTraining::StaticTraining(const StaticTrainingSource& source, Device& device, std::int64_t host_threads)
     : source_(source),
       device_(device),
-      wish_(source.model->traits().static_memory),
+      request_(source.model->traits().static_memory),
       workers_(host_threads),
       row_(static_cast<std::size_t>(source.events.graph->vertices)),
       seen_(row_.size(), 0),
-      parameters_(device, shapes_of(source, wish_), source.seed),
-      optimizer_(OptimizerRegistry::instance().find("adam", "").value({{"name", "adam"}, {"rate", wish_.rate}})),
+      parameters_(device, shapes_of(source, request_), source.seed),
+      optimizer_(OptimizerRegistry::instance().find("adam", "").value({{"name", "adam"}, {"rate", request_.rate}})),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {}
 
@@ -62,11 +62,11 @@ void StaticTraining::ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& a
   const EventGraph& graph = *source_.events.graph;
   const EventTaskData& task = *source_.events.task;
   for (std::int64_t i = 0; i < drawn.count; ++i)
-    drawn.roots.push_back(graph.source[static_cast<std::size_t>(drawn.first + i)]);
+    drawn.roots.push_back(graph.source[drawn.first + i]);
   drawn.candidates = 1 + (task.candidates == nullptr ? 0 : task.training_negatives);
   for (std::int64_t i = 0; i < drawn.count; ++i) {
     const EdgeId e = drawn.first + i;
-    drawn.roots.push_back(graph.target[static_cast<std::size_t>(e)]);
+    drawn.roots.push_back(graph.target[e]);
     for (std::int64_t n = 0; n + 1 < drawn.candidates; ++n)
       drawn.roots.push_back(task.candidates->negative(e, n, epoch % task.negative_groups));
   }
@@ -90,11 +90,11 @@ StaticTraining::Draw StaticTraining::draw(std::int64_t epoch, std::int64_t batch
   // The seed makes the draws of each epoch differ.
   const std::uint64_t seed = source_.seed + (static_cast<std::uint64_t>(epoch + 1) << 32);
   sample_neighbours(*source_.events.graph, *source_.events.neighbours, {drawn.roots, before, numbers, moments},
-                    wish_.neighbours, Sampling::uniform, seed, workers_, sample);
+                    request_.neighbours, Sampling::uniform, seed, workers_, sample);
   // The event to predict is no neighbour: it would reveal its own destination.
   drawn.offsets.push_back(0);
   for (std::size_t r = 0; r < roots; ++r) {
-    for (auto s = static_cast<std::size_t>(sample.offsets[r]); s < static_cast<std::size_t>(sample.offsets[r + 1]); ++s)
+    for (std::size_t s = sample.offsets[r]; s < static_cast<std::size_t>(sample.offsets[r + 1]); ++s)
       if (static_cast<EdgeId>(sample.event[s]) != asked_of[r]) drawn.slots.push_back(sample.vertex[s]);
     drawn.offsets.push_back(static_cast<std::int64_t>(drawn.slots.size()));
   }
@@ -106,7 +106,7 @@ void StaticTraining::number_vertices(Draw& drawn) {
   ++draws_;
   const auto rows_of = [&](const std::vector<VertexId>& asked, std::vector<std::int64_t>& rows) {
     for (const VertexId v : asked) {
-      const auto at = static_cast<std::size_t>(v);
+      const std::size_t at = v;
       if (std::exchange(seen_[at], draws_) != draws_) {
         row_[at] = static_cast<std::int64_t>(drawn.vertices.size());
         drawn.vertices.push_back(v);
@@ -126,7 +126,7 @@ void StaticTraining::train(const Draw& drawn) {
   level.roots = static_cast<std::int64_t>(drawn.roots.size());
   level.root_rows = list_on(device_, drawn.root_rows);
   level.slots = {list_on(device_, drawn.slot_rows), list_on(device_, drawn.offsets)};
-  const Var embeddings = static_attention(tape, parameters_, wish_, list_on(device_, drawn.vertices), level);
+  const Var embeddings = static_attention(tape, parameters_, request_, list_on(device_, drawn.vertices), level);
   const Var outputs = source_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
                                          slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
   const Tensor labels = source_.task->labels(device_, *source_.events.graph, drawn.first, drawn.count);
@@ -143,12 +143,12 @@ std::vector<float> StaticTraining::rows() {
   const EventGraph& graph = *source_.events.graph;
   std::vector<char> known(row_.size(), 0);
   for (EdgeId e = 0; e < source_.training_events(); ++e) {
-    known[static_cast<std::size_t>(graph.source[static_cast<std::size_t>(e)])] = 1;
-    known[static_cast<std::size_t>(graph.target[static_cast<std::size_t>(e)])] = 1;
+    known[graph.source[e]] = 1;
+    known[graph.target[e]] = 1;
   }
   std::vector<float> rows(table.size(), 0.0F);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (known[i / static_cast<std::size_t>(wish_.width)] != 0) rows[i] = static_cast<float>(table[i]);
+    if (known[i / static_cast<std::size_t>(request_.width)] != 0) rows[i] = static_cast<float>(table[i]);
   }
   return rows;
 }

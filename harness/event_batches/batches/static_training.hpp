@@ -47,7 +47,7 @@ class StaticTraining {
 
   const StaticTrainingSource& source_;
   Device& device_;
-  StaticMemoryWish wish_;
+  StaticMemoryRequest request_;
   Workers workers_;
   std::vector<std::int64_t> row_, seen_;  // [N] row of a vertex in the batch; the draw that set it
   std::int64_t draws_ = 0;

@@ -37,14 +37,14 @@ void append(std::vector<std::int64_t>& to, const std::vector<std::int64_t>& list
 
 /// The vertices that the sets of a batch read, by node, numbered within the node's part. Those with a mail come first.
 std::vector<std::vector<std::int64_t>> vertices_by_node(const std::vector<SharedDraw>& drawn, std::int64_t nodes) {
-  std::vector<std::vector<std::int64_t>> lists(static_cast<std::size_t>(nodes));
+  std::vector<std::vector<std::int64_t>> lists(nodes);
   for (const bool with_mail : {true, false}) {
     for (const SharedDraw& set : drawn) {
       const std::int64_t first = with_mail ? 0 : set->mails;
       const auto end = with_mail ? set->mails : static_cast<std::int64_t>(set->vertices.size());
       for (std::int64_t u = first; u < end; ++u) {
-        const std::int64_t v = set->vertices[static_cast<std::size_t>(u)];
-        lists[static_cast<std::size_t>(v % nodes)].push_back(v / nodes);
+        const std::int64_t v = set->vertices[u];
+        lists[v % nodes].push_back(v / nodes);
       }
     }
   }
@@ -85,11 +85,11 @@ DistributedMemory::DistributedMemory(Device& device, Communicator& communicator,
       node_(remote_->node_of(rank_)),
       column_(communicator.split(columns(*remote_))),
       shape_(shape_of_node(whole, *remote_, node_)),
-      lanes_(device, communicator, daemons_of_nodes(*remote_), shape_) {}
+      channels_(device, communicator, daemons_of_nodes(*remote_), shape_) {}
 
 void DistributedMemory::begin(std::int64_t sequence, bool resets) {
   sequence_ = sequence;
-  lanes_.begin(sequence, resets);
+  channels_.begin(sequence, resets);
 }
 
 DistributedMemory::Counts DistributedMemory::counts_of(
@@ -115,18 +115,18 @@ void DistributedMemory::exchange(const Tensor& send, const std::vector<std::int6
 }
 
 Tensor DistributedMemory::list_on_device(const std::vector<std::int64_t>& list) const {
-  const auto rows = static_cast<std::int64_t>(list.size());
+  const std::int64_t rows = list.size();
   return rows == 0 ? device_.allocate(0, 1, ElementType::i64) : device_.move_in(list.data(), rows, 1, ElementType::i64);
 }
 
 DistributedMemory::ListsByNode DistributedMemory::exchange_lists(const ListsByNode& own, const Counts& counts) {
   std::vector<std::int64_t> all;
   for (const std::vector<std::int64_t>& list : own) append(all, list);
-  const auto at = static_cast<std::size_t>(node_);
+  const std::size_t at = node_;
   const std::int64_t received = sum(counts.given) - counts.given[at];
   const Tensor asked = device_.allocate(received, 1, ElementType::i64);
   exchange(list_on_device(all), counts.asked, asked, counts.given);
-  std::vector<std::int64_t> values(static_cast<std::size_t>(received));
+  std::vector<std::int64_t> values(received);
   ListsByNode lists(own.size());
   if (received > 0 && !device_.move_out(asked, values.data())) return lists;
   auto next = values.begin();
@@ -142,12 +142,12 @@ DistributedMemory::ListsByNode DistributedMemory::exchange_lists(const ListsByNo
 }
 
 void DistributedMemory::ask_daemon(std::vector<std::int64_t> list, const Tensor& memory, const Tensor& mails) {
-  TrainerLane& from = lanes_.read(0);
+  TrainerChannel& from = channels_.read(0);
   const auto shared = std::make_shared<const std::vector<std::int64_t>>(std::move(list));
-  const Event asked =
-      lanes_.put_list(from, {MemoryRequestHeader::read, 0, 0, memory.rows(), mails.rows()}, shared, moved_);
-  const Event answered = from.ask({asked, moved_});
-  const Event free = device_.record(Stream::compute);
+  const DeviceEvent asked =
+      channels_.put_list(from, {MemoryRequestHeader::read, 0, 0, memory.rows(), mails.rows()}, shared, moved_);
+  const DeviceEvent answered = from.ask({asked, moved_});
+  const DeviceEvent free = device_.record(Stream::compute);
   moved_ = answered;
   if (memory.rows() > 0)
     moved_ = device_.start_stream_in(from.answer().slice(0, memory.bytes()), memory, {answered, free});
@@ -162,7 +162,7 @@ std::vector<ComingRows> DistributedMemory::read(const std::vector<SharedDraw>& d
   const Counts all = counts_of([](const RowsOfNode& rows) { return rows.all_vertices(); });
   const ListsByNode given = exchange_lists(vertices_by_node(drawn, remote_->nodes()), all);
   // The rows that this rank reads for itself and others come first, then received rows; in both, rows with mail first.
-  const auto at = static_cast<std::size_t>(node_);
+  const std::size_t at = node_;
   const std::int64_t given_with = sum(with.given), given_without = sum(without.given);
   const std::int64_t there = given_with + given_without;
   const std::int64_t got_with = sum(with.asked) - with.asked[at], got_without = sum(without.asked) - without.asked[at];
@@ -179,7 +179,7 @@ std::vector<ComingRows> DistributedMemory::read(const std::vector<SharedDraw>& d
 std::vector<ComingRows> DistributedMemory::rows_of_sets(const std::vector<SharedDraw>& drawn, const Counts& with_mail,
                                                         const Counts& without, const Tensor& memory,
                                                         const Tensor& mails) const {
-  const auto at = static_cast<std::size_t>(node_);
+  const std::size_t at = node_;
   const std::int64_t given_with = sum(with_mail.given), there = given_with + sum(without.given);
   std::vector<std::int64_t> with_at = places_of(with_mail.asked, there, node_);
   std::vector<std::int64_t> without_at =
@@ -190,13 +190,13 @@ std::vector<ComingRows> DistributedMemory::rows_of_sets(const std::vector<Shared
   for (const SharedDraw& set : drawn) {
     std::vector<std::int64_t> rows, mail_rows;
     for (std::size_t u = 0; u < set->vertices.size(); ++u) {
-      const auto node = static_cast<std::size_t>(set->vertices[u] % remote_->nodes());
+      const std::size_t node = set->vertices[u] % remote_->nodes();
       const bool has_mail = static_cast<std::int64_t>(u) < set->mails;
       rows.push_back(has_mail ? with_at[node]++ : without_at[node]++);
       // Received mails follow the `given_with` mails of the own daemon.
       if (has_mail) mail_rows.push_back(node == at ? rows.back() : rows.back() - there + given_with);
     }
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const std::int64_t count = rows.size();
     ComingRows& coming = sets.emplace_back();
     coming.rows = {device_.allocate(count, shape_.width), device_.allocate(set->mails, 2 * shape_.width)};
     if (count > 0)
@@ -210,7 +210,7 @@ std::vector<ComingRows> DistributedMemory::rows_of_sets(const std::vector<Shared
 
 void DistributedMemory::write(const SharedDraw& drawn, const MemoryLists&, const Tensor& updated) {
   const Counts counts = counts_of([](const RowsOfNode& rows) { return rows.written; });
-  const auto at = static_cast<std::size_t>(node_);
+  const std::size_t at = node_;
   ListsByNode lists(counts.asked.size());
   std::vector<std::int64_t> own_rows, other_rows;
   for (std::size_t node = 0; drawn != nullptr && node < lists.size(); ++node) {
@@ -245,21 +245,21 @@ void DistributedMemory::write(const SharedDraw& drawn, const MemoryLists&, const
 
 void DistributedMemory::tell_daemon(std::vector<std::int64_t> list, const std::vector<Tensor>& memory,
                                     const std::vector<Tensor>& mails) {
-  TrainerLane& to = lanes_.write();
+  TrainerChannel& to = channels_.write();
   const std::int64_t count = memory[0].rows() + memory[1].rows();
   const auto shared = std::make_shared<const std::vector<std::int64_t>>(std::move(list));
-  std::vector<Event> after{lanes_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, shared, lanes_.written()),
-                           lanes_.written()};
+  std::vector<DeviceEvent> after{channels_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, shared, channels_.written()),
+                           channels_.written()};
   std::uint64_t place = request_rows_at(count);
   for (const std::vector<Tensor>* kind : {&memory, &mails}) {
     for (const Tensor& rows : *kind) {
       if (rows.rows() > 0)
-        after.push_back(device_.start_move_out(rows, to.request().slice(place, rows.bytes()), {lanes_.written()}));
+        after.push_back(device_.start_move_out(rows, to.request().slice(place, rows.bytes()), {channels_.written()}));
       place += rows.bytes();
     }
   }
   if (after.size() > 2) device_.wait(Stream::compute, after.back());  // no tensor is reused before its copy
-  lanes_.send_write(std::move(after));
+  channels_.send_write(std::move(after));
 }
 
 }  // namespace strobe

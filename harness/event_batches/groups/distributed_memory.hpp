@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/event_batches/groups/group_memory.hpp"
-#include "harness/event_batches/groups/memory_lanes.hpp"
+#include "harness/event_batches/groups/memory_channels.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
 
 namespace strobe {
@@ -27,11 +27,11 @@ class DistributedMemory final : public GroupMemory {
   void begin(std::int64_t sequence, bool resets) override;
   std::vector<ComingRows> read(const std::vector<SharedDraw>& drawn, const std::vector<MemoryLists>& lists) override;
   void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) override;
-  void finish() override { lanes_.finish(); }
+  void finish() override { channels_.finish(); }
 
-  std::int64_t saved_values() const override { return lanes_.saved_values(); }
-  std::vector<double> save() override { return lanes_.save(); }
-  void restore(const std::vector<double>& values) override { lanes_.restore(values); }
+  std::int64_t saved_values() const override { return channels_.saved_values(); }
+  std::vector<double> save() override { return channels_.save(); }
+  void restore(const std::vector<double>& values) override { channels_.restore(values); }
 
  private:
   /// Rows by node: `asked` from this rank's agent there, and `given` to the rank there that this rank is the agent of.
@@ -62,9 +62,9 @@ class DistributedMemory final : public GroupMemory {
   std::int64_t rank_, node_;
   std::unique_ptr<Communicator> column_;  // this rank and its agents, by node
   MemoryShape shape_;                     // of this node's part
-  MemoryLanes lanes_;
+  MemoryChannels channels_;
   std::int64_t sequence_ = 0;
-  Event moved_;  // the lane's answer has been copied out
+  DeviceEvent moved_;  // the channel's answer has been copied out
 };
 
 }  // namespace strobe

@@ -11,7 +11,7 @@ namespace strobe {
 /// Rows in transfer: the device has them after `ready`.
 struct ComingRows {
   MemoryRows rows;
-  Event ready;
+  DeviceEvent ready;
 };
 
 /// Reads and writes of one rank, carried out in the order of calls. Memory is [U, d] and mails are [M, 2 d], in the

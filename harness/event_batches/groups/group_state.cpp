@@ -22,7 +22,7 @@ std::vector<double> GroupTrainer::own_state() {
   };
   const std::optional<TrainerTurn> turn = plan_.order.turn(trained_, communicator_.rank());
   for (std::int64_t set = turn ? turn->set : 0; set > 0 && set < plan_.order.groups().j; ++set) {
-    const ComingRows& coming = current_.rows[static_cast<std::size_t>(set)];
+    const ComingRows& coming = current_.rows[set];
     device_.await(coming.ready);
     add(coming.rows.memory);
     add(coming.rows.mail);
@@ -32,9 +32,9 @@ std::vector<double> GroupTrainer::own_state() {
 
 void GroupTrainer::gather_state() {
   const std::vector<double> own = own_state();
-  const auto ranks = static_cast<std::size_t>(communicator_.size());
+  const std::size_t ranks = communicator_.size();
   std::vector<std::int64_t> counts(ranks, 0);
-  counts[static_cast<std::size_t>(communicator_.rank())] = static_cast<std::int64_t>(own.size());
+  counts[communicator_.rank()] = static_cast<std::int64_t>(own.size());
   gathered_.assign(ranks, {});
   gathered_[0] = own;
   if (ranks == 1 || !device_.has_values()) return;
@@ -94,7 +94,7 @@ void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t i
     return tensor;
   };
   for (std::int64_t set = 0; set < plan_.order.groups().j; ++set) {
-    const SharedDraw& drawn = current_.drawn.draws[static_cast<std::size_t>(set)];
+    const SharedDraw& drawn = current_.drawn.draws[set];
     current_.inputs.push_back(turn->count > 0 ? loader_.load(drawn) : BatchInput{});
     if (memory_ == nullptr) continue;
     current_.rows.emplace_back();

@@ -32,7 +32,7 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       memory_(memory_of(plan, device, communicator)),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
-  if (communicator.rank() == 0) replay_ = std::make_unique<EventReplay>(*plan.events, device);
+  if (communicator.rank() == 0) replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
   if (device.has_values()) events().prepare_static_memory();
 }
 
@@ -79,7 +79,7 @@ GroupTrainer::Forward GroupTrainer::forward(std::int64_t iteration) {
   Forward forward;
   forward.turn = plan_.order.turn(iteration, communicator_.rank());
   if (!forward.turn || forward.turn->count == 0) return forward;
-  const auto set = static_cast<std::size_t>(forward.turn->set);
+  const std::size_t set = forward.turn->set;
   const Range range(ranges_, "forward");
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(events().request.seed);
@@ -154,7 +154,7 @@ void GroupTrainer::keep_sweep_end(std::int64_t iteration, bool resets) {
 }
 
 /// Copy 0 at the end of its last sweep. If that was the epoch's last iteration, it is the memory as it is now.
-MemoryState GroupTrainer::memory_behind_training() {
+MemoryState GroupTrainer::memory_after_training() {
   const EventData& trained = events().training;
   if (trained_ % plan_.order.batches() == 0) sweep_end_ = memory_->save();
   MemoryState state{{}, {}, MemoryClock(trained.graph->vertices)};
@@ -175,27 +175,27 @@ std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& mome
   if (moment.last) return replay_->metrics_and_views(weights_.parameters());
   if (some > 0) return replay_->metrics_of_some(weights_.parameters(), some, moment.epoch);
   if (events().options.evaluate == "copy0")
-    return replay_->metrics_from(weights_.parameters(), memory_behind_training());
+    return replay_->metrics_from(weights_.parameters(), memory_after_training());
   return replay_->metrics(weights_.parameters());
 }
 
 /// Rank 0 evaluates and sends the metrics to all ranks.
 std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& moment) {
-  std::vector<double> told(plan_.metrics.size(), 0.0);
+  std::vector<double> reported(plan_.metrics.size(), 0.0);
   if (replay_ != nullptr) {
     const std::map<std::string, double> found = measure(moment);
-    for (std::size_t m = 0; m < told.size() && !found.empty(); ++m) {
+    for (std::size_t m = 0; m < reported.size() && !found.empty(); ++m) {
       const auto metric = found.find(plan_.metrics[m]);
-      told[m] = metric == found.end() ? std::numeric_limits<double>::quiet_NaN() : metric->second;
+      reported[m] = metric == found.end() ? std::numeric_limits<double>::quiet_NaN() : metric->second;
     }
   }
   if (communicator_.size() > 1) {
-    const Tensor all = device_.move_in(told.data(), static_cast<std::int64_t>(told.size()), 1, ElementType::f64);
+    const Tensor all = device_.move_in(reported.data(), static_cast<std::int64_t>(reported.size()), 1, ElementType::f64);
     communicator_.all_reduce(all, Traffic::other);
-    device_.move_out(all, told.data());
+    device_.move_out(all, reported.data());
   }
   std::map<std::string, double> metrics;
-  for (std::size_t m = 0; m < told.size() && device_.has_values(); ++m) metrics[plan_.metrics[m]] = told[m];
+  for (std::size_t m = 0; m < reported.size() && device_.has_values(); ++m) metrics[plan_.metrics[m]] = reported[m];
   return metrics;
 }
 

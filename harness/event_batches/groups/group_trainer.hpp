@@ -9,7 +9,7 @@
 #include "harness/event_batches/groups/group_memory.hpp"
 #include "harness/event_batches/groups/group_plan.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/event_batches/trainer/event_weights.hpp"
 #include "harness/schedule/schedule.hpp"
 
@@ -63,7 +63,7 @@ class GroupTrainer final : public Trainer {
   void write(const Forward& pass);
   /// Saves copy 0 at the end of its sweep for a later evaluation.
   void keep_sweep_end(std::int64_t iteration, bool resets);
-  MemoryState memory_behind_training();
+  MemoryState memory_after_training();
   std::map<std::string, double> measure(const EvaluationMoment& moment);
   const EventCase& events() const { return *plan_.events; }
   bool pipelined() const { return events().options.pipeline; }
@@ -75,7 +75,7 @@ class GroupTrainer final : public Trainer {
   BatchSource source_;
   BatchLoader loader_;
   std::unique_ptr<GroupMemory> memory_;  // null: the model has none
-  std::unique_ptr<EventReplay> replay_;  // on rank 0; else null
+  std::unique_ptr<EvaluationPass> replay_;  // on rank 0; else null
   Batch current_;
   std::int64_t begun_ = 0;                     // iterations that called `begin`
   std::int64_t trained_ = 0;                   // finished iterations

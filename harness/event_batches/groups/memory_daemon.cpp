@@ -30,10 +30,10 @@ class MemoryCopy {
     post.run(std::move(work));
   }
 
-  void read(HelperPost& post, std::size_t lane, const MemoryRequestHeader& header) {
-    const std::int64_t* const rows = list_of(post.request(lane));
+  void read(HelperPost& post, std::size_t channel, const MemoryRequestHeader& header) {
+    const std::int64_t* const rows = list_of(post.request(channel));
     const std::uint64_t bytes = shape_.row_bytes();
-    std::byte* const out = memory_.empty() ? nullptr : post.answer(lane).raw();
+    std::byte* const out = memory_.empty() ? nullptr : post.answer(channel).raw();
     const HostGather states{memory_.data(), shape_.vertices, static_cast<std::int64_t>(bytes),
                             rows,           header.vertices, out};
     std::byte* const mail_out = out == nullptr ? nullptr : out + static_cast<std::uint64_t>(header.vertices) * bytes;
@@ -47,9 +47,9 @@ class MemoryCopy {
     }
   }
 
-  void write(HelperPost& post, std::size_t lane, const MemoryRequestHeader& header) {
-    const auto count = static_cast<std::uint64_t>(header.vertices);
-    const auto bytes = static_cast<double>(3 * count * shape_.row_bytes());
+  void write(HelperPost& post, std::size_t channel, const MemoryRequestHeader& header) {
+    const std::uint64_t count = header.vertices;
+    const double bytes = 3 * count * shape_.row_bytes();
     HostWork work{"write_memory",
                   {0, bytes, bytes, Gather{bytes, bytes, 3 * all_bytes(), static_cast<double>(shape_.row_bytes())}},
                   0,
@@ -57,7 +57,7 @@ class MemoryCopy {
                   {}};
     work.serial = true;
     if (!memory_.empty()) {
-      work.body = [this, request = post.request(lane), count](Workers&) {
+      work.body = [this, request = post.request(channel), count](Workers&) {
         const std::int64_t* const rows = list_of(request);
         const std::byte* const states = rows_of(request, count);
         const std::uint64_t row = shape_.row_bytes();
@@ -71,16 +71,16 @@ class MemoryCopy {
     post.run(std::move(work));
   }
 
-  void give(HelperPost& post, std::size_t lane) {
+  void give(HelperPost& post, std::size_t channel) {
     if (memory_.empty()) return;
-    std::byte* const out = post.answer(lane).raw();
+    std::byte* const out = post.answer(channel).raw();
     std::copy(memory_.begin(), memory_.end(), out);
     std::copy(mails_.begin(), mails_.end(), out + memory_.size());
   }
 
-  void take(HelperPost& post, std::size_t lane) {
+  void take(HelperPost& post, std::size_t channel) {
     if (memory_.empty()) return;
-    const std::byte* const in = post.request(lane).raw() + sizeof(MemoryRequestHeader);
+    const std::byte* const in = post.request(channel).raw() + sizeof(MemoryRequestHeader);
     std::copy(in, in + memory_.size(), memory_.begin());
     std::copy(in + memory_.size(), in + memory_.size() + mails_.size(), mails_.begin());
   }
@@ -98,9 +98,9 @@ class MemoryCopy {
   std::vector<std::byte> memory_, mails_;
 };
 
-MemoryRequestHeader header_of(HelperPost& post, std::size_t lane) {
+MemoryRequestHeader header_of(HelperPost& post, std::size_t channel) {
   MemoryRequestHeader header;
-  std::memcpy(&header, post.request(lane).raw(), sizeof header);
+  std::memcpy(&header, post.request(channel).raw(), sizeof header);
   return header;
 }
 
@@ -109,28 +109,28 @@ bool serve_batch(HelperPost& post, const TrainingGroups& groups, std::int64_t se
   const std::int64_t first = sequence % groups.j * groups.i;
   for (std::int64_t trainer = first; trainer < first + groups.i; ++trainer) {
     for (std::int64_t set = 0; set < groups.j; ++set) {
-      const std::size_t lane = read_lane(groups, trainer, set);
-      if (!post.await_request(lane, Patience::limited)) return false;
-      copy.read(post, lane, header_of(post, lane));
-      post.give_answer(lane);
+      const std::size_t channel = read_channel(groups, trainer, set);
+      if (!post.await_request(channel, Patience::limited)) return false;
+      copy.read(post, channel, header_of(post, channel));
+      post.give_answer(channel);
     }
   }
   for (std::int64_t trainer = first; trainer < first + groups.i; ++trainer) {
-    const std::size_t lane = write_lane(groups, trainer);
-    if (!post.await_request(lane, Patience::limited)) return false;
-    copy.write(post, lane, header_of(post, lane));
-    post.give_answer(lane);
+    const std::size_t channel = write_channel(groups, trainer);
+    if (!post.await_request(channel, Patience::limited)) return false;
+    copy.write(post, channel, header_of(post, channel));
+    post.give_answer(channel);
   }
   return true;
 }
 
 void keep_memory(HelperPost& post, const TrainingGroups& groups, const MemoryShape& shape) {
   MemoryCopy copy(shape);
-  while (post.await_request(leader_lane, Patience::unlimited)) {
-    const MemoryRequestHeader header = header_of(post, leader_lane);
-    if (header.command == MemoryRequestHeader::give) copy.give(post, leader_lane);
-    if (header.command == MemoryRequestHeader::take) copy.take(post, leader_lane);
-    post.give_answer(leader_lane);
+  while (post.await_request(leader_channel, Patience::unlimited)) {
+    const MemoryRequestHeader header = header_of(post, leader_channel);
+    if (header.command == MemoryRequestHeader::give) copy.give(post, leader_channel);
+    if (header.command == MemoryRequestHeader::take) copy.take(post, leader_channel);
+    post.give_answer(leader_channel);
     if (header.command != MemoryRequestHeader::begin) continue;
     if (header.resets != 0) copy.reset(post);
     if (!serve_batch(post, groups, header.sequence, copy)) return;
@@ -143,12 +143,12 @@ std::uint64_t request_rows_at(std::int64_t vertices) {
   return sizeof(MemoryRequestHeader) + static_cast<std::uint64_t>(vertices) * sizeof(std::int64_t);
 }
 
-std::size_t read_lane(const TrainingGroups& groups, std::int64_t trainer, std::int64_t set) {
+std::size_t read_channel(const TrainingGroups& groups, std::int64_t trainer, std::int64_t set) {
   return 1 + static_cast<std::size_t>(trainer * (groups.j + 1) + set);
 }
 
-std::size_t write_lane(const TrainingGroups& groups, std::int64_t trainer) {
-  return read_lane(groups, trainer, groups.j);
+std::size_t write_channel(const TrainingGroups& groups, std::int64_t trainer) {
+  return read_channel(groups, trainer, groups.j);
 }
 
 HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, const MemoryShape& shape, int threads) {
@@ -159,14 +159,14 @@ HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, con
   const std::uint64_t whole = static_cast<std::uint64_t>(shape.vertices) * rows;
   const int leader = static_cast<int>(copy * groups.in_group());
   const std::uint64_t carried = shape.values ? whole : 0;
-  helper.lanes.push_back({"leader", leader, sizeof(MemoryRequestHeader) + carried, carried});
+  helper.channels.push_back({"leader", leader, sizeof(MemoryRequestHeader) + carried, carried});
   const std::uint64_t written = static_cast<std::uint64_t>(shape.write_rows) * rows;
   for (std::int64_t trainer = 0; trainer < groups.in_group(); ++trainer) {
     const int rank = leader + static_cast<int>(trainer);
     for (std::int64_t set = 0; set < groups.j; ++set)
-      helper.lanes.push_back({fmt::format("read{}", set), rank, request_rows_at(shape.read_rows),
+      helper.channels.push_back({fmt::format("read{}", set), rank, request_rows_at(shape.read_rows),
                               static_cast<std::uint64_t>(shape.read_rows) * rows});
-    helper.lanes.push_back({"write", rank, request_rows_at(shape.write_rows) + written, 0});
+    helper.channels.push_back({"write", rank, request_rows_at(shape.write_rows) + written, 0});
   }
   helper.program = [groups, shape](HelperPost& post) { keep_memory(post, groups, shape); };
   return helper;
@@ -176,7 +176,7 @@ std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& sha
   MemoryShape kept = shape;
   kept.values = true;
   std::uint64_t bytes = 3 * static_cast<std::uint64_t>(shape.vertices) * shape.row_bytes();  // memory, and mails of 2 d
-  for (const LaneShape& lane : memory_daemon(groups, 0, kept, 1).lanes) bytes += lane.request_bytes + lane.answer_bytes;
+  for (const ChannelShape& channel : memory_daemon(groups, 0, kept, 1).channels) bytes += channel.request_bytes + channel.answer_bytes;
   return bytes;
 }
 

@@ -1,14 +1,14 @@
 // The memory daemon (DistTGL, section 3.3, Algorithm 1): one helper for each copy of the memory. It serves its
 // trainers' reads and writes batch by batch, (R0..R i-1)(W0..W i-1)(R i..)..., so that trainers need no locks.
 //
-// A lane carries vertex numbers and memory rows. Each request begins with a header that names its command.
+// A channel carries vertex numbers and memory rows. Each request begins with a header that names its command.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "backends/host/lane.hpp"
+#include "backends/host/channel.hpp"
 #include "backends/tensor.hpp"
 #include "harness/event_batches/batches/batch_order.hpp"
 
@@ -42,16 +42,16 @@ struct MemoryShape {
 /// The offset of rows in a request for `vertices` vertices, in bytes.
 std::uint64_t request_rows_at(std::int64_t vertices);
 
-/// Lane of the leader, the group's first trainer. The leader announces the next batch, and saves and restores the copy.
-inline constexpr std::size_t leader_lane = 0;
-/// Lanes of trainer `trainer` of the group: one read lane for each set of negatives, and one write lane.
-std::size_t read_lane(const TrainingGroups& groups, std::int64_t trainer, std::int64_t set);
-std::size_t write_lane(const TrainingGroups& groups, std::int64_t trainer);
+/// Channel of the leader, the group's first trainer. The leader announces the next batch, and saves and restores the copy.
+inline constexpr std::size_t leader_channel = 0;
+/// Channels of trainer `trainer` of the group: one read channel for each set of negatives, and one write channel.
+std::size_t read_channel(const TrainingGroups& groups, std::int64_t trainer, std::int64_t set);
+std::size_t write_channel(const TrainingGroups& groups, std::int64_t trainer);
 
 /// The daemon of copy `copy`. It uses `threads` threads.
 HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, const MemoryShape& shape, int threads);
 
-/// Host memory in bytes of one copy of memory and mails, with all lanes between its daemon and the group's ranks.
+/// Host memory in bytes of one copy of memory and mails, with all channels between its daemon and the group's ranks.
 std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& shape);
 
 }  // namespace strobe

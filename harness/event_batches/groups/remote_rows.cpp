@@ -17,7 +17,7 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
   GroupDrawState state(c, order, 0);
   Workers workers(1);
   BatchDraw drawn;
-  const auto sets = static_cast<std::size_t>(order.groups().j);
+  const std::size_t sets = order.groups().j;
   const auto ranks = static_cast<std::size_t>(order.groups().ranks()), parts = static_cast<std::size_t>(nodes);
   for (std::int64_t n = 0; n < iterations; ++n) {
     std::vector<RowsOfNode>& all = rows_.emplace_back(ranks * parts);
@@ -26,13 +26,13 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
       for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
-        state.drawer.draw(wish_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
+        state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
                           workers, drawn);
         const auto of = [&](std::int64_t v) -> RowsOfNode& {
           return all[rank * parts + static_cast<std::size_t>(v % nodes)];
         };
         for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
-        for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[static_cast<std::size_t>(m)]).mails[set];
+        for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
         for (const std::int64_t v : drawn.written) ++of(v).written;
       }
     }
@@ -41,7 +41,7 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
 }
 
 const RowsOfNode& RemoteRows::rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const {
-  return rows_.at(static_cast<std::size_t>(iteration)).at(static_cast<std::size_t>(rank * nodes_ + node));
+  return rows_.at(iteration).at(rank * nodes_ + node);
 }
 
 void RemoteRows::find_most() {
@@ -64,8 +64,8 @@ std::uint64_t RemoteRows::sent_bytes(std::int64_t first, std::int64_t end, std::
       for (std::int64_t node = 0; node < nodes_; ++node) {
         if (node == node_of(rank)) continue;
         const RowsOfNode& asked = rows(n, rank, node);
-        const auto read = static_cast<std::uint64_t>(asked.all_vertices() + 2 * asked.all_mails());
-        const auto written = static_cast<std::uint64_t>(asked.written);
+        const std::uint64_t read = asked.all_vertices() + 2 * asked.all_mails();
+        const std::uint64_t written = asked.written;
         bytes += (static_cast<std::uint64_t>(asked.all_vertices()) + written) * sizeof(std::int64_t);
         bytes += (read + 3 * written) * row_bytes;
       }

@@ -10,8 +10,8 @@ namespace {
 template <class Meet>
 void for_each_mail(const EventGraph& graph, EdgeId events, const Meet& meet) {
   for (EdgeId e = 0; e < events; ++e) {
-    const VertexId source = graph.source[static_cast<std::size_t>(e)],
-                   target = graph.target[static_cast<std::size_t>(e)];
+    const VertexId source = graph.source[e],
+                   target = graph.target[e];
     meet(source, e);
     if (target != source) meet(target, e);
   }
@@ -27,21 +27,21 @@ struct Heard {
 }  // namespace
 
 std::vector<std::int64_t> captured_mails(const EventGraph& graph, EdgeId events, std::int64_t batch) {
-  std::vector<std::int64_t> captured(static_cast<std::size_t>(graph.vertices), 0);
+  std::vector<std::int64_t> captured(graph.vertices, 0);
   std::vector<std::int64_t> seen(captured.size(), -1);  // the last batch that has the vertex
   for_each_mail(graph, events, [&](VertexId v, EdgeId e) {
-    const auto at = static_cast<std::size_t>(v);
+    const std::size_t at = v;
     captured[at] += std::exchange(seen[at], e / batch) != e / batch ? 1 : 0;
   });
   return captured;
 }
 
 MailLoss mail_loss(const EventGraph& graph, EdgeId events, std::int64_t batch) {
-  std::vector<Heard> heard(static_cast<std::size_t>(graph.vertices));
-  const auto time = [&](EdgeId e) { return graph.time[static_cast<std::size_t>(e)]; };
+  std::vector<Heard> heard(graph.vertices);
+  const auto time = [&](EdgeId e) { return graph.time[e]; };
   double mails = 0, captured = 0, stale = 0;
   for_each_mail(graph, events, [&](VertexId v, EdgeId e) {
-    Heard& of = heard[static_cast<std::size_t>(v)];
+    Heard& of = heard[v];
     const bool first_in_batch = of.last < 0 || of.last / batch != e / batch;
     mails += 1;
     captured += first_in_batch ? 1 : 0;

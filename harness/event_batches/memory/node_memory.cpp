@@ -11,7 +11,7 @@ namespace strobe {
 namespace {
 
 std::vector<double> doubles(const std::byte* data, std::int64_t count, ElementType type) {
-  std::vector<double> values(static_cast<std::size_t>(data == nullptr ? 0 : count));
+  std::vector<double> values(data == nullptr ? 0 : count);
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = type == ElementType::f64 ? reinterpret_cast<const double*>(data)[i]
                                          : static_cast<double>(reinterpret_cast<const float*>(data)[i]);
@@ -106,7 +106,7 @@ class HostSideMemory final : public NodeMemory {
   }
 
   void write(const SharedDraw& drawn, const MemoryLists& lists, const Tensor& updated) override {
-    const auto count = static_cast<std::int64_t>(drawn->written.size());
+    const std::int64_t count = drawn->written.size();
     const Tensor mails = make_mails(device_, lists, updated);
     const Tensor own = device_.allocate(count, updated.columns());
     device_.run(CopyRows{updated, own, lists.own_rows, {}, count, 0, 0, updated.columns(), false});
@@ -139,9 +139,9 @@ class HostSideMemory final : public NodeMemory {
   }
 
   Tensor bring(HostRows& from, const SharedDraw& drawn, std::int64_t count) {
-    const auto columns = static_cast<std::int64_t>(from.row_bytes / element_bytes(device_.precision()));
+    const std::int64_t columns = from.row_bytes / element_bytes(device_.precision());
     const Tensor to = device_.allocate(count, columns);
-    const Event free = device_.record(Stream::compute);
+    const DeviceEvent free = device_.record(Stream::compute);
     const HostMemory& buffer = room(from.in, to.bytes());
     const HostGather gather{from.rows.raw(),        vertices_, static_cast<std::int64_t>(from.row_bytes),
                             drawn->vertices.data(), count,     buffer.raw()};
@@ -150,7 +150,7 @@ class HostSideMemory final : public NodeMemory {
     if (buffer.raw() != nullptr)
       work.body = [gather, drawn, rows = from.rows, buffer](Workers& workers) { gather.run(workers); };
     work.after = {from_moved_};
-    const Event gathered = device_.run_on_host(std::move(work));
+    const DeviceEvent gathered = device_.run_on_host(std::move(work));
     from_moved_ = device_.start_stream_in(buffer.slice(0, to.bytes()), to, {gathered, free});
     device_.wait(Stream::compute, from_moved_);
     return to;
@@ -158,12 +158,12 @@ class HostSideMemory final : public NodeMemory {
 
   void take(HostRows& to, const Tensor& rows, const SharedDraw& drawn) {
     const HostMemory& buffer = room(to.out, rows.bytes());
-    const Event out = device_.start_move_out(rows, buffer.slice(0, rows.bytes()), {written_});
+    const DeviceEvent out = device_.start_move_out(rows, buffer.slice(0, rows.bytes()), {written_});
     device_.wait(Stream::compute, out);  // so that the memory of `rows` is not reused before the copy
     HostWork work;
     work.name = "write_memory";
     work.serial = true;
-    const auto bytes = static_cast<double>(rows.bytes());
+    const double bytes = rows.bytes();
     work.work = {0, bytes, bytes,
                  Gather{bytes, bytes, static_cast<double>(to.rows.bytes()), static_cast<double>(to.row_bytes)}};
     work.after = {out};
@@ -186,7 +186,7 @@ class HostSideMemory final : public NodeMemory {
   Device& device_;
   std::int64_t vertices_;
   HostRows memory_, mails_;
-  Event written_, from_moved_;
+  DeviceEvent written_, from_moved_;
 };
 
 }  // namespace

@@ -61,10 +61,10 @@ void put_features(const EventData& data, const FeatureRows& rows, Real* to, Work
   if (rows.width == 0) return;
   constexpr std::int64_t of_task = 512;
   workers.run((rows.count() + of_task - 1) / of_task, [&](std::int64_t task) {
-    std::vector<float> row(static_cast<std::size_t>(rows.width));
+    std::vector<float> row(rows.width);
     const std::int64_t end = std::min(rows.count(), (task + 1) * of_task);
     for (std::int64_t i = task * of_task; i < end; ++i) {
-      const std::int64_t which = (*rows.of)[static_cast<std::size_t>(i)];
+      const std::int64_t which = (*rows.of)[i];
       if (rows.of_events)
         edge_feature_row(*data.whole, data.number(which), row.data());
       else
@@ -157,10 +157,10 @@ void cut_reals(const EventData& data, const BatchDraw& drawn, const Tensor& all,
 
 Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing) {
   const Tensor to = device_.allocate(elements, 1, type);
-  const Event free = device_.record(Stream::compute);
+  const DeviceEvent free = device_.record(Stream::compute);
   HostWork work = packing;
   work.after = {travel.moved};
-  const Event packed = device_.run_on_host(std::move(work));
+  const DeviceEvent packed = device_.run_on_host(std::move(work));
   travel.moved = device_.start_stream_in(travel.buffer.slice(0, to.bytes()), to, {packed, free});
   return to;
 }

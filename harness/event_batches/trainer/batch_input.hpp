@@ -13,7 +13,7 @@ struct BatchInput {
   Tensor mail_dt;    // [M, 1]
   Tensor mail_edge;  // [M, d_e] or undefined
   EmbedInput embed;  // without memory and pass
-  Event lists_there, values_there;
+  DeviceEvent lists_there, values_there;
 
   /// Makes later computations wait until the device has all of the batch.
   void await_on(Device& device) const {
@@ -33,7 +33,7 @@ class BatchLoader {
   /// A buffer for values of one kind, with all sections of a batch end to end.
   struct Travel {
     HostMemory buffer;
-    Event moved;
+    DeviceEvent moved;
   };
 
   /// Elements of both buffers. `features` are part of `reals`.

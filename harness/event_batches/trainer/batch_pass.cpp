@@ -6,23 +6,23 @@
 namespace strobe {
 namespace {
 
-std::int64_t roots_of(const BatchWish& wish, const EventTaskData& task) {
-  if (!wish.scores) return 2 * wish.count;
+std::int64_t roots_of(const BatchRequest& request, const EventTaskData& task) {
+  if (!request.scores) return 2 * request.count;
   const std::int64_t all = task.candidates == nullptr ? 0 : static_cast<std::int64_t>(task.candidates->pool().size());
-  const std::int64_t others = wish.group >= 0 ? task.training_negatives : wish.candidates < 0 ? all : wish.candidates;
-  return wish.count * (2 + others);
+  const std::int64_t others = request.group >= 0 ? task.training_negatives : request.candidates < 0 ? all : request.candidates;
+  return request.count * (2 + others);
 }
 
 }  // namespace
 
-Work drawing_work(const EventCase& c, const EventData& data, const BatchWish& wish) {
+Work drawing_work(const EventCase& c, const EventData& data, const BatchRequest& request) {
   const EventModelTraits traits = c.model->traits();
-  double asked = static_cast<double>(roots_of(wish, *data.task)), slots = 0;
+  double asked = static_cast<double>(roots_of(request, *data.task)), slots = 0;
   for (int level = 0; level < traits.levels; ++level) {
     const double more = asked * static_cast<double>(traits.neighbours);
     slots += more, asked += more;
   }
-  const auto entries = static_cast<double>(data.neighbours->entries.size());
+  const double entries = data.neighbours->entries.size();
   const double read = slots * sizeof(TimedNeighbour);
   return {20.0 * asked, read + 8.0 * asked, 40.0 * slots,
           Gather{read, read, entries * sizeof(TimedNeighbour),
@@ -45,10 +45,10 @@ PassOutput compute_batch(const EventCase& c, Tape& tape, const Parameters& param
     output.updated = updated->value;
     input.embed.memory = updated;
   }
-  if (!drawn.wish.scores) return output;
+  if (!drawn.request.scores) return output;
   input.embed.pass = pass;
   output.embeddings = c.model->embed(tape, parameters, input.embed);
-  const std::int64_t events = drawn.wish.count;
+  const std::int64_t events = drawn.request.count;
   output.outputs = c.task->head(tape, parameters, slice_rows(tape, output.embeddings, 0, events),
                                 slice_rows(tape, output.embeddings, events, events * drawn.candidates));
   return output;
@@ -66,13 +66,13 @@ void EventWalk::reset() {
   if (memory_ != nullptr) memory_->reset();
 }
 
-PendingDraw EventWalk::start_draw(const BatchWish& wish) {
+PendingDraw EventWalk::start_draw(const BatchRequest& request) {
   PendingDraw pending{std::make_shared<BatchDraw>(), {}};
   HostWork work;
   work.name = "draw_batch";
-  work.work = drawing_work(case_, data_, wish);
-  work.body = [state = state_, drawn = pending.drawn, wish](Workers& workers) {
-    state->drawer.draw(wish, state->clock, workers, *drawn);
+  work.work = drawing_work(case_, data_, request);
+  work.body = [state = state_, drawn = pending.drawn, request](Workers& workers) {
+    state->drawer.draw(request, state->clock, workers, *drawn);
   };
   pending.ready = device_.run_on_host(std::move(work));
   return pending;

@@ -18,7 +18,7 @@ struct DrawState {
 /// A batch that the host draws; `drawn` may be read after `ready`.
 struct PendingDraw {
   std::shared_ptr<BatchDraw> drawn;
-  Event ready;
+  DeviceEvent ready;
 };
 
 struct PassOutput {
@@ -28,7 +28,7 @@ struct PassOutput {
 };
 
 /// The approximate work of drawing a batch: a search in the adjacency of each root, and the slots found.
-Work drawing_work(const EventCase& c, const EventData& data, const BatchWish& wish);
+Work drawing_work(const EventCase& c, const EventData& data, const BatchRequest& request);
 
 /// Updates the memory `rows` of a drawn batch, embeds its roots and scores them. `rows` are empty for a model without
 /// memory.
@@ -47,7 +47,7 @@ class EventWalk {
   /// sets the values of the memory.
   void start_from(const MemoryClock& clock) { state_->clock = clock; }
   /// The host draws a batch while the device computes. Batches must be requested in time order.
-  PendingDraw start_draw(const BatchWish& wish);
+  PendingDraw start_draw(const BatchRequest& request);
   /// Waits for the batch's draw and computes the batch. `loaded` is called after all host tasks of this batch are
   /// submitted, and before it is computed. So host tasks that `loaded` submits do not delay this batch.
   PassOutput pass(Tape& tape, const Parameters& parameters, const PendingDraw& draw, const Pass& pass,

@@ -17,7 +17,7 @@ void add_batch(const BatchOrder& order, std::int64_t batch, MemoryClock& clock, 
   BatchDraw drawn;
   for (std::int64_t part = 0; part < groups.i; ++part) {
     const int rank = static_cast<int>(batch % groups.j * groups.i + part);
-    drawer.draw(wish_of(order, batch, rank, 0), clock, workers, drawn);
+    drawer.draw(request_of(order, batch, rank, 0), clock, workers, drawn);
     sums.read += static_cast<double>(drawn.vertices.size());
     sums.with_mail += static_cast<double>(drawn.mails);
     sums.written += static_cast<double>(drawn.written.size());
@@ -39,8 +39,8 @@ BatchRows batch_rows(const EventCase& c, const BatchOrder& order, std::int64_t m
     const std::int64_t batch = (2 * drawn + 1) * all / (2 * rows.batches);
     for (EdgeId e = next * order.whole_batch(); e < batch * order.whole_batch(); ++e) {
       // Counts do not depend on the times of mails.
-      clock.mail_event[static_cast<std::size_t>(graph.source[static_cast<std::size_t>(e)])] = e;
-      clock.mail_event[static_cast<std::size_t>(graph.target[static_cast<std::size_t>(e)])] = e;
+      clock.mail_event[graph.source[e]] = e;
+      clock.mail_event[graph.target[e]] = e;
     }
     next = batch;
     add_batch(order, batch, clock, drawer, workers, rows);

@@ -17,7 +17,7 @@ void GroupDrawState::move_to(std::int64_t sequence, const EventData& data) {
   }
 }
 
-BatchWish wish_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set) {
+BatchRequest request_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set) {
   const TrainerTurn turn = *order.turn(sequence + set, rank);
   return {turn.first, turn.count, turn.batch_first, true, turn.group, 0, set == 0, turn.batch_count};
 }
@@ -33,13 +33,13 @@ BatchSource::BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& o
   if (case_->options.presample != "none") presample();
 }
 
-Event BatchSource::start_draw(std::int64_t sequence, const BatchWish& wish, std::shared_ptr<BatchDraw> drawn) {
+DeviceEvent BatchSource::start_draw(std::int64_t sequence, const BatchRequest& request, std::shared_ptr<BatchDraw> drawn) {
   HostWork work;
   work.name = "draw_batch";
-  work.work = drawing_work(*case_, case_->training, wish);
-  work.body = [state = state_, drawn = std::move(drawn), wish, sequence, c = case_](Workers& workers) {
+  work.work = drawing_work(*case_, case_->training, request);
+  work.body = [state = state_, drawn = std::move(drawn), request, sequence, c = case_](Workers& workers) {
     state->move_to(sequence, c->training);
-    state->drawer.draw(wish, state->clock, workers, *drawn);
+    state->drawer.draw(request, state->clock, workers, *drawn);
   };
   return device_.run_on_host(std::move(work));
 }
@@ -48,14 +48,14 @@ DrawnSets BatchSource::start(std::int64_t sequence) {
   DrawnSets sets;
   sets.sequence = sequence;
   for (std::int64_t set = 0; set < order_.groups().j; ++set) {
-    const BatchWish wish = wish_of(order_, sequence, rank_, set);
+    const BatchRequest request = request_of(order_, sequence, rank_, set);
     if (presampled_ != nullptr) {
-      PresampledDraw kept = presampled_->find(PresampledKey::of(order_, sequence, state_->copy, wish));
+      PresampledDraw kept = presampled_->find(PresampledKey::of(order_, sequence, state_->copy, request));
       if (kept.reading.body) sets.ready = device_.run_on_host(std::move(kept.reading));
       sets.draws.push_back(std::move(kept.drawn));
     } else {
       const auto drawn = std::make_shared<BatchDraw>();
-      sets.ready = start_draw(sequence, wish, drawn);
+      sets.ready = start_draw(sequence, request, drawn);
       sets.draws.push_back(drawn);
     }
   }
@@ -90,11 +90,11 @@ void BatchSource::presample() {
   presampled_ = make_presampled_batches(case_->options.presample);
   for (std::int64_t n = order_.groups().subgroup_of(rank_); n < end_; n += order_.groups().j) {
     for (std::int64_t set = 0; set < order_.groups().j; ++set) {
-      const BatchWish wish = wish_of(order_, n, rank_, set);
-      const PresampledKey key = PresampledKey::of(order_, n, state_->copy, wish);
+      const BatchRequest request = request_of(order_, n, rank_, set);
+      const PresampledKey key = PresampledKey::of(order_, n, state_->copy, request);
       if (presampled_->has(key)) continue;
       const auto drawn = std::make_shared<BatchDraw>();
-      device_.await(start_draw(n, wish, drawn));
+      device_.await(start_draw(n, request, drawn));
       presampled_->add(key, drawn);
     }
   }

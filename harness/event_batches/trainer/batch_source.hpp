@@ -32,13 +32,13 @@ struct GroupDrawState {
 };
 
 /// The draw of a rank for the batch that it begins in iteration `sequence`, with set `set` of negatives.
-BatchWish wish_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set);
+BatchRequest request_of(const BatchOrder& order, std::int64_t sequence, int rank, std::int64_t set);
 
 /// The draws of a batch, one for each set of negatives; they may be read after `ready`.
 struct DrawnSets {
   std::int64_t sequence = -1;  // -1: none
   std::vector<SharedDraw> draws;
-  Event ready;
+  DeviceEvent ready;
 };
 
 class BatchSource {
@@ -57,7 +57,7 @@ class BatchSource {
 
  private:
   DrawnSets start(std::int64_t sequence);
-  Event start_draw(std::int64_t sequence, const BatchWish& wish, std::shared_ptr<BatchDraw> drawn);
+  DeviceEvent start_draw(std::int64_t sequence, const BatchRequest& request, std::shared_ptr<BatchDraw> drawn);
   void presample();
 
   std::shared_ptr<const EventCase> case_;

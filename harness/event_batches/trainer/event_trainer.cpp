@@ -43,16 +43,16 @@ void EventTrainer::train(std::int64_t epoch, std::int64_t batch) {
     if (batch + 1 < case_.batches()) next_ = draw(epoch, batch + 1);
   });
   forward.end();
-  const BatchWish& wish = current.drawn->wish;
+  const BatchRequest& request = current.drawn->request;
   Range backward(ranges_, "backward");
-  const Tensor labels = case_.task->labels(device_, *case_.training.graph, wish.first, wish.count);
+  const Tensor labels = case_.task->labels(device_, *case_.training.graph, request.first, request.count);
   const LinkLoss loss = case_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
-  case_.task->add_loss(tape, output.outputs, loss, labels, 1.0 / static_cast<double>(wish.count), batch_loss_);
+  case_.task->add_loss(tape, output.outputs, loss, labels, 1.0 / static_cast<double>(request.count), batch_loss_);
   tape.backward();
   backward.end();
   walk_.write(output);
   device_.run(AddScaled{batch_loss_, epoch_loss_,
-                        static_cast<double>(wish.count) / static_cast<double>(case_.training_events())});
+                        static_cast<double>(request.count) / static_cast<double>(case_.training_events())});
   weights_.update();
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/event_batches/trainer/event_weights.hpp"
 #include "harness/schedule/schedule.hpp"
 
@@ -35,7 +35,7 @@ class EventTrainer final : public Trainer {
   const EventCase& case_;
   Device& device_;
   EventWalk walk_;
-  EventReplay replay_;
+  EvaluationPass replay_;
   EventWeights weights_;
   PendingDraw next_;
   Tensor batch_loss_, epoch_loss_;

@@ -61,7 +61,7 @@ void unpack(const std::vector<std::byte>& bytes, BatchDraw& drawn) {
       [&](auto& list) {
         std::int64_t size = 0;
         number(size);
-        list.resize(static_cast<std::size_t>(size));
+        list.resize(size);
         take(list.data(), list.size() * sizeof list.front());
       },
       number);
@@ -134,16 +134,16 @@ class OnDisk final : public PresampledBatches {
   void add(const PresampledKey& key, const SharedDraw& drawn) override {
     const std::vector<std::byte> bytes = packed(*drawn);
     file_->write(bytes, end_);
-    places_[key] = {end_, bytes.size(), drawn->levels.size(), drawn->wish};
+    places_[key] = {end_, bytes.size(), drawn->levels.size(), drawn->request};
     end_ += bytes.size();
   }
 
   PresampledDraw find(const PresampledKey& key) override {
     const Place& place = places_.at(key);
     auto drawn = std::make_shared<BatchDraw>();
-    drawn->wish = place.wish;
+    drawn->request = place.request;
     drawn->levels.resize(place.levels);
-    const auto bytes = static_cast<double>(place.bytes);
+    const double bytes = place.bytes;
     HostWork reading{"read_batch", {0, bytes, bytes}, bytes, {}, {}};
     reading.serial = true;
     reading.body = [file = file_, place, drawn](Workers&) {
@@ -158,7 +158,7 @@ class OnDisk final : public PresampledBatches {
   struct Place {
     std::uint64_t at = 0, bytes = 0;
     std::size_t levels = 0;
-    BatchWish wish;
+    BatchRequest request;
   };
 
   std::shared_ptr<TemporaryFile> file_ = std::make_shared<TemporaryFile>();
@@ -169,10 +169,10 @@ class OnDisk final : public PresampledBatches {
 }  // namespace
 
 PresampledKey PresampledKey::of(const BatchOrder& order, std::int64_t sequence, std::int64_t copy,
-                                const BatchWish& wish) {
+                                const BatchRequest& request) {
   const std::int64_t first = copy * order.batches() / order.groups().k;
   const bool first_sweep = first + sequence < order.batches();
-  return {first_sweep ? first : 0, wish.first, wish.group, wish.writes};
+  return {first_sweep ? first : 0, request.first, request.group, request.writes};
 }
 
 std::unique_ptr<PresampledBatches> make_presampled_batches(const std::string& where) {

@@ -21,7 +21,7 @@ struct PresampledKey {
   bool writes = false;
 
   /// The key of a draw in the batch that the copy begins `sequence`-th.
-  static PresampledKey of(const BatchOrder& order, std::int64_t sequence, std::int64_t copy, const BatchWish& wish);
+  static PresampledKey of(const BatchOrder& order, std::int64_t sequence, std::int64_t copy, const BatchRequest& request);
   auto operator<=>(const PresampledKey&) const = default;
 };
 

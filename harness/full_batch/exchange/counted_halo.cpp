@@ -32,10 +32,10 @@ class Dealer {
   template <class Visit>
   void deal(Step t, double amount, const Visit& visit) {
     placement_.map(t).for_owners([&](Rank rank, std::int64_t owned) {
-      const auto r = static_cast<std::size_t>(rank);
+      const std::size_t r = rank;
       had_[r] += amount * static_cast<double>(owned) / static_cast<double>(placement_.vertices);
       const double phase = (static_cast<double>(r) + 0.5) / static_cast<double>(had_.size());
-      const auto until = static_cast<std::int64_t>(std::floor(had_[r] + phase));
+      const std::int64_t until = std::floor(had_[r] + phase);
       visit(rank, until - got_[r]);
       got_[r] = until;
     });
@@ -60,7 +60,7 @@ double rows_per_edge(const Histogram& in_degree, double share, int owners) {
 }
 
 double sample_rows(const StepSamples& samples, double per_edge, std::int64_t vertices, int owners) {
-  const auto n = static_cast<double>(vertices);
+  const double n = vertices;
   const double pair_seen = -std::expm1(static_cast<double>(samples.pairs) * std::log1p(-1 / (n * owners)));
   const double of_edges = static_cast<double>(samples.edges) * per_edge;
   return of_edges + (n * (owners - 1) - of_edges) * pair_seen;
@@ -78,7 +78,7 @@ class DealtSides {
         received_(own_.size()) {
     for (Rank r = 0; r < placement.ranks; ++r) {
       for (const PeerRole role : {PeerRole::sender, PeerRole::receiver})
-        weights_[static_cast<std::size_t>(role)].push_back(rank_weight(r, r + 1, role));
+        weights_[role].push_back(rank_weight(r, r + 1, role));
     }
   }
 
@@ -155,7 +155,7 @@ HaloNeeds counted_needs(const Placement& placement, const PreparedGraph& graph, 
     if (owners < 2) continue;
     const auto [known, fresh] = rows_of_owners.try_emplace(owners, 0.0);
     if (fresh) known->second = expected_halo_rows(graph.counted->readers, owners);
-    dealer.deal(t, known->second * graph.counted->step_share[static_cast<std::size_t>(first_step + t)],
+    dealer.deal(t, known->second * graph.counted->step_share[first_step + t],
                 [&](Rank r, std::int64_t rows) { needs.count_at(r, t) = rows; });
   }
   return needs;
@@ -165,7 +165,7 @@ ExchangePlan counted_halo(const Placement& placement, const HaloNeeds& needs) {
   ExchangePlan plan;
   plan.fan_out = true;
   plan.rank_count = placement.ranks;
-  plan.ranks.resize(static_cast<std::size_t>(placement.ranks));
+  plan.ranks.resize(placement.ranks);
   DealtSides sides(placement, needs, plan);
   sides.add_pairs();
   sides.finish();
@@ -177,9 +177,9 @@ ExchangePlan counted_halo(const Placement& placement, const HaloNeeds& needs) {
 PlacedSamples place_counted_samples(const CountedSamples& samples, const Histogram& in_degree,
                                     const Placement& placement, const std::vector<Step>& steps) {
   PlacedSamples placed;
-  placed.ranks.resize(static_cast<std::size_t>(placement.ranks));
+  placed.ranks.resize(placement.ranks);
   for (LocalSamples& rank : placed.ranks) {
-    rank.rows.resize(static_cast<std::size_t>(samples.arity));
+    rank.rows.resize(samples.arity);
     rank.counted = 0;
     rank.counted_values = samples.arity == 1;  // counted samples of single vertices are a regression
   }
@@ -192,7 +192,7 @@ PlacedSamples place_counted_samples(const CountedSamples& samples, const Histogr
     const auto here = static_cast<Step>(at - steps.begin());
     placed.total_weight += static_cast<double>(step.count());
     homes.deal(here, static_cast<double>(step.count()),
-               [&](Rank r, std::int64_t count) { placed.ranks[static_cast<std::size_t>(r)].counted += count; });
+               [&](Rank r, std::int64_t count) { placed.ranks[r].counted += count; });
     const int owners = owners_of(placement.map(here));
     if (owners < 2 || samples.arity < 2) continue;
     const auto [known, fresh] = per_edge.try_emplace(owners, 0.0);

@@ -19,7 +19,7 @@ class DealtRows {
   DealtRows(const Placement& placement, const HaloNeeds& needs);
 
   int ranks() const { return ranks_; }
-  bool reads(int reader) const { return !needs_[static_cast<std::size_t>(reader)].empty(); }
+  bool reads(int reader) const { return !needs_[reader].empty(); }
   /// Rows that the first `places` owners after `reader` give it together. Cost: O(maps that it reads).
   std::int64_t given(int reader, int places) const;
   /// Rows that come from `owner`, another rank.

@@ -59,7 +59,7 @@ std::shared_ptr<const PeerPieces> pieces_of(const PeerSide& side, int ranks, std
   for (const PeerPart& part : side.parts()) {
     for (int i = 0; i < part.peers; ++i) {
       for (std::int64_t left = part.count; left > 0; ++move) {
-        (*pieces)[static_cast<std::size_t>(part.peer + i)].push_back({(*move).*row_in_tensor, move->rows});
+        (*pieces)[part.peer + i].push_back({(*move).*row_in_tensor, move->rows});
         left -= move->rows;
       }
     }
@@ -204,7 +204,7 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
   if (target.accumulate) on.run(AddScaled{dx, target.tensor, 1.0});
 }
 
-Tensor Exchange::give_back(Device& device, Communicator& communicator, const Tensor& gradient) const {
+Tensor Exchange::return_gradient(Device& device, Communicator& communicator, const Tensor& gradient) const {
   if (identity()) return gradient;
   const Tensor dx = device.allocate(input_rows(), gradient.columns(), gradient.type());
   if (!rank_->uses_input(plan_->fan_out)) device.run(Fill{dx, 0.0});

@@ -50,7 +50,7 @@ class Exchange {
 
   /// The backward exchange alone, for a forward exchange that was not recorded. Returns the gradient [input_rows, F]
   /// for that of the exchanged rows [output_rows, F]. All ranks must call it.
-  Tensor give_back(Device& device, Communicator& communicator, const Tensor& gradient) const;
+  Tensor return_gradient(Device& device, Communicator& communicator, const Tensor& gradient) const;
 
   /// Forward moves rows as the plan says; backward moves their gradients in the opposite direction.
   enum class Way { forward, backward };

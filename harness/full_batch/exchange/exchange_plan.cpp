@@ -26,7 +26,7 @@ bool RankExchange::keeps_all() const {
 
 const RankExchange& ExchangePlan::of(Rank r) const {
   static const RankExchange nothing;
-  if (!ranks.empty() && static_cast<int>(ranks.size()) == rank_count) return ranks[static_cast<std::size_t>(r)];
+  if (!ranks.empty() && static_cast<int>(ranks.size()) == rank_count) return ranks[r];
   const auto at = std::lower_bound(ranks.begin(), ranks.end(), r,
                                    [](const RankExchange& rank, Rank wanted) { return rank.rank < wanted; });
   return at != ranks.end() && at->rank == r ? *at : nothing;
@@ -40,35 +40,35 @@ void ExchangePlan::complete() {
 
 const std::vector<VertexId>& HaloNeeds::of(Rank rank, Step t) const {
   static const std::vector<VertexId> none;
-  const auto& own = vertices[static_cast<std::size_t>(rank)];
-  return own.empty() ? none : own[static_cast<std::size_t>(t)];
+  const auto& own = vertices[rank];
+  return own.empty() ? none : own[t];
 }
 
 std::vector<VertexId>& HaloNeeds::at(Rank rank, Step t) {
-  auto& own = vertices[static_cast<std::size_t>(rank)];
-  if (own.empty()) own.resize(static_cast<std::size_t>(steps));
-  return own[static_cast<std::size_t>(t)];
+  auto& own = vertices[rank];
+  if (own.empty()) own.resize(steps);
+  return own[t];
 }
 
 std::int64_t& HaloNeeds::count_at(Rank rank, Step t) {
-  auto& own = counted[static_cast<std::size_t>(rank)];
-  if (own.empty()) own.resize(static_cast<std::size_t>(steps), 0);
-  return own[static_cast<std::size_t>(t)];
+  auto& own = counted[rank];
+  if (own.empty()) own.resize(steps, 0);
+  return own[t];
 }
 
 HaloNeeds no_needs(int ranks, std::int64_t steps, bool by_count) {
   HaloNeeds needs;
   needs.steps = steps;
   if (by_count) {
-    needs.counted.resize(static_cast<std::size_t>(ranks));
+    needs.counted.resize(ranks);
   } else {
-    needs.vertices.resize(static_cast<std::size_t>(ranks));
+    needs.vertices.resize(ranks);
   }
   return needs;
 }
 
 std::vector<std::int64_t> halo_offsets(const HaloNeeds& needs, Rank rank) {
-  const auto r = static_cast<std::size_t>(rank);
+  const std::size_t r = rank;
   std::vector<std::int64_t> offsets = {0};
   if (!needs.counted.empty()) {
     for (const std::int64_t rows : needs.counted[r]) offsets.push_back(offsets.back() + rows);
@@ -86,14 +86,14 @@ ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const List
   const std::vector<std::int64_t> own = rows_of_ranks(placement);
   LocalRows rows(placement);
   for (Rank r = 0; r < placement.ranks; ++r) {
-    std::int64_t row = own[static_cast<std::size_t>(r)];
+    std::int64_t row = own[r];
     builder.move(r, r, 0, 0, row);
-    const auto& needed = needs.vertices[static_cast<std::size_t>(r)];
+    const auto& needed = needs.vertices[r];
     for (std::size_t t = 0; t < needed.size(); ++t) {
       const auto step = static_cast<Step>(t);
       for (const VertexId v : needed[t]) builder.move(placement.owner(v, step), r, rows.row(v, step), row++, 1);
     }
-    builder.rows(r, own[static_cast<std::size_t>(r)], row);
+    builder.rows(r, own[r], row);
   }
   return builder.finish(true);
 }
@@ -101,7 +101,7 @@ ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const List
 HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step) {
   if (!graph.has_structure()) return counted_needs(placement, graph, first_step);
   HaloNeeds needs = no_needs(placement.ranks, placement.steps());
-  std::vector<std::int64_t> seen(static_cast<std::size_t>(graph.vertices), -1);
+  std::vector<std::int64_t> seen(graph.vertices, -1);
   for (Step t = 0; t < placement.steps(); ++t) {
     const VertexMap& map = placement.map(t);
     if (map.single >= 0) continue;
@@ -109,10 +109,10 @@ HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, 
       std::vector<VertexId> needed;
       const std::int64_t stamp = static_cast<std::int64_t>(t) * placement.ranks + r;
       for (const Run& run : map.runs_of(r)) {
-        const auto row = static_cast<std::size_t>((first_step + t) * graph.vertices + run.first);
+        const std::size_t row = (first_step + t) * graph.vertices + run.first;
         for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + static_cast<std::size_t>(run.count)];
              ++e) {
-          const auto u = static_cast<std::size_t>(graph.columns[static_cast<std::size_t>(e)]);
+          const std::size_t u = graph.columns[e];
           if (map.owner[u] == r || seen[u] == stamp) continue;
           seen[u] = stamp;
           needed.push_back(static_cast<VertexId>(u));

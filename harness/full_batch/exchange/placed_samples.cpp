@@ -23,14 +23,14 @@ class SamplePlacer {
     collect_needs();
     PlacedSamples placed;
     placed.halo = halo(placement_, needs_, scope);
-    placed.ranks.resize(static_cast<std::size_t>(placement_.ranks));
+    placed.ranks.resize(placement_.ranks);
     for (Rank r = 0; r < placement_.ranks; ++r) {
-      const bool needs_some = !needs_.vertices[static_cast<std::size_t>(r)].empty();
+      const bool needs_some = !needs_.vertices[r].empty();
       halo_rows_.push_back(needs_some ? halo_offsets(needs_, r) : std::vector<std::int64_t>());
-      placed.ranks[static_cast<std::size_t>(r)].rows.resize(arity_);
+      placed.ranks[r].rows.resize(arity_);
     }
     for (const Chosen& sample : chosen_) {
-      add(sample, placed.ranks[static_cast<std::size_t>(home(sample))]);
+      add(sample, placed.ranks[home(sample)]);
       placed.total_weight += samples_.weight.empty() ? 1.0 : samples_.weight[sample.index];
     }
     placed.complete();
@@ -76,7 +76,7 @@ class SamplePlacer {
   std::int64_t row(Rank rank, VertexId v, Step t) {
     if (placement_.owner(v, t) == rank) return rows_.row(v, t);
     const std::vector<VertexId>& needed = needs_.of(rank, t);
-    return rows_.of_steps(rank).back() + halo_rows_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(t)] +
+    return rows_.of_steps(rank).back() + halo_rows_[rank][t] +
            (std::lower_bound(needed.begin(), needed.end(), v) - needed.begin());
   }
 

@@ -60,14 +60,14 @@ PlanBuilder::PlanBuilder(int ranks, const ListScope& scope)
 }
 
 void PlanBuilder::rows(Rank rank, std::int64_t input, std::int64_t output) {
-  plan_.ranks[static_cast<std::size_t>(rank)].input_rows = input;
-  plan_.ranks[static_cast<std::size_t>(rank)].output_rows = output;
+  plan_.ranks[rank].input_rows = input;
+  plan_.ranks[rank].output_rows = output;
 }
 
 PlanBuilder::Pair& PlanBuilder::pair(Rank r, Rank q) {
-  Sender& sender = senders_[static_cast<std::size_t>(r)];
+  Sender& sender = senders_[r];
   if (sender.place.empty()) sender.place.resize(ranks_);
-  std::int32_t& place = sender.place[static_cast<std::size_t>(q)];
+  std::int32_t& place = sender.place[q];
   if (place == 0) {
     sender.pairs.emplace_back().receiver = q;
     place = static_cast<std::int32_t>(sender.pairs.size());
@@ -78,7 +78,7 @@ PlanBuilder::Pair& PlanBuilder::pair(Rank r, Rank q) {
 void PlanBuilder::move(Rank r, Rank q, std::int64_t from, std::int64_t to, std::int64_t count) {
   if (count == 0) return;
   if (r == q) {
-    const auto rank = static_cast<std::size_t>(r);
+    const std::size_t rank = r;
     keep_rows(plan_.ranks[rank], keep_end_[rank], from, to, count, scope_.covers(r));
     return;
   }
@@ -95,7 +95,7 @@ ExchangePlan PlanBuilder::finish(bool fan_out) {
               [](const Pair& a, const Pair& b) { return a.receiver < b.receiver; });
     for (const Pair& pair : senders_[r].pairs) {
       sent.push_back({pair.receiver, &pair.sent});
-      received[static_cast<std::size_t>(pair.receiver)].push_back({static_cast<Rank>(r), &pair.received});
+      received[pair.receiver].push_back({static_cast<Rank>(r), &pair.received});
     }
     senders_[r].place = {};
     plan_.ranks[r].send = side_of(sent, true);

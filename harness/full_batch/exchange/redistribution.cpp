@@ -32,16 +32,16 @@ class StepsOfRanks {
   }
 
   /// The one rank that owns a step, or -1.
-  Rank single_of(Step t) const { return single_of_[static_cast<std::size_t>(t)]; }
+  Rank single_of(Step t) const { return single_of_[t]; }
 
   /// Marks the ranks that own cells of some step.
   void mark(std::vector<bool>& owns) const {
-    for (const auto& [rank, step] : single_) owns[static_cast<std::size_t>(rank)] = true;
+    for (const auto& [rank, step] : single_) owns[rank] = true;
     const VertexMap* last = nullptr;
     for (const Step t : shared_) {
       const VertexMap& map = placement_.map(t);
       if (&map == last) continue;
-      map.for_owners([&](Rank rank, std::int64_t) { owns[static_cast<std::size_t>(rank)] = true; });
+      map.for_owners([&](Rank rank, std::int64_t) { owns[rank] = true; });
       last = &map;
     }
   }
@@ -80,7 +80,7 @@ class StepsOfRanks {
 
     /// Rows of a step with several owners. Such steps often share their map, so the last result is kept.
     std::int64_t shared_rows() {
-      const std::int32_t map = steps_.placement_.map_of_step[static_cast<std::size_t>(step_)];
+      const std::int32_t map = steps_.placement_.map_of_step[step_];
       if (map != map_) map_rows_ = steps_.placement_.step_rows(rank_, step_);
       map_ = map;
       return map_rows_;
@@ -109,7 +109,7 @@ class Peers {
   explicit Peers(std::size_t ranks) : with_(ranks) {}
 
   void add(Rank peer, std::int64_t from, std::int64_t count, bool listed) {
-    PeerRuns& runs = with_[static_cast<std::size_t>(peer)];
+    PeerRuns& runs = with_[peer];
     if (runs.rows == 0) met_.push_back({peer, &runs});
     runs.add(from, count, listed);
   }
@@ -118,7 +118,7 @@ class Peers {
     const auto ascending = [](const PeerEntry& a, const PeerEntry& b) { return a.peer < b.peer; };
     if (!std::is_sorted(met_.begin(), met_.end(), ascending)) std::sort(met_.begin(), met_.end(), ascending);
     PeerSide side = side_of(met_, sends);
-    for (const PeerEntry& entry : met_) with_[static_cast<std::size_t>(entry.peer)] = PeerRuns();
+    for (const PeerEntry& entry : met_) with_[entry.peer] = PeerRuns();
     met_.clear();
     return side;
   }
@@ -148,13 +148,13 @@ class RankByRank {
   }
 
   ExchangePlan make() {
-    std::vector<bool> owns(static_cast<std::size_t>(from_.ranks), false);
+    std::vector<bool> owns(from_.ranks, false);
     from_steps_.mark(owns);
     to_steps_.mark(owns);
     ExchangePlan plan;
     plan.rank_count = from_.ranks;
     for (Rank r = 0; r < from_.ranks; ++r) {
-      if (owns[static_cast<std::size_t>(r)]) plan.ranks.push_back(rank(r));
+      if (owns[r]) plan.ranks.push_back(rank(r));
     }
     plan.complete();
     return plan;
@@ -268,7 +268,7 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
     const auto take = [count](std::vector<std::int64_t>& next, Rank rank) {
       return rank < 0
                  ? 0
-                 : std::exchange(next[static_cast<std::size_t>(rank)], next[static_cast<std::size_t>(rank)] + count);
+                 : std::exchange(next[rank], next[rank] + count);
     };
     const std::int64_t from = take(next_a, r), to = take(next_b, q);
     if (r >= 0 && q >= 0) segments.push_back({r, q, from, to, count});
@@ -278,20 +278,20 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
 
 ExchangePlan step_by_step(const Placement& from, const Placement& to, const ListScope& scope) {
   PlanBuilder builder(from.ranks, scope);
-  std::vector<std::int64_t> from_rows(static_cast<std::size_t>(from.ranks), 0), to_rows(from_rows);  // earlier steps
+  std::vector<std::int64_t> from_rows(from.ranks, 0), to_rows(from_rows);  // earlier steps
   std::pair<std::int32_t, std::int32_t> intersected{-1, -1};  // neighbouring steps often share their maps
   std::vector<Segment> segments;
   const auto count = [](const VertexMap& map, std::vector<std::int64_t>& rows) {
-    map.for_owners([&rows](Rank rank, std::int64_t own) { rows[static_cast<std::size_t>(rank)] += own; });
+    map.for_owners([&rows](Rank rank, std::int64_t own) { rows[rank] += own; });
   };
   for (Step t = 0; t < from.steps(); ++t) {
-    const auto step = static_cast<std::size_t>(t);
+    const std::size_t step = t;
     const std::pair maps{from.map_of_step[step], to.map_of_step[step]};
     if (t == 0 || maps != intersected) segments = intersect(from.map(t), to.map(t), from.vertices);
     intersected = maps;
     for (const Segment& s : segments) {
-      builder.move(s.from, s.to, from_rows[static_cast<std::size_t>(s.from)] + s.from_position,
-                   to_rows[static_cast<std::size_t>(s.to)] + s.to_position, s.count);
+      builder.move(s.from, s.to, from_rows[s.from] + s.from_position,
+                   to_rows[s.to] + s.to_position, s.count);
     }
     count(from.map(t), from_rows);
     count(to.map(t), to_rows);

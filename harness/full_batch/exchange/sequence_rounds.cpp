@@ -20,12 +20,12 @@ struct Front {
 /// hands over its state, or has owner -1. Calls extend(front) where a piece continues.
 template <class Begin, class Extend>
 void walk_pieces(const Placement& placement, const SequenceStart& start, const Begin& begin, const Extend& extend) {
-  std::vector<Front> fronts(static_cast<std::size_t>(placement.vertices));
+  std::vector<Front> fronts(placement.vertices);
   for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
     const VertexMap& map = placement.map(t);
     const bool reset = start.reset_every > 0 && (start.first_step + t) % start.reset_every == 0;
     for (VertexId v = 0; v < placement.vertices; ++v) {
-      Front& front = fronts[static_cast<std::size_t>(v)];
+      Front& front = fronts[v];
       const Rank owner = map.owner_of(v);
       if (reset) front.owner = -1;
       if (owner >= 0 && owner == front.owner) {
@@ -90,7 +90,7 @@ ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks,
         if (!to[q][i].given) continue;
         const Giver& giver = givers.at(cell_key(to[q][i].vertex, to[q][i].first));
         builder.move(giver.rank, static_cast<Rank>(q),
-                     block * handed[static_cast<std::size_t>(giver.rank)] + giver.place, block * given[q] + place[i],
+                     block * handed[giver.rank] + giver.place, block * given[q] + place[i],
                      1);
       }
     }
@@ -105,18 +105,18 @@ std::vector<RoundPieces> sequence_rounds(const Placement& placement, const Seque
       start.first_step == 0 || (start.reset_every > 0 && start.first_step % start.reset_every == 0);
   std::vector<RoundPieces> rounds;
   const auto at = [&rounds](const Front& front) -> std::vector<SequencePiece>& {
-    return rounds[static_cast<std::size_t>(front.round)][static_cast<std::size_t>(front.owner)];
+    return rounds[front.round][front.owner];
   };
   walk_pieces(
       placement, start,
       [&](VertexId v, Step t, Front& front, const Front& before) {
         if (front.round >= static_cast<std::int32_t>(rounds.size()))
           rounds.emplace_back(static_cast<std::size_t>(placement.ranks));
-        if (before.owner >= 0) at(before)[static_cast<std::size_t>(before.piece)].hands_on = true;
+        if (before.owner >= 0) at(before)[before.piece].hands_on = true;
         front.piece = static_cast<std::int64_t>(at(front).size());
         at(front).push_back({v, t, 1, before.owner >= 0 || (t == 0 && !begins_anew), false, 0});
       },
-      [&](const Front& front) { ++at(front)[static_cast<std::size_t>(front.piece)].steps; });
+      [&](const Front& front) { ++at(front)[front.piece].steps; });
   return rounds;
 }
 
@@ -126,7 +126,7 @@ std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_unit
   for (const RoundPieces& units : of_units) {
     RoundPieces& round = rounds.emplace_back(static_cast<std::size_t>(ranks));
     for (std::size_t u = 0; u < units.size(); ++u) {
-      std::vector<SequencePiece>& pieces = round[static_cast<std::size_t>(rank_of_unit[u])];
+      std::vector<SequencePiece>& pieces = round[rank_of_unit[u]];
       for (SequencePiece piece : units[u]) {
         piece.unit = static_cast<std::int32_t>(u);
         pieces.push_back(piece);

@@ -104,7 +104,7 @@ Var StaleExchange::apply(Tape& tape, Communicator& communicator, const Var& x, s
   if (epoch != epoch_) advance(tape.device(), communicator, x->value);
   epoch_ = epoch;
   const auto back = [this, &tape, &communicator, x, sent = sent_](const Variable& result) {
-    tape.add_gradient(x, give_back(tape.device(), communicator, result.gradient, *sent));
+    tape.add_gradient(x, return_gradient(tape.device(), communicator, result.gradient, *sent));
   };
   const Tensor y = assemble(tape.device(), x->value);
   return input_.constant ? tape.record(y, {x}, back) : tape.record_collective(y, back);
@@ -161,7 +161,7 @@ void StaleExchange::measure(Device& device, const Tensor& current) {
   const bool on_host = threshold_->policy().distances_on_host, values = device.has_values();
   const std::int64_t rows = current.rows();
   HostWork work;
-  if (values) host_->distances.resize(static_cast<std::size_t>(rows));
+  if (values) host_->distances.resize(rows);
   if (on_host) {
     work.name = "stale_distances";
     work.work = distance_work(rows, current.columns(), current.row_bytes());
@@ -206,7 +206,7 @@ void StaleExchange::choose(Device& device, const Tensor& current, double thresho
     host_->moved = assumed_rows(host_->slots, input_.assumed_share);
   }
   device.await(device.run_on_host(std::move(work)));
-  const auto moved = static_cast<std::int64_t>(host_->moved.moved.size());
+  const std::int64_t moved = host_->moved.moved.size();
   if (on_host || moved == 0) return;
   const Tensor rows = list_on(device, host_->moved.moved, moved);
   device.run(CopyRows{current, last_, rows, rows, moved, 0, 0, current.columns(), false});
@@ -214,7 +214,7 @@ void StaleExchange::choose(Device& device, const Tensor& current, double thresho
 
 std::vector<std::int64_t> StaleExchange::tell_counts(Device& device, Communicator& communicator) const {
   const StaleSlots& slots = host_->slots;
-  const auto senders = static_cast<std::int64_t>(slots.receive.size());
+  const std::int64_t senders = slots.receive.size();
   const Tensor out = list_on(device, host_->moved.counts, static_cast<std::int64_t>(slots.send.size()));
   const Tensor in = device.allocate(senders, 1, ElementType::i64);
   exchange_rows(communicator, out, one_each(slots.send), in, one_each(slots.receive), traffic_);
@@ -242,7 +242,7 @@ void StaleExchange::carry(Device& device, Communicator& communicator, const Tens
   exchange_rows(communicator, rows, sent->send, rows_in, sent->receive, traffic_);
   std::vector<std::int64_t> input_rows;
   for (const std::int64_t row : moved.rows)
-    if (!slots.rows.empty()) input_rows.push_back(slots.rows[static_cast<std::size_t>(row)]);
+    if (!slots.rows.empty()) input_rows.push_back(slots.rows[row]);
   sent->input_rows = list_on(device, input_rows, sent->out);
   take_in(device, places_in, rows_in, *sent);
   sent_ = std::move(sent);
@@ -251,15 +251,15 @@ void StaleExchange::carry(Device& device, Communicator& communicator, const Tens
 /// Puts arrived rows into the slots of the earlier ones.
 void StaleExchange::take_in(Device& device, const Tensor& places, const Tensor& rows, Sent& sent) {
   const StaleSlots& slots = host_->slots;
-  std::vector<std::int32_t> place(static_cast<std::size_t>(sent.in));
+  std::vector<std::int32_t> place(sent.in);
   std::vector<std::int64_t> slot, output;
   if (device.move_out(places, place.data())) {
     auto peer = slots.receive.begin();
     for (const PeerPart& part : sent.receive) {
       while (peer->peer != part.peer) ++peer;
       for (std::int64_t i = part.first; i < part.first + part.count; ++i) {
-        slot.push_back(peer->first + place[static_cast<std::size_t>(i)]);
-        output.push_back(slots.output_of[static_cast<std::size_t>(slot.back())]);
+        slot.push_back(peer->first + place[i]);
+        output.push_back(slots.output_of[slot.back()]);
       }
     }
   }
@@ -280,9 +280,9 @@ Tensor StaleExchange::assemble(Device& device, const Tensor& x) const {
 }
 
 /// The gradient of the input from that of the output.
-Tensor StaleExchange::give_back(Device& device, Communicator& communicator, const Tensor& gradient,
+Tensor StaleExchange::return_gradient(Device& device, Communicator& communicator, const Tensor& gradient,
                                 const Sent& sent) const {
-  if (sent.all || threshold_->policy().gradient_always) return exchange_.give_back(device, communicator, gradient);
+  if (sent.all || threshold_->policy().gradient_always) return exchange_.return_gradient(device, communicator, gradient);
   const auto like = [&](std::int64_t rows) { return device.allocate(rows, gradient.columns(), gradient.type()); };
   const Tensor back = like(sent.in), come = like(sent.out), dx = like(rank_->input_rows);
   if (sent.in > 0) pick(device, gradient, sent.output_rows, back);
@@ -320,7 +320,7 @@ void StaleExchange::restore(Device& device, const Tensor& all) {
     const std::int64_t from_here = first + side.peers->rows_between(0, device.rank());
     for (const PeerPart& reader : slots.send) {
       for (std::int64_t i = 0; reader.peer == r && i < reader.count; ++i)
-        held[static_cast<std::size_t>(slots.row_of[static_cast<std::size_t>(reader.first + i)])] = from_here + i;
+        held[slots.row_of[reader.first + i]] = from_here + i;
     }
     first += side.total;
   }

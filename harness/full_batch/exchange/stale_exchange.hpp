@@ -76,7 +76,7 @@ class StaleExchange {
   void take_in(Device& device, const Tensor& places, const Tensor& rows, Sent& sent);
   Tensor compared_rows(Device& device, const Tensor& x) const;
   Tensor assemble(Device& device, const Tensor& x) const;
-  Tensor give_back(Device& device, Communicator& communicator, const Tensor& gradient, const Sent& sent) const;
+  Tensor return_gradient(Device& device, Communicator& communicator, const Tensor& gradient, const Sent& sent) const;
   void keep_own(Device& device, const Tensor& from, const Tensor& to, bool reversed) const;
 
   const ExchangePlan* plan_;

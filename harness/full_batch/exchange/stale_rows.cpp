@@ -34,11 +34,11 @@ std::vector<std::int64_t> tensor_rows(const PeerSide& side, std::int64_t RowMove
 template <class T>
 void distances_of(Workers& workers, std::int64_t width, const T* x, const T* y, std::vector<double>& distances) {
   constexpr std::int64_t rows_per_task = 4096;
-  const auto rows = static_cast<std::int64_t>(distances.size());
+  const std::int64_t rows = distances.size();
   workers.run((rows + rows_per_task - 1) / rows_per_task, [&](std::int64_t task) {
     const std::int64_t end = std::min(rows, (task + 1) * rows_per_task);
     for (std::int64_t r = task * rows_per_task; r < end; ++r)
-      distances[static_cast<std::size_t>(r)] = row_distance(x + r * width, y + r * width, width);
+      distances[r] = row_distance(x + r * width, y + r * width, width);
   });
 }
 
@@ -73,7 +73,7 @@ StaleSlots stale_slots(const ExchangePlan& plan, Rank rank) {
 }
 
 MovedRows moved_rows(const StaleSlots& slots, const std::vector<double>& distances, double threshold) {
-  const auto stays = [&](std::int64_t row) { return distances[static_cast<std::size_t>(row)] <= threshold; };
+  const auto stays = [&](std::int64_t row) { return distances[row] <= threshold; };
   MovedRows result;
   for (std::int64_t row = 0; row < slots.compared; ++row) {
     if (!stays(row)) result.moved.push_back(row);
@@ -81,7 +81,7 @@ MovedRows moved_rows(const StaleSlots& slots, const std::vector<double>& distanc
   for (const PeerPart& peer : slots.send) {
     const std::size_t before = result.rows.size();
     for (std::int64_t place = 0; place < peer.count; ++place) {
-      const std::int64_t row = slots.row_of[static_cast<std::size_t>(peer.first + place)];
+      const std::int64_t row = slots.row_of[peer.first + place];
       if (stays(row)) continue;
       result.rows.push_back(row);
       result.places.push_back(static_cast<std::int32_t>(place));
@@ -102,9 +102,9 @@ MovedRows assumed_rows(const StaleSlots& slots, double share) {
   result.counts = assumed_counts(slots.send, share);
   std::int64_t sent = 0;
   for (const std::int64_t count : result.counts) sent += count;
-  result.moved.resize(static_cast<std::size_t>(rounded(slots.compared, share)));
-  result.rows.resize(static_cast<std::size_t>(sent));
-  result.places.resize(static_cast<std::size_t>(sent));
+  result.moved.resize(rounded(slots.compared, share));
+  result.rows.resize(sent);
+  result.places.resize(sent);
   return result;
 }
 
@@ -127,7 +127,7 @@ void compute_distances(Workers& workers, ElementType type, std::int64_t width, c
 }
 
 Work distance_work(std::int64_t rows, std::int64_t width, std::uint64_t row_bytes) {
-  const auto n = static_cast<double>(rows);
+  const double n = rows;
   return {n * (3.0 * static_cast<double>(width) + 2), 2 * n * static_cast<double>(row_bytes), 8 * n};
 }
 

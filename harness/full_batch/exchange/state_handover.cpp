@@ -11,8 +11,8 @@ Placement repeated(const Placement& placement, Step t, std::int64_t blocks) {
   Placement result;
   result.ranks = placement.ranks;
   result.vertices = placement.vertices;
-  result.maps = {placement.maps[static_cast<std::size_t>(placement.map_of_step[static_cast<std::size_t>(t)])]};
-  result.map_of_step.assign(static_cast<std::size_t>(blocks), 0);
+  result.maps = {placement.maps[placement.map_of_step[t]]};
+  result.map_of_step.assign(blocks, 0);
   return result;
 }
 
@@ -21,7 +21,7 @@ Placement repeated(const Placement& placement, Step t, std::int64_t blocks) {
 std::vector<TemporalSegment> temporal_segments(const Placement& placement) {
   std::vector<TemporalSegment> segments;
   for (std::int64_t t = 0; t < placement.steps(); ++t) {
-    const auto step = static_cast<std::size_t>(t);
+    const std::size_t step = t;
     if (t == 0 || placement.map_of_step[step] != placement.map_of_step[step - 1]) segments.push_back({t, 0});
     ++segments.back().steps;
   }
@@ -29,11 +29,11 @@ std::vector<TemporalSegment> temporal_segments(const Placement& placement) {
 }
 
 bool owns_one_segment(const Placement& placement, const std::vector<TemporalSegment>& segments) {
-  std::vector<bool> owns(static_cast<std::size_t>(placement.ranks), false);
+  std::vector<bool> owns(placement.ranks, false);
   for (const TemporalSegment& segment : segments) {
     const Rank owner = placement.map(static_cast<Step>(segment.first_step)).single;
-    if (owner < 0 || owns[static_cast<std::size_t>(owner)]) return false;
-    owns[static_cast<std::size_t>(owner)] = true;
+    if (owner < 0 || owns[owner]) return false;
+    owns[owner] = true;
   }
   return true;
 }

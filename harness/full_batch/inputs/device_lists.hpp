@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backends/device.hpp"
-#include "models/ops/ops_lanes.hpp"
+#include "models/ops/ops_packed_rows.hpp"
 
 namespace strobe {
 
@@ -19,19 +19,19 @@ inline Tensor list_of(Device& device, const std::vector<std::int32_t>& values, s
 
 /// Rows that go to places 0, 1, 2, ...
 inline PackedRows rows_on_device(Device& device, const std::vector<std::int64_t>& rows) {
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t count = rows.size();
   return {list_of(device, rows, count), {}, count};
 }
 
-/// Lists of rows and of lane rows, from the cell's row of each lane row; -1 marks padding.
-inline PackedRows rows_in_lanes(Device& device, const std::vector<std::int64_t>& row_of_lane_row) {
+/// Lists of rows and of bin rows, from the cell's row of each bin row; -1 marks padding.
+inline PackedRows rows_in_bins(Device& device, const std::vector<std::int64_t>& row_of_bin_row) {
   std::vector<std::int64_t> rows, places;
-  for (std::size_t place = 0; place < row_of_lane_row.size(); ++place) {
-    if (row_of_lane_row[place] < 0) continue;
-    rows.push_back(row_of_lane_row[place]);
+  for (std::size_t place = 0; place < row_of_bin_row.size(); ++place) {
+    if (row_of_bin_row[place] < 0) continue;
+    rows.push_back(row_of_bin_row[place]);
     places.push_back(static_cast<std::int64_t>(place));
   }
-  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t count = rows.size();
   return {list_of(device, rows, count), list_of(device, places, count), count};
 }
 

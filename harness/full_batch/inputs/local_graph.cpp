@@ -27,8 +27,8 @@ class LocalBuilder {
     if (!graph_.has_structure()) return expected_nonzeros();
     std::int64_t total = 0;
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
-      total += graph_.row_offsets[static_cast<std::size_t>(first + count)] -
-               graph_.row_offsets[static_cast<std::size_t>(first)];
+      total += graph_.row_offsets[first + count] -
+               graph_.row_offsets[first];
     });
     return total;
   }
@@ -40,8 +40,8 @@ class LocalBuilder {
     csr.has_entries = true;
     const std::int64_t count = nonzeros();
     csr.offsets.reserve(static_cast<std::size_t>(rows_.back()) + 1);
-    csr.columns.reserve(static_cast<std::size_t>(count));
-    std::vector<std::int32_t> local(static_cast<std::size_t>(graph_.vertices));
+    csr.columns.reserve(count);
+    std::vector<std::int32_t> local(graph_.vertices);
     for (Step t = 0; t < placement_.steps(); ++t) append_step(t, local, fp64, csr);
     return csr;
   }
@@ -60,7 +60,7 @@ class LocalBuilder {
     });
     if (pieces.size() == 1) return all.data() + pieces[0].first * graph_.feature_width;
     if (gathered) return own.data();
-    own.reserve(static_cast<std::size_t>(rows_.back() * graph_.feature_width));
+    own.reserve(rows_.back() * graph_.feature_width);
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
       const auto begin = all.begin() + first * graph_.feature_width;
       own.insert(own.end(), begin, begin + count * graph_.feature_width);
@@ -93,29 +93,29 @@ class LocalBuilder {
   }
 
   void append_step(Step t, std::vector<std::int32_t>& local, bool fp64, HostCsr& csr) const {
-    const auto step = static_cast<std::size_t>(t);
+    const std::size_t step = t;
     const std::vector<Run>& owned = placement_.map(t).runs_of(rank_);
     std::int64_t next = rows_[step];
     for (const Run& run : owned) {
       for (std::int64_t v = run.first; v < run.first + run.count; ++v) {
-        local[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(next++);
+        local[v] = static_cast<std::int32_t>(next++);
       }
     }
     next = rows_.back() + halo_[step];
     for (const VertexId v : needs_.of(rank_, t)) {
-      local[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(next++);
+      local[v] = static_cast<std::int32_t>(next++);
     }
     for (const Run& run : owned) {
-      const auto first = static_cast<std::size_t>(first_row(t) + run.first);
+      const std::size_t first = first_row(t) + run.first;
       for (std::size_t row = first; row < first + static_cast<std::size_t>(run.count); ++row)
         append_row(row, local, fp64, csr);
     }
   }
 
   void append_row(std::size_t row, const std::vector<std::int32_t>& local, bool fp64, HostCsr& csr) const {
-    const auto begin = static_cast<std::size_t>(graph_.row_offsets[row]);
-    const auto end = static_cast<std::size_t>(graph_.row_offsets[row + 1]);
-    for (std::size_t e = begin; e < end; ++e) csr.columns.push_back(local[static_cast<std::size_t>(graph_.columns[e])]);
+    const std::size_t begin = graph_.row_offsets[row];
+    const std::size_t end = graph_.row_offsets[row + 1];
+    for (std::size_t e = begin; e < end; ++e) csr.columns.push_back(local[graph_.columns[e]]);
     const auto first = static_cast<std::ptrdiff_t>(begin), last = static_cast<std::ptrdiff_t>(end);
     if (fp64) {
       csr.values64.insert(csr.values64.end(), graph_.values64.begin() + first, graph_.values64.begin() + last);

@@ -1,15 +1,15 @@
-// The rounds of a recurrence on one rank: its pieces in lanes, several end to end or one per lane.
+// The rounds of a recurrence on one rank: its pieces in bins, several end to end or one per bin.
 #include <map>
 #include <utility>
 
 #include "harness/full_batch/inputs/device_lists.hpp"
-#include "harness/full_batch/inputs/lane_packing.hpp"
+#include "harness/full_batch/inputs/sequence_packing.hpp"
 #include "harness/full_batch/inputs/packed_timelines.hpp"
 
 namespace strobe {
 namespace {
 
-/// Groups of pieces of one rank, each group in lanes of its own. Also finds the piece to which a vertex's cell belongs.
+/// Groups of pieces of one rank, each group in bins of its own. Also finds the piece to which a vertex's cell belongs.
 class OwnPieces {
  public:
   OwnPieces(std::vector<std::vector<SequencePiece>> groups, bool padded, std::int64_t vertices)
@@ -17,8 +17,8 @@ class OwnPieces {
     for (const std::vector<SequencePiece>& pieces : own_) {
       std::vector<std::int32_t> lengths;
       for (const SequencePiece& piece : pieces) lengths.push_back(piece.steps);
-      lanes_.push_back(padded ? pad_lanes(lengths) : pack_lanes(lengths));
-      rows_.emplace_back(static_cast<std::size_t>(lanes_.back().rows()), -1);
+      bins_.push_back(padded ? pad_sequences(lengths) : pack_sequences(lengths));
+      rows_.emplace_back(static_cast<std::size_t>(bins_.back().rows()), -1);
     }
   }
 
@@ -26,14 +26,14 @@ class OwnPieces {
   void begin(Step t) {
     for (std::size_t k = 0; k < own_.size(); ++k) {
       for (; next_[k] < own_[k].size() && own_[k][next_[k]].first == t; ++next_[k])
-        active_[static_cast<std::size_t>(own_[k][next_[k]].vertex)] = {k, next_[k]};
+        active_[own_[k][next_[k]].vertex] = {k, next_[k]};
     }
   }
   /// Records that cell (v, t) lies in row `row`.
   void place(VertexId v, Step t, std::int64_t row) {
-    const auto [k, piece] = active_[static_cast<std::size_t>(v)];
+    const auto [k, piece] = active_[v];
     const std::int64_t step = t - own_[k][piece].first;
-    rows_[k][static_cast<std::size_t>(lanes_[k].first_row[piece] + step * lanes_[k].lanes)] = row;
+    rows_[k][bins_[k].first_row[piece] + step * bins_[k].bins] = row;
   }
 
   /// The state kept after a block: the states of its last step's cells. last_step is -1 if nothing is kept.
@@ -42,24 +42,24 @@ class OwnPieces {
   };
 
   PackedRound round(Device& device, std::size_t k, const BlockBorder& border) const {
-    const LanePacking& lanes = lanes_[k];
-    const auto size = static_cast<std::size_t>(lanes.rows());
+    const SequencePacking& bins = bins_[k];
+    const std::size_t size = bins.rows();
     std::vector<std::int32_t> restarts(size, -2), ends(size, -1);
     std::vector<std::int64_t> last_rows;
     PackedRound round;
-    round.steps = lanes.steps;
-    round.lanes = lanes.lanes;
+    round.steps = bins.steps;
+    round.bins = bins.bins;
     for (std::size_t i = 0; i < own_[k].size(); ++i) {
       const SequencePiece& piece = own_[k][i];
-      for (std::int32_t s = 0; s < piece.steps; ++s) restarts[at(lanes, i, s)] = -1;
-      restarts[at(lanes, i, 0)] = piece.given ? static_cast<std::int32_t>(round.given++) : -2;
+      for (std::int32_t s = 0; s < piece.steps; ++s) restarts[at(bins, i, s)] = -1;
+      restarts[at(bins, i, 0)] = piece.given ? static_cast<std::int32_t>(round.given++) : -2;
       if (!piece.hands_on) continue;
-      ends[at(lanes, i, piece.steps - 1)] = static_cast<std::int32_t>(round.handed++);
-      last_rows.push_back(static_cast<std::int64_t>(at(lanes, i, piece.steps - 1)));
+      ends[at(bins, i, piece.steps - 1)] = static_cast<std::int32_t>(round.handed++);
+      last_rows.push_back(static_cast<std::int64_t>(at(bins, i, piece.steps - 1)));
     }
-    round.in = round.out = rows_in_lanes(device, rows_[k]);
+    round.in = round.out = rows_in_bins(device, rows_[k]);
     if (border.last_step >= 0) remember(device, k, border, round, ends, last_rows);
-    round.timelines.sequences = {list_of(device, restarts, lanes.rows(), 1), list_of(device, ends, lanes.rows(), 1),
+    round.timelines.sequences = {list_of(device, restarts, bins.rows(), 1), list_of(device, ends, bins.rows(), 1),
                                  list_of(device, last_rows, static_cast<std::int64_t>(last_rows.size()))};
     return round;
   }
@@ -72,12 +72,12 @@ class OwnPieces {
     for (std::size_t i = 0; i < own_[k].size(); ++i) {
       const SequencePiece& piece = own_[k][i];
       if (piece.first + piece.steps - 1 != border.last_step) continue;
-      const std::size_t lane_row = at(lanes_[k], i, piece.steps - 1);
-      cell.push_back(rows_[k][lane_row] - border.first_row);
-      ends[lane_row] = static_cast<std::int32_t>(last_rows.size());
-      last_rows.push_back(static_cast<std::int64_t>(lane_row));
+      const std::size_t bin_row = at(bins_[k], i, piece.steps - 1);
+      cell.push_back(rows_[k][bin_row] - border.first_row);
+      ends[bin_row] = static_cast<std::int32_t>(last_rows.size());
+      last_rows.push_back(static_cast<std::int64_t>(bin_row));
     }
-    const auto left = static_cast<std::int64_t>(last_rows.size());
+    const std::int64_t left = last_rows.size();
     std::vector<std::int64_t> handed, rows, places;
     for (std::int64_t block = 0; block < border.rows_per_vertex; ++block) {
       for (std::int64_t i = 0; i < round.handed; ++i) handed.push_back(block * left + i);
@@ -86,21 +86,21 @@ class OwnPieces {
         places.push_back(block * left + round.handed + static_cast<std::int64_t>(i));
       }
     }
-    const auto count = static_cast<std::int64_t>(rows.size());
+    const std::int64_t count = rows.size();
     round.handed_rows = list_of(device, handed, static_cast<std::int64_t>(handed.size()));
     round.remembered = {list_of(device, rows, count), list_of(device, places, count), count};
   }
 
-  static std::size_t at(const LanePacking& lanes, std::size_t piece, std::int64_t step) {
-    return static_cast<std::size_t>(lanes.first_row[piece] + step * lanes.lanes);
+  static std::size_t at(const SequencePacking& bins, std::size_t piece, std::int64_t step) {
+    return static_cast<std::size_t>(bins.first_row[piece] + step * bins.bins);
   }
 
   struct Active {
     std::size_t round = 0, piece = 0;
   };
   std::vector<std::vector<SequencePiece>> own_;  // [groups]
-  std::vector<LanePacking> lanes_;
-  std::vector<std::vector<std::int64_t>> rows_;  // [groups][lane rows]
+  std::vector<SequencePacking> bins_;
+  std::vector<std::vector<std::int64_t>> rows_;  // [groups][bin rows]
   std::vector<std::size_t> next_;
   std::vector<Active> active_;  // [N]
 };
@@ -152,7 +152,7 @@ PackedStage pack_rounds(Device& device, const Placement& placement, const std::v
                         std::int64_t rows_per_vertex, bool remembers) {
   const Rank rank = device.rank();
   std::vector<std::vector<SequencePiece>> pieces;
-  for (const RoundPieces& round : rounds) pieces.push_back(round[static_cast<std::size_t>(rank)]);
+  for (const RoundPieces& round : rounds) pieces.push_back(round[rank]);
   OwnPieces own(std::move(pieces), false, placement.vertices);
   PackedStage stage;
   stage.rows = place_cells_of(placement, rank, own);
@@ -173,7 +173,7 @@ PackedStage pad_rounds(Device& device, const Placement& placement, const std::ve
   std::vector<std::map<std::int32_t, UnitPieces>> units;
   std::vector<std::vector<SequencePiece>> groups;
   for (const RoundPieces& round : rounds) {
-    units.push_back(by_unit(round[static_cast<std::size_t>(rank)]));
+    units.push_back(by_unit(round[rank]));
     for (const auto& [unit, own] : units.back()) groups.push_back(own.pieces);
   }
   OwnPieces own(std::move(groups), true, placement.vertices);

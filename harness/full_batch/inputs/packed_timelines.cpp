@@ -5,27 +5,27 @@
 #include "backends/matrix/host_csr.hpp"
 #include "backends/matrix/matrix_use.hpp"
 #include "harness/full_batch/inputs/device_lists.hpp"
-#include "harness/full_batch/inputs/lane_packing.hpp"
+#include "harness/full_batch/inputs/sequence_packing.hpp"
 #include "harness/full_batch/inputs/visible_cells.hpp"
 
 namespace strobe {
 namespace {
 
-/// Where each sequence of visible cells begins in the lanes, and the cells' places.
+/// Where each sequence of visible cells begins in the bins, and the cells' places.
 struct PlacedCells {
-  LanePacking lanes;
+  SequencePacking bins;
   std::vector<std::int64_t> place;       // of each visible cell
-  std::vector<std::int32_t> lane_begin;  // for each visible cell, the step of the lane at which its sequence begins
+  std::vector<std::int32_t> bin_begin;  // for each visible cell, the step of the bin at which its sequence begins
 };
 
 PlacedCells place_sequences(const VisibleCells& cells, bool padded) {
   const VisibleSequences sequences = sequences_of(cells);
   PlacedCells placed;
-  placed.lanes = padded ? pad_lanes(sequences.lengths) : pack_lanes(sequences.lengths);
+  placed.bins = padded ? pad_sequences(sequences.lengths) : pack_sequences(sequences.lengths);
   for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    const std::int64_t first = placed.lanes.first_row[sequences.of_cell[c]];
-    placed.place.push_back(first + sequences.position[c] * placed.lanes.lanes);
-    placed.lane_begin.push_back(static_cast<std::int32_t>(first / placed.lanes.lanes));
+    const std::int64_t first = placed.bins.first_row[sequences.of_cell[c]];
+    placed.place.push_back(first + sequences.position[c] * placed.bins.bins);
+    placed.bin_begin.push_back(static_cast<std::int32_t>(first / placed.bins.bins));
   }
   return placed;
 }
@@ -63,9 +63,9 @@ void add_entry(HostCsr& csr, bool fp64, std::int64_t column, double value) {
 void add_window_row(HostCsr& csr, bool fp64, const VisibleCells& cells, std::size_t own, std::int64_t window,
                     bool fades) {
   std::vector<std::int64_t> columns;
-  for (std::int64_t c = static_cast<std::int64_t>(own); c >= 0 && static_cast<std::int64_t>(columns.size()) < window;
-       c = cells.before[static_cast<std::size_t>(c)]) {
-    columns.push_back(cells.row[static_cast<std::size_t>(c)]);
+  for (std::int64_t c = own; c >= 0 && static_cast<std::int64_t>(columns.size()) < window;
+       c = cells.before[c]) {
+    columns.push_back(cells.row[c]);
   }
   for (std::size_t age = columns.size(); age-- > 0;) {
     const double weight = fades ? 1.0 / static_cast<double>(age + 1) : 1.0 / static_cast<double>(columns.size());
@@ -81,55 +81,55 @@ std::int64_t rows_before(const Placement& placement, Rank rank, std::int64_t ste
   return rows;
 }
 
-/// The sizes on which the lanes of an attention depend.
+/// The sizes on which the bins of an attention depend.
 struct PastShape {
   std::int64_t vertices = 0, rows_before_block = 0, all_steps = 0, columns = 0;
   bool ids = false;
 };
 
-/// The lists of lanes of sequences on the host.
+/// The lists of bins of sequences on the host.
 struct PastLists {
   std::vector<std::int64_t> rows, own_rows, numbers;
-  std::vector<std::int32_t> sequences, step_of;  // [lane rows, 3], [lane rows]
+  std::vector<std::int32_t> sequences, step_of;  // [bin rows, 3], [bin rows]
   double pairs = 0;
 };
 
 PastLists past_lists(const VisibleCells& cells, const PlacedCells& placed, const EarlierSteps& steps,
                      const PastShape& shape, const UnitRows* unit) {
-  const auto lane_rows = static_cast<std::size_t>(placed.lanes.rows());
+  const std::size_t bin_rows = placed.bins.rows();
   PastLists lists;
-  lists.rows.assign(lane_rows, -1), lists.own_rows.assign(lane_rows, -1), lists.numbers.assign(lane_rows, 0);
-  lists.sequences.assign(3 * lane_rows, 0), lists.step_of.assign(lane_rows, -1);
-  for (std::size_t place = 0; place < lane_rows; ++place)
-    lists.sequences[3 * place] = static_cast<std::int32_t>(place / static_cast<std::size_t>(placed.lanes.lanes));
+  lists.rows.assign(bin_rows, -1), lists.own_rows.assign(bin_rows, -1), lists.numbers.assign(bin_rows, 0);
+  lists.sequences.assign(3 * bin_rows, 0), lists.step_of.assign(bin_rows, -1);
+  for (std::size_t place = 0; place < bin_rows; ++place)
+    lists.sequences[3 * place] = static_cast<std::int32_t>(place / static_cast<std::size_t>(placed.bins.bins));
   for (std::size_t c = 0; c < cells.row.size(); ++c) {
-    const auto place = static_cast<std::size_t>(placed.place[c]);
+    const std::size_t place = placed.place[c];
     const auto step = static_cast<std::int32_t>(steps.first_step + cells.step[c]);
-    lists.rows[place] = unit == nullptr ? cells.row[c] : unit->read[static_cast<std::size_t>(cells.row[c])];
+    lists.rows[place] = unit == nullptr ? cells.row[c] : unit->read[cells.row[c]];
     lists.step_of[place] = step;
     lists.numbers[place] = step * shape.vertices + cells.vertex[c];
-    lists.sequences[3 * place] = placed.lane_begin[c];
+    lists.sequences[3 * place] = placed.bin_begin[c];
     lists.sequences[3 * place + 1] = step;
     if (!cells.own(c) || cells.step[c] < steps.earlier) continue;
     lists.own_rows[place] = lists.rows[place] - shape.rows_before_block;
     lists.sequences[3 * place + 2] = 1;
-    lists.pairs += static_cast<double>(placed.place[c] / placed.lanes.lanes - placed.lane_begin[c] + 1);
+    lists.pairs += static_cast<double>(placed.place[c] / placed.bins.bins - placed.bin_begin[c] + 1);
   }
   return lists;
 }
 
-/// The lanes of an attention: of a rank's cells, or of one of its units, whose rows `unit` names.
+/// The bins of an attention: of a rank's cells, or of one of its units, whose rows `unit` names.
 PackedRound past_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const PastShape& shape,
                        const UnitRows* unit) {
   const PlacedCells placed = place_sequences(cells, unit != nullptr);
   const PastLists lists = past_lists(cells, placed, steps, shape, unit);
   PackedRound round;
-  round.steps = placed.lanes.steps;
-  round.lanes = placed.lanes.lanes;
-  round.in = rows_in_lanes(device, lists.rows);
-  round.out = rows_in_lanes(device, lists.own_rows);
-  round.timelines.past = {list_of(device, lists.sequences, placed.lanes.rows(), 3), lists.pairs};
-  if (shape.ids) round.timelines.ids = list_of(device, lists.numbers, placed.lanes.rows());
+  round.steps = placed.bins.steps;
+  round.bins = placed.bins.bins;
+  round.in = rows_in_bins(device, lists.rows);
+  round.out = rows_in_bins(device, lists.own_rows);
+  round.timelines.past = {list_of(device, lists.sequences, placed.bins.rows(), 3), lists.pairs};
+  if (shape.ids) round.timelines.ids = list_of(device, lists.numbers, placed.bins.rows());
   HostCsr steps_of_rows;
   steps_of_rows.offsets = {0};
   for (const std::int32_t step : lists.step_of) {

@@ -1,5 +1,5 @@
 // The inputs of one rank's temporal stages where timelines are cut in many places or begin at different steps. Lists
-// pack its cells into lanes, and matrices multiply them. They are made once, from a plan's pieces and halos.
+// pack its cells into bins, and matrices multiply them. They are made once, from a plan's pieces and halos.
 #pragma once
 
 #include "backends/device.hpp"
@@ -9,12 +9,12 @@
 
 namespace strobe {
 
-/// The rounds of a recurrence on rank `device.rank()`, with its pieces of each round in lanes. `remembers` says that a
+/// The rounds of a recurrence on rank `device.rank()`, with its pieces of each round in bins. `remembers` says that a
 /// block follows. The states of the last step's cells then go to it, `rows_per_vertex` rows each. Cost O(T N / P + N).
 PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
                         std::int64_t rows_per_vertex, bool remembers);
 
-/// The same, unit by unit in each round: a lane for each piece, padded to the longest of its unit. No block follows.
+/// The same, unit by unit in each round: a bin for each piece, padded to the longest of its unit. No block follows.
 PackedStage pad_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
                        std::int64_t rows_per_vertex);
 
@@ -25,7 +25,7 @@ struct EarlierSteps {
 };
 
 /// One round for an attention over whole sequences of rows with `columns` features. It reads the rank's cells and those
-/// of its halo. With `ids` it has the cells' numbers for dropout. With `units` it goes unit by unit: a lane for each
+/// of its halo. With `ids` it has the cells' numbers for dropout. With `units` it goes unit by unit: a bin for each
 /// sequence, padded to the longest of its unit. Cost O(own and halo cells).
 PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNeeds& needs, const EarlierSteps& steps,
                        bool ids, std::int64_t columns, const UnitCells& units = {});

@@ -32,7 +32,7 @@ const void* behind(const std::vector<T>& values, std::int64_t first) {
 }
 
 std::int64_t first_entry(const PreparedGraph& graph, Step step) {
-  return graph.has_structure() ? graph.row_offsets[static_cast<std::size_t>(step * graph.vertices)] : 0;
+  return graph.has_structure() ? graph.row_offsets[step * graph.vertices] : 0;
 }
 
 /// Whether the method reads values.

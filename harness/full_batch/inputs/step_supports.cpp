@@ -44,7 +44,7 @@ Var StepNeighbours::with_halo(Tape& tape, std::size_t support, const Var& x) con
 }
 
 Var StepNeighbours::product(Tape& tape, int support, const Var& x) const {
-  const auto s = static_cast<std::size_t>(support);
+  const std::size_t s = support;
   return spmm(tape, matrices_.at(s).at(step_), with_halo(tape, s, x));
 }
 

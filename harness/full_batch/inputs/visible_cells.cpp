@@ -11,7 +11,7 @@ VisibleSequences sequences_of(const VisibleCells& cells) {
       sequences.lengths.push_back(1);
       continue;
     }
-    const auto before = static_cast<std::size_t>(cells.before[c]);
+    const std::size_t before = cells.before[c];
     sequences.of_cell[c] = sequences.of_cell[before];
     sequences.position[c] = sequences.position[before] + 1;
     ++sequences.lengths[sequences.of_cell[c]];
@@ -24,10 +24,10 @@ VisibleCells visible_cells(const Placement& placement, const HaloNeeds& needs, R
   const std::vector<std::int64_t> halo = halo_offsets(needs, rank);
   cells.own_rows = placement.rows(rank);
   cells.halo_rows = halo.back();
-  std::vector<std::int64_t> last(static_cast<std::size_t>(placement.vertices), -1);  // visible cell of each vertex
+  std::vector<std::int64_t> last(placement.vertices, -1);  // visible cell of each vertex
   const auto add = [&](VertexId v, Step t, std::int64_t row) {
-    std::int64_t& latest = last[static_cast<std::size_t>(v)];
-    const bool goes_on = latest >= 0 && cells.step[static_cast<std::size_t>(latest)] == t - 1;
+    std::int64_t& latest = last[v];
+    const bool goes_on = latest >= 0 && cells.step[latest] == t - 1;
     cells.before.push_back(goes_on ? latest : -1);
     latest = static_cast<std::int64_t>(cells.row.size());
     cells.row.push_back(row);
@@ -39,7 +39,7 @@ VisibleCells visible_cells(const Placement& placement, const HaloNeeds& needs, R
     for (const Run& run : placement.map(t).runs_of(rank)) {
       for (std::int64_t i = 0; i < run.count; ++i) add(static_cast<VertexId>(run.first + i), t, row++);
     }
-    std::int64_t behind = cells.own_rows + halo[static_cast<std::size_t>(t)];
+    std::int64_t behind = cells.own_rows + halo[t];
     for (const VertexId v : needs.of(rank, t)) add(v, t, behind++);
   }
   return cells;

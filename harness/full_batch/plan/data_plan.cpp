@@ -122,9 +122,9 @@ double DataPlan::trained_edges() const {
   const std::int64_t steps = std::min(trained_steps, graph->steps);  // leaves out steps that are only tested
   if (raw == nullptr) {
     const std::vector<std::int64_t> of_shape = step_edges(shape->complete.shape);
-    for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[static_cast<std::size_t>(t)];
+    for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[t];
   } else {
-    for (std::int64_t t = 0; t < steps; ++t) edges += raw->snapshots[static_cast<std::size_t>(t)]->nonzeros();
+    for (std::int64_t t = 0; t < steps; ++t) edges += raw->snapshots[t]->nonzeros();
   }
   return static_cast<double>(edges);
 }

@@ -22,7 +22,7 @@ void append_element(const std::vector<T>& from, std::size_t i, std::vector<T>& t
 
 /// Whether each sample reads existing cells only.
 std::vector<bool> existing(const Samples& samples, const Presence& presence) {
-  const auto arity = static_cast<std::size_t>(samples.arity);
+  const std::size_t arity = samples.arity;
   std::vector<bool> exists(samples.step.size(), true);
   for (std::size_t i = 0; i < samples.vertices.size(); ++i)
     if (!presence.exists(samples.vertices[i], samples.step[i / arity])) exists[i / arity] = false;
@@ -32,7 +32,7 @@ std::vector<bool> existing(const Samples& samples, const Presence& presence) {
 /// The graph with a class for each existing cell, and none for other cells.
 SnapshotGraph with_existing_labels(const SnapshotGraph& graph, const Presence& presence) {
   SnapshotGraph result = graph;
-  const auto n = static_cast<std::size_t>(graph.vertices);
+  const std::size_t n = graph.vertices;
   if (result.cell_label.empty()) {
     for (std::int64_t t = 0; t < graph.steps(); ++t)
       result.cell_label.insert(result.cell_label.end(), graph.vertex_label.begin(), graph.vertex_label.end());
@@ -76,7 +76,7 @@ void explain(const Task& task, const std::string& kind, const std::string& part,
     data.absent[prefix] = fmt::format("presence={} leaves no {} sample", kind, part);
     return;
   }
-  const std::vector<double> outputs(static_cast<std::size_t>(left.count() * task.classes()), 0.0);
+  const std::vector<double> outputs(left.count() * task.classes(), 0.0);
   for (const auto& [name, value] : task.metrics(outputs, left)) {
     if (!std::isnan(value) || !data.why_absent(prefix + name).empty()) continue;
     data.absent[prefix + name] = fmt::format("presence={} leaves {} {} samples, which are not enough for it", kind,
@@ -108,14 +108,14 @@ void check_left(const std::string& kind, const char* part, const Samples& drawn,
 }  // namespace
 
 Samples keep_existing(const Samples& samples, const Presence& presence) {
-  const auto arity = static_cast<std::size_t>(samples.arity);
+  const std::size_t arity = samples.arity;
   const std::vector<bool> exists = existing(samples, presence);
   Samples kept;
   kept.arity = samples.arity;
   std::vector<std::int32_t> place(samples.step.size(), -1);  // among the kept samples
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
     const std::int32_t edge = samples.candidate_of.empty() ? -1 : samples.candidate_of[i];
-    if (!exists[i] || (edge >= 0 && !exists[static_cast<std::size_t>(edge)])) continue;
+    if (!exists[i] || (edge >= 0 && !exists[edge])) continue;
     place[i] = static_cast<std::int32_t>(kept.count());
     for (std::size_t k = 0; k < arity; ++k) kept.vertices.push_back(samples.vertices[i * arity + k]);
     kept.step.push_back(samples.step[i]);
@@ -125,7 +125,7 @@ Samples keep_existing(const Samples& samples, const Presence& presence) {
     append_element(samples.baseline, i, kept.baseline);
     append_element(samples.memory, i, kept.memory);
     if (!samples.candidate_of.empty())
-      kept.candidate_of.push_back(edge < 0 ? -1 : place[static_cast<std::size_t>(edge)]);
+      kept.candidate_of.push_back(edge < 0 ? -1 : place[edge]);
   }
   return kept;
 }

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
-#include "harness/full_batch/exchange/exchange_memory.hpp"
+#include "harness/full_batch/exchange/exchange_bytes.hpp"
 #include "harness/full_batch/plan/named_inputs.hpp"
 #include "harness/full_batch/plan/transfer_plan.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"

@@ -181,10 +181,10 @@ Json describe_samples(const TaskData& samples) {
 
 /// Loads of the vertices of each rank, if a strategy divided vertices by load.
 Json describe_loads(const StrategyPlan& strategy) {
-  std::vector<double> ranks(static_cast<std::size_t>(strategy.spatial.ranks));
+  std::vector<double> ranks(strategy.spatial.ranks);
   for (std::size_t v = 0; v < strategy.loads->load.size(); ++v) {
     const Rank owner = strategy.spatial.owner(static_cast<VertexId>(v), 0);
-    if (owner >= 0) ranks[static_cast<std::size_t>(owner)] += strategy.loads->load[v];
+    if (owner >= 0) ranks[owner] += strategy.loads->load[v];
   }
   return Json{{"load_per_rank", ranks}};
 }

@@ -25,9 +25,9 @@ std::uint64_t limit_of(const FullBatchCase& c, const PlacedChunks& chunks) {
 
 /// The chunks of each rank, [P][].
 std::vector<std::vector<std::uint32_t>> chunks_by_rank(const PlacedChunks& chunks, int ranks) {
-  std::vector<std::vector<std::uint32_t>> of_rank(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<std::uint32_t>> of_rank(ranks);
   for (std::size_t chunk = 0; chunk < chunks.rank.size(); ++chunk)
-    of_rank[static_cast<std::size_t>(chunks.rank[chunk])].push_back(static_cast<std::uint32_t>(chunk));
+    of_rank[chunks.rank[chunk]].push_back(static_cast<std::uint32_t>(chunk));
   return of_rank;
 }
 
@@ -36,16 +36,16 @@ bool surely_fits(const FullBatchCase& c, const Placement& placement, std::uint64
   if (limit == 0) return true;
   const PreparedGraph& graph = *c.data.graph;
   const UnitBytes bytes = bytes_of_unit(c.model);
-  std::vector<std::int64_t> entries(static_cast<std::size_t>(placement.ranks), 0);
+  std::vector<std::int64_t> entries(placement.ranks, 0);
   for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
     for (VertexId v = 0; v < graph.vertices; ++v) {
-      const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+      const std::size_t row = t * graph.vertices + v;
       const Rank owner = placement.owner(v, t);
-      if (owner >= 0) entries[static_cast<std::size_t>(owner)] += graph.row_offsets[row + 1] - graph.row_offsets[row];
+      if (owner >= 0) entries[owner] += graph.row_offsets[row + 1] - graph.row_offsets[row];
     }
   }
   for (Rank r = 0; r < placement.ranks; ++r) {
-    const std::int64_t rows = placement.rows(r), of_rank = entries[static_cast<std::size_t>(r)];
+    const std::int64_t rows = placement.rows(r), of_rank = entries[r];
     if (bytes.of(rows + of_rank, rows, of_rank) > limit) return false;
   }
   return true;
@@ -100,7 +100,7 @@ void check_units(const FullBatchCase& c, bool in_space, const std::string& inste
         "one by one; " +
             instead);
   }
-  if (in_space && sums && !c.model.equations->traits().sums_behind_rows) {
+  if (in_space && sums && !c.model.equations->traits().sums_after_rows) {
     throw InvalidRequest(
         "/strategy/fusion",
         "a spatial stage of this model chooses among all cells of a step, so chunks cannot be walked one by "

@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "harness/full_batch/inputs/lane_packing.hpp"
+#include "harness/full_batch/inputs/sequence_packing.hpp"
 #include "harness/full_batch/inputs/visible_cells.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 
@@ -26,7 +26,7 @@ std::uint64_t loaded_bytes(const FullBatchPlan& plan, const BlockPlan& block) {
   const auto read = cells_read(by_units ? plan.fusion->reads : block.spatial_needs, owners.ranks);
   for (Rank owner = 0; owner < owners.ranks; ++owner) {
     rows += owners.rows(owner);
-    loaded += owners.rows(owner) + read[static_cast<std::size_t>(owner)];
+    loaded += owners.rows(owner) + read[owner];
   }
   for (Rank r = 0; by_units && r < plan.ranks(); ++r) matrices += plan.fusion->units_of(r).count == 0 ? 1 : 0;
   std::int64_t entries = 0;
@@ -41,10 +41,10 @@ std::uint64_t loaded_bytes(const FullBatchPlan& plan, const BlockPlan& block) {
   return bytes;
 }
 
-void add_lanes(const std::vector<std::int32_t>& lengths, bool padded, StageRows& counts) {
-  const LanePacking lanes = padded ? pad_lanes(lengths) : pack_lanes(lengths);
-  counts.lane_rows += static_cast<std::uint64_t>(lanes.rows());
-  counts.filled_rows += static_cast<std::uint64_t>(lanes.rows());
+void add_bins(const std::vector<std::int32_t>& lengths, bool padded, StageRows& counts) {
+  const SequencePacking bins = padded ? pad_sequences(lengths) : pack_sequences(lengths);
+  counts.bin_rows += static_cast<std::uint64_t>(bins.rows());
+  counts.filled_rows += static_cast<std::uint64_t>(bins.rows());
   for (const std::int32_t length : lengths) counts.filled_rows -= static_cast<std::uint64_t>(length);
 }
 
@@ -53,7 +53,7 @@ void add_recurrence(const PackedPlan& packed, StageRows& counts) {
     for (const std::vector<SequencePiece>& pieces : round) {
       std::map<std::int32_t, std::vector<std::int32_t>> lengths;
       for (const SequencePiece& piece : pieces) lengths[piece.unit].push_back(piece.steps);
-      for (const auto& [unit, of_unit] : lengths) add_lanes(of_unit, packed.units != nullptr, counts);
+      for (const auto& [unit, of_unit] : lengths) add_bins(of_unit, packed.units != nullptr, counts);
     }
   }
 }
@@ -64,7 +64,7 @@ void add_attention(const PackedPlan& packed, StageRows& counts) {
   for (Rank owner = 0; owner < owners.ranks; ++owner) {
     if (owners.rows(owner) == 0) continue;
     const VisibleCells cells = visible_cells(owners, by_units ? packed.unit_needs : packed.needs, owner);
-    add_lanes(sequences_of(cells).lengths, by_units, counts);
+    add_bins(sequences_of(cells).lengths, by_units, counts);
   }
 }
 

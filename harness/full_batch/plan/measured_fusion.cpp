@@ -45,7 +45,7 @@ std::shared_ptr<const FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
   double least = 0, most = 0;
   std::uint64_t largest = 0;
   for (std::size_t c = 0; c < planned.size(); ++c) {
-    const auto rank = static_cast<std::size_t>(chunks.rank[c]);
+    const std::size_t rank = chunks.rank[c];
     if (bytes[rank].empty()) continue;
     const std::uint64_t measured = bytes[rank].at(next[rank]++);
     chunks.measured_beyond[c] = static_cast<std::int64_t>(measured) - static_cast<std::int64_t>(planned[c]);

@@ -33,13 +33,13 @@ void check_contiguous(const Placement& placement, const std::vector<Rank>& slice
     Rank last = 0;
     for (Step t = 0; t < placement.steps(); ++t) {
       if (placement.step_rows(r, t) == 0) continue;
-      if (slice_of[static_cast<std::size_t>(t)] < last) {
+      if (slice_of[t] < last) {
         throw InvalidRequest(
             "/overlap",
             "ranks share snapshots with different ranks over time under this strategy, so their steps cannot be "
             "cut in the same way; use overlap=1");
       }
-      last = slice_of[static_cast<std::size_t>(t)];
+      last = slice_of[t];
     }
   }
 }
@@ -47,16 +47,16 @@ void check_contiguous(const Placement& placement, const std::vector<Rank>& slice
 /// The slice of each step. Each rank's steps are cut into even contiguous shares. A shared step counts for its first
 /// owner.
 std::vector<Rank> slice_of_steps(const Placement& placement, std::int64_t wanted, std::int64_t& slices) {
-  std::vector<std::vector<std::size_t>> held(static_cast<std::size_t>(placement.ranks));
+  std::vector<std::vector<std::size_t>> held(placement.ranks);
   for (Step t = 0; t < placement.steps(); ++t) {
     Rank first = -1;
     placement.map(t).for_owners([&first](Rank rank, std::int64_t) { first = first < 0 ? rank : first; });
-    if (first >= 0) held[static_cast<std::size_t>(first)].push_back(static_cast<std::size_t>(t));
+    if (first >= 0) held[first].push_back(static_cast<std::size_t>(t));
   }
   std::size_t most = 0;
   for (const auto& steps : held) most = std::max(most, steps.size());
   slices = std::min(wanted, static_cast<std::int64_t>(most));
-  std::vector<Rank> slice(static_cast<std::size_t>(placement.steps()), 0);
+  std::vector<Rank> slice(placement.steps(), 0);
   for (const auto& steps : held) {
     const std::vector<Rank> share =
         contiguous_owners(static_cast<std::int64_t>(steps.size()), static_cast<int>(slices));
@@ -77,10 +77,10 @@ Placement steps_of_slice(const Placement& placement, const std::vector<Rank>& sl
       part.map_of_step.push_back(0);
       continue;
     }
-    std::int32_t& map = renumbered[static_cast<std::size_t>(placement.map_of_step[t])];
+    std::int32_t& map = renumbered[placement.map_of_step[t]];
     if (map < 0) {
       map = static_cast<std::int32_t>(part.maps.size());
-      part.maps.push_back(placement.maps[static_cast<std::size_t>(placement.map_of_step[t])]);
+      part.maps.push_back(placement.maps[placement.map_of_step[t]]);
     }
     part.map_of_step.push_back(map);
   }

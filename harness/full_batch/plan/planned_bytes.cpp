@@ -47,7 +47,7 @@ class ByteCount {
   const std::array<std::uint64_t, traffic_count>& planned() const { return planned_; }
 
  private:
-  std::uint64_t& to(Traffic traffic) { return planned_[static_cast<std::size_t>(traffic)]; }
+  std::uint64_t& to(Traffic traffic) { return planned_[traffic]; }
   std::uint64_t others() const { return static_cast<std::uint64_t>(case_.ranks()) - 1; }
 
   std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width) const {
@@ -55,8 +55,8 @@ class ByteCount {
   }
 
   void add_sums(const LayerSums& sums, std::int64_t steps, const Passes& passes) {
-    const auto values = static_cast<std::uint64_t>(steps * sums.values);
-    const auto constants = static_cast<std::uint64_t>(steps * sums.constants_per_rank * case_.ranks());
+    const std::uint64_t values = steps * sums.values;
+    const std::uint64_t constants = steps * sums.constants_per_rank * case_.ranks();
     to(Traffic::state) += 2 * others() * element_ * (passes.all() * values + passes.forward * constants);
   }
 
@@ -77,7 +77,7 @@ class ByteCount {
   std::uint64_t step_bytes(const BlockPlan& block, const LayerShape& layer) const {
     std::uint64_t sum = 0;
     for (const StepProduct& product : layer.products) {
-      for (const StepSupport& step : block.supports.at(static_cast<std::size_t>(product.support))) {
+      for (const StepSupport& step : block.supports.at(product.support)) {
         sum += bytes(step.halo, product.width);
       }
     }

@@ -43,7 +43,7 @@ struct ExchangeBytes {
 /// `forward` is the number of passes of the exact run. A re-run sends nothing, because the rows of the first pass
 /// remain.
 ExchangeBytes bytes_of(const ExchangePlan& halo, std::uint64_t row_bytes, bool constant, std::uint64_t forward) {
-  const auto rows = static_cast<std::uint64_t>(halo.total_rows());
+  const std::uint64_t rows = halo.total_rows();
   const std::uint64_t pass = rows * row_bytes, backward = constant ? 0 : pass;
   const std::uint64_t named = rows * StaleExchange::bytes_per_place +
                               StaleExchange::added_bytes(static_cast<std::uint64_t>(halo.rank_count), pairs_of(halo));
@@ -116,7 +116,7 @@ void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
     for (const CoveredExchange& covered : covered_exchanges(c.model.layers, blocks[b])) {
       const auto row_bytes = static_cast<std::uint64_t>(covered.width) * (c.model.fp64 ? 8u : 4u);
       const ExchangeBytes one = bytes_of(*covered.plan, row_bytes, covered.constant, once ? 1 : 2);
-      const auto traffic = static_cast<std::size_t>(covered.traffic);
+      const std::size_t traffic = covered.traffic;
       plan.traffic.exact[traffic] += one.exact;
       first[traffic] += one.first;
       later[traffic] += one.later;

@@ -50,7 +50,7 @@ const FieldTable& group_fields() {
 }
 
 int group_size_of(const GroupParameters& parameters, const StrategyInput& input) {
-  const auto ranks = static_cast<std::int64_t>(input.ranks);
+  const std::int64_t ranks = input.ranks;
   std::int64_t size = parameters.group_size;
   if (size != 0 && ranks % size != 0) {
     throw InvalidRequest("/strategy/group_size", "groups of " + std::to_string(size) + " ranks cannot be made of " +
@@ -67,11 +67,11 @@ int group_size_of(const GroupParameters& parameters, const StrategyInput& input)
 
 /// Ranks that own the timelines of each lane's vertices: even shares, in order, for the lane's rank in each group.
 std::vector<Rank> share_lanes(const std::vector<Rank>& lane, int size, int groups) {
-  std::vector<std::vector<std::size_t>> members(static_cast<std::size_t>(size));
-  for (std::size_t v = 0; v < lane.size(); ++v) members[static_cast<std::size_t>(lane[v])].push_back(v);
+  std::vector<std::vector<std::size_t>> members(size);
+  for (std::size_t v = 0; v < lane.size(); ++v) members[lane[v]].push_back(v);
   std::vector<Rank> owner(lane.size());
   for (Rank l = 0; l < size; ++l) {
-    const std::vector<std::size_t>& vertices = members[static_cast<std::size_t>(l)];
+    const std::vector<std::size_t>& vertices = members[l];
     const std::vector<Rank> group = contiguous_owners(static_cast<std::int64_t>(vertices.size()), groups);
     for (std::size_t i = 0; i < vertices.size(); ++i) owner[vertices[i]] = group[i] * size + l;
   }

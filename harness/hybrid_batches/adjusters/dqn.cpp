@@ -68,7 +68,7 @@ std::int64_t DeepQ::act(double state) {
 }
 
 void DeepQ::learn(const Experience& experience) {
-  const auto room = static_cast<std::size_t>(constants_.replay);
+  const std::size_t room = constants_.replay;
   if (replay_.size() < room) {
     replay_.push_back(experience);
   } else {
@@ -77,7 +77,7 @@ void DeepQ::learn(const Experience& experience) {
   ++kept_;
   std::vector<Experience> some;
   for (std::int64_t i = 0; i < constants_.sampled; ++i)
-    some.push_back(replay_[static_cast<std::size_t>(random_.below(drawn_++, replay_.size()))]);
+    some.push_back(replay_[random_.below(drawn_++, replay_.size())]);
   learn_from(some);
 }
 

@@ -59,8 +59,8 @@ class UnionReach {
   const PreparedGraph& matrix(std::size_t m) const { return m == 0 ? *source_.inputs : *source_.supports[m - 1]; }
 
   void add(VertexId v) {
-    if (reached_[static_cast<std::size_t>(v)]) return;
-    reached_[static_cast<std::size_t>(v)] = true;
+    if (reached_[v]) return;
+    reached_[v] = true;
     vertices_.push_back(v);
   }
 
@@ -71,7 +71,7 @@ class UnionReach {
       const VertexId v = vertices_[i];
       for (std::int64_t t = 0; t < steps_; ++t) {
         const std::int64_t* row = graph.row_offsets.data() + t * graph.vertices + v;
-        for (std::int64_t e = row[0]; e < row[1]; ++e) add(graph.columns[static_cast<std::size_t>(e)]);
+        for (std::int64_t e = row[0]; e < row[1]; ++e) add(graph.columns[e]);
       }
     }
     with_row_[m] = std::max(with_row_[m], count);
@@ -125,7 +125,7 @@ CachedVertices cached_vertices(const BatchSource& source, const std::vector<Rank
 
 std::vector<VertexId> others_of(const Samples& samples, const std::vector<Rank>& owner, Rank rank) {
   const auto owner_of = [&](std::size_t sample, std::size_t k) {
-    return owner[static_cast<std::size_t>(samples.vertices[sample * static_cast<std::size_t>(samples.arity) + k])];
+    return owner[samples.vertices[sample * static_cast<std::size_t>(samples.arity) + k]];
   };
   std::vector<VertexId> others;
   for (std::size_t i = 0; i < samples.step.size(); ++i) {

@@ -119,7 +119,7 @@ std::int64_t entries_of(const CountedFrontier& frontier, std::size_t layer, std:
 StepCells halo_of(const CountedFrontier& frontier, std::size_t l, const StepCells& own, const BatchLayer* before) {
   Sizes sizes;
   for (std::size_t t = 0; t < frontier.inner(l).size(); ++t) {
-    const auto mine = static_cast<double>(own.count(static_cast<std::int64_t>(t)));
+    const double mine = own.count(static_cast<std::int64_t>(t));
     // A cell that only fills a timeline up is read as often as any vertex.
     double others = std::max(0.0, frontier.united(frontier.read(l)[t], mine, frontier.inner(l)[t]) - mine);
     if (before != nullptr)
@@ -149,7 +149,7 @@ void count_supports(const CountedFrontier& frontier, std::size_t l, std::size_t 
     std::vector<std::int64_t>& entries = layer.step_entries.emplace_back();
     for (std::int64_t t = 0; t < layer.cells.steps(); ++t) {
       steps.emplace_back().step_rows = {0, layer.cells.count(t)};
-      const auto step = static_cast<std::size_t>(t);
+      const std::size_t step = t;
       // Rows at the rim have only those entries whose column happens to be a cell.
       const double whole = frontier.multiplied(l, s)[step], rim = std::max(0.0, frontier.inner(l)[step] - whole);
       const double there = static_cast<double>(layer.cells.count(t)) / frontier.vertices();

@@ -52,23 +52,23 @@ class FrontierWalk {
   }
 
   std::vector<ReachedStep> walk() {
-    reached_.resize(static_cast<std::size_t>(cells_.steps.count));
+    reached_.resize(cells_.steps.count);
     for (std::int64_t t = cells_.steps.count; t-- > 0;) {
       reach(t);
-      reached_[static_cast<std::size_t>(t)].vertices = scratch_.end_step();
+      reached_[t].vertices = scratch_.end_step();
     }
     return std::move(reached_);
   }
 
  private:
   void reach(std::int64_t t) {
-    ReachedStep& step = reached_[static_cast<std::size_t>(t)];
+    ReachedStep& step = reached_[t];
     const std::size_t layers = source_.layers.size();
     step.computed.resize(layers);
     step.inner.resize(layers);
     step.with_row.assign(matrices_.size(), 0);
     add_wanted(cells_.targets, t);
-    if (!cells_.others.empty()) add_wanted(cells_.others[static_cast<std::size_t>(t)], t);
+    if (!cells_.others.empty()) add_wanted(cells_.others[t], t);
     for (std::size_t l = layers; l-- > 0;) {
       const LayerReads& layer = source_.layers[l];
       scratch_.order_new();
@@ -102,7 +102,7 @@ class FrontierWalk {
     const std::int64_t last = whole ? t + 1 : t + layer.earlier;
     for (std::int64_t s = t + 1; s <= last && s < cells_.steps.count; ++s) {
       if (layer.reset_every > 0 && s % layer.reset_every == 0) break;
-      const ReachedStep& later = reached_[static_cast<std::size_t>(s)];
+      const ReachedStep& later = reached_[s];
       add_going_on(later.vertices.data(), whole ? later.inner[l] : later.computed[l], s, t);
     }
   }
@@ -177,14 +177,14 @@ void check(const BatchSource& source, const BatchCells& cells, const BatchScratc
 
 std::vector<std::int32_t> StepFrontier::computed_rows(int layer) const {
   const std::size_t count =
-      layer < 0 ? rows.size() : static_cast<std::size_t>(computed.at(static_cast<std::size_t>(layer)));
+      layer < 0 ? rows.size() : static_cast<std::size_t>(computed.at(layer));
   std::vector<std::int32_t> result(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
   std::sort(result.begin(), result.end());
   return result;
 }
 
 std::vector<std::int32_t> StepFrontier::inner_rows(int layer) const {
-  std::vector<std::int32_t> result(rows.begin(), rows.begin() + inner.at(static_cast<std::size_t>(layer)));
+  std::vector<std::int32_t> result(rows.begin(), rows.begin() + inner.at(layer));
   std::sort(result.begin(), result.end());
   return result;
 }
@@ -207,7 +207,7 @@ void BatchScratch::order_new() {
   constexpr std::int64_t few = 256;
   const std::int64_t first = std::exchange(ordered_, count_);
   if (count_ - first < few) return std::sort(list_.begin() + first, list_.begin() + count_);
-  for (std::int64_t i = first; i < count_; ++i) set_bit(list_[static_cast<std::size_t>(i)], new_, new_filled_);
+  for (std::int64_t i = first; i < count_; ++i) set_bit(list_[i], new_, new_filled_);
   VertexId* to = list_.data() + first;
   take_bits(new_, new_filled_, [&](VertexId v) { *to++ = v; });
 }
@@ -228,7 +228,7 @@ std::vector<VertexId> BatchScratch::end_step() {
 std::vector<VertexId> BatchScratch::take_field() {
   std::vector<VertexId> field;
   take_bits(field_, filled_, [&](VertexId v) {
-    place_[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(field.size());
+    place_[v] = static_cast<std::int32_t>(field.size());
     field.push_back(v);
   });
   return field;

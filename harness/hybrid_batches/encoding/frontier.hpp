@@ -76,7 +76,7 @@ class BatchScratch {
   }
   /// Makes room for `vertices` more vertices in the step.
   void make_room(std::int64_t vertices) {
-    const auto needed = static_cast<std::size_t>(count_ + vertices);
+    const std::size_t needed = count_ + vertices;
     if (needed > list_.size()) list_.resize(2 * needed);
   }
   /// Sorts the vertices that came since the last call, so that the data read for them are also in order.
@@ -89,7 +89,7 @@ class BatchScratch {
   /// Ends the field. Returns its vertices, ascending, and records the place of each.
   std::vector<VertexId> take_field();
   /// The place of a vertex in the last field taken. Undefined for other vertices.
-  std::int32_t place(VertexId v) const { return place_[static_cast<std::size_t>(v)]; }
+  std::int32_t place(VertexId v) const { return place_[v]; }
   std::int64_t vertices() const { return static_cast<std::int64_t>(place_.size()); }
 
  private:

@@ -24,7 +24,7 @@ void add_product(const StepProduct& product, std::vector<std::vector<int>>& stag
     stages.push_back({product.support});
     return;
   }
-  const auto stage = static_cast<std::size_t>(product.stage);
+  const std::size_t stage = product.stage;
   if (stages.size() <= stage) stages.resize(stage + 1);
   std::vector<int>& supports = stages[stage];
   if (std::find(supports.begin(), supports.end(), product.support) == supports.end())

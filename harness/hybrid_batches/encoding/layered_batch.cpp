@@ -62,7 +62,7 @@ std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers
   for (const StepFrontier& step : frontier.steps) {
     for (std::size_t l = 0; l < layers; ++l) {
       for (const std::int32_t place : step.inner_rows(static_cast<int>(l)))
-        needed[l].vertices.push_back(frontier.field[static_cast<std::size_t>(place)]);
+        needed[l].vertices.push_back(frontier.field[place]);
       needed[l].close_step();
     }
   }
@@ -121,7 +121,7 @@ void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size
     const VertexId column = graph.columns[entry];
     const std::span<const VertexId> read = step_of(*counted_, step - first_);
     if (!std::binary_search(read.begin(), read.end(), column))
-      scale = std::sqrt((*source_.degrees)[static_cast<std::size_t>(step * graph.vertices + column)]);
+      scale = std::sqrt((*source_.degrees)[step * graph.vertices + column]);
   }
   if (source_.fp64) {
     csr.values64.push_back(graph.values64[entry] * scale);
@@ -142,15 +142,15 @@ void BatchEncoder::count_targets(std::span<const VertexId> targets, const BatchL
 
 void BatchEncoder::read_rows(const BatchLayer& before, BatchLayer& layer) {
   if (layer.halo.count() == 0 && same(layer.cells, before.cells)) return;
-  layer.input.reserve(static_cast<std::size_t>(layer.columns()));
+  layer.input.reserve(layer.columns());
   append_rows(before.cells, layer.cells, layer.input);
   append_rows(before.cells, layer.halo, layer.input);
 }
 
 void BatchEncoder::number(std::span<const VertexId> vertices, std::int64_t first) {
   for (const VertexId v : vertices) {
-    stamp_[static_cast<std::size_t>(v)] = now_;
-    row_[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(first++);
+    stamp_[v] = now_;
+    row_[v] = static_cast<std::int32_t>(first++);
   }
 }
 
@@ -187,10 +187,10 @@ void BatchEncoder::order(std::vector<VertexId>& vertices) {
 std::vector<VertexId> BatchEncoder::only_read(Step step, std::span<const VertexId> rows,
                                               std::span<const VertexId> before) {
   const bool all = before.data() == nullptr;
-  for (const VertexId v : before) there_[static_cast<std::size_t>(v)] = now_;
+  for (const VertexId v : before) there_[v] = now_;
   std::vector<VertexId> found;
   for_entries(source_.graph, step, rows, [&](VertexId u) {
-    const auto place = static_cast<std::size_t>(u);
+    const std::size_t place = u;
     if (stamp_[place] == now_ || (!all && there_[place] != now_)) return;
     stamp_[place] = now_;
     found.push_back(u);
@@ -208,10 +208,10 @@ void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::sp
     if (next < needed.size() && needed[next] == v) {
       ask_for(graph, step, needed, next++);
       for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
-        const auto entry = static_cast<std::size_t>(e);
+        const std::size_t entry = e;
         const VertexId u = graph.columns[entry];
         if (!has(u)) continue;  // missing in an approximate frontier
-        csr.columns.push_back(row_[static_cast<std::size_t>(u)]);
+        csr.columns.push_back(row_[u]);
         if (plain) {
           csr.values32.push_back(graph.values32[entry]);
         } else {
@@ -226,7 +226,7 @@ void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::sp
 void BatchEncoder::make_room(std::int64_t rows, BatchLayer& layer) const {
   const PreparedGraph& graph = source_.graph;
   const double of_row = static_cast<double>(graph.nonzeros()) / static_cast<double>(graph.row_offsets.size());
-  const auto entries = static_cast<std::size_t>(1.1 * of_row * static_cast<double>(rows));
+  const std::size_t entries = 1.1 * of_row * static_cast<double>(rows);
   layer.a.columns.reserve(entries);
   if (source_.fp64) {
     layer.a.values64.reserve(entries);
@@ -268,9 +268,9 @@ void BatchEncoder::add_connections(const BatchWindow& window, const StepCells& n
       const VertexId v = layer.cells.vertex(row);
       const bool real = next < some.size() && some[next] == v;
       next += real ? 1 : 0;
-      const auto of_graph = static_cast<std::size_t>((window.first + t) * graph.vertices + v);
+      const std::size_t of_graph = (window.first + t) * graph.vertices + v;
       for (std::int64_t e = graph.row_offsets[of_graph]; real && e < graph.row_offsets[of_graph + 1]; ++e) {
-        const bool itself = graph.columns[static_cast<std::size_t>(e)] == v;
+        const bool itself = graph.columns[e] == v;
         layer.a.columns.push_back(itself ? static_cast<std::int32_t>(row) : elsewhere);
         append_value(graph, static_cast<Step>(window.first + t), static_cast<std::size_t>(e), layer.a);
       }

@@ -90,7 +90,7 @@ class BatchEncoder {
   /// Reserves room for about the number of entries of `rows` rows.
   void make_room(std::int64_t rows, BatchLayer& layer) const;
   void number(std::span<const VertexId> vertices, std::int64_t first);
-  bool has(VertexId v) const { return stamp_[static_cast<std::size_t>(v)] == now_; }
+  bool has(VertexId v) const { return stamp_[v] == now_; }
   /// Prefetches the data of the rows after the i-th, because rows are scattered in memory.
   static void ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i);
   template <class Visit>

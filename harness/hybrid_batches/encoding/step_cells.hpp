@@ -17,9 +17,9 @@ struct StepCells {
   std::int64_t count() const { return offsets.back(); }
   std::int64_t count(std::int64_t step) const { return end(step) - begin(step); }
   /// Rows of one step.
-  std::int64_t begin(std::int64_t step) const { return offsets[static_cast<std::size_t>(step)]; }
+  std::int64_t begin(std::int64_t step) const { return offsets[step]; }
   std::int64_t end(std::int64_t step) const { return offsets[static_cast<std::size_t>(step) + 1]; }
-  VertexId vertex(std::int64_t row) const { return vertices[static_cast<std::size_t>(row)]; }
+  VertexId vertex(std::int64_t row) const { return vertices[row]; }
   void close_step() { offsets.push_back(static_cast<std::int64_t>(vertices.size())); }
 };
 

@@ -23,7 +23,7 @@ void draw_some(const std::vector<VertexId>& from, std::int64_t count, const Rand
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(count); ++i) {
     const std::uint64_t j = i + random.below(next++, from.size() - i), chosen = at(j);
     moved[j] = at(i);
-    drawn.push_back(from[static_cast<std::size_t>(chosen)]);
+    drawn.push_back(from[chosen]);
   }
 }
 
@@ -37,10 +37,10 @@ DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, s
   DrawnTargets drawn;
   drawn.window.count = size.steps;
   drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(steps - size.steps + 1)));
-  const auto count = static_cast<std::int64_t>(groups.size());
+  const std::int64_t count = groups.size();
   for (std::int64_t g = 0; g < count; ++g) {
     const std::int64_t share = size.vertices / count + (g < size.vertices % count ? 1 : 0);
-    draw_some(groups[static_cast<std::size_t>(g)], share, random, next, drawn.vertices);
+    draw_some(groups[g], share, random, next, drawn.vertices);
   }
   std::sort(drawn.vertices.begin(), drawn.vertices.end());
   return drawn;

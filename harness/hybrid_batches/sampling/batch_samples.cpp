@@ -10,12 +10,12 @@ namespace {
 /// The sample whose first vertex decides where sample i belongs: for a candidate, its edge.
 std::int64_t leader(const Samples& samples, std::int64_t i) {
   if (samples.candidate_of.empty()) return i;
-  const std::int32_t edge = samples.candidate_of[static_cast<std::size_t>(i)];
+  const std::int32_t edge = samples.candidate_of[i];
   return edge < 0 ? i : edge;
 }
 
 VertexId vertex_of(const Samples& samples, std::int64_t i, std::int64_t k) {
-  return samples.vertices[static_cast<std::size_t>(i * samples.arity + k)];
+  return samples.vertices[i * samples.arity + k];
 }
 
 /// std::lower_bound with doubling steps, because the next match is near.
@@ -51,9 +51,9 @@ void for_common(const std::vector<VertexId>& vertex, std::int64_t first, std::in
 SampleIndex index_samples(const Samples& samples, std::int64_t steps) {
   std::vector<std::int64_t> order;
   for (std::int64_t i = 0; i < samples.count(); ++i)
-    if (samples.step[static_cast<std::size_t>(i)] < steps) order.push_back(i);
+    if (samples.step[i] < steps) order.push_back(i);
   const auto key = [&](std::int64_t i) {
-    return std::pair(samples.step[static_cast<std::size_t>(i)], vertex_of(samples, leader(samples, i), 0));
+    return std::pair(samples.step[i], vertex_of(samples, leader(samples, i), 0));
   };
   std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
   SampleIndex index;
@@ -71,9 +71,9 @@ SampleIndex index_samples(const Samples& samples, std::int64_t steps) {
 std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector<VertexId>& targets, Run steps) {
   std::vector<std::int64_t> chosen;
   for (std::int64_t t = steps.first; t < steps.first + steps.count; ++t) {
-    const auto step = static_cast<std::size_t>(t);
+    const std::size_t step = t;
     for_common(index.vertex, index.step_offsets[step], index.step_offsets[step + 1], targets,
-               [&](std::int64_t i) { chosen.push_back(index.sample[static_cast<std::size_t>(i)]); });
+               [&](std::int64_t i) { chosen.push_back(index.sample[i]); });
   }
   std::sort(chosen.begin(), chosen.end());
   return chosen;
@@ -81,10 +81,10 @@ std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector
 
 std::vector<std::vector<VertexId>> other_vertices(const Samples& samples, const std::vector<std::int64_t>& chosen,
                                                   const std::vector<VertexId>& targets, Run steps) {
-  std::vector<std::vector<VertexId>> others(static_cast<std::size_t>(steps.count));
+  std::vector<std::vector<VertexId>> others(steps.count);
   for (const std::int64_t i : chosen) {
     std::vector<VertexId>& step =
-        others.at(static_cast<std::size_t>(samples.step[static_cast<std::size_t>(i)] - steps.first));
+        others.at(samples.step[i] - steps.first);
     for (std::int64_t k = 0; k < samples.arity; ++k) step.push_back(vertex_of(samples, i, k));
   }
   for (std::vector<VertexId>& step : others) {

@@ -15,10 +15,10 @@ namespace strobe {
 /// steps with the same owners share one map. Cost O(T N).
 template <class OwnerOf>
 Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of) {
-  std::vector<std::vector<Rank>> owner(static_cast<std::size_t>(graph.steps),
-                                       std::vector<Rank>(static_cast<std::size_t>(graph.vertices), -1));
+  std::vector<std::vector<Rank>> owner(graph.steps,
+                                       std::vector<Rank>(graph.vertices, -1));
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
-    owner[static_cast<std::size_t>(t)][static_cast<std::size_t>(v)] = owner_of(node);
+    owner[t][v] = owner_of(node);
   });
   Placement placement{owners, graph.vertices, {}, {}};
   for (std::size_t t = 0; t < owner.size(); ++t) {
@@ -26,7 +26,7 @@ Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& own
     placement.map_of_step.push_back(static_cast<std::int32_t>(placement.maps.size()) - 1);
   }
   for (std::size_t t = owner.size(); t-- > 0;) {
-    auto& map = placement.maps[static_cast<std::size_t>(placement.map_of_step[t])];
+    auto& map = placement.maps[placement.map_of_step[t]];
     if (map != nullptr) continue;
     const bool alike = std::adjacent_find(owner[t].begin(), owner[t].end(), std::not_equal_to<>()) == owner[t].end();
     map = alike && owner[t].front() >= 0 ? single_owner_map(graph.vertices, owner[t].front())

@@ -25,9 +25,9 @@ void add_traffic(const ChunkGraph& chunks, std::uint32_t chunk, const std::vecto
                  std::vector<double>& traffic) {
   std::fill(traffic.begin(), traffic.end(), 0);
   for (std::int64_t e = chunks.offsets[chunk]; e < chunks.offsets[chunk + 1]; ++e) {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     const Rank owner = rank[chunks.neighbours[at]];
-    if (owner >= 0) traffic[static_cast<std::size_t>(owner)] += static_cast<double>(chunks.traffic[at]);
+    if (owner >= 0) traffic[owner] += static_cast<double>(chunks.traffic[at]);
   }
 }
 
@@ -45,17 +45,17 @@ Rank best_scored(const std::vector<double>& load, const std::vector<double>& tra
 std::int64_t least_connected(const ChunkGraph& chunks, const std::vector<double>& workload,
                              const ChunkAssignment& assignment) {
   std::vector<std::int64_t> held(assignment.load.size(), 0);
-  for (const Rank rank : assignment.rank) ++held[static_cast<std::size_t>(rank)];
+  for (const Rank rank : assignment.rank) ++held[rank];
   std::vector<double> traffic(assignment.load.size());
   std::int64_t best = -1;
   double best_traffic = 0;
   for (std::uint32_t c = 0; c < workload.size(); ++c) {
-    const auto rank = static_cast<std::size_t>(assignment.rank[c]);
+    const std::size_t rank = assignment.rank[c];
     if (held[rank] < 2) continue;
     add_traffic(chunks, c, assignment.rank, traffic);
     const bool first = best < 0;
     if (first ||
-        std::tie(traffic[rank], workload[c]) < std::tie(best_traffic, workload[static_cast<std::size_t>(best)])) {
+        std::tie(traffic[rank], workload[c]) < std::tie(best_traffic, workload[best])) {
       best = c, best_traffic = traffic[rank];
     }
   }
@@ -64,14 +64,14 @@ std::int64_t least_connected(const ChunkGraph& chunks, const std::vector<double>
 
 void fill_empty(const ChunkGraph& chunks, const std::vector<double>& workload, ChunkAssignment& assignment) {
   std::vector<std::int64_t> held(assignment.load.size(), 0);
-  for (const Rank rank : assignment.rank) ++held[static_cast<std::size_t>(rank)];
+  for (const Rank rank : assignment.rank) ++held[rank];
   for (std::size_t m = 0; m < held.size(); ++m) {
     if (held[m] > 0) continue;
     const std::int64_t chunk = least_connected(chunks, workload, assignment);
     if (chunk < 0) return;
-    Rank& rank = assignment.rank[static_cast<std::size_t>(chunk)];
-    const double moved = workload[static_cast<std::size_t>(chunk)];
-    assignment.load[static_cast<std::size_t>(rank)] -= moved;
+    Rank& rank = assignment.rank[chunk];
+    const double moved = workload[chunk];
+    assignment.load[rank] -= moved;
     assignment.load[m] += moved;
     rank = static_cast<Rank>(m);
   }
@@ -82,9 +82,9 @@ void fill_empty(const ChunkGraph& chunks, const std::vector<double>& workload, C
 ChunkAssignment assign_chunks(const ChunkGraph& chunks, const std::vector<double>& workload, int ranks,
                               const std::string& method) {
   ChunkAssignment assignment{std::vector<Rank>(workload.size(), -1),
-                             std::vector<double>(static_cast<std::size_t>(ranks), 0)};
+                             std::vector<double>(ranks, 0)};
   const double mean = std::accumulate(workload.begin(), workload.end(), 0.0) / ranks;
-  std::vector<double> traffic(static_cast<std::size_t>(ranks));
+  std::vector<double> traffic(ranks);
   for (const std::uint32_t chunk : by_workload(workload)) {
     Rank& rank = assignment.rank[chunk];
     if (method == "lpt") {
@@ -93,7 +93,7 @@ ChunkAssignment assign_chunks(const ChunkGraph& chunks, const std::vector<double
       add_traffic(chunks, chunk, assignment.rank, traffic);
       rank = best_scored(assignment.load, traffic, mean);
     }
-    assignment.load[static_cast<std::size_t>(rank)] += workload[chunk];
+    assignment.load[rank] += workload[chunk];
   }
   if (method == "score_then_fill") fill_empty(chunks, workload, assignment);
   return assignment;

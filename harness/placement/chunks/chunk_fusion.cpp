@@ -154,12 +154,12 @@ ChunkLoads loads_of_chunks(const PreparedGraph& graph, const std::vector<std::ui
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
     const std::size_t chunk = of_cell[node];
     const std::int64_t first = t * graph.vertices;
-    const auto row = static_cast<std::size_t>(first + v);
+    const std::size_t row = first + v;
     loads.cells[chunk].push_back(first + v);
     ++loads.own[chunk];
     loads.entries[chunk] += graph.row_offsets[row + 1] - graph.row_offsets[row];
     for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e)
-      loads.cells[chunk].push_back(first + graph.columns[static_cast<std::size_t>(e)]);
+      loads.cells[chunk].push_back(first + graph.columns[e]);
   });
   for (std::vector<std::int64_t>& cells : loads.cells) {
     std::sort(cells.begin(), cells.end());

@@ -10,7 +10,7 @@ namespace strobe {
 namespace {
 
 std::vector<std::uint32_t> sequence_of_nodes(const SuperGraph& graph) {
-  std::vector<std::uint32_t> of(static_cast<std::size_t>(graph.nodes()));
+  std::vector<std::uint32_t> of(graph.nodes());
   for (std::size_t s = 0; s < graph.sequences.size(); ++s) {
     const NodeSequence& sequence = graph.sequences[s];
     std::fill(of.begin() + sequence.first, of.begin() + sequence.end(), static_cast<std::uint32_t>(s));
@@ -112,7 +112,7 @@ std::int64_t cut_between(const ChunkGraph& chunks, const std::vector<Rank>& part
   std::int64_t twice = 0;
   for (std::size_t c = 0; c < chunks.cells.size(); ++c) {
     for (std::int64_t e = chunks.offsets[c]; e < chunks.offsets[c + 1]; ++e) {
-      const auto at = static_cast<std::size_t>(e);
+      const std::size_t at = e;
       if (part[c] != part[chunks.neighbours[at]]) twice += chunks.traffic[at];
     }
   }

@@ -45,7 +45,7 @@ class ChunkPropagation {
   template <class Visit>
   void for_neighbours(std::uint32_t chunk, const Visit& visit) const {
     for (std::int64_t e = chunks_.offsets[chunk]; e < chunks_.offsets[chunk + 1]; ++e)
-      visit(chunks_.neighbours[static_cast<std::size_t>(e)], chunks_.traffic[static_cast<std::size_t>(e)]);
+      visit(chunks_.neighbours[e], chunks_.traffic[e]);
   }
 
   std::uint32_t choose(std::uint32_t chunk) {
@@ -88,7 +88,7 @@ ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label
     for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
       const std::uint32_t chunk = members.items[m];
       merged.cells[c] += chunks.cells[chunk];
-      for (auto e = static_cast<std::size_t>(chunks.offsets[chunk]);
+      for (std::size_t e = chunks.offsets[chunk];
            e < static_cast<std::size_t>(chunks.offsets[chunk + 1]); ++e) {
         if (label[chunks.neighbours[e]] != c) shared.add(label[chunks.neighbours[e]], chunks.traffic[e]);
       }
@@ -105,7 +105,7 @@ ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label
 std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64_t levels, std::int64_t rounds,
                           std::uint64_t seed) {
   for (std::int64_t level = 0; level < levels; ++level) {
-    const auto count = static_cast<std::size_t>(chunks.count());
+    const std::size_t count = chunks.count();
     ChunkPropagation propagation(chunks, max_cells, seeded_order(count, seed, static_cast<std::uint32_t>(level + 1)));
     for (std::int64_t round = 0; round < rounds && propagation.round() > 0; ++round) {
     }

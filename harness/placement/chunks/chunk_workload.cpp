@@ -25,17 +25,17 @@ constexpr double dense_passes = 3, sum_passes = 2, index_bytes = 4;
 
 /// An LSTM computes four gates, a GRU three, of its input and its state.
 double recurrent_cell(const RooflineTime& roofline, const LayerShape& layer) {
-  const auto rows = static_cast<double>(layer.recurrent_state.rows_per_vertex);
-  const auto width = static_cast<double>(layer.recurrent_state.width);
+  const double rows = layer.recurrent_state.rows_per_vertex;
+  const double width = layer.recurrent_state.width;
   const double gates = rows < 2 ? 3 : 4, stacked = std::max(1.0, rows / 2);
-  const auto inputs = static_cast<double>(layer.spatial_width);
+  const double inputs = layer.spatial_width;
   const double flops = 2 * gates * width * (inputs + width + (stacked - 1) * 2 * width);
   return dense_passes * roofline.seconds(flops, inputs + stacked * (gates + 2) * width);
 }
 
 void add_spatial(const RooflineTime& roofline, const LayerShape& layer, UnitSeconds& unit) {
   const auto add_product = [&](std::int64_t columns) {
-    const auto width = static_cast<double>(columns);
+    const double width = columns;
     unit.entry += sum_passes * roofline.seconds(2 * width, width + 1, index_bytes);
     unit.cell += sum_passes * roofline.seconds(0, width);
   };
@@ -46,7 +46,7 @@ void add_spatial(const RooflineTime& roofline, const LayerShape& layer, UnitSeco
 }
 
 void add_temporal(const RooflineTime& roofline, const LayerShape& layer, UnitSeconds& unit) {
-  const auto width = static_cast<double>(layer.spatial_width);
+  const double width = layer.spatial_width;
   double earlier = 0;
   if (layer.need == TemporalNeed::recurrent || layer.step_by_step) unit.cell += recurrent_cell(roofline, layer);
   if (layer.need == TemporalNeed::window) {
@@ -61,7 +61,7 @@ void add_temporal(const RooflineTime& roofline, const LayerShape& layer, UnitSec
 
 void add_entries(const PreparedGraph& graph, const ChunkGraph& chunks, double seconds, std::vector<double>& workload) {
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
-    const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+    const std::size_t row = t * graph.vertices + v;
     workload[chunks.of_node[node]] +=
         seconds * static_cast<double>(graph.row_offsets[row + 1] - graph.row_offsets[row]);
   });

@@ -16,7 +16,7 @@ Json sizes(std::vector<std::int64_t> cells) {
 
 std::vector<std::int64_t> chunks_of_ranks(const PlacedChunks& chunks) {
   std::vector<std::int64_t> held(chunks.load.size(), 0);
-  for (const Rank rank : chunks.rank) ++held[static_cast<std::size_t>(rank)];
+  for (const Rank rank : chunks.rank) ++held[rank];
   return held;
 }
 

@@ -55,7 +55,7 @@ class Nodes {
     }
   }
   /// The node of vertex v at the current step of the walk. v must exist there.
-  NodeId of(VertexId v) const { return next_[static_cast<std::size_t>(v)]; }
+  NodeId of(VertexId v) const { return next_[v]; }
   void leave(Step t) {
     for (std::size_t v = 0; v < next_.size(); ++v) next_[v] += exists(graph_, static_cast<VertexId>(v), t) ? 1 : 0;
   }
@@ -73,9 +73,9 @@ void walk_entries(const PreparedGraph& graph, const Visit& visit) {
   Nodes nodes(graph);
   for (Step t = 0; t < graph.steps; ++t) {
     for (std::int64_t v = 0; v < graph.vertices; ++v) {
-      const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+      const std::size_t row = t * graph.vertices + v;
       for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e) {
-        const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+        const VertexId u = graph.columns[e];
         if (u != v) visit(nodes.of(static_cast<VertexId>(v)), nodes.of(u));
       }
     }
@@ -88,16 +88,16 @@ void add_spatial(const PreparedGraph& graph, SuperGraph& super) {
   // Counted two places further on, so that filling moves each start to where the next one begins.
   walk_entries(graph, [&](NodeId reader, NodeId read) { ++super.offsets[reader + 2], ++super.offsets[read + 2]; });
   for (std::size_t i = 2; i < super.offsets.size(); ++i) super.offsets[i] += super.offsets[i - 1];
-  super.neighbours.resize(static_cast<std::size_t>(super.offsets.back()));
+  super.neighbours.resize(super.offsets.back());
   const auto put = [&](NodeId at, NodeId other) {
-    super.neighbours[static_cast<std::size_t>(super.offsets[at + 1]++)] = other;
+    super.neighbours[super.offsets[at + 1]++] = other;
   };
   walk_entries(graph, [&](NodeId reader, NodeId read) { put(reader, read), put(read, reader); });
   super.offsets.pop_back();
 }
 
 void add_labels(const PreparedGraph& graph, SuperGraph& super) {
-  super.first_labels.resize(static_cast<std::size_t>(super.nodes()));
+  super.first_labels.resize(super.nodes());
   std::uint32_t label = 0;
   Nodes nodes(graph);
   for (Step t = 0; t < graph.steps; ++t) {

@@ -43,7 +43,7 @@ struct SuperGraph {
   void for_listed(NodeId node, const NodeSequence& sequence, const Visit& visit) const {
     if (!offsets.empty()) {
       for (std::int64_t e = offsets[node]; e < offsets[node + 1]; ++e)
-        visit(neighbours[static_cast<std::size_t>(e)], weights.spatial);
+        visit(neighbours[e], weights.spatial);
     }
     for (const TemporalTerm& term : weights.listed) for_term(node, sequence, term, visit);
   }

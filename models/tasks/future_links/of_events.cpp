@@ -61,7 +61,7 @@ class FutureLinks final : public EventTask {
   }
 
   Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {
-    const std::vector<std::int32_t> first(static_cast<std::size_t>(count), 0);  // the destination comes first
+    const std::vector<std::int32_t> first(count, 0);  // the destination comes first
     return device.move_in(first.data(), count, 1, ElementType::i32);
   }
 

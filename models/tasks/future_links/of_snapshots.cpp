@@ -66,13 +66,13 @@ class Draw {
   }
 
  private:
-  double time(EdgeId event) const { return events_.time[static_cast<std::size_t>(event)]; }
-  VertexId source(EdgeId event) const { return events_.source[static_cast<std::size_t>(event)]; }
-  VertexId target(EdgeId event) const { return events_.target[static_cast<std::size_t>(event)]; }
+  double time(EdgeId event) const { return events_.time[event]; }
+  VertexId source(EdgeId event) const { return events_.source[event]; }
+  VertexId target(EdgeId event) const { return events_.target[event]; }
 
   /// Refuses what this machine could not hold, before anything is drawn.
   void check_size(const TimeSplit& split) const {
-    const auto pool = static_cast<double>(candidates_.pool().size());
+    const double pool = candidates_.pool().size();
     const double each = wanted_ < 0 ? pool : std::min(pool, static_cast<double>(wanted_) + 1);
     const double samples = each * static_cast<double>(events_.events() - split.train_end);
     const double bytes = samples * bytes_per_sample, memory = usable_memory_bytes();
@@ -155,7 +155,7 @@ EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples
   EventOutputs scores;
   for (std::size_t i = 0; i < event.size(); ++i) {
     const std::int32_t of = samples.candidate_of[i];
-    event[i] = of < 0 ? scores.counts.size() : event[static_cast<std::size_t>(of)];
+    event[i] = of < 0 ? scores.counts.size() : event[of];
     if (of < 0) scores.counts.push_back(0);
     ++scores.counts[event[i]];
   }
@@ -164,7 +164,7 @@ EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples
   scores.values.resize(event.size());
   std::vector<std::int64_t> next = scores.first;
   for (std::size_t i = 0; i < event.size(); ++i)
-    scores.values[static_cast<std::size_t>(next[event[i]]++)] = outputs[2 * i + 1] - outputs[2 * i];
+    scores.values[next[event[i]]++] = outputs[2 * i + 1] - outputs[2 * i];
   return scores;
 }
 
@@ -191,7 +191,7 @@ class FutureLinksOfSnapshots final : public Task {
     return Draw(options_, graph, events, seed).all(split);
   }
 
-  TaskCounts count(const GraphShape& shape) const override {
+  TaskCounts count(const GraphStatistics& shape) const override {
     throw InvalidRequest("/task", fmt::format("future-links is judged on events, and the shape {} has none; take "
                                               "link-prediction, or a workload of events",
                                               shape.name));

@@ -95,9 +95,9 @@ TEST_F(Verify, RowsAloneAndOlderOnesAreReadWithANote) {
   EXPECT_EQ(older.status, 0) << older.err;
   EXPECT_NE(older.err.find("note: alone/summary.json carries no digest"), std::string::npos) << older.err;
   EXPECT_EQ(older.err.find("note:"), older.err.rfind("note:")) << "once";
-  const Outcome told = strobe({"verify", "alone/summary.json"});
-  EXPECT_EQ(told.status, 1);
-  EXPECT_NE(told.out.find("UNPROVEN alone/summary.json: 2 of 2 rows: no digest"), std::string::npos) << told.out;
+  const Outcome reported = strobe({"verify", "alone/summary.json"});
+  EXPECT_EQ(reported.status, 1);
+  EXPECT_NE(reported.out.find("UNPROVEN alone/summary.json: 2 of 2 rows: no digest"), std::string::npos) << reported.out;
 }
 
 TEST_F(Verify, FilesOfEachKindProveThemselves) {

@@ -61,7 +61,7 @@ TEST(LaunchedWorld, RefusesWhatIsNoRank) {
   EXPECT_THROW(world_in(alone), InvalidRequest);
 }
 
-class LoneProcess : public Program {
+class SingleProcess : public Program {
  protected:
   Outcome with(const std::string& variables, const std::string& words) {
     return finish(
@@ -71,7 +71,7 @@ class LoneProcess : public Program {
 };
 
 /// It would train, and write nothing, since another process writes the results of ranks behind the first.
-TEST_F(LoneProcess, DoesNotWorkForNothingBecauseOfAVariable) {
+TEST_F(SingleProcess, DoesNotWorkForNothingBecauseOfAVariable) {
   for (const auto& [variables, name] :
        {std::pair<std::string, std::string>{"OMPI_COMM_WORLD_RANK=7", "OMPI_COMM_WORLD_RANK"},
         {"PMI_RANK=1", "PMI_RANK"},
@@ -84,13 +84,13 @@ TEST_F(LoneProcess, DoesNotWorkForNothingBecauseOfAVariable) {
   }
 }
 
-TEST_F(LoneProcess, IsOnesOwnWhereTheCommunicatorOfOneProcessIsGiven) {
+TEST_F(SingleProcess, IsOnesOwnWhereTheCommunicatorOfOneProcessIsGiven) {
   const Outcome outcome = with("OMPI_COMM_WORLD_RANK=7", run_ + " --comm local");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_TRUE(std::filesystem::exists(folder_ / "out/summary.json"));
 }
 
-TEST_F(LoneProcess, OfAStepTalksWhereItTalksToNobody) {
+TEST_F(SingleProcess, OfAStepTalksWhereItTalksToNobody) {
   const std::string task = "SLURM_PROCID=2 SLURM_STEP_NUM_TASKS=4";
   expect_refusal(with(task, "inspect nothere.csv"), 2, {"nothere.csv", "rank 2 of 4"});
   expect_refusal(with(task, "convert nothere.csv x.strobe"), 2, {"nothere.csv"});
@@ -102,7 +102,7 @@ TEST_F(LoneProcess, OfAStepTalksWhereItTalksToNobody) {
   expect_refusal(simulated, 2, {"--comm sim"});
 }
 
-TEST_F(LoneProcess, OfAStepRunsItsPartOfASweep) {
+TEST_F(SingleProcess, OfAStepRunsItsPartOfASweep) {
   const auto into = [](const std::string& out) {
     return "run --epochs 2 --workload " + std::string(tiny) + " --out " + out;
   };

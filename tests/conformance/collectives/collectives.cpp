@@ -48,7 +48,7 @@ void check_exchange(const Exchange& exchange, Communicator& c) {
   for (int q = 0; q < c.size(); ++q) {
     std::int64_t first_of_peer = 0;  // where rank q's rows for this rank begin in its send buffer
     for (int before = 0; before < c.rank(); ++before) first_of_peer += uneven_rows(q, before);
-    const PeerRows& rows = exchange.receive_rows[static_cast<std::size_t>(q)];
+    const PeerRows& rows = exchange.receive_rows[q];
     const T* received = exchange.receive.slice_rows(rows.first, rows.count).data<T>();
     expect_values(c, received, rows.count * columns, fmt::format("rows from rank {}", q),
                   [&](std::int64_t i) { return sample<T>(q, first_of_peer * columns + i); });
@@ -73,7 +73,7 @@ void all_to_all_v_of_listed_peers(Device& device, Communicator& c) {
 
 void all_to_all_v_of_nothing(Device& device, Communicator& c) {
   const Tensor empty = device.allocate(0, 4, ElementType::f32);
-  const std::vector<PeerRows> none(static_cast<std::size_t>(c.size()));
+  const std::vector<PeerRows> none(c.size());
   c.all_to_all_v(empty, none, empty, none, Traffic::redistribute);
 }
 
@@ -82,7 +82,7 @@ void all_to_all_v_of_nothing(Device& device, Communicator& c) {
 void all_to_all_v_within_one_tensor(Device& device, Communicator& c) {
   const Tensor all = filled<float>(device, 2 + c.size(), 2, c.rank());
   const bool first = c.rank() == 0;  // sends its first two rows to all others, which send nothing
-  std::vector<PeerRows> out(static_cast<std::size_t>(c.size())), in(out.size());
+  std::vector<PeerRows> out(c.size()), in(out.size());
   const std::vector<PeerRows> none(out.size());
   for (std::size_t q = 1; first && q < out.size(); ++q) out[q] = {0, 2};
   if (!first) in[0] = {0, 2};
@@ -131,7 +131,7 @@ struct PieceLists {
     PeerPieces out(rows.size()), in(rows.size());
     for (std::int64_t q = 0; q < c.size(); ++q) {
       if (q == c.rank()) continue;
-      const auto peer = static_cast<std::size_t>(q);
+      const std::size_t peer = q;
       rows[peer].count = 3;
       out[peer] = {{4 * q + 1, 1}, {4 * q + 2, 2}};
       in[peer] = {{4 * q + 2, 2}, {4 * q, 1}};
@@ -148,7 +148,7 @@ void all_to_all_v_in_pieces(Device& device, Communicator& c) {
   const PieceLists lists(c);
   const auto exchange = [&](const ExchangePieces& pieces) {
     Request request = c.start_all_to_all_v(send, lists.rows, receive, lists.rows, Traffic::redistribute, pieces);
-    const auto bytes = static_cast<std::uint64_t>(3 * 8 * (c.size() - 1));
+    const std::uint64_t bytes = 3 * 8 * (c.size() - 1);
     expect(request.collective.sent_bytes == bytes, c, "pieces send other bytes than their rows");
     c.wait(request);
   };
@@ -162,8 +162,8 @@ void all_to_all_v_in_pieces(Device& device, Communicator& c) {
   };
   if (!c.moves_pieces()) return refused(lists.pieces, "pieces where they do not move");
   PeerPieces beyond = *lists.pieces.send, fewer = beyond;
-  beyond[static_cast<std::size_t>(c.rank())] = {{4 * c.size(), 1}};
-  fewer[static_cast<std::size_t>(c.rank())] = {{0, 1}};
+  beyond[c.rank()] = {{4 * c.size(), 1}};
+  fewer[c.rank()] = {{0, 1}};
   refused({std::make_shared<const PeerPieces>(beyond), nullptr}, "pieces beyond the tensor");
   refused({nullptr, std::make_shared<const PeerPieces>(fewer)}, "pieces of another number of rows");
   refused({std::make_shared<const PeerPieces>(), nullptr}, "pieces for other ranks");
@@ -198,7 +198,7 @@ void check_reduce_scatter(Device& device, Communicator& c, std::int64_t unit) {
   for (int q = 0; q < c.size(); ++q) counts.push_back(unit * ((q + 2) % 3));  // 2, 0, 1, 2, 0, ... units
   const std::vector<PeerRows> rows = consecutive(counts);
   const Tensor send = filled<T>(device, total(rows), 2, c.rank());
-  const PeerRows own = rows[static_cast<std::size_t>(c.rank())];
+  const PeerRows own = rows[c.rank()];
   const Tensor receive = device.allocate(own.count, 2, element_type_of<T>);
   c.reduce_scatter(send, rows, receive, Traffic::gradient);
   expect_values(c, receive.data<T>(), receive.elements(), "reduce_scatter",
@@ -217,11 +217,11 @@ void all_gather_v(Device& device, Communicator& c) {
   std::vector<std::int64_t> counts;
   for (int q = 0; q < c.size(); ++q) counts.push_back((q * 2 + 1) % 4 == 3 ? 0 : q + 1);
   const std::vector<PeerRows> rows = consecutive(counts);
-  const Tensor send = filled<T>(device, counts[static_cast<std::size_t>(c.rank())], 3, c.rank());
+  const Tensor send = filled<T>(device, counts[c.rank()], 3, c.rank());
   const Tensor receive = device.allocate(total(rows), 3, element_type_of<T>);
   c.all_gather_v(send, receive, rows, Traffic::state);
   for (int q = 0; q < c.size(); ++q) {
-    const PeerRows& part = rows[static_cast<std::size_t>(q)];
+    const PeerRows& part = rows[q];
     expect_values(c, receive.data<T>() + part.first * 3, part.count * 3, fmt::format("part of rank {}", q),
                   [&](std::int64_t i) { return sample<T>(q, i); });
   }
@@ -255,7 +255,7 @@ void send_receive_ring(Device& device, Communicator& c) {
   }
   for (Request& request : requests) c.wait(request);
   for (int m = 0; m < 3; ++m) {
-    const Tensor& received = in[static_cast<std::size_t>(m)];
+    const Tensor& received = in[m];
     expect_values(c, received.data<double>(), received.elements(), fmt::format("message {} from rank {}", m, previous),
                   [&](std::int64_t i) { return sample<double>(previous, 1000 * m + i); });
   }

@@ -85,7 +85,7 @@ void ranks_disagree_about_rows(const CommunicatorTag::Value& communicator, const
   const auto program = [](Device& device, Communicator& c) {
     const Tensor send = device.allocate(5, 2, ElementType::f32);
     const Tensor receive = device.allocate(5, 2, ElementType::f32);
-    std::vector<PeerRows> out(static_cast<std::size_t>(c.size())), in(out);
+    std::vector<PeerRows> out(c.size()), in(out);
     if (c.rank() == 0) out[1] = {0, 3};
     if (c.rank() == 1) in[0] = {0, 2};
     c.all_to_all_v(send, out, receive, in, Traffic::halo);

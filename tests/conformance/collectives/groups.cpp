@@ -17,7 +17,7 @@ RankGroups halves(int ranks) {
 
 RankGroups even_and_odd(int ranks) {
   RankGroups groups(2);
-  for (int r = 0; r < ranks; ++r) groups[static_cast<std::size_t>(r % 2)].push_back(r);
+  for (int r = 0; r < ranks; ++r) groups[r % 2].push_back(r);
   if (groups[1].empty()) groups.pop_back();
   return groups;
 }
@@ -75,10 +75,10 @@ void check_sums(Device& device, Communicator& c, const std::vector<int>& ranks) 
       });
     }
   }
-  const auto parts = static_cast<std::int64_t>(ranks.size());
+  const std::int64_t parts = ranks.size();
   std::vector<PeerRows> rows;
   for (std::int64_t q = 0; q < parts; ++q) rows.push_back({q * (q + 1) / 2, q + 1});
-  const PeerRows own = rows[static_cast<std::size_t>(c.rank())];
+  const PeerRows own = rows[c.rank()];
   const Tensor send = filled<double>(device, parts * (parts + 1) / 2, 2, device.rank());
   const Tensor receive = device.allocate(own.count, 2, ElementType::f64);
   c.reduce_scatter(send, rows, receive, Traffic::gradient);
@@ -100,15 +100,15 @@ void check_copies(Device& device, Communicator& c, const std::vector<int>& ranks
   const Tensor gathered = device.allocate(2 * size, 1, ElementType::f64);
   c.all_gather_v(send.slice_rows(0, 2), gathered, all, Traffic::state);
   for (int q = 0; q < size; ++q) {
-    const int from = ranks[static_cast<std::size_t>(q)];
+    const int from = ranks[q];
     expect_values(c, gathered.data<double>() + 2 * q, 2, fmt::format("part of member {}", q),
                   [&](std::int64_t i) { return sample<double>(from, i); });
     expect_values(c, received.data<double>() + 2 * q, q == c.rank() ? 0 : 2, fmt::format("rows of member {}", q),
                   [&](std::int64_t i) { return sample<double>(from, 2 * c.rank() + i); });
   }
-  const Tensor told = filled<double>(device, 5, 1, device.rank());
-  c.broadcast(told, size - 1, Traffic::state);
-  expect_values(c, told.data<double>(), 5, "broadcast in a group",
+  const Tensor reported = filled<double>(device, 5, 1, device.rank());
+  c.broadcast(reported, size - 1, Traffic::state);
+  expect_values(c, reported.data<double>(), 5, "broadcast in a group",
                 [&](std::int64_t i) { return sample<double>(ranks.back(), i); });
   c.barrier();
 }
@@ -122,7 +122,7 @@ void check_ring(Device& device, Communicator& c, const std::vector<int>& ranks) 
   c.wait(out);
   c.wait(arrives);
   expect_values(c, in.data<double>(), 7, "message in a group",
-                [&](std::int64_t i) { return sample<double>(ranks[static_cast<std::size_t>(previous)], i); });
+                [&](std::int64_t i) { return sample<double>(ranks[previous], i); });
 }
 
 /// Splits; members check their places and all kinds of collectives.
@@ -133,9 +133,9 @@ void check_split(Device& device, Communicator& parent, const RankGroups& groups)
   if (c == nullptr) return;
   const std::vector<int> ranks = in_launch(parent, *group);
   expect(c->size() == static_cast<int>(ranks.size()), parent, "a group has another size");
-  expect(ranks[static_cast<std::size_t>(c->rank())] == device.rank(), parent, "a member has another place");
+  expect(ranks[c->rank()] == device.rank(), parent, "a member has another place");
   for (int q = 0; q < c->size(); ++q) {
-    expect(c->world_rank(q) == ranks[static_cast<std::size_t>(q)], parent, "a member has another rank in the launch");
+    expect(c->world_rank(q) == ranks[q], parent, "a member has another rank in the launch");
   }
   check_sums(device, *c, ranks);
   check_copies(device, *c, ranks);
@@ -185,7 +185,7 @@ void groups_beside_their_parent(Device& device, Communicator& c) {
     first->wait(one);
     if (!parent_first) c.wait(whole);
     for (int k = 0; k < 3; ++k) {
-      expect_values(c, sums[static_cast<std::size_t>(k)].data<double>(), 422, fmt::format("sum {} of three", k),
+      expect_values(c, sums[k].data<double>(), 422, fmt::format("sum {} of three", k),
                     [&](std::int64_t i) { return sum_over(k == 0 ? everyone : ranks, 1000 * k + i); });
     }
   }

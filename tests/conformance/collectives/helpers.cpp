@@ -19,13 +19,13 @@ namespace {
 
 constexpr int kept_values = 6, helper_rounds = 5;
 
-/// Lane 2 r reads all values for rank r, lane 2 r + 1 writes them.
+/// Channel 2 r reads all values for rank r, channel 2 r + 1 writes them.
 HelperRequest keeper_of(int ranks, std::function<void(HelperPost&)> program) {
   HelperRequest helper;
   helper.name = "keeper";
   for (int rank = 0; rank < ranks; ++rank) {
-    helper.lanes.push_back({"read", rank, 0, kept_values * sizeof(double)});
-    helper.lanes.push_back({"write", rank, kept_values * sizeof(double), 0});
+    helper.channels.push_back({"read", rank, 0, kept_values * sizeof(double)});
+    helper.channels.push_back({"write", rank, kept_values * sizeof(double), 0});
   }
   helper.program = std::move(program);
   return helper;
@@ -42,7 +42,7 @@ HostWork copying(std::function<void(Workers&)> body) {
 /// Serves all reads of a round, then all writes, by rank, until the trainers end.
 void keep_values(HelperPost& post) {
   std::vector<double> values(kept_values, 1.0);
-  const std::size_t trainers = post.lanes().size() / 2;
+  const std::size_t trainers = post.channels().size() / 2;
   for (;;) {
     for (std::size_t t = 0; t < trainers; ++t) {
       if (!post.await_request(2 * t, t == 0 ? Patience::unlimited : Patience::limited)) return;
@@ -53,7 +53,7 @@ void keep_values(HelperPost& post) {
       if (!post.await_request(2 * t + 1, Patience::limited)) return;
       post.run(copying([&](Workers&) {
         const double* const sent = post.request(2 * t + 1).data<double>();
-        for (int i = 0; i < kept_values; ++i) values[static_cast<std::size_t>(i)] += sent[i];
+        for (int i = 0; i < kept_values; ++i) values[i] += sent[i];
       }));
       post.give_answer(2 * t + 1);
     }
@@ -62,18 +62,18 @@ void keep_values(HelperPost& post) {
 
 /// One round of a trainer: every rank adds (rank + 1) times the values that it has read.
 void train_a_round(Device& device, Communicator& c, double wanted) {
-  TrainerLane &read = c.lane(0, 2 * static_cast<std::size_t>(c.rank())),
-              &write = c.lane(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
+  TrainerChannel &read = c.channel(0, 2 * static_cast<std::size_t>(c.rank())),
+              &write = c.channel(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
   const Tensor tensor = device.allocate(kept_values, 1, ElementType::f64);
-  const Event asked = device.record(Stream::compute), answered = read.ask();
-  const Event in = device.start_stream_in(read.answer(), tensor, {asked, answered});
+  const DeviceEvent asked = device.record(Stream::compute), answered = read.ask();
+  const DeviceEvent in = device.start_stream_in(read.answer(), tensor, {asked, answered});
   device.wait(Stream::compute, in);
   const Tensor sum = device.allocate(kept_values, 1, ElementType::f64);
   device.run(Fill{sum, 0});
   device.run(AddScaled{tensor, sum, static_cast<double>(c.rank()) + 1});
-  const Event out = device.start_move_out(sum, write.request());
+  const DeviceEvent out = device.start_move_out(sum, write.request());
   device.wait(Stream::compute, out);
-  const Event written = write.ask({out});
+  const DeviceEvent written = write.ask({out});
   device.await(written);
   for (int i = 0; i < kept_values; ++i) {
     expect(read.answer().data<double>()[i] == wanted, c,
@@ -99,16 +99,16 @@ void trainers_may_ask_ahead(const CommunicatorTag::Value& communicator, const La
   LaunchRequest with = request;
   with.helpers = {keeper_of(request.ranks, keep_values)};
   communicator.launch(with, [](Device& device, Communicator& c) {
-    TrainerLane &read = c.lane(0, 2 * static_cast<std::size_t>(c.rank())),
-                &write = c.lane(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
-    Event answered = read.ask(), written;
+    TrainerChannel &read = c.channel(0, 2 * static_cast<std::size_t>(c.rank())),
+                &write = c.channel(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
+    DeviceEvent answered = read.ask(), written;
     double last = 0;
     for (int round = 0; round < helper_rounds; ++round) {
       HostWork take;
       take.name = "take";
       take.body = [&last, memory = read.answer()](Workers&) { last = memory.data<double>()[0]; };
       take.after = {answered};
-      const Event taken = device.run_on_host(std::move(take));
+      const DeviceEvent taken = device.run_on_host(std::move(take));
       if (round + 1 < helper_rounds) answered = read.ask({taken});  // before the write that it waits for
       HostWork give;
       give.name = "give";
@@ -135,7 +135,7 @@ void launch_says(const CommunicatorTag::Value& communicator, const LaunchRequest
 }
 
 void read_once(Device& device, Communicator& c) {
-  device.await(c.lane(0, 2 * static_cast<std::size_t>(c.rank())).ask());
+  device.await(c.channel(0, 2 * static_cast<std::size_t>(c.rank())).ask());
   c.barrier();
 }
 
@@ -169,8 +169,8 @@ void a_trainer_that_never_asks_is_named(const CommunicatorTag::Value& communicat
   with.timeout_seconds = short_timeout_seconds;
   with.helpers = {keeper_of(request.ranks, keep_values)};
   const auto program = [](Device& device, Communicator& c) {
-    if (c.rank() == 0) device.await(c.lane(0, 0).ask());
-    if (c.rank() == 0) return device.await(c.lane(0, 1).ask());
+    if (c.rank() == 0) device.await(c.channel(0, 0).ask());
+    if (c.rank() == 0) return device.await(c.channel(0, 1).ask());
     HostWork instead;
     instead.name = "instead";
     instead.body = [](Workers&) {
@@ -182,17 +182,17 @@ void a_trainer_that_never_asks_is_named(const CommunicatorTag::Value& communicat
   launch_says(communicator, with, program, "helper keeper");
 }
 
-void lanes_belong_to_their_trainers(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
+void channels_belong_to_their_trainers(const CommunicatorTag::Value& communicator, const LaunchRequest& request) {
   LaunchRequest with = request;
   with.helpers = {keeper_of(request.ranks, keep_values)};
   communicator.launch(with, [](Device&, Communicator& c) {
-    const auto other = static_cast<std::size_t>((c.rank() + 1) % c.size());
+    const std::size_t other = (c.rank() + 1) % c.size();
     try {
-      c.lane(0, 2 * other);
+      c.channel(0, 2 * other);
     } catch (const Error&) {
       return;
     }
-    expect(c.size() == 1, c, "another rank's lane was given");
+    expect(c.size() == 1, c, "another rank's channel was given");
   });
 }
 
@@ -203,7 +203,7 @@ constexpr FailureCase cases_of_helpers[] = {
     {"a helper that does not answer is named", 1, a_helper_that_does_not_answer_is_named},
     {"a helper that ends early is named", 1, a_helper_that_ends_early_is_named},
     {"a trainer that never asks is named", 2, a_trainer_that_never_asks_is_named},
-    {"lanes belong to their trainers", 1, lanes_belong_to_their_trainers},
+    {"channels belong to their trainers", 1, channels_belong_to_their_trainers},
     {"a helper serves all trainers once more", 1, a_helper_serves_all_trainers_in_turn},
 };
 

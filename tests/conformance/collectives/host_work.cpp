@@ -18,7 +18,7 @@ void require_that(bool holds, const std::string& message) {
   if (!holds) throw ConformanceFailure(message);
 }
 
-HostWork named(std::string_view name, std::function<void(Workers&)> body, std::vector<Event> after = {}) {
+HostWork named(std::string_view name, std::function<void(Workers&)> body, std::vector<DeviceEvent> after = {}) {
   HostWork work;
   work.name = name;
   work.work = {10, 1 << 20, 1 << 10};
@@ -29,7 +29,7 @@ HostWork named(std::string_view name, std::function<void(Workers&)> body, std::v
 
 void work_runs_in_the_order_given(Device& device) {
   std::vector<int> order;
-  Event last;
+  DeviceEvent last;
   for (int i = 0; i < 50; ++i) last = device.run_on_host(named("step", [&order, i](Workers&) { order.push_back(i); }));
   device.await(last);
   std::vector<int> wanted(50);
@@ -43,7 +43,7 @@ void workers_share_the_work(Device& device) {
   std::atomic<int> calls{0};
   device.await(device.run_on_host(named("squares", [&](Workers& workers) {
     workers.run(1000, [&](std::int64_t i) {
-      squares[static_cast<std::size_t>(i)] = static_cast<double>(i * i);
+      squares[i] = static_cast<double>(i * i);
       ++calls;
     });
   })));
@@ -72,31 +72,31 @@ void work_leaves_spans(Device& device) {
   require_that(found[1].begin_seconds >= found[0].end_seconds, "work of one host stream overlaps");
 }
 
-void lanes_run_beside_each_other(Device& device) {
+void channels_run_concurrently(Device& device) {
   constexpr int lanes = 3, pieces = 20;
   std::vector<std::vector<int>> order(lanes);
-  std::vector<Event> last;
+  std::vector<DeviceEvent> last;
   for (int i = 0; i < pieces; ++i) {
     for (int lane = 0; lane < lanes; ++lane) {
       HostWork work =
-          named("step", [&mine = order[static_cast<std::size_t>(lane)], i](Workers&) { mine.push_back(i); });
+          named("step", [&mine = order[lane], i](Workers&) { mine.push_back(i); });
       work.lane = lane, work.lanes = lanes;
       // Each third piece waits for what the lane before was given just now, in a ring that never closes.
       if (lane > 0 && i % 3 == 0) work.after = {last.back()};
       last.push_back(device.run_on_host(std::move(work)));
     }
   }
-  for (const Event& event : last) device.await(event);
+  for (const DeviceEvent& event : last) device.await(event);
   std::vector<int> wanted(pieces);
   std::iota(wanted.begin(), wanted.end(), 0);
   for (const std::vector<int>& of_lane : order)
     require_that(of_lane == wanted, "work of a lane was carried out in another order than it was given");
 }
 
-void a_lane_that_fails_leaves_the_others(Device& device) {
+void a_channel_that_fails_leaves_the_others(Device& device) {
   HostWork fails = named("fails", [](Workers&) { throw InvalidRequest("/host", "no such row"); });
   fails.lane = 1, fails.lanes = 2;
-  const Event failed = device.run_on_host(std::move(fails));
+  const DeviceEvent failed = device.run_on_host(std::move(fails));
   bool done = false;
   device.await(device.run_on_host(named("goes on", [&done](Workers&) { done = true; })));
   require_that(done, "work of one lane was held up by the failure of another");
@@ -115,12 +115,12 @@ constexpr std::int64_t batch_elements = 165;
 struct BatchSlot {
   HostMemory in, out;
   Tensor values, sums;
-  Event filled, used, read;
+  DeviceEvent filled, used, read;
 };
 
 /// The host fills, and the device takes over.
 void begin_batch(Device& device, BatchSlot& slot, int batch) {
-  const Event made = device.run_on_host(named("fill",
+  const DeviceEvent made = device.run_on_host(named("fill",
                                               [memory = slot.in, batch](Workers&) {
                                                 for (std::int64_t i = 0; i < batch_elements; ++i)
                                                   memory.data<double>()[i] = static_cast<double>(i % 11 + batch);
@@ -135,7 +135,7 @@ void end_batch(Device& device, BatchSlot& slot, double& total) {
   device.run(Fill{slot.sums, 1});
   device.run(AddScaled{slot.values, slot.sums, 2});
   slot.used = device.record(Stream::compute);
-  const Event copied = device.start_move_out(slot.sums, slot.out, {slot.read});
+  const DeviceEvent copied = device.start_move_out(slot.sums, slot.out, {slot.read});
   device.wait(Stream::compute, copied);
   slot.read = device.run_on_host(named("total",
                                        [&total, memory = slot.out](Workers&) {
@@ -158,7 +158,7 @@ void pipelines_give_the_right_values(Device& device) {
   std::vector<double> totals(batches);
   for (int batch = 0; batch < batches + depth; ++batch) {
     BatchSlot& slot = slots[batch % depth];
-    if (batch >= depth) end_batch(device, slot, totals[static_cast<std::size_t>(batch - depth)]);
+    if (batch >= depth) end_batch(device, slot, totals[batch - depth]);
     if (batch < batches) begin_batch(device, slot, batch);
   }
   device.synchronize();
@@ -166,8 +166,8 @@ void pipelines_give_the_right_values(Device& device) {
     double wanted = 0;
     for (std::int64_t i = 0; i < batch_elements; ++i) wanted += 1 + 2 * static_cast<double>(i % 11 + batch);
     require_that(
-        totals[static_cast<std::size_t>(batch)] == wanted,
-        fmt::format("the sum of batch {} is {}, not {}", batch, totals[static_cast<std::size_t>(batch)], wanted));
+        totals[batch] == wanted,
+        fmt::format("the sum of batch {} is {}, not {}", batch, totals[batch], wanted));
   }
 }
 
@@ -177,9 +177,9 @@ void transfers_leave_spans_with_their_bytes(Device& device) {
   std::fill_n(memory.data<float>(), 400, 3.0f);
   device.synchronize();
   device.spans().clear();
-  const Event in = device.start_stream_in(memory, tensor, {device.record(Stream::compute)});
+  const DeviceEvent in = device.start_stream_in(memory, tensor, {device.record(Stream::compute)});
   device.wait(Stream::compute, in);
-  const Event out = device.start_move_out(tensor, memory);
+  const DeviceEvent out = device.start_move_out(tensor, memory);
   device.await(out);
   device.synchronize();
   std::uint64_t to_device = 0, to_host = 0;
@@ -196,17 +196,17 @@ void transfers_leave_spans_with_their_bytes(Device& device) {
 void host_waits_join_the_next_work(Device& device) {
   std::atomic<bool> first{false};
   bool seen = false;
-  const Event before = device.run_on_host(named("before", [&first](Workers&) { first = true; }));
+  const DeviceEvent before = device.run_on_host(named("before", [&first](Workers&) { first = true; }));
   device.wait(Stream::host, before);
   device.await(device.run_on_host(named("behind", [&](Workers&) { seen = first; })));
   require_that(seen, "work began before what the host stream waits for");
 }
 
 void failures_reach_whoever_waits(Device& device) {
-  const Event failed =
+  const DeviceEvent failed =
       device.run_on_host(named("fails", [](Workers&) { throw InvalidRequest("/host", "no such row"); }));
-  const Event behind = device.run_on_host(named("behind", [](Workers&) {}));
-  for (const Event& event : {failed, behind}) {
+  const DeviceEvent behind = device.run_on_host(named("behind", [](Workers&) {}));
+  for (const DeviceEvent& event : {failed, behind}) {
     try {
       device.await(event);
     } catch (const InvalidRequest&) {
@@ -241,7 +241,7 @@ void calls_of_one_order_follow_each_other(Device& device) {
   std::vector<int> calls;
   std::atomic<int> made{0};
   const int order = 0;
-  const Event late = device.run_on_host(named("late", [](Workers&) {}));
+  const DeviceEvent late = device.run_on_host(named("late", [](Workers&) {}));
   device.when(&order, {late}, [&](double, std::exception_ptr) { calls.push_back(1), ++made; });
   device.when(&order, {}, [&](double, std::exception_ptr) { calls.push_back(2), ++made; });
   device.await(late);
@@ -257,8 +257,8 @@ constexpr DeviceCase cases_of_the_host[] = {
     {"transfers leave spans with their bytes", transfers_leave_spans_with_their_bytes},
     {"host waits join the next work", host_waits_join_the_next_work},
     {"failures reach whoever waits", failures_reach_whoever_waits},
-    {"lanes run in parallel", lanes_run_beside_each_other},
-    {"a lane that fails leaves the others", a_lane_that_fails_leaves_the_others},
+    {"lanes run in parallel", channels_run_concurrently},
+    {"a lane that fails leaves the others", a_channel_that_fails_leaves_the_others},
     {"wrong sizes are refused", wrong_sizes_are_refused},
     {"nothing moves where there is nothing", nothing_moves_where_there_is_nothing},
     {"calls of one order follow each other", calls_of_one_order_follow_each_other},

@@ -81,7 +81,7 @@ void spans_of_exchange(Device& device, Communicator& c) {
 
 /// Elements of n that fall to rank r, written out: the first n mod P ranks have one more.
 std::uint64_t share(std::uint64_t n, int ranks, int r) {
-  const auto p = static_cast<std::uint64_t>(ranks);
+  const std::uint64_t p = ranks;
   return n / p + (static_cast<std::uint64_t>(r) < n % p ? 1 : 0);
 }
 
@@ -195,10 +195,10 @@ void wrong_calls(Device& device, Communicator& c) {
     }
     expect(false, c, fmt::format("{} is not refused", what));
   };
-  const auto ranks = static_cast<std::size_t>(c.size());
+  const std::size_t ranks = c.size();
   const Tensor tensor = device.allocate(2, 2, ElementType::f32);
   std::vector<PeerRows> own(ranks), none(ranks), beyond(ranks);
-  own[static_cast<std::size_t>(c.rank())] = {0, 1};
+  own[c.rank()] = {0, 1};
   beyond.back() = {1, 2};
   refused([&] { c.all_to_all_v(tensor, own, tensor, none, Traffic::halo); }, "sending own rows");
   refused([&] { c.all_to_all_v(tensor, beyond, tensor, none, Traffic::halo); }, "sending rows that are not there");

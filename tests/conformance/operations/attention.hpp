@@ -46,15 +46,15 @@ struct GraphAttentionInput {
   explicit GraphAttentionInput(const GraphAttentionShape& s) {
     const std::int64_t columns = s.rows + s.halo;
     const RandomStream random(5, random_purpose::test, 141);
-    std::vector<std::vector<std::int32_t>> by_column(static_cast<std::size_t>(columns));
+    std::vector<std::vector<std::int32_t>> by_column(columns);
     for (std::int64_t r = 0; r < s.rows; ++r) {
-      const auto count = static_cast<std::int64_t>(
-          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1));
+      const std::int64_t count = 
+          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1);
       for (std::int64_t k = 0; k < count; ++k) {
         const auto column = static_cast<std::int32_t>(
             random.below(static_cast<std::uint64_t>(1000 + indices.size()), static_cast<std::uint64_t>(columns)));
         indices.push_back(column);
-        by_column[static_cast<std::size_t>(column)].push_back(static_cast<std::int32_t>(r));
+        by_column[column].push_back(static_cast<std::int32_t>(r));
       }
       offsets.push_back(static_cast<std::int64_t>(indices.size()));
     }
@@ -105,7 +105,7 @@ inline double edge_factor(const GraphAttentionShape& s, std::int64_t row, std::i
       philox({static_cast<std::uint32_t>(7 * row + row % 3 * 1000), static_cast<std::uint32_t>(head / 4) * 65536u,
               static_cast<std::uint32_t>(999 - 3 * column), 67u},
              {7u, (5u << 8) ^ (33u << 24)});
-  const double drawn = static_cast<double>(words[static_cast<std::size_t>(head % 4)]) * 0x1.0p-32;
+  const double drawn = static_cast<double>(words[head % 4]) * 0x1.0p-32;
   return drawn < s.dropped ? 0.0 : 1.0 / (1.0 - s.dropped);
 }
 
@@ -129,14 +129,14 @@ struct JudgedGraphAttention {
     Scalar sum = tape.constant(0);
     for (std::int64_t d = h * s.depth; d < (h + 1) * s.depth; ++d) {
       sum =
-          tape.multiply_add(f[static_cast<std::size_t>(cell * s.width() + d)], with[static_cast<std::size_t>(d)], sum);
+          tape.multiply_add(f[cell * s.width() + d], with[d], sum);
     }
     return sum;
   }
 
   void row(const GraphAttentionShape& s, const GraphAttentionInput& in, std::int64_t r, std::int64_t h,
            std::vector<Scalar>& log_sums, std::vector<Scalar>& sums) {
-    const auto begin = static_cast<std::size_t>(in.offsets[static_cast<std::size_t>(r)]),
+    const auto begin = static_cast<std::size_t>(in.offsets[r]),
                end = static_cast<std::size_t>(in.offsets[static_cast<std::size_t>(r) + 1]);
     const Scalar own = dot(s, r, h, left);
     std::vector<Scalar> weights;
@@ -156,7 +156,7 @@ struct JudgedGraphAttention {
       Scalar sum = tape.constant(0), tilted = tape.constant(0);
       for (std::size_t k = begin; k < end; ++k) {
         const Scalar term =
-            tape.scale(tape.multiply(weights[k - begin], f[static_cast<std::size_t>(in.indices[k] * s.width() + d)]),
+            tape.scale(tape.multiply(weights[k - begin], f[in.indices[k] * s.width() + d]),
                        edge_factor(s, r, in.indices[k], h));
         sum = tape.add(sum, term);
         tilted = tape.add(tilted, tape.scale(term, slope[k - begin]));

@@ -36,15 +36,15 @@ inline std::vector<Output> judge_block_dense(Device& device, const BlockShape& s
   const std::int64_t columns = s.skip + s.blocks * s.width, from = s.blocks * s.inner;
   const std::vector<double> left = random_values(s.rows * s.skip, 81), x = random_values(s.rows * from, 82),
                             w = random_values(from * s.width, 83), bias = random_values(s.blocks * s.width, 84);
-  std::vector<Judged> y(static_cast<std::size_t>(s.rows * columns));
+  std::vector<Judged> y(s.rows * columns);
   for (std::int64_t i = 0; i < s.rows * columns; ++i) {
     const std::int64_t row = i / columns, column = i % columns - s.skip, block = column / s.width;
-    Judged& out = y[static_cast<std::size_t>(i)];
-    if (column < 0) out.add(left[static_cast<std::size_t>(row * s.skip + i % columns)]);
-    if (column >= 0 && s.bias) out.add(bias[static_cast<std::size_t>(column)]);
+    Judged& out = y[i];
+    if (column < 0) out.add(left[row * s.skip + i % columns]);
+    if (column >= 0 && s.bias) out.add(bias[column]);
     for (std::int64_t f = 0; column >= 0 && f < s.inner; ++f) {
-      out.add(x[static_cast<std::size_t>(row * from + block * s.inner + f)] *
-              w[static_cast<std::size_t>((block * s.inner + f) * s.width + column % s.width)]);
+      out.add(x[row * from + block * s.inner + f] *
+              w[(block * s.inner + f) * s.width + column % s.width]);
     }
     if (s.relu) out.value = std::max(0.0, out.value);
   }
@@ -68,14 +68,14 @@ inline std::vector<Output> judge_block_gradient(const BlockShape& s, const Block
   std::vector<Judged> dleft = start(in[4], op.accumulate_dleft), dx = start(in[5], op.accumulate_dx),
                       dw = start(in[6], true), dbias = start(in[7], true);
   for (std::int64_t i = 0; i < s.rows * columns; ++i) {
-    const auto at = static_cast<std::size_t>(i);
+    const std::size_t at = i;
     if (s.relu && !(y[at] > 0)) continue;
     const std::int64_t row = i / columns, column = i % columns - s.skip, block = column / s.width;
     if (column < 0) {
-      (aliased ? dx : dleft)[static_cast<std::size_t>(row * s.skip + i % columns)].add(dy[at]);
+      (aliased ? dx : dleft)[row * s.skip + i % columns].add(dy[at]);
       continue;
     }
-    dbias[static_cast<std::size_t>(column)].add(dy[at]);
+    dbias[column].add(dy[at]);
     for (std::int64_t f = 0; f < s.inner; ++f) {
       const auto cell = static_cast<std::size_t>(row * from + block * s.inner + f),
                  weight = static_cast<std::size_t>((block * s.inner + f) * s.width + column % s.width);

@@ -14,13 +14,13 @@ struct CopyRecipe {
 /// `count` row numbers below `rows`: distinct unless `repeat`.
 inline std::vector<std::int64_t> random_rows(std::int64_t rows, std::int64_t count, bool repeat, std::uint32_t key) {
   const RandomStream random(3, random_purpose::test, key);
-  std::vector<std::int64_t> list(static_cast<std::size_t>(std::max(rows, count)));
+  std::vector<std::int64_t> list(std::max(rows, count));
   for (std::size_t i = 0; i < list.size(); ++i) {
     list[i] = repeat ? static_cast<std::int64_t>(random.below(i, static_cast<std::uint64_t>(rows)))
                      : static_cast<std::int64_t>(i);
   }
   for (std::size_t i = list.size(); !repeat && i > 1; --i) std::swap(list[i - 1], list[random.below(i, i)]);
-  list.resize(static_cast<std::size_t>(count));
+  list.resize(count);
   return list;
 }
 
@@ -31,11 +31,11 @@ inline std::vector<Output> judge_copy_rows(Device& device, const CopyRecipe& c, 
                                   targets = random_rows(c.to_rows, c.count, c.repeat, 54);
   std::vector<Judged> expected = start(to, true);
   for (std::int64_t i = 0; i < c.count; ++i) {
-    const std::int64_t source = c.list_from ? sources[static_cast<std::size_t>(i)] : i;
-    const std::int64_t target = c.list_to ? targets[static_cast<std::size_t>(i)] : i;
+    const std::int64_t source = c.list_from ? sources[i] : i;
+    const std::int64_t target = c.list_to ? targets[i] : i;
     for (std::int64_t f = 0; f < c.width; ++f) {
-      const double value = from[static_cast<std::size_t>(source * c.from_columns + c.from_column + f)];
-      Judged& cell = expected[static_cast<std::size_t>(target * c.to_columns + c.to_column + f)];
+      const double value = from[source * c.from_columns + c.from_column + f];
+      Judged& cell = expected[target * c.to_columns + c.to_column + f];
       if (!accumulate) cell = Judged{};
       cell.add(value);
     }
@@ -101,9 +101,9 @@ inline std::vector<Output> judge_copy_runs(Device& device, const RunsRecipe& c, 
   std::vector<Judged> expected = start(to, true);
   for (std::size_t i = 0; i < runs.size(); i += 3) {
     for (std::int64_t j = 0; j < runs[i + 2] * c.width; ++j) {
-      Judged& cell = expected[static_cast<std::size_t>(runs[i + 1] * c.width + j)];
+      Judged& cell = expected[runs[i + 1] * c.width + j];
       if (!accumulate) cell = Judged{};
-      cell.add(from[static_cast<std::size_t>(runs[i] * c.width + j)]);
+      cell.add(from[runs[i] * c.width + j]);
     }
   }
   const CopyRuns op{upload(device, from, from_rows, c.width), upload(device, to, to_rows, c.width),

@@ -26,13 +26,13 @@ inline const std::vector<DenseShape>& dense_shapes() {
 inline std::vector<Output> judge_dense(Device& device, const DenseShape& s, bool with_bias, Activation activation) {
   const std::vector<double> x = random_values(s.rows * s.inner, 21), w = random_values(s.inner * s.width, 22),
                             bias = random_values(s.width, 23);
-  std::vector<Judged> y(static_cast<std::size_t>(s.rows * s.width));
+  std::vector<Judged> y(s.rows * s.width);
   for (std::int64_t row = 0; row < s.rows; ++row) {
     Judged* const own = y.data() + row * s.width;
-    for (std::int64_t g = 0; with_bias && g < s.width; ++g) own[g].add(bias[static_cast<std::size_t>(g)]);
+    for (std::int64_t g = 0; with_bias && g < s.width; ++g) own[g].add(bias[g]);
     for (std::int64_t f = 0; f < s.inner; ++f) {
-      const double value = x[static_cast<std::size_t>(row * s.inner + f)];
-      for (std::int64_t g = 0; g < s.width; ++g) own[g].add(value * w[static_cast<std::size_t>(f * s.width + g)]);
+      const double value = x[row * s.inner + f];
+      for (std::int64_t g = 0; g < s.width; ++g) own[g].add(value * w[f * s.width + g]);
     }
     for (std::int64_t g = 0; activation == Activation::relu && g < s.width; ++g)
       own[g].value = std::max(0.0, own[g].value);

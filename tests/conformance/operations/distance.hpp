@@ -12,13 +12,13 @@ inline std::vector<Output> judge_row_distances(Device& device, std::int64_t rows
   const std::vector<double> x = random_values(rows * columns, 221);
   std::vector<double> y = random_values(rows * columns, 222);
   for (std::int64_t f = 0; f < columns && rows > 1; ++f) {  // a row that has not moved
-    y[static_cast<std::size_t>(columns + f)] = x[static_cast<std::size_t>(columns + f)];
+    y[columns + f] = x[columns + f];
   }
   std::vector<Judged> expected;
   for (std::int64_t r = 0; r < rows; ++r) {
     double length = 0;
     for (std::int64_t f = 0; f < columns; ++f) {
-      const auto at = static_cast<std::size_t>(r * columns + f);
+      const std::size_t at = r * columns + f;
       length = std::hypot(length, x[at] - y[at]);
     }
     expected.push_back({length, length});

@@ -23,7 +23,7 @@ struct NeighbourShape {
     const char* const scales[] = {"neighbours", "head", "leaky"};
     return std::to_string(roots) + " roots of " + (even ? "" : "up to ") + std::to_string(most) + " slots, " +
            std::to_string(heads) + " heads of " + std::to_string(depth) + ", " +
-           scales[static_cast<std::size_t>(scale)] + (dropped > 0 ? ", dropout" : "") +
+           scales[scale] + (dropped > 0 ? ", dropout" : "") +
            (sharpness > 1 ? ", sharp" : "") + (kept ? "" : ", coefficients not kept") + ", codes of " +
            std::to_string(codes);
   }
@@ -64,14 +64,14 @@ struct NeighbourInput {
   explicit NeighbourInput(const NeighbourShape& s) {
     const RandomStream random(6, random_purpose::test, 161);
     for (std::int64_t r = 0; r < s.roots; ++r) {
-      const auto drawn = static_cast<std::int64_t>(
-          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1));
+      const std::int64_t drawn = 
+          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1);
       const std::int64_t count = s.even ? s.most : r % 7 == 3 ? 0 : r == 5 ? 40 : drawn;
       offsets.push_back(offsets.back() + count);
       numbers.push_back(7 * r + (r % 3 << 33));
     }
     for (std::int64_t i = 0; i < offsets.back(); ++i) {
-      const auto others = static_cast<std::uint64_t>(std::max<std::int64_t>(1, s.vertices - 1));
+      const std::uint64_t others = std::max<std::int64_t>(1, s.vertices - 1);
       rows.push_back(
           i % 3 == 0 ? 0 : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(1000 + i), others)));
     }
@@ -99,7 +99,7 @@ inline double judged_neighbour_factor(const NeighbourShape& s, std::int64_t root
       philox({static_cast<std::uint32_t>(7 * root), (static_cast<std::uint32_t>(root % 3) << 1) ^ (group * 65536u),
               static_cast<std::uint32_t>(slot), 67u},
              {7u, (5u << 8) ^ (35u << 24)});
-  const double drawn = static_cast<double>(words[static_cast<std::size_t>(head % 4)]) * 0x1.0p-32;
+  const double drawn = static_cast<double>(words[head % 4]) * 0x1.0p-32;
   return drawn < s.dropped ? 0.0 : 1.0 / (1.0 - s.dropped);
 }
 
@@ -119,14 +119,14 @@ struct JudgedNeighbours {
         coefficients(static_cast<std::size_t>(in.slots() * s.heads)) {
     const std::int64_t columns = 2 * s.width();
     for (std::int64_t i = 0; i < in.slots() * columns; ++i) {
-      const std::int64_t at = in.rows[static_cast<std::size_t>(i / columns)] * columns + i % columns;
-      seen.push_back(tape.scale(vertex[static_cast<std::size_t>(at)], 1));
+      const std::int64_t at = in.rows[i / columns] * columns + i % columns;
+      seen.push_back(tape.scale(vertex[at], 1));
     }
     for (std::int64_t i = 0; i < s.roots * s.heads; ++i) attend(s, in, i / s.heads, i % s.heads);
   }
 
   /// Judged values after the softmax, which are as uncertain as the scores before it.
-  std::vector<Judged> judged_behind_softmax(const std::vector<double>& values) const {
+  std::vector<Judged> judged_after_softmax(const std::vector<double>& values) const {
     std::vector<Judged> result = against_largest(values);
     for (Judged& one : result) one.magnitude *= largest_score;
     return result;
@@ -136,12 +136,12 @@ struct JudgedNeighbours {
   Scalar score(const NeighbourShape& s, std::int64_t root, std::int64_t at, std::int64_t found, std::int64_t head) {
     Scalar sum = tape.constant(0);
     for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
-      sum = tape.multiply_add(q[static_cast<std::size_t>(root * s.width() + c)],
-                              seen[static_cast<std::size_t>(at * 2 * s.width() + c)], sum);
+      sum = tape.multiply_add(q[root * s.width() + c],
+                              seen[at * 2 * s.width() + c], sum);
     }
     for (std::int64_t c = 0; c < s.codes; ++c) {
-      sum = tape.multiply_add(code_query[static_cast<std::size_t>((root * s.heads + head) * s.codes + c)],
-                              code[static_cast<std::size_t>(at * s.codes + c)], sum);
+      sum = tape.multiply_add(code_query[(root * s.heads + head) * s.codes + c],
+                              code[at * s.codes + c], sum);
     }
     double factor = 1;
     if (s.scale == AttentionScale::neighbours) factor = std::pow(static_cast<double>(found), -0.5);
@@ -151,7 +151,7 @@ struct JudgedNeighbours {
   }
 
   void attend(const NeighbourShape& s, const NeighbourInput& in, std::int64_t root, std::int64_t head) {
-    const std::int64_t begin = in.offsets[static_cast<std::size_t>(root)],
+    const std::int64_t begin = in.offsets[root],
                        found = in.offsets[static_cast<std::size_t>(root) + 1] - begin;
     std::vector<Scalar> weights;
     double most = -INFINITY;
@@ -166,17 +166,17 @@ struct JudgedNeighbours {
       total = tape.add(total, weight);
     }
     for (std::int64_t i = 0; i < found; ++i) {
-      Scalar& weight = weights[static_cast<std::size_t>(i)];
+      Scalar& weight = weights[i];
       weight = tape.divide(weight, total);
-      coefficients[static_cast<std::size_t>((begin + i) * s.heads + head)] = weight;
+      coefficients[(begin + i) * s.heads + head] = weight;
       weight = tape.scale(weight, judged_neighbour_factor(s, root, i, head));
     }
     for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
-      y[static_cast<std::size_t>(root * s.width() + c)] =
+      y[root * s.width() + c] =
           weighted(weights, seen, (begin * 2 + 1) * s.width() + c, 2 * s.width());
     }
     for (std::int64_t c = 0; c < s.codes; ++c) {
-      mixed[static_cast<std::size_t>((root * s.heads + head) * s.codes + c)] =
+      mixed[(root * s.heads + head) * s.codes + c] =
           weighted(weights, code, begin * s.codes + c, s.codes);
     }
   }
@@ -218,11 +218,11 @@ inline std::vector<Output> judge_neighbours(Device& device, const NeighbourShape
   op.mixed = device.allocate(s.roots, s.heads * s.codes);
   device.run(op);
   std::vector<Output> outputs{
-      {"y", download(device, op.y), judge.judged_behind_softmax(values_on(judge.tape, judge.y))},
-      {"mixed", download(device, op.mixed), judge.judged_behind_softmax(values_on(judge.tape, judge.mixed))}};
+      {"y", download(device, op.y), judge.judged_after_softmax(values_on(judge.tape, judge.y))},
+      {"mixed", download(device, op.mixed), judge.judged_after_softmax(values_on(judge.tape, judge.mixed))}};
   if (s.kept) {
     outputs.push_back({"coefficients", download(device, op.coefficients),
-                       judge.judged_behind_softmax(values_on(judge.tape, judge.coefficients))});
+                       judge.judged_after_softmax(values_on(judge.tape, judge.coefficients))});
   }
   return outputs;
 }

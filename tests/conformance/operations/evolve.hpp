@@ -50,13 +50,13 @@ inline std::vector<Output> judge_step_dense(Device& device, const StepShape& s, 
   const std::vector<std::int64_t> offsets = s.offsets();
   const std::int64_t rows = offsets.back();
   const std::vector<double> x = random_values(rows * s.inner, 81), w = random_values(s.steps() * s.inner * s.width, 82);
-  std::vector<Judged> y(static_cast<std::size_t>(rows * s.width));
+  std::vector<Judged> y(rows * s.width);
   for (std::int64_t i = 0; i < rows * s.width; ++i) {
     const std::int64_t r = i / s.width, first = step_of(offsets, r) * s.inner;
-    Judged& out = y[static_cast<std::size_t>(i)];
+    Judged& out = y[i];
     for (std::int64_t f = 0; f < s.inner; ++f) {
-      out.add(x[static_cast<std::size_t>(r * s.inner + f)] *
-              w[static_cast<std::size_t>((first + f) * s.width + i % s.width)]);
+      out.add(x[r * s.inner + f] *
+              w[(first + f) * s.width + i % s.width]);
     }
     if (activation == Activation::relu) out.value = std::max(0.0, out.value);
   }
@@ -88,7 +88,7 @@ inline std::vector<Output> judge_step_dense_backward(Device& device, const StepS
   std::vector<Judged> to_dx = start(dx, accumulate), to_dw = start(dw, accumulate);
   for (std::int64_t i = 0; i < rows * s.width; ++i) {
     const std::int64_t r = i / s.width, first = step_of(offsets, r) * s.inner;
-    const auto at = static_cast<std::size_t>(i);
+    const std::size_t at = i;
     const double dz = relu && !(y[at] > 0) ? 0.0 : dy[at];
     for (std::int64_t f = 0; f < s.inner; ++f) {
       const auto cell = static_cast<std::size_t>(r * s.inner + f),
@@ -172,8 +172,8 @@ inline EvolveInput evolve_input(const EvolveShape& s) {
           random_values(s.gates() * size, 99),
           random_values(size, 100),
           random_values(s.with_summary ? s.steps * size : 0, 101),
-          s.carried ? random_values(size, 102) : std::vector<double>(static_cast<std::size_t>(size), 0.0),
-          s.carried ? random_values(size, 103) : std::vector<double>(static_cast<std::size_t>(size), 0.0),
+          s.carried ? random_values(size, 102) : std::vector<double>(size, 0.0),
+          s.carried ? random_values(size, 103) : std::vector<double>(size, 0.0),
           random_values(size, 104)};
 }
 
@@ -195,7 +195,7 @@ struct JudgedEvolution {
       if (s.detached && t > 0) cut(h), cut(c);
       std::vector<Scalar> x = h;
       for (std::int64_t i = 0; s.with_summary && i < s.f * s.g; ++i) {
-        x[static_cast<std::size_t>(i)] = summary[static_cast<std::size_t>((t * s.g + i % s.g) * s.f + i / s.g)];
+        x[i] = summary[(t * s.g + i % s.g) * s.f + i / s.g];
       }
       s.cell == EvolveCell::lstm ? lstm(s, x, h, c) : gru(s, x, h);
       weights.insert(weights.end(), h.begin(), h.end());
@@ -213,7 +213,7 @@ struct JudgedEvolution {
                            const std::vector<Scalar>& h, bool is_tanh) {
     std::vector<Scalar> result;
     for (std::int64_t i = 0; i < s.f * s.g; ++i) {
-      Scalar sum = bias[static_cast<std::size_t>(k * s.f * s.g + i)];
+      Scalar sum = bias[k * s.f * s.g + i];
       for (std::int64_t j = 0; j < s.f; ++j) {
         const auto weight = static_cast<std::size_t>((k * s.f + i / s.g) * s.f + j),
                    cell = static_cast<std::size_t>(j * s.g + i % s.g);

@@ -95,15 +95,15 @@ struct PickShape {
 inline std::vector<double> rows_of_layer(const std::vector<double>& x, const std::vector<double>& w,
                                          std::int64_t inputs, std::int64_t width,
                                          const std::vector<std::int64_t>& offsets) {
-  std::vector<double> rows(static_cast<std::size_t>(offsets.back() * width));
+  std::vector<double> rows(offsets.back() * width);
   for (std::size_t t = 0; t + 1 < offsets.size(); ++t) {
     for (std::int64_t i = offsets[t] * width; i < offsets[t + 1] * width; ++i) {
       double sum = 0;
       for (std::int64_t j = 0; j < inputs; ++j) {
-        sum += x[static_cast<std::size_t>(i / width * inputs + j)] *
-               w[static_cast<std::size_t>((static_cast<std::int64_t>(t) * inputs + j) * width + i % width)];
+        sum += x[i / width * inputs + j] *
+               w[(static_cast<std::int64_t>(t) * inputs + j) * width + i % width];
       }
-      rows[static_cast<std::size_t>(i)] = std::max(0.0, sum);
+      rows[i] = std::max(0.0, sum);
     }
   }
   return rows;
@@ -150,7 +150,7 @@ struct PickInput {
   std::vector<std::int64_t> sorted(std::size_t t, bool only_connected) const {
     std::vector<std::int64_t> rows;
     for (std::int64_t r = offsets[t]; r < offsets[t + 1]; ++r) {
-      if (ids[static_cast<std::size_t>(r)] >= 0 && (!only_connected || connected(r))) rows.push_back(r);
+      if (ids[r] >= 0 && (!only_connected || connected(r))) rows.push_back(r);
     }
     std::stable_sort(rows.begin(), rows.end(), [&](std::int64_t a, std::int64_t b) { return score(a) > score(b); });
     return rows;
@@ -158,7 +158,7 @@ struct PickInput {
 };
 
 inline std::vector<double> as_doubles(Device& device, const Tensor& rows) {
-  std::vector<std::int64_t> values(static_cast<std::size_t>(rows.elements()));
+  std::vector<std::int64_t> values(rows.elements());
   device.move_out(rows, values.data());
   return {values.begin(), values.end()};
 }
@@ -173,17 +173,17 @@ inline std::vector<Judged> exact(const std::vector<double>& values) {
 inline std::vector<Output> judge_pick(Device& device, const PickShape& s) {
   const PickInput in(s);
   const std::int64_t steps = static_cast<std::int64_t>(s.rows.size()), rows = in.offsets.back();
-  std::vector<double> table(static_cast<std::size_t>(steps * s.ranks * s.k * 3), 0.0),
+  std::vector<double> table(steps * s.ranks * s.k * 3, 0.0),
       picked(static_cast<std::size_t>(steps * s.k), -1.0);
   for (std::int64_t t = 0; t < steps; ++t) {
     const std::vector<std::int64_t> best = in.sorted(static_cast<std::size_t>(t), s.only_connected);
     for (std::int64_t i = 0; i < std::min(s.k, static_cast<std::int64_t>(best.size())); ++i) {
-      const std::int64_t row = best[static_cast<std::size_t>(i)],
-                         vertex = in.ids[static_cast<std::size_t>(row)] % in.vertices;
+      const std::int64_t row = best[i],
+                         vertex = in.ids[row] % in.vertices;
       double* slot = table.data() + (t * s.ranks * s.k + s.rank * s.k + i) * 3;
       slot[0] = in.score(row), slot[1] = static_cast<double>(vertex % 65536),
       slot[2] = static_cast<double>(vertex / 65536 + 1);
-      picked[static_cast<std::size_t>(t * s.k + i)] = static_cast<double>(row);
+      picked[t * s.k + i] = static_cast<double>(row);
     }
   }
   PickCandidates op;
@@ -235,8 +235,8 @@ inline std::vector<Output> judge_choose(Device& device, std::int64_t k, int rank
     double score;
     std::int64_t vertex, slot;
   };
-  std::vector<double> table(static_cast<std::size_t>(steps * slots * 3), 0.0), chosen;
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(steps * k));
+  std::vector<double> table(steps * slots * 3, 0.0), chosen;
+  std::vector<std::int64_t> rows(steps * k);
   std::iota(rows.begin(), rows.end(), 50);
   const int rank = ranks / 2;
   for (std::int64_t t = 0; t < steps; ++t) {
@@ -255,9 +255,9 @@ inline std::vector<Output> judge_choose(Device& device, std::int64_t k, int rank
     for (std::int64_t i = 0; i < k; ++i) {
       if (all.empty()) chosen.push_back(-1);
       if (all.empty()) continue;
-      const Slot& slot = all[static_cast<std::size_t>(std::min(i, static_cast<std::int64_t>(all.size()) - 1))];
+      const Slot& slot = all[std::min(i, static_cast<std::int64_t>(all.size()) - 1)];
       chosen.push_back(
-          slot.slot / k == rank ? static_cast<double>(rows[static_cast<std::size_t>(t * k + slot.slot % k)]) : -1.0);
+          slot.slot / k == rank ? static_cast<double>(rows[t * k + slot.slot % k]) : -1.0);
     }
   }
   const ChooseCandidates op{upload(device, table, steps, slots * 3),
@@ -322,7 +322,7 @@ struct JudgedSummary {
     const Scalar length = tape.exponential(tape.scale(tape.logarithm(squares), 0.5));
     for (std::int64_t i = 0; i < in.count(); ++i) {
       const std::int64_t step = i / (in.count() / SummaryInput::steps);
-      const std::vector<Scalar> row = row_of(s, step, in.chosen[static_cast<std::size_t>(i)]);
+      const std::vector<Scalar> row = row_of(s, step, in.chosen[i]);
       Scalar dot = tape.constant(0);
       for (std::size_t f = 0; f < row.size(); ++f) dot = tape.multiply_add(row[f], direction[f], dot);
       const Scalar factor = s.gated() ? tape.tanh(tape.divide(dot, length)) : tape.constant(1);
@@ -335,13 +335,13 @@ struct JudgedSummary {
     std::vector<Scalar> values;
     for (std::int64_t f = 0; f < s.width; ++f) {
       if (row >= 0 && s.inputs == 0) {
-        values.push_back(x[static_cast<std::size_t>(row * s.width + f)]);
+        values.push_back(x[row * s.width + f]);
         continue;
       }
       Scalar sum = tape.constant(0);
       for (std::int64_t j = 0; row >= 0 && j < s.inputs; ++j) {
-        sum = tape.multiply_add(x[static_cast<std::size_t>(row * s.inputs + j)],
-                                w[static_cast<std::size_t>((step * s.inputs + j) * s.width + f)], sum);
+        sum = tape.multiply_add(x[row * s.inputs + j],
+                                w[(step * s.inputs + j) * s.width + f], sum);
       }
       values.push_back(tape.value(sum) > 0 ? sum : tape.constant(0));  // relu
     }

@@ -37,8 +37,8 @@ inline std::vector<Output> judge_graph_convolution_backward(Device& device, cons
   std::vector<Judged> expected = start(before, accumulate);
   for (const Entry3& e : m.entries) {
     for (std::int64_t f = 0; f < inner; ++f) {
-      const Judged& ds = dense[0].expected[static_cast<std::size_t>(e.row * inner + f)];
-      Judged& dx = expected[static_cast<std::size_t>(e.column * inner + f)];
+      const Judged& ds = dense[0].expected[e.row * inner + f];
+      Judged& dx = expected[e.column * inner + f];
       dx.value += e.value * ds.value;
       dx.magnitude += std::abs(e.value) * ds.magnitude;
     }
@@ -86,12 +86,12 @@ struct DenseTimeCase {
 inline std::vector<Judged> judged_layer(const DenseTimeCase& c) {
   const std::vector<double> x = c.x(), w = c.w();
   const std::int64_t width = c.shape.features;
-  std::vector<Judged> h(static_cast<std::size_t>(c.rows() * width));
+  std::vector<Judged> h(c.rows() * width);
   for (std::int64_t i = 0; i < c.rows() * width; ++i) {
-    Judged& out = h[static_cast<std::size_t>(i)];
+    Judged& out = h[i];
     for (std::int64_t f = 0; f < c.inner; ++f) {
-      out.add(x[static_cast<std::size_t>(i / width * c.inner + f)] *
-              w[static_cast<std::size_t>(f * width + i % width)]);
+      out.add(x[i / width * c.inner + f] *
+              w[f * width + i % width]);
     }
     if (c.with_relu) out.value = std::max(0.0, out.value);
   }
@@ -114,9 +114,9 @@ inline std::vector<Output> judge_dense_m_transform(Device& device, const DenseTi
   std::vector<Judged> y(h.size());
   each_window_entry(c.shape, [&](std::int64_t t, std::int64_t s, double factor) {
     for (std::int64_t i = 0; i < slab; ++i) {
-      const Judged& from = h[static_cast<std::size_t>(s * slab + i)];
-      y[static_cast<std::size_t>(t * slab + i)].value += factor * from.value;
-      y[static_cast<std::size_t>(t * slab + i)].magnitude += factor * from.magnitude;
+      const Judged& from = h[s * slab + i];
+      y[t * slab + i].value += factor * from.value;
+      y[t * slab + i].magnitude += factor * from.magnitude;
     }
   });
   const DenseMTransform op{upload(device, c.x(), c.rows(), c.inner),
@@ -138,11 +138,11 @@ inline std::vector<Output> judge_dense_m_transform_backward(Device& device, cons
   each_window_entry(c.shape, [&](std::int64_t t, std::int64_t s, double factor) {
     for (std::int64_t i = 0; i < slab; ++i) {
       const std::int64_t cell = s * slab + i;
-      if (c.with_relu && !(h[static_cast<std::size_t>(cell)].value > 0)) continue;
+      if (c.with_relu && !(h[cell].value > 0)) continue;
       for (std::int64_t f = 0; f < c.inner; ++f) {
-        dw[static_cast<std::size_t>(f * width + i % width)].add(
-            x[static_cast<std::size_t>(cell / width * c.inner + f)] * factor *
-            dy[static_cast<std::size_t>(t * slab + i)]);
+        dw[f * width + i % width].add(
+            x[cell / width * c.inner + f] * factor *
+            dy[t * slab + i]);
       }
     }
   });

@@ -32,7 +32,7 @@ struct GateInputs {
 
   std::size_t cells() const { return state.size(); }
   std::size_t of_r(std::size_t i) const {
-    const auto h = static_cast<std::size_t>(shape.width);
+    const std::size_t h = shape.width;
     return i / h * 2 * h + i % h;
   }
   std::size_t of_u(std::size_t i) const { return of_r(i) + static_cast<std::size_t>(shape.width); }

@@ -27,7 +27,7 @@ struct GatheredValues {
       lists.push_back(random_rows(s.rows, s.samples, true, static_cast<std::uint32_t>(211 + k)));
   }
   std::size_t place(const GatheredShape& s, std::int64_t list, std::int64_t sample, std::int64_t f) const {
-    const std::int64_t row = lists[static_cast<std::size_t>(list)][static_cast<std::size_t>(sample)];
+    const std::int64_t row = lists[list][sample];
     return static_cast<std::size_t>(row * s.inner + f);
   }
 };

@@ -25,13 +25,13 @@ struct JoinShape {
 
 inline std::vector<Output> judge_join(Device& device, const JoinShape& s) {
   JoinColumns op;
-  std::vector<Judged> expected(static_cast<std::size_t>(s.rows * s.columns()));
+  std::vector<Judged> expected(s.rows * s.columns());
   std::int64_t first = 0;
   for (std::size_t i = 0; i < s.widths.size(); first += s.widths[i], ++i) {
     const std::vector<double> values = random_values(s.rows * s.widths[i], static_cast<std::uint32_t>(171 + i));
     for (std::int64_t k = 0; k < s.rows * s.widths[i]; ++k) {
       const std::int64_t place = k / s.widths[i] * s.columns() + first + k % s.widths[i];
-      expected[static_cast<std::size_t>(place)].add(values[static_cast<std::size_t>(k)]);
+      expected[place].add(values[k]);
     }
     op.parts.push_back(upload(device, values, s.rows, s.widths[i]));
   }
@@ -57,7 +57,7 @@ inline std::vector<Output> judge_split(Device& device, const JoinShape& s, std::
     Output& output = outputs.emplace_back(Output{"part " + std::to_string(i), {}, start(before, op.accumulate[i])});
     for (std::int64_t k = 0; k < s.rows * s.widths[i]; ++k) {
       const std::int64_t place = k / s.widths[i] * s.columns() + first + k % s.widths[i];
-      output.expected[static_cast<std::size_t>(k)].add(whole[static_cast<std::size_t>(place)]);
+      output.expected[k].add(whole[place]);
     }
   }
   device.run(op);
@@ -78,8 +78,8 @@ struct JoinedValues {
     for (const std::int64_t width : s.widths) {
       parts.push_back(random_values(s.rows * width, seed + static_cast<std::uint32_t>(parts.size())));
       for (std::int64_t k = 0; k < s.rows * width; ++k)
-        whole[static_cast<std::size_t>(k / width * s.columns() + first + k % width)] =
-            parts.back()[static_cast<std::size_t>(k)];
+        whole[k / width * s.columns() + first + k % width] =
+            parts.back()[k];
       first += width;
     }
   }
@@ -88,14 +88,14 @@ struct JoinedValues {
 inline std::vector<Output> judge_joined_dense(Device& device, const JoinShape& s, std::int64_t width, bool with_bias) {
   const JoinedValues x(s, 181);
   const std::vector<double> w = random_values(s.columns() * width, 178), bias = random_values(width, 179);
-  std::vector<Judged> y(static_cast<std::size_t>(s.rows * width));
+  std::vector<Judged> y(s.rows * width);
   const std::int64_t columns = s.columns();
   for (std::int64_t row = 0; row < s.rows; ++row) {
     Judged* const own = y.data() + row * width;
-    for (std::int64_t g = 0; with_bias && g < width; ++g) own[g].add(bias[static_cast<std::size_t>(g)]);
+    for (std::int64_t g = 0; with_bias && g < width; ++g) own[g].add(bias[g]);
     for (std::int64_t f = 0; f < columns; ++f) {
-      const double value = x.whole[static_cast<std::size_t>(row * columns + f)];
-      for (std::int64_t g = 0; g < width; ++g) own[g].add(value * w[static_cast<std::size_t>(f * width + g)]);
+      const double value = x.whole[row * columns + f];
+      for (std::int64_t g = 0; g < width; ++g) own[g].add(value * w[f * width + g]);
     }
   }
   JoinedDense op;
@@ -116,7 +116,7 @@ inline std::vector<std::vector<Judged>> expected_joined_gradient(const JoinShape
   const std::int64_t columns = s.columns();
   for (std::int64_t row = 0; row < s.rows; ++row) {
     const double* const own = dy.data() + row * width;
-    for (std::int64_t g = 0; g < width; ++g) sums[1][static_cast<std::size_t>(g)].add(own[g]);
+    for (std::int64_t g = 0; g < width; ++g) sums[1][g].add(own[g]);
     for (std::int64_t f = 0; f < columns; ++f) {
       const auto cell = static_cast<std::size_t>(row * columns + f), weights = static_cast<std::size_t>(f * width);
       Judged sum = sums[2][cell];
@@ -150,7 +150,7 @@ inline std::vector<Output> judge_joined_dense_backward(Device& device, const Joi
   for (std::size_t i = 0; i < s.widths.size(); ++i) {
     op.parts.push_back(upload(device, x.parts[i], s.rows, s.widths[i]));
     op.accumulate.push_back((i + turn) % 2 == 1);
-    values[i].resize(static_cast<std::size_t>((s.rows + behind) * s.widths[i]), 0.625);
+    values[i].resize((s.rows + behind) * s.widths[i], 0.625);
     wholes.push_back((i + turn) % 3 != 2 ? upload(device, values[i], s.rows + behind, s.widths[i]) : Tensor());
     op.dparts.push_back(wholes[i].defined() ? wholes[i].slice_rows(0, s.rows) : Tensor());
   }
@@ -164,9 +164,9 @@ inline std::vector<Output> judge_joined_dense_backward(Device& device, const Joi
     std::copy_n(start(before.parts[i], op.accumulate[i]).begin(), before.parts[i].size(), part.begin());
     for (std::int64_t k = 0; k < s.rows * s.widths[i]; ++k) {
       const Judged& value =
-          expected[2][static_cast<std::size_t>(k / s.widths[i] * s.columns() + first + k % s.widths[i])];
-      part[static_cast<std::size_t>(k)].value += value.value;
-      part[static_cast<std::size_t>(k)].magnitude += value.magnitude;
+          expected[2][k / s.widths[i] * s.columns() + first + k % s.widths[i]];
+      part[k].value += value.value;
+      part[k].magnitude += value.magnitude;
     }
     outputs.push_back({"part " + std::to_string(i), download(device, wholes[i]), part});
   }
@@ -219,7 +219,7 @@ inline std::vector<Output> judge_transpose_blocks(Device& device, std::int64_t b
   std::vector<Judged> expected = start(before, added);
   for (std::int64_t i = 0; i < blocks * rows * columns; ++i) {
     const std::int64_t block = i / (rows * columns), row = i / columns % rows, column = i % columns;
-    expected[static_cast<std::size_t>((block * columns + column) * rows + row)].add(x[static_cast<std::size_t>(i)]);
+    expected[(block * columns + column) * rows + row].add(x[i]);
   }
   const TransposeBlocks op{upload(device, x, blocks * rows, columns), upload(device, before, blocks * columns, rows),
                            blocks, added};

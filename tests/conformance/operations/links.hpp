@@ -30,7 +30,7 @@ struct PairScoresInput {
   }
   /// The element of a that is added to element i of b.
   static std::size_t of_a(const PairScoresShape& s, std::size_t i) {
-    const auto width = static_cast<std::size_t>(s.width);
+    const std::size_t width = s.width;
     return i / (width * static_cast<std::size_t>(s.candidates)) * width + i % width;
   }
 };
@@ -38,7 +38,7 @@ struct PairScoresInput {
 inline std::vector<Output> judge_pair_scores(Device& device, const PairScoresShape& s) {
   const PairScoresInput in(s);
   const double bias = 0.375;
-  std::vector<Judged> y(static_cast<std::size_t>(s.events * s.candidates), Judged{bias, bias});
+  std::vector<Judged> y(s.events * s.candidates, Judged{bias, bias});
   for (std::size_t i = 0; i < in.b.size(); ++i) {
     const double x = in.a[PairScoresInput::of_a(s, i)] + in.b[i];
     y[i / in.w.size()].add(in.w[i % in.w.size()] * std::max(0.0, x));
@@ -90,7 +90,7 @@ inline std::vector<OperationCase> pair_scores_cases(bool backward) {
 /// takes both values.
 inline std::vector<std::vector<bool>> true_columns(std::int64_t events, std::int64_t columns) {
   const RandomStream random(7, random_purpose::test, 182);
-  std::vector<std::vector<bool>> rows(static_cast<std::size_t>(events));
+  std::vector<std::vector<bool>> rows(events);
   for (std::size_t e = 0; e < rows.size(); ++e) {
     for (std::int64_t c = 0; c < columns; ++c) {
       const bool drawn = random.below(e * 64 + static_cast<std::uint64_t>(c), 3) == 0;

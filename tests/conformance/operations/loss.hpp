@@ -22,13 +22,13 @@ inline std::vector<Output> judge_weighted_cross_entropy(Device& device, std::int
     const std::int64_t label = (7 * r + 3) % classes;
     labels.push_back(static_cast<std::int32_t>(label));
     const double* row = logits.data() + r * classes;
-    const double weight = std::abs(weights[static_cast<std::size_t>(r)]);
+    const double weight = std::abs(weights[r]);
     long double total = 0;
     for (std::int64_t c = 0; c < classes; ++c) total += std::exp(static_cast<long double>(row[c]));
     loss.add(static_cast<double>(std::log(total) - row[label]) * weight * scale);
     loss.magnitude += std::abs(row[label]) * weight * scale;
     for (std::int64_t c = 0; c < classes; ++c) {
-      const auto probability = static_cast<double>(std::exp(static_cast<long double>(row[c])) / total);
+      const double probability = std::exp(static_cast<long double>(row[c])) / total;
       gradient.push_back(
           {(probability - (c == label ? 1.0 : 0.0)) * weight * scale, (probability + 1.0) * weight * scale});
     }

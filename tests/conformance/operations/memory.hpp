@@ -60,8 +60,8 @@ struct EncodingInputs {
     if (dt.size() > 2) dt[2] = 0.0;
   }
   double argument(std::int64_t r, std::int64_t d) const {
-    const auto column = static_cast<std::size_t>(d);
-    return dt[static_cast<std::size_t>(r)] * frequency[column] + phase[column];
+    const std::size_t column = d;
+    return dt[r] * frequency[column] + phase[column];
   }
   Tensor row(Device& device, const std::vector<double>& values) const { return upload(device, values, 1, shape.width); }
 };
@@ -84,8 +84,8 @@ inline std::vector<Output> judge_encoding_backward(Device& device, const MemoryS
   for (std::int64_t r = 0; r < s.rows; ++r) {
     for (std::int64_t d = 0; d < s.width; ++d) {
       const double slope = -std::sin(in.argument(r, d)) * in.dy[s.cell(r, d)];
-      dfrequency[static_cast<std::size_t>(d)].add(slope * in.dt[static_cast<std::size_t>(r)]);
-      dphase[static_cast<std::size_t>(d)].add(slope);
+      dfrequency[d].add(slope * in.dt[r]);
+      dphase[d].add(slope);
     }
   }
   const TimeEncodingBackward op{upload(device, in.dt, s.rows, 1), in.row(device, in.frequency),

@@ -117,7 +117,7 @@ inline Tensor upload(Device& device, const std::vector<std::int32_t>& values, st
 }
 
 inline std::vector<double> download(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<double> values(tensor.elements());
   if (tensor.type() == ElementType::f64) {
     device.move_out(tensor, values.data());
   } else {

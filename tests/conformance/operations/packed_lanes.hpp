@@ -27,27 +27,27 @@ struct PackedLanes {
 
   /// i32 [T n]: where each row's state before comes from.
   std::vector<std::int32_t> restarts() const {
-    std::vector<std::int32_t> origins(static_cast<std::size_t>(rows()), -2);
+    std::vector<std::int32_t> origins(rows(), -2);
     for (const Piece& piece : pieces) {
       for (std::int64_t i = 0; i < piece.length; ++i) {
         const std::int64_t first = piece.start >= 0 ? piece.start : -2;
-        origins[static_cast<std::size_t>(row(piece, i))] = static_cast<std::int32_t>(i > 0 ? -1 : first);
+        origins[row(piece, i)] = static_cast<std::int32_t>(i > 0 ? -1 : first);
       }
     }
     return origins;
   }
   /// i32 [T n]: the row of dlast of each row's cell state, or -1.
   std::vector<std::int32_t> end_rows() const {
-    std::vector<std::int32_t> own(static_cast<std::size_t>(rows()), -1);
+    std::vector<std::int32_t> own(rows(), -1);
     for (const Piece& piece : pieces)
-      own[static_cast<std::size_t>(row(piece, piece.length - 1))] = static_cast<std::int32_t>(piece.end);
+      own[row(piece, piece.length - 1)] = static_cast<std::int32_t>(piece.end);
     return own;
   }
   /// i64 [E]: the last rows of the pieces that hand their state on, in the order of dlast.
   std::vector<std::int64_t> last_rows() const {
-    std::vector<std::int64_t> last(static_cast<std::size_t>(ends));
+    std::vector<std::int64_t> last(ends);
     for (const Piece& piece : pieces)
-      if (piece.end >= 0) last[static_cast<std::size_t>(piece.end)] = row(piece, piece.length - 1);
+      if (piece.end >= 0) last[piece.end] = row(piece, piece.length - 1);
     return last;
   }
   /// i32 [T n, 3]: where each row's sequence begins in its lane, its step in the graph, whether its output is wanted.
@@ -100,17 +100,17 @@ inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::i
     }
   }
   // Rows of start and of dlast in no order: each is dealt by exchanging it with one before it.
-  std::vector<std::int64_t> starts(static_cast<std::size_t>(packed.starts)),
+  std::vector<std::int64_t> starts(packed.starts),
       ends(static_cast<std::size_t>(packed.ends));
   for (std::vector<std::int64_t>* list : {&starts, &ends}) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       (*list)[i] = static_cast<std::int64_t>(i);
-      std::swap((*list)[i], (*list)[static_cast<std::size_t>(below(static_cast<std::int64_t>(i) + 1))]);
+      std::swap((*list)[i], (*list)[below(static_cast<std::int64_t>(i) + 1)]);
     }
   }
   for (Piece& piece : packed.pieces) {
-    if (piece.start >= 0) piece.start = starts[static_cast<std::size_t>(piece.start)];
-    if (piece.end >= 0) piece.end = ends[static_cast<std::size_t>(piece.end)];
+    if (piece.start >= 0) piece.start = starts[piece.start];
+    if (piece.end >= 0) piece.end = ends[piece.end];
   }
   return packed;
 }

@@ -28,7 +28,7 @@ inline void add_product(std::vector<Judged>& sums, const TestMatrix& m, const st
   for (const Entry3& e : m.entries) {
     const std::int64_t to = transposed ? e.column : e.row, from = transposed ? e.row : e.column;
     for (std::int64_t f = 0; f < width; ++f) {
-      sums[static_cast<std::size_t>(to * width + f)].add(e.value * in[static_cast<std::size_t>(from * width + f)]);
+      sums[to * width + f].add(e.value * in[from * width + f]);
     }
   }
 }

@@ -66,7 +66,7 @@ inline double past_factor(const TemporalShape& s, std::int64_t vertex, std::int6
   const auto words = philox({static_cast<std::uint32_t>(1000 * t + vertex), static_cast<std::uint32_t>(head) * 65536u,
                              static_cast<std::uint32_t>(step / 4), 67u},
                             {7u, (5u << 8) ^ (34u << 24)});
-  const double drawn = static_cast<double>(words[static_cast<std::size_t>(step % 4)]) * 0x1.0p-32;
+  const double drawn = static_cast<double>(words[step % 4]) * 0x1.0p-32;
   return drawn < s.dropped ? 0.0 : 1.0 / (1.0 - s.dropped);
 }
 
@@ -83,7 +83,7 @@ struct JudgedTemporal {
     for (std::size_t i = 0; i < projected.size(); ++i) {
       const std::int64_t step = static_cast<std::int64_t>(i) / (columns * s.vertices);
       shifted.push_back(tape.add(
-          projected[i], offsets[static_cast<std::size_t>(step * columns + static_cast<std::int64_t>(i) % columns)]));
+          projected[i], offsets[step * columns + static_cast<std::int64_t>(i) % columns]));
     }
     for (std::int64_t t = s.first; t < s.total(); ++t) {
       for (std::int64_t i = 0; i < s.vertices * s.heads; ++i) query(s, shifted, t, i / s.heads, i % s.heads, scale);
@@ -98,7 +98,7 @@ struct JudgedTemporal {
   void query(const TemporalShape& s, const std::vector<Scalar>& x, std::int64_t t, std::int64_t v, std::int64_t h,
              double scale) {
     const auto at = [&](std::int64_t step, int part, std::int64_t d) {
-      return x[static_cast<std::size_t>(((step * s.vertices + v) * 3 + part) * s.width() + h * s.depth + d)];
+      return x[((step * s.vertices + v) * 3 + part) * s.width() + h * s.depth + d];
     };
     const std::int64_t begin = known(s, t, v, 0), vertex = s.drawn_vertex(t * s.vertices + v);
     for (std::int64_t d = 0; known(s, t, v, 2) == 0 && d < s.depth; ++d) o.push_back(tape.constant(0));
@@ -116,7 +116,7 @@ struct JudgedTemporal {
       for (std::int64_t step = begin; step <= t; ++step) {
         const double factor = past_factor(s, vertex, known(s, t, v, 1), known(s, step, v, 1), h);
         sum =
-            tape.multiply_add(tape.scale(weights[static_cast<std::size_t>(step - begin)], factor), at(step, 2, d), sum);
+            tape.multiply_add(tape.scale(weights[step - begin], factor), at(step, 2, d), sum);
       }
       o.push_back(tape.divide(sum, total));
     }

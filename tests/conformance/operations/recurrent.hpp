@@ -32,14 +32,14 @@ struct RecurrentShape {
   /// For every row: its row of start, -1 for the row above, -2 for zero.
   std::vector<std::int32_t> origins() const {
     if (most > 0) return packing().restarts();
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(steps * vertices), -1);
-    for (std::int64_t v = 0; v < vertices; ++v) rows[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(v);
+    std::vector<std::int32_t> rows(steps * vertices, -1);
+    for (std::int64_t v = 0; v < vertices; ++v) rows[v] = static_cast<std::int32_t>(v);
     return rows;
   }
   /// For every row: the row of dlast for its cell state, or -1.
   std::vector<std::int32_t> end_rows() const {
     if (most > 0) return packing().end_rows();
-    std::vector<std::int32_t> rows(static_cast<std::size_t>(steps * vertices), -1);
+    std::vector<std::int32_t> rows(steps * vertices, -1);
     for (std::int64_t v = 0; v < vertices; ++v)
       rows[rows.size() - static_cast<std::size_t>(vertices - v)] = static_cast<std::int32_t>(v);
     return rows;
@@ -133,7 +133,7 @@ inline RecurrentInput recurrent_input(const RecurrentShape& s, std::int64_t gate
   in.w_h = scaled(random_values(s.hidden * gates * s.hidden, 63), s.inputs + s.hidden);
   in.bias = random_values(gates * s.hidden, 64);
   in.start = s.start ? random_values(states * s.starts() * s.hidden, 65)
-                     : std::vector<double>(static_cast<std::size_t>(states * s.starts() * s.hidden), 0.0);
+                     : std::vector<double>(states * s.starts() * s.hidden, 0.0);
   in.dy = random_values(cells * s.hidden, 66);
   in.dlast = random_values(s.ends() * s.hidden, 67);
   in.dx = random_values(cells * columns, 68);
@@ -176,7 +176,7 @@ inline std::vector<Scalar> judged_inputs(JudgedRecurrence& j, const RecurrentSha
   for (std::int64_t g = 0; g < s.made; ++g) {
     Scalar sum = j.tape.constant(0);
     for (std::int64_t f = 0; f < read; ++f) {
-      sum = j.tape.multiply_add(in[static_cast<std::size_t>(f)], j.w_in[static_cast<std::size_t>(f * s.made + g)], sum);
+      sum = j.tape.multiply_add(in[f], j.w_in[f * s.made + g], sum);
     }
     in.push_back(sum);
   }
@@ -188,7 +188,7 @@ inline std::vector<Scalar> judged_inputs(JudgedRecurrence& j, const RecurrentSha
 inline std::vector<Scalar> judged_state(JudgedRecurrence& j, const RecurrentShape& s, std::int64_t row,
                                         std::int64_t origin, const std::vector<Scalar>& states, std::int64_t first) {
   const std::int64_t h = s.hidden;
-  if (origin == -2) return std::vector<Scalar>(static_cast<std::size_t>(h), j.tape.constant(0));
+  if (origin == -2) return std::vector<Scalar>(h, j.tape.constant(0));
   const Scalar* from = origin >= 0 ? j.start.data() + (first + origin) * h : states.data() + (row - s.vertices) * h;
   return {from, from + h};
 }
@@ -197,19 +197,19 @@ inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
   const std::int64_t h = s.hidden, starts = s.starts();
   const std::vector<std::int32_t> origins = s.origins();
   for (std::int64_t row = 0; row < s.steps * s.vertices; ++row) {
-    const std::int64_t origin = origins[static_cast<std::size_t>(row)];
+    const std::int64_t origin = origins[row];
     const std::vector<Scalar> state = judged_state(j, s, row, origin, j.y, 0);
     const std::vector<Scalar> memory = judged_state(j, s, row, origin, j.cells, starts);
     const std::size_t first = j.gates.size();
     const std::vector<Scalar> in = judged_inputs(j, s, row);
     for (std::int64_t g = 0; g < 4 * h; ++g) {
-      const Scalar z = preactivation(j, j.bias[static_cast<std::size_t>(g)], in.data(), s.inputs, j.w_x.data() + g,
+      const Scalar z = preactivation(j, j.bias[g], in.data(), s.inputs, j.w_x.data() + g,
                                      state.data(), h, j.w_h.data() + g, 4 * h);
       j.gates.push_back(g / h == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
     }
     for (std::int64_t u = 0; u < h; ++u) {
       const Scalar* gate = j.gates.data() + first + static_cast<std::size_t>(u);
-      const Scalar kept = j.tape.multiply(gate[h], memory[static_cast<std::size_t>(u)]);
+      const Scalar kept = j.tape.multiply(gate[h], memory[u]);
       j.cells.push_back(j.tape.multiply_add(gate[0], gate[2 * h], kept));
       j.y.push_back(j.tape.multiply(gate[3 * h], j.tape.tanh(j.cells.back())));
     }
@@ -221,17 +221,17 @@ inline void judge_gru(JudgedRecurrence& j, const RecurrentShape& s) {
   const std::int64_t columns = s.inputs * (s.own_inputs ? 3 : 1);
   const std::vector<std::int32_t> origins = s.origins();
   for (std::int64_t row = 0; row < s.steps * s.vertices; ++row) {
-    const std::vector<Scalar> state = judged_state(j, s, row, origins[static_cast<std::size_t>(row)], j.y, 0);
+    const std::vector<Scalar> state = judged_state(j, s, row, origins[row], j.y, 0);
     std::vector<Scalar> read = state;
     const std::size_t first = j.gates.size();
     for (std::int64_t g = 0; g < 3; ++g) {
       for (std::int64_t u = 0; g == 2 && u < h; ++u) {
-        read[static_cast<std::size_t>(u)] =
-            j.tape.multiply(j.gates[first + static_cast<std::size_t>(u)], state[static_cast<std::size_t>(u)]);
+        read[u] =
+            j.tape.multiply(j.gates[first + static_cast<std::size_t>(u)], state[u]);
       }
       for (std::int64_t u = 0; u < h; ++u) {
         const Scalar z = preactivation(
-            j, j.bias[static_cast<std::size_t>(g * h + u)], j.x.data() + row * columns + g * own, s.inputs,
+            j, j.bias[g * h + u], j.x.data() + row * columns + g * own, s.inputs,
             j.w_x.data() + g * s.inputs * h + u, read.data(), h, j.w_h.data() + g * h * h + u, h);
         j.gates.push_back(g == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
       }
@@ -239,7 +239,7 @@ inline void judge_gru(JudgedRecurrence& j, const RecurrentShape& s) {
     for (std::int64_t u = 0; u < h; ++u) {
       const Scalar* gate = j.gates.data() + first + static_cast<std::size_t>(u);
       const Scalar fresh = j.tape.multiply(j.tape.complement(gate[h]), gate[2 * h]);
-      j.y.push_back(j.tape.multiply_add(gate[h], state[static_cast<std::size_t>(u)], fresh));
+      j.y.push_back(j.tape.multiply_add(gate[h], state[u], fresh));
     }
   }
 }

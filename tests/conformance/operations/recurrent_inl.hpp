@@ -93,7 +93,7 @@ JudgedRecurrence states_with_gradients(const RecurrentShape& s, const RecurrentI
   for (std::size_t i = 0; i < j.y.size(); ++i) j.tape.gradient(j.y[i]) += in.dy[i];
   const std::vector<std::int32_t> ends = s.end_rows();
   for (std::size_t i = 0; with_last && i < j.cells.size(); ++i) {
-    const auto h = static_cast<std::size_t>(s.hidden);
+    const std::size_t h = s.hidden;
     const std::int32_t end = ends[i / h];
     if (end >= 0) j.tape.gradient(j.cells[i]) += in.dlast[static_cast<std::size_t>(end) * h + i % h];
   }

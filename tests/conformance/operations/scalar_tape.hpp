@@ -48,16 +48,16 @@ class ScalarTape {
     return push(value(a) / value(b), a, 1 / value(b), b, -value(a) / (value(b) * value(b)), {}, 0);
   }
 
-  double value(Scalar a) const { return nodes_[static_cast<std::size_t>(a.at)].value; }
-  double& gradient(Scalar a) { return nodes_[static_cast<std::size_t>(a.at)].gradient; }
-  double gradient(Scalar a) const { return nodes_[static_cast<std::size_t>(a.at)].gradient; }
+  double value(Scalar a) const { return nodes_[a.at].value; }
+  double& gradient(Scalar a) { return nodes_[a.at].gradient; }
+  double gradient(Scalar a) const { return nodes_[a.at].gradient; }
 
   /// Propagates the gradients that were set to everything they depend on.
   void backward() {
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       for (int i = 0; i < 3; ++i) {
         if (node->input[i] >= 0)
-          nodes_[static_cast<std::size_t>(node->input[i])].gradient += node->gradient * node->slope[i];
+          nodes_[node->input[i]].gradient += node->gradient * node->slope[i];
       }
     }
   }

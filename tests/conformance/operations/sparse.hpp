@@ -46,7 +46,7 @@ inline TestMatrix draw_matrix(const SparseRecipe& recipe) {
     const std::int64_t step = row / recipe.step_rows;
     std::vector<std::int64_t> columns;
     for (std::int64_t k = row_length(recipe, lengths, row, block); k > 0; --k) {
-      const auto local = static_cast<std::int64_t>(places.below(drawn++, static_cast<std::uint64_t>(block)));
+      const std::int64_t local = places.below(drawn++, static_cast<std::uint64_t>(block));
       columns.push_back(local < recipe.step_rows ? step * recipe.step_rows + local
                                                  : m.rows + step * recipe.halo + local - recipe.step_rows);
     }
@@ -182,8 +182,8 @@ inline std::vector<OperationCase> spmm_cases() {
           std::vector<Judged> expected = start(y, accumulate);
           for (const Entry3& e : m.entries) {
             for (std::int64_t f = 0; f < width; ++f) {
-              expected[static_cast<std::size_t>(e.row * width + f)].add(
-                  e.value * x[static_cast<std::size_t>(e.column * width + f)]);
+              expected[e.row * width + f].add(
+                  e.value * x[e.column * width + f]);
             }
           }
           const Spmm op{upload_matrix(device, m, false), upload(device, x, m.columns, width),
@@ -206,8 +206,8 @@ inline std::vector<Output> judge_spmm_transposed(Device& device, const SparseRec
     std::vector<Judged> sums = start(x, accumulate);
     for (const Entry3& e : m.entries) {
       for (std::int64_t f = 0; f < width; ++f) {
-        sums[static_cast<std::size_t>(e.column * width + f)].add(e.value *
-                                                                 y[static_cast<std::size_t>(e.row * width + f)]);
+        sums[e.column * width + f].add(e.value *
+                                                                 y[e.row * width + f]);
       }
     }
     return sums;
@@ -245,17 +245,17 @@ struct JudgedConvolution {
 inline JudgedConvolution judged_convolution(const TestMatrix& m, const std::vector<double>& x,
                                             const std::vector<double>& w, std::int64_t inner, std::int64_t width,
                                             Activation activation) {
-  std::vector<Judged> sum(static_cast<std::size_t>(m.rows * inner)), y(static_cast<std::size_t>(m.rows * width));
+  std::vector<Judged> sum(m.rows * inner), y(static_cast<std::size_t>(m.rows * width));
   for (const Entry3& e : m.entries) {
     for (std::int64_t f = 0; f < inner; ++f) {
-      sum[static_cast<std::size_t>(e.row * inner + f)].add(e.value * x[static_cast<std::size_t>(e.column * inner + f)]);
+      sum[e.row * inner + f].add(e.value * x[e.column * inner + f]);
     }
   }
   for (std::int64_t i = 0; i < m.rows * width; ++i) {
-    Judged& out = y[static_cast<std::size_t>(i)];
+    Judged& out = y[i];
     for (std::int64_t f = 0; f < inner; ++f) {
-      const Judged& s = sum[static_cast<std::size_t>(i / width * inner + f)];
-      const double weight = w[static_cast<std::size_t>(f * width + i % width)];
+      const Judged& s = sum[i / width * inner + f];
+      const double weight = w[f * width + i % width];
       out.value += s.value * weight;
       out.magnitude += s.magnitude * std::abs(weight);
     }

@@ -52,10 +52,10 @@ struct OfDenseInput {
 
   /// x_c w + bias in column g of the layer `layer`.
   double layer_value(const OfDenseCase& c, std::int64_t layer, std::int64_t column, std::int64_t g) const {
-    double z = c.with_bias ? bias[static_cast<std::size_t>(g)] : 0.0;
+    double z = c.with_bias ? bias[g] : 0.0;
     for (std::int64_t f = 0; f < c.inner; ++f)
-      z += x[static_cast<std::size_t>(column * c.inner + f)] *
-           w[static_cast<std::size_t>((layer * c.inner + f) * c.width + g)];
+      z += x[column * c.inner + f] *
+           w[(layer * c.inner + f) * c.width + g];
     return z;
   }
 };
@@ -75,11 +75,11 @@ Op of_dense_operation(Device& device, const OfDenseCase& c, const OfDenseInput& 
 /// A h [R, G], the sums over the entries of the layer's output.
 inline const std::vector<Judged>& sums_of_layer(const OfDenseCase& c, const OfDenseInput& in) {
   return judged_once(c.name(), [&] {
-    std::vector<Judged> sums(static_cast<std::size_t>(c.matrix().rows * c.width));
+    std::vector<Judged> sums(c.matrix().rows * c.width);
     for (const Entry3& e : c.matrix().entries) {
       for (std::int64_t g = 0; g < c.width; ++g) {
         const double z = in.layer_value(c, c.layer_of(e.row), e.column, g);
-        sums[static_cast<std::size_t>(e.row * c.width + g)].add(e.value * (c.with_relu ? std::max(0.0, z) : z));
+        sums[e.row * c.width + g].add(e.value * (c.with_relu ? std::max(0.0, z) : z));
       }
     }
     return sums;
@@ -103,11 +103,11 @@ inline std::vector<Output> expected_of_dense(const OfDenseCase& c, const OfDense
     const std::int64_t layer = c.layer_of(e.row);
     for (std::int64_t g = 0; g < c.width; ++g) {
       if (c.with_relu && !(in.layer_value(c, layer, e.column, g) > 0)) continue;
-      const double part = e.value * in.dy[static_cast<std::size_t>(e.row * c.width + g)];
-      dbias[static_cast<std::size_t>(g)].add(part);
+      const double part = e.value * in.dy[e.row * c.width + g];
+      dbias[g].add(part);
       for (std::int64_t f = 0; f < c.inner; ++f)
-        dw[static_cast<std::size_t>((layer * c.inner + f) * c.width + g)].add(
-            part * in.x[static_cast<std::size_t>(e.column * c.inner + f)]);
+        dw[(layer * c.inner + f) * c.width + g].add(
+            part * in.x[e.column * c.inner + f]);
     }
   }
   return {{"dw", {}, dw}, {"dbias", {}, dbias}};
@@ -183,11 +183,11 @@ struct ConvolutionOfDenseCase {
 
 inline std::vector<Judged> second_layer(const ConvolutionOfDenseCase& c, const std::vector<Judged>& sums,
                                         const std::vector<double>& w) {
-  std::vector<Judged> y(static_cast<std::size_t>(c.first.matrix().rows * c.last));
+  std::vector<Judged> y(c.first.matrix().rows * c.last);
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i) {
-    Judged& out = y[static_cast<std::size_t>(i)];
+    Judged& out = y[i];
     for (std::int64_t g = 0; g < c.first.width; ++g) {
-      const Judged& s = sums[static_cast<std::size_t>(i / c.last * c.first.width + g)];
+      const Judged& s = sums[i / c.last * c.first.width + g];
       const double weight = w[c.weight(i / c.last, g, i % c.last)];
       out.value += s.value * weight;
       out.magnitude += s.magnitude * std::abs(weight);
@@ -236,12 +236,12 @@ inline std::vector<Output> expected_convolution_of_dense(const ConvolutionOfDens
   const std::int64_t width = c.first.width;
   const std::vector<Judged>& sums = sums_of_layer(c.first, first);
   std::vector<Judged> dw_first = start(first.dw, c.first.accumulate), dw = start(in.dw, c.first.accumulate);
-  std::vector<Judged> ds(static_cast<std::size_t>(m.rows * width));
+  std::vector<Judged> ds(m.rows * width);
   for (std::int64_t i = 0; i < m.rows * c.last; ++i) {
-    const auto at = static_cast<std::size_t>(i);
+    const std::size_t at = i;
     const double dz = c.last_relu && !(in.y[at] > 0) ? 0.0 : in.dy[at];
     for (std::int64_t g = 0; g < width; ++g) {
-      const auto cell = static_cast<std::size_t>(i / c.last * width + g);
+      const std::size_t cell = i / c.last * width + g;
       const std::size_t weight = c.weight(i / c.last, g, i % c.last);
       ds[cell].add(dz * in.w[weight]);
       dw[weight].value += dz * sums[cell].value;
@@ -252,10 +252,10 @@ inline std::vector<Output> expected_convolution_of_dense(const ConvolutionOfDens
     const std::int64_t layer = c.first.layer_of(e.row);
     for (std::int64_t g = 0; g < width; ++g) {
       if (c.first.with_relu && !(first.layer_value(c.first, layer, e.column, g) > 0)) continue;
-      const Judged& from = ds[static_cast<std::size_t>(e.row * width + g)];
+      const Judged& from = ds[e.row * width + g];
       for (std::int64_t f = 0; f < c.first.inner; ++f) {
-        const double term = e.value * first.x[static_cast<std::size_t>(e.column * c.first.inner + f)];
-        Judged& to = dw_first[static_cast<std::size_t>((layer * c.first.inner + f) * width + g)];
+        const double term = e.value * first.x[e.column * c.first.inner + f];
+        Judged& to = dw_first[(layer * c.first.inner + f) * width + g];
         to.value += term * from.value;
         to.magnitude += std::abs(term) * from.magnitude;
       }

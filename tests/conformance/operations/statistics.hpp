@@ -14,7 +14,7 @@ struct StatisticsShape {
 
   /// Cells that the sums of step t span.
   std::int64_t cells(std::int64_t t) const {
-    const std::int64_t own = lengths[static_cast<std::size_t>(t)];
+    const std::int64_t own = lengths[t];
     return !counted ? vertices : own == 0 ? 0 : own + t % 3;
   }
   double count(std::size_t value) const { return static_cast<double>(cells(static_cast<std::int64_t>(value) / width)); }
@@ -53,8 +53,8 @@ template <class Visit>
 void each_value(const StatisticsShape& s, const Visit& visit) {
   const std::vector<std::int64_t> rows = s.step_rows();
   for (std::int64_t t = 0; t < s.steps(); ++t) {
-    for (std::int64_t i = rows[static_cast<std::size_t>(t)] * s.width;
-         i < rows[static_cast<std::size_t>(t + 1)] * s.width; ++i) {
+    for (std::int64_t i = rows[t] * s.width;
+         i < rows[t + 1] * s.width; ++i) {
       visit(static_cast<std::size_t>(t * s.width + i % s.width), static_cast<std::size_t>(i),
             static_cast<std::size_t>(i % s.width));
     }
@@ -180,17 +180,17 @@ inline std::vector<Output> judge_standardise_input_backward(Device& device, cons
 /// `ids` run backwards in steps of 3, so that nothing may depend on the row.
 inline std::vector<Output> judge_dropout(Device& device, std::int64_t rows, std::int64_t width, double rate, bool add) {
   const std::vector<double> x = random_values(rows * width, 91), before = random_values(rows * width, 94);
-  std::vector<std::int64_t> ids(static_cast<std::size_t>(rows));
-  for (std::int64_t r = 0; r < rows; ++r) ids[static_cast<std::size_t>(r)] = (rows - r) * 3;
+  std::vector<std::int64_t> ids(rows);
+  for (std::int64_t r = 0; r < rows; ++r) ids[r] = (rows - r) * 3;
   std::vector<Judged> y = start(before, add);
   const std::uint64_t seed = 0x123456789abcdefull;
   for (std::int64_t i = 0; i < rows * width; ++i) {
-    const auto id = static_cast<std::uint64_t>(ids[static_cast<std::size_t>(i / width)]);
+    const std::uint64_t id = ids[i / width];
     const auto group = static_cast<std::uint32_t>(i % width / 4 * 4);
     const auto words = philox({static_cast<std::uint32_t>(id), 0u, random_purpose::dropout + group * 256u, 5u},
                               {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-    const bool kept = static_cast<double>(words[static_cast<std::size_t>(i % width % 4)]) >= rate * 4294967296.0;
-    if (kept) y[static_cast<std::size_t>(i)].add(x[static_cast<std::size_t>(i)] / (1 - rate));
+    const bool kept = static_cast<double>(words[i % width % 4]) >= rate * 4294967296.0;
+    if (kept) y[i].add(x[i] / (1 - rate));
   }
   Dropout op{
       upload(device, x, rows, width), upload(device, ids), upload(device, before, rows, width), rate, seed, 5u, add};

@@ -34,17 +34,17 @@ struct StepConvolutionCase {
 inline std::vector<Output> expected_step_outputs(const StepConvolutionCase& c, const std::vector<double>& x,
                                                  const std::vector<double>& w) {
   const TestMatrix& m = c.matrix();
-  std::vector<Judged> sum(static_cast<std::size_t>(m.rows * c.inner)), y(static_cast<std::size_t>(m.rows * c.width));
+  std::vector<Judged> sum(m.rows * c.inner), y(static_cast<std::size_t>(m.rows * c.width));
   for (const Entry3& e : m.entries) {
     for (std::int64_t f = 0; f < c.inner; ++f)
-      sum[static_cast<std::size_t>(e.row * c.inner + f)].add(e.value *
-                                                             x[static_cast<std::size_t>(e.column * c.inner + f)]);
+      sum[e.row * c.inner + f].add(e.value *
+                                                             x[e.column * c.inner + f]);
   }
   for (std::int64_t i = 0; i < m.rows * c.width; ++i) {
     const std::int64_t row = i / c.width;
-    Judged& out = y[static_cast<std::size_t>(i)];
+    Judged& out = y[i];
     for (std::int64_t f = 0; f < c.inner; ++f) {
-      const Judged& s = sum[static_cast<std::size_t>(row * c.inner + f)];
+      const Judged& s = sum[row * c.inner + f];
       const double weight = w[c.weight(row, f, i % c.width)];
       out.value += s.value * weight;
       out.magnitude += s.magnitude * std::abs(weight);
@@ -88,11 +88,11 @@ struct StepConvolutionInput {
 /// dx and dw.
 inline std::vector<Output> expected_step_convolution(const StepConvolutionCase& c, const StepConvolutionInput& in) {
   const TestMatrix& m = c.matrix();
-  std::vector<Judged> ds(static_cast<std::size_t>(m.rows * c.inner)), dx = start(in.dx, c.accumulate),
+  std::vector<Judged> ds(m.rows * c.inner), dx = start(in.dx, c.accumulate),
                                                                       dw = start(in.dw, c.accumulate);
   for (std::int64_t i = 0; i < m.rows * c.width; ++i) {
     const std::int64_t row = i / c.width;
-    const auto at = static_cast<std::size_t>(i);
+    const std::size_t at = i;
     const double dz = c.with_relu && !(in.y[at] > 0) ? 0.0 : in.dy[at];
     for (std::int64_t f = 0; f < c.inner; ++f) {
       const auto cell = static_cast<std::size_t>(row * c.inner + f), weight = c.weight(row, f, i % c.width);
@@ -102,8 +102,8 @@ inline std::vector<Output> expected_step_convolution(const StepConvolutionCase& 
   }
   for (const Entry3& e : m.entries) {
     for (std::int64_t f = 0; f < c.inner; ++f) {
-      const Judged& from = ds[static_cast<std::size_t>(e.row * c.inner + f)];
-      Judged& to = dx[static_cast<std::size_t>(e.column * c.inner + f)];
+      const Judged& from = ds[e.row * c.inner + f];
+      Judged& to = dx[e.column * c.inner + f];
       to.value += e.value * from.value;
       to.magnitude += std::abs(e.value) * from.magnitude;
     }

@@ -39,13 +39,13 @@ struct SnapshotPair {
 inline SnapshotPair draw_pair(const StoreRecipe& recipe) {
   const RandomStream random(11, random_purpose::test, static_cast<std::uint32_t>(recipe.rows));
   std::uint64_t drawn = 0;
-  const auto entries = static_cast<std::int64_t>(recipe.mean_entries * static_cast<double>(recipe.rows));
+  const std::int64_t entries = recipe.mean_entries * static_cast<double>(recipe.rows);
   const auto value = [&] { return static_cast<double>(static_cast<float>(random.uniform(drawn++) - 0.5)); };
   const auto draw = [&](EntryMap& to, std::int64_t count) {
     for (std::int64_t k = 0; k < count; ++k) {
       // Every third row is left without entries that are drawn here.
-      const auto row = static_cast<std::int64_t>(random.below(drawn++, static_cast<std::uint64_t>(recipe.rows)));
-      const auto column = static_cast<std::int64_t>(random.below(drawn++, static_cast<std::uint64_t>(recipe.columns)));
+      const std::int64_t row = random.below(drawn++, static_cast<std::uint64_t>(recipe.rows));
+      const std::int64_t column = random.below(drawn++, static_cast<std::uint64_t>(recipe.columns));
       if (row % 3 != 1) to.emplace(std::pair(row, column), value());
     }
   };
@@ -81,7 +81,7 @@ inline HostCsr to_csr(const EntryMap& entries, std::int64_t rows, std::int64_t f
 
 template <class T>
 std::vector<double> download_integers(Device& device, const Tensor& tensor) {
-  std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<T> values(tensor.elements());
   device.move_out(tensor, values.data());
   return {values.begin(), values.end()};
 }
@@ -194,7 +194,7 @@ inline std::vector<Output> judge_apply(Device& device, const StoreRecipe& r, boo
   const auto column = [&](const std::vector<double>& values) {
     return upload(device, values, static_cast<std::int64_t>(values.size()), 1);
   };
-  const auto entries = static_cast<std::int64_t>(after.indices.size());
+  const std::int64_t entries = after.indices.size();
   ApplyDifference op;
   op.before_offsets = upload(device, before.offsets);
   op.before_columns = upload(device, before.indices);
@@ -231,7 +231,7 @@ inline std::vector<Output> judge_transpose(Device& device, const StoreRecipe& r)
   for (const auto& [place, value] : entries) transposed.emplace(std::pair(place.second, place.first), value);
   const std::int64_t rows = square ? 2 * r.rows : r.rows, columns = square ? 2 * r.rows : r.columns;
   const HostCsr csr = to_csr(entries, rows, 0, 0), expected = to_csr(transposed, columns, 0, 0);
-  const auto count = static_cast<std::int64_t>(entries.size());
+  const std::int64_t count = entries.size();
   TransposeCsr op;
   op.offsets = upload(device, csr.offsets);
   op.columns = upload(device, csr.indices);

@@ -14,19 +14,19 @@ struct TimeShape {
 inline std::vector<Output> judge_m_transform(Device& device, const TimeShape& s, bool backward, bool accumulate) {
   const std::int64_t slab = s.vertices * s.features;
   const std::vector<double> x = random_values(s.steps * slab, 41), y = random_values(s.steps * slab, 42);
-  std::vector<double> m(static_cast<std::size_t>(s.steps * s.steps), 0.0);
+  std::vector<double> m(s.steps * s.steps, 0.0);
   for (std::int64_t t = 0; t < s.steps; ++t) {
     for (std::int64_t step = std::max<std::int64_t>(0, t - s.window + 1); step <= t; ++step) {
-      m[static_cast<std::size_t>(t * s.steps + step)] = 1.0 / static_cast<double>(std::min(s.window, t + 1));
+      m[t * s.steps + step] = 1.0 / static_cast<double>(std::min(s.window, t + 1));
     }
   }
   std::vector<Judged> expected = start(y, accumulate);
   for (std::int64_t to = 0; to < s.steps; ++to) {
     for (std::int64_t from = 0; from < s.steps; ++from) {
-      const double factor = m[static_cast<std::size_t>(backward ? from * s.steps + to : to * s.steps + from)];
+      const double factor = m[backward ? from * s.steps + to : to * s.steps + from];
       if (factor == 0.0) continue;
       for (std::int64_t i = 0; i < slab; ++i) {
-        expected[static_cast<std::size_t>(to * slab + i)].add(factor * x[static_cast<std::size_t>(from * slab + i)]);
+        expected[to * slab + i].add(factor * x[from * slab + i]);
       }
     }
   }

@@ -267,7 +267,7 @@ TEST(GroupAdviceLaws, AnEpochIsThatOfTheLongRun) {
       return seconds / static_cast<double>(epochs);
     };
     EXPECT_NEAR(outcome.epoch_seconds / mean_epoch(8), 1, 0.06) << point.id;
-    const auto measured = static_cast<double>(iterations(warmup + 1) - iterations(warmup));
+    const double measured = iterations(warmup + 1) - iterations(warmup);
     EXPECT_NEAR(outcome.epoch_seconds / mean_epoch(1), of_long_run / measured, 1e-9) << point.id;
     double phases = 0;
     for (const double seconds : outcome.phase_seconds) phases += seconds;

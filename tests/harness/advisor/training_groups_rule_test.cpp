@@ -116,7 +116,7 @@ std::shared_ptr<const EventGraph> skewed_events(std::uint64_t seed, int count, s
   std::vector<VertexId> source, target;
   std::vector<double> time;
   for (int e = 0; e < count; ++e) {
-    const auto n = static_cast<std::uint64_t>(3 * e);
+    const std::uint64_t n = 3 * e;
     source.push_back(static_cast<VertexId>(random.below(n, 1 + random.below(n + 1, vertices))));
     target.push_back(static_cast<VertexId>(random.below(n + 2, vertices)));
     time.push_back(e);
@@ -135,7 +135,7 @@ TEST(TrainingGroupsInputs, MissingSharesAreThoseOfTheirDefinition) {
     std::vector<std::pair<std::int64_t, VertexId>> order;
     for (const auto& [v, count] : mails) order.emplace_back(-count, v);
     std::sort(order.begin(), order.end());
-    const auto hubs = static_cast<std::size_t>(std::ceil(0.01 * static_cast<double>(order.size())));
+    const std::size_t hubs = std::ceil(0.01 * static_cast<double>(order.size()));
     const CapturedEvents captured(graph, events);
     for (const std::int64_t batch : {1, 7, 60, 299, 300}) {
       std::map<VertexId, std::set<std::int64_t>> batches;  // that have the vertex
@@ -215,7 +215,7 @@ TEST(TrainingGroupsInputs, AGpuIsSaturatedWhereADoublingGainsLessThanATenth) {
   EXPECT_EQ(find_saturation({100, 300}, steps(1.17)).batch, 300);
 }
 
-TEST(TrainingGroupsInputs, ACopyTakesMemoryMailsAndItsLanes) {
+TEST(TrainingGroupsInputs, ACopyTakesMemoryMailsAndItsChannels) {
   MemoryShape shape;
   shape.vertices = 1000, shape.width = 10, shape.values = false;
   shape.read_rows = 300, shape.write_rows = 40;
@@ -232,7 +232,7 @@ TEST(TrainingGroupsInputs, ACopyTakesMemoryMailsAndItsLanes) {
       std::int64_t most = 0;
       for (std::int64_t copies = 1; copies <= 12 / i; ++copies) {
         if (12 / i % copies != 0) continue;
-        const auto j = static_cast<std::uint64_t>(12 / i / copies);
+        const std::uint64_t j = 12 / i / copies;
         if (5000 + static_cast<std::uint64_t>(copies) * by_hand(static_cast<std::uint64_t>(i), j) <= host)
           most = copies;
       }

@@ -30,7 +30,7 @@ double planted_seconds(const HybridPlan& plan, std::size_t action) {
   return 2e-5 + 4e-8 * batch.cells + 8e-8 * std::max(0.0, found) + 2e-8 * batch.entries;
 }
 
-CalibrationData data_with(std::vector<OperationSample> host_operations) {
+CalibrationData data_with(std::vector<OperationTiming> host_operations) {
   CalibrationData data;
   data.device = "cpu";
   data.comm = "local";
@@ -38,7 +38,7 @@ CalibrationData data_with(std::vector<OperationSample> host_operations) {
   data.cores = 2;
   data.rates = {1e9, 1e9, 1e9, false, true, 64};
   data.cases.push_back({case_from_json({{"workload", "chess"}}, ""), "c", "w", 1, 0});
-  OperationSample fill;
+  OperationTiming fill;
   fill.operation = "fill";
   fill.work = {0, 0, 100};
   fill.seconds = 1e-6;
@@ -70,14 +70,14 @@ std::vector<BatchGround> small_grounds() {
 }
 
 /// One sample for each size of the cases, at planted times that are off by up to `noise`.
-std::vector<OperationSample> planted_samples(double noise) {
-  std::vector<OperationSample> samples;
+std::vector<OperationTiming> planted_samples(double noise) {
+  std::vector<OperationTiming> samples;
   const RandomStream random(7, random_purpose::test);
   for (const BatchGround& ground : small_grounds()) {
     for (const Case& c : batch_making_cases(ground)) {
       const auto plan = plan_hybrid(c, PlanUse::run);
       for (std::size_t action = 0; action < plan->actions.size(); ++action) {
-        OperationSample sample;
+        OperationTiming sample;
         sample.operation = std::string(making_batches);
         sample.work = making_work(*plan, action);
         sample.seconds = planted_seconds(*plan, action) * std::exp(noise * (2 * random.uniform(samples.size()) - 1));
@@ -104,7 +104,7 @@ Json held_out_case(int ranks) {
 double sample_seconds(const CaseResult& result) {
   std::vector<double> seconds;
   for (const EpochSample& sample : result.samples) {
-    if (sample.rank == 0) seconds.push_back(sample.phase_seconds[static_cast<std::size_t>(Phase::sample)]);
+    if (sample.rank == 0) seconds.push_back(sample.phase_seconds[Phase::sample]);
   }
   return median(seconds);
 }
@@ -164,7 +164,7 @@ TEST(BatchMaking, SamplesAreTheCallsOfASizeWithoutTheFirst) {
   other.name = "gather_rows";
   const std::vector<Span> spans{span(5, 0, 9), waited,         other, span(7, 20, 1), span(5, 1, 0.25),
                                 span(5, 2, 1), span(7, 30, 2), once,  span(5, 3, 0.5)};
-  const std::vector<OperationSample> samples = batch_making_samples(spans, "case");
+  const std::vector<OperationTiming> samples = batch_making_timings(spans, "case");
   ASSERT_EQ(samples.size(), 2u);
   EXPECT_EQ(samples[0].work.flops, 80);
   EXPECT_EQ(samples[0].seconds, 0.5);
@@ -179,9 +179,9 @@ TEST(BatchMaking, WhatWasMeasuredPredictsThePhaseOfAnotherCase) {
   constexpr double band = 3;
   double nearest = 1e9;
   for (int attempt = 0; attempt < 5 && nearest > band; ++attempt) {
-    std::vector<OperationSample> samples;
+    std::vector<OperationTiming> samples;
     for (const BatchGround& ground : small_grounds()) {
-      for (const OperationSample& s : measure_batch_making(batch_making_cases(ground).front())) samples.push_back(s);
+      for (const OperationTiming& s : measure_batch_making(batch_making_cases(ground).front())) samples.push_back(s);
     }
     ASSERT_GE(samples.size(), 12u);
     const ClusterFile file(data_with(samples));

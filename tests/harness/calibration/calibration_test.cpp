@@ -101,10 +101,10 @@ TEST(OperationSamples, CallsOfEqualWorkAreOneAndWarmUpIsLeftOut) {
   spans[0].push_back(operation("dense", now, now + 1, 8));
   spans[1] = {operation("fill", 0, 7, 16),
               {"barrier", Phase::wait, Stream::communicate, Traffic::other, true, 7, 8, {}, 0, 0, 0}};
-  OperationSample of_case;
+  OperationTiming of_case;
   of_case.ranks = 2;
   of_case.configuration = "planted";
-  const std::vector<OperationSample> samples = operation_samples(spans, {1, 3}, of_case);
+  const std::vector<OperationTiming> samples = operation_timings(spans, {1, 3}, of_case);
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples[0].operation, "dense");  // its only call counts
   EXPECT_EQ(samples[0].seconds, 1);
@@ -113,7 +113,7 @@ TEST(OperationSamples, CallsOfEqualWorkAreOneAndWarmUpIsLeftOut) {
   EXPECT_EQ(samples[1].calls, 6);
   EXPECT_EQ(samples[2].work.bytes_read, 16);
   EXPECT_EQ(samples[2].seconds, 7);
-  for (const OperationSample& sample : samples)
+  for (const OperationTiming& sample : samples)
     EXPECT_EQ(sample.configuration + std::to_string(sample.ranks), "planted2");
 }
 
@@ -124,7 +124,7 @@ TEST(OperationSamples, EveryRanksEpochsCountAlike) {
     spans[0].push_back(operation("fill", 0, seconds, 8));
     spans[1].push_back(operation("fill", 0, 10 * seconds, 8));
   }
-  const std::vector<OperationSample> samples = operation_samples(spans, {0, 3}, {});
+  const std::vector<OperationTiming> samples = operation_timings(spans, {0, 3}, {});
   ASSERT_EQ(samples.size(), 1U);
   EXPECT_EQ(samples[0].seconds, 6.5);  // of 1, 2, 3, 10, 20 and 30
 }
@@ -132,7 +132,7 @@ TEST(OperationSamples, EveryRanksEpochsCountAlike) {
 TEST(OperationSamples, CallsThatDoNotDivideIntoEpochsCountWithoutTheFirst) {
   std::vector<Span> spans;
   for (const double seconds : {9.0, 2.0, 3.0, 7.0}) spans.push_back(operation("fill", 0, seconds, 8));
-  const std::vector<OperationSample> samples = operation_samples({spans}, {1, 2}, {});
+  const std::vector<OperationTiming> samples = operation_timings({spans}, {1, 2}, {});
   ASSERT_EQ(samples.size(), 1U);
   EXPECT_EQ(samples[0].seconds, 4);
   EXPECT_EQ(samples[0].calls, 3);
@@ -141,8 +141,8 @@ TEST(OperationSamples, CallsThatDoNotDivideIntoEpochsCountWithoutTheFirst) {
 TEST(CollectiveSamples, EveryKindIsMeasuredWithTheBytesOfItsBusiestRank) {
   Case c;
   c.ranks = 3;
-  std::map<std::string, std::vector<CollectiveSample>> found;
-  for (const CollectiveSample& sample : collective_samples("local", launch_request(c), 512)) {
+  std::map<std::string, std::vector<CollectiveTiming>> found;
+  for (const CollectiveTiming& sample : collective_timings("local", launch_request(c), 512)) {
     found[sample.collective].push_back(sample);
     EXPECT_GT(sample.seconds, 0) << sample.collective;
     EXPECT_EQ(sample.ranks, 3);
@@ -161,7 +161,7 @@ TEST(CollectiveSamples, EveryKindIsMeasuredWithTheBytesOfItsBusiestRank) {
   EXPECT_EQ(found.at(message_name)[2].messages, 1);
   EXPECT_EQ(found.at(message_name)[2].bytes, 3 * 512);
   c.ranks = 1;
-  EXPECT_TRUE(collective_samples("local", launch_request(c), 512).empty());
+  EXPECT_TRUE(collective_timings("local", launch_request(c), 512).empty());
 }
 
 std::vector<HeldOutEpoch> with_ratios(int count) {

@@ -191,7 +191,7 @@ TEST_F(ChunkLearning, TheStrategyDealsChunksByIt) {
                       SizedCells(*plan->data.graph, super, false).of_chunks(chunks.of_cell, chunks.cells.size()),
                       {2, plan->model.layers});
   std::vector<double> load(4, 0);
-  for (std::size_t c = 0; c < seconds.size(); ++c) load[static_cast<std::size_t>(chunks.rank[c])] += seconds[c];
+  for (std::size_t c = 0; c < seconds.size(); ++c) load[chunks.rank[c]] += seconds[c];
   for (std::size_t r = 0; r < 4; ++r) EXPECT_NEAR(chunks.load[r] / load[r], 1, 1e-12);
   EXPECT_EQ(chunks.cost, "mlp");
 }

@@ -75,7 +75,7 @@ ChunkSizes plain_sizes(const PreparedGraph& graph, const std::map<test::Cell, st
   for (const auto& [cell, chunk] : of_cell) {
     if (chunk != c) continue;
     const auto [v, t] = cell;
-    const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+    const std::size_t row = t * graph.vertices + v;
     sizes.cells += 1, sizes.edges += static_cast<double>(graph.row_offsets[row + 1] - graph.row_offsets[row]);
     // A walk ends here when no later cell of the sequence, or of the run, is in the chunk.
     bool ends = true;
@@ -150,15 +150,15 @@ struct HalfOfCells {
 
   std::shared_ptr<const FullBatchPlan> in_training() const {
     const std::int64_t vertices = whole.data.graph->vertices, steps = whole.data.graph->steps;
-    std::vector<std::vector<Rank>> owner(static_cast<std::size_t>(steps),
-                                         std::vector<Rank>(static_cast<std::size_t>(vertices), 1));
+    std::vector<std::vector<Rank>> owner(steps,
+                                         std::vector<Rank>(vertices, 1));
     for (const NodeId node : nodes) {
       const std::int64_t row = cells.rows()[node];
-      owner[static_cast<std::size_t>(row / vertices)][static_cast<std::size_t>(row % vertices)] = 0;
+      owner[row / vertices][row % vertices] = 0;
     }
     Placement placement{2, vertices, {}, {}};
     for (std::int64_t t = 0; t < steps; ++t) {
-      placement.maps.push_back(vertex_map(owner[static_cast<std::size_t>(t)], 2));
+      placement.maps.push_back(vertex_map(owner[t], 2));
       placement.map_of_step.push_back(static_cast<std::int32_t>(t));
     }
     return lay_out(whole, StrategyPlan{placement, placement, even_blocks(steps, 1), {}, {}});

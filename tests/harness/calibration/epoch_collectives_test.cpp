@@ -35,7 +35,7 @@ TEST(EpochCollectives, TheirBytesAreTheBusiestRanksAndTheirTimeIsThatOfEpochs) {
     }
     for (std::vector<Span>& rank : spans) exchange(rank, "all_reduce", 200, 0.5, 16, 0);
   }
-  const std::vector<CollectiveSample> samples = epoch_collectives(spans, {1, 2}, "planted");
+  const std::vector<CollectiveTiming> samples = epoch_collectives(spans, {1, 2}, "planted");
   ASSERT_EQ(samples.size(), 2U);
   EXPECT_EQ(samples[0].collective, "all_reduce");
   EXPECT_EQ(samples[0].seconds, 0.5);
@@ -55,7 +55,7 @@ TEST(EpochCollectives, WhatARankMovesBetweenItsOperationsIsPartOfTheCall) {
     rank.pop_back();  // a moment's look after data under way: no bytes and no flight of its own
     exchange(rank, "all_to_all_v", 5, 1, 64, 1);
   }
-  const std::vector<CollectiveSample> samples = epoch_collectives(spans, {0, 1}, "planted");
+  const std::vector<CollectiveTiming> samples = epoch_collectives(spans, {0, 1}, "planted");
   ASSERT_EQ(samples.size(), 1U);
   EXPECT_EQ(samples[0].bytes, 64);
   EXPECT_EQ(samples[0].seconds, 4);
@@ -88,7 +88,7 @@ TEST(EpochCollectives, OfARealEpochHaveTheBytesThatItSends) {
     if (span.name == std::string_view("all_to_all_v")) most = std::max(most, static_cast<double>(span.sent_bytes));
   ASSERT_GT(most, 0);
   double found = 0;
-  for (const CollectiveSample& sample : epoch_collectives(spans, {1, 2}, "uniform")) {
+  for (const CollectiveTiming& sample : epoch_collectives(spans, {1, 2}, "uniform")) {
     EXPECT_GT(sample.bytes, 0);
     EXPECT_GE(sample.seconds, 0);
     if (sample.collective == "all_to_all_v") found = std::max(found, sample.bytes);
@@ -97,8 +97,8 @@ TEST(EpochCollectives, OfARealEpochHaveTheBytesThatItSends) {
   EXPECT_LE(found, 2 * most);
 }
 
-CollectiveSample sample_of(double bytes, const std::string& workload) {
-  CollectiveSample sample;
+CollectiveTiming sample_of(double bytes, const std::string& workload) {
+  CollectiveTiming sample;
   sample.bytes = bytes;
   sample.seconds = 1;
   sample.workload = workload;
@@ -106,7 +106,7 @@ CollectiveSample sample_of(double bytes, const std::string& workload) {
 }
 
 TEST(SamplesToFit, WithinWhatEpochsIssueThoseMeasuredAloneAreLeftOut) {
-  const std::vector<CollectiveSample> kept = samples_to_fit(
+  const std::vector<CollectiveTiming> kept = samples_to_fit(
       {sample_of(8, ""), sample_of(64, ""), sample_of(20, "a"), sample_of(512, ""), sample_of(300, "b")});
   ASSERT_EQ(kept.size(), 4U);
   EXPECT_EQ(kept[0].bytes, 8);
@@ -124,7 +124,7 @@ TEST(SamplesToFit, AFitOfADeviceWithMemoryOfItsOwnStandsOnFlights) {
   data.rates.memory_bytes_per_second = 1e9;
   data.cases.push_back({});
   for (const double bytes : {100.0, 1000.0, 10000.0}) {
-    CollectiveSample sample = sample_of(bytes, "a");
+    CollectiveTiming sample = sample_of(bytes, "a");
     sample.collective = "all_to_all_v";
     sample.seconds = 1e-6 * bytes;
     sample.flight_seconds = 3e-6 * bytes;

@@ -22,7 +22,7 @@ namespace {
 
 std::vector<std::byte> random_bytes(std::int64_t count, std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::test);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(count));
+  std::vector<std::byte> bytes(count);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(random.bits(i));
   return bytes;
 }
@@ -30,11 +30,11 @@ std::vector<std::byte> random_bytes(std::int64_t count, std::uint64_t seed) {
 TEST(HostGatherRows, CopiesTheNamedRowsWithAnyNumberOfWorkers) {
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     const RandomStream random(seed, random_purpose::test, 1);
-    const auto rows = static_cast<std::int64_t>(1 + random.below(0, 5000));
-    const auto width = static_cast<std::int64_t>(1 + random.below(1, seed % 3 == 0 ? 9 : 3000));
-    const auto count = static_cast<std::int64_t>(random.below(2, 3000));
+    const std::int64_t rows = 1 + random.below(0, 5000);
+    const std::int64_t width = 1 + random.below(1, seed % 3 == 0 ? 9 : 3000);
+    const std::int64_t count = random.below(2, 3000);
     const std::vector<std::byte> from = random_bytes(rows * width, seed);
-    std::vector<std::int64_t> named(static_cast<std::size_t>(count));
+    std::vector<std::int64_t> named(count);
     for (std::size_t i = 0; i < named.size(); ++i)
       named[i] = static_cast<std::int64_t>(random.below(3 + i, static_cast<std::uint64_t>(rows)));
     std::vector<std::byte> expected;
@@ -116,8 +116,8 @@ TEST(DiskRates, LeaveNoFileAndSayWhyThereIsNone) {
   EXPECT_NE(nowhere.absent.find("no file could be made"), std::string::npos) << nowhere.absent;
 }
 
-OperationSample planted_sample(const char* operation, const Work& work, double seconds) {
-  OperationSample sample;
+OperationTiming planted_sample(const char* operation, const Work& work, double seconds) {
+  OperationTiming sample;
   sample.operation = operation;
   sample.work = work;
   sample.seconds = seconds;
@@ -167,7 +167,7 @@ TEST(CalibratedHost, IsReadBackWithItsFits) {
   EXPECT_EQ(cluster->host.disk_bytes_per_second, 3e8);
   EXPECT_EQ(cluster->host.memory_bytes, std::uint64_t{1} << 30);
   EXPECT_EQ(cluster->raw.at("host").at("cores").at("date"), "2026-11-27");
-  for (const OperationSample& sample : data.host.operations) {
+  for (const OperationTiming& sample : data.host.operations) {
     EXPECT_NEAR(cluster->calibration->host_seconds(sample.operation, sample.work) / sample.seconds, 1, 0.02)
         << sample.operation;
   }

@@ -17,7 +17,7 @@ TEST(MeasuredHosts, HaveRatesAndSamplesOfEveryOperation) {
   EXPECT_GT(host.rates.random_access_seconds, 1e-10);
   EXPECT_EQ(host.rates.disk_bytes_per_second > 0, host.rates.no_disk.empty());
   std::map<std::string, int> samples;
-  for (const OperationSample& sample : host.operations) {
+  for (const OperationTiming& sample : host.operations) {
     EXPECT_GT(sample.seconds, 0) << sample.operation;
     EXPECT_EQ(sample.configuration, "host");
     ++samples[sample.operation];

@@ -29,7 +29,7 @@ class BatchDraws : public ::testing::TestWithParam<const char*> {
 std::vector<std::pair<VertexId, EdgeId>> recent(const EventGraph& graph, VertexId v, EdgeId before, std::size_t k) {
   std::vector<std::pair<VertexId, EdgeId>> found;
   for (EdgeId e = before - 1; e >= 0 && found.size() < k; --e) {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     if (graph.source[at] == v || graph.target[at] == v)
       found.insert(found.begin(), {graph.source[at] == v ? graph.target[at] : graph.source[at], e});
   }
@@ -45,26 +45,26 @@ class DrawJudge {
     check_roots(drawn);
     check_vertices(drawn);
     check_writes(drawn);
-    for (const auto& [v, e] : last_events(drawn.wish)) {
+    for (const auto& [v, e] : last_events(drawn.request)) {
       KnownVertex& vertex = known_[v];
       if (vertex.mail >= 0) vertex.updated = vertex.mail_time;
-      vertex.mail = e, vertex.mail_time = graph_.time[static_cast<std::size_t>(e)];
+      vertex.mail = e, vertex.mail_time = graph_.time[e];
     }
   }
 
  private:
   void check_roots(const BatchDraw& drawn) {
     const DrawnLevel& level = drawn.levels.front();
-    const std::int64_t count = drawn.wish.count;
+    const std::int64_t count = drawn.request.count;
     for (std::int64_t r = 0; r < drawn.roots(); ++r) {
-      const EdgeId e = drawn.wish.first + (r < count ? r : (r - count) / 2);
-      const auto at = static_cast<std::size_t>(e);
+      const EdgeId e = drawn.request.first + (r < count ? r : (r - count) / 2);
+      const std::size_t at = e;
       const VertexId v = r < count              ? graph_.source[at]
                          : (r - count) % 2 == 0 ? graph_.target[at]
                                                 : case_.data.task->candidates->negative(e, 0, 0);
-      ASSERT_EQ(drawn.vertices[static_cast<std::size_t>(level.root_rows[static_cast<std::size_t>(r)])], v);
+      ASSERT_EQ(drawn.vertices[level.root_rows[r]], v);
       EdgeId before = events_before(graph_, graph_.time[at]);
-      if (!sampler_) before = std::min(before, drawn.wish.first);
+      if (!sampler_) before = std::min(before, drawn.request.first);
       check_slots(drawn, r, graph_.time[at], recent(graph_, v, before, 3));
     }
   }
@@ -72,12 +72,12 @@ class DrawJudge {
   void check_slots(const BatchDraw& drawn, std::int64_t root, double time,
                    const std::vector<std::pair<VertexId, EdgeId>>& judge) {
     const DrawnLevel& level = drawn.levels.front();
-    const std::int64_t begin = level.offsets[static_cast<std::size_t>(root)];
+    const std::int64_t begin = level.offsets[root];
     ASSERT_EQ(level.offsets[static_cast<std::size_t>(root) + 1] - begin, static_cast<std::int64_t>(judge.size()));
     for (std::size_t s = 0; s < judge.size(); ++s) {
       const std::size_t slot = static_cast<std::size_t>(begin) + s;
       const auto [w, event] = judge[s];
-      EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(level.slot_rows[slot])], w);
+      EXPECT_EQ(drawn.vertices[level.slot_rows[slot]], w);
       EXPECT_EQ(level.events[slot], event);
       const KnownVertex& other = known_[w];
       EXPECT_EQ(level.dt[slot], time - (other.mail >= 0 ? other.mail_time : other.updated));
@@ -98,21 +98,21 @@ class DrawJudge {
 
   /// The last event of a vertex leaves its mail.
   void check_writes(const BatchDraw& drawn) {
-    const std::map<VertexId, EdgeId> last = last_events(drawn.wish);
+    const std::map<VertexId, EdgeId> last = last_events(drawn.request);
     ASSERT_EQ(drawn.written.size(), last.size());
     for (std::size_t w = 0; w < drawn.written.size(); ++w) {
       const auto v = static_cast<VertexId>(drawn.written[w]);
-      const auto at = static_cast<std::size_t>(last.at(v));
+      const std::size_t at = last.at(v);
       const VertexId other = graph_.source[at] == v ? graph_.target[at] : graph_.source[at];
-      EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(drawn.own_rows[w])], v);
-      EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(drawn.other_rows[w])], other);
+      EXPECT_EQ(drawn.vertices[drawn.own_rows[w]], v);
+      EXPECT_EQ(drawn.vertices[drawn.other_rows[w]], other);
     }
   }
 
-  std::map<VertexId, EdgeId> last_events(const BatchWish& wish) const {
+  std::map<VertexId, EdgeId> last_events(const BatchRequest& request) const {
     std::map<VertexId, EdgeId> last;
-    for (EdgeId e = wish.first; e < wish.first + wish.count; ++e)
-      last[graph_.source[static_cast<std::size_t>(e)]] = last[graph_.target[static_cast<std::size_t>(e)]] = e;
+    for (EdgeId e = request.first; e < request.first + request.count; ++e)
+      last[graph_.source[e]] = last[graph_.target[e]] = e;
     return last;
   }
 

@@ -112,8 +112,8 @@ TEST(BatchOrder, EverySweepOfACopyVisitsEveryEventOnceWithEverySet) {
         const auto turn = order.turn(n, rank);
         if (!turn) continue;
         auto& seen = visits[{turn->copy, turn->sweep, turn->set}];
-        seen.resize(static_cast<std::size_t>(s.events));
-        for (EdgeId e = turn->first; e < turn->first + turn->count; ++e) ++seen[static_cast<std::size_t>(e)];
+        seen.resize(s.events);
+        for (EdgeId e = turn->first; e < turn->first + turn->count; ++e) ++seen[e];
         events += turn->count;
         last_sweep = std::max(last_sweep, turn->sweep);
       }

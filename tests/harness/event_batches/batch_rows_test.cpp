@@ -14,7 +14,7 @@ namespace {
 using event_test::event_case;
 
 bool touches(const EventGraph& graph, EdgeId e, VertexId v) {
-  return graph.source[static_cast<std::size_t>(e)] == v || graph.target[static_cast<std::size_t>(e)] == v;
+  return graph.source[e] == v || graph.target[e] == v;
 }
 
 /// Vertices that events [first, end) look at: both ends, one negative, and the `k` most recent neighbours of each.
@@ -22,12 +22,12 @@ std::set<VertexId> looked_at(const EventCase& c, EdgeId first, EdgeId end, std::
   const EventGraph& graph = *c.training.graph;
   std::set<VertexId> all;
   for (EdgeId e = first; e < end; ++e) {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     for (const VertexId root : {graph.source[at], graph.target[at], c.training.task->candidates->negative(e, 0, 0)}) {
       all.insert(root);
       std::size_t found = 0;
       for (EdgeId past = e - 1; past >= 0 && found < k; --past) {
-        const auto then = static_cast<std::size_t>(past);
+        const std::size_t then = past;
         if (graph.time[then] == graph.time[at] || !touches(graph, past, root)) continue;
         all.insert(graph.source[then] == root ? graph.target[then] : graph.source[then]);
         ++found;
@@ -41,10 +41,10 @@ std::set<VertexId> looked_at(const EventCase& c, EdgeId first, EdgeId end, std::
 std::set<VertexId> ends_of(const EventGraph& graph, EdgeId first, EdgeId end, EdgeId batch_end) {
   std::set<VertexId> all;
   for (EdgeId e = first; e < end; ++e)
-    all.insert({graph.source[static_cast<std::size_t>(e)], graph.target[static_cast<std::size_t>(e)]});
+    all.insert({graph.source[e], graph.target[e]});
   for (EdgeId e = end; e < batch_end; ++e) {
-    all.erase(graph.source[static_cast<std::size_t>(e)]);
-    all.erase(graph.target[static_cast<std::size_t>(e)]);
+    all.erase(graph.source[e]);
+    all.erase(graph.target[e]);
   }
   return all;
 }
@@ -66,7 +66,7 @@ BatchRows counted(const EventCase& c, std::int64_t i, std::int64_t local, const 
       rows.written += static_cast<double>(ends_of(graph, from, to, end).size());
     }
   }
-  const double parts = static_cast<double>(rows.batches * i);
+  const double parts = rows.batches * i;
   rows.read /= parts, rows.with_mail /= parts, rows.written /= parts;
   return rows;
 }
@@ -108,15 +108,15 @@ INSTANTIATE_TEST_SUITE_P(Seeds, BatchRowsTest, ::testing::Range<std::uint64_t>(1
 TEST(BatchRowsOfASchedule, StandInItsDescription) {
   const test::TemporaryFolder folder;
   const Case request = event_case(event_test::random_visits(folder, 3, 300));
-  const Json told = plan_case(request).at("schedule").at("mean_rows_of_batch");
+  const Json reported = plan_case(request).at("schedule").at("mean_rows_of_batch");
   const EventCase c = begin_event_case(request);
   std::vector<std::int64_t> all;
   for (std::int64_t b = 0; b < c.batches(); ++b) all.push_back(b);
   const BatchRows judge = counted(c, 1, c.options.batch, all);
-  EXPECT_DOUBLE_EQ(told.at("read"), judge.read);
-  EXPECT_DOUBLE_EQ(told.at("with_mail"), judge.with_mail);
-  EXPECT_DOUBLE_EQ(told.at("written"), judge.written);
-  EXPECT_EQ(told.at("batches_drawn"), judge.batches);
+  EXPECT_DOUBLE_EQ(reported.at("read"), judge.read);
+  EXPECT_DOUBLE_EQ(reported.at("with_mail"), judge.with_mail);
+  EXPECT_DOUBLE_EQ(reported.at("written"), judge.written);
+  EXPECT_EQ(reported.at("batches_drawn"), judge.batches);
 }
 
 }  // namespace

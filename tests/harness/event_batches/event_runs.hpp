@@ -55,7 +55,7 @@ inline std::string short_visits(const test::TemporaryFolder& folder, std::uint64
 }
 
 /// A file of `random_visits` whose events behind event `last` hit other items of the same 30, `shift` further on.
-inline std::string with_other_items_behind(const test::TemporaryFolder& folder, const std::string& visits, int last,
+inline std::string with_other_items_after(const test::TemporaryFolder& folder, const std::string& visits, int last,
                                            int shift) {
   std::ifstream file(visits);
   std::string changed, line;

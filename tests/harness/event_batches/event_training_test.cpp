@@ -131,7 +131,7 @@ TEST(NothingLooksAhead, WhatHappensLaterChangesNothingBefore) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 8, 400);
   const CaseResult a = run_case(event_case(visits)),
-                   b = run_case(event_case(event_test::with_other_items_behind(folder, visits, 341, 11)));
+                   b = run_case(event_case(event_test::with_other_items_after(folder, visits, 341, 11)));
   EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch);
   for (const auto& [name, curve] : a.metrics) {
     if (name.rfind("validation_", 0) != 0) continue;

@@ -8,7 +8,7 @@
 #include <map>
 #include <sstream>
 
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 
@@ -76,7 +76,7 @@ TEST(EventViews, MemoryAndRanksAreThoseOfTheEvaluationBitForBit) {
             begin_event_case(event_case(visits, {{"model", model}, {"seed", seed}, {"task", {{"batch", batch}}}}));
         const auto device = cpu_of(c);
         const Parameters parameters(*device, c.parameters, seed);
-        EventReplay replay(c, *device);
+        EvaluationPass replay(c, *device);
         replay.keep({"embeddings", "memory", "ranks"});
         const auto metrics = replay.metrics_and_views(parameters);
         const EventViews& views = replay.views(parameters);
@@ -90,10 +90,10 @@ TEST(EventViews, MemoryAndRanksAreThoseOfTheEvaluationBitForBit) {
         EXPECT_EQ(views.memory[3].values, plain.clock.mail_time);
         EXPECT_TRUE(std::equal(plain.clock.mail_event.begin(), plain.clock.mail_event.end(),
                                views.memory[4].values.begin(), views.memory[4].values.end()));
-        EXPECT_EQ(EventReplay(c, *device).metrics(parameters), metrics) << "what is kept changes nothing";
-        const double tested = static_cast<double>(c.data.graph->events() - split.validation_end);
+        EXPECT_EQ(EvaluationPass(c, *device).metrics(parameters), metrics) << "what is kept changes nothing";
+        const double tested = c.data.graph->events() - split.validation_end;
         double mrr = 0;
-        for (std::size_t i = static_cast<std::size_t>(split.validation_end - split.train_end); i < views.ranks.size();
+        for (std::size_t i = split.validation_end - split.train_end; i < views.ranks.size();
              ++i)
           mrr += 1 / views.ranks[i] / tested;
         EXPECT_NEAR(metrics.at("mrr"), mrr, 1e-12);
@@ -172,7 +172,7 @@ TEST(EventViews, TheNegativeInEmbeddingsIsTheFirstThatIsDumped) {
       EXPECT_EQ(left_out > 0, kept_out > 0);
       const auto device = cpu_of(c);
       const Parameters parameters(*device, c.parameters, 5);
-      EventReplay replay(c, *device);
+      EvaluationPass replay(c, *device);
       replay.keep({"embeddings"});
       const std::vector<double>& shown = replay.views(parameters).embeddings;
       const std::vector<double> wanted = embeddings_beside(c, *device, parameters, others);
@@ -209,8 +209,8 @@ void expect_ids_of_ranks(const std::string& path, const EventCase& c) {
     const auto u = graph.source[e], v = graph.target[e];
     const std::string part = static_cast<EdgeId>(e) < split.validation_end ? "validation" : "test";
     EXPECT_EQ(lines[i].find(fmt::format("{},{},{},{},", e, part, u, v)), 0u) << lines[i];
-    const std::string ids = fmt::format(",{},{}", graph.original_id[static_cast<std::size_t>(u)],
-                                        graph.original_id[static_cast<std::size_t>(v)]);
+    const std::string ids = fmt::format(",{},{}", graph.original_id[u],
+                                        graph.original_id[v]);
     EXPECT_EQ(lines[i].substr(lines[i].size() - ids.size()), ids);
   }
 }
@@ -246,7 +246,7 @@ struct Begins {
   int amid = 0, all = 0;
   void add(const std::vector<int>& times, EdgeId first, EdgeId last, EdgeId size) {
     for (EdgeId e = first; e < last; e += size, ++all)
-      amid += e > 0 && times[static_cast<std::size_t>(e)] == times[static_cast<std::size_t>(e) - 1] ? 1 : 0;
+      amid += e > 0 && times[e] == times[static_cast<std::size_t>(e) - 1] ? 1 : 0;
   }
 };
 

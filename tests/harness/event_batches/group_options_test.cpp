@@ -7,7 +7,7 @@
 #include "core/errors.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/files/model_files.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 
@@ -98,7 +98,7 @@ TEST(GroupOptions, ADistributedMemoryIsSimulatedWithTheSameBytes) {
   const auto sent = [](const TrainedRun& run) {
     std::uint64_t bytes = 0;
     for (const EpochSample& sample : run.result.samples)
-      bytes += sample.sent_bytes[static_cast<std::size_t>(Traffic::memory)];
+      bytes += sample.sent_bytes[Traffic::memory];
     return bytes;
   };
   ASSERT_GT(sent(real), 0u);
@@ -129,7 +129,7 @@ TEST(GroupOptions, RowsOfOtherNodesAreCounted) {
       for (std::int64_t set = 0; set < 2; ++set) {
         state.move_to(n, c.training);
         BatchDraw drawn;
-        state.drawer.draw(wish_of(order, n, rank, set), state.clock, workers, drawn);
+        state.drawer.draw(request_of(order, n, rank, set), state.clock, workers, drawn);
         for (std::size_t u = 0; u < drawn.vertices.size(); ++u) {
           if (drawn.vertices[u] % 2 != other) continue;
           numbers += 1, rows += static_cast<std::int64_t>(u) < drawn.mails ? 3 : 1;
@@ -244,7 +244,7 @@ TEST(GroupEvaluation, CopyZeroIsEvaluatedAtTheEndsOfItsSweeps) {
     const BatchOrder order(groups, c.training_events(), 17, 10);
     for (std::int64_t e = 0; e < 12; ++e) {
       const bool ends = order.first_iteration(e + 1) / order.batches() > order.first_iteration(e) / order.batches();
-      EXPECT_EQ(!std::isnan(own[static_cast<std::size_t>(e)]), ends) << groups.i << groups.j << groups.k << " " << e;
+      EXPECT_EQ(!std::isnan(own[e]), ends) << groups.i << groups.j << groups.k << " " << e;
     }
     EXPECT_EQ(own.back(), full.back());
   }

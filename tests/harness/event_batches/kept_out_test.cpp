@@ -11,7 +11,7 @@
 
 #include "backends/communicator.hpp"
 #include "core/errors.hpp"
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 #include "workloads/graph/event_data.hpp"
@@ -48,8 +48,8 @@ std::vector<EdgeId> touching(const EventCase& c, EdgeId first, EdgeId last, bool
   std::vector<EdgeId> found;
   for (EdgeId e = first; e < last; ++e) {
     bool touches = false;
-    for (const VertexId v : {graph.source[static_cast<std::size_t>(e)], graph.target[static_cast<std::size_t>(e)]})
-      touches = touches || c.data.task->kept_out[static_cast<std::size_t>(v)] == 1;
+    for (const VertexId v : {graph.source[e], graph.target[e]})
+      touches = touches || c.data.task->kept_out[v] == 1;
     if (touches == wanted) found.push_back(e);
   }
   return found;
@@ -88,7 +88,7 @@ struct Met {
     for (const DrawnLevel& level : drawn.levels) {
       for (const EdgeId e : level.events) events.insert(data.number(e));
     }
-    for (EdgeId e = drawn.wish.first; e < drawn.wish.first + drawn.wish.count; ++e) events.insert(data.number(e));
+    for (EdgeId e = drawn.request.first; e < drawn.request.first + drawn.request.count; ++e) events.insert(data.number(e));
   }
 };
 
@@ -118,7 +118,7 @@ TEST(KeptOut, TrainingMeetsNoneOfTheVerticesAndNoneOfTheirEvents) {
           begin_event_case(event_case(visits, {{"task", keeping_out}, {"model", model}, {"seed", seed}}));
       const auto wrong = [&](const Met& met) {
         return std::count_if(met.vertices.begin(), met.vertices.end(),
-                             [&](std::int64_t v) { return c.data.task->kept_out[static_cast<std::size_t>(v)] != 0; });
+                             [&](std::int64_t v) { return c.data.task->kept_out[v] != 0; });
       };
       const std::vector<EdgeId> left = touching(c, 0, c.data.task->split.train_end, false);
       ASSERT_LT(left.size(), static_cast<std::size_t>(c.data.task->split.train_end));
@@ -151,12 +151,12 @@ TEST(KeptOut, FeaturesInTrainingAreThoseOfTheEventsOwnNumbers) {
     input.await_on(*device);
     const std::vector<double> rows = host_values(*device, input.embed.levels[0].edge);
     const std::vector<EdgeId>& events = drawn->levels[0].events;
-    const auto width = static_cast<std::size_t>(c.data.graph->edge_feature_width);
+    const std::size_t width = c.data.graph->edge_feature_width;
     ASSERT_EQ(rows.size(), events.size() * width);
     ASSERT_GT(events.size(), 50u);
     std::vector<float> wanted(width);
     for (std::size_t s = 0; s < events.size(); ++s) {
-      edge_feature_row(*c.data.graph, left[static_cast<std::size_t>(events[s])], wanted.data());
+      edge_feature_row(*c.data.graph, left[events[s]], wanted.data());
       for (std::size_t f = 0; f < width; ++f) ASSERT_EQ(rows[s * width + f], static_cast<double>(wanted[f]));
     }
   }
@@ -185,11 +185,11 @@ std::vector<std::int64_t> training_negatives(const EventCase& c) {
   std::vector<std::int64_t> all;
   const EventGraph& graph = *c.data.graph;
   const VertexId last_user = *std::max_element(graph.source.begin(), graph.source.end());
-  const std::int64_t first_item = graph.original_id[static_cast<std::size_t>(last_user)] + 1;
+  const std::int64_t first_item = graph.original_id[last_user] + 1;
   for (EdgeId e = 0; e < c.training_events(); ++e) {
     for (const std::int64_t group : {0, 1, 2}) {
       const VertexId v = c.training.task->candidates->negative(e, 0, group);
-      all.push_back(graph.original_id[static_cast<std::size_t>(v)] - first_item);
+      all.push_back(graph.original_id[v] - first_item);
     }
   }
   return all;
@@ -229,7 +229,7 @@ TEST(KeptOut, WhatTheirTrainingEventsAreLikeChangesNeitherLossesNorWeights) {
       std::array<int, 3> head{};
       char comma = 0;
       std::istringstream(line) >> head[0] >> comma >> head[1] >> comma >> head[2];
-      const auto source = static_cast<std::size_t>(c.data.graph->source[static_cast<std::size_t>(e)]);
+      const std::size_t source = c.data.graph->source[e];
       // The end that is kept out stays, the other one becomes another.
       (c.data.task->kept_out[source] != 0 ? head[1] : head[0]) = (head[0] * 5 + head[1] + 3) % 20;
       line = fmt::format("{},{},{},1,7.5,-3.25", head[0], head[1], head[2]);
@@ -256,8 +256,8 @@ TEST(KeptOut, TheSameWeightsAreJudgedAsWithoutASplitAndInductivelyBeside) {
                   split = begin_event_case(event_case(visits, {{"task", keeping_out}}));
   const auto device = cpu_of(plain);
   const Parameters parameters(*device, plain.parameters, 3);
-  const auto usual = EventReplay(plain, *device).metrics(parameters),
-             with = EventReplay(split, *device).metrics(parameters);
+  const auto usual = EvaluationPass(plain, *device).metrics(parameters),
+             with = EvaluationPass(split, *device).metrics(parameters);
   EXPECT_EQ(with.size(), 2 * usual.size());
   for (const auto& [name, value] : usual) {
     EXPECT_EQ(with.at(name), value) << name;
@@ -308,7 +308,7 @@ TEST(KeptOut, InductiveMetricsAreThoseOfTheScoresOfTheirEvents) {
         begin_event_case(event_case(event_test::random_visits(folder, seed, 400), {{"task", task}, {"seed", seed}}));
     const auto device = cpu_of(c);
     const Parameters parameters(*device, c.parameters, seed);
-    EventReplay replay(c, *device);
+    EvaluationPass replay(c, *device);
     replay.keep({"embeddings"});
     const auto metrics = replay.metrics_and_views(parameters);
     const DecodedPairs pairs(*device, parameters, replay.views(parameters).embeddings, c.model->traits().embedding);
@@ -322,7 +322,7 @@ TEST(KeptOut, InductiveMetricsAreThoseOfTheScoresOfTheirEvents) {
         ranks += pairs.score(e, 0) > pairs.score(e, 1) ? 1.0 : 0.5;
         for (const EdgeId other : events) wins += pairs.score(e, 0) > pairs.score(other, 1) ? 1 : 0;
       }
-      const auto count = static_cast<double>(events.size());
+      const double count = events.size();
       EXPECT_NEAR(metrics.at(prefix + "inductive_mrr"), ranks / count, 1e-12);
       EXPECT_NEAR(metrics.at(prefix + "inductive_auc"), wins / count / count, 1e-12);
       EXPECT_EQ(c.judged_events("inductive_mrr", !prefix.empty()), static_cast<std::int64_t>(events.size()));

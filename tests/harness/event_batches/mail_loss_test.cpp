@@ -32,13 +32,13 @@ EventGraph random_events(std::uint64_t seed, int count, int vertices) {
 
 /// Whether event e has v at an end.
 bool concerns(const EventGraph& graph, EdgeId e, VertexId v) {
-  return graph.source[static_cast<std::size_t>(e)] == v || graph.target[static_cast<std::size_t>(e)] == v;
+  return graph.source[e] == v || graph.target[e] == v;
 }
 
 /// The last event of v below `end`, -1: none; only those with a time below `time`.
 EdgeId last_event(const EventGraph& graph, VertexId v, EdgeId end, double time) {
   for (EdgeId e = end - 1; e >= 0; --e)
-    if (concerns(graph, e, v) && graph.time[static_cast<std::size_t>(e)] < time) return e;
+    if (concerns(graph, e, v) && graph.time[e] < time) return e;
   return -1;
 }
 
@@ -50,7 +50,7 @@ TEST(MailLossTest, IsWhatItsDefinitionsSay) {
       std::set<std::pair<VertexId, std::int64_t>> kept;
       double mails = 0, stale = 0;
       for (EdgeId e = 0; e < events; ++e) {
-        const double now = graph.time[static_cast<std::size_t>(e)];
+        const double now = graph.time[e];
         for (VertexId v = 0; v < graph.vertices; ++v) {
           if (!concerns(graph, e, v)) continue;
           mails += 1;
@@ -58,8 +58,8 @@ TEST(MailLossTest, IsWhatItsDefinitionsSay) {
           const EdgeId before = last_event(graph, v, e, now);
           const EdgeId known = last_event(graph, v, e / batch * batch, 1e300);
           if (before > known)
-            stale += graph.time[static_cast<std::size_t>(before)] -
-                     graph.time[static_cast<std::size_t>(std::max<EdgeId>(known, 0))];
+            stale += graph.time[before] -
+                     graph.time[std::max<EdgeId>(known, 0)];
         }
       }
       const MailLoss loss = mail_loss(graph, events, batch);
@@ -69,7 +69,7 @@ TEST(MailLossTest, IsWhatItsDefinitionsSay) {
       for (VertexId v = 0; v < graph.vertices; ++v) {
         std::int64_t own = 0;
         for (const auto& [vertex, number] : kept) own += vertex == v ? 1 : 0;
-        EXPECT_EQ(captured[static_cast<std::size_t>(v)], own);
+        EXPECT_EQ(captured[v], own);
       }
     }
   }

@@ -55,35 +55,35 @@ class HistoryJudge {
       for (std::size_t r = 0; r < asked.size(); ++r) {
         const std::vector<EdgeId> events(level->events.begin() + level->offsets[r],
                                          level->events.begin() + level->offsets[r + 1]);
-        check_root(drawn.wish, asked[r], events);
+        check_root(drawn.request, asked[r], events);
         for (const EdgeId e : events) slots.push_back({other_end(e, asked[r].vertex), e});
       }
       const bool innermost = level + 1 == drawn.levels.rend();
       for (std::size_t s = 0; s < slots.size() && innermost; ++s)
-        EXPECT_EQ(drawn.vertices[static_cast<std::size_t>(level->slot_rows[s])], slots[s].vertex);
+        EXPECT_EQ(drawn.vertices[level->slot_rows[s]], slots[s].vertex);
       asked.insert(asked.end(), slots.begin(), slots.end());
     }
   }
 
  private:
-  double time(EdgeId e) const { return graph_.time[static_cast<std::size_t>(e)]; }
+  double time(EdgeId e) const { return graph_.time[e]; }
   VertexId other_end(EdgeId e, VertexId v) const {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     return graph_.source[at] == v ? graph_.target[at] : graph_.source[at];
   }
   bool touches(EdgeId e, VertexId v) const {
-    return graph_.source[static_cast<std::size_t>(e)] == v || graph_.target[static_cast<std::size_t>(e)] == v;
+    return graph_.source[e] == v || graph_.target[e] == v;
   }
 
   /// Events that the history lets anybody see, at whatever moment.
-  EdgeId seen(const BatchWish& wish) const { return rules_.history == "none" ? wish.batch_first : graph_.events(); }
+  EdgeId seen(const BatchRequest& request) const { return rules_.history == "none" ? request.batch_first : graph_.events(); }
 
-  void check_root(const BatchWish& wish, const Asked& root, const std::vector<EdgeId>& events) const {
+  void check_root(const BatchRequest& request, const Asked& root, const std::vector<EdgeId>& events) const {
     constexpr std::size_t k = 3;
     const bool compat = rules_.sampling == "tgl_compat";
     const auto narrow = static_cast<float>(time(root.at));
     std::vector<EdgeId> past;  // of the vertex, in time order
-    for (EdgeId e = 0; e < seen(wish); ++e) {
+    for (EdgeId e = 0; e < seen(request); ++e) {
       const bool counts = compat ? static_cast<float>(time(e)) <= narrow : time(e) < time(root.at);
       if (counts && touches(e, root.vertex)) past.push_back(e);
     }
@@ -111,17 +111,17 @@ std::vector<Asked> roots_of(const EventCase& c, const BatchDraw& drawn) {
   const EventGraph& graph = *c.data.graph;
   std::vector<Asked> roots;
   const auto at = [](EdgeId e) { return static_cast<std::size_t>(e); };
-  for (EdgeId e = drawn.wish.first; e < drawn.wish.first + drawn.wish.count; ++e)
+  for (EdgeId e = drawn.request.first; e < drawn.request.first + drawn.request.count; ++e)
     roots.push_back({graph.source[at(e)], e});
-  for (EdgeId e = drawn.wish.first; e < drawn.wish.first + drawn.wish.count; ++e) {
+  for (EdgeId e = drawn.request.first; e < drawn.request.first + drawn.request.count; ++e) {
     std::vector<VertexId> candidates{graph.target[at(e)]};
-    if (drawn.wish.group >= 0) {
-      candidates.push_back(c.data.task->candidates->negative(e, 0, drawn.wish.group));
+    if (drawn.request.group >= 0) {
+      candidates.push_back(c.data.task->candidates->negative(e, 0, drawn.request.group));
     } else {
-      const std::vector<VertexId> others = c.data.task->candidates->evaluation(e, drawn.wish.candidates);
+      const std::vector<VertexId> others = c.data.task->candidates->evaluation(e, drawn.request.candidates);
       candidates.insert(candidates.end(), others.begin(), others.end());
     }
-    candidates.resize(static_cast<std::size_t>(drawn.candidates), graph.target[at(e)]);
+    candidates.resize(drawn.candidates, graph.target[at(e)]);
     for (const VertexId v : candidates) roots.push_back({v, e});
   }
   return roots;
@@ -146,11 +146,11 @@ TEST_P(NeighbourHistory, IsWhatTheListOfEventsSays) {
     Workers workers(1);
     for (EdgeId first = 0; first + 32 <= c.data.graph->events(); first += 32) {
       // Training asks for a batch, or the part of one rank of it; an evaluation for some of a batch's events at a time.
-      for (const BatchWish& wish :
-           {BatchWish{first + 7, 11, first, true, 1, 0, false, 32},
-            BatchWish{first + 20, 12, first, true, -1, 4, false}, BatchWish{first, 32, first, true, 0, 0, true}}) {
+      for (const BatchRequest& request :
+           {BatchRequest{first + 7, 11, first, true, 1, 0, false, 32},
+            BatchRequest{first + 20, 12, first, true, -1, 4, false}, BatchRequest{first, 32, first, true, 0, 0, true}}) {
         BatchDraw drawn;
-        drawer.draw(wish, clock, workers, drawn);
+        drawer.draw(request, clock, workers, drawn);
         judge.check(drawn, roots_of(c, drawn));
         if (HasFailure()) return;
       }

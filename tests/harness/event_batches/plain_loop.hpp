@@ -44,7 +44,7 @@ class PlainLoop {
         weights_(case_, groups.ranks() * case_.options.batch, *device_),
         loader_(case_.training, *device_) {
     for (std::int64_t copy = 0; copy < groups.k; ++copy) copies_.emplace_back(case_, width_);
-    reads_.resize(static_cast<std::size_t>(groups.k * groups.j));
+    reads_.resize(groups.k * groups.j);
     case_.prepare_static_memory();
   }
 
@@ -52,7 +52,7 @@ class PlainLoop {
   double epoch(std::int64_t number) {
     double loss = 0, events = 0;
     for (std::int64_t n = order_.first_iteration(number); n < order_.first_iteration(number + 1); ++n) {
-      const auto count = static_cast<double>(order_.events_in(n));
+      const double count = order_.events_in(n);
       loss += iterate(n) * count;
       events += count;
     }
@@ -79,7 +79,7 @@ class PlainLoop {
       for (std::int64_t age = 0; age < std::min(groups.j, n + 1); ++age) {
         const std::int64_t sequence = n - age;
         for (std::int64_t part = 0; part < groups.i; ++part) {
-          const ReadPart& read = reads_[slot(copy, sequence)][static_cast<std::size_t>(age * groups.i + part)];
+          const ReadPart& read = reads_[slot(copy, sequence)][age * groups.i + part];
           loss += train(read, n, age == 0 ? &updated : nullptr);
         }
       }
@@ -95,7 +95,7 @@ class PlainLoop {
 
   /// Reads the batch that begins in iteration n, for all sets of negatives: the memory stands before the batch.
   void read(std::int64_t copy, std::int64_t n) {
-    PlainCopy& at = copies_[static_cast<std::size_t>(copy)];
+    PlainCopy& at = copies_[copy];
     const TrainingGroups& groups = order_.groups();
     std::vector<ReadPart>& reads = reads_[slot(copy, n)];
     reads.clear();
@@ -126,9 +126,9 @@ class PlainLoop {
 
   /// Adds the gradient of one part; its loss, of all events of the iteration.
   double train(const ReadPart& read, std::int64_t n, std::vector<std::vector<double>>* updated) {
-    const BatchWish& wish = read.drawn->wish;
+    const BatchRequest& request = read.drawn->request;
     if (updated != nullptr) updated->emplace_back();
-    if (wish.count == 0) return 0;
+    if (request.count == 0) return 0;
     const std::int64_t rows = static_cast<std::int64_t>(read.drawn->vertices.size()), mails = read.drawn->mails;
     MemoryRows memory;
     if (width_ > 0)
@@ -142,7 +142,7 @@ class PlainLoop {
     device_->run(Fill{loss, 0.0});
     Tape tape(*device_);
     const PassOutput output = compute_batch(case_, tape, weights_.parameters(), *read.drawn, input, memory, pass);
-    const Tensor labels = case_.task->labels(*device_, *case_.training.graph, wish.first, wish.count);
+    const Tensor labels = case_.task->labels(*device_, *case_.training.graph, request.first, request.count);
     const bool binary = case_.model->traits().binary_loss;
     case_.task->add_loss(tape, output.outputs, binary ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy,
                          labels, 1.0 / static_cast<double>(order_.events_in(n)), loss);
@@ -154,19 +154,19 @@ class PlainLoop {
   /// Event by event in time order, so that the last mail of a vertex stays, whoever computed it. What an end's memory
   /// has become is read off its root in the event.
   void write(std::int64_t copy, std::int64_t n, const std::vector<std::vector<double>>& updated) {
-    PlainCopy& at = copies_[static_cast<std::size_t>(copy)];
+    PlainCopy& at = copies_[copy];
     const EventGraph& graph = *case_.training.graph;
     const std::vector<ReadPart>& reads = reads_[slot(copy, n)];
     for (std::size_t part = 0; part < updated.size() && width_ > 0; ++part) {
       const BatchDraw& drawn = *reads[part].drawn;
       const auto& rows = drawn.levels.empty() ? drawn.root_rows : drawn.levels.front().root_rows;
-      for (std::int64_t i = 0; i < drawn.wish.count; ++i) {
-        const auto e = static_cast<std::size_t>(drawn.wish.first + i);
+      for (std::int64_t i = 0; i < drawn.request.count; ++i) {
+        const std::size_t e = drawn.request.first + i;
         const VertexId ends[] = {graph.source[e], graph.target[e]};
-        const std::int64_t roots[] = {i, drawn.wish.count + i * drawn.candidates};
+        const std::int64_t roots[] = {i, drawn.request.count + i * drawn.candidates};
         for (int own = 0; own < 2; ++own) {
           const auto state = [&](int end) {
-            return updated[part].begin() + rows[static_cast<std::size_t>(roots[end])] * width_;
+            return updated[part].begin() + rows[roots[end]] * width_;
           };
           std::copy_n(state(own), width_, at.memory.begin() + ends[own] * width_);
           std::copy_n(state(own), width_, at.mails.begin() + 2 * ends[own] * width_);

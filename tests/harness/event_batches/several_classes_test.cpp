@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 
@@ -74,7 +74,7 @@ std::vector<double> embeddings(std::int64_t per_event) {
   const EventCase c = begin_event_case(classification(classed_events(72, 128, per_event)));
   const auto device = DeviceRegistry::instance().find("cpu").value(DeviceRequest{});
   const Parameters parameters(*device, c.parameters, 1);
-  EventReplay replay(c, *device);
+  EvaluationPass replay(c, *device);
   replay.keep({"embeddings"});
   return replay.views(parameters).embeddings;
 }

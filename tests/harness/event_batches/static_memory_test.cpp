@@ -32,7 +32,7 @@ TEST(StaticMemory, IsTrainedOnTrainingEventsAlone) {
   for (const std::uint64_t seed : {3, 4, 5}) {
     const test::TemporaryFolder folder;
     const std::string visits = event_test::random_visits(folder, seed, 400);
-    const std::string other = event_test::with_other_items_behind(folder, visits, 281, 7);
+    const std::string other = event_test::with_other_items_after(folder, visits, 281, 7);
     EXPECT_EQ(static_rows(visits), static_rows(other)) << seed;
     EXPECT_NE(static_rows(visits), static_rows(visits, {{"seed", 2}})) << seed;
   }

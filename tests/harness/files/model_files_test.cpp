@@ -44,7 +44,7 @@ class ModelFiles : public testing::Test {
       double score = weights.at("head.bias")[1] - weights.at("head.bias")[0];
       for (std::int64_t i = 0; i < 2 * width; ++i) {
         const std::int64_t vertex = i < width ? source : target;
-        const auto row = static_cast<std::size_t>(2 * i);
+        const std::size_t row = 2 * i;
         const std::vector<double>& head = weights.at("head.weight");
         score += embeddings.at((step * vertices + vertex) * width + i % width) * (head[row + 1] - head[row]);
       }

@@ -95,17 +95,17 @@ TEST(PlacementFileOfLoads, TellsLoadAndGroupOfEveryVertex) {
     std::string line;
     std::getline(text, line);
     EXPECT_EQ(line, "step,vertex,rank,temporal_rank,load,group");
-    std::set<std::size_t> told;
+    std::set<std::size_t> reported;
     while (std::getline(text, line)) {
       std::istringstream cells(line);
       std::vector<std::string> cell(6);
       for (std::string& value : cell) std::getline(cells, value, ',');
-      const auto v = static_cast<std::size_t>(std::stoi(cell[1]));
+      const std::size_t v = std::stoi(cell[1]);
       EXPECT_EQ(std::stod(cell[4]), loads.load.at(v));
       EXPECT_EQ(std::stoi(cell[5]), loads.group.at(v));
-      told.insert(v);
+      reported.insert(v);
     }
-    EXPECT_EQ(told.size(), 45u);
+    EXPECT_EQ(reported.size(), 45u);
     // tm-gcn multiplies twice, the first time before training, by the graph that it was smoothed to.
     EXPECT_EQ(loads.load, walk_loads(*plan->data.graph, 2));
     std::filesystem::remove(path);

@@ -80,7 +80,7 @@ TEST_F(SampleFile, LabelsTellEdgesFromOtherPairs) {
   const SnapshotGraph& graph = *plan->data.raw;
   const auto is_edge = [&](std::size_t step, long source, long target) {
     const Snapshot& snapshot = *graph.snapshots.at(step);
-    const auto begin = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target)];
+    const auto begin = snapshot.columns.begin() + snapshot.row_offsets[target];
     const auto end = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target) + 1];
     return std::binary_search(begin, end, static_cast<VertexId>(source));
   };

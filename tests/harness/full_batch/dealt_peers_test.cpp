@@ -46,14 +46,14 @@ HaloNeeds drawn_needs(const RandomStream& random, const Placement& placement, st
 
 /// What each owner gives, owner by owner from the reader on, as the rounded share of all until then.
 DealtMatrix split_one_by_one(const Placement& placement, const HaloNeeds& needs) {
-  const auto ranks = static_cast<std::size_t>(placement.ranks);
+  const std::size_t ranks = placement.ranks;
   DealtMatrix rows(ranks, std::vector<std::int64_t>(ranks, 0));
   for (std::size_t reader = 0; reader < ranks; ++reader) {
     for (std::size_t m = 0; m < placement.maps.size(); ++m) {
       std::int64_t wanted = 0, others = 0, given = 0, seen = 0;
       for (Step t = 0; t < placement.steps() && !needs.counted[reader].empty(); ++t)
-        if (placement.map_of_step[static_cast<std::size_t>(t)] == static_cast<std::int32_t>(m))
-          wanted += needs.counted[reader][static_cast<std::size_t>(t)];
+        if (placement.map_of_step[t] == static_cast<std::int32_t>(m))
+          wanted += needs.counted[reader][t];
       for (std::size_t q = 0; q < ranks; ++q)
         others += q == reader ? 0 : placement.maps[m]->count_of(static_cast<Rank>(q));
       for (std::size_t i = 1; i < ranks && others > 0; ++i) {
@@ -117,7 +117,7 @@ TEST(DealtPeers, BringWhatIsNeededAndNoOwnerIsOffItsShareByMoreThanARow) {
   const ExchangePlan plan = counted_halo(placement, needs);
   for (Rank reader = 0; reader < ranks; ++reader) {
     std::int64_t wanted = 0;
-    for (const std::int64_t rows : needs.counted[static_cast<std::size_t>(reader)]) wanted += rows;
+    for (const std::int64_t rows : needs.counted[reader]) wanted += rows;
     EXPECT_EQ(plan.of(reader).receive.total, wanted);
     const std::int64_t others = placement.vertices - placement.maps[0]->count_of(reader);
     for (Rank owner = 0; owner < ranks; ++owner) {

@@ -52,7 +52,7 @@ Placement in_turn(std::int64_t vertices, std::int64_t steps, int ranks) {
 Placement steps_and_cells(std::int64_t vertices, std::int64_t steps, int ranks) {
   Placement placement = by_cell(vertices, steps, ranks);
   for (Step t = 0; t < steps; t += 3) {
-    placement.maps[static_cast<std::size_t>(t)] = single_owner_map(vertices, static_cast<Rank>(t % ranks));
+    placement.maps[t] = single_owner_map(vertices, static_cast<Rank>(t % ranks));
   }
   return placement;
 }
@@ -79,7 +79,7 @@ TEST_P(Redistribution, MovesEveryCellFromOwnerToOwner) {
       const ExchangePlan plan = redistribute(placements[a], placements[b], {});
       const auto outputs = carried(plan, placements[a]);
       for (Rank r = 0; r < ranks; ++r) {
-        EXPECT_EQ(outputs[static_cast<std::size_t>(r)], cells(placements[b], r)) << a << " to " << b << " on " << r;
+        EXPECT_EQ(outputs[r], cells(placements[b], r)) << a << " to " << b << " on " << r;
       }
       EXPECT_TRUE(a != b || plan.identity);
       expect_same_plan(redistribute(placements[b], placements[a], {}), reversed(plan));
@@ -156,7 +156,7 @@ TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
     for (Step t = 0; t < 5; ++t) {
       for (VertexId v = 0; v < 17; ++v) {
         if (placement.owner(v, t) != r && random.below(draw++, 3) == 0) {
-          needs.vertices[static_cast<std::size_t>(r)][static_cast<std::size_t>(t)].push_back(v);
+          needs.vertices[r][t].push_back(v);
         }
       }
     }
@@ -167,10 +167,10 @@ TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
   for (Rank r = 0; r < ranks; ++r) {
     auto expected = cells(placement, r);
     for (Step t = 0; t < 5; ++t) {
-      for (const VertexId v : needs.vertices[static_cast<std::size_t>(r)][static_cast<std::size_t>(t)])
+      for (const VertexId v : needs.vertices[r][t])
         expected.emplace_back(t, v);
     }
-    EXPECT_EQ(outputs[static_cast<std::size_t>(r)], expected);
+    EXPECT_EQ(outputs[r], expected);
   }
 }
 

@@ -25,7 +25,7 @@ std::vector<double> numbers_of(const Placement& placement, Rank rank) {
 }
 
 std::vector<double> values_of(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<double> values(tensor.elements());
   device.move_out(tensor, values.data());
   return values;
 }
@@ -57,9 +57,9 @@ std::vector<Seen> exchange_on(const Machine& machine, const Placement& from, con
   request.device.cluster = machine.cluster;
   request.make_device = DeviceRegistry::instance().find(machine.cluster == nullptr ? "cpu" : "sim").value;
   const ExchangePlan plan = redistribute(from, to, {});
-  std::vector<Seen> seen(static_cast<std::size_t>(from.ranks));
+  std::vector<Seen> seen(from.ranks);
   const auto program = [&](Device& device, Communicator& communicator) {
-    Seen& own = seen[static_cast<std::size_t>(device.rank())];
+    Seen& own = seen[device.rank()];
     const Exchange exchange(device, plan, Traffic::redistribute);
     const std::vector<double> numbers = numbers_of(from, device.rank());
     const Tensor x = device.move_in(numbers.data(), from.rows(device.rank()), moved_width, ElementType::f64);
@@ -69,7 +69,7 @@ std::vector<Seen> exchange_on(const Machine& machine, const Placement& from, con
     const Var y = exchange.apply(tape, communicator, Tape::constant(x));
     own.peak_bytes = device.peak_bytes() - before;
     own.there = values_of(device, y->value);
-    own.back = values_of(device, exchange.give_back(device, communicator, y->value));
+    own.back = values_of(device, exchange.return_gradient(device, communicator, y->value));
     for (const Span& span : device.spans().spans()) {
       own.sent_bytes += span.sent_bytes;
       own.buffer_copies += span.name == "copy_runs" || span.name == "copy_rows" ? 1 : 0;
@@ -94,10 +94,10 @@ TEST(Exchange, PiecesAndBuffersBringTheSameRowsAndTakeThemBack) {
     for (const Machine& machine : {local(), simulated(true), simulated(false)}) {
       runs.push_back(exchange_on(machine, from, to));
       for (Rank r = 0; r < rank_count; ++r) {
-        const Seen& seen = runs.back()[static_cast<std::size_t>(r)];
+        const Seen& seen = runs.back()[r];
         EXPECT_EQ(seen.there, numbers_of(to, r)) << machine.communicator << r;
         EXPECT_EQ(seen.back, numbers_of(from, r)) << machine.communicator << r;
-        EXPECT_EQ(seen.sent_bytes, runs.front()[static_cast<std::size_t>(r)].sent_bytes);
+        EXPECT_EQ(seen.sent_bytes, runs.front()[r].sent_bytes);
         EXPECT_GT(seen.sent_bytes, 0u);
       }
     }

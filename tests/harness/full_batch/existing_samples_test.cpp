@@ -22,7 +22,7 @@ std::unique_ptr<Task> make_task(const std::string& name, const Json& options = J
 using Sample = std::tuple<Step, std::vector<VertexId>, std::int32_t, std::vector<double>>;
 
 Sample sample_at(const Samples& samples, std::size_t i) {
-  const auto arity = static_cast<std::size_t>(samples.arity);
+  const std::size_t arity = samples.arity;
   std::vector<VertexId> vertices(samples.vertices.begin() + static_cast<std::ptrdiff_t>(i * arity),
                                  samples.vertices.begin() + static_cast<std::ptrdiff_t>((i + 1) * arity));
   std::vector<double> numbers;

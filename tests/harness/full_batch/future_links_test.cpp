@@ -55,7 +55,7 @@ TEST(FutureLinks, NothingThatComesLaterChangesWhatASnapshotModelSays) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 5, 400);
   // The events behind number 341 are those of the test: other items there leave training and validation alone.
-  const std::string changed = event_test::with_other_items_behind(folder, visits, 341, 11);
+  const std::string changed = event_test::with_other_items_after(folder, visits, 341, 11);
   for (const char* model : {"t-gcn", "tm-gcn", "dysat", "evolve-gcn-h", "dcrnn", "mpnn-lstm"}) {
     for (const Json& strategy : {Json("sequential"), Json{{"name", "hybrid_batch"}, {"adjuster", "none"}}}) {
       const CaseResult a = ran(snapshot_request(visits, model, strategy)),

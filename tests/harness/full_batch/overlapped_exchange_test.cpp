@@ -47,7 +47,7 @@ struct SlicedRank {
   }
 
   test::AccountingDevice device;
-  test::LoneCommunicator communicator;
+  test::SingleRankCommunicator communicator;
   SliceExchanges exchanges;
   std::uint64_t held = 0;  // by the exchanges
 };
@@ -75,13 +75,13 @@ TEST(JoiningExchange, StartsSlicesOneByOneAndTakesThemBackInReverse) {
         EXPECT_EQ(rank.communicator.calls.size(), c + 1) << "under way, not waited for";
       }
       const Var whole = joining.finish();
-      EXPECT_EQ(rank.communicator.calls, there[static_cast<std::size_t>(r)]);
+      EXPECT_EQ(rank.communicator.calls, there[r]);
       EXPECT_EQ(whole->value.rows(), 16);
       EXPECT_EQ(whole->value.columns(), slice_width);
       rank.communicator.calls.clear();
       tape.add_gradient(whole, rank.device.allocate(16, slice_width));
       tape.backward();
-      EXPECT_EQ(rank.communicator.calls, back[static_cast<std::size_t>(r)]);
+      EXPECT_EQ(rank.communicator.calls, back[r]);
       for (const Var& part : parts) EXPECT_EQ(part->gradient.rows(), part->value.rows());
     }
     EXPECT_EQ(rank.device.live_bytes(), rank.held);

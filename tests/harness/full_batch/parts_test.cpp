@@ -22,7 +22,7 @@ struct Alone {
 };
 
 std::vector<double> doubles(Device& device, const Tensor& tensor) {
-  std::vector<double> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<double> values(tensor.elements());
   device.move_out(tensor, values.data());
   return values;
 }
@@ -159,7 +159,7 @@ TEST(TrainerAlone, TrainsAsPlainLoopsDo) {
     const std::vector<double> embeddings = test::plain_embeddings(*plan->data.graph, w);
     const Samples& samples = plan->data.samples->test;
     for (std::size_t i = 0; i < samples.step.size(); ++i) {
-      const auto at = static_cast<std::size_t>(samples.step[i] * test::small_vertices + samples.vertices[i]);
+      const std::size_t at = samples.step[i] * test::small_vertices + samples.vertices[i];
       sum += embeddings[2 * at] + embeddings[2 * at + 1];
     }
     EXPECT_NEAR(trainer.evaluate({}).at("sum"), sum, 1e-12);

@@ -37,7 +37,7 @@ Samples random_samples(int arity, std::size_t count) {
 Placement placed_on(std::int64_t steps) {
   std::vector<Rank> owner;
   for (std::int64_t v = 0; v < placed_vertices; ++v)
-    owner.push_back(std::array<Rank, 3>{3, 0, 1}[static_cast<std::size_t>(v % 3)]);
+    owner.push_back(std::array<Rank, 3>{3, 0, 1}[v % 3]);
   Placement placement = by_vertex(owner, steps, placed_ranks);
   placement.maps.push_back(single_owner_map(placed_vertices, 1));
   placement.map_of_step[0] = 1;
@@ -61,17 +61,17 @@ TEST(PlacedSamples, ReadTheCellsThatTheyName) {
     std::set<std::int64_t> seen;
     double weight = 0;
     for (Rank r = 0; r < placed_ranks; ++r) {
-      const LocalSamples& local = placed.ranks[static_cast<std::size_t>(r)];
+      const LocalSamples& local = placed.ranks[r];
       EXPECT_TRUE(std::is_sorted(local.index.begin(), local.index.end()));
       for (std::size_t i = 0; i < local.index.size(); ++i) {
-        const auto n = static_cast<std::size_t>(local.index[i]);
+        const std::size_t n = local.index[i];
         EXPECT_TRUE(seen.insert(local.index[i]).second);
         const auto step = static_cast<Step>(std::find(steps.begin(), steps.end(), samples.step[n]) - steps.begin());
         ASSERT_LT(step, 5);
         EXPECT_EQ(placement.owner(samples.vertices[n * static_cast<std::size_t>(arity)], step), r);
         for (std::size_t k = 0; k < static_cast<std::size_t>(arity); ++k) {
           const std::pair cell(step, samples.vertices[n * static_cast<std::size_t>(arity) + k]);
-          EXPECT_EQ(read[static_cast<std::size_t>(r)].at(static_cast<std::size_t>(local.rows[k][i])), cell);
+          EXPECT_EQ(read[r].at(local.rows[k][i]), cell);
         }
         EXPECT_EQ(local.label[i], samples.label[n]);
         EXPECT_EQ(local.value[i], samples.value[n]);
@@ -115,7 +115,7 @@ TEST(PlacedSamples, OfWhichTheNumberIsKnownAreDealtToOwners) {
   const PlacedSamples placed = place_counted_samples(samples, degrees, placement, step_range(0, 6));
   std::int64_t total = 0, received = 0;
   for (Rank r = 0; r < placed_ranks; ++r) {
-    total += placed.ranks[static_cast<std::size_t>(r)].count();
+    total += placed.ranks[r].count();
     received += placed.halo.of(r).receive.total;
     EXPECT_EQ(placed.halo.rows(r, 2) + placed.halo.rows(2, r), 0) << "owns nothing";
   }

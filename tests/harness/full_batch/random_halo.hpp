@@ -17,7 +17,7 @@ struct RandomHalo {
   /// With more than four ranks the last one owns nothing and needs nothing.
   RandomHalo(int ranks, std::uint64_t seed, std::int64_t vertices = 19, std::int64_t steps = 4) {
     const RandomStream random(seed, random_purpose::test, 77);
-    const auto owners = static_cast<std::uint64_t>(ranks > 4 ? ranks - 1 : ranks);
+    const std::uint64_t owners = ranks > 4 ? ranks - 1 : ranks;
     std::vector<Rank> owner;
     for (std::int64_t v = 0; v < vertices; ++v)
       owner.push_back(static_cast<Rank>(random.below(static_cast<std::uint64_t>(v), owners)));

@@ -20,13 +20,13 @@ namespace {
 std::vector<std::vector<Rank>> random_owners(unsigned seed, std::int64_t steps, std::int64_t vertices, int ranks,
                                              bool all_exist) {
   std::mt19937 draw(seed);
-  std::vector<std::vector<Rank>> owners(static_cast<std::size_t>(steps));
+  std::vector<std::vector<Rank>> owners(steps);
   for (std::size_t t = 0; t < owners.size(); ++t) {
     for (std::int64_t v = 0; v < vertices; ++v) {
       const bool stays = t > 0 && draw() % 3 != 0;
       const auto drawn = static_cast<Rank>(draw() % static_cast<unsigned>(ranks + (all_exist ? 0 : 1)));
       const Rank fresh = all_exist ? drawn : drawn - 1;
-      owners[t].push_back(stays ? owners[t - 1][static_cast<std::size_t>(v)] : fresh);
+      owners[t].push_back(stays ? owners[t - 1][v] : fresh);
     }
   }
   return owners;
@@ -102,7 +102,7 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
     auto& rows = output.emplace_back(static_cast<std::size_t>(plan.of(r).output_rows), -1);
     for (const RowMove& move : plan.of(r).keep) {
       for (std::int64_t i = 0; i < move.rows; ++i)
-        rows[static_cast<std::size_t>(move.to + i)] = r * 1000 + move.from + i;
+        rows[move.to + i] = r * 1000 + move.from + i;
     }
   }
   const auto listed = [](const PeerSide& side, bool sends, Rank peer) {
@@ -113,7 +113,7 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
     std::int64_t next = 0;
     for (Rank q = 0; q < ranks; ++q) {
       for (std::int64_t i = 0; i < side.rows_of(q); ++i, ++next)
-        if (q == peer) mine.push_back(rows[static_cast<std::size_t>(next)]);
+        if (q == peer) mine.push_back(rows[next]);
     }
     return mine;
   };
@@ -122,7 +122,7 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
       const auto from = listed(plan.of(r).send, true, q), to = listed(plan.of(q).receive, false, r);
       EXPECT_EQ(from.size(), to.size());
       for (std::size_t i = 0; i < from.size(); ++i)
-        output[static_cast<std::size_t>(q)][static_cast<std::size_t>(to[i])] = r * 1000 + from[i];
+        output[q][to[i]] = r * 1000 + from[i];
     }
   }
   return output;
@@ -140,8 +140,8 @@ void expect_handovers(const std::vector<RoundPieces>& rounds, const StateShape& 
       for (std::size_t i = 0; i < output[q].size(); ++i) {
         const SequencePiece& piece = given[i % given.size()];
         ASSERT_GE(output[q][i], 0);
-        const auto r = static_cast<std::size_t>(output[q][i] / 1000);
-        const auto row = static_cast<std::size_t>(output[q][i] % 1000);
+        const std::size_t r = output[q][i] / 1000;
+        const std::size_t row = output[q][i] % 1000;
         const auto handed = with(rounds[k - 1][r], &SequencePiece::hands_on);
         EXPECT_EQ(row / handed.size(), i / given.size()) << "another block of the state";
         const SequencePiece& before = handed[row % handed.size()];
@@ -172,11 +172,11 @@ TEST(SequenceRounds, OfUnitsHandStatesOnWithinARankToo) {
       for (std::size_t r = 0; r < round.size(); ++r) {
         std::pair<Step, VertexId> before{-1, -1};
         for (const SequencePiece& piece : round[r]) {
-          EXPECT_EQ(rank_of_unit[static_cast<std::size_t>(piece.unit)], static_cast<Rank>(r));
+          EXPECT_EQ(rank_of_unit[piece.unit], static_cast<Rank>(r));
           EXPECT_LT(before, std::pair(piece.first, piece.vertex));
           before = {piece.first, piece.vertex};
           for (Step t = piece.first; t < piece.first + piece.steps; ++t) {
-            EXPECT_EQ(owners[static_cast<std::size_t>(t)][static_cast<std::size_t>(piece.vertex)], piece.unit);
+            EXPECT_EQ(owners[t][piece.vertex], piece.unit);
             EXPECT_TRUE(cells.emplace(t, piece.vertex).second);
           }
         }

@@ -68,7 +68,7 @@ inline PreparedGraph small_graph(std::uint64_t seed) {
   graph.row_offsets = {0};
   for (std::int64_t row = 0; row < small_steps * small_vertices; ++row) {
     for (VertexId column = 0; column < small_vertices; ++column) {
-      const auto place = static_cast<std::uint64_t>(row * small_vertices + column);
+      const std::uint64_t place = row * small_vertices + column;
       if (random.uniform(place) < 0.5) continue;
       graph.columns.push_back(column);
       graph.values64.push_back(random.uniform(1000 + place) - 0.3);
@@ -119,12 +119,12 @@ inline std::shared_ptr<const FullBatchPlan> small_plan(std::uint64_t seed, std::
 
 /// The embeddings [T, N, F] of weights w [F, F], by plain loops.
 inline std::vector<double> plain_embeddings(const PreparedGraph& graph, const std::vector<double>& w) {
-  const auto size = static_cast<std::size_t>(small_vertices * small_width);
+  const std::size_t size = small_vertices * small_width;
   std::vector<double> spatial(size * small_steps), mean(spatial.size());
   for (std::size_t row = 0; row < small_steps * small_vertices; ++row) {
     std::array<double, small_width> sum{};
     for (auto k = graph.row_offsets[row]; k < graph.row_offsets[row + 1]; ++k) {
-      const auto at = static_cast<std::size_t>(k);
+      const std::size_t at = k;
       const std::size_t cell = row / small_vertices * small_vertices + static_cast<std::size_t>(graph.columns[at]);
       for (std::size_t f = 0; f < small_width; ++f)
         sum[f] += graph.values64[at] * graph.features64[cell * small_width + f];
@@ -142,7 +142,7 @@ inline double plain_loss(const FullBatchPlan& plan, const std::vector<double>& w
   const Samples& train = plan.data.samples->train;
   double loss = 0;
   for (std::size_t i = 0; i < train.step.size(); ++i) {
-    const auto at = static_cast<std::size_t>((train.step[i] * small_vertices + train.vertices[i]) * small_width);
+    const std::size_t at = (train.step[i] * small_vertices + train.vertices[i]) * small_width;
     const double a = embeddings[at], b = embeddings[at + 1];
     loss += std::log(std::exp(a) + std::exp(b)) - (train.label[i] == 0 ? a : b);
   }

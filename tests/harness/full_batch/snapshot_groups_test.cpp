@@ -78,7 +78,7 @@ TEST(SnapshotGroups, ExtremesAreSnapshotAndVertexPartitioning) {
     for (VertexId v = 0; v < 10; ++v) {
       EXPECT_EQ(singles.spatial.owner(v, t), snapshot.spatial.owner(v, t));
       EXPECT_EQ(singles.temporal.owner(v, t), snapshot.temporal.owner(v, t));
-      EXPECT_EQ(one_group.spatial.owner(v, t), contiguous_owners(10, 3)[static_cast<std::size_t>(v)]);
+      EXPECT_EQ(one_group.spatial.owner(v, t), contiguous_owners(10, 3)[v]);
     }
   }
   EXPECT_EQ(moved_rows(one_group), 0);

@@ -26,7 +26,7 @@ std::unique_ptr<Device> cpu(bool fp64, const std::string& variant = "") {
 
 template <class T>
 std::vector<T> host(Device& device, const Tensor& tensor) {
-  std::vector<T> values(static_cast<std::size_t>(tensor.elements()));
+  std::vector<T> values(tensor.elements());
   device.move_out(tensor, values.data());
   return values;
 }
@@ -54,8 +54,8 @@ struct Expected {
  private:
   void add(const PreparedGraph& graph, Step t, std::int64_t rows, const std::vector<T>& all) {
     for (std::int64_t v = 0; v < graph.vertices; ++v) {
-      const auto row = static_cast<std::size_t>(t * graph.vertices + v);
-      for (auto e = static_cast<std::size_t>(graph.row_offsets[row]);
+      const std::size_t row = t * graph.vertices + v;
+      for (std::size_t e = graph.row_offsets[row];
            e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
         columns.push_back(static_cast<std::int32_t>(rows + graph.columns[e]));
         values.push_back(all[e]);
@@ -202,7 +202,7 @@ TEST(SnapshotStore, BytesFollowTheFormulaOfOverlap) {
       EXPECT_EQ(50 * bytes("difference"),
                 z * (50 * 20 + (steps - 1) * (50 * 4 + 32 * static_cast<std::uint64_t>(replaced))));
       const double ratio = static_cast<double>(bytes("full")) / static_cast<double>(bytes("difference"));
-      const auto size = static_cast<double>(b);
+      const double size = b;
       EXPECT_DOUBLE_EQ(ratio, 20.0 * size / (20.0 + (size - 1.0) * (36.0 - 32.0 * overlap)));
       if (replaced == 25) {
         EXPECT_EQ(bytes("difference"), bytes("full")) << "break-even at half";

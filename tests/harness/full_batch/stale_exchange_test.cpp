@@ -32,7 +32,7 @@ struct Setting {
 double value_of(const RandomStream& random, int epoch, const CellKey& cell, std::int64_t column) {
   double sum = 0;
   for (int e = 0; e <= epoch; ++e) {
-    const auto at = static_cast<std::uint64_t>(((e * 50 + cell.first) * 100 + cell.second) * width + column);
+    const std::uint64_t at = ((e * 50 + cell.first) * 100 + cell.second) * width + column;
     const double pace = (cell.second % 5 + 1) * 0.1;  // some cells move faster than others
     sum += static_cast<double>(static_cast<float>(pace * (random.uniform(at) - 0.5)));
   }
@@ -48,8 +48,8 @@ Rows rows_of(const RandomStream& random, int epoch, const Cells& cells) {
 
 /// The gradient of an output row of a rank.
 double gradient_of(const RandomStream& random, int epoch, Rank rank, const CellKey& cell, std::int64_t column) {
-  const auto at = static_cast<std::uint64_t>((((epoch * 8 + rank) * 50 + cell.first) * 100 + cell.second) * width +
-                                             column + 1000000000);
+  const std::uint64_t at = (((epoch * 8 + rank) * 50 + cell.first) * 100 + cell.second) * width +
+                                             column + 1000000000;
   return static_cast<double>(static_cast<float>(random.uniform(at) - 0.5));
 }
 
@@ -103,7 +103,7 @@ class PlainLoop {
     for (const auto& [cell, of] : readers_) {
       double square = 0;
       for (std::int64_t f = 0; f < width && e > 0; ++f)
-        square += std::pow(value_of(random_, e, cell, f) - copies_.at(cell)[static_cast<std::size_t>(f)], 2);
+        square += std::pow(value_of(random_, e, cell, f) - copies_.at(cell)[f], 2);
       moved[cell] = std::sqrt(square);
       largest = std::max(largest, moved[cell]);
     }
@@ -208,10 +208,10 @@ void judge(const ExchangePlan& plan, const std::vector<Cells>& inputs, const std
            const Setting& setting, std::uint64_t seed) {
   const Expected expected = PlainLoop(plan, inputs, outputs, setting, seed).run();
   const auto ranks = static_cast<int>(inputs.size());
-  std::vector<std::vector<std::uint64_t>> bytes(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<std::uint64_t>> bytes(ranks);
   const double tolerance = setting.precision == ElementType::f64 ? 1e-14 : 1e-6;
   const auto program = [&](Device& device, Communicator& communicator) {
-    const auto r = static_cast<std::size_t>(device.rank());
+    const std::size_t r = device.rank();
     const RandomStream random(seed, random_purpose::test, 5);
     StaleThreshold threshold(setting.policy);
     StaleExchange exchange(device, plan, Traffic::halo, threshold, {});
@@ -225,8 +225,8 @@ void judge(const ExchangePlan& plan, const std::vector<Cells>& inputs, const std
       std::uint64_t sent = 0;
       for (std::size_t s = before; s < device.spans().size(); ++s) sent += device.spans().spans()[s].sent_bytes;
       bytes[r].push_back(sent);
-      EXPECT_EQ(y, expected.outputs[static_cast<std::size_t>(e)][r]) << "epoch " << e << " rank " << r;
-      const Rows& wanted = expected.gradients[static_cast<std::size_t>(e)][r];
+      EXPECT_EQ(y, expected.outputs[e][r]) << "epoch " << e << " rank " << r;
+      const Rows& wanted = expected.gradients[e][r];
       ASSERT_EQ(dx.size(), wanted.size());
       for (std::size_t i = 0; i < dx.size(); ++i) EXPECT_NEAR(dx[i], wanted[i], tolerance) << e << " " << r << " " << i;
       threshold.add_loss(loss_of(e));
@@ -289,7 +289,7 @@ TEST(StaleExchange, AConstantInputIsSentOnce) {
   Setting setting;
   setting.policy = {Staleness::Kind::adaptive, 0, false, false, true, 1};
   const auto program = [&](Device& device, Communicator& communicator) {
-    const auto r = static_cast<std::size_t>(device.rank());
+    const std::size_t r = device.rank();
     const RandomStream random(1, random_purpose::test, 5);
     StaleThreshold threshold(setting.policy);
     StaleExchange exchange(device, halo.plan, Traffic::halo, threshold, {true, 1});
@@ -302,7 +302,7 @@ TEST(StaleExchange, AConstantInputIsSentOnce) {
       EXPECT_EQ(download(device, y->value), expected);
       std::uint64_t sent = 0;
       for (std::size_t s = before; s < device.spans().size(); ++s) sent += device.spans().spans()[s].sent_bytes;
-      const auto rows = static_cast<std::uint64_t>(halo.plan.of(device.rank()).send.total);
+      const std::uint64_t rows = halo.plan.of(device.rank()).send.total;
       EXPECT_EQ(sent, e == 0 ? rows * width * 8 : 0);
     }
   };
@@ -315,7 +315,7 @@ TEST(StaleExchange, GoesOnFromWhatAllRanksHeld) {
     Setting setting;
     setting.policy = {Staleness::Kind::static_share, 0.5, false, false, host, 1};
     const auto program = [&](Device& device, Communicator& communicator) {
-      const auto r = static_cast<std::size_t>(device.rank());
+      const std::size_t r = device.rank();
       const RandomStream random(8, random_purpose::test, 5);
       StaleThreshold threshold(setting.policy);
       StaleExchange whole(device, halo.plan, Traffic::halo, threshold, {});

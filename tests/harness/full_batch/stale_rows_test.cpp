@@ -75,11 +75,11 @@ TEST(StaleSlots, AreTheReadersOfEachRow) {
             if (sender.peer != r) continue;
             ASSERT_EQ(sender.count, peer.count);
             for (std::int64_t i = 0; i < peer.count; ++i, ++slot) {
-              const auto row = static_cast<std::size_t>(slots.rows[static_cast<std::size_t>(slots.row_of[slot])]);
-              const auto output =
-                  static_cast<std::size_t>(reader.output_of[static_cast<std::size_t>(sender.first + i)]);
-              EXPECT_EQ(halo.inputs[static_cast<std::size_t>(r)][row],
-                        halo.outputs[static_cast<std::size_t>(peer.peer)][output]);
+              const std::size_t row = slots.rows[slots.row_of[slot]];
+              const std::size_t output =
+                  reader.output_of[sender.first + i];
+              EXPECT_EQ(halo.inputs[r][row],
+                        halo.outputs[peer.peer][output]);
               read.insert(static_cast<std::int64_t>(row));
             }
           }
@@ -118,8 +118,8 @@ TEST(MovedRows, AreThoseAboveTheThresholdForEachOfTheirReaders) {
       for (const PeerPart& peer : slots.send) {
         std::int64_t count = 0;
         for (std::int64_t place = 0; place < peer.count; ++place) {
-          const std::int64_t row = slots.row_of[static_cast<std::size_t>(peer.first + place)];
-          if (!(distances[static_cast<std::size_t>(row)] > 0.4)) continue;
+          const std::int64_t row = slots.row_of[peer.first + place];
+          if (!(distances[row] > 0.4)) continue;
           ASSERT_LT(next, moved.rows.size());
           EXPECT_EQ(moved.rows[next], row);
           EXPECT_EQ(moved.places[next++], place);

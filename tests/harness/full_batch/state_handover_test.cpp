@@ -13,10 +13,10 @@ constexpr int state_ranks = 4;
 
 /// What a rank remembers behind step t: `blocks` blocks of one row per vertex that it owns, as (block, vertex).
 std::vector<test::Cells> remembered(const Placement& placement, Step t, std::int64_t blocks) {
-  std::vector<test::Cells> rows(static_cast<std::size_t>(placement.ranks));
+  std::vector<test::Cells> rows(placement.ranks);
   for (Step block = 0; block < blocks; ++block) {
     for (VertexId v = 0; v < placement.vertices; ++v) {
-      rows[static_cast<std::size_t>(placement.owner(v, t))].emplace_back(block, v);
+      rows[placement.owner(v, t)].emplace_back(block, v);
     }
   }
   return rows;
@@ -87,7 +87,7 @@ TEST(StateHandover, OfManyRanksListsThoseThatTakePart) {
                                                 test::remembering_layer(1), {ListScope::Kind::none, 0});
   ASSERT_EQ(handover.plans.size(), 600u);
   for (Rank r = 1; r < 600; ++r) {
-    const ExchangePlan& plan = handover.plans[static_cast<std::size_t>(r)];
+    const ExchangePlan& plan = handover.plans[r];
     EXPECT_EQ(plan.ranks.size(), 2u);
     EXPECT_EQ(plan.rows(r - 1, r), 5);
     EXPECT_EQ(plan.total_rows(), 5);

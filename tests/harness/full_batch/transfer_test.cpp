@@ -76,7 +76,7 @@ std::uint64_t defined_bytes(const FullBatchPlan& plan, bool coo, bool difference
     for (Step t = 0; t < block.steps(); ++t) {
       const Rank owner = block.spatial.owner(0, t);
       const Step step = static_cast<Step>(block.first_step + t);
-      const auto z = static_cast<std::uint64_t>(test::entries_of(graph, step).size());
+      const std::uint64_t z = test::entries_of(graph, step).size();
       sum += w * n * static_cast<std::uint64_t>(graph.feature_width);
       if (owner != before || !difference) {
         sum += coo ? (16 + w) * z : 4 * (n + 1) + (4 + w) * z;
@@ -109,7 +109,7 @@ TEST(Transfer, BytesAreThoseOfTheDefinitionRealAndSimulated) {
           EXPECT_EQ(moved(real), defined_bytes(*plan, format == "coo64", method != "full")) << what;
         }
         for (const EpochSample& sample : real.samples)
-          EXPECT_GT(sample.phase_seconds[static_cast<std::size_t>(Phase::transfer)], 0.0) << what;
+          EXPECT_GT(sample.phase_seconds[Phase::transfer], 0.0) << what;
         for (const std::string numerics : {"none", "cpu"}) {
           Json simulated = request;
           simulated["device"] = "sim";

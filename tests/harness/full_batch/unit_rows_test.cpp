@@ -35,10 +35,10 @@ TEST(UnitRows, NameTheRowsThatCellsHaveOnTheirRank) {
     for_cells(graph, [&](NodeId, VertexId, Step) { unit.push_back(static_cast<Rank>(draw() % 6)); });
     const Placement units = place_cells(graph, 6, [&](NodeId node) { return unit[node]; });
     const Placement ranks =
-        place_cells(graph, 3, [&](NodeId node) { return rank_of_unit[static_cast<std::size_t>(unit[node])]; });
+        place_cells(graph, 3, [&](NodeId node) { return rank_of_unit[unit[node]]; });
     const HaloNeeds reads = spatial_needs(units, graph), needs = spatial_needs(ranks, graph);
     for (Rank rank = 0; rank < 3; ++rank) {
-      const UnitCells cells{&units, &reads, of_rank[static_cast<std::size_t>(rank)]};
+      const UnitCells cells{&units, &reads, of_rank[rank]};
       const auto by_row = cells_by_row(ranks, needs, rank);
       const auto rows = unit_rows(ranks, needs, cells, rank);
       ASSERT_EQ(rows.size(), static_cast<std::size_t>(cells.own.count));
@@ -49,7 +49,7 @@ TEST(UnitRows, NameTheRowsThatCellsHaveOnTheirRank) {
         EXPECT_EQ(rows[i].own_count, units.rows(number));
         std::int64_t of_rank_rows = 0;
         for (std::size_t k = 0; k < expected.size(); ++k) {
-          EXPECT_EQ(by_row.at(static_cast<std::size_t>(rows[i].read[k])), expected[k]) << "seed " << seed;
+          EXPECT_EQ(by_row.at(rows[i].read[k]), expected[k]) << "seed " << seed;
           of_rank_rows += ranks.owner(expected[k].second, expected[k].first) == rank ? 1 : 0;
         }
         EXPECT_EQ(rows[i].of_rank(ranks.rows(rank)), of_rank_rows);

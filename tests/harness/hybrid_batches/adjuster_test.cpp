@@ -98,7 +98,7 @@ TEST(Adjusters, BestFixedTriesAllAndKeepsTheBest) {
     chosen.push_back(action = adjuster->choose(&outcome));
   }
   EXPECT_EQ(std::set<std::size_t>(chosen.begin(), chosen.begin() + 13).size(), 4u);
-  for (int i = 15; i < 30; ++i) EXPECT_EQ(chosen[static_cast<std::size_t>(i)], 2u);
+  for (int i = 15; i < 30; ++i) EXPECT_EQ(chosen[i], 2u);
 }
 
 TEST(Adjusters, TheBanditPrefersTheBestAndForgetsNobody) {

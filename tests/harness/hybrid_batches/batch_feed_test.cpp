@@ -52,7 +52,7 @@ TEST(BatchFeed, AReservoirGivesAgainWhatItsNumbersSay) {
     ++seen[text_of(*batch)];
     ++given[batch.get()];
   }
-  const auto most = static_cast<std::size_t>(most_kept(*plan, 0, 0));
+  const std::size_t most = most_kept(*plan, 0, 0);
   EXPECT_EQ(given.size(), most) << "kept and used again, and no more than Eq. 4's denominator";
   for (std::uint64_t number = 0; number < most; ++number)
     EXPECT_EQ(seen.count(text_of(*maker.make(0, 0, (std::uint64_t{1} << 26) + number))), 1u) << number;

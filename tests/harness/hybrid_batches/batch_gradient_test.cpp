@@ -9,7 +9,7 @@
 #include "core/registry_names.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/hybrid_batches/batch_walk.hpp"
-#include "harness/hybrid_batches/lone_sums.hpp"
+#include "harness/hybrid_batches/single_rank_sums.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/fakes.hpp"
@@ -32,8 +32,8 @@ std::vector<T> part(const std::vector<T>& all, std::int64_t first, std::int64_t 
 std::shared_ptr<const PreparedGraph> cut(const PreparedGraph& graph, const BatchWindow& window) {
   auto some = std::make_shared<PreparedGraph>(graph);
   const std::int64_t n = graph.vertices, first = window.first * n, rows = window.count * n;
-  const std::int64_t begin = graph.row_offsets[static_cast<std::size_t>(first)],
-                     end = graph.row_offsets[static_cast<std::size_t>(first + rows)];
+  const std::int64_t begin = graph.row_offsets[first],
+                     end = graph.row_offsets[first + rows];
   some->steps = window.count;
   some->row_offsets = part(graph.row_offsets, first, rows + 1);
   for (std::int64_t& offset : some->row_offsets) offset -= begin;
@@ -80,7 +80,7 @@ LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device&
   c.data.samples = std::make_shared<const TaskData>(task);
   c.data.trained_steps = window.count;
   const Placement alone =
-      by_time(c.data.graph->vertices, std::vector<Rank>(static_cast<std::size_t>(window.count), 0), 1);
+      by_time(c.data.graph->vertices, std::vector<Rank>(window.count, 0), 1);
   const auto full = lay_out(c, StrategyPlan{alone, alone, even_blocks(window.count, 1), {}, {}});
   test::OnlyRank communicator(device);
   FullBatchTrainer trainer(*full, device, communicator);
@@ -98,7 +98,7 @@ LossAndGradient of_batch(const HybridPlan& plan, const HybridBatch& batch, Devic
   const Tensor loss = device.allocate(1, 1, ElementType::f64);
   device.run(Fill{loss, 0.0});
   device.run(Fill{parameters.gradients(), 0.0});
-  const LoneSums sums;
+  const SingleRankSums sums;
   train_batch(device, plan, batch, parameters, {plan.seed(), 0, true, &sums}, 1 / batch.total_weight, loss);
   LossAndGradient result;
   device.move_out(loss, &result.loss);
@@ -259,29 +259,29 @@ TEST(BatchGradientVariants, HopsOfOneStepAreExactWhereNothingStandsBetweenProduc
 std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, const BatchWindow& window,
                                                         const std::vector<VertexId>& targets) {
   auto graph = std::make_shared<PreparedGraph>(*cut(plan.graph(), window));
-  const auto n = static_cast<std::size_t>(graph->vertices);
+  const std::size_t n = graph->vertices;
   for (std::int64_t t = 0; t < window.count; ++t) {
-    const Snapshot& raw = *plan.full->data.raw->snapshots[static_cast<std::size_t>(window.first + t)];
+    const Snapshot& raw = *plan.full->data.raw->snapshots[window.first + t];
     std::vector<bool> has_row(n);
     for (const VertexId v : targets) {
-      has_row[static_cast<std::size_t>(v)] = true;
-      for (auto e = raw.row_offsets[static_cast<std::size_t>(v)]; e < raw.row_offsets[static_cast<std::size_t>(v) + 1];
+      has_row[v] = true;
+      for (auto e = raw.row_offsets[v]; e < raw.row_offsets[static_cast<std::size_t>(v) + 1];
            ++e)
-        has_row[static_cast<std::size_t>(raw.columns[static_cast<std::size_t>(e)])] = true;
+        has_row[raw.columns[e]] = true;
     }
     std::vector<double> degree(n, 1.0);
     for (std::size_t v = 0; v < n; ++v)
       for (auto e = raw.row_offsets[v]; has_row[v] && e < raw.row_offsets[v + 1]; ++e)
-        degree[v] += raw.values[static_cast<std::size_t>(e)];
+        degree[v] += raw.values[e];
     for (std::size_t v = 0; v < n; ++v) {
       const auto row = static_cast<std::size_t>(t) * n + v;
       for (std::int64_t e = graph->row_offsets[row]; has_row[v] && e < graph->row_offsets[row + 1]; ++e) {
-        const VertexId u = graph->columns[static_cast<std::size_t>(e)];
+        const VertexId u = graph->columns[e];
         double value = static_cast<std::size_t>(u) == v ? 1 : 0;
         for (auto r = raw.row_offsets[v]; r < raw.row_offsets[v + 1]; ++r)
-          if (raw.columns[static_cast<std::size_t>(r)] == u) value += raw.values[static_cast<std::size_t>(r)];
-        graph->values64[static_cast<std::size_t>(e)] =
-            value / std::sqrt(degree[v] * degree[static_cast<std::size_t>(u)]);
+          if (raw.columns[r] == u) value += raw.values[r];
+        graph->values64[e] =
+            value / std::sqrt(degree[v] * degree[u]);
       }
     }
   }

@@ -16,7 +16,7 @@ Samples drawn_samples(test::Draws& draw, int arity, int count, int vertices, int
   samples.arity = arity;
   for (int i = 0; i < count; ++i) {
     const bool candidate = ranked && i % 4 >= 1 && i % 4 <= 2;
-    samples.step.push_back(candidate ? samples.step[static_cast<std::size_t>(i - i % 4)] : draw.below(steps));
+    samples.step.push_back(candidate ? samples.step[i - i % 4] : draw.below(steps));
     for (int k = 0; k < arity; ++k) samples.vertices.push_back(draw.below(vertices));
     samples.label.push_back(i % 3);
     samples.value.push_back(i / 8.0);
@@ -64,7 +64,7 @@ TEST(BatchSamples, OfSharedOutVerticesAreEachInOneBatch) {
     for (int rank = 0; rank < 3; ++rank) {
       std::vector<VertexId> owned;
       for (VertexId v = rank; v < 40; v += 3) owned.push_back(v);
-      for (const std::int64_t i : samples_of(index, owned, window)) ++times[static_cast<std::size_t>(i)];
+      for (const std::int64_t i : samples_of(index, owned, window)) ++times[i];
     }
   }
   EXPECT_EQ(times, std::vector<int>(500, 1));

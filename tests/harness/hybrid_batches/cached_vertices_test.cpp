@@ -15,11 +15,11 @@ namespace {
 using Dense = std::vector<std::vector<bool>>;
 
 Dense union_of(const PreparedGraph& graph) {
-  Dense reads(static_cast<std::size_t>(graph.vertices), std::vector<bool>(static_cast<std::size_t>(graph.vertices)));
+  Dense reads(static_cast<std::size_t>(graph.vertices), std::vector<bool>(graph.vertices));
   for (std::int64_t t = 0; t < graph.steps; ++t)
     for (std::int64_t v = 0; v < graph.vertices; ++v)
       for (const VertexId u : test::row_of(graph, v, t))
-        reads[static_cast<std::size_t>(v)][static_cast<std::size_t>(u)] = true;
+        reads[v][u] = true;
   return reads;
 }
 
@@ -27,7 +27,7 @@ std::set<VertexId> hop(const std::set<VertexId>& from, const Dense& reads) {
   std::set<VertexId> to = from;
   for (const VertexId v : from)
     for (std::size_t u = 0; u < reads.size(); ++u)
-      if (reads[static_cast<std::size_t>(v)][u]) to.insert(static_cast<VertexId>(u));
+      if (reads[v][u]) to.insert(static_cast<VertexId>(u));
   return to;
 }
 

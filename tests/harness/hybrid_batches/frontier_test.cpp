@@ -68,8 +68,8 @@ class DependencyGraph {
   }
 
   void connect_cell(std::int64_t l, std::int64_t v, std::int64_t t) {
-    const LayerReads& layer = source_.layers[static_cast<std::size_t>(l)];
-    const auto products = static_cast<std::int64_t>(layer.products.size());
+    const LayerReads& layer = source_.layers[l];
+    const std::int64_t products = layer.products.size();
     auto& of_output = reads_[node(l, Stage::output, 0, v, t)];
     of_output.push_back(node(l, Stage::inner, 0, v, t));
     for (std::int64_t s = 0; s < t && products == 0; ++s)
@@ -78,8 +78,8 @@ class DependencyGraph {
     for (std::int64_t p = products; p > 0; --p) {
       auto& of_product = reads_[node(l, Stage::product, p, v, t)];
       of_product.push_back(node(l, Stage::product, p - 1, v, t));
-      for (const int support : layer.products[static_cast<std::size_t>(p - 1)]) {
-        const PreparedGraph& graph = *source_.supports[static_cast<std::size_t>(support)];
+      for (const int support : layer.products[p - 1]) {
+        const PreparedGraph& graph = *source_.supports[support];
         for (const VertexId u : test::row_of(graph, v, cells_.steps.first + t))
           of_product.push_back(node(l, Stage::product, p - 1, u, t));
       }
@@ -102,7 +102,7 @@ class DependencyGraph {
 
 std::vector<VertexId> in_graph(const Frontier& frontier, const std::vector<std::int32_t>& rows) {
   std::vector<VertexId> vertices;
-  for (const std::int32_t row : rows) vertices.push_back(frontier.field.at(static_cast<std::size_t>(row)));
+  for (const std::int32_t row : rows) vertices.push_back(frontier.field.at(row));
   return vertices;
 }
 
@@ -118,11 +118,11 @@ std::vector<VertexId> picked(const std::set<Node>& reached, std::int64_t t, cons
 void expect_same(const BatchSource& source, const BatchCells& cells, const Frontier& frontier) {
   DependencyGraph judge(source, cells);
   const std::set<Node>& reached = judge.reached();
-  const auto layers = static_cast<std::int64_t>(source.layers.size());
+  const std::int64_t layers = source.layers.size();
   ASSERT_EQ(static_cast<std::int64_t>(frontier.steps.size()), cells.steps.count);
   std::set<VertexId> field;
   for (std::int64_t t = 0; t < cells.steps.count; ++t) {
-    const StepFrontier& step = frontier.steps[static_cast<std::size_t>(t)];
+    const StepFrontier& step = frontier.steps[t];
     for (std::int64_t l = -1; l < layers; ++l) {
       const Node wanted =
           l < 0 ? Node{0, static_cast<std::int64_t>(Stage::input)} : Node{l, static_cast<std::int64_t>(Stage::output)};
@@ -133,10 +133,10 @@ void expect_same(const BatchSource& source, const BatchCells& cells, const Front
     }
     for (std::size_t m = 0; m <= source.supports.size(); ++m) {
       const auto reads_row = [&](const Node& node) {
-        const LayerReads& layer = source.layers[static_cast<std::size_t>(node[0])];
+        const LayerReads& layer = source.layers[node[0]];
         if (node[1] != static_cast<std::int64_t>(Stage::product)) return false;
         if (node[2] == 0) return m == 0 && layer.neighbours;
-        const std::vector<int>& stage = layer.products[static_cast<std::size_t>(node[2] - 1)];
+        const std::vector<int>& stage = layer.products[node[2] - 1];
         return std::count(stage.begin(), stage.end(), static_cast<int>(m) - 1) > 0;
       };
       std::vector<std::int32_t> rows(step.rows.begin(), step.rows.begin() + step.with_row.at(m));
@@ -169,7 +169,7 @@ TEST(Frontier, IsWhatTheTargetsLeadBackTo) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     test::Draws draw(seed);
     const SnapshotGraph graph = test::random_snapshots(draw, 14 + draw.below(12), 5, 1);
-    const auto presence = presence_of(graph, presence_kinds()[static_cast<std::size_t>(seed % 4)]);
+    const auto presence = presence_of(graph, presence_kinds()[seed % 4]);
     std::vector<PreparedGraph> prepared;
     for (const std::string walk : {"none", "in", "out"}) {
       plain.walk = walk;

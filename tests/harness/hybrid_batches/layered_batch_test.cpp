@@ -23,16 +23,16 @@ using ValuedRow = std::map<VertexId, double>;  // column and value
 
 ValuedRow row_with_values(const PreparedGraph& graph, std::int64_t v, std::int64_t t) {
   ValuedRow row;
-  const auto first = static_cast<std::size_t>(t * graph.vertices + v);
+  const std::size_t first = t * graph.vertices + v;
   for (std::int64_t e = graph.row_offsets[first]; e < graph.row_offsets[first + 1]; ++e) {
-    const auto i = static_cast<std::size_t>(e);
+    const std::size_t i = e;
     row[graph.columns[i]] = graph.values64.empty() ? graph.values32[i] : graph.values64[i];
   }
   return row;
 }
 
 double value_of(const HostCsr& csr, std::int64_t entry) {
-  const auto i = static_cast<std::size_t>(entry);
+  const std::size_t i = entry;
   return csr.values64.empty() ? csr.values32[i] : csr.values64[i];
 }
 
@@ -61,9 +61,9 @@ void expect_matrix(const PreparedGraph& graph, const LayeredBatch& batch, const 
   for (std::int64_t r = 0; r < layer.cells.count(); ++r) {
     const std::int64_t t = step_of_row(layer.cells, r);
     ValuedRow row;
-    for (std::int64_t e = layer.a.offsets[static_cast<std::size_t>(r)];
+    for (std::int64_t e = layer.a.offsets[r];
          e < layer.a.offsets[static_cast<std::size_t>(r) + 1]; ++e) {
-      const auto [u, step] = cell_of(layer, layer.a.columns[static_cast<std::size_t>(e)]);
+      const auto [u, step] = cell_of(layer, layer.a.columns[e]);
       EXPECT_EQ(step, t);
       EXPECT_TRUE(row.emplace(u, value_of(layer.a, e)).second);
     }
@@ -79,12 +79,12 @@ void expect_supports(const LayerSource& source, const LayeredBatch& batch, const
   ASSERT_EQ(layer.steps.size(), source.supports.size());
   for (std::size_t s = 0; s < layer.steps.size(); ++s) {
     for (std::int64_t t = 0; t < batch.window.count; ++t) {
-      const HostCsr& csr = layer.steps[s][static_cast<std::size_t>(t)];
+      const HostCsr& csr = layer.steps[s][t];
       for (std::int64_t i = 0; i < layer.cells.count(t); ++i) {
         ValuedRow row, judge;
-        for (std::int64_t e = csr.offsets[static_cast<std::size_t>(i)];
+        for (std::int64_t e = csr.offsets[i];
              e < csr.offsets[static_cast<std::size_t>(i) + 1]; ++e)
-          row[layer.cells.vertex(layer.cells.begin(t) + csr.columns[static_cast<std::size_t>(e)])] = value_of(csr, e);
+          row[layer.cells.vertex(layer.cells.begin(t) + csr.columns[e])] = value_of(csr, e);
         const VertexId v = layer.cells.vertex(layer.cells.begin(t) + i);
         if (is_needed(needed, t, v)) {
           for (const auto& [u, value] : row_with_values(*source.supports[s], v, batch.window.first + t))
@@ -119,7 +119,7 @@ void expect_features(const LayerSource& source, const LayeredBatch& batch) {
   const BatchFeatures made = gather_features(source, batch);
   const BatchLayer& first = batch.layers.front();
   const PreparedGraph& graph = source.graph;
-  const auto width = static_cast<std::size_t>(graph.feature_width);
+  const std::size_t width = graph.feature_width;
   const auto value = [&](const auto& rows, std::size_t i) {
     return rows.values64.empty() ? rows.values32.at(i) : rows.values64.at(i);
   };
@@ -237,9 +237,9 @@ DenseMatrix dense_of(const Snapshot& snapshot) {
   const std::size_t n = snapshot.row_offsets.size() - 1;
   DenseMatrix a(n, std::vector<double>(n, 0.0));
   for (std::size_t v = 0; v < n; ++v)
-    for (auto e = static_cast<std::size_t>(snapshot.row_offsets[v]);
+    for (std::size_t e = snapshot.row_offsets[v];
          e < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++e)
-      a[v][static_cast<std::size_t>(snapshot.columns[e])] += snapshot.values[e];
+      a[v][snapshot.columns[e]] += snapshot.values[e];
   return a;
 }
 
@@ -248,8 +248,8 @@ DenseMatrix normalised_in_batch(DenseMatrix a, const std::vector<VertexId>& targ
   const std::size_t n = a.size();
   std::vector<bool> has_row(n);
   for (const VertexId v : targets) {
-    has_row[static_cast<std::size_t>(v)] = true;
-    for (std::size_t u = 0; u < n; ++u) has_row[u] = has_row[u] || a[static_cast<std::size_t>(v)][u] != 0;
+    has_row[v] = true;
+    for (std::size_t u = 0; u < n; ++u) has_row[u] = has_row[u] || a[v][u] != 0;
   }
   std::vector<double> degree(n, 1.0);
   for (std::size_t v = 0; v < n; ++v) {
@@ -278,21 +278,21 @@ TEST(LayeredBatch, HasDegreesOfItsOwnWhereAsked) {
       BatchMaker maker(*plan, true);
       for (std::uint64_t number = 0; number < 3; ++number) {
         const auto rank = static_cast<Rank>(number % 2);
-        const DrawnTargets drawn = draw_targets(plan->groups[static_cast<std::size_t>(rank)],
-                                                plan->actions[0].of_rank[static_cast<std::size_t>(rank)],
+        const DrawnTargets drawn = draw_targets(plan->groups[rank],
+                                                plan->actions[0].of_rank[rank],
                                                 plan->trained_steps(), plan->seed(), rank, number);
         const SharedBatch batch = maker.make(drawn, 0);
         for (const BatchLayer& layer : batch->layers.layers) {
           for (std::int64_t r = 0; r < layer.cells.count(); ++r) {
             const std::int64_t t = step_of_row(layer.cells, r), step = drawn.window.first + t;
             const DenseMatrix judge = normalised_in_batch(
-                dense_of(*plan->full->data.raw->snapshots[static_cast<std::size_t>(step)]), drawn.vertices);
+                dense_of(*plan->full->data.raw->snapshots[step]), drawn.vertices);
             const VertexId v = layer.cells.vertex(r);
             const ValuedRow whole = row_with_values(plan->graph(), v, step);
-            for (std::int64_t e = layer.a.offsets[static_cast<std::size_t>(r)];
+            for (std::int64_t e = layer.a.offsets[r];
                  e < layer.a.offsets[static_cast<std::size_t>(r) + 1]; ++e) {
-              const VertexId u = cell_of(layer, layer.a.columns[static_cast<std::size_t>(e)]).first;
-              EXPECT_NEAR(value_of(layer.a, e), judge[static_cast<std::size_t>(v)][static_cast<std::size_t>(u)], 1e-12);
+              const VertexId u = cell_of(layer, layer.a.columns[e]).first;
+              EXPECT_NEAR(value_of(layer.a, e), judge[v][u], 1e-12);
               ++judged;
               other += std::abs(whole.at(u) - value_of(layer.a, e)) > 1e-6 ? 1 : 0;
             }

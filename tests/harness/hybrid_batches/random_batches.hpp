@@ -70,7 +70,7 @@ inline BatchCells random_cells(Draws& draw, const PreparedGraph& graph) {
 
 /// The columns of row v at step t.
 inline std::vector<VertexId> row_of(const PreparedGraph& graph, std::int64_t v, std::int64_t t) {
-  const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+  const std::size_t row = t * graph.vertices + v;
   return {graph.columns.begin() + graph.row_offsets[row], graph.columns.begin() + graph.row_offsets[row + 1]};
 }
 

@@ -75,7 +75,7 @@ const Sizes& sizes() {
     Sizes s{static_cast<double>(graph.vertices), static_cast<double>(graph.steps() - 1)};
     for (const auto& snapshot : graph.snapshots) {
       for (std::size_t v = 0; v + 1 < snapshot->row_offsets.size(); ++v) {
-        const auto own = static_cast<double>(snapshot->row_offsets[v + 1] - snapshot->row_offsets[v]);
+        const double own = snapshot->row_offsets[v + 1] - snapshot->row_offsets[v];
         s.degree = std::max(s.degree, own + 1);
       }
     }

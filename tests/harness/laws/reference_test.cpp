@@ -47,15 +47,15 @@ Weights initial_weights(const std::vector<ParameterShape>& shapes, std::uint64_t
 double loss(const std::vector<Matrix>& z, const Samples& samples, const Weights& weights) {
   double total = 0;
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
-    const Matrix& step = z[static_cast<std::size_t>(samples.step[i])];
-    std::vector<double> pair = step[static_cast<std::size_t>(samples.vertices[2 * i])];
-    const std::vector<double>& other = step[static_cast<std::size_t>(samples.vertices[2 * i + 1])];
+    const Matrix& step = z[samples.step[i]];
+    std::vector<double> pair = step[samples.vertices[2 * i]];
+    const std::vector<double>& other = step[samples.vertices[2 * i + 1]];
     pair.insert(pair.end(), other.begin(), other.end());
     std::vector<double> logits = weights.at("head.bias")[0];
     for (std::size_t c = 0; c < 2; ++c) {
       for (std::size_t j = 0; j < pair.size(); ++j) logits[c] += pair[j] * weights.at("head.weight")[j][c];
     }
-    total += std::log(std::exp(logits[0]) + std::exp(logits[1])) - logits[static_cast<std::size_t>(samples.label[i])];
+    total += std::log(std::exp(logits[0]) + std::exp(logits[1])) - logits[samples.label[i]];
   }
   return total / static_cast<double>(samples.step.size());
 }
@@ -82,7 +82,7 @@ Samples existing(const Samples& samples, const reference::Cells& cells) {
   kept.arity = 2;
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
     const VertexId u = samples.vertices[2 * i], v = samples.vertices[2 * i + 1];
-    const auto t = static_cast<std::size_t>(samples.step[i]);
+    const std::size_t t = samples.step[i];
     if (!cells.exists(static_cast<std::size_t>(u), t) || !cells.exists(static_cast<std::size_t>(v), t)) continue;
     kept.vertices.insert(kept.vertices.end(), {u, v});
     kept.step.push_back(samples.step[i]);

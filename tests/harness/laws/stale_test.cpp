@@ -44,7 +44,7 @@ Json fixed(double theta) { return {{"stale", "static"}, {"stale_theta", theta}};
 std::uint64_t bytes_of(const CaseResult& result, int epoch, Traffic traffic) {
   std::uint64_t bytes = 0;
   for (const EpochSample& sample : result.samples)
-    if (sample.epoch == epoch) bytes += sample.sent_bytes[static_cast<std::size_t>(traffic)];
+    if (sample.epoch == epoch) bytes += sample.sent_bytes[traffic];
   return bytes;
 }
 
@@ -211,7 +211,7 @@ TEST_F(StaleFiles, AResumedRunIsTheUninterruptedOneBitForBit) {
         const auto all = uninterrupted.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch");
         EXPECT_EQ(resumed.facts.get<std::vector<std::uint64_t>>("sent_bytes_by_epoch"),
                   (std::vector<std::uint64_t>{all.begin() + 3, all.end()}));
-        for (int e = 4; e < 7; ++e) EXPECT_NE(all[static_cast<std::size_t>(e)], all[0]) << "nothing was stale";
+        for (int e = 4; e < 7; ++e) EXPECT_NE(all[e], all[0]) << "nothing was stale";
       }
     }
   }

@@ -55,14 +55,14 @@ std::size_t spans_after(int epochs, bool wanted) {
                                  {"epochs", epochs}},
                                 "");
   const auto plan = make_plan(c);
-  RankWishes wishes;
-  wishes.spans = wanted;
+  RankRequest requests;
+  requests.spans = wanted;
   std::array<std::size_t, 2> spans{};
   CommunicatorRegistry::instance().find("local").value.launch(
       launch_request(c), [&](Device& device, Communicator& communicator) {
         RankOutcome outcome;
-        train_rank(*plan, device, communicator, wishes, outcome);
-        spans[static_cast<std::size_t>(device.rank())] = device.spans().size();
+        train_rank(*plan, device, communicator, requests, outcome);
+        spans[device.rank()] = device.spans().size();
       });
   EXPECT_GT(spans[0], 0u);
   return spans[0];

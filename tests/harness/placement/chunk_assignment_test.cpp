@@ -91,7 +91,7 @@ Ranks assigned_by_words(const PairTraffic& traffic, const std::vector<double>& w
   std::vector<int> order(workload.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return workload[static_cast<std::size_t>(a)] > workload[static_cast<std::size_t>(b)];
+    return workload[a] > workload[b];
   });
   const double mean = std::accumulate(workload.begin(), workload.end(), 0.0) / ranks;
   Ranks rank(workload.size(), -1);
@@ -103,14 +103,14 @@ Ranks assigned_by_words(const PairTraffic& traffic, const std::vector<double>& w
       double shared = 0;
       for (const auto& [pair, weight] : traffic) {
         const int other = pair.first == a ? pair.second : pair.second == a ? pair.first : -1;
-        if (other >= 0 && rank[static_cast<std::size_t>(other)] == m) shared += static_cast<double>(weight);
+        if (other >= 0 && rank[other] == m) shared += static_cast<double>(weight);
       }
-      const double left = mean - load[static_cast<std::size_t>(m)];
+      const double left = mean - load[m];
       scores.emplace_back(room ? left * shared : left, left, -m);
     }
     const int best = -std::get<2>(*std::max_element(scores.begin(), scores.end()));
-    rank[static_cast<std::size_t>(a)] = best;
-    load[static_cast<std::size_t>(best)] += workload[static_cast<std::size_t>(a)];
+    rank[a] = best;
+    load[best] += workload[a];
   }
   return rank;
 }
@@ -157,7 +157,7 @@ void expect_plain(const PreparedGraph& graph, const TrafficWeights& weights, con
   EXPECT_EQ(cells, chunks.cells);
   for (std::uint32_t c = 0; c < chunks.cells.size(); ++c) {
     for (auto e = chunks.offsets[c]; e < chunks.offsets[c + 1]; ++e)
-      counted[{c, chunks.neighbours[static_cast<std::size_t>(e)]}] = chunks.traffic[static_cast<std::size_t>(e)];
+      counted[{c, chunks.neighbours[e]}] = chunks.traffic[e];
   }
   const Shared expected = plain_shared(graph, weights, chunks);
   EXPECT_EQ(counted, expected);
@@ -252,7 +252,7 @@ TEST(ChunkWorkloads, AreCountsOrUnitSeconds) {
   for (std::size_t i = 0; i < in_order.size(); ++i) {
     const auto [v, t] = in_order[i];
     const auto row = static_cast<std::size_t>(t * graph.vertices + v), c = std::size_t{chunks.of_node[i]};
-    const auto entries = static_cast<double>(graph.row_offsets[row + 1] - graph.row_offsets[row]);
+    const double entries = graph.row_offsets[row + 1] - graph.row_offsets[row];
     const int earlier = t - graph.presence->begin(v, t) + 1;
     cells[c] += 1;
     edges[c] += 1 + entries;

@@ -23,7 +23,7 @@ namespace {
 
 /// Edges that are not listed, all pairs of a sequence, stand in the file too.
 void write_metis(const SuperGraph& graph, const std::string& path) {
-  std::vector<std::map<NodeId, std::int64_t>> rows(static_cast<std::size_t>(graph.nodes()));
+  std::vector<std::map<NodeId, std::int64_t>> rows(graph.nodes());
   std::size_t entries = 0;
   for (const NodeSequence& sequence : graph.sequences) {
     for (NodeId node = sequence.first; node < sequence.end(); ++node) {

@@ -125,9 +125,9 @@ TEST(ChunkFusion, CountsWhatEachChunkLoads) {
         const std::int64_t cell = t * graph.vertices + v;
         cells[chunk].insert(cell);
         ++own[chunk];
-        for (auto e = graph.row_offsets[static_cast<std::size_t>(cell)];
+        for (auto e = graph.row_offsets[cell];
              e < graph.row_offsets[static_cast<std::size_t>(cell) + 1]; ++e, ++entries[chunk])
-          cells[chunk].insert(t * graph.vertices + graph.columns[static_cast<std::size_t>(e)]);
+          cells[chunk].insert(t * graph.vertices + graph.columns[e]);
       }
     }
     const ChunkLoads loads = loads_of_chunks(graph, of_cell, 4);

@@ -121,7 +121,7 @@ TEST(ChunkStrategy, DumpsTheChunkOfEveryCell) {
     std::istringstream words(line);
     for (std::string word; std::getline(words, word, ',');) columns.push_back(std::stoi(word));
     ASSERT_EQ(columns.size(), 5u) << line;
-    const auto chunk = static_cast<std::size_t>(columns[4]);
+    const std::size_t chunk = columns[4];
     EXPECT_EQ(columns[2], columns[3]);
     EXPECT_EQ(columns[2], chunks.rank.at(chunk));
     EXPECT_EQ(columns[2], plan->strategy.spatial.owner(columns[1], columns[0]));
@@ -138,7 +138,7 @@ TEST(ChunkStrategy, TheCapMayBeAShareOfTheCellsOfARank) {
   };
   for (const std::int64_t ranks : {2, 3}) {
     const auto by_itself = planned("auto", ranks);
-    const auto cells = static_cast<std::int64_t>(by_itself->of_cell.size());
+    const std::int64_t cells = by_itself->of_cell.size();
     EXPECT_EQ(by_itself->max_cells, cells / (16 * ranks));
     EXPECT_EQ(planned("16/rank", ranks)->of_cell, by_itself->of_cell);
     EXPECT_EQ(planned("5/rank", ranks)->max_cells, cells / (5 * ranks));

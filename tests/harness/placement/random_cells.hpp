@@ -17,7 +17,7 @@ namespace strobe::test {
 inline PreparedGraph random_cells(unsigned seed, std::int64_t vertices, std::int64_t steps, double degree,
                                   bool coming_and_going) {
   std::mt19937 draw(seed);
-  std::vector<std::int32_t> begins(static_cast<std::size_t>(vertices * steps), -1);
+  std::vector<std::int32_t> begins(vertices * steps, -1);
   const auto at = [vertices](Step t, std::int64_t v) { return static_cast<std::size_t>(t * vertices + v); };
   for (Step t = 0; t < steps; ++t) {
     for (std::int64_t v = 0; v < vertices; ++v) {
@@ -62,9 +62,9 @@ inline std::vector<PlainEdge> plain_edges(const PreparedGraph& graph, const Traf
   std::vector<PlainEdge> edges;
   for (Step t = 0; t < graph.steps; ++t) {
     for (VertexId v = 0; v < graph.vertices; ++v) {
-      const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+      const std::size_t row = t * graph.vertices + v;
       for (auto e = graph.row_offsets[row]; e < graph.row_offsets[row + 1] && weights.spatial > 0; ++e) {
-        const VertexId u = graph.columns[static_cast<std::size_t>(e)];
+        const VertexId u = graph.columns[e];
         if (u != v) edges.push_back({{v, t}, {u, t}, weights.spatial});
       }
       for (Step s = 0; s < t; ++s) {

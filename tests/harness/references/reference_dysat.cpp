@@ -69,7 +69,7 @@ void temporal(Matrix& x, const Weights& w, const Cells& cells, std::size_t u) {
                v = multiply(x, columns(weight, 2 * width, width));
   for (std::size_t t = 0; t < x.size(); ++t) {
     if (!cells.exists(u, t)) continue;
-    const auto begin = static_cast<std::size_t>(cells.begin(u, t));
+    const std::size_t begin = cells.begin(u, t);
     Row o(width, 0.0);
     for (std::size_t h = 0; h < heads; ++h) {
       Row weights(t + 1 - begin, 0.0);

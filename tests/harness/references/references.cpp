@@ -7,12 +7,12 @@
 namespace strobe::reference {
 
 Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices) {
-  const auto n = static_cast<std::size_t>(vertices);
+  const std::size_t n = vertices;
   Matrix a(n, std::vector<double>(n, 0.0));
   for (std::size_t v = 0; v < n; ++v) {
     for (std::int64_t e = snapshot.row_offsets[v]; e < snapshot.row_offsets[v + 1]; ++e) {
-      a[v][static_cast<std::size_t>(snapshot.columns[static_cast<std::size_t>(e)])] +=
-          snapshot.values[static_cast<std::size_t>(e)];
+      a[v][snapshot.columns[e]] +=
+          snapshot.values[e];
     }
   }
   return a;

@@ -46,7 +46,7 @@ class TemporaryShape {
              ("strobe-shape-" + std::to_string(getpid()) + "-" + std::to_string(number++) + ".json"))
                 .string();
     steps_ = graph.steps();
-    std::ofstream(path_) << to_json(measure_shape(graph, source.name)).dump();
+    std::ofstream(path_) << to_json(measure_statistics(graph, source.name)).dump();
   }
   ~TemporaryShape() { std::filesystem::remove(path_); }
   const std::string& path() const { return path_; }
@@ -108,7 +108,7 @@ TEST_P(ShapeOfGraph, PlansTheBytesOfItsGraph) {
         const auto with = test::full_batch_plan(simulated(named(GetParam()), model, strategy, ranks));
         const auto without = test::full_batch_plan(simulated(Json{{"name", shape.path()}}, model, strategy, ranks));
         const std::string what = model + strategy.dump() + " on " + std::to_string(ranks);
-        const auto real = static_cast<double>(total(*with));
+        const double real = total(*with);
         if (needs_no_structure(strategy)) {
           EXPECT_EQ(with->planned_bytes, without->planned_bytes) << what;
         } else {

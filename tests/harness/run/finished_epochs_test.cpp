@@ -85,7 +85,7 @@ TEST(FinishedEpochs, RanksOfManyThreadsLoseAndRepeatNothing) {
   ASSERT_EQ(kept.calls.size(), static_cast<std::size_t>(epochs));
   for (int epoch = 0; epoch < epochs; ++epoch) {
     for (int rank = 0; rank < ranks; ++rank)
-      EXPECT_EQ(kept.calls[static_cast<std::size_t>(epoch)][static_cast<std::size_t>(rank)], (Key{0, epoch, rank}));
+      EXPECT_EQ(kept.calls[epoch][rank], (Key{0, epoch, rank}));
   }
 }
 

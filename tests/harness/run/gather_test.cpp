@@ -21,7 +21,7 @@ EpochSample sample_of_rank(int rank, const std::string& prefix) {
   EpochSample sample;
   sample.rank = rank;
   sample.epoch_seconds = 1 + rank;
-  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = static_cast<std::uint64_t>(rank);
+  sample.sent_bytes[Traffic::parameters] = static_cast<std::uint64_t>(rank);
   for (int i = 0; i < rank; ++i) sample.operations.push_back({prefix, rank + 0.5, 2.0 * rank, 3.0 * rank});
   return sample;
 }
@@ -30,7 +30,7 @@ TEST(Gather, EveryRankHasEveryRanksSampleWithItsOperations) {
   std::array<std::vector<RankOutcome>, 3> known;  // by process
   CommunicatorRegistry::instance().find("local").value.launch(
       gathering_ranks(), [&](Device& device, Communicator& communicator) {
-        const auto own = static_cast<std::size_t>(device.rank());
+        const std::size_t own = device.rank();
         known[own].resize(3);
         const std::string name = "operation " + std::to_string(own);  // gone when the others look
         known[own][own].samples.push_back(sample_of_rank(device.rank(), name));

@@ -75,8 +75,8 @@ TEST(Throughput, EdgesAreThoseOfTheStepsAsTheWorkloadHasThem) {
     events.emplace_back(0, 1, steps - 1);
     std::vector<std::set<std::pair<int, int>>> distinct(steps), so_far(steps);
     for (const auto& [source, target, step] : events) {
-      distinct[static_cast<std::size_t>(step)].emplace(source, target);
-      for (int t = step; t < steps; ++t) so_far[static_cast<std::size_t>(t)].emplace(source, target);
+      distinct[step].emplace(source, target);
+      for (int t = step; t < steps; ++t) so_far[t].emplace(source, target);
     }
     const auto trained = [](const std::vector<std::set<std::pair<int, int>>>& of) {
       double sum = 0;

@@ -39,10 +39,10 @@ class HandedOver : public ::testing::TestWithParam<std::size_t> {
     launch.helpers = plan->schedule->helpers();
     CommunicatorRegistry::instance().find("local").value.launch(
         launch, [&](Device& device, Communicator& communicator) {
-          RankOutcome& outcome = outcomes_[static_cast<std::size_t>(device.rank())];
-          RankWishes wishes;
-          wishes.measured = [&](Communicator& all) { measured(all, outcome); };
-          train_rank(*plan, device, communicator, wishes, outcome);
+          RankOutcome& outcome = outcomes_[device.rank()];
+          RankRequest requests;
+          requests.measured = [&](Communicator& all) { measured(all, outcome); };
+          train_rank(*plan, device, communicator, requests, outcome);
         });
   }
   std::array<RankOutcome, 2> outcomes_;

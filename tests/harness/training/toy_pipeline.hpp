@@ -41,16 +41,16 @@ struct Reference {
   static void step(int ranks, int e, int i, std::vector<double>& weight, std::vector<double>& memory) {
     std::vector<double> kept = memory;
     for (int k = 0; k < width; ++k) {
-      const auto at = static_cast<std::size_t>(k);
+      const std::size_t at = k;
       std::vector<double> x;
       for (int r = 0; r < ranks; ++r) x.push_back(batch_value(e, i, r, k) + 0.5 * memory[at]);
       std::vector<double> group(2, 0);
       for (int r = 0; r < ranks; ++r) {
-        double& sum = group[static_cast<std::size_t>(r % 2)];
-        sum = r < 2 ? x[static_cast<std::size_t>(r)] : sum + x[static_cast<std::size_t>(r)];
+        double& sum = group[r % 2];
+        sum = r < 2 ? x[r] : sum + x[r];
       }
       double total = group[0];
-      for (int r = 1; r < ranks; ++r) total += group[static_cast<std::size_t>(r % 2)];
+      for (int r = 1; r < ranks; ++r) total += group[r % 2];
       weight[at] += 0.25 * total;
       weight[at] += 0.5 * *std::max_element(x.begin(), x.end());
       for (const double value : x) kept[at] = 0.5 * (kept[at] + value);
@@ -61,35 +61,35 @@ struct Reference {
 
 enum Command : std::int64_t { round = 0, save = 1, load = 2 };
 
-/// Gives what the memory holds to the trainer of lane `lane`.
-inline void give_memory(HelperPost& post, std::size_t lane, const std::vector<double>& memory) {
+/// Gives what the memory holds to the trainer of channel `channel`.
+inline void give_memory(HelperPost& post, std::size_t channel, const std::vector<double>& memory) {
   HostWork work;
   work.name = "read_memory";
   work.work = {0, width * sizeof(double), width * sizeof(double)};
   work.body = [&](Workers&) {
-    if (double* const out = post.answer(lane).data<double>()) std::copy(memory.begin(), memory.end(), out);
+    if (double* const out = post.answer(channel).data<double>()) std::copy(memory.begin(), memory.end(), out);
   };
   post.run(std::move(work));
-  post.give_answer(lane);
+  post.give_answer(channel);
 }
 
-/// Mixes what the trainer of lane `lane` sent into the memory.
-inline void take_update(HelperPost& post, std::size_t lane, std::vector<double>& memory) {
+/// Mixes what the trainer of channel `channel` sent into the memory.
+inline void take_update(HelperPost& post, std::size_t channel, std::vector<double>& memory) {
   HostWork work;
   work.name = "write_memory";
   work.work = {2.0 * width, 2 * width * sizeof(double), width * sizeof(double)};
   work.body = [&](Workers&) {
-    const double* const in = post.request(lane).data<double>();
+    const double* const in = post.request(channel).data<double>();
     for (std::size_t k = 0; in != nullptr && k < width; ++k) memory[k] = 0.5 * (memory[k] + in[k]);
   };
   post.run(std::move(work));
-  post.give_answer(lane);
+  post.give_answer(channel);
 }
 
 /// Serves rounds of reads, then writes, by rank; rank 0's read request begins with a command.
 inline void keep_memory(HelperPost& post) {
   std::vector<double> memory(width, 1);
-  const std::size_t trainers = post.lanes().size() / 2;
+  const std::size_t trainers = post.channels().size() / 2;
   while (post.await_request(0, Patience::unlimited)) {
     // Read before the answer: from then on the request is the trainer's again.
     const std::int64_t* const word = post.request(0).data<std::int64_t>();
@@ -117,8 +117,8 @@ class PipelineTrainer final : public Trainer {
       : device_(device),
         all_(communicator),
         group_(communicator.split(groups)),
-        read_(communicator.lane(0, 2 * static_cast<std::size_t>(communicator.rank()))),
-        write_(communicator.lane(0, 2 * static_cast<std::size_t>(communicator.rank()) + 1)),
+        read_(communicator.channel(0, 2 * static_cast<std::size_t>(communicator.rank()))),
+        write_(communicator.channel(0, 2 * static_cast<std::size_t>(communicator.rank()) + 1)),
         weight_(column()) {
     device_.run(Fill{weight_, 0});
     for (Slot& slot : slots_) {
@@ -132,7 +132,7 @@ class PipelineTrainer final : public Trainer {
     prepare(number, 0);
     for (int i = 0; i < iterations; ++i) {
       if (i + 1 < iterations) prepare(number, i + 1);
-      train(slots_[static_cast<std::size_t>(i % depth)]);
+      train(slots_[i % depth]);
     }
     device_.await(written_);
   }
@@ -170,14 +170,14 @@ class PipelineTrainer final : public Trainer {
   struct Slot {
     Tensor batch;
     HostMemory host;
-    Event used, moved;
+    DeviceEvent used, moved;
   };
 
   Tensor column() { return device_.allocate(width, 1, ElementType::f64); }
 
   /// Has the host make the batch and the device take it, beside whatever is being computed.
   void prepare(std::int64_t number, int i) {
-    Slot& slot = slots_[static_cast<std::size_t>(i % depth)];
+    Slot& slot = slots_[i % depth];
     HostWork work;
     work.name = "make_batch";
     work.work = {1e6, 1e4, width * sizeof(double)};
@@ -187,13 +187,13 @@ class PipelineTrainer final : public Trainer {
         for (int k = 0; k < width; ++k) values[k] = batch_value(number, i, rank, k);
       };
     }
-    const Event made = device_.run_on_host(std::move(work));
+    const DeviceEvent made = device_.run_on_host(std::move(work));
     slot.moved = device_.start_stream_in(slot.host, slot.batch, {made, slot.used});
   }
 
   void train(Slot& slot) {
     const Tensor memory = column();
-    const Event answered = read_.ask({remembered_});
+    const DeviceEvent answered = read_.ask({remembered_});
     remembered_ = device_.start_stream_in(read_.answer(), memory, {answered, device_.record(Stream::compute)});
     const Tensor x = column(), highest = column(), sum = column();
     device_.wait(Stream::compute, slot.moved);
@@ -202,7 +202,7 @@ class PipelineTrainer final : public Trainer {
     slot.used = device_.record(Stream::compute);
     device_.wait(Stream::compute, remembered_);
     device_.run(AddScaled{memory, x, 0.5});
-    const Event out = device_.start_move_out(x, write_.request(), {written_});
+    const DeviceEvent out = device_.start_move_out(x, write_.request(), {written_});
     written_ = write_.ask({out});
     for (const Tensor& copy : {highest, sum}) {
       device_.run(Fill{copy, 0});
@@ -226,22 +226,22 @@ class PipelineTrainer final : public Trainer {
   Device& device_;
   Communicator& all_;
   std::unique_ptr<Communicator> group_;
-  TrainerLane &read_, &write_;
+  TrainerChannel &read_, &write_;
   Tensor weight_;
   Slot slots_[depth];
-  Event remembered_, written_;
+  DeviceEvent remembered_, written_;
 };
 
 class PipelinePlan final : public SchedulePlan {
  public:
   explicit PipelinePlan(const Case& c) : ranks_(static_cast<int>(c.ranks)) {
     groups_.resize(ranks_ > 1 ? 2 : 1);
-    for (int r = 0; r < ranks_; ++r) groups_[static_cast<std::size_t>(r % 2)].push_back(r);
+    for (int r = 0; r < ranks_; ++r) groups_[r % 2].push_back(r);
     const auto of = [](std::size_t members) { return 2 * (members - 1) * width * sizeof(double) * iterations; };
-    auto& gradient = budget_.bytes[static_cast<std::size_t>(Traffic::gradient)];
+    auto& gradient = budget_.bytes[Traffic::gradient];
     for (const std::vector<int>& group : groups_) gradient += of(group.size());
     gradient += of(static_cast<std::size_t>(ranks_));
-    budget_.bytes[static_cast<std::size_t>(Traffic::parameters)] = of(static_cast<std::size_t>(ranks_));
+    budget_.bytes[Traffic::parameters] = of(static_cast<std::size_t>(ranks_));
     summary_.items = {40, "events_per_second", 0, iterations};
     summary_.parameters = {{"weight", width, 1}};
     summary_.metrics = {{"weight"}, {}, {{"weight", 1}}};
@@ -254,8 +254,8 @@ class PipelinePlan final : public SchedulePlan {
     helper.name = "memory";
     const std::uint64_t bytes = width * sizeof(double);
     for (int r = 0; r < ranks_; ++r) {
-      helper.lanes.push_back({"read", r, r == 0 ? bytes + sizeof(std::int64_t) : 0, bytes});
-      helper.lanes.push_back({"write", r, bytes, 0});
+      helper.channels.push_back({"read", r, r == 0 ? bytes + sizeof(std::int64_t) : 0, bytes});
+      helper.channels.push_back({"write", r, bytes, 0});
     }
     helper.program = keep_memory;
     return {helper};

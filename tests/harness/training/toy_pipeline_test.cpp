@@ -81,7 +81,7 @@ TEST(ToyPipeline, IsPlannedWithItsHelper) {
   const Json report = plan_case(toy_pipeline::case_of(3));
   ASSERT_EQ(report.at("helpers").size(), 1u);
   EXPECT_EQ(report.at("helpers")[0].at("name"), "memory");
-  EXPECT_EQ(report.at("helpers")[0].at("lanes").size(), 6u);
+  EXPECT_EQ(report.at("helpers")[0].at("channels").size(), 6u);
   EXPECT_GT(planned_peak(*make_plan(toy_pipeline::case_of(3))).bytes, 0u);
 }
 

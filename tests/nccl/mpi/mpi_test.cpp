@@ -34,7 +34,7 @@ TEST(MeetingsByMpi, EveryRankGetsWhatEveryRankBroughtAgainAndAgain) {
     const Brought all = rendezvous->gather(std::to_string(10 * round + place.rank), 20);
     ASSERT_EQ(all.size(), static_cast<std::size_t>(place.size));
     for (int peer = 0; peer < place.size; ++peer) {
-      EXPECT_EQ(all[static_cast<std::size_t>(peer)], std::to_string(10 * round + peer)) << "round " << round;
+      EXPECT_EQ(all[peer], std::to_string(10 * round + peer)) << "round " << round;
     }
     EXPECT_EQ(rendezvous->alarmed(), "");
   }
@@ -47,7 +47,7 @@ TEST(MeetingsByMpi, BigAndEmptyWordsArriveWhole) {
   const Brought all = rendezvous->gather(place.rank == 0 ? "" : big, 20);
   EXPECT_EQ(all[0], "");
   for (int peer = 1; peer < place.size; ++peer) {
-    EXPECT_EQ(all[static_cast<std::size_t>(peer)], std::string(300000, static_cast<char>('a' + peer)));
+    EXPECT_EQ(all[peer], std::string(300000, static_cast<char>('a' + peer)));
   }
 }
 

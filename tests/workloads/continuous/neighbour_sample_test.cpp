@@ -62,8 +62,8 @@ std::vector<std::pair<VertexId, std::uint32_t>> past(const EventGraph& events, V
 std::vector<std::pair<VertexId, std::uint32_t>> slots(const NeighbourSample& sample, std::size_t root) {
   std::vector<std::pair<VertexId, std::uint32_t>> all;
   for (std::int64_t s = sample.offsets[root]; s < sample.offsets[root + 1]; ++s) {
-    EXPECT_EQ(sample.slot_root[static_cast<std::size_t>(s)], static_cast<std::int64_t>(root));
-    all.emplace_back(sample.vertex[static_cast<std::size_t>(s)], sample.event[static_cast<std::size_t>(s)]);
+    EXPECT_EQ(sample.slot_root[s], static_cast<std::int64_t>(root));
+    all.emplace_back(sample.vertex[s], sample.event[s]);
   }
   return all;
 }
@@ -71,7 +71,7 @@ std::vector<std::pair<VertexId, std::uint32_t>> slots(const NeighbourSample& sam
 Roots every_moment(const EventGraph& events) {
   Roots roots;
   for (EdgeId e = 0; e < events.events(); e += 2) {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     const EdgeId strictly = events_before(events, events.time[at]);
     for (const VertexId v : {events.source[at], events.target[at], VertexId{3}}) {
       roots.add(v, strictly, events.time[at]);
@@ -111,7 +111,7 @@ TEST(NeighbourSample, UniformTakesDistinctOnesOfTheWholePastAlike) {
     for (const auto& slot : mine) {
       const auto place = std::find(all.begin(), all.end(), slot);
       ASSERT_NE(place, all.end()) << "not of the past";
-      ++drawn[static_cast<std::size_t>(place - all.begin())];
+      ++drawn[place - all.begin()];
     }
   }
   // Each of n entries is in a sample with probability 5 / n: five standard deviations.
@@ -151,9 +151,9 @@ std::vector<std::pair<VertexId, std::uint32_t>> as_released(const EventGraph& ev
   std::vector<std::pair<VertexId, std::uint32_t>> seen, taken;
   for (const auto& entry : past(events, v, std::min(events.events(), hidden_from)))
     if (static_cast<float>(events.time[entry.second]) <= now) seen.push_back(entry);
-  const auto count = static_cast<std::int64_t>(seen.size());
+  const std::int64_t count = seen.size();
   for (std::int64_t i = std::max<std::int64_t>(1, count - k); i < count; ++i) {
-    const auto& entry = seen[static_cast<std::size_t>(i)];
+    const auto& entry = seen[i];
     if (static_cast<float>(events.time[entry.second]) < now - 1e-7F) taken.push_back(entry);
   }
   return taken;

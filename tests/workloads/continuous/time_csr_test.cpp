@@ -23,7 +23,7 @@ std::vector<TimedNeighbour> judge(const EventGraph& events, const std::string& d
                                   std::size_t k) {
   std::vector<TimedNeighbour> found;
   for (std::int64_t e = events.events() - 1; e >= 0 && found.size() < k; --e) {
-    const auto i = static_cast<std::size_t>(e);
+    const std::size_t i = e;
     if (!(events.time[i] < time)) continue;
     const bool in = direction != "out" && events.target[i] == v, out = direction != "in" && events.source[i] == v;
     if (in || out)
@@ -117,7 +117,7 @@ TEST(TimeCsr, SelfLoopsAreOneEntryAndThreadsDoNotMatter) {
 void expect_clean_cuts(const EventGraph& events, const TimeSplit& split) {
   for (const EdgeId cut : {split.train_end, split.validation_end}) {
     if (cut > 0 && cut < events.events()) {
-      EXPECT_LT(events.time[static_cast<std::size_t>(cut) - 1], events.time[static_cast<std::size_t>(cut)]);
+      EXPECT_LT(events.time[static_cast<std::size_t>(cut) - 1], events.time[cut]);
     }
   }
 }
@@ -127,7 +127,7 @@ TEST(TimeSplit, SharesAreMetUpToTheTiesOfTheLastEvent) {
   for (const double train : {0.1, 0.5, 0.7, 0.85}) {
     const TimeSplit split = split_by_shares(events, train, 0.1);
     expect_clean_cuts(events, split);
-    const auto below = static_cast<std::size_t>(train * 999);
+    const std::size_t below = train * 999;
     EXPECT_GT(split.train_end, static_cast<EdgeId>(below));
     EXPECT_EQ(events.time[static_cast<std::size_t>(split.train_end) - 1], events.time[below]);
     EXPECT_GT(split.validation_end, split.train_end);

@@ -84,7 +84,7 @@ TEST(TimeSplit, TheEventsBeforeACutAreThoseUpToTheQuantile) {
       const EventGraph events = events_at(all);
       for (int percent = 1; percent < 100; ++percent) {
         const int place = percent * (count - 1) / 100;  // rounded down, in whole numbers
-        const double low = all[static_cast<std::size_t>(place)];
+        const double low = all[place];
         const auto wanted = std::upper_bound(all.begin(), all.end(), low) - all.begin();
         // A product that is whole may be a rounding below it: then NumPy's quantile is below the event, too.
         if (percent * (count - 1) % 100 == 0 || wanted == count) continue;

@@ -21,7 +21,7 @@ using test::TemporaryFolder;
 EventGraph load_columns(const std::string& path) { return load_events(path, Json{{"cache", "off"}}).value(); }
 
 std::vector<float> columns_of(const EventGraph& events, EdgeId event) {
-  std::vector<float> row(static_cast<std::size_t>(events.edge_feature_width), -99.0f);
+  std::vector<float> row(events.edge_feature_width, -99.0f);
   edge_feature_row(events, event, row.data());
   return row;
 }

@@ -41,7 +41,7 @@ struct FirstSeen {
   }
 };
 
-std::int64_t original(const EventGraph& graph, VertexId v) { return graph.original_id[static_cast<std::size_t>(v)]; }
+std::int64_t original(const EventGraph& graph, VertexId v) { return graph.original_id[v]; }
 
 /// Names `n0`, `n1`, ... of the sources and targets of a file with them in `text`, at one and at three threads.
 void expect_names_by_first_appearance(const std::string& name, const std::string& text) {
@@ -54,7 +54,7 @@ void expect_names_by_first_appearance(const std::string& name, const std::string
     FirstSeen names;
     std::int64_t wrong = 0, loops = 0;
     for (int i = 0; i < lines; ++i) {
-      const auto e = static_cast<std::size_t>(i);
+      const std::size_t e = i;
       const std::int64_t source = names.of("n" + number(source_of(i))), target = names.of("n" + number(target_of(i)));
       wrong += original(graph, graph.source[e]) != source || original(graph, graph.target[e]) != target;
       loops += source == target;
@@ -128,7 +128,7 @@ TEST(ParallelFormats, TgnRowsKeepTheirFeatures) {
     ASSERT_EQ(graph.edge_features.size(), static_cast<std::size_t>(lines));
     std::int64_t wrong = 0;
     for (int i = 0; i < lines; ++i) {  // times fall, so the last line is the first event
-      const auto e = static_cast<std::size_t>(lines - 1 - i);
+      const std::size_t e = lines - 1 - i;
       wrong += graph.edge_features[e] != static_cast<float>(row_of(i)) * 0.5f;
       wrong += original(graph, graph.source[e]) != source_of(i);
     }

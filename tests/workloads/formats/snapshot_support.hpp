@@ -38,8 +38,8 @@ inline PreparedGraph prepared(std::int64_t vertices, const std::vector<Entries>&
 inline Entries entries_of(const PreparedGraph& graph, Step t) {
   Entries entries;
   for (std::int64_t v = 0; v < graph.vertices; ++v) {
-    const auto row = static_cast<std::size_t>(t * graph.vertices + v);
-    for (auto e = static_cast<std::size_t>(graph.row_offsets[row]);
+    const std::size_t row = t * graph.vertices + v;
+    for (std::size_t e = graph.row_offsets[row];
          e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
       entries[{static_cast<VertexId>(v), graph.columns[e]}] =
           graph.values64.empty() ? static_cast<double>(graph.values32[e]) : graph.values64[e];
@@ -88,7 +88,7 @@ struct Drift {
 inline std::vector<Entries> draw_steps(const Drift& drift, std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::test);
   std::uint64_t drawn = 0;
-  const auto n = static_cast<std::uint64_t>(drift.vertices);
+  const std::uint64_t n = drift.vertices;
   const auto value = [&] { return static_cast<double>(static_cast<float>(random.uniform(drawn++))); };
   const auto vertex = [&] { return static_cast<VertexId>(random.below(drawn++, n)); };
   std::vector<Entries> steps;
@@ -98,7 +98,7 @@ inline std::vector<Entries> draw_steps(const Drift& drift, std::uint64_t seed) {
     for (const auto& [place, old] : now) {
       if (random.uniform(drawn++) < drift.overlap) next[place] = random.uniform(drawn++) < drift.change ? value() : old;
     }
-    const auto wanted = static_cast<std::size_t>(drift.degree * static_cast<double>(n));
+    const std::size_t wanted = drift.degree * static_cast<double>(n);
     for (std::size_t tries = 0; next.size() < wanted && tries < 4 * wanted; ++tries) {
       const VertexId row = drift.skewed && tries % 4 != 0 ? static_cast<VertexId>(drift.vertices / 2) : vertex();
       next.try_emplace({row, vertex()}, value());

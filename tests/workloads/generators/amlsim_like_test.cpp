@@ -57,8 +57,8 @@ std::map<std::pair<VertexId, VertexId>, std::vector<std::size_t>> flagged_edges(
     const Snapshot& snapshot = *graph.snapshots[t];
     for (std::size_t v = 0; v < static_cast<std::size_t>(graph.vertices); ++v) {
       for (auto i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i) {
-        const VertexId u = snapshot.columns[static_cast<std::size_t>(i)];
-        if (graph.vertex_label[v] == 1 && graph.vertex_label[static_cast<std::size_t>(u)] == 1)
+        const VertexId u = snapshot.columns[i];
+        if (graph.vertex_label[v] == 1 && graph.vertex_label[u] == 1)
           edges[{u, static_cast<VertexId>(v)}].push_back(t);
       }
     }
@@ -120,7 +120,7 @@ TEST(AmlsimLike, CyclesOfFiveFollowTime) {
 
 TEST(AmlsimLike, CellLabelsBeginWithTheFirstPatternTransfer) {
   const SnapshotGraph graph = make(pattern_parameters(1, 1, 1), 5);
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   ASSERT_EQ(graph.cell_label.size(), 30 * vertices);
   std::map<VertexId, std::size_t> first;
   for (const auto& [edge, steps] : flagged_edges(graph)) {
@@ -169,7 +169,7 @@ TEST(AmlsimLike, RecurringPairsAreAsManyAsAskedFor) {
       const Snapshot& snapshot = *graph.snapshots[t];
       for (std::size_t v = 0; v < 20000; ++v) {
         for (auto i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i) {
-          const auto edge = static_cast<std::size_t>(i);
+          const std::size_t edge = i;
           const bool is_new = seen.insert(edge_code(v, static_cast<std::uint64_t>(snapshot.columns[edge]))).second;
           again += static_cast<double>(snapshot.values[edge]) - (is_new ? 1 : 0);
         }

@@ -37,7 +37,7 @@ TEST(BurstyStatistics, RepeatsAreAsManyAsAsked) {
         const EventGraph events =
             bursty({{"vertices", 60}, {"events", 40000}, {"sides", sides}, {"repeat", asked}, {"skew", skew}}, 3);
         const RecentRepeats found = count_recent_repeats(events);
-        const auto count = static_cast<double>(found.asked);
+        const double count = found.asked;
         const double sigma = std::sqrt(asked * (1 - asked) / count);
         EXPECT_NEAR(static_cast<double>(found.repeated) / count, asked, 3 * sigma) << sides << " " << skew;
         EXPECT_GT(count, 39900);
@@ -87,7 +87,7 @@ TEST(BurstyStatistics, LabelsHaveTheirShareAndReflectBursts) {
   for (const double share : {0.02, 0.5, 0.97}) {
     const EventGraph events =
         bursty({{"vertices", 100}, {"events", 50000}, {"labels", share}, {"burst", 0.6}, {"burst_decay", 1}}, 2);
-    const auto ones = static_cast<double>(std::count(events.event_label.begin(), events.event_label.end(), 1));
+    const double ones = std::count(events.event_label.begin(), events.event_label.end(), 1);
     // The number of events that others set off varies by about 1 / (1 - burst) times what independent ones would.
     EXPECT_NEAR(ones / 50000, share, 4 * std::sqrt(share * (1 - share) / 50000)) << share;
     if (share > 0.5) continue;
@@ -107,7 +107,7 @@ TEST(BurstyStatistics, SkewMakesSomeSourcesAndTargetsBusy) {
   const auto busiest = [](double skew, bool of_sources) {
     const EventGraph events = bursty({{"vertices", 400}, {"events", 40000}, {"skew", skew}, {"repeat", 0}}, 4);
     std::vector<double> count(400, 0);
-    for (const VertexId v : of_sources ? events.source : events.target) count[static_cast<std::size_t>(v)] += 1;
+    for (const VertexId v : of_sources ? events.source : events.target) count[v] += 1;
     return *std::max_element(count.begin(), count.end()) / 200;  // mean: 200 events a vertex of its side
   };
   for (const bool of_sources : {true, false}) {
@@ -133,7 +133,7 @@ TEST(BurstyStatistics, TargetsFollowPreferencesThatDrift) {
   EXPECT_LT(as_at_first / 40000, 0.1) << "three periods later hardly anybody looks for the same";
   for (VertexId u = 0; u < 400; ++u)
     for (int i = 0; i < 1000; ++i) changes += topics.of_source(u, i * 1e3) != topics.of_source(u, (i + 1) * 1e3);
-  const auto kinds = static_cast<double>(topics.topics);
+  const double kinds = topics.topics;
   EXPECT_NEAR(changes / 400, 10 * (1 - 1 / kinds), 0.3) << "ten changes a source, some to the same topic";
 }
 
@@ -146,7 +146,7 @@ TEST(BurstyStatistics, ClassesAreSeveralAndReflectTopics) {
   std::map<std::int64_t, std::vector<double>> counts;
   double own = 0, any = 0;
   for (EdgeId e = 0; e < events.events(); ++e) {
-    const auto at = static_cast<std::size_t>(e);
+    const std::size_t at = e;
     std::uint64_t bits = 0;
     ASSERT_TRUE(event_classes(events, e, bits));
     ASSERT_EQ(std::popcount(bits), 6);
@@ -158,7 +158,7 @@ TEST(BurstyStatistics, ClassesAreSeveralAndReflectTopics) {
       for (std::size_t c = 0; c < 56; ++c) order[c] = c;
       std::partial_sort(order.begin(), order.begin() + 3, order.end(),
                         [&](std::size_t a, std::size_t b) { return count[a] > count[b]; });
-      for (int i = 0; i < 3; ++i) own += bits >> order[static_cast<std::size_t>(i)] & 1;
+      for (int i = 0; i < 3; ++i) own += bits >> order[i] & 1;
       any += 3 * 6.0 / 56;
     }
     for (std::size_t c = 0; c < 56; ++c) count[c] += bits >> c & 1;

@@ -22,7 +22,7 @@ std::set<Pair> pairs_of(const Snapshot& snapshot) {
   std::set<Pair> pairs;
   for (std::size_t v = 0; v + 1 < snapshot.row_offsets.size(); ++v) {
     for (auto e = snapshot.row_offsets[v]; e < snapshot.row_offsets[v + 1]; ++e)
-      pairs.insert({static_cast<VertexId>(v), snapshot.columns[static_cast<std::size_t>(e)]});
+      pairs.insert({static_cast<VertexId>(v), snapshot.columns[e]});
   }
   return pairs;
 }
@@ -65,12 +65,12 @@ TEST(ExtendedStatic, LastingEdgesGrowStepByStepToTheSameGraph) {
 
 /// Words of each vertex at each step, and whether they are 0 or 1.
 std::vector<std::set<std::int64_t>> words_at(const SnapshotGraph& graph, std::int64_t t) {
-  std::vector<std::set<std::int64_t>> words(static_cast<std::size_t>(graph.vertices));
+  std::vector<std::set<std::int64_t>> words(graph.vertices);
   for (std::int64_t v = 0; v < graph.vertices; ++v) {
     for (std::int64_t f = 0; f < graph.feature_width; ++f) {
-      const float value = graph.features[static_cast<std::size_t>((t * graph.vertices + v) * graph.feature_width + f)];
+      const float value = graph.features[(t * graph.vertices + v) * graph.feature_width + f];
       EXPECT_TRUE(value == 0.0F || value == 1.0F);
-      if (value == 1.0F) words[static_cast<std::size_t>(v)].insert(f);
+      if (value == 1.0F) words[v].insert(f);
     }
   }
   return words;
@@ -83,12 +83,12 @@ TEST(ExtendedStatic, AVertexHasItsWordsFromItsFirstEdgeOn) {
     const auto last = words_at(graph, 9);
     std::vector<bool> there(400), ever(400);
     for (std::int64_t t = 0; t < 10; ++t)
-      for (const auto& [v, u] : pairs_of(*graph.snapshots[static_cast<std::size_t>(t)]))
-        ever[static_cast<std::size_t>(v)] = true;
+      for (const auto& [v, u] : pairs_of(*graph.snapshots[t]))
+        ever[v] = true;
     std::size_t before = 0;
     for (std::int64_t t = 0; t < 10; ++t) {
-      for (const auto& [v, u] : pairs_of(*graph.snapshots[static_cast<std::size_t>(t)]))
-        there[static_cast<std::size_t>(v)] = true;
+      for (const auto& [v, u] : pairs_of(*graph.snapshots[t]))
+        there[v] = true;
       const auto words = words_at(graph, t);
       std::size_t now = 0;
       for (std::size_t v = 0; v < 400; ++v) {
@@ -111,13 +111,13 @@ struct Shares {
 /// Shares of edges within a class, and of words from the class's own part of all.
 Shares shares_of(const SnapshotGraph& graph, std::int64_t classes) {
   double inside = 0, edges = 0, own = 0, words = 0;
-  const auto label = [&](std::int64_t v) { return static_cast<int>(graph.vertex_label[static_cast<std::size_t>(v)]); };
+  const auto label = [&](std::int64_t v) { return static_cast<int>(graph.vertex_label[v]); };
   for (const auto& snapshot : graph.snapshots) {
     for (const auto& [v, u] : pairs_of(*snapshot)) inside += label(v) == label(u) ? 1 : 0, edges += 1;
   }
   const auto last = words_at(graph, graph.steps() - 1);
   for (std::int64_t v = 0; v < graph.vertices; ++v) {
-    for (const std::int64_t f : last[static_cast<std::size_t>(v)]) {
+    for (const std::int64_t f : last[v]) {
       own +=
           f >= label(v) * graph.feature_width / classes && f < (label(v) + 1) * graph.feature_width / classes ? 1 : 0;
       words += 1;
@@ -138,7 +138,7 @@ TEST(ExtendedStatic, ClassesAreEqualAndEdgesAndWordsKeepToThem) {
                                                  {"topic", 0.4}},
                                                 seed);
       std::array<int, 5> sizes{};
-      for (const std::int8_t label : graph.vertex_label) ++sizes.at(static_cast<std::size_t>(label));
+      for (const std::int8_t label : graph.vertex_label) ++sizes.at(label);
       for (const int size : sizes) EXPECT_EQ(size, 1000);
       const Shares shares = shares_of(graph, 5);
       // 20,000 pairs: a standard deviation is at most 0.0036. Pairs that are drawn twice, which are mostly inside,
@@ -155,7 +155,7 @@ double hub_of(double skew, std::uint64_t seed) {
   const SnapshotGraph graph = make_extended({{"vertices", 4000}, {"edges", 40000}, {"steps", 4}, {"skew", skew}}, seed);
   std::vector<double> degree(4000);
   for (const auto& snapshot : graph.snapshots)
-    for (const auto& [v, u] : pairs_of(*snapshot)) degree[static_cast<std::size_t>(v)] += 1;
+    for (const auto& [v, u] : pairs_of(*snapshot)) degree[v] += 1;
   return *std::max_element(degree.begin(), degree.end()) / test::mean(degree);
 }
 

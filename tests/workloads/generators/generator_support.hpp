@@ -31,7 +31,7 @@ inline void expect_equal_graphs(const SnapshotGraph& a, const SnapshotGraph& b) 
 
 /// Fails unless rows are sorted, no edge is a self-loop, and features are the in- and out-degrees of each step.
 inline void expect_sound_graph(const SnapshotGraph& graph) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   ASSERT_EQ(graph.feature_width, 2);
   ASSERT_EQ(graph.features.size(), graph.snapshots.size() * vertices * 2);
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
@@ -39,9 +39,9 @@ inline void expect_sound_graph(const SnapshotGraph& graph) {
     expect_sorted_rows(snapshot);
     std::vector<float> degrees(vertices * 2, 0.0f);
     for (std::size_t v = 0; v < vertices; ++v) {
-      for (auto i = static_cast<std::size_t>(snapshot.row_offsets[v]);
+      for (std::size_t i = snapshot.row_offsets[v];
            i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
-        const auto u = static_cast<std::size_t>(snapshot.columns[i]);
+        const std::size_t u = snapshot.columns[i];
         ASSERT_NE(u, v) << "self-loop at step " << t;
         degrees[2 * v] += snapshot.values[i];
         degrees[2 * u + 1] += snapshot.values[i];
@@ -55,7 +55,7 @@ inline void expect_sound_graph(const SnapshotGraph& graph) {
 
 /// Degrees summed over steps, ascending: side 0 = in, 1 = out.
 inline std::vector<double> total_degrees(const SnapshotGraph& graph, std::size_t side) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   std::vector<double> sums(vertices, 0.0);
   for (std::size_t i = 0; i < graph.features.size() / 2; ++i)
     sums[i % vertices] += static_cast<double>(graph.features[2 * i + side]);
@@ -82,7 +82,7 @@ inline double variance(const std::vector<double>& values) {
 
 /// The value below which a share of the ascending values lies.
 inline double quantile(const std::vector<double>& ascending, double share) {
-  return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
+  return ascending[share * static_cast<double>(ascending.size() - 1) + 0.5];
 }
 
 /// Largest difference between the shares of `a` and of `b` (both ascending) that are at most x, over all x (Kolmogorov
@@ -102,7 +102,7 @@ inline double largest_share_gap(const std::vector<double>& a, const std::vector<
 
 /// The share of the sum that the largest 1 % of the ascending values have.
 inline double top_share(const std::vector<double>& ascending) {
-  const auto top = static_cast<std::ptrdiff_t>(ascending.size() / 100);
+  const std::ptrdiff_t top = ascending.size() / 100;
   return std::accumulate(ascending.end() - top, ascending.end(), 0.0) /
          std::accumulate(ascending.begin(), ascending.end(), 0.0);
 }

@@ -212,11 +212,11 @@ TEST(PowerLaw, OverlapDoesNotBendTheDegrees) {
 
 /// Steps from a vertex's first to its last edge, 0 for a vertex without edges.
 std::vector<double> life_lengths(const SnapshotGraph& graph) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   std::vector<std::int64_t> first(vertices, -1), last(vertices, -2);
   for (std::size_t cell = 0; cell < graph.features.size() / 2; ++cell) {
     if (graph.features[2 * cell] + graph.features[2 * cell + 1] == 0) continue;
-    const auto t = static_cast<std::int64_t>(cell / vertices);
+    const std::int64_t t = cell / vertices;
     if (first[cell % vertices] < 0) first[cell % vertices] = t;
     last[cell % vertices] = t;
   }
@@ -276,7 +276,7 @@ TEST(DynamicSbm, EdgesStayInsideAsOftenAsAskedFor) {
     const Snapshot& snapshot = *graph.snapshots[t];
     for (std::size_t v = 0; v < n; ++v) {
       for (auto i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i) {
-        const auto u = static_cast<std::size_t>(snapshot.columns[static_cast<std::size_t>(i)]);
+        const std::size_t u = snapshot.columns[i];
         (graph.cell_label[t * n + u] == graph.cell_label[t * n + v] ? inside : outside) += 1;
       }
     }
@@ -316,8 +316,8 @@ TEST(DynamicSbm, AVoteOfNeighboursFindsTheCommunity) {
     const Snapshot& snapshot = *graph.snapshots[cell / n];
     std::vector<int> votes(4, 0);
     for (auto i = snapshot.row_offsets[cell % n]; i < snapshot.row_offsets[cell % n + 1]; ++i)
-      ++votes[static_cast<std::size_t>(
-          graph.cell_label[cell / n * n + static_cast<std::size_t>(snapshot.columns[static_cast<std::size_t>(i)])])];
+      ++votes[
+          graph.cell_label[cell / n * n + static_cast<std::size_t>(snapshot.columns[i])]];
     right += std::max_element(votes.begin(), votes.end()) - votes.begin() == graph.cell_label[cell];
   }
   EXPECT_GT(right / (4.0 * n), 0.97);

@@ -10,14 +10,14 @@ namespace {
 
 /// The first step at which each vertex has an edge, T where it has none: [N].
 std::vector<std::int64_t> first_steps(const SnapshotGraph& graph) {
-  std::vector<std::int64_t> first(static_cast<std::size_t>(graph.vertices), graph.steps());
+  std::vector<std::int64_t> first(graph.vertices, graph.steps());
   for (std::int64_t t = graph.steps() - 1; t >= 0; --t) {
-    const Snapshot& snapshot = *graph.snapshots[static_cast<std::size_t>(t)];
+    const Snapshot& snapshot = *graph.snapshots[t];
     for (std::size_t v = 0; v < first.size(); ++v) {
-      for (auto i = static_cast<std::size_t>(snapshot.row_offsets[v]);
+      for (std::size_t i = snapshot.row_offsets[v];
            i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
         first[v] = t;
-        first[static_cast<std::size_t>(snapshot.columns[i])] = t;
+        first[snapshot.columns[i]] = t;
       }
     }
   }
@@ -74,7 +74,7 @@ TEST(Growing, SkewIsTheShareOfEarlyVertices) {
     for (std::size_t t = 0; t < 4; ++t) {
       const Snapshot& snapshot = *graph.snapshots[t];
       for (std::size_t v = 0; v < 4000; ++v) {
-        const auto ends = static_cast<double>(snapshot.row_offsets[v + 1] - snapshot.row_offsets[v]);
+        const double ends = snapshot.row_offsets[v + 1] - snapshot.row_offsets[v];
         early += v < 1000 ? ends : 0;
         all += ends;
       }

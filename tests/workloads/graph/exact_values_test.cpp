@@ -63,7 +63,7 @@ Sums exact_of(const SnapshotGraph& graph) {
     const Snapshot& snapshot = *graph.snapshots[t];
     for (std::size_t v = 0; v + 1 < snapshot.row_offsets.size(); ++v) {
       for (auto i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i)
-        sums[{static_cast<int>(t), static_cast<int>(v), snapshot.columns[static_cast<std::size_t>(i)]}] =
+        sums[{static_cast<int>(t), static_cast<int>(v), snapshot.columns[i]}] =
             exact_value(snapshot, static_cast<std::size_t>(i));
     }
   }
@@ -253,7 +253,7 @@ TEST(ExactValues, PreparedInDoubleAreThoseOfTheFile) {
     for (int v = 0; v < exact_vertices; ++v) {
       double product = 0;
       for (int u = 0; u < exact_vertices; ++u) product += a[v][u] / std::sqrt(degree[v] * degree[u]) * x[u];
-      EXPECT_NEAR(prepared.features64[static_cast<std::size_t>(t * exact_vertices + v)], product, 1e-14);
+      EXPECT_NEAR(prepared.features64[t * exact_vertices + v], product, 1e-14);
     }
   }
 }

@@ -27,7 +27,7 @@ EventGraph stream_at(const std::vector<double>& times) {
 }
 
 std::vector<double> times(int before, double first, int others, double step, int after, double last) {
-  std::vector<double> all(static_cast<std::size_t>(before), first);
+  std::vector<double> all(before, first);
   for (int i = 0; i < others; ++i) all.push_back(in_2008 + step * i);
   all.insert(all.end(), static_cast<std::size_t>(after), last);
   return all;

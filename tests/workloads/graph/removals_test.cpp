@@ -91,8 +91,8 @@ std::string konect_file(const TemporaryFolder& folder, const std::vector<PlayedR
 }
 
 void expect_step(const SnapshotGraph& graph, std::size_t t, const Play& edges, const Play& degrees) {
-  std::vector<std::vector<double>> expected(static_cast<std::size_t>(graph.vertices),
-                                            std::vector<double>(static_cast<std::size_t>(graph.vertices), 0.0));
+  std::vector<std::vector<double>> expected(graph.vertices,
+                                            std::vector<double>(graph.vertices, 0.0));
   for (const auto& [edge, count] : edges) {
     const auto u = static_cast<std::size_t>(edge.first), v = static_cast<std::size_t>(edge.second);
     if (graph.orientation != "out") expected[v][u] += count;
@@ -100,10 +100,10 @@ void expect_step(const SnapshotGraph& graph, std::size_t t, const Play& edges, c
     if (graph.orientation != "in" && !is_there) expected[u][v] += count;
   }
   EXPECT_EQ(test::dense(*graph.snapshots[t]), expected) << "step " << t;
-  std::vector<float> features(static_cast<std::size_t>(2 * graph.vertices), 0.0f);
+  std::vector<float> features(2 * graph.vertices, 0.0f);
   for (const auto& [edge, count] : degrees) {
-    features[static_cast<std::size_t>(2 * edge.second)] += static_cast<float>(count);
-    features[static_cast<std::size_t>(2 * edge.first + 1)] += static_cast<float>(count);
+    features[2 * edge.second] += static_cast<float>(count);
+    features[2 * edge.first + 1] += static_cast<float>(count);
   }
   const auto begin = graph.features.begin() + static_cast<std::ptrdiff_t>(t * features.size());
   EXPECT_EQ(std::vector<float>(begin, begin + static_cast<std::ptrdiff_t>(features.size())), features) << "step " << t;

@@ -50,7 +50,7 @@ TEST(StepRange, HasTheStepsOfTheWhole) {
     const SnapshotGraph whole = load_workload(path, options, 1);
     const std::int64_t steps = whole.steps();
     ASSERT_GE(steps, 3);
-    const auto first = static_cast<std::int64_t>(random() % static_cast<unsigned>(steps - 1));
+    const std::int64_t first = random() % static_cast<unsigned>(steps - 1);
     const auto last = first + 1 + static_cast<std::int64_t>(random() % static_cast<unsigned>(steps - first));
     options["steps"] = std::to_string(first) + ":" + std::to_string(last);
     const SnapshotGraph part = load_workload(path, options, 1);

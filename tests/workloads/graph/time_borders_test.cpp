@@ -62,7 +62,7 @@ Numbers judged_slices(const Numbers& times, std::int64_t count) {
   Numbers sizes(static_cast<std::size_t>(count), 0);
   const std::int64_t span = times.back() - times.front();
   for (const std::int64_t time : times)
-    ++sizes[static_cast<std::size_t>(std::min(count - 1, (time - times.front()) * count / span))];
+    ++sizes[std::min(count - 1, (time - times.front()) * count / span)];
   return sizes;
 }
 
@@ -78,7 +78,7 @@ RandomTimes random_times(std::mt19937_64& random) {
   const std::int64_t origins[] = {0, -7, 3, -1000, 1500000000, -1500000000};
   std::int64_t origin = origins[random() % (digits <= 6 ? 6 : 4)];
   std::int64_t now = origin * power_of_ten(digits) + static_cast<std::int64_t>(random() % 10);
-  const std::int64_t unit = static_cast<std::int64_t>(1 + random() % 13);
+  const std::int64_t unit = 1 + random() % 13;
   RandomTimes result{{}, digits};
   for (int i = 0; i < 60; ++i) {
     result.times.push_back(now);
@@ -99,8 +99,8 @@ TEST(TimeBorders, WindowsOfDecimalsAreThoseOfWholeNumbers) {
   for (int trial = 0; trial < 3000; ++trial) {
     const auto [times, digits] = random_times(random);
     const EventGraph events = events_at(times, digits);
-    const std::int64_t length = static_cast<std::int64_t>(1 + random() % 25);
-    const std::int64_t stride = static_cast<std::int64_t>(1 + random() % static_cast<std::uint64_t>(length));
+    const std::int64_t length = 1 + random() % 25;
+    const std::int64_t stride = 1 + random() % static_cast<std::uint64_t>(length);
     const std::string window = text_of(length, digits), step = text_of(stride, digits);
     EXPECT_EQ(sizes_of(cut_steps(events, {.duration = window})), judged_windows(times, length, length))
         << trial << " window " << window << " from " << text_of(times.front(), digits);
@@ -115,7 +115,7 @@ TEST(TimeBorders, SlicesOfDecimalsAreThoseOfWholeNumbers) {
   for (int trial = 0; trial < 3000; ++trial) {
     const auto [times, digits] = random_times(random);
     if (times.front() == times.back()) continue;
-    const auto count = static_cast<std::int64_t>(1 + random() % 40);
+    const std::int64_t count = 1 + random() % 40;
     EXPECT_EQ(sizes_of(cut_steps(events_at(times, digits), {.count = count})), judged_slices(times, count))
         << trial << " count " << count << " from " << text_of(times.front(), digits);
     if (HasFailure()) return;
@@ -156,8 +156,8 @@ TEST(TimeBorders, EndsAreWhereTheNextWindowBegins) {
 TEST(TimeBorders, OfThirdsLieBetweenDoubles) {
   const Border third = slice_border(0, 1, 3, 1);
   EXPECT_EQ(third.nearest, 1.0 / 3);
-  EXPECT_TRUE(third.is_behind(0.333333333));
-  EXPECT_FALSE(third.is_behind(0.333333334));
+  EXPECT_TRUE(third.is_after(0.333333333));
+  EXPECT_FALSE(third.is_after(0.333333334));
   // Times with more digits than nine are compared as doubles, as before.
   EXPECT_EQ(slice_border(1.0 / 3, 1, 2, 1).nearest, 1.0 / 3 + (1 - 1.0 / 3) / 2);
 }

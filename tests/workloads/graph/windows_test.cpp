@@ -88,7 +88,7 @@ std::vector<JudgedStep> judge_steps(const EventGraph& g, const Windowing& w) {
     JudgedStep step;
     for (std::size_t k = from; k <= to; ++k)
       step.degrees.insert(step.degrees.end(), windows[k].begin(), windows[k].end());
-    const auto life = static_cast<std::size_t>(w.edge_life);
+    const std::size_t life = w.edge_life;
     if (life > 1) from = t + 1 >= life ? t + 1 - life : 0;
     for (std::size_t k = from; k <= to; ++k) step.edges.insert(step.edges.end(), windows[k].begin(), windows[k].end());
     steps.push_back(step);
@@ -99,7 +99,7 @@ std::vector<JudgedStep> judge_steps(const EventGraph& g, const Windowing& w) {
 Matrix judged_matrix(const EventGraph& g, const JudgedStep& step, const Windowing& w) {
   Matrix matrix(judged_vertices, std::vector<double>(judged_vertices, 0.0));
   for (const std::size_t e : step.edges) {
-    double& value = matrix[static_cast<std::size_t>(g.target[e])][static_cast<std::size_t>(g.source[e])];
+    double& value = matrix[g.target[e]][g.source[e]];
     value = w.weights == "binary" ? 1 : value + (w.weights == "file" ? static_cast<double>(g.weight[e]) : 1.0);
   }
   return matrix;
@@ -151,7 +151,7 @@ std::vector<Windowing> all_windowings(std::mt19937& random) {
   const std::vector<Windowing> bases = {{.duration = std::to_string(length)}, {.events = size}, {.count = count}};
   for (Windowing base : bases) {
     base.partial = number(0, 1) ? "drop" : "keep";
-    base.weights = std::vector<std::string>{"count", "binary", "file"}[static_cast<std::size_t>(number(0, 2))];
+    base.weights = std::vector<std::string>{"count", "binary", "file"}[number(0, 2)];
     base.min_edges = number(0, 3) == 0 ? number(1, 3) : 0;
     list.push_back(base);
     Windowing cumulative = base, lags = base, life = base, sliding = base;

@@ -43,7 +43,7 @@ std::vector<Edges> example_edges() {
 
 std::vector<Edges> random_edges(std::uint32_t key, VertexId vertices, int steps, int count) {
   const RandomStream random(17, random_purpose::test, key);
-  std::vector<Edges> all(static_cast<std::size_t>(steps));
+  std::vector<Edges> all(steps);
   std::uint64_t draw = 0;
   const auto below = [&] { return static_cast<VertexId>(random.below(draw++, static_cast<std::uint64_t>(vertices))); };
   for (Edges& edges : all) {
@@ -67,12 +67,12 @@ Dense times(const Dense& a, const Dense& b) {
 
 /// sum over l of (L - l + 1) times the row sums of A^l, of all steps.
 std::vector<double> loads_by_powers(std::int64_t vertices, const std::vector<Edges>& steps, int hops) {
-  const auto n = static_cast<std::size_t>(vertices);
+  const std::size_t n = vertices;
   std::vector<double> load(n);
   for (const Edges& edges : steps) {
     Dense a(n, std::vector<double>(n));
     for (const auto& [source, target] : edges)
-      a[static_cast<std::size_t>(target)][static_cast<std::size_t>(source)] = 1;
+      a[target][source] = 1;
     Dense power = a;
     for (int l = 1; l <= hops; ++l) {
       for (std::size_t v = 0; v < n; ++v)
@@ -85,7 +85,7 @@ std::vector<double> loads_by_powers(std::int64_t vertices, const std::vector<Edg
 
 /// Definition 2: the same of the distinct l-hop neighbours, which are the in-neighbours of the (l - 1)-hop ones.
 std::vector<double> loads_by_sets(std::int64_t vertices, const std::vector<Edges>& steps, int hops) {
-  std::vector<double> load(static_cast<std::size_t>(vertices));
+  std::vector<double> load(vertices);
   for (const Edges& edges : steps) {
     for (VertexId v = 0; v < vertices; ++v) {
       std::set<VertexId> around = {v};
@@ -93,7 +93,7 @@ std::vector<double> loads_by_sets(std::int64_t vertices, const std::vector<Edges
         std::set<VertexId> next;
         for (const auto& [source, target] : edges)
           if (around.count(target) != 0) next.insert(source);
-        load[static_cast<std::size_t>(v)] += (hops - l + 1) * static_cast<double>(next.size());
+        load[v] += (hops - l + 1) * static_cast<double>(next.size());
         around = next;
       }
     }
@@ -102,8 +102,8 @@ std::vector<double> loads_by_sets(std::int64_t vertices, const std::vector<Edges
 }
 
 std::vector<double> part_loads(const std::vector<double>& load, const std::vector<Rank>& part, int parts) {
-  std::vector<double> sums(static_cast<std::size_t>(parts));
-  for (std::size_t v = 0; v < load.size(); ++v) sums[static_cast<std::size_t>(part[v])] += load[v];
+  std::vector<double> sums(parts);
+  for (std::size_t v = 0; v < load.size(); ++v) sums[part[v]] += load[v];
   return sums;
 }
 
@@ -198,7 +198,7 @@ TEST(LoadAware, GroupsOfAPartAreEvenAndOfLikeLoad) {
       std::vector<double> inside;
       for (std::size_t v = 0; v < load.size(); ++v)
         if (part[v] == p && group[v] == g) inside.push_back(load[v]);
-      const auto owned = static_cast<std::int64_t>(std::count(part.begin(), part.end(), p));
+      const std::int64_t owned = std::count(part.begin(), part.end(), p);
       EXPECT_EQ(static_cast<std::int64_t>(inside.size()), even_share(owned, 10, g).count);
       EXPECT_LE(*std::max_element(inside.begin(), inside.end()), above);
       above = *std::min_element(inside.begin(), inside.end());

@@ -37,7 +37,7 @@ PreparedGraph drawn(std::int64_t vertices, std::int64_t steps, std::uint64_t deg
   for (std::int64_t row = 0; row < steps * vertices; ++row) {
     std::set<VertexId> columns;
     if (row >= vertices && random.below(draw++, 2) == 0) {
-      const auto last = static_cast<std::size_t>(row - vertices);
+      const std::size_t last = row - vertices;
       columns.insert(graph.columns.begin() + graph.row_offsets[last],
                      graph.columns.begin() + graph.row_offsets[last + 1]);
     } else {
@@ -55,11 +55,11 @@ PreparedGraph drawn(std::int64_t vertices, std::int64_t steps, std::uint64_t deg
 std::int64_t crossing_rows(const PreparedGraph& graph, Step t, const std::vector<Rank>& part) {
   std::set<std::pair<VertexId, Rank>> crossing;
   for (std::int64_t v = 0; v < graph.vertices; ++v) {
-    const auto row = static_cast<std::size_t>(t * graph.vertices + v);
+    const std::size_t row = t * graph.vertices + v;
     for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[row + 1]; ++e) {
-      const VertexId u = graph.columns[static_cast<std::size_t>(e)];
-      const Rank reader = part[static_cast<std::size_t>(v)];
-      if (part[static_cast<std::size_t>(u)] != reader) crossing.emplace(u, reader);
+      const VertexId u = graph.columns[e];
+      const Rank reader = part[v];
+      if (part[u] != reader) crossing.emplace(u, reader);
     }
   }
   return static_cast<std::int64_t>(crossing.size());
@@ -70,7 +70,7 @@ std::int64_t cut_of(const Hypergraph& hypergraph, const std::vector<Rank>& part)
   for (std::size_t net = 0; net < hypergraph.net_weights.size(); ++net) {
     std::set<Rank> touched;
     for (std::int64_t i = hypergraph.net_offsets[net]; i < hypergraph.net_offsets[net + 1]; ++i) {
-      touched.insert(part[static_cast<std::size_t>(hypergraph.pins[static_cast<std::size_t>(i)])]);
+      touched.insert(part[hypergraph.pins[i]]);
     }
     cut += hypergraph.net_weights[net] * (static_cast<std::int64_t>(touched.size()) - 1);
   }

@@ -116,7 +116,7 @@ class DenseCells {
   /// How much of step s row v of step t has.
   double share(const std::string& smooth, std::size_t v, std::size_t s, std::size_t t) const {
     if (smooth == "none") return s == t ? 1 : 0;
-    const auto back = static_cast<std::int64_t>(t - s);
+    const std::int64_t back = t - s;
     if (back >= what_.window) return 0;
     if (smooth == "edge_life") return 1;
     const int begin = begins_[t][v];
@@ -161,12 +161,12 @@ class DenseCells {
 
 /// The entries of step t as a dense matrix, NaN where there is none.
 Matrix entries_of(const PreparedGraph& graph, std::size_t t) {
-  const auto n = static_cast<std::size_t>(graph.vertices);
+  const std::size_t n = graph.vertices;
   Matrix a(n, std::vector<double>(n, std::nan("")));
   for (std::size_t v = 0; v < n; ++v)
-    for (auto i = static_cast<std::size_t>(graph.row_offsets[t * n + v]);
+    for (std::size_t i = graph.row_offsets[t * n + v];
          i < static_cast<std::size_t>(graph.row_offsets[t * n + v + 1]); ++i)
-      a[v][static_cast<std::size_t>(graph.columns[i])] = graph.values64[i];
+      a[v][graph.columns[i]] = graph.values64[i];
   return a;
 }
 

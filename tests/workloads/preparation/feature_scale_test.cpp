@@ -42,7 +42,7 @@ TEST(FeatureScale, StandardisesOverTheTrainingStepsAlone) {
       for (std::int64_t t = 0; t < 6; ++t) {
         const std::vector<double> x = scale.step(t);
         for (std::size_t v = 0; v < 5; ++v) {
-          const auto raw = static_cast<double>(graph.features[(static_cast<std::size_t>(t) * 5 + v) * 3 + f]);
+          const double raw = graph.features[(static_cast<std::size_t>(t) * 5 + v) * 3 + f];
           EXPECT_NEAR(x[3 * v + f], f == 1 ? 0.0 : (raw - mean) / std::sqrt(variance), 1e-12);
         }
       }
@@ -57,7 +57,7 @@ TEST(FeatureScale, LogarithmsKeepSignAndZero) {
   const std::vector<double> x = FeatureScale(graph, "log1p", 3, false).step(0);
   EXPECT_EQ(x[0], 0);
   EXPECT_NEAR(x[3], std::log(1000.0), 1e-14);
-  const auto raw = static_cast<double>(graph.features[2]);
+  const double raw = graph.features[2];
   EXPECT_NEAR(x[2], raw < 0 ? -std::log(1 - raw) : std::log(1 + raw), 1e-12);
 }
 

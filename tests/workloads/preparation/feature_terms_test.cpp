@@ -86,7 +86,7 @@ void expect_terms(const SnapshotGraph& graph, const FeatureTerms& terms) {
   const Preprocessing what{.laplacian = false, .precompute_first_product = false, .feature_terms = terms};
   const PreparedGraph prepared = prepare(graph, what, few_steps, true);
   const auto width = static_cast<std::size_t>(graph.feature_width), n = static_cast<std::size_t>(few_vertices);
-  const auto all = static_cast<std::size_t>(prepared.feature_width);
+  const std::size_t all = prepared.feature_width;
   ASSERT_EQ(all, width * static_cast<std::size_t>(terms.count()));
   for (std::size_t t = 0; t < few_steps; ++t) {
     Matrix x(n, std::vector<double>(width));

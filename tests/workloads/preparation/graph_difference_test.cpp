@@ -93,9 +93,9 @@ TEST(TransferBytes, PayloadsHaveThem) {
     const std::vector<GraphDifference> found = find_differences(graph, pairs, true);
     for (std::size_t p = 0; p < pairs.size(); ++p) {
       for (const TransferFormat format : {TransferFormat::coo64, TransferFormat::csr32}) {
-        const auto z = static_cast<std::size_t>(found[p].sizes.entries);
+        const std::size_t z = found[p].sizes.entries;
         const auto bytes = [&](const SnapshotPayload& payload, std::size_t elsewhere) {
-          const auto indices = static_cast<std::int64_t>(payload.indices32.size() + payload.indices64.size());
+          const std::int64_t indices = payload.indices32.size() + payload.indices64.size();
           EXPECT_EQ(indices, payload_indices(payload.sizes, payload.how, format));
           EXPECT_EQ(
               4 * payload.indices32.size() + 8 * payload.indices64.size() + 4 * payload.values32.size() + 4 * elsewhere,

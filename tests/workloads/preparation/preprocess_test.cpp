@@ -28,7 +28,7 @@ SnapshotGraph random_graph(std::int64_t vertices, int steps, std::uint64_t seed)
   const RandomStream random(seed, random_purpose::test);
   EventGraph events = make_events(vertices, {});
   std::uint64_t drawn = 0;
-  const auto n = static_cast<std::uint64_t>(vertices);
+  const std::uint64_t n = vertices;
   for (int t = 0; t < steps; ++t) {
     const auto count = t % 4 == 2 ? 0 : random.below(drawn++, 3 * n);  // some steps are empty
     for (std::uint64_t e = 0; e < count; ++e) {
@@ -54,7 +54,7 @@ struct DenseReference {
         const double mean = 1.0 / static_cast<double>(what.m == "row_mean" ? std::min(what.window, t + 1) : t - s + 1);
         const double in_a = what.smooth == "none" ? s == t : what.smooth == "edge_life" ? near : near * mean;
         const double in_x = what.smooth_features ? near * mean : s == t;
-        const Matrix raw = test::dense_exact(*graph.snapshots[static_cast<std::size_t>(s)]);
+        const Matrix raw = test::dense_exact(*graph.snapshots[s]);
         for (std::size_t v = 0; v < n; ++v) {
           for (std::size_t u = 0; u < n; ++u) sum[v][u] += in_a * raw[v][u];
           for (std::size_t f = 0; f < width; ++f) {
@@ -100,11 +100,11 @@ void expect_equals_reference(const SnapshotGraph& graph, const Preprocessing& wh
   for (std::size_t t = 0; t < reference.a.size(); ++t) {
     Matrix found(n, std::vector<double>(n, 0.0));
     for (std::size_t v = 0; v < n; ++v) {
-      const auto begin = static_cast<std::size_t>(prepared.row_offsets[t * n + v]);
-      const auto end = static_cast<std::size_t>(prepared.row_offsets[t * n + v + 1]);
+      const std::size_t begin = prepared.row_offsets[t * n + v];
+      const std::size_t end = prepared.row_offsets[t * n + v + 1];
       for (std::size_t i = begin; i < end; ++i) {
         ASSERT_TRUE(i == begin || prepared.columns[i - 1] < prepared.columns[i]);
-        found[v][static_cast<std::size_t>(prepared.columns[i])] = prepared.values64[i];
+        found[v][prepared.columns[i]] = prepared.values64[i];
       }
       for (std::size_t u = 0; u < n; ++u) EXPECT_NEAR(found[v][u], reference.a[t][v][u], 1e-14);
       for (std::size_t f = 0; f < width; ++f) {
@@ -280,7 +280,7 @@ TEST(Prepare, StepsWithoutEdgesKeepTheirSelfLoops) {
   const SnapshotGraph graph = stepped(make_events(3, {{0, 1, 0}, {0, 1, 2}}));
   const PreparedGraph prepared = prepare(graph, {}, 3, true);
   EXPECT_EQ(prepared.step_nonzeros(1), 3);
-  EXPECT_EQ(prepared.values64[static_cast<std::size_t>(prepared.row_offsets[3])], 1.0);
+  EXPECT_EQ(prepared.values64[prepared.row_offsets[3]], 1.0);
 }
 
 /// Each weight is finite in fp32, their sum over steps is not.

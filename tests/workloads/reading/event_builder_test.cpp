@@ -68,7 +68,7 @@ void expect_equal(const EventGraph& graph, const EventGraph& expected) {
   EXPECT_TRUE(graph.weight == expected.weight) << "ties are not in the order of the rows";
   bool extras = graph.edge_feature_width == 3;
   for (std::size_t e = 0; e < graph.source.size() && extras; ++e) {
-    const auto row = static_cast<std::size_t>(graph.weight[e]);
+    const std::size_t row = graph.weight[e];
     extras = graph.event_label[e] == static_cast<std::int8_t>(row % 100);
     for (std::size_t f = 0; f < 3; ++f)
       extras = extras && graph.edge_features[3 * e + f] == static_cast<float>(3 * row + f);
@@ -163,7 +163,7 @@ TEST(ParallelTasks, EveryTaskRunsOnceAndTheFirstFailureIsThrown) {
   for (const int count : {1, 4}) {
     const Threads threads(count);
     std::vector<std::atomic<int>> calls(1000);
-    parallel_tasks(1000, [&](std::int64_t i) { ++calls[static_cast<std::size_t>(i)]; });
+    parallel_tasks(1000, [&](std::int64_t i) { ++calls[i]; });
     EXPECT_TRUE(std::all_of(calls.begin(), calls.end(), [](const std::atomic<int>& n) { return n == 1; }));
     try {
       parallel_tasks(1000, [](std::int64_t i) {

@@ -21,7 +21,7 @@ namespace {
 
 using test::any_note;
 using test::TemporaryFolder;
-using Event = std::tuple<std::string, std::string, double>;
+using DeviceEvent = std::tuple<std::string, std::string, double>;
 
 EventGraph read_file(const std::string& path, Json parameters = Json::object()) {
   parameters["cache"] = "off";
@@ -37,18 +37,18 @@ std::string message_of(const std::function<void()>& action) {
   return "nothing was refused";
 }
 
-std::vector<Event> events_of(const EventGraph& graph) {
+std::vector<DeviceEvent> events_of(const EventGraph& graph) {
   const auto name = [&](VertexId v) {
-    const auto i = static_cast<std::size_t>(v);
+    const std::size_t i = v;
     return graph.vertex_name.empty() ? std::to_string(graph.original_id[i]) : graph.vertex_name[i];
   };
-  std::vector<Event> events;
+  std::vector<DeviceEvent> events;
   for (std::size_t e = 0; e < graph.time.size(); ++e)
     events.emplace_back(name(graph.source[e]), name(graph.target[e]), graph.time[e]);
   return events;
 }
 
-using Events = std::vector<Event>;
+using Events = std::vector<DeviceEvent>;
 constexpr double new_year = 1388534400;  // 2014-01-01
 
 TEST(Table, ReadsTheActionsOfMooc) {
@@ -359,7 +359,7 @@ TEST(Table, ReadsRandomFilesRightlyOrNotAtAll) {
     }
     (table.has_header() ? read_with_header : read_without)++;
     std::stable_sort(table.events.begin(), table.events.end(),
-                     [](const Event& a, const Event& b) { return std::get<2>(a) < std::get<2>(b); });
+                     [](const DeviceEvent& a, const DeviceEvent& b) { return std::get<2>(a) < std::get<2>(b); });
     ASSERT_EQ(found, table.events) << "seed " << seed << "\n" << table.content.substr(0, 300);
   }
   RecordProperty("read_with_header", fmt::format("{} of {}", read_with_header, with_header));

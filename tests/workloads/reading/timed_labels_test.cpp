@@ -20,7 +20,7 @@ using test::TemporaryFolder;
 Labels labels_of(const SnapshotGraph& graph) {
   Labels labels;
   for (std::size_t i = 0; i < graph.cell_label.size(); ++i) {
-    const auto cell = static_cast<std::int64_t>(i);
+    const std::int64_t cell = i;
     if (graph.cell_label[i] >= 0)
       labels[{static_cast<int>(cell / graph.vertices), static_cast<int>(cell % graph.vertices)}] = graph.cell_label[i];
   }

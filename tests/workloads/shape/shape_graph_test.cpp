@@ -18,7 +18,7 @@ SnapshotGraph sample_graph() {
 }
 
 CompleteShape measured(const SnapshotGraph& graph) {
-  return complete_shape(measure_shape(graph, "g"), {}, "/workload");
+  return complete_shape(measure_statistics(graph, "g"), {}, "/workload");
 }
 
 Preprocessing smoothing(const std::string& smooth, std::int64_t window, bool laplacian) {
@@ -38,7 +38,7 @@ TEST(ShapeGraph, NonzerosOfAllStepsAreTheGraphsOwn) {
     EXPECT_FALSE(counted.has_structure());
     EXPECT_TRUE(real.has_structure());
     for (Step t = 0; t < graph.steps(); ++t) {
-      const auto own = static_cast<double>(real.step_nonzeros(t));
+      const double own = real.step_nonzeros(t);
       EXPECT_NEAR(static_cast<double>(counted.step_nonzeros(t)), own, 0.1 * own) << window << " at " << t;
       if (window == 1) {
         EXPECT_EQ(counted.step_nonzeros(t), real.step_nonzeros(t));
@@ -75,7 +75,7 @@ TEST(ShapeGraph, ReadersAreOutDegreesAndOfAWalkAlongTheEdgesInDegrees) {
 TEST(ShapeGraph, PoissonDegreesHoldTheirCellsAndEdges) {
   for (const double mean : {0.01, 0.5, 3.0, 40.0, 300.0}) {
     const std::int64_t cells = 1000000;
-    const auto edges = static_cast<std::int64_t>(mean * static_cast<double>(cells));
+    const std::int64_t edges = mean * static_cast<double>(cells);
     const Histogram degrees = poisson_degrees(cells, edges);
     EXPECT_EQ(degrees.count(), cells) << mean;
     EXPECT_NEAR(static_cast<double>(degrees.sum()), static_cast<double>(edges), 1e-3 * static_cast<double>(edges) + 20);
@@ -86,7 +86,7 @@ TEST(ShapeGraph, PoissonDegreesHoldTheirCellsAndEdges) {
 }
 
 TEST(ShapeGraph, UniformDegreesBoundTheHaloFromAbove) {
-  const GraphShape shape = measure_shape(sample_graph(), "g");
+  const GraphStatistics shape = measure_statistics(sample_graph(), "g");
   const Histogram uniform = poisson_degrees(shape.smoothed[0].out_degree->count(), *shape.edges);
   for (const int ranks : {2, 8, 64}) {
     EXPECT_GT(expected_halo_rows(uniform, ranks), expected_halo_rows(*shape.smoothed[0].out_degree, ranks)) << ranks;
@@ -142,8 +142,8 @@ TEST(ShapeGraph, SmoothedEdgesComeFromTheUserThePublicationOrABound) {
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes[0].find("the most there can be"), std::string::npos);
   notes.clear();
-  const CompleteShape told = complete_shape("aml-sim", Json{{"smoothed_edges", 300000000}});
-  EXPECT_EQ(prepare_shape(told, smoothing("m_product", 5, false), 200, notes).nonzeros(), 300000000);
+  const CompleteShape reported = complete_shape("aml-sim", Json{{"smoothed_edges", 300000000}});
+  EXPECT_EQ(prepare_shape(reported, smoothing("m_product", 5, false), 200, notes).nonzeros(), 300000000);
   EXPECT_TRUE(notes.empty());
 }
 

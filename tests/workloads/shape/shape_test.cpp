@@ -37,7 +37,7 @@ std::vector<std::int64_t> values_of(const Histogram& histogram) {
 }
 
 TEST(Shape, CountsASmallGraphByHand) {
-  const GraphShape shape = measure_shape(small_graph(), "small", {1, 2, 3});
+  const GraphStatistics shape = measure_statistics(small_graph(), "small", {1, 2, 3});
   EXPECT_EQ(shape.vertices, 4);
   EXPECT_EQ(shape.steps, 4);
   EXPECT_EQ(shape.feature_width, 2);
@@ -70,12 +70,12 @@ TEST(Shape, UnionsAreThoseOfEdgeLife) {
     EventGraph events = test::make_events(9, rows);
     events.stepped = true;
     const SnapshotGraph graph = make_snapshots(events, {});
-    const GraphShape shape = measure_shape(graph, "random", {1, 2, 3, 5, 7, 10, 11});
+    const GraphStatistics shape = measure_statistics(graph, "random", {1, 2, 3, 5, 7, 10, 11});
     ASSERT_EQ(shape.smoothed.size(), 6u) << "a window beyond the steps is left out";
-    for (const SmoothedShape& smoothed : shape.smoothed) {
+    for (const SmoothedStatistics& smoothed : shape.smoothed) {
       const SnapshotGraph united = edge_life(graph, *smoothed.window);
       EXPECT_EQ(smoothed.edges, united.edges()) << *smoothed.window;
-      const GraphShape direct = measure_shape(united, "united", {1});
+      const GraphStatistics direct = measure_statistics(united, "united", {1});
       EXPECT_EQ(*smoothed.in_degree, *direct.smoothed[0].in_degree) << *smoothed.window;
       EXPECT_EQ(*smoothed.out_degree, *direct.smoothed[0].out_degree) << *smoothed.window;
     }
@@ -138,12 +138,12 @@ TEST(Shape, HaloOfAHashPartitionIsPredicted) {
                                                     {"uniform", {{"vertices", 2000}, {"steps", 5}, {"density", 4}}}};
   for (const auto& [name, parameters] : workloads) {
     const SnapshotGraph graph = load_workload(name, parameters, 1);
-    const GraphShape shape = measure_shape(graph, name, {1, 3});
-    for (const SmoothedShape& smoothed : shape.smoothed) {
+    const GraphStatistics shape = measure_statistics(graph, name, {1, 3});
+    for (const SmoothedStatistics& smoothed : shape.smoothed) {
       const SnapshotGraph united = edge_life(graph, *smoothed.window);
       for (const int ranks : {2, 4, 16}) {
         std::mt19937 random(static_cast<unsigned>(ranks));
-        std::vector<int> owner(static_cast<std::size_t>(graph.vertices));
+        std::vector<int> owner(graph.vertices);
         for (std::size_t v = 0; v < owner.size(); ++v) owner[v] = static_cast<int>(v) % ranks;
         std::shuffle(owner.begin(), owner.end(), random);
         std::int64_t rows = 0;
@@ -151,8 +151,8 @@ TEST(Shape, HaloOfAHashPartitionIsPredicted) {
           std::set<std::pair<VertexId, int>> needed;
           for (std::size_t v = 0; v < owner.size(); ++v) {
             for (std::int64_t i = snapshot->row_offsets[v]; i < snapshot->row_offsets[v + 1]; ++i) {
-              const VertexId u = snapshot->columns[static_cast<std::size_t>(i)];
-              if (owner[static_cast<std::size_t>(u)] != owner[v]) needed.emplace(u, owner[v]);
+              const VertexId u = snapshot->columns[i];
+              if (owner[u] != owner[v]) needed.emplace(u, owner[v]);
             }
           }
           rows += static_cast<std::int64_t>(needed.size());
@@ -169,7 +169,7 @@ TEST(Shape, RoundTripThroughAFile) {
   const TemporaryFolder folder;
   const Inspection chess = inspect("chess", Json::object(), 1, {1, 2, 3, 5});
   const std::string text = to_json(chess.shape).dump(1);
-  const GraphShape again = load_shape(folder.write("chess.json", text));
+  const GraphStatistics again = load_shape(folder.write("chess.json", text));
   EXPECT_EQ(to_json(again).dump(1), text);
   EXPECT_TRUE(is_shape_file(folder.file("chess.json")));
   EXPECT_EQ(again.events, 65053);
@@ -181,7 +181,7 @@ TEST(Shape, RoundTripThroughAFile) {
 
 /// Where the reader finds fault with a changed shape, or "" when it finds none.
 std::string shape_fault(const std::function<void(Json&)>& change) {
-  Json json = to_json(measure_shape(small_graph(), "small", {1, 2}));
+  Json json = to_json(measure_statistics(small_graph(), "small", {1, 2}));
   change(json);
   try {
     shape_from_json(json, "F#");
@@ -271,7 +271,7 @@ constexpr Printed printed[] = {{"epinions", 755e3, 501, 13e6, 653e6},
 
 TEST(Published, ShapesEqualTheNumbersOfThePapers) {
   for (const Printed& row : printed) {
-    const GraphShape shape = load_shape(row.name);
+    const GraphStatistics shape = load_shape(row.name);
     const auto near = [&](const std::optional<std::int64_t>& value, double expected, const char* what) {
       if (expected == 0) return;
       ASSERT_TRUE(value) << row.name << " " << what;
@@ -295,7 +295,7 @@ TEST(Published, ShapesEqualTheNumbersOfThePapers) {
 
 TEST(Published, EveryShapeIsReadableNamedLikeItsFileAndComplete) {
   for (const std::string& name : shape_names()) {
-    const GraphShape shape = load_shape(name);
+    const GraphStatistics shape = load_shape(name);
     EXPECT_EQ(shape.name, name);
     EXPECT_FALSE(shape.description.empty());
     EXPECT_EQ(shape.sources.count("*"), 0u) << name << ": every published number has a source of its own";
@@ -305,7 +305,7 @@ TEST(Published, EveryShapeIsReadableNamedLikeItsFileAndComplete) {
 }
 
 TEST(Shape, StepEdgesAreSpreadEvenlyWhenOnlyTheSumIsKnown) {
-  GraphShape shape;
+  GraphStatistics shape;
   EXPECT_TRUE(step_edges(shape).empty());
   shape.steps = 4, shape.edges = 10;
   EXPECT_EQ(step_edges(shape), (std::vector<std::int64_t>{3, 3, 2, 2}));

@@ -135,7 +135,7 @@ TEST_P(RealFileMemory, IsAtMostTwelveBytesAnEvent) {
   const auto path = std::filesystem::path(STROBE_SOURCE_DIR).parent_path() / "shared" / "datasets" / GetParam().file;
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "the file is not on this machine: " << GetParam().file;
   const EventGraph graph = read_events(path.string());
-  const auto events = static_cast<double>(graph.events());
+  const double events = graph.events();
   bool fractions = false;
   for (const double time : graph.time) fractions |= time != std::floor(time);
   EXPECT_EQ(fractions, GetParam().fractions);

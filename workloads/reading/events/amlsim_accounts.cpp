@@ -18,7 +18,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t no_column = static_cast<std::size_t>(-1);
+constexpr std::size_t no_column = -1;
 
 /// The table called `name` in the folder of `path`, or "".
 std::string table_beside(const std::string& path, const std::string& name) {
@@ -69,7 +69,7 @@ bool read_flag(const TextReader& reader, const Token& token) {
 
 /// Flags [vertices] of accounts.csv: 0, 1, or -1 where the table has no flag.
 std::vector<std::int8_t> flags_of(const std::string& file, EventGraph& graph) {
-  std::vector<std::int8_t> flags(static_cast<std::size_t>(graph.vertices), -1);
+  std::vector<std::int8_t> flags(graph.vertices, -1);
   std::vector<bool> listed(flags.size(), false);
   std::size_t flag = no_column;
   std::int64_t idle = 0;
@@ -82,7 +82,7 @@ std::vector<std::int8_t> flags_of(const std::string& file, EventGraph& graph) {
         const bool flagged = flag != no_column && read_flag(reader, fields[flag]);
         idle += vertex < 0;
         if (vertex < 0) return;
-        const auto v = static_cast<std::size_t>(vertex);
+        const std::size_t v = vertex;
         if (listed[v]) reader.fail(account.column, fmt::format("account {} is listed twice", account.text));
         listed[v] = true;
         if (flag != no_column) flags[v] = flagged;
@@ -91,7 +91,7 @@ std::vector<std::int8_t> flags_of(const std::string& file, EventGraph& graph) {
   if (missing != listed.end())
     throw InvalidInput(file, 0, 0,
                        fmt::format("account {} has transactions but is not listed",
-                                   graph.original_id[static_cast<std::size_t>(missing - listed.begin())]));
+                                   graph.original_id[missing - listed.begin()]));
   if (idle > 0)
     graph.provenance.notes.push_back(
         fmt::format("{} accounts of {} have no transaction", idle, std::filesystem::path(file).filename().string()));
@@ -100,12 +100,12 @@ std::vector<std::int8_t> flags_of(const std::string& file, EventGraph& graph) {
 
 /// Accounts [vertices] of sar_accounts.csv, and how many rows repeat one.
 std::vector<bool> reported_accounts(const std::string& file, const EventGraph& graph, std::int64_t& repeated) {
-  std::vector<bool> reported(static_cast<std::size_t>(graph.vertices), false);
+  std::vector<bool> reported(graph.vertices, false);
   read_table(
       file, graph, [](const TextReader&, const std::vector<Token>&) {},
       [&](const TextReader&, const std::vector<Token>&, const Token&, VertexId vertex) {
         if (vertex < 0) return;
-        const auto v = static_cast<std::size_t>(vertex);
+        const std::size_t v = vertex;
         repeated += reported[v];
         reported[v] = true;
       });
@@ -122,7 +122,7 @@ std::vector<std::string> amlsim_account_tables(const std::string& path) {
 
 void read_amlsim_accounts(const std::string& path, EventGraph& graph) {
   const std::string accounts = table_beside(path, "accounts.csv"), reports = table_beside(path, "sar_accounts.csv");
-  std::vector<std::int8_t> flags(static_cast<std::size_t>(graph.vertices), -1);
+  std::vector<std::int8_t> flags(graph.vertices, -1);
   if (!accounts.empty()) flags = flags_of(accounts, graph);
   const bool flagged = std::find(flags.begin(), flags.end(), std::int8_t{-1}) == flags.end();
   if (!flagged && reports.empty()) return;

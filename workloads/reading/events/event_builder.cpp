@@ -76,7 +76,7 @@ std::int64_t count_duplicates(const EventGraph& graph) {
   }
   std::atomic<std::int64_t> duplicates{0};
   parallel_tasks(static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t part) {
-    const auto p = static_cast<std::size_t>(part);
+    const std::size_t p = part;
     duplicates += count_duplicates(graph, bounds[p], bounds[p + 1]);
   });
   return duplicates;
@@ -120,10 +120,10 @@ void EventBuilder::fill_features(std::size_t width,
   std::vector<std::int64_t> first{0};
   for (const EventBlock& block : blocks_) first.push_back(first.back() + static_cast<std::int64_t>(block.rows));
   parallel_tasks(static_cast<std::int64_t>(blocks_.size()), [&](std::int64_t b) {
-    EventBlock& block = blocks_[static_cast<std::size_t>(b)];
+    EventBlock& block = blocks_[b];
     block.feature.resize(block.rows * width);
     for (std::size_t i = 0; i < block.rows; ++i)
-      fill(first[static_cast<std::size_t>(b)] + static_cast<std::int64_t>(i),
+      fill(first[b] + static_cast<std::int64_t>(i),
            std::span(block.feature).subspan(i * width, width));
   });
 }

@@ -37,9 +37,9 @@ std::vector<std::int64_t> fill_edge_features(const std::string& file, const std:
   check_rows(array, file, *std::max_element(rows.begin(), rows.end()), what);
   const std::int64_t width = array.shape[1];
   events.fill_features(static_cast<std::size_t>(width), [&](std::int64_t event, std::span<float> features) {
-    const std::int64_t row = rows[static_cast<std::size_t>(event)];
+    const std::int64_t row = rows[event];
     for (std::int64_t i = 0; i < width; ++i)
-      features[static_cast<std::size_t>(i)] = finite_single(array.at(row * width + i), row, i, file);
+      features[i] = finite_single(array.at(row * width + i), row, i, file);
   });
   return array.shape;
 }
@@ -48,7 +48,7 @@ void add_vertex_features(const std::string& file, EventGraph& graph) {
   const NpyArray array = read_npy(file);
   check_rows(array, file, graph.original_id.back(), "the vertex id");
   std::vector<float> features;
-  features.reserve(static_cast<std::size_t>(graph.vertices * array.shape[1]));
+  features.reserve(graph.vertices * array.shape[1]);
   for (const std::int64_t id : graph.original_id) {
     for (std::int64_t i = 0; i < array.shape[1]; ++i)
       features.push_back(finite_single(array.at(id * array.shape[1] + i), id, i, file));

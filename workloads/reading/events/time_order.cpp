@@ -131,12 +131,12 @@ class TimeOrder {
     const auto parts = std::min<std::int64_t>(workload_threads(), static_cast<std::int64_t>(blocks_.size()));
     parallel_tasks(parts, [&](std::int64_t part) {
       const Run run = even_share(static_cast<std::int64_t>(blocks_.size()), parts, part);
-      std::vector<std::size_t> at = starts_[static_cast<std::size_t>(run.first)];
-      for (auto b = static_cast<std::size_t>(run.first); b < static_cast<std::size_t>(run.first + run.count); ++b)
+      std::vector<std::size_t> at = starts_[run.first];
+      for (std::size_t b = run.first; b < static_cast<std::size_t>(run.first + run.count); ++b)
         distribute(b, at);
     });
     parallel_tasks(static_cast<std::int64_t>(bounds_.size()) + 1, [&](std::int64_t bucket) {
-      const auto k = static_cast<std::size_t>(bucket);
+      const std::size_t k = bucket;
       sort_bucket(bucket_begin_[k], bucket_begin_[k + 1]);
     });
   }

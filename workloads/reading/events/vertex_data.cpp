@@ -60,7 +60,7 @@ double feature(const NpyArray& array, std::int64_t i, const std::string& file) {
 /// Row of every vertex in an array of `rows` rows.
 std::vector<std::int64_t> rows_of_vertices(const EventGraph* events, std::int64_t vertices, std::int64_t rows,
                                            const std::string& file) {
-  std::vector<std::int64_t> row(static_cast<std::size_t>(vertices));
+  std::vector<std::int64_t> row(vertices);
   std::iota(row.begin(), row.end(), std::int64_t{0});
   if (rows == vertices) return row;
   const bool by_id = events != nullptr && rows > vertices && rows > events->original_id.back();
@@ -91,7 +91,7 @@ void features_from_npy(const EventGraph* events, const std::string& file, Snapsh
   check_memory(graph, width);
   const NpyArray array = read_npy(file);
   std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(steps * graph.vertices * width));
+  values.reserve(steps * graph.vertices * width);
   for (std::int64_t t = 0; t < steps; ++t) {
     for (const std::int64_t r : row) {
       for (std::int64_t i = 0; i < width; ++i) values.push_back(feature(array, (t * rows + r) * width + i, file));
@@ -163,7 +163,7 @@ class LabelledSteps {
     const std::vector<double>& from = before_ ? kept_.end : kept_.begin;
     const std::vector<double>& until = before_ ? kept_.next_end : kept_.end;
     const auto step = std::upper_bound(from.begin(), from.end(), time) - from.begin() - 1;
-    if (step >= 0 && time < until[static_cast<std::size_t>(step)]) return step;
+    if (step >= 0 && time < until[step]) return step;
     if (time < (before_ ? kept_.first_end : kept_.from))
       ++early_;
     else if (time < (before_ ? kept_.next_until : kept_.until))
@@ -206,7 +206,7 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
   if (labels.time.empty()) return;
   constexpr std::int32_t largest = std::numeric_limits<std::int8_t>::max();
   LabelledSteps steps(kept, rule == "before" || (rule == "auto" && events.labels_before));
-  const auto cells = static_cast<std::size_t>(graph.steps() * graph.vertices);
+  const std::size_t cells = graph.steps() * graph.vertices;
   graph.cell_label.assign(cells, -1);
   std::vector<double> time(cells, -std::numeric_limits<double>::infinity());
   std::vector<float> share(cells, 0);
@@ -217,7 +217,7 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
     }
     const std::int64_t t = steps.find(labels.time[i]);
     if (t < 0) continue;
-    const auto cell = static_cast<std::size_t>(t * graph.vertices + labels.vertex[i]);
+    const std::size_t cell = t * graph.vertices + labels.vertex[i];
     if (time[cell] == labels.time[i] && share[cell] >= labels.share[i]) continue;
     time[cell] = labels.time[i];
     share[cell] = labels.share[i];

@@ -92,7 +92,7 @@ class IdTable {
  private:
   /// The slot of `id`, or the free one where it belongs.
   std::size_t find(std::int64_t id) const {
-    auto hash = static_cast<std::uint64_t>(id);  // finaliser of MurmurHash3
+    std::uint64_t hash = id;  // finaliser of MurmurHash3
     hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdU;
     hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53U;
     std::size_t slot = (hash ^ (hash >> 33)) & (keys_.size() - 1);
@@ -134,7 +134,7 @@ void renumber(EventBlock& block, const Numbers& numbers) {
 template <class Numbers>
 void renumber_all(std::vector<EventBlock>& blocks, const Numbers& numbers) {
   parallel_tasks(static_cast<std::int64_t>(blocks.size()),
-                 [&](std::int64_t b) { renumber(blocks[static_cast<std::size_t>(b)], numbers); });
+                 [&](std::int64_t b) { renumber(blocks[b], numbers); });
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ std::vector<std::int64_t> number_vertices(std::vector<EventBlock>& blocks, const
     RankedBits numbers(largest);
     parallel_tasks(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t b) {
       for (const int side : {0, 1})
-        blocks[static_cast<std::size_t>(b)].for_each_id(side, [&](std::int64_t id) { numbers.insert(id); });
+        blocks[b].for_each_id(side, [&](std::int64_t id) { numbers.insert(id); });
     });
     std::vector<std::int64_t> members = numbers.finish(path);
     renumber_all(blocks, numbers);

@@ -26,8 +26,8 @@ struct Side {
 
 Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId first) {
   Side side;
-  side.number.assign(static_cast<std::size_t>(vertices), -1);
-  for (const VertexId v : ends) side.number[static_cast<std::size_t>(v)] = 0;
+  side.number.assign(vertices, -1);
+  for (const VertexId v : ends) side.number[v] = 0;
   for (std::size_t v = 0; v < side.number.size(); ++v) {
     if (side.number[v] != 0) continue;
     side.number[v] = first + static_cast<VertexId>(side.members.size());
@@ -40,22 +40,22 @@ Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId f
 void add_side(const Side& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to) {
   for (const VertexId v : side.members) {
     if (!from.vertex_name.empty()) to.vertex_name.push_back(from.vertex_name[first_name + static_cast<std::size_t>(v)]);
-    to.original_id.push_back(from.original_id[static_cast<std::size_t>(v)] + offset);
-    if (!from.vertex_label.empty()) to.vertex_label.push_back(from.vertex_label[static_cast<std::size_t>(v)]);
+    to.original_id.push_back(from.original_id[v] + offset);
+    if (!from.vertex_label.empty()) to.vertex_label.push_back(from.vertex_label[v]);
   }
 }
 
 /// Timed labels stay with the source where a vertex is on both sides: users have them, in files with two sides.
 void move_labels(const Side& sources, const Side& targets, TimedLabels& labels) {
   for (VertexId& v : labels.vertex) {
-    const VertexId source = sources.number[static_cast<std::size_t>(v)];
-    v = source >= 0 ? source : targets.number[static_cast<std::size_t>(v)];
+    const VertexId source = sources.number[v];
+    v = source >= 0 ? source : targets.number[v];
   }
 }
 
 /// Vertex features of the separated sides. A file with two sides describes its targets: its sources get zeros.
 std::vector<float> separate_features(const EventGraph& graph, const Side& sources, const Side& targets) {
-  const auto width = static_cast<std::size_t>(graph.vertex_feature_width);
+  const std::size_t width = graph.vertex_feature_width;
   std::vector<float> features;
   features.reserve((sources.members.size() + targets.members.size()) * width);
   for (const Side* side : {&sources, &targets}) {
@@ -72,18 +72,18 @@ std::vector<float> separate_features(const EventGraph& graph, const Side& source
 
 void separate_sides(EventGraph& graph, const std::string& path) {
   if (graph.events() == 0) return;
-  constexpr auto largest_vertex = static_cast<std::int64_t>(std::numeric_limits<VertexId>::max());
+  constexpr std::int64_t largest_vertex = std::numeric_limits<VertexId>::max();
   const std::int64_t separate = graph.vertices + ids_on_both_sides(graph);
   if (separate > largest_vertex)
     throw InvalidInput(path, 0, 0, "the two sides have more than 2^31 - 1 vertices together");
   const Side sources = find_side(graph.source, graph.vertices, 0);
   const Side targets = find_side(graph.target, graph.vertices, static_cast<VertexId>(sources.members.size()));
-  const auto on_a_side = static_cast<std::int64_t>(sources.members.size() + targets.members.size());
+  const std::int64_t on_a_side = sources.members.size() + targets.members.size();
   if (on_a_side != separate)
     throw InvalidRequest("ids", fmt::format("ids=offset separates sources from targets, and {} vertices of {} are "
                                             "neither, as no event has them",
                                             separate - on_a_side, path));
-  const auto id_of = [&](VertexId v) { return graph.original_id[static_cast<std::size_t>(v)]; };
+  const auto id_of = [&](VertexId v) { return graph.original_id[v]; };
   const std::int64_t largest_source = id_of(sources.members.back()), largest_target = id_of(targets.members.back());
   if (largest_target > std::numeric_limits<std::int64_t>::max() - 1 - largest_source)
     throw InvalidInput(path, 0, 0, "the vertex ids of the two sides do not fit 63 bits together");
@@ -91,8 +91,8 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   add_side(sources, 0, 0, graph, sides);
   add_side(targets, largest_source + 1, names_by_side(graph) ? static_cast<std::size_t>(graph.vertices) : 0, graph,
            sides);
-  for (VertexId& v : graph.source.edit()) v = sources.number[static_cast<std::size_t>(v)];
-  for (VertexId& v : graph.target.edit()) v = targets.number[static_cast<std::size_t>(v)];
+  for (VertexId& v : graph.source.edit()) v = sources.number[v];
+  for (VertexId& v : graph.target.edit()) v = targets.number[v];
   move_labels(sources, targets, graph.timed_labels);
   if (graph.vertex_feature_width > 0) graph.vertex_features = separate_features(graph, sources, targets);
   graph.original_id = std::move(sides.original_id);
@@ -105,11 +105,11 @@ void separate_sides(EventGraph& graph, const std::string& path) {
 }  // namespace
 
 std::int64_t ids_on_both_sides(const EventGraph& graph) {
-  std::vector<bool> is_source(static_cast<std::size_t>(graph.vertices), false), counted = is_source;
-  for (const VertexId v : graph.source) is_source[static_cast<std::size_t>(v)] = true;
+  std::vector<bool> is_source(graph.vertices, false), counted = is_source;
+  for (const VertexId v : graph.source) is_source[v] = true;
   std::int64_t both = 0;
   for (const VertexId v : graph.target) {
-    const auto at = static_cast<std::size_t>(v);
+    const std::size_t at = v;
     both += is_source[at] && !counted[at];
     counted[at] = true;
   }

@@ -111,7 +111,7 @@ void refuse_twin_names(const NameTable& names, const std::string& path, std::siz
   const std::array<std::size_t, 2> columns{std::min(first, second), std::max(first, second)};
   std::unordered_map<double, std::int64_t> odd;  // numbers that are not written plainly, by the first name for them
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i);
+    const std::int64_t number = i;
     const std::string_view word = names.name(number);
     const std::optional<double> value = number_of(word);
     if (!value || is_canonical(word, *value)) continue;

@@ -16,7 +16,7 @@ std::string name_or_none(const NameTable& names, std::int64_t number) {
 void name_vertices(const NameTable& names, EventGraph& graph) { name_vertices(names, names, graph); }
 
 void name_vertices(const NameTable& sources, const NameTable& targets, EventGraph& graph) {
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   graph.vertex_name.clear();
   graph.vertex_name.reserve(graph.two_sided ? 2 * vertices : vertices);
   for (const std::int64_t id : graph.original_id) graph.vertex_name.push_back(name_or_none(sources, id));
@@ -25,7 +25,7 @@ void name_vertices(const NameTable& sources, const NameTable& targets, EventGrap
 }
 
 void name_targets(std::vector<std::string> names, EventGraph& graph) {
-  graph.vertex_name.assign(static_cast<std::size_t>(graph.vertices), "");
+  graph.vertex_name.assign(graph.vertices, "");
   std::move(names.begin(), names.end(), std::back_inserter(graph.vertex_name));
 }
 
@@ -35,7 +35,7 @@ bool names_by_side(const EventGraph& graph) {
 
 void join_names_of_sides(EventGraph& graph) {
   if (!names_by_side(graph)) return;
-  const auto vertices = static_cast<std::size_t>(graph.vertices);
+  const std::size_t vertices = graph.vertices;
   for (std::size_t v = 0; v < vertices; ++v) {
     const std::string& source = graph.vertex_name[v];
     const std::string& target = graph.vertex_name[vertices + v];

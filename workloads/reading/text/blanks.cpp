@@ -58,12 +58,12 @@ std::string_view without_blanks_before(std::string_view text, std::uint64_t* ski
   return text;
 }
 
-std::string_view without_blanks_behind(std::string_view text) {
+std::string_view without_trailing_blanks(std::string_view text) {
   while (const std::size_t bytes = blank_at(text, false)) text.remove_suffix(bytes);
   return text;
 }
 
-std::string_view without_blanks(std::string_view text) { return without_blanks_behind(without_blanks_before(text)); }
+std::string_view without_blanks(std::string_view text) { return without_trailing_blanks(without_blanks_before(text)); }
 
 std::string header_names(std::string_view line) {
   std::string names;

@@ -13,7 +13,7 @@ namespace strobe {
 std::string_view without_blanks_before(std::string_view text, std::uint64_t* skipped = nullptr);
 
 /// The same at its end.
-std::string_view without_blanks_behind(std::string_view text);
+std::string_view without_trailing_blanks(std::string_view text);
 
 /// The same at both.
 std::string_view without_blanks(std::string_view text);

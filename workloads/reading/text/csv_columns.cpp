@@ -117,7 +117,7 @@ void require_csv_columns(const std::string& path, const std::vector<std::string>
 std::string ignored_columns_note(const CsvColumns& columns) {
   if (columns.ignored.empty()) return "";
   std::vector<std::string> named = columns.ignored;
-  const std::size_t without = static_cast<std::size_t>(std::erase(named, std::string()));
+  const std::size_t without = std::erase(named, std::string());
   std::vector<std::string> parts;
   if (!named.empty()) parts.push_back(quoted_names(named));
   if (without == 1) parts.emplace_back("one without a name (an index)");

@@ -11,7 +11,7 @@ namespace strobe {
 
 /// The positions of the event columns among the columns of a csv. Returned by `find_csv_columns`.
 struct CsvColumns {
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static constexpr std::size_t none = -1;
   std::size_t source = none, target = none, time = none, weight = none;
   bool stepped = false;              // the time is a step
   std::size_t count = 0;             // of the file

@@ -63,7 +63,7 @@ bool QuotedCsv::split_line(std::string_view line) {
       if (fault_ != nullptr) return false;
     } else {
       const std::size_t end = std::min(line.find(separator_, begin), line.size());
-      fields_.push_back({without_blanks_behind(line.substr(begin, end - begin)), begin + 1});
+      fields_.push_back({without_trailing_blanks(line.substr(begin, end - begin)), begin + 1});
       begin = end;
     }
     if (begin >= line.size()) return true;

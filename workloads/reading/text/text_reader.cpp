@@ -73,7 +73,7 @@ void TextReader::look_at(const char* begin, const char* end) {
 /// Moves the unread bytes to the front and reads more after them; the buffer grows when one line fills it.
 bool TextReader::refill() {
   if (at_end_) return false;
-  const auto unread = static_cast<std::size_t>(end_ - begin_);
+  const std::size_t unread = end_ - begin_;
   std::memmove(buffer_.data(), begin_, unread);
   if (unread == buffer_.size()) buffer_.resize(2 * buffer_.size());
   const std::size_t room = buffer_.size() - unread;
@@ -87,7 +87,7 @@ bool TextReader::refill() {
 }
 
 bool TextReader::take_part(TextPart& part, std::size_t bytes) {
-  const auto unread = static_cast<std::size_t>(end_ - begin_);
+  const std::size_t unread = end_ - begin_;
   if (part.buffer.size() < std::max(bytes, unread)) part.buffer.resize(std::max(bytes, unread));
   std::memcpy(part.buffer.data(), begin_, unread);
   const std::size_t room = part.buffer.size() - unread;
@@ -157,7 +157,7 @@ void TextReader::add_token(std::size_t begin, std::size_t end) {
   Token& token = tokens_.emplace_back(Token{line_.substr(begin, end - begin), begin + 1});
   const auto may_be_blank = [](char c) { return static_cast<unsigned char>(c - '!') > '~' - '!'; };
   if (begin == end || (!may_be_blank(token.text.front()) && !may_be_blank(token.text.back()))) return;
-  token.text = without_blanks_behind(without_blanks_before(token.text, &token.column));
+  token.text = without_trailing_blanks(without_blanks_before(token.text, &token.column));
 }
 
 const std::vector<Token>& TextReader::split_blanks() {

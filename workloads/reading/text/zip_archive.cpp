@@ -93,7 +93,7 @@ std::string ZipArchive::inflated(std::string_view packed, const Member& member, 
 std::string ZipArchive::read(const std::string& name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found == names_.end()) fail("there is no member '" + printable(name) + "'");
-  const Member& member = members_[static_cast<std::size_t>(found - names_.begin())];
+  const Member& member = members_[found - names_.begin()];
   const std::string_view bytes = file_->bytes();
   const std::size_t at = member.offset;
   if (member.packed == in_64_bits || member.size == in_64_bits || at == in_64_bits)

@@ -77,9 +77,9 @@ class AttentionMatrices {
       : heads_(heads), width_(left.columns()), vectors_(zeros(2 * heads * width_)), ones_(zeros(heads * width_)) {
     for (std::int64_t c = 0; c < width_; ++c) {
       const std::int64_t h = head(c);
-      vectors_[static_cast<std::size_t>(h * width_ + c)] = left.data<T>()[c];
-      vectors_[static_cast<std::size_t>((heads + h) * width_ + c)] = right.data<T>()[c];
-      ones_[static_cast<std::size_t>(c * heads + h)] = T{1};
+      vectors_[h * width_ + c] = left.data<T>()[c];
+      vectors_[(heads + h) * width_ + c] = right.data<T>()[c];
+      ones_[c * heads + h] = T{1};
     }
   }
 
@@ -102,12 +102,12 @@ class AttentionMatrices {
 
   /// Adds the block diagonals of all parts in `sums` to the gradients of the vectors.
   void put_vector_gradients(const std::vector<double>& sums, const Tensor& dleft, const Tensor& dright) const {
-    const auto stride = static_cast<std::size_t>(width_ * 2 * heads_);
+    const std::size_t stride = width_ * 2 * heads_;
     for (std::int64_t c = 0; c < width_; ++c) {
       for (const bool is_right : {false, true}) {
         T& target = (is_right ? dright : dleft).template data<T>()[c];
-        double total = static_cast<double>(target);
-        for (auto p = static_cast<std::size_t>(c * 2 * heads_ + head(c) + (is_right ? heads_ : 0)); p < sums.size();
+        double total = target;
+        for (std::size_t p = c * 2 * heads_ + head(c) + (is_right ? heads_ : 0); p < sums.size();
              p += stride)
           total += sums[p];
         target = static_cast<T>(total);
@@ -117,7 +117,7 @@ class AttentionMatrices {
 
  private:
   static std::vector<T> zeros(std::int64_t count) {
-    return std::vector<T>(static_cast<std::size_t>(count + most_lanes<T>), T{0});
+    return std::vector<T>(count + most_lanes<T>, T{0});
   }
   std::int64_t head(std::int64_t column) const { return column / (width_ / heads_); }
 
@@ -153,7 +153,7 @@ class AttentionScores {
   /// [H D, parts H]: `vector` times each of `factors`, block-diagonal, side by side.
   std::vector<T> blocks(const Tensor& vector, const std::vector<double>& factors) const {
     const std::int64_t stride = static_cast<std::int64_t>(factors.size()) * heads_;
-    std::vector<T> matrix(static_cast<std::size_t>(width_ * stride + most_lanes<T>), T{0});
+    std::vector<T> matrix(width_ * stride + most_lanes<T>, T{0});
     for (std::int64_t c = 0; c < width_; ++c) {
       T* row = matrix.data() + c * stride + c / (width_ / heads_);
       for (const double factor : factors) {
@@ -226,7 +226,7 @@ class RowGradients {
         dleft_(g_ + op.a.rows * width_) {
     for_ranges(context, op.a.rows, attention_grain, [&](std::int64_t begin, std::int64_t end) {
       const std::int64_t size = attention_block * 2 * (width_ + heads_) + most_lanes<T>;
-      std::vector<T> scratch(static_cast<std::size_t>(size), T{0});
+      std::vector<T> scratch(size, T{0});
       for (std::int64_t first = begin; first < end; first += attention_block) {
         take(first, std::min(attention_block, end - first), scratch.data());
       }

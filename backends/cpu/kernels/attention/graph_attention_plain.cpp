@@ -54,15 +54,15 @@ template <class T>
 void weigh(const View<T>& view, const AttentionDropout& dropout, std::int64_t row, std::int64_t head,
            RowWeights& weights) {
   const std::int64_t begin = view.offsets[row], end = view.offsets[row + 1];
-  weights.p.assign(static_cast<std::size_t>(end - begin), 0.0);
+  weights.p.assign(end - begin, 0.0);
   weights.slope = weights.p;
   weights.drop.assign(weights.p.size(), 1.0);
   for (std::int64_t k = begin; dropout.drops() && k < end; ++k)
-    weights.drop[static_cast<std::size_t>(k - begin)] = dropout.of_edge(row, view.indices[k], head);
+    weights.drop[k - begin] = dropout.of_edge(row, view.indices[k], head);
   weights.own_score = view.score(view.left, row, head);
   double largest = -INFINITY, sum = 0;
   for (std::int64_t k = begin; k < end; ++k) {
-    const auto at = static_cast<std::size_t>(k - begin);
+    const std::size_t at = k - begin;
     const double logit = view.factor(k) * (weights.own_score + view.score(view.right, view.indices[k], head));
     weights.slope[at] = logit > 0 ? 1.0 : leaky_slope;
     weights.p[at] = logit * weights.slope[at];
@@ -119,8 +119,8 @@ template <class T>
 void score_backward(const View<T>& view, const T* with, std::int64_t row, std::int64_t head, double d, Sums& sums,
                     std::vector<double>& dwith) {
   for (std::int64_t i = head * view.depth; i < (head + 1) * view.depth; ++i) {
-    sums.df[static_cast<std::size_t>(row * view.width() + i)] += d * static_cast<double>(with[i]);
-    dwith[static_cast<std::size_t>(i)] += d * static_cast<double>(view.f[row * view.width() + i]);
+    sums.df[row * view.width() + i] += d * static_cast<double>(with[i]);
+    dwith[i] += d * static_cast<double>(view.f[row * view.width() + i]);
   }
 }
 
@@ -130,20 +130,20 @@ void backward_row(const GraphAttentionBackward& op, const View<T>& view, std::in
   const std::int64_t width = view.width();
   for (std::int64_t head = 0; head < view.heads; ++head) {
     weigh(view, op.dropout, row, head, weights);
-    std::vector<double> dz(static_cast<std::size_t>(view.depth)), dp(weights.p.size(), 0.0);
+    std::vector<double> dz(view.depth), dp(weights.p.size(), 0.0);
     double mean = 0, down = 0;
     for (std::int64_t d = 0; d < view.depth; ++d) {
       const std::int64_t at = row * width + head * view.depth + d;
-      const double z = static_cast<double>(op.z.data<T>()[at]);
-      dz[static_cast<std::size_t>(d)] = static_cast<double>(op.dy.data<T>()[at]) * (z > 0 ? 1.0 : std::exp(z));
+      const double z = op.z.data<T>()[at];
+      dz[d] = static_cast<double>(op.dy.data<T>()[at]) * (z > 0 ? 1.0 : std::exp(z));
     }
     for (std::size_t k = 0; k < weights.p.size(); ++k) {
       const std::int64_t column = view.indices[view.offsets[row] + static_cast<std::int64_t>(k)];
       for (std::int64_t d = 0; d < view.depth; ++d) {
         const std::int64_t at = column * width + head * view.depth + d;
-        const double through = weights.drop[k] * dz[static_cast<std::size_t>(d)];
+        const double through = weights.drop[k] * dz[d];
         dp[k] += through * static_cast<double>(view.f[at]);
-        sums.df[static_cast<std::size_t>(at)] += weights.p[k] * through;
+        sums.df[at] += weights.p[k] * through;
       }
       mean += weights.p[k] * dp[k];
     }
@@ -170,8 +170,8 @@ void run_backward(const GraphAttentionBackward& op, KernelContext&) {
   cpu::with_element(op.f.type(), [&](auto zero) {
     using T = decltype(zero);
     const View<T> view = view_of<T>(op);
-    const auto width = static_cast<std::size_t>(view.width());
-    Sums sums{std::vector<double>(static_cast<std::size_t>(op.f.elements()), 0.0), std::vector<double>(width, 0.0),
+    const std::size_t width = view.width();
+    Sums sums{std::vector<double>(op.f.elements(), 0.0), std::vector<double>(width, 0.0),
               std::vector<double>(width, 0.0)};
     RowWeights weights;
     for (std::int64_t row = 0; row < op.a.rows; ++row) backward_row(op, view, row, weights, sums);

@@ -59,7 +59,7 @@ struct EntryWeight {
 template <class T, int P>
 [[gnu::noinline]] Lanes<T, P> edge_factors(const AttentionDropout& dropout, std::int64_t row, std::int64_t column,
                                            std::int64_t heads) {
-  const auto cell = static_cast<std::uint64_t>(dropout.ids.data<std::int64_t>()[row]);
+  const std::uint64_t cell = dropout.ids.data<std::int64_t>()[row];
   const auto vertex = static_cast<std::uint32_t>(dropout.columns.data<std::int32_t>()[column]);
   const std::uint64_t limit = dropout.limit();
   const T kept = static_cast<T>(1.0 / (1.0 - dropout.rate));
@@ -67,7 +67,7 @@ template <class T, int P>
   for (std::int64_t first = 0; first < heads; first += 4) {
     const auto words = dropout.words(cell, vertex, static_cast<std::uint32_t>(first / 4), random_purpose::edge_dropout);
     for (int i = 0; i < 4 && first + i < P; ++i)
-      factors[first + i] = words[static_cast<std::size_t>(i)] < limit ? T{0} : kept;
+      factors[first + i] = words[i] < limit ? T{0} : kept;
   }
   return factors;
 }
@@ -141,7 +141,7 @@ template <class T, int P, int K, bool InRange>
   V sum{}, sloped{}, z[K], slopes[K];
   for (int i = 0; i < registers; ++i) z[i] = slopes[i] = V{};
   for (std::int64_t k = view.a.offsets[r]; k < view.a.offsets[r + 1]; ++k) {
-    const auto column = static_cast<std::int64_t>(view.a.indices[k]);
+    const std::int64_t column = view.a.indices[k];
     const T* scores = view.columns + column * 2 * heads;
     auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(scores), load<T, P>(scores + heads))
                          : EntryWeight<T, P>::of_score(own + load<T, P>(scores), shift);
@@ -194,7 +194,7 @@ void run_forward_as(const GraphAttention& op, KernelContext& context) {
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
   with_rows_of<T>(view.width, scores.in_range(), [&](auto lanes, auto registers, auto in_range) {
     run_tasks(context, static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t i) {
-      const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
+      const std::int64_t begin = bounds[i], end = bounds[static_cast<std::size_t>(i) + 1];
       forward_range<T, lanes(), registers(), in_range()>(view, begin, end);
     });
   });
@@ -228,7 +228,7 @@ template <class T, int P, int K, bool InRange>
   V mean{}, u[K], v[K];
   for (int i = 0; i < registers; ++i) u[i] = v[i] = V{};
   for (std::int64_t k = view.a.offsets[c]; k < view.a.offsets[c + 1]; ++k) {
-    const auto r = static_cast<std::int64_t>(view.a.indices[k]);
+    const std::int64_t r = view.a.indices[k];
     const T* row = view.rows + r * 3 * heads;
     auto entry = InRange ? EntryWeight<T, P>::of_products(own * load<T, P>(row), low)
                          : EntryWeight<T, P>::of_score(own + load<T, P>(row), load<T, P>(row + 2 * heads));
@@ -258,7 +258,7 @@ void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& mat
                     std::int64_t own_rows, std::int64_t begin, std::int64_t end, double* sums) {
   const HeadLanes<T, P, K> spread(view.width, view.heads);
   const std::int64_t heads = view.heads;
-  std::vector<T> products(static_cast<std::size_t>(attention_block * view.width + most_lanes<T>)),
+  std::vector<T> products(attention_block * view.width + most_lanes<T>),
       means(static_cast<std::size_t>(attention_block * heads + most_lanes<T>)),
       dscores(static_cast<std::size_t>(attention_block * 2 * heads + most_lanes<T>));
   BackwardView<T> part = view;
@@ -270,8 +270,8 @@ void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& mat
     matrices.add_up_heads(products.data(), count, dscores.data() + heads, 2 * heads);
     for (std::int64_t c = 0; c < count; ++c) {
       for (std::int64_t h = 0; h < heads; ++h) {
-        dscores[static_cast<std::size_t>((c * 2 + 1) * heads + h)] -= means[static_cast<std::size_t>(c * heads + h)];
-        dscores[static_cast<std::size_t>(c * 2 * heads + h)] =
+        dscores[(c * 2 + 1) * heads + h] -= means[c * heads + h];
+        dscores[c * 2 * heads + h] =
             first + c < own_rows ? dleft_scores[(first + c) * heads + h] : T{0};
       }
     }
@@ -299,10 +299,10 @@ void run_backward_as(const GraphAttentionBackward& op, KernelContext& context) {
                              op.dropout};
   const std::vector<std::int64_t> bounds = balanced_rows(view.a);
   const std::int64_t tasks = static_cast<std::int64_t>(bounds.size()) - 1, stride = view.width * 2 * view.heads;
-  std::vector<double> sums(static_cast<std::size_t>(tasks * stride), 0.0);
+  std::vector<double> sums(tasks * stride, 0.0);
   with_rows_of<T>(view.width, scores.in_range(), [&](auto lanes, auto registers, auto in_range) {
     run_tasks(context, tasks, [&](std::int64_t i) {
-      const std::int64_t begin = bounds[static_cast<std::size_t>(i)], end = bounds[static_cast<std::size_t>(i) + 1];
+      const std::int64_t begin = bounds[i], end = bounds[static_cast<std::size_t>(i) + 1];
       backward_range<T, lanes(), registers(), in_range()>(view, matrices, rows.dleft_scores(), op.a.rows, begin, end,
                                                           sums.data() + i * stride);
     });

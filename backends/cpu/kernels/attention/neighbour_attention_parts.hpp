@@ -60,7 +60,7 @@ inline double neighbour_factor(const NeighbourDropout& dropout, std::int64_t roo
 [[gnu::noinline]] inline std::array<std::uint32_t, 4> neighbour_words(const NeighbourDropout& dropout,
                                                                       std::int64_t root, std::int64_t slot,
                                                                       std::int64_t group) {
-  const auto number = static_cast<std::uint64_t>(dropout.roots.data<std::int64_t>()[root]);
+  const std::uint64_t number = dropout.roots.data<std::int64_t>()[root];
   return philox({static_cast<std::uint32_t>(number),
                  static_cast<std::uint32_t>(number >> 32) ^ (static_cast<std::uint32_t>(group) << 16),
                  static_cast<std::uint32_t>(slot), dropout.iteration},

@@ -93,7 +93,7 @@ void product_gradients(const NeighbourAttentionBackward& op, const NeighbourView
     mean += static_cast<double>(op.coefficients.data<T>()[s * op.heads + head]) * dproducts.back();
   }
   for (std::int64_t s = begin; s < end; ++s) {
-    double& value = dproducts[static_cast<std::size_t>(s - begin)];
+    double& value = dproducts[s - begin];
     const double slope = scale.is_leaky ? scale.slope(product_of(view, root, s, head)) : scale.factor;
     value = static_cast<double>(op.coefficients.data<T>()[s * op.heads + head]) * (value - mean) * slope;
   }
@@ -117,7 +117,7 @@ void vertices_back(const NeighbourAttentionBackward& op, const NeighbourView<T>&
                  dy = static_cast<double>(op.dy.data<T>()[root * width + c]);
     double dq = 0;
     for (std::int64_t s = begin; s < end; ++s) {
-      const double down = dproducts[static_cast<std::size_t>(s - begin)];
+      const double down = dproducts[s - begin];
       dq += down * seen_by(view, s, 0, c);
       op.dseen.data<T>()[s * 2 * width + c] = static_cast<T>(down * q);
       op.dseen.data<T>()[s * 2 * width + width + c] = static_cast<T>(weight_of<T>(op, root, s, s - begin, head) * dy);
@@ -137,9 +137,9 @@ void codes_back(const NeighbourAttentionBackward& op, const NeighbourView<T>& vi
                  dmixed = static_cast<double>(op.dmixed.data<T>()[of_head + c]);
     double dquery = 0;
     for (std::int64_t s = begin; s < end; ++s) {
-      const double down = dproducts[static_cast<std::size_t>(s - begin)];
+      const double down = dproducts[s - begin];
       dquery += down * static_cast<double>(view.code[s * codes + c]);
-      dcodes[static_cast<std::size_t>((s - begin) * codes + c)] +=
+      dcodes[(s - begin) * codes + c] +=
           down * query + weight_of<T>(op, root, s, s - begin, head) * dmixed;
     }
     op.dcode_query.data<T>()[of_head + c] = static_cast<T>(dquery);
@@ -150,7 +150,7 @@ template <class T>
 void attend_back(const NeighbourAttentionBackward& op, const NeighbourView<T>& view, std::int64_t root,
                  std::vector<double>& dproducts, std::vector<double>& dcodes) {
   const std::int64_t begin = view.offsets[root], end = view.offsets[root + 1];
-  dcodes.assign(static_cast<std::size_t>((end - begin) * view.codes), 0.0);
+  dcodes.assign((end - begin) * view.codes, 0.0);
   for (std::int64_t head = 0; head < op.heads; ++head) {
     product_gradients(op, view, root, head, dproducts);
     vertices_back(op, view, root, head, dproducts);

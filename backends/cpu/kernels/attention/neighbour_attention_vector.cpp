@@ -48,7 +48,7 @@ class RootRange {
     std::int64_t most = 1;
     for (std::int64_t r = first; r < last; ++r) most = std::max(most, view.offsets[r + 1] - view.offsets[r]);
     stride_ = divide_up(most, most_lanes<T>) * most_lanes<T>;
-    values_.assign(static_cast<std::size_t>(3 * view.heads * stride_), T{0});
+    values_.assign(3 * view.heads * stride_, T{0});
   }
 
   void enter(std::int64_t root) {
@@ -79,13 +79,13 @@ class RootRange {
 
  private:
   void draw(std::int64_t root) {
-    const auto limit = static_cast<std::uint64_t>(dropout.rate * 0x1.0p32);
+    const std::uint64_t limit = dropout.rate * 0x1.0p32;
     const T kept = static_cast<T>(1.0 / (1.0 - dropout.rate));
     for (std::int64_t s = 0; s < slots(); ++s) {
       for (std::int64_t head = 0; head < view.heads; head += 4) {
         const auto words = neighbour_words(dropout, root, s, head / 4);
         for (std::int64_t i = 0; i < std::min<std::int64_t>(4, view.heads - head); ++i)
-          factors(head + i)[s] = words[static_cast<std::size_t>(i)] < limit ? T{0} : kept;
+          factors(head + i)[s] = words[i] < limit ? T{0} : kept;
       }
     }
   }

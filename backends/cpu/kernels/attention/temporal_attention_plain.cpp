@@ -68,7 +68,7 @@ std::vector<double> factors_of(const AttentionDropout& dropout, const Timeline& 
   std::vector<double> factors(static_cast<std::size_t>(t) + 1, 1.0);
   const std::int64_t id = line.sequences == nullptr ? line.vertex : t * line.vertices + line.vertex;
   for (std::int64_t s = line.begin(t); dropout.drops() && s <= t; ++s)
-    factors[static_cast<std::size_t>(s)] = dropout.of_past(id, line.step(t), line.step(s), head);
+    factors[s] = dropout.of_past(id, line.step(t), line.step(s), head);
   return factors;
 }
 
@@ -99,7 +99,7 @@ void forward_vertex(const TemporalAttention& op, std::int64_t vertex) {
       for (std::int64_t d = 0; d < line.depth(); ++d) {
         double sum = 0;
         for (std::int64_t s = line.begin(t); s <= t; ++s) {
-          const auto at = static_cast<std::size_t>(s);
+          const std::size_t at = s;
           sum += weights[at] * factors[at] * line.at(s, 2, head)[d];
         }
         o[d] = static_cast<T>(sum);
@@ -123,17 +123,17 @@ void backward_query(const AttentionDropout& dropout, const Timeline& line, std::
   std::vector<double> dweights(weights.size(), 0.0);
   double mean = 0;
   for (std::int64_t s = line.begin(t); s <= t; ++s) {
-    const auto at = static_cast<std::size_t>(s);
+    const std::size_t at = s;
     dweights[at] = factors[at] * dot(d_o.data(), line.at(s, 2, head), line.depth());
     mean += weights[at] * dweights[at];
   }
   for (std::int64_t s = line.begin(t); s <= t; ++s) {
-    const double weight = weights[static_cast<std::size_t>(s)];
-    const double dscore = line.scale * weight * (dweights[static_cast<std::size_t>(s)] - mean);
+    const double weight = weights[s];
+    const double dscore = line.scale * weight * (dweights[s] - mean);
     for (std::int64_t d = 0; d < line.depth(); ++d) {
       line.at(grown, t, 0, head)[d] += dscore * line.at(s, 1, head)[d];
       line.at(grown, s, 1, head)[d] += dscore * line.at(t, 0, head)[d];
-      line.at(grown, s, 2, head)[d] += weight * factors[static_cast<std::size_t>(s)] * d_o[static_cast<std::size_t>(d)];
+      line.at(grown, s, 2, head)[d] += weight * factors[s] * d_o[d];
     }
   }
 }
@@ -152,7 +152,7 @@ void backward_vertex(const TemporalAttentionBackward& op, std::int64_t vertex, s
   for (std::int64_t t = 0; t < line.total; ++t) {
     for (std::int64_t i = 0; i < 3 * line.width; ++i) {
       op.dprojected.data<T>()[(t * n + vertex) * 3 * line.width + i] =
-          static_cast<T>(grown[static_cast<std::size_t>(t * 3 * line.width + i)]);
+          static_cast<T>(grown[t * 3 * line.width + i]);
     }
   }
 }

@@ -160,7 +160,7 @@ void draw_factors(Block<T>& block, std::int64_t t, std::int64_t head) {
       const auto words = dropout.words(cell, static_cast<std::uint32_t>(first / 4), static_cast<std::uint32_t>(head),
                                        random_purpose::past_dropout);
       for (std::int64_t i = 0; i < 4; ++i)
-        out[(first + i) * most_lanes<T> + lane] = words[static_cast<std::size_t>(i)] < limit ? T{0} : kept;
+        out[(first + i) * most_lanes<T> + lane] = words[i] < limit ? T{0} : kept;
     }
   }
 }
@@ -185,7 +185,7 @@ void draw_packed_factors(Block<T>& block, std::int64_t t, std::int64_t head) {
         words = dropout.words(cell, static_cast<std::uint32_t>(drawn), static_cast<std::uint32_t>(head),
                               random_purpose::past_dropout);
       }
-      out[s * most_lanes<T> + lane] = words[static_cast<std::size_t>(step % 4)] < limit ? T{0} : kept;
+      out[s * most_lanes<T> + lane] = words[step % 4] < limit ? T{0} : kept;
     }
   }
 }
@@ -200,7 +200,7 @@ void draw(Block<T>& block, const Query<T>& query, std::int64_t head) {
 /// to[s] = from[s] times dropout's factor for the steps that a query looks at.
 template <class T>
 void drop(const Block<T>& block, const Query<T>& query, const Register<T>* from, Register<T>* to) {
-  for (std::int64_t s = query.low; s <= query.t; ++s) to[s] = from[s] * block.factors[static_cast<std::size_t>(s)];
+  for (std::int64_t s = query.low; s <= query.t; ++s) to[s] = from[s] * block.factors[s];
 }
 
 template <class T>
@@ -332,7 +332,7 @@ void backward_range(const TemporalAttentionBackward& op, std::int64_t n, std::in
 
 template <class T>
 void add_ranges(const Tensor& target, const std::vector<double>& sums) {
-  const auto stride = static_cast<std::size_t>(target.elements());
+  const std::size_t stride = target.elements();
   for (std::size_t i = 0; i < stride; ++i) {
     double total = 0;
     for (std::size_t p = i; p < sums.size(); p += stride) total += sums[p];
@@ -345,7 +345,7 @@ void run_backward(const TemporalAttentionBackward& op, KernelContext& context) {
   with_element(op.d_o.type(), [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t grain = range_vertices<T>(n), stride = op.doffsets.elements();
-    std::vector<double> sums(static_cast<std::size_t>(divide_up(n, grain) * stride), 0.0);
+    std::vector<double> sums(divide_up(n, grain) * stride, 0.0);
     for_ranges(context, n, grain, [&](std::int64_t begin, std::int64_t end) {
       backward_range<T>(op, n, begin, end, sums.data() + begin / grain * stride);
     });

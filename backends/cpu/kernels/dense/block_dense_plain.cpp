@@ -55,11 +55,11 @@ void backward_row(const BlockDenseBackward& op, std::int64_t r, const T* dz, dou
 template <class T>
 void backward_rows(const BlockDenseBackward& op, std::int64_t begin, std::int64_t end, double* sums) {
   const std::int64_t columns = op.dy.columns();
-  std::vector<T> dz(static_cast<std::size_t>(columns));
+  std::vector<T> dz(columns);
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t i = 0; i < columns; ++i) {
       const bool dead = op.activation == Activation::relu && !(op.y.data<T>()[r * columns + i] > T{0});
-      dz[static_cast<std::size_t>(i)] = dead ? T{0} : op.dy.data<T>()[r * columns + i];
+      dz[i] = dead ? T{0} : op.dy.data<T>()[r * columns + i];
     }
     backward_row(op, r, dz.data(), sums);
   }

@@ -157,7 +157,7 @@ void backward_range(BackwardRange<T>& range, std::int64_t begin, std::int64_t en
 template <class T>
 std::vector<T> turned_blocks(const BlockDenseBackward& op) {
   const std::int64_t inner = op.w.rows() / op.blocks, width = op.w.columns();
-  std::vector<T> turned(static_cast<std::size_t>(op.w.elements() + most_lanes<T>), T{0});
+  std::vector<T> turned(op.w.elements() + most_lanes<T>, T{0});
   for (std::int64_t f = 0; f < op.w.rows(); ++f) {
     T* block = turned.data() + f / inner * inner * width;
     for (std::int64_t g = 0; g < width; ++g) block[g * inner + f % inner] = op.w.data<T>()[f * width + g];
@@ -168,14 +168,14 @@ std::vector<T> turned_blocks(const BlockDenseBackward& op) {
 void run_backward(const BlockDenseBackward& op, KernelContext& context) {
   const std::int64_t rows = op.dy.rows(), stride = op.w.elements() + op.blocks * op.w.columns();
   const std::int64_t grain = std::max(std::int64_t{512}, divide_up(rows, most_ranges));
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(rows, grain) * stride), 0.0);
+  std::vector<double> sums(divide_up(rows, grain) * stride, 0.0);
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     const std::vector<T> turned = turned_blocks<T>(op);
     for_ranges(context, rows, grain, [&](std::int64_t begin, std::int64_t end) {
       BackwardRange<T> range{
           op, turned.data(), sums.data() + begin / grain * stride,
-          std::vector<T>(static_cast<std::size_t>(block_rows * op.dy.columns() + most_lanes<T>), T{0})};
+          std::vector<T>(block_rows * op.dy.columns() + most_lanes<T>, T{0})};
       backward_range(range, begin, end);
     });
     cpu::add_range_sums<T>(op.dw, sums, 0, stride);

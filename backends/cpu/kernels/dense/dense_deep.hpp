@@ -183,7 +183,7 @@ void add_deep_weights(const DenseBackward& op, const std::vector<Part<T>>& x, co
   const std::int64_t rows = op.dy.rows(), inner = op.dw.defined() ? op.w.rows() : 0, width = op.w.columns();
   const WeightTasks cut(rows, op.w.rows(), width);
   const std::int64_t stride = (inner + 1) * width, chunks = std::max<std::int64_t>(1, divide_up(inner, cut.chunk));
-  std::vector<double> totals(static_cast<std::size_t>(cut.ranges * stride), 0.0);
+  std::vector<double> totals(cut.ranges * stride, 0.0);
   run_tasks(context, cut.ranges * chunks, [&](std::int64_t i) {
     const std::int64_t begin = i / chunks * cut.range, first = i % chunks * cut.chunk;
     double* own = totals.data() + i / chunks * stride;

@@ -46,25 +46,25 @@ template <class T>
 void backward_rows(const DenseBackward& op, std::int64_t begin, std::int64_t end, double* sums) {
   const std::int64_t inner = op.w.rows(), width = op.w.columns();
   const T* w = op.w.data<T>();
-  std::vector<T> dz(static_cast<std::size_t>(width));
+  std::vector<T> dz(width);
   for (std::int64_t r = begin; r < end; ++r) {
     const T* dy = op.dy.data<T>() + r * width;
     const T* y = op.activation == Activation::relu ? op.y.data<T>() + r * width : nullptr;
     for (std::int64_t g = 0; g < width; ++g) {
-      dz[static_cast<std::size_t>(g)] = y == nullptr || y[g] > T{0} ? dy[g] : T{0};
-      sums[inner * width + g] += static_cast<double>(dz[static_cast<std::size_t>(g)]);
+      dz[g] = y == nullptr || y[g] > T{0} ? dy[g] : T{0};
+      sums[inner * width + g] += static_cast<double>(dz[g]);
     }
     for (std::int64_t f = 0; f < inner; ++f) {
       T product{0};
-      for (std::int64_t g = 0; g < width; ++g) product += dz[static_cast<std::size_t>(g)] * w[f * width + g];
+      for (std::int64_t g = 0; g < width; ++g) product += dz[g] * w[f * width + g];
       if (op.dx.defined()) {
         T& target = op.dx.data<T>()[r * inner + f];
         target = op.accumulate_dx ? target + product : product;
       }
       if (op.dw.defined()) {
-        const double x = static_cast<double>(op.x.data<T>()[r * inner + f]);
+        const double x = op.x.data<T>()[r * inner + f];
         for (std::int64_t g = 0; g < width; ++g) {
-          sums[f * width + g] += x * static_cast<double>(dz[static_cast<std::size_t>(g)]);
+          sums[f * width + g] += x * static_cast<double>(dz[g]);
         }
       }
     }

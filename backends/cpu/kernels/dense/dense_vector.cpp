@@ -31,11 +31,11 @@ void backward_by_rows(const DenseBackward& op, const KernelContext& context, boo
   const std::int64_t rows = op.dy.rows(), weights = op.w.elements(), width = op.w.columns();
   const std::int64_t grain = std::max(with_sums ? std::int64_t{512} : block_rows, divide_up(rows, most_ranges));
   const std::int64_t stride = with_sums ? weights + width : 0;
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(rows, grain) * stride), 0.0);
+  std::vector<double> sums(divide_up(rows, grain) * stride, 0.0);
   Scratch<T> turned = transposed<T>(op.w);
   for_ranges(context, rows, grain, [&](std::int64_t begin, std::int64_t end) {
     BackwardRange<T> range{op, turned.data(), with_sums ? sums.data() + begin / grain * stride : nullptr,
-                           std::vector<T>(static_cast<std::size_t>(block_rows * width + most_lanes<T>), T{0})};
+                           std::vector<T>(block_rows * width + most_lanes<T>, T{0})};
     backward_range(range, begin, end);
   });
   if (!with_sums) return;

@@ -76,7 +76,7 @@ void run_adam_step(const AdamStep& op, KernelContext& context) {
     T* second = op.second_moment.data<T>();
     for_ranges(context, op.parameters.elements(), elements_per_task, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const double g = static_cast<double>(gradient[i]);
+        const double g = gradient[i];
         const double m = op.beta1 * static_cast<double>(first[i]) + (1.0 - op.beta1) * g;
         const double v = op.beta2 * static_cast<double>(second[i]) + (1.0 - op.beta2) * g * g;
         first[i] = static_cast<T>(m);

@@ -52,12 +52,12 @@ void run_gathered_dense_backward(const GatheredDenseBackward& op, KernelContext&
   const std::int64_t weights = op.w.elements(), width = op.w.columns();
   cpu::with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    std::vector<double> sums(static_cast<std::size_t>(weights + width), 0.0);
+    std::vector<double> sums(weights + width, 0.0);
     for (std::int64_t i = 0; i < op.dy.rows(); ++i) add_sample<T>(op, i, sums);
-    for (std::int64_t k = 0; k < weights; ++k) op.dw.data<T>()[k] += static_cast<T>(sums[static_cast<std::size_t>(k)]);
+    for (std::int64_t k = 0; k < weights; ++k) op.dw.data<T>()[k] += static_cast<T>(sums[k]);
     if (!op.dbias.defined()) return;
     for (std::int64_t g = 0; g < width; ++g)
-      op.dbias.data<T>()[g] += static_cast<T>(sums[static_cast<std::size_t>(weights + g)]);
+      op.dbias.data<T>()[g] += static_cast<T>(sums[weights + g]);
   });
 }
 

@@ -177,7 +177,7 @@ void add_weight_gradients(const GatheredDenseBackward& op, const KernelContext& 
   const std::int64_t columns = op.w.rows(), stride = (columns + 1) * G;
   const std::int64_t strips = divide_up(x.samples, std::int64_t{strip<T>});
   const std::int64_t grain = std::max(strips_per_flush, divide_up(strips, most_ranges)) * strip<T>;
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(x.samples, grain) * stride), 0.0);
+  std::vector<double> sums(divide_up(x.samples, grain) * stride, 0.0);
   for_ranges(context, x.samples, grain, [&](std::int64_t begin, std::int64_t end) {
     const StripBuffers<T> at(columns, G);
     double* const own = sums.data() + begin / grain * stride;

@@ -52,7 +52,7 @@ void add_weight_gradients(const GatheredDenseBackward& op, const KernelContext& 
   const std::int64_t weights = op.w.elements(), width = op.w.columns(), stride = weights + width;
   const std::int64_t grain =
       divide_up(std::max(4 * block_rows, divide_up(x.samples, most_ranges)), block_rows) * block_rows;
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(x.samples, grain) * stride), 0.0);
+  std::vector<double> sums(divide_up(x.samples, grain) * stride, 0.0);
   DenseBackward whole;
   whole.w = op.w, whole.dy = op.dy, whole.dw = op.dw, whole.dbias = op.dbias;
   for_ranges(context, x.samples, grain, [&](std::int64_t begin, std::int64_t end) {

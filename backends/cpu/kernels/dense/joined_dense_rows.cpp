@@ -23,7 +23,7 @@ std::vector<PackedColumns<T>> packed_parts(const std::vector<Part<T>>& parts, co
                                            const KernelContext& context, const Pack& pack) {
   std::vector<PackedColumns<T>> packed(parts.size());
   run_tasks(context, static_cast<std::int64_t>(parts.size()), [&](std::int64_t i) {
-    const auto p = static_cast<std::size_t>(i);
+    const std::size_t p = i;
     packed[p] = pack(w.data<T>() + parts[p].first * w.columns(), parts[p].width);
   });
   return packed;

@@ -21,7 +21,7 @@ void run_scores(const PairScores& op, KernelContext& context) {
     const T *a = op.a.data<T>(), *b = op.b.data<T>(), *w = op.w.data<T>();
     for_ranges(context, op.a.rows() * candidates, events_per_range, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        double sum = static_cast<double>(*op.bias.data<T>());
+        double sum = *op.bias.data<T>();
         for (std::int64_t f = 0; f < width; ++f) {
           const double x = static_cast<double>(a[i / candidates * width + f]) + static_cast<double>(b[i * width + f]);
           if (!(x <= 0)) sum += static_cast<double>(w[f]) * x;  // so that NaN stays

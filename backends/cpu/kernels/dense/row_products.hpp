@@ -75,7 +75,7 @@ class LinesAhead {
   void add(const NextStrip& next, std::int64_t vertices, const Tensor& tensor, std::int64_t back = 0) {
     if (next.rows <= 0 || next.step < back || !tensor.defined() || ranges_ == most_ranges) return;
     const std::int64_t row = (next.step - back) * vertices + next.vertex;
-    const auto row_bytes = static_cast<std::int64_t>(tensor.row_bytes());
+    const std::int64_t row_bytes = tensor.row_bytes();
     lines_[ranges_++] = {tensor.raw() + row * row_bytes, divide_up(next.rows * row_bytes, 64)};
   }
   /// The next lines; `otherwise`, a readable address, where there are none.

@@ -47,7 +47,7 @@ void backward_rows(const StepDenseBackward& op, std::int64_t step, std::vector<d
         const bool live = op.activation == Activation::none || op.y.data<T>()[r * width + g] > T{0};
         const T dz = live ? op.dy.data<T>()[r * width + g] : T{0};
         product += dz * w[f * width + g];
-        sums[static_cast<std::size_t>(f * width + g)] +=
+        sums[f * width + g] +=
             static_cast<double>(op.x.data<T>()[r * inner + f]) * static_cast<double>(dz);
       }
       if (!op.dx.defined()) continue;
@@ -60,12 +60,12 @@ void backward_rows(const StepDenseBackward& op, std::int64_t step, std::vector<d
 template <class T>
 void backward_step(const StepDenseBackward& op, std::int64_t step) {
   const std::int64_t weights = op.x.columns() * op.w.columns();
-  std::vector<double> sums(static_cast<std::size_t>(weights), 0.0);
+  std::vector<double> sums(weights, 0.0);
   backward_rows<T>(op, step, sums);
   T* dw = op.dw.data<T>() + step * weights;
   for (std::int64_t i = 0; i < weights; ++i) {
     const double before = op.accumulate_dw ? static_cast<double>(dw[i]) : 0.0;
-    dw[i] = static_cast<T>(before + sums[static_cast<std::size_t>(i)]);
+    dw[i] = static_cast<T>(before + sums[i]);
   }
 }
 

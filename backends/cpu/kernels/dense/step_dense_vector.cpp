@@ -44,7 +44,7 @@ void run_forward(const StepDense& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-      const StepRange& range = ranges[static_cast<std::size_t>(i)];
+      const StepRange& range = ranges[i];
       const Dense step{op.x, weight_of(op.w, range.step, op.x.columns()), {}, op.y, op.activation};
       dense_rows<T>(step, range.begin, range.end);
     });
@@ -65,7 +65,7 @@ void backward_of(const StepDenseBackward& op, const StepRange& rows, double* sum
   step.accumulate_dx = op.accumulate_dx;
   Scratch<T> turned = transposed<T>(step.w);
   BackwardRange<T> range{step, turned.data(), sums,
-                         std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})};
+                         std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})};
   backward_range(range, rows.begin, rows.end);
 }
 
@@ -78,7 +78,7 @@ void add_parts(const StepDenseBackward& op, const std::vector<StepRange>& ranges
     while (last < ranges.size() && ranges[last].step == ranges[first].step) ++last;
     for (std::int64_t i = 0; i < weights; ++i) {
       T& target = dw[ranges[first].step * weights + i];
-      double total = static_cast<double>(target);
+      double total = target;
       for (std::size_t p = first; p < last; ++p)
         total += sums[p * static_cast<std::size_t>(weights) + static_cast<std::size_t>(i)];
       target = static_cast<T>(total);
@@ -93,7 +93,7 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-      backward_of<T>(op, ranges[static_cast<std::size_t>(i)], sums.data() + i * weights);
+      backward_of<T>(op, ranges[i], sums.data() + i * weights);
     });
     add_parts<T>(op, ranges, sums);
   });

@@ -19,7 +19,7 @@ Values values_of(const Tensor& tensor) {
   cpu::with_element(tensor.type(), [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-      values[static_cast<std::size_t>(i)] = static_cast<double>(tensor.data<T>()[i]);
+      values[i] = static_cast<double>(tensor.data<T>()[i]);
     }
   });
   return values;
@@ -188,7 +188,7 @@ void run_backward(const EvolveWeightsBackward& op, KernelContext&) {
                  Values(summary.size(), 0.0)};
   const Values start_cell = op.start_cell.defined() ? values_of(op.start_cell) : Values(n, 0.0);
   Values carry(n, 0.0), dc = op.dlast_cell.defined() ? values_of(op.dlast_cell) : Values(n, 0.0);
-  for (std::size_t t = static_cast<std::size_t>(op.steps()); t-- > 0;) {
+  for (std::size_t t = op.steps(); t-- > 0;) {
     const double* previous = t == 0 ? start.data() : weights.data() + (t - 1) * n;
     const Values h(previous, previous + n), x = input_of(e, summary, t, h);
     Values dh(n), dx(n, 0.0), back(n, 0.0);

@@ -162,7 +162,7 @@ class ForwardRange {
 template <class T>
 std::vector<T> merged_weights(const Sizes<T>& s) {
   if (s.summary != nullptr) return {};
-  std::vector<T> sum(static_cast<std::size_t>(s.gates() * s.f * s.f));
+  std::vector<T> sum(s.gates() * s.f * s.f);
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = s.wx[i] + s.wh[i];
   return sum;
 }
@@ -241,7 +241,7 @@ class BackwardRange {
     std::fill(dx_.data(), dx_.data() + n_, T{0});
     s_.cell == EvolveCell::lstm ? lstm(t) : gru();
     for (std::int64_t i = 0; i < s_.gates() * n_; ++i)
-      dbias_[static_cast<std::size_t>(i)] += static_cast<double>(dgates_.data()[i]);
+      dbias_[i] += static_cast<double>(dgates_.data()[i]);
     if (s_.summary != nullptr) {
       store_dsummary(t);
     } else {
@@ -341,7 +341,7 @@ class BackwardRange {
 
 void run_backward(const EvolveWeightsBackward& op, KernelContext& context) {
   const std::int64_t weights = op.wx.elements(), stride = 2 * weights;
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(op.start.columns(), range_columns) * stride), 0.0);
+  std::vector<double> sums(divide_up(op.start.columns(), range_columns) * stride, 0.0);
   with_element(op.start.type(), [&](auto zero) {
     using T = decltype(zero);
     const Sizes<T> s = sizes_of<EvolveWeightsBackward, T>(op);

@@ -168,7 +168,7 @@ void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64
   if (!op.dx.defined()) return;
   prefetch_strip<true>(walk.next, walk.panels.n, op.dx);
   for (std::size_t g = 0; g < walk.back.to_x.size(); ++g) {
-    const auto gate = static_cast<std::int64_t>(g);
+    const std::int64_t gate = g;
     multiply_panel(walk.back.to_x[g], dz + gate * p.hidden * strip<T>, walk.dx.data() + gate * p.inputs * strip<T>,
                    false);
   }
@@ -222,7 +222,7 @@ void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     walk.begin_step(t, begin, end - begin);
     for (std::size_t s = 0; s < states.size(); ++s) {
-      const auto at = static_cast<std::int64_t>(s);
+      const std::int64_t at = s;
       const std::int64_t v = begin + at * strip<T>, rows = std::min<std::int64_t>(strip<T>, end - v);
       walk.next = strip_after<T>(v, t, t - 1, begin, end);
       step_strip(walk, states[s].data(), t, v, rows, at);
@@ -245,7 +245,7 @@ void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
   const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
   const std::int64_t matrices = 3 * (panels.inputs + panels.hidden) * panels.hidden;
   const std::int64_t stride = matrices + 3 * panels.hidden;
-  std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
+  std::vector<double> totals(ranges.count() * stride, 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {
     Walk<T> walk(op, panels, back, totals.data() + range * stride);
     const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);

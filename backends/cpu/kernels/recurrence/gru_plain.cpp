@@ -55,16 +55,16 @@ void activate_gates(const Op& op, const Sizes& s, const T* x, const T* h, T* gat
 template <class T>
 void run_vertex(const GruSequence& op, std::int64_t v) {
   const Sizes s(op);
-  const std::vector<T> zeros(static_cast<std::size_t>(s.hidden), T{0});
+  const std::vector<T> zeros(s.hidden, T{0});
   std::vector<T> h = zeros, reset = h, gates(static_cast<std::size_t>(3 * s.hidden));
   for (std::int64_t t = 0; t < op.steps; ++t) {
     const std::int64_t row = t * s.n + v;
     std::copy_n(cpu::state_before(op, op.y, 0, t, v, zeros.data()), s.hidden, h.begin());
     activate_gates(op, s, op.x.data<T>() + row * s.columns, h.data(), gates.data(), reset.data());
     for (std::int64_t u = 0; u < s.hidden; ++u) {
-      const T z = gates[static_cast<std::size_t>(s.hidden + u)],
-              fresh = gates[static_cast<std::size_t>(2 * s.hidden + u)];
-      T& state = h[static_cast<std::size_t>(u)];
+      const T z = gates[s.hidden + u],
+              fresh = gates[2 * s.hidden + u];
+      T& state = h[u];
       state = z * state + (T{1} - z) * fresh;
     }
     std::copy_n(h.begin(), s.hidden, op.y.data<T>() + row * s.hidden);
@@ -97,7 +97,7 @@ void through_gate(const GruSequenceBackward& op, const Sizes& s, std::int64_t g,
     }
     for (std::int64_t k = 0; k < s.hidden; ++k) {
       sums_h[k * s.hidden + u] += static_cast<double>(state[k]) * static_cast<double>(dz[u]);
-      to_state[static_cast<std::size_t>(k)] += dz[u] * w_h[k * s.hidden + u];
+      to_state[k] += dz[u] * w_h[k * s.hidden + u];
     }
   }
 }
@@ -106,18 +106,18 @@ void through_gate(const GruSequenceBackward& op, const Sizes& s, std::int64_t g,
 template <class T>
 void cell_back(const GruSequenceBackward& op, const Sizes& s, const T* x, const T* h, T* dx, Flow<T>& flow) {
   const T* gates = flow.gates.data();
-  std::vector<T> before(static_cast<std::size_t>(s.hidden)), to_reset(before.size(), T{0});
+  std::vector<T> before(s.hidden), to_reset(before.size(), T{0});
   for (std::int64_t u = 0; u < s.hidden; ++u) {
-    const T z = gates[s.hidden + u], fresh = gates[2 * s.hidden + u], d = flow.dh[static_cast<std::size_t>(u)];
-    flow.dz[static_cast<std::size_t>(s.hidden + u)] = d * (h[u] - fresh) * z * (T{1} - z);
-    flow.dz[static_cast<std::size_t>(2 * s.hidden + u)] = d * (T{1} - z) * (T{1} - fresh * fresh);
-    before[static_cast<std::size_t>(u)] = d * z;
+    const T z = gates[s.hidden + u], fresh = gates[2 * s.hidden + u], d = flow.dh[u];
+    flow.dz[s.hidden + u] = d * (h[u] - fresh) * z * (T{1} - z);
+    flow.dz[2 * s.hidden + u] = d * (T{1} - z) * (T{1} - fresh * fresh);
+    before[u] = d * z;
   }
   through_gate<T>(op, s, 2, x, flow.reset.data(), dx, flow, to_reset);
   for (std::int64_t u = 0; u < s.hidden; ++u) {
-    const T d = to_reset[static_cast<std::size_t>(u)], r = gates[u];
-    flow.dz[static_cast<std::size_t>(u)] = d * h[u] * r * (T{1} - r);
-    before[static_cast<std::size_t>(u)] += d * r;
+    const T d = to_reset[u], r = gates[u];
+    flow.dz[u] = d * h[u] * r * (T{1} - r);
+    before[u] += d * r;
   }
   through_gate(op, s, 0, x, h, dx, flow, before);
   through_gate(op, s, 1, x, h, dx, flow, before);
@@ -126,7 +126,7 @@ void cell_back(const GruSequenceBackward& op, const Sizes& s, const T* x, const 
 
 template <class T>
 void flow_back(const GruSequenceBackward& op, const Sizes& s, std::int64_t v, Flow<T>& flow) {
-  const std::vector<T> zero(static_cast<std::size_t>(s.hidden), T{0});
+  const std::vector<T> zero(s.hidden, T{0});
   flow.dh = zero;
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     const std::int64_t row = t * s.n + v;
@@ -137,12 +137,12 @@ void flow_back(const GruSequenceBackward& op, const Sizes& s, std::int64_t v, Fl
     if (op.gates.defined()) {
       std::copy_n(op.gates.data<T>() + row * 3 * s.hidden, 3 * s.hidden, flow.gates.begin());
       for (std::int64_t u = 0; u < s.hidden; ++u)
-        flow.reset[static_cast<std::size_t>(u)] = flow.gates[static_cast<std::size_t>(u)] * h[u];
+        flow.reset[u] = flow.gates[u] * h[u];
     } else {
       activate_gates(op, s, x, h, flow.gates.data(), flow.reset.data());
     }
     for (std::int64_t u = 0; u < s.hidden; ++u)
-      flow.dh[static_cast<std::size_t>(u)] += op.dy.data<T>()[row * s.hidden + u];
+      flow.dh[u] += op.dy.data<T>()[row * s.hidden + u];
     cell_back(op, s, x, h, dx, flow);
     const std::int64_t origin = cpu::origin_of(op, t, v);
     if (origin == cpu::goes_on) continue;
@@ -165,14 +165,14 @@ void run_backward(const GruSequenceBackward& op, KernelContext& context) {
   const std::int64_t weights_x = 3 * s.inputs * s.hidden, weights_h = 3 * s.hidden * s.hidden;
   const std::int64_t stride = weights_x + weights_h + 3 * s.hidden;
   const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(s.n, 64));
-  std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(s.n, grain) * stride), 0.0);
+  std::vector<double> sums(cpu::divide_up(s.n, grain) * stride, 0.0);
   cpu::with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     cpu::for_ranges(context, s.n, grain, [&](std::int64_t begin, std::int64_t end) {
       Flow<T> flow;
-      flow.gates.resize(static_cast<std::size_t>(3 * s.hidden));
+      flow.gates.resize(3 * s.hidden);
       flow.dz = flow.gates;
-      flow.reset.resize(static_cast<std::size_t>(s.hidden));
+      flow.reset.resize(s.hidden);
       flow.sums = sums.data() + begin / grain * stride;
       for (std::int64_t v = begin; v < end; ++v) flow_back(op, s, v, flow);
     });

@@ -17,7 +17,7 @@ struct GruRowWeights {
   template <class Op>
   GruRowWeights(const Op& op, const GruSizes& sizes) {
     for (std::size_t g = 0; g < 3; ++g) {
-      const auto gate = static_cast<std::int64_t>(g);
+      const std::int64_t gate = g;
       const auto pack = [&](const Tensor& w, std::int64_t inner) {
         return PackedColumns<T>(w.data<T>() + gate * inner * sizes.hidden, inner, sizes.hidden);
       };
@@ -53,7 +53,7 @@ void gates_of_rows(const GruSizes& sizes, const GruRowWeights<T>& weights, const
                    LinesAhead& ahead, T* gates, T* reset) {
   const std::int64_t hidden = sizes.hidden, width = 3 * hidden;
   const auto sum = [&](int gate, const StateRows<T>& state) {
-    const auto g = static_cast<std::size_t>(gate);
+    const std::size_t g = gate;
     const std::array<RowSource<T>, 2> sources{
         {{block.x + gate * sizes.own, sizes.columns, &weights.x[g]}, {state.first, state.stride, &weights.h[g]}}};
     const std::size_t count = block.h_before.stride == 0 ? 1 : 2;  // zeros add nothing

@@ -24,7 +24,7 @@ struct BackWeights {
     const std::int64_t h = sizes.hidden, inputs = sizes.inputs;
     if (!op.gates.defined()) again.emplace(op, sizes);
     for (std::size_t g = 0; g < 3; ++g) {
-      const auto gate = static_cast<std::int64_t>(g);
+      const std::int64_t gate = g;
       to_h[g] = PackedColumns<T>::turned(op.w_h.data<T>() + gate * h * h, h, h);
       if (op.dx.defined()) to_x[g] = PackedColumns<T>::turned(op.w_x.data<T>() + gate * inputs * h, h, inputs);
     }
@@ -86,8 +86,8 @@ void multiply_back(Walk<T>& walk, const BlockBack<T>& b, const std::array<Packed
                    int last, const RowStore<T>& store) {
   std::array<RowSource<T>, 3> sources;
   for (int g = first; g < last; ++g) {
-    sources[static_cast<std::size_t>(g - first)] = {b.dz + g * walk.sizes.hidden, walk.dz_stride,
-                                                    &weights[static_cast<std::size_t>(g)]};
+    sources[g - first] = {b.dz + g * walk.sizes.hidden, walk.dz_stride,
+                                                    &weights[g]};
   }
   multiply_rows<T>(std::span<const RowSource<T>>(sources.data(), static_cast<std::size_t>(last - first)), b.block.rows,
                    walk.ahead, store);
@@ -209,7 +209,7 @@ void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
   const BackWeights<T> weights(op, sizes);
   const TileRanges ranges(op.vertices(), recurrent_tile_rows);
   const std::int64_t matrices = 3 * (sizes.inputs + sizes.hidden) * sizes.hidden, stride = matrices + 3 * sizes.hidden;
-  std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
+  std::vector<double> totals(ranges.count() * stride, 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {
     Walk<T> walk(op, sizes, weights, totals.data() + range * stride);
     const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);

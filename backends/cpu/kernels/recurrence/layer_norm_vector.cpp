@@ -32,7 +32,7 @@ struct CentredRow {
 #pragma GCC unroll 2
           for (int i = 0; i < Widened<T>::parts; ++i) sum += v.part[i];
         });
-    const auto count = static_cast<double>(width);
+    const double count = width;
     mean = sum_of(sum) / count;
     for_lanes<T>(
         0, width, [&](std::int64_t f, int lanes) __attribute__((always_inline)) {

@@ -259,7 +259,7 @@ void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
   const Panel<T> to_x = panel_back<T>(op.w_x, op.dx.defined() ? 0 : layer.read), to_h = panel_back<T>(op.w_h, 0);
   const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
   const std::int64_t weights = (inputs + hidden) * width + op.w_in.elements(), stride = weights + width;
-  std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
+  std::vector<double> totals(ranges.count() * stride, 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {
     Walk<T> walk(op, panels, to_x, to_h, layer, totals.data() + range * stride);
     const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);

@@ -47,7 +47,7 @@ void activate_gates(const Op& op, const std::vector<T>& in, const T* h, T* gates
   std::copy_n(op.bias.template data<T>(), width, gates);
   for (std::int64_t f = 0; f < op.w_x.rows(); ++f) {
     for (std::int64_t j = 0; j < width; ++j)
-      gates[j] += in[static_cast<std::size_t>(f)] * op.w_x.template data<T>()[f * width + j];
+      gates[j] += in[f] * op.w_x.template data<T>()[f * width + j];
   }
   for (std::int64_t k = 0; k < hidden; ++k) {
     for (std::int64_t j = 0; j < width; ++j) gates[j] += h[k] * op.w_h.template data<T>()[k * width + j];
@@ -58,7 +58,7 @@ void activate_gates(const Op& op, const std::vector<T>& in, const T* h, T* gates
 template <class T>
 void run_vertex(const LstmSequence& op, std::int64_t v) {
   const std::int64_t hidden = op.w_h.rows(), n = op.vertices();
-  const std::vector<T> zeros(static_cast<std::size_t>(hidden), T{0});
+  const std::vector<T> zeros(hidden, T{0});
   std::vector<T> h = zeros, c = zeros, gates(static_cast<std::size_t>(4 * hidden)), in;
   for (std::int64_t t = 0; t < op.steps; ++t) {
     const std::int64_t row = t * n + v;
@@ -68,9 +68,9 @@ void run_vertex(const LstmSequence& op, std::int64_t v) {
     activate_gates(op, in, static_cast<const T*>(h.data()), gates.data());
     for (std::int64_t u = 0; u < hidden; ++u) {
       const T* gate = gates.data() + u;
-      T& cell = c[static_cast<std::size_t>(u)];
+      T& cell = c[u];
       cell = gate[hidden] * cell + gate[0] * gate[2 * hidden];
-      h[static_cast<std::size_t>(u)] = gate[3 * hidden] * std::tanh(cell);
+      h[u] = gate[3 * hidden] * std::tanh(cell);
     }
     std::copy_n(h.begin(), hidden, op.y.data<T>() + row * hidden);
     std::copy_n(c.begin(), hidden, op.cells.data<T>() + row * hidden);
@@ -91,14 +91,14 @@ void gate_gradients(Flow<T>& flow, std::int64_t hidden, const T* before, const T
   for (std::int64_t u = 0; u < hidden; ++u) {
     const T* gate = flow.gates.data() + u;
     const T i = gate[0], f = gate[hidden], g = gate[2 * hidden], o = gate[3 * hidden], squashed = std::tanh(cell[u]);
-    const T dh = flow.dh[static_cast<std::size_t>(u)];
-    const T dc = flow.dc[static_cast<std::size_t>(u)] + dh * o * (T{1} - squashed * squashed);
+    const T dh = flow.dh[u];
+    const T dc = flow.dc[u] + dh * o * (T{1} - squashed * squashed);
     T* dz = flow.dz.data() + u;
     dz[0] = dc * g * i * (T{1} - i);
     dz[hidden] = dc * before[u] * f * (T{1} - f);
     dz[2 * hidden] = dc * i * (T{1} - g * g);
     dz[3 * hidden] = dh * squashed * o * (T{1} - o);
-    flow.dc[static_cast<std::size_t>(u)] = dc * f;
+    flow.dc[u] = dc * f;
   }
 }
 
@@ -109,7 +109,7 @@ void through_weights(const std::vector<T>& dz, const Tensor& w, const T* in, dou
   for (std::int64_t k = 0; k < w.rows(); ++k) {
     T total{0};
     for (std::int64_t j = 0; j < width; ++j) {
-      const T d = dz[static_cast<std::size_t>(j)];
+      const T d = dz[j];
       sums[k * width + j] += static_cast<double>(in[k]) * static_cast<double>(d);
       total += d * w.data<T>()[k * width + j];
     }
@@ -126,7 +126,7 @@ void through_input_layer(const LstmSequenceBackward& op, std::int64_t row, Flow<
   for (std::int64_t f = 0; f < inputs; ++f) {
     for (std::int64_t g = 0; g < made; ++g) {
       sums[f * made + g] += static_cast<double>(x[f]) * static_cast<double>(dmade[g]);
-      flow.din[static_cast<std::size_t>(f)] += row_of<T>(op.w_in, f)[g] * dmade[g];
+      flow.din[f] += row_of<T>(op.w_in, f)[g] * dmade[g];
     }
   }
 }
@@ -165,7 +165,7 @@ void leave_start(const LstmSequenceBackward& op, std::int64_t t, std::int64_t v,
 template <class T>
 void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
   const std::int64_t hidden = op.w_h.rows(), n = op.vertices(), inputs = op.w_x.rows(), width = 4 * hidden;
-  const std::vector<T> zero(static_cast<std::size_t>(hidden), T{0});
+  const std::vector<T> zero(hidden, T{0});
   flow.dh = flow.dc = zero;
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     const std::int64_t row = t * n + v;
@@ -178,7 +178,7 @@ void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
     } else {
       activate_gates(op, flow.in, h, flow.gates.data());
     }
-    for (std::int64_t u = 0; u < hidden; ++u) flow.dh[static_cast<std::size_t>(u)] += op.dy.data<T>()[row * hidden + u];
+    for (std::int64_t u = 0; u < hidden; ++u) flow.dh[u] += op.dy.data<T>()[row * hidden + u];
     gate_gradients(flow, hidden, c, op.cells.data<T>() + row * hidden);
     double* bias = flow.sums + (inputs + hidden) * width;
     through_weights(flow.dz, op.w_x, static_cast<const T*>(flow.in.data()), flow.sums, flow.din.data());
@@ -186,7 +186,7 @@ void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
     put_gradient(op.dx, row, static_cast<const T*>(flow.din.data()), op.accumulate_dx);
     put_gradient(op.dx_right, row, static_cast<const T*>(flow.din.data()) + op.x.columns(), op.accumulate_dx_right);
     through_weights(flow.dz, op.w_h, h, flow.sums + inputs * width, flow.dh.data());
-    for (std::int64_t j = 0; j < width; ++j) bias[j] += static_cast<double>(flow.dz[static_cast<std::size_t>(j)]);
+    for (std::int64_t j = 0; j < width; ++j) bias[j] += static_cast<double>(flow.dz[j]);
     leave_start(op, t, v, flow);
   }
 }
@@ -203,14 +203,14 @@ void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
   const std::int64_t n = op.vertices(), width = op.w_h.columns(), inputs = op.w_x.rows(), hidden = op.w_h.rows();
   const std::int64_t stride = (inputs + hidden + 1) * width + op.w_in.elements();
   const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(n, 64));
-  std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(n, grain) * stride), 0.0);
+  std::vector<double> sums(cpu::divide_up(n, grain) * stride, 0.0);
   cpu::with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     cpu::for_ranges(context, n, grain, [&](std::int64_t begin, std::int64_t end) {
       Flow<T> flow;
-      flow.gates.resize(static_cast<std::size_t>(width));
+      flow.gates.resize(width);
       flow.dz = flow.gates;
-      flow.din.resize(static_cast<std::size_t>(inputs));
+      flow.din.resize(inputs);
       flow.sums = sums.data() + begin / grain * stride;
       for (std::int64_t v = begin; v < end; ++v) flow_back(op, v, flow);
     });

@@ -192,7 +192,7 @@ void run_typed(const LstmSequenceBackward& op, const KernelContext& context) {
   const BackWeights<T> weights(op);
   const TileRanges ranges(op.vertices(), recurrent_tile_rows);
   const std::int64_t stride = (inputs + hidden + 1) * width;
-  std::vector<double> totals(static_cast<std::size_t>(ranges.count() * stride), 0.0);
+  std::vector<double> totals(ranges.count() * stride, 0.0);
   run_tasks(context, ranges.count(), [&](std::int64_t range) {
     Walk<T> walk(op, weights, totals.data() + range * stride);
     const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);

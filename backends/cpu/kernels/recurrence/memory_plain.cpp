@@ -30,7 +30,7 @@ template <class T, class Body>
 void add_sums(const KernelContext& context, std::int64_t rows, const Tensor& first, const Tensor& second,
               const Body& body) {
   const std::int64_t width = first.columns(), tasks = cpu::divide_up(rows, memory_rows_per_task);
-  std::vector<double> parts(static_cast<std::size_t>(tasks * 2 * width), 0.0);
+  std::vector<double> parts(tasks * 2 * width, 0.0);
   cpu::run_tasks(context, tasks, [&](std::int64_t task) {
     double* const part = parts.data() + task * 2 * width;
     const std::int64_t end = std::min(rows, (task + 1) * memory_rows_per_task);
@@ -226,7 +226,7 @@ void layer_norm_row(const LayerNormBackward& op, std::int64_t r, double* dgain, 
     weighted += d * static_cast<double>(gain[f]) * centred;
   }
   if (!op.dx.defined()) return;
-  const auto count = static_cast<double>(width);
+  const double count = width;
   for (std::int64_t f = 0; f < width; ++f) {
     const double centred = (static_cast<double>(x[f]) - m.mean) * m.inverse;
     const double d = static_cast<double>(dy[f]) * static_cast<double>(gain[f]);

@@ -29,7 +29,7 @@ template <class T, int P>
 void lay_gradient(BackwardRange<T>& range, const PairedMatrix& a, std::int64_t p, T* lines) {
   const std::int64_t inner = range.op.w.rows();
   const bool two = 2 * p + 1 < a.steps;
-  std::vector<T> first(static_cast<std::size_t>(block_rows * inner + most_lanes<T>)), second(first.size());
+  std::vector<T> first(block_rows * inner + most_lanes<T>), second(first.size());
   for (std::int64_t begin = 0; begin < a.step_rows; begin += block_rows) {
     const std::int64_t rows = std::min(block_rows, a.step_rows - begin);
     block_gradient(range, 2 * p * a.step_rows + begin, rows, first.data());
@@ -43,14 +43,14 @@ void backward(const GraphConvolutionBackward& op, const KernelContext& context) 
   const PairedMatrix& a = *op.a.paired_transpose;
   const std::int64_t inner = op.w.rows(), stride = op.w.elements();
   Scratch<T> turned = transposed<T>(op.w);
-  std::vector<double> sums(static_cast<std::size_t>(a.pairs() * stride), 0.0);
+  std::vector<double> sums(a.pairs() * stride, 0.0);
   DenseBackward dense;
   dense.x = op.aggregated, dense.w = op.w, dense.y = op.y, dense.dy = op.dy, dense.dw = op.dw;
   dense.activation = op.activation;
   const auto lay = [&](std::int64_t p, T* lines, auto lanes) {
     constexpr int P = decltype(lanes)::value;
     BackwardRange<T> range{dense, turned.data(), sums.data() + p * stride,
-                           std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})};
+                           std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})};
     lay_gradient<T, P>(range, a, p, lines);
   };
   for_laid_pairs<T, Column>(a, inner, context, lay, [&](std::int64_t p, const auto& view, auto lanes) {

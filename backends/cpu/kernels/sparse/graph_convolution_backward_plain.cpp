@@ -17,10 +17,10 @@ void row_gradient(const GraphConvolutionBackward& op, std::int64_t row, std::vec
   std::fill(ds.begin(), ds.end(), 0.0);
   for (std::int64_t g = 0; g < width; ++g) {
     if (op.activation == Activation::relu && !(op.y.data<T>()[row * width + g] > T{0})) continue;
-    const auto dz = static_cast<double>(op.dy.data<T>()[row * width + g]);
+    const double dz = op.dy.data<T>()[row * width + g];
     for (std::int64_t f = 0; f < inner; ++f) {
-      ds[static_cast<std::size_t>(f)] += dz * static_cast<double>(op.w.data<T>()[f * width + g]);
-      sums[static_cast<std::size_t>(f * width + g)] +=
+      ds[f] += dz * static_cast<double>(op.w.data<T>()[f * width + g]);
+      sums[f * width + g] +=
           dz * static_cast<double>(op.aggregated.data<T>()[row * inner + f]);
     }
   }
@@ -29,21 +29,21 @@ void row_gradient(const GraphConvolutionBackward& op, std::int64_t row, std::vec
 template <class T>
 void backward(const GraphConvolutionBackward& op) {
   const std::int64_t inner = op.w.rows();
-  std::vector<double> ds(static_cast<std::size_t>(inner)), sums(static_cast<std::size_t>(op.w.elements()), 0.0);
-  std::vector<double> dx(static_cast<std::size_t>(op.dx.elements()), 0.0);
+  std::vector<double> ds(inner), sums(static_cast<std::size_t>(op.w.elements()), 0.0);
+  std::vector<double> dx(op.dx.elements(), 0.0);
   for (std::int64_t row = 0; row < op.a.rows; ++row) {
     row_gradient<T>(op, row, ds, sums);
     for (std::int64_t k = op.a.row_offsets.data<std::int64_t>()[row];
          k < op.a.row_offsets.data<std::int64_t>()[row + 1]; ++k) {
-      const auto value = static_cast<double>(op.a.values.data<T>()[k]);
+      const double value = op.a.values.data<T>()[k];
       double* to = dx.data() + op.a.column_indices.data<std::int32_t>()[k] * inner;
-      for (std::int64_t f = 0; f < inner; ++f) to[f] += value * ds[static_cast<std::size_t>(f)];
+      for (std::int64_t f = 0; f < inner; ++f) to[f] += value * ds[f];
     }
   }
   for (std::int64_t i = 0; i < op.dx.elements(); ++i) {
     T& out = op.dx.data<T>()[i];
     const double before = op.accumulate_dx ? static_cast<double>(out) : 0.0;
-    out = static_cast<T>(before + dx[static_cast<std::size_t>(i)]);
+    out = static_cast<T>(before + dx[i]);
   }
   cpu::add_range_sums<T>(op.dw, sums, 0, op.w.elements());
 }

@@ -16,18 +16,18 @@ void convolve_rows(const GraphConvolution& op, std::int64_t begin, std::int64_t 
   const T* values = op.a.values.data<T>();
   const std::int64_t inner = op.x.columns(), width = op.w.columns();
   const T* w = op.w.data<T>();
-  std::vector<T> sum(static_cast<std::size_t>(inner));
+  std::vector<T> sum(inner);
   for (std::int64_t r = begin; r < end; ++r) {
     std::fill(sum.begin(), sum.end(), T{0});
     for (std::int64_t k = offsets[r]; k < offsets[r + 1]; ++k) {
       const T* source = op.x.data<T>() + static_cast<std::int64_t>(indices[k]) * inner;
-      for (std::int64_t f = 0; f < inner; ++f) sum[static_cast<std::size_t>(f)] += values[k] * source[f];
+      for (std::int64_t f = 0; f < inner; ++f) sum[f] += values[k] * source[f];
     }
     if (op.aggregated.defined()) std::copy(sum.begin(), sum.end(), op.aggregated.data<T>() + r * inner);
     T* y = op.y.data<T>() + r * width;
     std::fill(y, y + width, T{0});
     for (std::int64_t f = 0; f < inner; ++f) {
-      for (std::int64_t g = 0; g < width; ++g) y[g] += sum[static_cast<std::size_t>(f)] * w[f * width + g];
+      for (std::int64_t g = 0; g < width; ++g) y[g] += sum[f] * w[f * width + g];
     }
     if (op.activation == Activation::relu) {
       for (std::int64_t g = 0; g < width; ++g) y[g] = y[g] < T{0} ? T{0} : y[g];  // keeps NaN

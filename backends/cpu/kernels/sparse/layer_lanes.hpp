@@ -101,7 +101,7 @@ template <class T, class StepOf>
 void store_layer_gradients(const Tensor& target_dw, bool accumulate, const Tensor& dbias,
                            const std::vector<double>& sums, std::int64_t features, const StepOf& step_of) {
   const std::int64_t weights = features * target_dw.columns(), stride = weights + target_dw.columns();
-  std::vector<double> dw(static_cast<std::size_t>(target_dw.elements()), 0.0);
+  std::vector<double> dw(target_dw.elements(), 0.0);
   for (std::int64_t i = 0; i * stride < static_cast<std::int64_t>(sums.size()); ++i) {
     const double* from = sums.data() + i * stride;
     double* to = dw.data() + step_of(i) * weights;

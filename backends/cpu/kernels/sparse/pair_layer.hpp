@@ -47,9 +47,9 @@ struct PairLayer {
     const std::int64_t features = inputs.columns(), one = features * weights.columns();
     const bool two = 2 * p + 1 < a.steps;
     const T* first = weights.data<T>() + (by_step ? 2 * p * one : 0);
-    w.resize(static_cast<std::size_t>(2 * one + most_lanes<T>));
+    w.resize(2 * one + most_lanes<T>);
     alternate(first, by_step && two ? first + one : first, features, weights.columns(), w.data());
-    bias.resize(static_cast<std::size_t>(width + most_lanes<T>));
+    bias.resize(width + most_lanes<T>);
     if (offsets.defined()) alternate(offsets.data<T>(), offsets.data<T>(), 1, weights.columns(), bias.data());
     if (!with_inputs) return;
     const StepPair<const T> rows(a, inputs.data<T>(), features, p);

@@ -85,7 +85,7 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
-    std::vector<double> sums(static_cast<std::size_t>(2 * a.pairs() * stride), 0.0);
+    std::vector<double> sums(2 * a.pairs() * stride, 0.0);
     with_shape<T>(op.x.columns(), op.dy.columns(), [&](auto features, auto half, auto k) {
       with_bool(op.dbias.defined(), [&](auto with_bias) {
         run_tasks(context, a.pairs(), [&](std::int64_t p) {
@@ -93,7 +93,7 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
         });
       });
     });
-    sums.resize(static_cast<std::size_t>(a.steps * stride));
+    sums.resize(a.steps * stride);
     const bool by_step = op.step_rows.defined();
     store_layer_gradients<T>(op.dw, op.accumulate_dw, op.dbias, sums, op.x.columns(),
                              [&](std::int64_t step) { return by_step ? step : 0; });

@@ -63,9 +63,9 @@ void add_row(const SpmmOfDenseBackward& op, std::int64_t step, std::int64_t r, s
       if (op.activation == Activation::relu && !(layer_value<T>(op, step, a.indices[k], g) > T{0})) continue;
       const double part = static_cast<double>(a.values[k]) * static_cast<double>(op.dy.data<T>()[r * width + g]);
       for (std::int64_t f = 0; f < inner; ++f)
-        sums[static_cast<std::size_t>(f * width + g)] +=
+        sums[f * width + g] +=
             part * static_cast<double>(op.x.data<T>()[a.indices[k] * inner + f]);
-      sums[static_cast<std::size_t>(inner * width + g)] += part;
+      sums[inner * width + g] += part;
     }
   }
 }
@@ -73,16 +73,16 @@ void add_row(const SpmmOfDenseBackward& op, std::int64_t step, std::int64_t r, s
 template <class T>
 void backward_step(const SpmmOfDenseBackward& op, std::int64_t step, std::int64_t begin, std::int64_t end) {
   const std::int64_t weights = op.x.columns() * op.dy.columns(), width = op.dy.columns();
-  std::vector<double> sums(static_cast<std::size_t>(weights + width), 0.0);
+  std::vector<double> sums(weights + width, 0.0);
   for (std::int64_t r = begin; r < end; ++r) add_row<T>(op, step, r, sums);
   T* dw = op.dw.data<T>() + step * weights;
   for (std::int64_t i = 0; i < weights; ++i) {
     const double before = op.accumulate_dw ? static_cast<double>(dw[i]) : 0.0;
-    dw[i] = static_cast<T>(before + sums[static_cast<std::size_t>(i)]);
+    dw[i] = static_cast<T>(before + sums[i]);
   }
   for (std::int64_t g = 0; op.dbias.defined() && g < width; ++g) {
     T& target = op.dbias.data<T>()[g];
-    target = static_cast<T>(static_cast<double>(target) + sums[static_cast<std::size_t>(weights + g)]);
+    target = static_cast<T>(static_cast<double>(target) + sums[weights + g]);
   }
 }
 

@@ -117,7 +117,7 @@ void run_forward(const SpmmOfDense& op, KernelContext& context) {
     const std::vector<RowRange> ranges = ranges_of(compressed<T>(op.a), op.step_rows);
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-        const RowRange& rows = ranges[static_cast<std::size_t>(i)];
+        const RowRange& rows = ranges[i];
         const StepLayer<T> layer(op.x, op.w, op.bias, rows.step);
         product_rows(a, layer, rows.begin, rows.end, op.y.data<T>() + rows.begin * op.y.columns());
       });
@@ -134,14 +134,14 @@ void run_backward(const SpmmOfDenseBackward& op, KernelContext& context) {
     std::vector<double> sums(ranges.size() * static_cast<std::size_t>(stride), 0.0);
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-        const RowRange& rows = ranges[static_cast<std::size_t>(i)];
+        const RowRange& rows = ranges[i];
         const StepLayer<T> layer(op.x, op.w, op.bias, rows.step);
         gradient_rows(a, layer, rows.begin, rows.end, op.dy.data<T>() + rows.begin * width, op.dbias.defined(),
                       sums.data() + i * stride);
       });
     });
     store_layer_gradients<T>(op.dw, op.accumulate_dw, op.dbias, sums, op.x.columns(),
-                             [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)].step; });
+                             [&](std::int64_t i) { return ranges[i].step; });
   });
 }
 

@@ -231,8 +231,8 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
   const PairedMatrix& a = *op.a.paired;
   const std::int64_t stride = (op.x.columns() + 1) * op.aggregated.columns(), weights = op.w.elements() / a.steps;
   // A last step without a partner has an unused place for one.
-  std::vector<double> first_sums(static_cast<std::size_t>(2 * a.pairs() * stride), 0.0);
-  std::vector<double> sums(static_cast<std::size_t>(2 * a.pairs() * weights), 0.0);
+  std::vector<double> first_sums(2 * a.pairs() * stride, 0.0);
+  std::vector<double> sums(2 * a.pairs() * weights, 0.0);
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);
@@ -241,7 +241,7 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
         backward_pair<T, Column, half(), features(), with_memo()>(op, p, first_sums.data(), sums.data());
       });
     });
-    first_sums.resize(static_cast<std::size_t>(a.steps * stride));
+    first_sums.resize(a.steps * stride);
     store_layer_gradients<T>(op.dw_first, op.accumulate_dw_first, Tensor(), first_sums, op.x.columns(),
                              [](std::int64_t step) { return step; });
     store_sums<T>(op.dw, op.accumulate_dw, sums);

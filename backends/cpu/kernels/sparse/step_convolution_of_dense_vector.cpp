@@ -150,7 +150,7 @@ void run_forward(const StepConvolutionOfDense& op, KernelContext& context) {
     const std::vector<RowRange> ranges = ranges_of(compressed<T>(op.a), op.step_rows);
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()),
-                [&](std::int64_t i) { forward_range<T>(op, a, ranges[static_cast<std::size_t>(i)]); });
+                [&](std::int64_t i) { forward_range<T>(op, a, ranges[i]); });
     });
   });
 }
@@ -167,7 +167,7 @@ void backward_range_of(const StepConvolutionOfDenseBackward& op, const View& a, 
   second.activation = op.activation;
   Scratch<T> turned = transposed<T>(second.w);
   BackwardRange<T> range{second, turned.data(), sums,
-                         std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})};
+                         std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})};
   T* const ds = line_buffer<T>(2 * (block_rows * inner + most_lanes<T>));
   T* const recalled = ds + block_rows * inner + most_lanes<T>;
   for (std::int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
@@ -202,11 +202,11 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
     std::vector<double> sums(ranges.size() * static_cast<std::size_t>(stride), 0.0);  // no bias: the last rows stay 0
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-        backward_range_of<T>(op, a, ranges[static_cast<std::size_t>(i)], first_sums.data() + i * first_stride,
+        backward_range_of<T>(op, a, ranges[i], first_sums.data() + i * first_stride,
                              sums.data() + i * stride);
       });
     });
-    const auto step_of = [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)].step; };
+    const auto step_of = [&](std::int64_t i) { return ranges[i].step; };
     store_layer_gradients<T>(op.dw_first, op.accumulate_dw_first, Tensor(), first_sums, op.x.columns(), step_of);
     store_layer_gradients<T>(op.dw, op.accumulate_dw, Tensor(), sums, inner, step_of);
   });

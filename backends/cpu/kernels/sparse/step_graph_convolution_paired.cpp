@@ -66,7 +66,7 @@ struct StepBack {
       : dense(layer(op, step)),
         turned(transposed<T>(dense.w)),
         range{dense, turned.data(), sums,
-              std::vector<T>(static_cast<std::size_t>(block_rows * op.w.columns() + most_lanes<T>), T{0})},
+              std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})},
         ds(static_cast<std::size_t>(block_rows * op.aggregated.columns() + most_lanes<T>)) {}
   StepBack(const StepBack&) = delete;
 
@@ -108,7 +108,7 @@ void lay_gradient(const StepGraphConvolutionBackward& op, std::int64_t p, T* lin
 void run_backward(const StepGraphConvolutionBackward& op, KernelContext& context) {
   const PairedMatrix& a = *op.a.paired_transpose;
   const std::int64_t inner = op.aggregated.columns();
-  std::vector<double> sums(static_cast<std::size_t>(op.w.elements()), 0.0);
+  std::vector<double> sums(op.w.elements(), 0.0);
   with_types(a, [&](auto zero, auto column) {
     using T = decltype(zero);
     using Column = decltype(column);

@@ -71,7 +71,7 @@ bool by_steps(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_
 template <class T>
 bool by_threads(const CompressedView<T>& view, const SparseMatrix& a, std::uint64_t bytes, int threads) {
   constexpr std::uint64_t least_per_line = 4;
-  const auto share = static_cast<std::uint64_t>(work_of(view) / threads);
+  const std::uint64_t share = work_of(view) / threads;
   return a.steps <= 1 && bytes <= most_bytes() / 2 && share >= bytes / 64 * least_per_line;
 }
 
@@ -128,7 +128,7 @@ void for_step_ranges(const CompressedView<T>& view, const SparseMatrix& a, const
                      const KernelContext& context, const Body& body) {
   const std::vector<StepRange> ranges = step_ranges(view, a, in, unit, thread_count(context));
   run_tasks(context, static_cast<std::int64_t>(ranges.size()),
-            [&](std::int64_t i) { body(ranges[static_cast<std::size_t>(i)]); });
+            [&](std::int64_t i) { body(ranges[i]); });
 }
 
 }  // namespace strobe::cpu

@@ -24,13 +24,13 @@ void transpose_block(const TransposeCsr& op, std::int64_t first, std::int64_t ro
   next.assign(static_cast<std::size_t>(rows) + 1, 0);
   for (std::int64_t e = begin; e < end; ++e) ++next[static_cast<std::size_t>(columns[e] - first) + 1];
   for (std::int64_t c = 0; c < rows; ++c) {
-    const auto column = static_cast<std::size_t>(c);
+    const std::size_t column = c;
     next[column + 1] += next[column];
     transposed[c + 1] = begin + next[column + 1];
   }
   for (std::int64_t row = first; row < first + rows; ++row) {
     for (std::int64_t e = offsets[row]; e < offsets[row + 1]; ++e) {
-      const std::uint32_t place = next[static_cast<std::size_t>(columns[e] - first)]++;
+      const std::uint32_t place = next[columns[e] - first]++;
       to_columns[place] = static_cast<std::int32_t>(row);
       to_values[place] = values[e];
     }

@@ -30,7 +30,7 @@ double event_loss(const T* logits, std::int64_t columns, std::uint64_t targets, 
 void run_binary(const BinaryCrossEntropy& op, KernelContext& context) {
   const std::int64_t events = op.logits.rows(), columns = op.logits.columns();
   const std::int64_t* const targets = op.targets.defined() ? op.targets.data<std::int64_t>() : nullptr;
-  std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(events, events_per_task)), 0.0);
+  std::vector<double> sums(cpu::divide_up(events, events_per_task), 0.0);
   cpu::with_element(op.logits.type(), [&](auto zero) {
     using T = decltype(zero);
     const T* logits = op.logits.data<T>();
@@ -42,7 +42,7 @@ void run_binary(const BinaryCrossEntropy& op, KernelContext& context) {
         sum += event_loss(logits + e * columns, columns, bits, op.scale,
                           gradient == nullptr ? nullptr : gradient + e * columns);
       }
-      sums[static_cast<std::size_t>(begin / events_per_task)] = sum;
+      sums[begin / events_per_task] = sum;
     });
   });
   double& loss = *op.loss.data<double>();

@@ -15,11 +15,11 @@ constexpr std::int64_t rows_per_task = 4096;
 /// loss += scale * sum over rows r of term(r), each range in one task.
 template <class Term>
 void add_terms(const KernelContext& context, std::int64_t rows, double scale, const Tensor& loss, const Term& term) {
-  std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(rows, rows_per_task)), 0.0);
+  std::vector<double> sums(cpu::divide_up(rows, rows_per_task), 0.0);
   cpu::for_ranges(context, rows, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
     double sum = 0;
     for (std::int64_t r = begin; r < end; ++r) sum += term(r);
-    sums[static_cast<std::size_t>(begin / rows_per_task)] = sum;
+    sums[begin / rows_per_task] = sum;
   });
   double& total = *loss.data<double>();
   for (const double sum : sums) total += sum * scale;
@@ -34,7 +34,7 @@ void run_weighted_cross_entropy(const WeightedCrossEntropy& op, KernelContext& c
     T* gradient = op.gradient.defined() ? op.gradient.data<T>() : nullptr;
     const std::int32_t* labels = op.labels.data<std::int32_t>();
     add_terms(context, op.logits.rows(), op.scale, op.loss, [&](std::int64_t r) {
-      const double weight = static_cast<double>(weights[r]);
+      const double weight = weights[r];
       return weight * cpu::softmax_row_loss(logits + r * classes, classes, labels[r], weight * op.scale,
                                             gradient == nullptr ? nullptr : gradient + r * classes);
     });

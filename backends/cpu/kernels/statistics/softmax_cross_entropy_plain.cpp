@@ -13,7 +13,7 @@ constexpr std::int64_t rows_per_task = 4096;
 
 void run_softmax_cross_entropy(const SoftmaxCrossEntropy& op, KernelContext& context) {
   const std::int64_t rows = op.logits.rows(), classes = op.logits.columns();
-  std::vector<double> sums(static_cast<std::size_t>(cpu::divide_up(rows, rows_per_task)), 0.0);
+  std::vector<double> sums(cpu::divide_up(rows, rows_per_task), 0.0);
   cpu::with_element(op.logits.type(), [&](auto zero) {
     using T = decltype(zero);
     const T* logits = op.logits.data<T>();
@@ -25,7 +25,7 @@ void run_softmax_cross_entropy(const SoftmaxCrossEntropy& op, KernelContext& con
         sum += cpu::softmax_row_loss(logits + r * classes, classes, labels[r], op.scale,
                                      gradient == nullptr ? nullptr : gradient + r * classes);
       }
-      sums[static_cast<std::size_t>(begin / rows_per_task)] = sum;
+      sums[begin / rows_per_task] = sum;
     });
   });
   double& loss = *op.loss.data<double>();

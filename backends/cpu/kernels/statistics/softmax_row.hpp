@@ -11,7 +11,7 @@ namespace strobe::cpu {
 /// -log softmax(logits)[label]; writes the gradient row, times `scale`, when `gradient` is not null.
 template <class T>
 double softmax_row_loss(const T* logits, std::int64_t classes, std::int64_t label, double scale, T* gradient) {
-  double largest = static_cast<double>(logits[0]);
+  double largest = logits[0];
   for (std::int64_t c = 1; c < classes; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
   double total = 0;
   for (std::int64_t c = 0; c < classes; ++c) total += std::exp(static_cast<double>(logits[c]) - largest);

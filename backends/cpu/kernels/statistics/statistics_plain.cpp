@@ -33,17 +33,17 @@ void sum_step(const StepSums& op, std::int64_t t, std::int64_t begin, std::int64
   const std::int64_t width = op.x.columns();
   const bool squares = op.totals.defined();
   const std::vector<double> mean = squares ? row_of<T>(op.totals, t, cpu::counted_cells(op, t))
-                                           : std::vector<double>(static_cast<std::size_t>(width), 0.0);
-  std::vector<double> sums(static_cast<std::size_t>(width), 0.0);
+                                           : std::vector<double>(width, 0.0);
+  std::vector<double> sums(width, 0.0);
   for (std::int64_t r = begin; r < end; ++r) {
     const T* x = op.x.data<T>() + r * width;
     for (std::int64_t f = 0; f < width; ++f) {
-      const double value = static_cast<double>(x[f]) - mean[static_cast<std::size_t>(f)];
-      sums[static_cast<std::size_t>(f)] += squares ? value * value : value;
+      const double value = static_cast<double>(x[f]) - mean[f];
+      sums[f] += squares ? value * value : value;
     }
   }
   for (std::int64_t f = 0; f < width; ++f)
-    op.sums.data<T>()[t * width + f] = static_cast<T>(sums[static_cast<std::size_t>(f)]);
+    op.sums.data<T>()[t * width + f] = static_cast<T>(sums[f]);
 }
 
 /// The mean and 1 / sqrt(variance + epsilon) of every feature of step t.
@@ -65,7 +65,7 @@ void standardise_step(const Standardise& op, std::int64_t t, std::int64_t begin,
   const auto [mean, inverse] = moments_of<T>(op, t);
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t f = 0; f < width; ++f) {
-      const auto at = static_cast<std::size_t>(f);
+      const std::size_t at = f;
       const T centred = op.x.data<T>()[r * width + f] - static_cast<T>(mean[at]);
       op.y.data<T>()[r * width + f] =
           op.gain.data<T>()[f] * centred * static_cast<T>(inverse[at]) + op.shift.data<T>()[f];
@@ -83,13 +83,13 @@ void standardise_step_back(const StandardiseBackward& op, std::int64_t t, std::i
   double *scaled = sums, *plain = sums + width;  // sums of dy (x - mean) inverse, and of dy
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t f = 0; f < width; ++f) {
-      const double inv = inverse[static_cast<std::size_t>(f)], dy = static_cast<double>(op.dy.data<T>()[r * width + f]);
-      scaled[f] += dy * (static_cast<double>(op.x.data<T>()[r * width + f]) - mean[static_cast<std::size_t>(f)]) * inv;
+      const double inv = inverse[f], dy = static_cast<double>(op.dy.data<T>()[r * width + f]);
+      scaled[f] += dy * (static_cast<double>(op.x.data<T>()[r * width + f]) - mean[f]) * inv;
       plain[f] += dy;
     }
   }
   for (std::int64_t f = 0; f < width; ++f) {
-    const double inv = inverse[static_cast<std::size_t>(f)], gain = static_cast<double>(op.gain.data<T>()[f]);
+    const double inv = inverse[f], gain = static_cast<double>(op.gain.data<T>()[f]);
     op.dtotals.data<T>()[t * width + f] = static_cast<T>(-plain[f] * gain * inv / cells);
     op.dsquares.data<T>()[t * width + f] = static_cast<T>(-0.5 * scaled[f] * gain * inv * inv / cells);
   }
@@ -101,7 +101,7 @@ void step_input_back(const StandardiseInputBackward& op, std::int64_t t, std::in
   const auto [mean, inverse] = moments_of<T>(op, t);
   for (std::int64_t r = begin; r < end; ++r) {
     for (std::int64_t f = 0; f < width; ++f) {
-      const auto at = static_cast<std::size_t>(f);
+      const std::size_t at = f;
       const std::int64_t cell = t * width + f;
       const T centred = op.x.data<T>()[r * width + f] - static_cast<T>(mean[at]);
       const T scale = op.gain.data<T>()[f] * static_cast<T>(inverse[at]);
@@ -116,18 +116,18 @@ template <class T>
 void drop_rows(const Dropout& op, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = op.x.columns();
   const T scale = static_cast<T>(1.0 / (1.0 - op.rate));
-  const auto limit = static_cast<std::uint64_t>(op.rate * 0x1.0p32);  // a word below it is dropped
+  const std::uint64_t limit = op.rate * 0x1.0p32;  // a word below it is dropped
   const std::array<std::uint32_t, 2> seed{static_cast<std::uint32_t>(op.seed),
                                           static_cast<std::uint32_t>(op.seed >> 32)};
   for (std::int64_t r = begin; r < end; ++r) {
-    const auto id = static_cast<std::uint64_t>(op.ids.data<std::int64_t>()[r]);
+    const std::uint64_t id = op.ids.data<std::int64_t>()[r];
     for (std::int64_t first = 0; first < width; first += 4) {
       const auto words = philox({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32),
                                  random_purpose::dropout + (static_cast<std::uint32_t>(first) << 8), op.key},
                                 seed);
       for (std::int64_t f = first; f < std::min(width, first + 4); ++f) {
         const T kept =
-            words[static_cast<std::size_t>(f - first)] < limit ? T{0} : scale * op.x.data<T>()[r * width + f];
+            words[f - first] < limit ? T{0} : scale * op.x.data<T>()[r * width + f];
         T& y = op.y.data<T>()[r * width + f];
         y = op.accumulate ? y + kept : kept;
       }
@@ -161,7 +161,7 @@ void run_standardise(const Standardise& op, KernelContext& context) {
 
 void run_standardise_backward(const StandardiseBackward& op, KernelContext& context) {
   const std::int64_t width = op.x.columns(), steps = op.step_rows.rows() - 1;
-  std::vector<double> sums(static_cast<std::size_t>(2 * width * steps), 0.0);
+  std::vector<double> sums(2 * width * steps, 0.0);
   cpu::with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
     for_steps(context, op.step_rows, [&](std::int64_t t, std::int64_t begin, std::int64_t end) {
@@ -170,8 +170,8 @@ void run_standardise_backward(const StandardiseBackward& op, KernelContext& cont
     for (std::int64_t f = 0; f < width; ++f) {
       auto gain = static_cast<double>(op.dgain.data<T>()[f]), shift = static_cast<double>(op.dshift.data<T>()[f]);
       for (std::int64_t t = 0; t < steps; ++t) {
-        gain += sums[static_cast<std::size_t>(2 * width * t + f)];
-        shift += sums[static_cast<std::size_t>(2 * width * t + width + f)];
+        gain += sums[2 * width * t + f];
+        shift += sums[2 * width * t + width + f];
       }
       op.dgain.data<T>()[f] = static_cast<T>(gain);
       op.dshift.data<T>()[f] = static_cast<T>(shift);

@@ -31,13 +31,13 @@ class Pattern {
   template <class Get>
   Pattern(std::int64_t width, const Get& get) : Pattern(width) {
     for (std::int64_t i = 0; i < size(); ++i)
-      values_[static_cast<std::size_t>(i)] = i < width ? static_cast<T>(get(i)) : (*this)[i - width];
+      values_[i] = i < width ? static_cast<T>(get(i)) : (*this)[i - width];
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(values_.size()); }
   T* data() { return values_.data(); }
   const T* data() const { return values_.data(); }
-  T operator[](std::int64_t i) const { return values_[static_cast<std::size_t>(i)]; }
+  T operator[](std::int64_t i) const { return values_[i]; }
 
   /// sums[column] += this, which is zero then.
   void move_to(double* sums) {
@@ -97,7 +97,7 @@ void sum_step(const StepSums& op, const StepPart& part) {
   const Pattern<T> mean = step_means<T>(op, part);
   Pattern<T> recent(part.width);
   T* const sum = recent.data();
-  std::vector<double> sums(static_cast<std::size_t>(part.width), 0.0);
+  std::vector<double> sums(part.width, 0.0);
   const T* x = op.x.data<T>();
   const std::int64_t at_once = patterns_per_sum * mean.size();
   for (std::int64_t first = part.begin; first < part.end; first += at_once) {
@@ -113,7 +113,7 @@ void sum_step(const StepSums& op, const StepPart& part) {
     recent.move_to(sums.data());
   }
   T* to = op.sums.data<T>() + part.step * part.width;
-  for (std::int64_t c = 0; c < part.width; ++c) to[c] = static_cast<T>(sums[static_cast<std::size_t>(c)]);
+  for (std::int64_t c = 0; c < part.width; ++c) to[c] = static_cast<T>(sums[c]);
 }
 
 /// The mean and 1 / sqrt(variance + epsilon) of a step's features, and the latter times their gains.
@@ -152,7 +152,7 @@ void store_step_gradients(const StandardiseBackward& op, const StepPart& part, c
   const double n = counted_cells(op, part.step);
   for (std::int64_t c = 0; c < part.width; ++c) {
     const std::int64_t at = part.step * part.width + c;
-    const double gain = static_cast<double>(op.gain.data<T>()[c]);
+    const double gain = op.gain.data<T>()[c];
     const double inverse = 1.0 / std::sqrt(static_cast<double>(op.squares.data<T>()[at]) / n + op.epsilon);
     op.dtotals.data<T>()[at] = static_cast<T>(-plain[c] * gain * inverse / n);
     op.dsquares.data<T>()[at] = static_cast<T>(-0.5 * scaled[c] * gain * inverse * inverse / n);
@@ -233,15 +233,15 @@ void run_standardise(const Standardise& op, KernelContext& context) {
 
 void run_standardise_backward(const StandardiseBackward& op, KernelContext& context) {
   const std::int64_t width = op.x.columns(), steps = op.step_rows.rows() - 1;
-  std::vector<double> sums(static_cast<std::size_t>(2 * width * steps), 0.0);
+  std::vector<double> sums(2 * width * steps, 0.0);
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
     for_steps(context, op.step_rows, width,
               [&](const StepPart& part) { standardise_step_back<T>(op, part, sums.data() + 2 * width * part.step); });
     for (std::int64_t j = 0; j < 2 * width; ++j) {
       T& target = (j < width ? op.dgain : op.dshift).data<T>()[j % width];
-      double total = static_cast<double>(target);
-      for (std::int64_t t = 0; t < steps; ++t) total += sums[static_cast<std::size_t>(2 * width * t + j)];
+      double total = target;
+      for (std::int64_t t = 0; t < steps; ++t) total += sums[2 * width * t + j];
       target = static_cast<T>(total);
     }
   });

@@ -116,8 +116,8 @@ void summarise_backward_row(const SummariseRowsBackward& op, std::int64_t i, dou
   dscore *= 1 - factor * factor;
   for (std::int64_t f = 0; f < from.width; ++f) {
     const double unit = static_cast<double>(p[f]) / length;
-    const auto x = static_cast<double>(from.value(of.step, of.row, f));
-    ddirection[static_cast<std::size_t>(f)] += dscore * (x - of.score * unit) / length;
+    const double x = from.value(of.step, of.row, f);
+    ddirection[f] += dscore * (x - of.score * unit) / length;
     add_to_source<T>(op, from, of, f, static_cast<T>(factor * static_cast<double>(d[f]) + dscore * unit));
   }
 }
@@ -126,7 +126,7 @@ void run_summarise_backward(const SummariseRowsBackward& op, KernelContext&) {
   with_element(op.x.type(), [&](auto zero) {
     using T = decltype(zero);
     const double length = length_of<T>(op.direction);
-    std::vector<double> ddirection(static_cast<std::size_t>(op.direction.rows()), 0.0);
+    std::vector<double> ddirection(op.direction.rows(), 0.0);
     for (std::int64_t i = 0; i < op.dsummary.rows(); ++i) summarise_backward_row<T>(op, i, length, ddirection);
     for (std::size_t f = 0; f < ddirection.size(); ++f) {
       T& target = op.ddirection.data<T>()[f];

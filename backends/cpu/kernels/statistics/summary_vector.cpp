@@ -50,7 +50,7 @@ void offer_rows(const PickCandidates& op, std::int64_t first, std::int64_t rows,
   for (std::int64_t row = first; row < first + rows; ++row) {
     const T product = products[row - first];
     if (product < least || ids[row] < 0) continue;
-    const double score = static_cast<double>(static_cast<T>(static_cast<double>(product) / length));
+    const double score = static_cast<T>(static_cast<double>(product) / length);
     const Candidate candidate{score, ids[row] % op.vertices, row};
     if (best.may_enter(candidate) && (!op.only_connected || is_connected(op.a, row))) best.offer(candidate);
   }

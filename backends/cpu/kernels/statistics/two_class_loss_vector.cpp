@@ -126,9 +126,9 @@ double rows_loss(const Rows<T>& rows, std::int64_t count, T scale) {
 
 template <class T>
 void add_loss(const Rows<T>& rows, std::int64_t count, double scale, const Tensor& loss, const KernelContext& context) {
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(count, rows_per_task)), 0.0);
+  std::vector<double> sums(divide_up(count, rows_per_task), 0.0);
   for_ranges(context, count, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
-    sums[static_cast<std::size_t>(begin / rows_per_task)] =
+    sums[begin / rows_per_task] =
         rows_loss(rows.from(begin), end - begin, static_cast<T>(scale));
   });
   double& total = *loss.data<double>();

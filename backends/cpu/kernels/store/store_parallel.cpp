@@ -164,16 +164,16 @@ class Reconstruction {
     scratch.resize(row_end - begin, scratch.added);
     std::int64_t kept = 0;
     for (std::int64_t e = begin; e < row_end; ++e) {
-      scratch.columns[static_cast<std::size_t>(kept)] = old_columns_[e] + shift_;
-      scratch.positions[static_cast<std::size_t>(kept)] = e;
+      scratch.columns[kept] = old_columns_[e] + shift_;
+      scratch.positions[kept] = e;
       const bool gone = next != last && *next == e;
       next += static_cast<std::ptrdiff_t>(gone);
       kept += static_cast<std::int64_t>(!gone);
     }
     scratch.kept = kept;
-    scratch.columns[static_cast<std::size_t>(kept)] = above_columns;
+    scratch.columns[kept] = above_columns;
     std::copy_n(new_columns_ + scratch.added_begin, scratch.added, scratch.joining.begin());
-    scratch.joining[static_cast<std::size_t>(scratch.added)] = above_columns;
+    scratch.joining[scratch.added] = above_columns;
   }
 
   /// Both lists in order, without branches on their columns.

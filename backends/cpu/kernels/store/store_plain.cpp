@@ -99,7 +99,7 @@ void transpose(const TransposeCsr& op) {
   std::vector<std::int64_t> next(transposed, transposed + op.transposed_offsets.rows());
   for (std::int64_t row = 0; row + 1 < op.offsets.rows(); ++row) {
     for (std::int64_t e = offsets[row]; e < offsets[row + 1]; ++e) {
-      const std::int64_t place = next[static_cast<std::size_t>(op.columns.data<std::int32_t>()[e])]++;
+      const std::int64_t place = next[op.columns.data<std::int32_t>()[e]]++;
       op.transposed_columns.data<std::int32_t>()[place] = static_cast<std::int32_t>(row);
       op.transposed_values.data<T>()[place] = op.values.data<T>()[e];
     }

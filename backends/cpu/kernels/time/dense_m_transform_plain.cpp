@@ -36,7 +36,7 @@ void forward(const DenseMTransform& op) {
 template <class T>
 void backward(const DenseMTransformBackward& op) {
   const std::int64_t n = op.steps == 0 ? 0 : op.x.rows() / op.steps, width = op.w.columns();
-  std::vector<double> sums(static_cast<std::size_t>(op.w.elements()), 0.0);
+  std::vector<double> sums(op.w.elements(), 0.0);
   for (std::int64_t i = 0; i < op.dy.elements(); ++i) {
     const std::int64_t row = i / width, step = row / n, g = i % width;
     if (op.activation == Activation::relu && !(hidden<T>(op.x, op.w, op.activation, row, g) > 0)) continue;
@@ -46,7 +46,7 @@ void backward(const DenseMTransformBackward& op) {
             static_cast<double>(std::min(op.window, t + 1));
     }
     for (std::int64_t f = 0; f < op.x.columns(); ++f) {
-      sums[static_cast<std::size_t>(f * width + g)] +=
+      sums[f * width + g] +=
           static_cast<double>(op.x.data<T>()[row * op.x.columns() + f]) * dh;
     }
   }

@@ -35,7 +35,7 @@ void layer_output(const T* x, const Tensor& w, std::int64_t rows, Activation act
 template <class T>
 void forward_range(const DenseMTransform& op, std::int64_t n, std::int64_t begin, std::int64_t count) {
   const std::int64_t width = op.w.columns(), inner = op.w.rows(), size = count * width;
-  std::vector<T> ring(static_cast<std::size_t>(op.window * size + most_lanes<T>));
+  std::vector<T> ring(op.window * size + most_lanes<T>);
   for (std::int64_t t = 0; t < op.steps; ++t) {
     layer_output(op.x.data<T>() + (t * n + begin) * inner, op.w, count, op.activation,
                  ring.data() + t % op.window * size);
@@ -73,7 +73,7 @@ template <class T>
 void backward_range(const DenseMTransformBackward& op, std::int64_t n, std::int64_t begin, std::int64_t count,
                     double* sums) {
   const std::int64_t width = op.w.columns(), inner = op.w.rows();
-  const auto size = static_cast<std::size_t>(count * width + most_lanes<T>);
+  const std::size_t size = count * width + most_lanes<T>;
   std::vector<T> h(size), dz(size, T{0});
   for (std::int64_t t = op.steps - 1; t >= 0; --t) {
     step_gradient(op, n, begin, count, t, h.data(), dz.data());
@@ -103,7 +103,7 @@ void run_backward(const DenseMTransformBackward& op, KernelContext& context) {
   if (op.dy.elements() == 0) return;
   const std::int64_t n = op.dy.rows() / op.steps, stride = op.w.elements();
   const std::int64_t grain = range_vertices(op.window, op.dy.row_bytes());
-  std::vector<double> sums(static_cast<std::size_t>(divide_up(n, grain) * stride), 0.0);
+  std::vector<double> sums(divide_up(n, grain) * stride, 0.0);
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     for_vertices(context, n, grain, [&](std::int64_t begin, std::int64_t count, std::int64_t range) {

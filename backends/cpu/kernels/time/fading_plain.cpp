@@ -36,7 +36,7 @@ void run_selu(const Selu& op, KernelContext& context) {
     using T = decltype(zero);
     cpu::for_ranges(context, op.x.elements(), elements_per_task, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const double x = static_cast<double>(op.x.data<T>()[i]);
+        const double x = op.x.data<T>()[i];
         op.y.data<T>()[i] = static_cast<T>(Selu::scale * (x > 0 ? x : Selu::alpha * std::expm1(x)));
       }
     });
@@ -48,7 +48,7 @@ void run_selu_backward(const SeluBackward& op, KernelContext& context) {
     using T = decltype(zero);
     cpu::for_ranges(context, op.y.elements(), elements_per_task, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const double y = static_cast<double>(op.y.data<T>()[i]);
+        const double y = op.y.data<T>()[i];
         const double slope = y > 0 ? Selu::scale : y + Selu::scale * Selu::alpha;
         T& dx = op.dx.data<T>()[i];
         dx = static_cast<T>((op.accumulate ? static_cast<double>(dx) : 0.0) +

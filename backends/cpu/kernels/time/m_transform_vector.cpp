@@ -78,8 +78,8 @@ void suffix_sums(const TimeRange<T>& range, std::int64_t first, T* suffix) {
 template <class T>
 void transform_long(const TimeRange<T>& range) {
   const std::int64_t n = range.count, window = range.window;
-  std::vector<T> suffix(static_cast<std::size_t>(window * n), T{0});
-  std::vector<T> prefix(static_cast<std::size_t>(n)), sum(static_cast<std::size_t>(n));
+  std::vector<T> suffix(window * n, T{0});
+  std::vector<T> prefix(n), sum(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < range.steps; ++i) {
     const std::int64_t place = i % window;  // in its block; the window reaches back to place + 1 of the block before
     if (place == 0) {
@@ -93,7 +93,7 @@ void transform_long(const TimeRange<T>& range) {
     for (std::int64_t c = 0; c < n; ++c) p[c] += weight * x[c];
     if (reaches_back) {
       const T* tail = suffix.data() + (place + 1) * n;
-      for (std::int64_t c = 0; c < n; ++c) sum[static_cast<std::size_t>(c)] = p[c] + tail[c];
+      for (std::int64_t c = 0; c < n; ++c) sum[c] = p[c] + tail[c];
     }
     put(range, i, reaches_back ? sum.data() : p);
   }

@@ -52,7 +52,7 @@ struct DropoutFactors {
   }
   __device__ double factor(std::uint64_t cell, std::uint32_t what, std::uint32_t group, std::uint32_t purpose,
                            std::int64_t word) const {
-    return words(cell, what, group, purpose)[static_cast<std::size_t>(word)] < limit ? 0.0 : kept;
+    return words(cell, what, group, purpose)[word] < limit ? 0.0 : kept;
   }
   /// Factor of head `head` of the edge from `column` to `row`.
   __device__ double of_edge(std::int64_t row, std::int64_t column, std::int64_t head) const {
@@ -89,7 +89,7 @@ struct PastFactors {
     const auto words = dropout.words(cell, static_cast<std::uint32_t>(s / 4), head, random_purpose::past_dropout);
 #pragma unroll
     for (int j = 0; j < count; ++j) {
-      const std::uint32_t word = words[static_cast<std::size_t>(s % 4 + j)];
+      const std::uint32_t word = words[s % 4 + j];
       values[j] *= word < dropout.limit ? T{0} : static_cast<T>(dropout.kept);
     }
   }

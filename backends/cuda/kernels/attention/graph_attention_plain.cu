@@ -124,7 +124,7 @@ struct Gradients {
   double *weights, *dscores, *down, *up, *df, *parts;
 
   __device__ double dz(std::int64_t at) const {
-    const auto value = static_cast<double>(z[at]);
+    const double value = z[at];
     return static_cast<double>(dy[at]) * (value > 0 ? 1.0 : std::exp(value));
   }
 };

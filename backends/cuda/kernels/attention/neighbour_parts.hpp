@@ -19,14 +19,14 @@ struct NeighbourFactors {
   /// The factor of head `head` of the slot-th neighbour of row `root` of the roots.
   __device__ double of(std::int64_t root, std::int64_t slot, std::int64_t head) const {
     if (numbers == nullptr) return 1;
-    const auto number = static_cast<std::uint64_t>(numbers[root]);
+    const std::uint64_t number = numbers[root];
     const auto group = static_cast<std::uint32_t>(head / 4);
     const auto words =
         random_words({static_cast<std::uint32_t>(number), static_cast<std::uint32_t>(number >> 32) ^ (group << 16),
                       static_cast<std::uint32_t>(slot), iteration},
                      {static_cast<std::uint32_t>(seed),
                       static_cast<std::uint32_t>(seed >> 32) ^ (random_purpose::neighbour_dropout << 24)});
-    return words[static_cast<std::size_t>(head % 4)] < limit ? 0.0 : kept;
+    return words[head % 4] < limit ? 0.0 : kept;
   }
 };
 

@@ -199,8 +199,8 @@ template <class T, int D>
 TimelineShape shape_of(const TemporalAttentionBackward& op) {
   const std::int64_t total = op.first + op.steps, n = op.steps == 0 ? 0 : op.d_o.rows() / op.steps;
   if (total > 4096) return {};
-  const auto steps = static_cast<std::size_t>(total);
-  const auto array = static_cast<std::size_t>(HeadRows<T, D>::array(static_cast<int>(total)));
+  const std::size_t steps = total;
+  const std::size_t array = HeadRows<T, D>::array(static_cast<int>(total));
   return timeline_shape(arrays * array * sizeof(Vector<T>) + steps * sizeof(QueryStats<T>), op.heads, n);
 }
 

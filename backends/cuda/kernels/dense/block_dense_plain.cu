@@ -84,7 +84,7 @@ __global__ void weight_sums(Gradient<T> p, RowParts ranges, double* sums) {
     const std::int64_t column = p.s.skip + (bias ? at - weights : f / p.s.inner * p.s.width + at % p.s.width);
     double sum = 0;
     for (std::int64_t r = ranges.begin(range); r < ranges.end(range); ++r) {
-      const double dz = static_cast<double>(through_activation(p.y, p.dy, r * p.s.columns() + column));
+      const double dz = through_activation(p.y, p.dy, r * p.s.columns() + column);
       sum += bias ? dz : static_cast<double>(p.x[r * p.s.from() + f]) * dz;
     }
     sums[i] = sum;

@@ -55,7 +55,7 @@ __global__ void weight_sums(Gradient<T> p, RowParts ranges, double* sums) {
     const std::int64_t range = i / stride, f = i % stride / p.width, g = i % p.width;
     double sum = 0;
     for (std::int64_t r = ranges.begin(range); r < ranges.end(range); ++r) {
-      const double dz = static_cast<double>(through_activation(p.y, p.dy, r * p.width + g));
+      const double dz = through_activation(p.y, p.dy, r * p.width + g);
       sum += f == p.inner ? dz : static_cast<double>(p.x[r * p.inner + f]) * dz;
     }
     sums[i] = sum;

@@ -28,13 +28,13 @@ template <class T>
 __global__ void drop(Drop<T> d) {
   for (std::int64_t i = grid_thread(); i < d.rows * d.groups; i += grid_threads()) {
     const std::int64_t row = i / d.groups, first = i % d.groups * words_per_block;
-    const auto id = static_cast<std::uint64_t>(d.ids[row]);
+    const std::uint64_t id = d.ids[row];
     const auto words = philox({static_cast<std::uint32_t>(id), static_cast<std::uint32_t>(id >> 32),
                                random_purpose::dropout + (static_cast<std::uint32_t>(first) << 8), d.key},
                               {static_cast<std::uint32_t>(d.seed), static_cast<std::uint32_t>(d.seed >> 32)});
     for (int w = 0; w < words_per_block && first + w < d.width; ++w) {
       const std::int64_t at = row * d.width + first + w;
-      const T kept = words[static_cast<std::size_t>(w)] < d.limit ? T{0} : d.scale * d.x[at];
+      const T kept = words[w] < d.limit ? T{0} : d.scale * d.x[at];
       d.y[at] = d.accumulate ? d.y[at] + kept : kept;
     }
   }

@@ -13,7 +13,7 @@ constexpr int threads = 256;
 template <class T>
 __global__ void selu(const T* x, T* y, std::int64_t n, double scale, double alpha) {
   for (std::int64_t i = grid_thread(); i < n; i += grid_threads()) {
-    const double value = static_cast<double>(x[i]);
+    const double value = x[i];
     y[i] = static_cast<T>(scale * (value > 0 ? value : alpha * std::expm1(value)));
   }
 }
@@ -22,7 +22,7 @@ template <class T>
 __global__ void selu_backward(const T* y, const T* dy, T* dx, std::int64_t n, double scale, double alpha,
                               bool accumulate) {
   for (std::int64_t i = grid_thread(); i < n; i += grid_threads()) {
-    const double value = static_cast<double>(y[i]);
+    const double value = y[i];
     const double slope = value > 0 ? scale : value + scale * alpha;
     const double before = accumulate ? static_cast<double>(dx[i]) : 0.0;
     dx[i] = static_cast<T>(before + static_cast<double>(dy[i]) * slope);

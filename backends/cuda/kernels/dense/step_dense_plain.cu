@@ -58,7 +58,7 @@ __global__ void weight_sums(Gradient<T> p, StepParts steps, double* sums) {
     const std::int64_t end = steps.end(part / steps.parts, part % steps.parts);
     double sum = 0;
     for (std::int64_t r = steps.begin(part / steps.parts, part % steps.parts); r < end; ++r) {
-      const double dz = static_cast<double>(through_activation(p.y, p.dy, r * p.width + g));
+      const double dz = through_activation(p.y, p.dy, r * p.width + g);
       sum += static_cast<double>(p.x[r * p.inner + f]) * dz;
     }
     sums[i] = sum;

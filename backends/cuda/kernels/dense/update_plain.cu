@@ -26,7 +26,7 @@ struct AdamRates {
 template <class T>
 __global__ void adam_step(T* parameters, const T* gradient, T* first, T* second, std::int64_t n, AdamRates a) {
   for (std::int64_t i = grid_thread(); i < n; i += grid_threads()) {
-    const double g = static_cast<double>(gradient[i]);
+    const double g = gradient[i];
     const double m = a.beta1 * static_cast<double>(first[i]) + (1.0 - a.beta1) * g;
     const double v = a.beta2 * static_cast<double>(second[i]) + (1.0 - a.beta2) * g * g;
     first[i] = static_cast<T>(m);
@@ -46,7 +46,7 @@ void run_sgd_step(const SgdStep& op, KernelContext& context) {
 }
 
 void run_adam_step(const AdamStep& op, KernelContext& context) {
-  const auto step = static_cast<double>(op.step);
+  const double step = op.step;
   const AdamRates rates{
       op.rate, op.beta1, op.beta2, op.epsilon, 1.0 - std::pow(op.beta1, step), 1.0 - std::pow(op.beta2, step)};
   with_element(op.parameters.type(), [&](auto zero) {

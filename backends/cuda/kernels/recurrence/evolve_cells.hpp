@@ -59,7 +59,7 @@ Evolution<T> evolution_of(const Op& op, const Tensor& bias) {
 template <class T>
 __device__ double gate_sum(const Evolution<T>& e, std::int64_t t, std::int64_t k, std::int64_t i) {
   const std::int64_t row = (k * e.f + i / e.g) * e.f, c = i % e.g;
-  double sum = static_cast<double>(e.bias[k * e.size() + i]);
+  double sum = e.bias[k * e.size() + i];
   for (std::int64_t j = 0; j < e.f; ++j) {
     sum += static_cast<double>(e.wx[row + j]) * e.input(t, j, c);
     sum += static_cast<double>(e.wh[row + j]) * e.read_state(t, k, j * e.g + c);
@@ -204,7 +204,7 @@ __global__ void add_parameters(EvolutionGradient<T> d) {
     if (i < weights) {
       add_weight(d, i);
     } else if (i < weights + biases) {
-      double sum = static_cast<double>(d.dbias[i - weights]);
+      double sum = d.dbias[i - weights];
       for (std::int64_t t = 0; t < e.steps; ++t) sum += d.dgates[t * biases + i - weights];
       d.dbias[i - weights] = static_cast<T>(sum);
     } else {

@@ -91,7 +91,7 @@ __global__ void sum_columns(Normed<T> in, const T* dy, const Moments* moments, R
     double of_gain = 0, of_shift = 0;
     for (std::int64_t row = parts.begin(range); row < end; ++row) {
       const std::int64_t i = row * in.width + column;
-      const double d = static_cast<double>(dy[i]);
+      const double d = dy[i];
       of_gain += d * moments[row].centred(in.x[i]);
       of_shift += d;
     }

@@ -52,7 +52,7 @@ __global__ void place_entries(Turned<T> m, Place* next, std::int64_t block_rows)
   for (std::int64_t block = grid_thread(); block < blocks; block += grid_threads()) {
     for (std::int64_t row = block * block_rows; row < min(m.rows, (block + 1) * block_rows); ++row) {
       for (std::int64_t e = m.offsets[row]; e < m.offsets[row + 1]; ++e) {
-        const auto place = static_cast<std::int64_t>(next[m.columns[e]]++);
+        const std::int64_t place = next[m.columns[e]]++;
         m.turned_columns[place] = static_cast<std::int32_t>(row);
         m.turned_values[place] = m.values[e];
       }

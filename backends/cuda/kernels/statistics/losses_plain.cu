@@ -17,9 +17,9 @@ constexpr std::int64_t most_blocks = 1024;
 /// -log softmax(logits)[label]; writes the gradient row, times `scale`, when `gradient` is not null.
 template <class T>
 __device__ double softmax_row(const T* logits, std::int64_t classes, std::int64_t label, double scale, T* gradient) {
-  double largest = static_cast<double>(logits[0]);
+  double largest = logits[0];
   for (std::int64_t c = 1; c < classes; ++c) {
-    const double logit = static_cast<double>(logits[c]);
+    const double logit = logits[c];
     if (largest < logit) largest = logit;
   }
   double total = 0;

@@ -33,7 +33,7 @@ __global__ void gradient_rows(Statistics<T> s, StandardiseGradient<T> g, StepPar
     double scaled = 0, plain = 0;
     for (std::int64_t r = steps.begin(t, part % steps.parts); r < end; ++r) {
       const std::int64_t at = r * s.width + f;
-      const double dy = static_cast<double>(g.dy[at]);
+      const double dy = g.dy[at];
       scaled += dy * (static_cast<double>(g.x[at]) - mean) * inverse;
       plain += dy;
     }

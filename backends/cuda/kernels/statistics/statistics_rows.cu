@@ -77,7 +77,7 @@ __global__ void gradient_rows(Statistics<T> s, StandardiseGradient<T> g, StepPar
   double scaled = 0, plain = 0;
   for (std::int64_t r = rows.begin; r < rows.end; r += rows.apart) {
     const std::int64_t at = r * s.width + rows.feature;
-    const double dy = static_cast<double>(g.dy[at]);
+    const double dy = g.dy[at];
     scaled += dy * (static_cast<double>(g.x[at]) - mean) * inverse;
     plain += dy;
   }

@@ -121,7 +121,7 @@ __global__ void gradient_features(StandardiseGradient<T> g, std::int64_t steps, 
                                   const double* sums) {
   for (std::int64_t i = grid_thread(); i < 2 * width; i += grid_threads()) {
     T& target = i < width ? g.dgain[i] : g.dshift[i - width];
-    double total = static_cast<double>(target);
+    double total = target;
     for (std::int64_t t = 0; t < steps; ++t) total += sums[2 * t * width + i];
     target = static_cast<T>(total);
   }

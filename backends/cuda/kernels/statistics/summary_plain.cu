@@ -91,7 +91,7 @@ __global__ void add_to_rows(Rows<T> s, const T* dsummary, const RowGradient* gra
     T sum = dx[row * s.width + f];
     for (std::int64_t j = i; j < s.count; ++j) {
       if (s.chosen[j] != row) continue;
-      const double d = static_cast<double>(dsummary[j * s.width + f]);
+      const double d = dsummary[j * s.width + f];
       sum += static_cast<T>(gradients[j].factor * d + gradients[j].dscore * unit);
     }
     dx[row * s.width + f] = sum;
@@ -110,7 +110,7 @@ __global__ void add_to_weights(Rows<T> s, const T* dsummary, const RowGradient* 
     for (std::int64_t i = step * s.per_step; i < (step + 1) * s.per_step; ++i) {
       const std::int64_t row = s.chosen[i];
       if (row < 0 || (s.from.with_relu && !(s.value(i, f) > 0))) continue;
-      const double d = static_cast<double>(dsummary[i * s.width + f]);
+      const double d = dsummary[i * s.width + f];
       sum += s.from.x[row * inputs + j] * static_cast<T>(gradients[i].factor * d + gradients[i].dscore * unit);
     }
     dw[at] = sum;

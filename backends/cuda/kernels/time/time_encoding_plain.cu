@@ -57,7 +57,7 @@ __global__ void encode_backward(Encoded<T> in, const T* dy, RowParts parts, doub
     const std::int64_t range = i / in.width, column = i % in.width, end = parts.end(range);
     double of_frequency = 0, of_phase = 0;
     for (std::int64_t row = parts.begin(range); row < end; ++row) {
-      const double slope = static_cast<double>(-in.angle(row, column).sine() * dy[row * in.width + column]);
+      const double slope = -in.angle(row, column).sine() * dy[row * in.width + column];
       of_frequency += slope * static_cast<double>(in.dt[row]);
       of_phase += slope;
     }

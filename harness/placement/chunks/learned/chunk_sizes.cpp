@@ -6,7 +6,7 @@ namespace strobe {
 
 SizedCells::SizedCells(const PreparedGraph& graph, const SuperGraph& super, bool from_beginning)
     : graph_(graph), super_(super), from_beginning_(from_beginning) {
-  const auto nodes = static_cast<std::size_t>(super.nodes());
+  const std::size_t nodes = super.nodes();
   row_.resize(nodes), sequence_.resize(nodes);
   for_cells(graph, [&](NodeId node, VertexId v, Step t) { row_[node] = t * graph.vertices + v; });
   for (std::size_t s = 0; s < super.sequences.size(); ++s) {
@@ -25,12 +25,12 @@ ChunkSizes SizedCells::operator()(std::span<const NodeId> nodes) const {
     const std::size_t first = i;
     const std::uint32_t sequence = sequence_[nodes[i]];
     do {
-      const auto row = static_cast<std::size_t>(row_[nodes[i]]);
+      const std::size_t row = row_[nodes[i]];
       sizes.edges += static_cast<double>(graph_.row_offsets[row + 1] - graph_.row_offsets[row]);
       ++i;
     } while (i < nodes.size() && sequence_[nodes[i]] == sequence && (from_beginning_ || nodes[i] == nodes[i - 1] + 1));
     const NodeId from = from_beginning_ ? super_.sequences[sequence].first : nodes[first];
-    const double length = static_cast<double>(nodes[i - 1] - from + 1);
+    const double length = nodes[i - 1] - from + 1;
     // Owners change before a run that does not begin its sequence, and between any two of its runs.
     const bool follows = first > 0 && sequence_[nodes[first - 1]] == sequence;
     round = follows ? round + 2 : from > super_.sequences[sequence].first ? 1 : 0;

@@ -25,7 +25,7 @@ std::string hex_of(const std::vector<float>& values) {
 std::vector<float> floats_of(const std::string& hex, std::int64_t count) {
   if (count < 0 || hex.size() != 8 * static_cast<std::size_t>(count)) throw Error("a matrix has not its numbers");
   std::vector<float> values;
-  values.reserve(static_cast<std::size_t>(count));
+  values.reserve(count);
   for (const char* at = hex.data(); at != hex.data() + hex.size(); at += 8) {
     std::uint32_t bits = 0;
     const auto read = std::from_chars(at, at + 8, bits, 16);
@@ -62,7 +62,7 @@ std::optional<LearnedTime> time_from(const Json& json, std::size_t inputs) {
   time.shift = json.at("input_shift").get<std::vector<double>>();
   time.scale = json.at("input_scale").get<std::vector<double>>();
   time.centre = json.at("log_seconds_centre").get<double>();
-  std::int64_t width = static_cast<std::int64_t>(inputs);
+  std::int64_t width = inputs;
   if (time.shift.size() != inputs || time.scale.size() != inputs) throw Error("inputs are not those of the model");
   for (const Json& layer : json.at("layers")) {
     MlpLayer<float> next{layer.at("inputs").get<std::int64_t>(), layer.at("outputs").get<std::int64_t>(), {}, {}};

@@ -118,7 +118,7 @@ Mlp<T> make_mlp(std::int64_t inputs, const std::vector<std::int64_t>& hidden, st
     const double bound = (l == hidden.size() ? 0.1 : 1.0) * std::sqrt(6.0 / static_cast<double>(layer.inputs));
     for (std::int64_t i = 0; i < layer.inputs * layer.outputs; ++i)
       layer.weight.push_back(static_cast<T>(bound * (2 * random.uniform(drawn++) - 1)));
-    layer.bias.assign(static_cast<std::size_t>(layer.outputs), T(0));
+    layer.bias.assign(layer.outputs, T(0));
     mlp.layers.push_back(std::move(layer));
   }
   return mlp;
@@ -138,7 +138,7 @@ T relative_error(const Mlp<T>& mlp, const std::vector<T>& x, const std::vector<T
 template <class T>
 void train(Mlp<T>& mlp, const std::vector<T>& x, const std::vector<T>& y, const MlpTraining& how) {
   const auto all = rows_of(x, mlp.inputs());
-  const auto count = static_cast<std::int64_t>(y.size());
+  const std::int64_t count = y.size();
   Mlp<T> gradient, mean = mlp, square = mlp;
   set_zero(mean), set_zero(square);
   double step = 0;
@@ -150,7 +150,7 @@ void train(Mlp<T>& mlp, const std::vector<T>& x, const std::vector<T>& y, const 
       Rows<T> inputs(size, mlp.inputs());
       Vector<T> wanted(size);
       for (std::int64_t i = 0; i < size; ++i) {
-        const auto row = order[static_cast<std::size_t>(first + i)];
+        const auto row = order[first + i];
         inputs.row(i) = all.row(static_cast<std::int64_t>(row)), wanted(i) = y[row];
       }
       batch_error<T>(mlp, inputs, wanted, &gradient);

@@ -1,5 +1,5 @@
 // Whether another epoch may begin: the same answer for all ranks.
-#include "harness/training/epoch_gate.hpp"
+#include "harness/training/stop_check.hpp"
 
 #include <gtest/gtest.h>
 
@@ -48,18 +48,18 @@ LaunchRequest three_ranks() {
 
 TEST(EpochGates, OfSeveralProcessesCloseTogether) {
   // A gate for each rank stands for processes with clocks of their own; only the second's time is up.
-  std::array<EpochGate, 3> gates{EpochGate{much_time, true}, EpochGate{no_time, true}, EpochGate{much_time, true}};
+  std::array<StopCheck, 3> gates{StopCheck{much_time, true}, StopCheck{no_time, true}, StopCheck{much_time, true}};
   std::atomic<int> open{0};
   const auto& local = CommunicatorRegistry::instance().find("local").value;
   local.launch(three_ranks(), [&](Device& device, Communicator& communicator) {
-    open += gates[static_cast<std::size_t>(device.rank())].open(device, communicator, 0) ? 1 : 0;
+    open += gates[device.rank()].open(device, communicator, 0) ? 1 : 0;
   });
   EXPECT_EQ(open, 0);
-  for (const EpochGate& gate : gates) EXPECT_TRUE(gate.closed());
+  for (const StopCheck& gate : gates) EXPECT_TRUE(gate.closed());
 }
 
 TEST(EpochGates, ASignalClosesForAllRanksAtTheSameStep) {
-  EpochGate gate(0, false);
+  StopCheck gate(0, false);
   std::atomic<int> open{0};
   const auto& local = CommunicatorRegistry::instance().find("local").value;
   local.launch(three_ranks(), [&](Device& device, Communicator& communicator) {
@@ -79,7 +79,7 @@ TEST(EpochGates, ASignalClosesForAllRanksAtTheSameStep) {
 
 TEST(EpochGates, StayOpenWhileThereIsTime) {
   for (const double limit : {0.0, much_time}) {
-    EpochGate gate(limit, true);
+    StopCheck gate(limit, true);
     std::atomic<int> open{0};
     const auto& local = CommunicatorRegistry::instance().find("local").value;
     local.launch(three_ranks(), [&](Device& device, Communicator& communicator) {

@@ -11,14 +11,14 @@ namespace strobe {
 
 /// Lets epochs begin until the time limit of the case is over, or until a signal asks training to stop between two
 /// epochs (stop_after_epoch). All ranks get the same answer.
-class EpochGate {
+class StopCheck {
  public:
   /// `several_processes`: the ranks of the case run in several processes, so all ranks vote before each epoch. Clocks
   /// of processes differ, and a signal may reach only one of them. Pass false when nothing can close the gate.
-  EpochGate(double limit_seconds, bool several_processes) : limit_(limit_seconds), votes_(several_processes) {}
-  ~EpochGate();
-  EpochGate(const EpochGate&) = delete;
-  EpochGate& operator=(const EpochGate&) = delete;
+  StopCheck(double limit_seconds, bool several_processes) : limit_(limit_seconds), votes_(several_processes) {}
+  ~StopCheck();
+  StopCheck(const StopCheck&) = delete;
+  StopCheck& operator=(const StopCheck&) = delete;
 
   /// Whether the epoch with the running number `step` may begin. All ranks must call this before each epoch, in order.
   bool open(Device& device, Communicator& communicator, std::int64_t step);

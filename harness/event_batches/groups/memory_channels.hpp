@@ -1,4 +1,4 @@
-// One rank's lanes to a memory daemon, and the requests on them.
+// One rank's channels to a memory daemon, and the requests on them.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,24 @@ namespace strobe {
 /// Numbers of vertices. Shared, because host tasks read them later.
 using VertexList = std::shared_ptr<const std::vector<std::int64_t>>;
 
-/// A request waits only for its lane to be free. Calls that wait for an answer throw HelperTimeout or PeerFailed.
-class MemoryLanes {
+/// A request waits only for its channel to be free. Calls that wait for an answer throw HelperTimeout or PeerFailed.
+class MemoryChannels {
  public:
   /// Connects rank `communicator.rank()` of `groups` with the daemon of its copy.
-  MemoryLanes(Device& device, Communicator& communicator, const TrainingGroups& groups, const MemoryShape& shape);
+  MemoryChannels(Device& device, Communicator& communicator, const TrainingGroups& groups, const MemoryShape& shape);
 
   bool leads() const { return trainer_ == 0; }
-  TrainerLane& read(std::int64_t set) { return lane(read_lane(groups_, trainer_, set)); }
-  TrainerLane& write() { return lane(write_lane(groups_, trainer_)); }
+  TrainerChannel& read(std::int64_t set) { return channel(read_channel(groups_, trainer_, set)); }
+  TrainerChannel& write() { return channel(write_channel(groups_, trainer_)); }
 
   /// Announces the batch that is read and written next; with `resets`, memory and mails are set to zero first. Does
   /// nothing on ranks other than the leader.
   void begin(std::int64_t sequence, bool resets);
   /// The host puts a request's header and list into `to` after `after`. Without values the list may be null.
-  Event put_list(TrainerLane& to, const MemoryRequestHeader& header, const VertexList& list, const Event& after);
-  /// Sends the request in the write lane after all of `after`. `written` is the answer to the last write.
-  void send_write(std::vector<Event> after) { written_ = write().ask(std::move(after)); }
-  const Event& written() const { return written_; }
+  DeviceEvent put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list, const DeviceEvent& after);
+  /// Sends the request in the write channel after all of `after`. `written` is the answer to the last write.
+  void send_write(std::vector<DeviceEvent> after) { written_ = write().ask(std::move(after)); }
+  const DeviceEvent& written() const { return written_; }
   /// Waits for the answers to the last write and to the leader's last command.
   void finish();
 
@@ -42,7 +42,7 @@ class MemoryLanes {
   void restore(const std::vector<double>& values);
 
  private:
-  TrainerLane& lane(std::size_t number) { return communicator_.lane(copy_, number); }
+  TrainerChannel& channel(std::size_t number) { return communicator_.channel(copy_, number); }
   void command(const MemoryRequestHeader& header);
 
   Device& device_;
@@ -51,7 +51,7 @@ class MemoryLanes {
   MemoryShape shape_;
   std::size_t copy_;
   std::int64_t trainer_;  // in its group
-  Event led_, written_;
+  DeviceEvent led_, written_;
 };
 
 }  // namespace strobe

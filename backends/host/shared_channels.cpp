@@ -2,7 +2,7 @@
 // the name is removed, so that the memory goes with the last process, however that ends. Invariants: all processes
 // learn of any failure and throw alike; memory is reserved before it is used, because touching what is not there ends a
 // process. Cost: two gatherings per launch.
-#include "backends/host/shared_lanes.hpp"
+#include "backends/host/shared_channels.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ struct Descriptor {
 
 [[noreturn]] void fail(const std::string& what, std::size_t bytes) {
   throw SystemError(
-      fmt::format("shared memory of {} bytes for a helper's lanes: {}: {}", bytes, what, std::strerror(errno)));
+      fmt::format("shared memory of {} bytes for a helper's channels: {}: {}", bytes, what, std::strerror(errno)));
 }
 
 std::shared_ptr<std::byte> map(int descriptor, std::size_t bytes) {
@@ -72,8 +72,8 @@ std::string new_name() {
 }
 
 bool serves(const HelperRequest& helper, int rank) {
-  return std::any_of(helper.lanes.begin(), helper.lanes.end(),
-                     [rank](const LaneShape& lane) { return lane.trainer == rank; });
+  return std::any_of(helper.channels.begin(), helper.channels.end(),
+                     [rank](const ChannelShape& channel) { return channel.trainer == rank; });
 }
 
 /// The first message of a process: its node, and the names of the objects that it has made, by helper.
@@ -89,21 +89,21 @@ struct Made {
 void throw_first_error(const std::vector<std::string>& texts) {
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     const Json said = Json::parse(texts[rank], nullptr, false);
-    if (said.is_discarded()) throw SystemError(fmt::format("rank {} sent broken words about its lanes", rank));
+    if (said.is_discarded()) throw SystemError(fmt::format("rank {} sent broken words about its channels", rank));
     const std::string error = said.value("error", "");
     if (!error.empty()) throw SystemError(fmt::format("rank {}: {}", rank, error));
   }
 }
 
 void refuse_several_nodes(const std::vector<HelperRequest>& helpers, const std::vector<std::string>& texts) {
-  const auto node = [&](int rank) { return Json::parse(texts[static_cast<std::size_t>(rank)]).at("node"); };
+  const auto node = [&](int rank) { return Json::parse(texts[rank]).at("node"); };
   for (const HelperRequest& helper : helpers) {
-    for (const LaneShape& lane : helper.lanes) {
-      if (node(lane.trainer) == node(home_of(helper))) continue;
+    for (const ChannelShape& channel : helper.channels) {
+      if (node(channel.trainer) == node(home_of(helper))) continue;
       throw Unavailable(
           fmt::format("helper {} serves ranks {} and {}, which are on different nodes; it shares memory "
                       "with them",
-                      helper.name, home_of(helper), lane.trainer));
+                      helper.name, home_of(helper), channel.trainer));
     }
   }
 }
@@ -111,14 +111,14 @@ void refuse_several_nodes(const std::vector<HelperRequest>& helpers, const std::
 }  // namespace
 
 int home_of(const HelperRequest& helper) {
-  int home = helper.lanes.empty() ? 0 : helper.lanes.front().trainer;
-  for (const LaneShape& lane : helper.lanes) home = std::min(home, lane.trainer);
+  int home = helper.channels.empty() ? 0 : helper.channels.front().trainer;
+  for (const ChannelShape& channel : helper.channels) home = std::min(home, channel.trainer);
   return home;
 }
 
-std::vector<std::shared_ptr<LaneBlock>> share_lanes(const std::vector<HelperRequest>& helpers, int rank,
+std::vector<std::shared_ptr<ChannelBlock>> share_channels(const std::vector<HelperRequest>& helpers, int rank,
                                                     const GatherTexts& gather) {
-  std::vector<std::shared_ptr<LaneBlock>> blocks(helpers.size());
+  std::vector<std::shared_ptr<ChannelBlock>> blocks(helpers.size());
   if (helpers.empty()) return blocks;
   Made made;
   made.names.resize(helpers.size());
@@ -127,9 +127,9 @@ std::vector<std::shared_ptr<LaneBlock>> share_lanes(const std::vector<HelperRequ
     for (std::size_t i = 0; i < helpers.size(); ++i) {
       if (home_of(helpers[i]) != rank) continue;
       const std::string name = new_name();
-      auto memory = make_object(name, LaneBlock::bytes_for(helpers[i].lanes));
+      auto memory = make_object(name, ChannelBlock::bytes_for(helpers[i].channels));
       made.names[i] = name;
-      blocks[i] = std::make_shared<LaneBlock>(std::move(memory), helpers[i].lanes);
+      blocks[i] = std::make_shared<ChannelBlock>(std::move(memory), helpers[i].channels);
     }
   } catch (const std::exception& failure) {
     own["error"] = failure.what();
@@ -143,9 +143,9 @@ std::vector<std::shared_ptr<LaneBlock>> share_lanes(const std::vector<HelperRequ
     for (std::size_t i = 0; i < helpers.size(); ++i) {
       const int home = home_of(helpers[i]);
       if (home == rank || !serves(helpers[i], rank)) continue;
-      const std::string name = Json::parse(texts[static_cast<std::size_t>(home)]).at("names").at(i);
+      const std::string name = Json::parse(texts[home]).at("names").at(i);
       blocks[i] =
-          std::make_shared<LaneBlock>(open_object(name, LaneBlock::bytes_for(helpers[i].lanes)), helpers[i].lanes);
+          std::make_shared<ChannelBlock>(open_object(name, ChannelBlock::bytes_for(helpers[i].channels)), helpers[i].channels);
     }
   } catch (const std::exception& failure) {
     opened["error"] = failure.what();

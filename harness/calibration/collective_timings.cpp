@@ -2,7 +2,7 @@
 // the wait for stragglers from communication. So the median of rank 0's communicate spans is the time of the links.
 // Amounts follow the ring volumes of Communicator, like the simulator's (backends/sim/cost/collective_cost.hpp). Cost:
 // a few hundred collectives, with eightfold growing buffers.
-#include "harness/calibration/collective_samples.hpp"
+#include "harness/calibration/collective_timings.hpp"
 
 #include "backends/sim/cost/collective_cost.hpp"
 #include "results/row/statistics.hpp"
@@ -67,7 +67,7 @@ sim::CollectiveLoad carry_out(CollectiveKind kind, Communicator& c, const Buffer
 }
 
 /// Bytes and peers of the busiest rank.
-void fill_amounts(const sim::CollectiveLoad& load, const Buffers& b, int ranks, CollectiveSample& sample) {
+void fill_amounts(const sim::CollectiveLoad& load, const Buffers& b, int ranks, CollectiveTiming& sample) {
   if (load.kind == CollectiveKind::all_to_all_v) {
     sample.bytes = static_cast<double>(b.own.bytes()) * (ranks - 1);
     sample.messages = ranks - 1;
@@ -90,7 +90,7 @@ double typical_seconds(const std::vector<Span>& spans, std::size_t first, std::s
   return middle > 0 ? middle : mean(seconds);
 }
 
-CollectiveSample measure(CollectiveKind kind, Device& device, Communicator& c, const Buffers& buffers) {
+CollectiveTiming measure(CollectiveKind kind, Device& device, Communicator& c, const Buffers& buffers) {
   carry_out(kind, c, buffers);  // warms buffers and links
   const std::size_t first = device.spans().size();
   sim::CollectiveLoad load;
@@ -98,7 +98,7 @@ CollectiveSample measure(CollectiveKind kind, Device& device, Communicator& c, c
     c.barrier();
     load = carry_out(kind, c, buffers);
   }
-  CollectiveSample sample;
+  CollectiveTiming sample;
   sample.collective = collective_names[static_cast<int>(kind == CollectiveKind::receive ? CollectiveKind::send : kind)];
   sample.ranks = c.size();
   fill_amounts(load, buffers, c.size(), sample);
@@ -109,8 +109,8 @@ CollectiveSample measure(CollectiveKind kind, Device& device, Communicator& c, c
 
 /// One message between ranks 0 and 1: half of the median round trip. Between hosts, a span's waiting time includes the
 /// way of a notice, so only a round trip contains the whole time of a message.
-CollectiveSample measure_message(Device& device, Communicator& c, const Buffers& buffers) {
-  CollectiveSample sample;
+CollectiveTiming measure_message(Device& device, Communicator& c, const Buffers& buffers) {
+  CollectiveTiming sample;
   sample.collective = message_name;
   sample.ranks = c.size();
   sample.bytes = static_cast<double>(buffers.all.bytes());
@@ -131,20 +131,20 @@ CollectiveSample measure_message(Device& device, Communicator& c, const Buffers&
 
 }  // namespace
 
-std::vector<CollectiveSample> collective_samples(const std::string& communicator, const LaunchRequest& request,
+std::vector<CollectiveTiming> collective_timings(const std::string& communicator, const LaunchRequest& request,
                                                  std::uint64_t largest_bytes) {
-  std::vector<CollectiveSample> samples;
+  std::vector<CollectiveTiming> samples;
   if (request.ranks < 2) return samples;
   const auto& comm = CommunicatorRegistry::instance().find(communicator, "--comm").value;
   constexpr CollectiveKind kinds[] = {CollectiveKind::all_to_all_v, CollectiveKind::all_reduce,
                                       CollectiveKind::all_gather_v, CollectiveKind::reduce_scatter,
                                       CollectiveKind::broadcast,    CollectiveKind::receive};
   comm.launch(request, [&](Device& device, Communicator& c) {
-    const auto keep = [&](const CollectiveSample& sample) {
+    const auto keep = [&](const CollectiveTiming& sample) {
       if (c.rank() == 0 && sample.seconds > 0) samples.push_back(sample);
     };
     for (std::uint64_t bytes = 8; bytes <= largest_bytes; bytes *= 8) {
-      const auto part = static_cast<std::int64_t>(bytes / 8);
+      const std::int64_t part = bytes / 8;
       Buffers buffers{part, device.allocate(part, 1, ElementType::f64),
                       device.allocate(part * c.size(), 1, ElementType::f64),
                       device.allocate(part * c.size(), 1, ElementType::f64)};

@@ -1,6 +1,6 @@
 // Invariant: the estimate is at most the size of the arrays, so no graph is refused that would have room. Cost O(1),
 // and O(T) for a graph that exists.
-#include "harness/hybrid_batches/graph_memory.hpp"
+#include "harness/hybrid_batches/graph_bytes.hpp"
 
 #include <fmt/format.h>
 

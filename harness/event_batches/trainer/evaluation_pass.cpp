@@ -1,4 +1,4 @@
-#include "harness/event_batches/trainer/event_replay.hpp"
+#include "harness/event_batches/trainer/evaluation_pass.hpp"
 
 #include <algorithm>
 
@@ -19,27 +19,27 @@ constexpr std::uint32_t some_batches = 44;
 /// The first negative in group 0 that training draws for each of `count` events from `first` on. It is -1 for events
 /// that are not for training, and when the task draws none.
 std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c, EdgeId first, std::int64_t count) {
-  auto negatives = std::make_shared<std::vector<VertexId>>(static_cast<std::size_t>(count), -1);
+  auto negatives = std::make_shared<std::vector<VertexId>>(count, -1);
   const EventTaskData& trained = *c.training.task;
   if (trained.candidates == nullptr) return negatives;
   EdgeId next = first;  // number among the training events
   if (const auto& left = c.data.task->trained; left != nullptr)
     next = std::lower_bound(left->numbers.begin(), left->numbers.end(), first) - left->numbers.begin();
   for (; next < c.training_events() && c.training.number(next) < first + count; ++next)
-    negatives->at(static_cast<std::size_t>(c.training.number(next) - first)) = trained.candidates->negative(next, 0, 0);
+    negatives->at(c.training.number(next) - first) = trained.candidates->negative(next, 0, 0);
   return negatives;
 }
 
 }  // namespace
 
-Pass EventReplay::evaluating() const {
+Pass EvaluationPass::evaluating() const {
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(case_.request.seed);
   pass.training = false;
   return pass;
 }
 
-std::int64_t EventReplay::events_at_once(std::int64_t candidates) const {
+std::int64_t EvaluationPass::events_at_once(std::int64_t candidates) const {
   const EventModelTraits traits = case_.model->traits();
   std::int64_t of_root = 1;
   for (int level = 0; level < traits.levels; ++level) of_root *= 1 + traits.neighbours;
@@ -50,14 +50,14 @@ std::int64_t EventReplay::events_at_once(std::int64_t candidates) const {
   return std::max<std::int64_t>(1, most_asked / (of_root * roots));
 }
 
-void EventReplay::remember(const Parameters& parameters, EdgeId first, std::int64_t count) {
+void EvaluationPass::remember(const Parameters& parameters, EdgeId first, std::int64_t count) {
   if (walk_.memory() == nullptr) return;
   Tape tape(device_, false);
   const PendingDraw draw = walk_.start_draw({first, count, first, false, -1, 0, true});
   walk_.write(walk_.pass(tape, parameters, draw, evaluating()));
 }
 
-void EventReplay::pass_by(const Parameters& parameters, EdgeId first, EdgeId last) {
+void EvaluationPass::pass_by(const Parameters& parameters, EdgeId first, EdgeId last) {
   const std::int64_t batch = case_.data.task->evaluation_batch;
   for (EdgeId at = first; at < last; at += batch) {
     const std::int64_t count = std::min(batch, last - at);
@@ -66,7 +66,7 @@ void EventReplay::pass_by(const Parameters& parameters, EdgeId first, EdgeId las
   }
 }
 
-void EventReplay::embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count) {
+void EvaluationPass::embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count) {
   const std::int64_t at_once = events_at_once(1);
   for (EdgeId at = batch; at < batch + count; at += at_once) {
     const std::int64_t part = std::min(at_once, batch + count - at);
@@ -77,10 +77,10 @@ void EventReplay::embed_trained(const Parameters& parameters, EdgeId batch, std:
   }
 }
 
-void EventReplay::keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings) {
+void EvaluationPass::keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings) {
   const std::vector<double> rows = host_values(device_, embeddings);
   if (rows.empty()) return;
-  const std::int64_t width = case_.model->traits().embedding, count = drawn.wish.count;
+  const std::int64_t width = case_.model->traits().embedding, count = drawn.request.count;
   std::vector<double>& all = views_->embeddings;
   const auto put = [&](std::int64_t row) {
     all.insert(all.end(), rows.begin() + row * width, rows.begin() + (row + 1) * width);
@@ -88,32 +88,32 @@ void EventReplay::keep_embeddings(const BatchDraw& drawn, const Tensor& embeddin
   for (std::int64_t i = 0; i < count; ++i) {
     put(i);
     put(count + i * drawn.candidates);
-    if (drawn.counts[static_cast<std::size_t>(i)] > 1)
+    if (drawn.counts[i] > 1)
       put(count + i * drawn.candidates + 1);
     else
       all.insert(all.end(), static_cast<std::size_t>(width), 0.0);
   }
 }
 
-void EventReplay::score_part(const Parameters& parameters, const BatchWish& wish, EventOutputs& outputs) {
+void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, EventOutputs& outputs) {
   Tape tape(device_, false);
-  const PendingDraw draw = walk_.start_draw(wish);
+  const PendingDraw draw = walk_.start_draw(request);
   const PassOutput output = walk_.pass(tape, parameters, draw, evaluating());
   const Tensor scores = output.outputs->value;
   const std::vector<double> values = host_values(device_, scores);
   if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
   const std::int64_t columns = scores.columns();
-  const auto behind = static_cast<std::int64_t>(outputs.values.size());
+  const std::int64_t behind = outputs.values.size();
   outputs.values.insert(outputs.values.end(), values.begin(), values.end());
-  for (std::int64_t i = 0; i < wish.count && !values.empty(); ++i) {
+  for (std::int64_t i = 0; i < request.count && !values.empty(); ++i) {
     outputs.first.push_back(behind + i * columns);
     // If columns are candidates, an event with fewer of them has padding columns, which do not count.
-    const std::int64_t own = draw.drawn->counts[static_cast<std::size_t>(i)];
+    const std::int64_t own = draw.drawn->counts[i];
     outputs.counts.push_back(columns == draw.drawn->candidates ? std::min(own, columns) : columns);
   }
 }
 
-EventOutputs EventReplay::score(const Parameters& parameters, EdgeId first, EdgeId last) {
+EventOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, EdgeId last) {
   const EventTaskData& task = *case_.data.task;
   const std::int64_t at_once = events_at_once(task.evaluation_candidates);
   EventOutputs outputs;
@@ -128,7 +128,7 @@ EventOutputs EventReplay::score(const Parameters& parameters, EdgeId first, Edge
   return outputs;
 }
 
-void EventReplay::judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
+void EvaluationPass::judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
                         std::map<std::string, double>& all) {
   if (first == last) return;
   const EventOutputs outputs = score(parameters, first, last);
@@ -143,7 +143,7 @@ void EventReplay::judge(const Parameters& parameters, const char* prefix, EdgeId
   equal_outputs_ = all_equal(outputs.values, 1);
 }
 
-std::map<std::string, double> EventReplay::judge_both(const Parameters& parameters) {
+std::map<std::string, double> EvaluationPass::judge_both(const Parameters& parameters) {
   const EventTaskData& task = *case_.data.task;
   std::map<std::string, double> all;
   judge(parameters, validation_prefix, task.split.train_end, task.split.validation_end, all);
@@ -152,19 +152,19 @@ std::map<std::string, double> EventReplay::judge_both(const Parameters& paramete
   return all;
 }
 
-void EventReplay::start(const WantedViews& viewed) {
+void EvaluationPass::start(const WantedViews& viewed) {
   views_.reset();
   viewed_ = viewed;
   walk_.reset();
 }
 
-std::map<std::string, double> EventReplay::metrics(const Parameters& parameters) {
+std::map<std::string, double> EvaluationPass::metrics(const Parameters& parameters) {
   start({});
   pass_by(parameters, 0, case_.data.task->split.train_end);
   return judge_both(parameters);
 }
 
-std::map<std::string, double> EventReplay::metrics_and_views(const Parameters& parameters) {
+std::map<std::string, double> EvaluationPass::metrics_and_views(const Parameters& parameters) {
   start(wanted_);
   views_.emplace();
   pass_by(parameters, 0, case_.data.task->split.train_end);
@@ -173,34 +173,34 @@ std::map<std::string, double> EventReplay::metrics_and_views(const Parameters& p
   return all;
 }
 
-OutputContent EventReplay::content(const std::string& name, const Parameters& parameters) {
+OutputContent EvaluationPass::content(const std::string& name, const Parameters& parameters) {
   if (name == "embeddings") return {views(parameters).embeddings, {}};
   if (name == "memory") return {{}, views(parameters).memory};
   if (name == "ranks") return {views(parameters).ranks, {}};
   return {};
 }
 
-const EventViews& EventReplay::views(const Parameters& parameters) {
+const EventViews& EvaluationPass::views(const Parameters& parameters) {
   if (!views_) metrics_and_views(parameters);
   return *views_;
 }
 
-std::map<std::string, double> EventReplay::metrics_from(const Parameters& parameters, const MemoryState& state) {
+std::map<std::string, double> EvaluationPass::metrics_from(const Parameters& parameters, const MemoryState& state) {
   start({});
   walk_.start_from(state.clock);
   if (walk_.memory() != nullptr) walk_.memory()->restore(state.memory, state.mails);
   return judge_both(parameters);
 }
 
-std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& parameters, std::int64_t batches,
+std::map<std::string, double> EvaluationPass::metrics_of_some(const Parameters& parameters, std::int64_t batches,
                                                            std::int64_t number) {
   const EventTaskData& task = *case_.data.task;
   const RandomStream random(static_cast<std::uint64_t>(case_.request.seed), some_batches);
   std::map<std::string, double> all;
   const auto some_of = [&](const char* prefix, std::int64_t part, EdgeId begin, EdgeId end) {
     const std::int64_t of_part = (end - begin + task.evaluation_batch - 1) / task.evaluation_batch;
-    const auto places = static_cast<std::uint64_t>(std::max<std::int64_t>(1, of_part - batches + 1));
-    const auto skipped = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(2 * number + part), places));
+    const std::uint64_t places = std::max<std::int64_t>(1, of_part - batches + 1);
+    const std::int64_t skipped = random.below(static_cast<std::uint64_t>(2 * number + part), places);
     const EdgeId first = begin + skipped * task.evaluation_batch;
     start({});
     judge(parameters, prefix, first, std::min(end, first + batches * task.evaluation_batch), all);
@@ -211,7 +211,7 @@ std::map<std::string, double> EventReplay::metrics_of_some(const Parameters& par
   return all;
 }
 
-std::vector<SavedMatrix> EventReplay::memory_now() {
+std::vector<SavedMatrix> EvaluationPass::memory_now() {
   const std::int64_t vertices = case_.data.graph->vertices, width = case_.model->traits().memory;
   const MemoryClock& clock = walk_.clock();
   std::vector<SavedMatrix> saved{{"memory", vertices, width, walk_.memory()->memory()},

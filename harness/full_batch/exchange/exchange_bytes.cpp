@@ -1,7 +1,7 @@
 // Counts entries of peer lists as redistribution.cpp and plan_builder.cpp make them. A rank that owns whole steps meets
 // the ranks that share steps. Its list has one entry per part of the map's counts. A rank that shares steps meets their
 // single owners. Its list has one entry per part of their numbers of steps. So no list is longer than both together.
-#include "harness/full_batch/exchange/exchange_memory.hpp"
+#include "harness/full_batch/exchange/exchange_bytes.hpp"
 
 #include <fmt/format.h>
 
@@ -51,18 +51,18 @@ struct Seen {
 };
 
 Seen seen(const Placement& placement) {
-  std::vector<std::int64_t> steps(static_cast<std::size_t>(placement.ranks), 0), first(steps.size(), 0);
+  std::vector<std::int64_t> steps(placement.ranks, 0), first(steps.size(), 0);
   std::vector<bool> owns(steps.size(), false);
   Seen result;
   std::set<std::int32_t> shared;
   for (Step t = 0; t < placement.steps(); ++t) {
     const VertexMap& map = placement.map(t);
     if (map.single >= 0) {
-      const auto rank = static_cast<std::size_t>(map.single);
+      const std::size_t rank = map.single;
       if (steps[rank]++ == 0) first[rank] = t;
       owns[rank] = true;
-    } else if (shared.insert(placement.map_of_step[static_cast<std::size_t>(t)]).second) {
-      map.for_owners([&owns](Rank rank, std::int64_t) { owns[static_cast<std::size_t>(rank)] = true; });
+    } else if (shared.insert(placement.map_of_step[t]).second) {
+      map.for_owners([&owns](Rank rank, std::int64_t) { owns[rank] = true; });
       result.parts += static_cast<double>(count_parts(map)) + 1;
     }
   }

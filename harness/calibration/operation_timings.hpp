@@ -10,7 +10,7 @@
 namespace strobe {
 
 /// One kind of call of one operation in one case: all calls of the same work.
-struct OperationSample {
+struct OperationTiming {
   std::string operation;
   std::string configuration;  // the case; samples of one case are not independent
   std::string workload;       // of that case, as text
@@ -39,7 +39,7 @@ EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epo
 /// Samples from the spans of all ranks of one case, [rank][span]. Calls of the same operation with the same work are
 /// one sample. Within an epoch the mean counts, because it gives the epoch's total. Across epochs the median counts, as
 /// in reports. Warm-up epochs are left out, because they pay for cold caches and fresh memory.
-std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
-                                               OperationSample of_case);
+std::vector<OperationTiming> operation_timings(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
+                                               OperationTiming of_case);
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-#include "models/ops/ops_lanes.hpp"
+#include "models/ops/ops_packed_rows.hpp"
 
 namespace strobe {
 namespace {
@@ -13,10 +13,10 @@ void copy_listed(Device& device, const Tensor& from, const Tensor& to, const Ten
 
 }  // namespace
 
-Var pack_rows(Tape& tape, const Var& x, const PackedRows& list, std::int64_t lane_rows) {
-  const Tensor lanes = tape.device().allocate(lane_rows, x->value.columns(), x->value.type());
-  copy_listed(tape.device(), x->value, lanes, list.rows, list.places, list.count, false);
-  return tape.record(lanes, {x}, [&tape, x, list](const Variable& result) {
+Var pack_rows(Tape& tape, const Var& x, const PackedRows& list, std::int64_t bin_rows) {
+  const Tensor bins = tape.device().allocate(bin_rows, x->value.columns(), x->value.type());
+  copy_listed(tape.device(), x->value, bins, list.rows, list.places, list.count, false);
+  return tape.record(bins, {x}, [&tape, x, list](const Variable& result) {
     const GradientTarget target = tape.target(x);
     copy_listed(tape.device(), result.gradient, target.tensor, list.places, list.rows, list.count, target.accumulate);
   });

@@ -1,6 +1,6 @@
 // What rows say that hybrid batches keep and compute more than once, counted again over dense graphs; and what is
 // refused because memory has no room for it, against what runs measure.
-#include "harness/hybrid_batches/batch_memory.hpp"
+#include "harness/hybrid_batches/batch_bytes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ std::vector<int> hop_distances(const HybridPlan& plan, Rank rank, int hops) {
     for (const PreparedGraph* matrix : matrices_of(plan)) {
       for (std::int64_t t = 0; t < plan.trained_steps(); ++t) {
         for (std::int64_t v = 0; v < matrix->vertices; ++v) {
-          if (distance[static_cast<std::size_t>(v)] != hop) continue;
+          if (distance[v] != hop) continue;
           for (const VertexId u : test::row_of(*matrix, v, t))
-            distance[static_cast<std::size_t>(u)] = std::min(distance[static_cast<std::size_t>(u)], hop + 1);
+            distance[u] = std::min(distance[u], hop + 1);
         }
       }
     }
@@ -97,8 +97,8 @@ TEST(BatchRedundancy, CachesAreWhatLiesWithinTheHops) {
         double copies = 0;
         for (Rank rank = 0; rank < ranks; ++rank) {
           const Kept kept = judged(*plan, rank, 2);
-          EXPECT_EQ(row.facts.at("cached_bytes").at(static_cast<std::size_t>(rank)), kept.cached) << model;
-          EXPECT_EQ(plan->caches->own_bytes[static_cast<std::size_t>(rank)], kept.own) << model;
+          EXPECT_EQ(row.facts.at("cached_bytes").at(rank), kept.cached) << model;
+          EXPECT_EQ(plan->caches->own_bytes[rank], kept.own) << model;
           moved += kept.cached + 4 * static_cast<std::uint64_t>(kept.vertices);
           copies += static_cast<double>(kept.vertices);
         }
@@ -113,7 +113,7 @@ TEST(BatchRedundancy, CachesAreWhatLiesWithinTheHops) {
 /// Cells that two layers compute for the drawn targets: these at every step, and before them all that they read there.
 std::pair<double, double> computed_and_targets(const HybridPlan& plan, Rank rank, std::uint64_t number) {
   const DrawnTargets drawn =
-      draw_targets(plan.groups[static_cast<std::size_t>(rank)], plan.actions[0].of_rank[static_cast<std::size_t>(rank)],
+      draw_targets(plan.groups[rank], plan.actions[0].of_rank[rank],
                    plan.trained_steps(), plan.seed(), rank, number);
   std::size_t cells = 0;
   for (std::int64_t t = drawn.window.first; t < drawn.window.first + drawn.window.count; ++t) {
@@ -178,7 +178,7 @@ std::uint64_t largest_of_ranks(const std::vector<std::uint64_t>& bytes) {
   return *std::max_element(bytes.begin(), bytes.end());
 }
 
-TEST(BatchMemory, WhatRanksKeepAndAnUpdateMustFitOneMemory) {
+TEST(BatchBytes, WhatRanksKeepAndAnUpdateMustFitOneMemory) {
   for (const int seed : {1, 2}) {
     const RandomEvents events(seed, 200, 3000);
     Json request = regression_case(events, {{"name", "t-gcn"}, {"precompute", false}}, "dbov", 2);
@@ -201,7 +201,7 @@ TEST(BatchMemory, WhatRanksKeepAndAnUpdateMustFitOneMemory) {
   }
 }
 
-TEST(BatchMemory, AnUpdateIsForeseenAsItIsMeasured) {
+TEST(BatchBytes, AnUpdateIsForeseenAsItIsMeasured) {
   for (const char* model : {"t-gcn", "dcrnn", "evolve-gcn-o"}) {
     const RandomEvents events(3, 200, 3000);
     Json request = regression_case(events, model, {{"name", "dbos"}, {"snapshots", "50%"}}, 2);
@@ -212,13 +212,13 @@ TEST(BatchMemory, AnUpdateIsForeseenAsItIsMeasured) {
     const Row row = summarise(case_to_json(case_from_json(request, "")), "c", test::run(request));
     ASSERT_EQ(row.status, "ok") << row.reason;
     const auto plan = plan_hybrid(case_from_json(request, ""), PlanUse::run);
-    const double measured = static_cast<double>(largest_of_ranks(row.peak_bytes->device));
-    const double planned = static_cast<double>(update_bytes(*plan, 0));
+    const double measured = largest_of_ranks(row.peak_bytes->device);
+    const double planned = update_bytes(*plan, 0);
     EXPECT_LT(std::abs(planned / measured - 1), 0.25) << model << ": " << planned << " and " << measured;
   }
 }
 
-TEST(BatchMemory, TheLargestSizeToChooseFromMustFit) {
+TEST(BatchBytes, TheLargestSizeToChooseFromMustFit) {
   const RandomEvents events(5, 200, 3000);
   Json request = regression_case(events, "t-gcn", {{"name", "hybrid_batch"}, {"adjuster", "bandit"}}, 2);
   request["strategy"].update({{"vertices", "5%"}, {"snapshots", "50%"}});
@@ -235,7 +235,7 @@ TEST(BatchMemory, TheLargestSizeToChooseFromMustFit) {
   EXPECT_EQ(memory_refusal(request), "");
 }
 
-TEST(BatchMemory, NodesOfAClusterMustHoldWhatTheirRanksKeep) {
+TEST(BatchBytes, NodesOfAClusterMustHoldWhatTheirRanksKeep) {
   const RandomEvents events(6, 200, 3000);
   Json request = regression_case(events, "t-gcn", "dbov", 2);
   request["device"] = "sim";

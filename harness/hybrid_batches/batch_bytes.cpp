@@ -1,4 +1,4 @@
-#include "harness/hybrid_batches/batch_memory.hpp"
+#include "harness/hybrid_batches/batch_bytes.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "harness/hybrid_batches/batch_maker.hpp"
 #include "harness/hybrid_batches/batch_walk.hpp"
 #include "harness/hybrid_batches/encoding/cached_vertices.hpp"
-#include "harness/hybrid_batches/lone_sums.hpp"
+#include "harness/hybrid_batches/single_rank_sums.hpp"
 #include "harness/schedule/trained_weights.hpp"
 
 namespace strobe {
@@ -131,7 +131,7 @@ std::uint64_t update_bytes(const HybridPlan& plan, std::size_t action) {
     ShapesDevice device(request);
     TrainedWeights weights(device, plan.full->model.parameters, plan.seed(), plan.full->model.start_values,
                            plan.full->request.optimizer);
-    const LoneSums sums;
+    const SingleRankSums sums;
     train_batch(device, plan, *batch, weights.parameters(), {plan.seed(), 0, true, &sums}, 1.0,
                 device.allocate(1, 1, ElementType::f64));
     most = std::max(most, device.peak_bytes());

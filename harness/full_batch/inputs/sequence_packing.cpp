@@ -1,4 +1,4 @@
-#include "harness/full_batch/inputs/lane_packing.hpp"
+#include "harness/full_batch/inputs/sequence_packing.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,33 +15,33 @@ struct Waiting {
 
 }  // namespace
 
-LanePacking pack_lanes(const std::vector<std::int32_t>& lengths) {
+SequencePacking pack_sequences(const std::vector<std::int32_t>& lengths) {
   std::map<std::int32_t, Waiting> waiting;
   for (std::size_t i = 0; i < lengths.size(); ++i) waiting[lengths[i]].pieces.push_back(i);
-  LanePacking packing;
+  SequencePacking packing;
   if (waiting.empty()) return packing;
   packing.steps = waiting.rbegin()->first;
-  std::vector<std::pair<std::int64_t, std::int64_t>> at(lengths.size());  // step and lane
+  std::vector<std::pair<std::int64_t, std::int64_t>> at(lengths.size());  // step and bin
   while (!waiting.empty()) {
     for (std::int64_t step = 0; step < packing.steps;) {
       auto fits = waiting.upper_bound(static_cast<std::int32_t>(packing.steps - step));
       if (fits == waiting.begin()) break;
       --fits;
-      at[fits->second.pieces[fits->second.next++]] = {step, packing.lanes};
+      at[fits->second.pieces[fits->second.next++]] = {step, packing.bins};
       step += fits->first;
       if (fits->second.next == fits->second.pieces.size()) waiting.erase(fits);
     }
-    ++packing.lanes;
+    ++packing.bins;
   }
-  for (const auto& [step, lane] : at) packing.first_row.push_back(step * packing.lanes + lane);
+  for (const auto& [step, bin] : at) packing.first_row.push_back(step * packing.bins + bin);
   return packing;
 }
 
-LanePacking pad_lanes(const std::vector<std::int32_t>& lengths) {
-  LanePacking packing;
-  packing.lanes = static_cast<std::int64_t>(lengths.size());
+SequencePacking pad_sequences(const std::vector<std::int32_t>& lengths) {
+  SequencePacking packing;
+  packing.bins = static_cast<std::int64_t>(lengths.size());
   if (!lengths.empty()) packing.steps = *std::max_element(lengths.begin(), lengths.end());
-  for (std::int64_t lane = 0; lane < packing.lanes; ++lane) packing.first_row.push_back(lane);
+  for (std::int64_t bin = 0; bin < packing.bins; ++bin) packing.first_row.push_back(bin);
   return packing;
 }
 

@@ -1,5 +1,5 @@
 // What exchanges are said to take, against the lists that plans have, and the refusal of what does not fit.
-#include "harness/full_batch/exchange/exchange_memory.hpp"
+#include "harness/full_batch/exchange/exchange_bytes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ double bytes_of(const Placement& spatial, const Placement& temporal, std::int64_
   return exchange_bytes({spatial, temporal, runs, {layer}, 1e300});
 }
 
-TEST(ExchangeMemory, IsNoLessThanTheListsThatAreMade) {
+TEST(ExchangeBytes, IsNoLessThanTheListsThatAreMade) {
   const int ranks = 24;
   const std::int64_t vertices = 500, steps = 60;
   const Placement time = by_time(vertices, contiguous_owners(steps, ranks), ranks);
@@ -53,7 +53,7 @@ TEST(ExchangeMemory, IsNoLessThanTheListsThatAreMade) {
   EXPECT_GE(bytes_of(spread, ranges, 1, TemporalNeed::none), 2 * list_bytes(redistribute(spread, ranges, counts_only)));
 }
 
-TEST(ExchangeMemory, CountsHandOversOfLayersThatRemember) {
+TEST(ExchangeBytes, CountsHandOversOfLayersThatRemember) {
   const Placement time = by_time(50, contiguous_owners(300, 300), 300);
   const double without = bytes_of(time, time, 1, TemporalNeed::none);
   const double with = bytes_of(time, time, 1, TemporalNeed::recurrent);
@@ -62,7 +62,7 @@ TEST(ExchangeMemory, CountsHandOversOfLayersThatRemember) {
   EXPECT_GE(bytes_of(time, time, 3, TemporalNeed::recurrent), with * 0.9);
 }
 
-TEST(ExchangeMemory, OfEvenSnapshotPartitioningGrowsWithRanksNotTheirSquare) {
+TEST(ExchangeBytes, OfEvenSnapshotPartitioningGrowsWithRanksNotTheirSquare) {
   const auto snapshot = [](int ranks) {
     return bytes_of(by_time(ranks, contiguous_owners(ranks, ranks), ranks),
                     by_vertex(contiguous_owners(ranks, ranks), ranks, ranks), 1, TemporalNeed::recurrent);
@@ -71,7 +71,7 @@ TEST(ExchangeMemory, OfEvenSnapshotPartitioningGrowsWithRanksNotTheirSquare) {
   EXPECT_LT(snapshot(16384), 1e9);
 }
 
-TEST(ExchangeMemory, OfHalosKnownByNumberGrowsWithRanksNotTheirSquare) {
+TEST(ExchangeBytes, OfHalosKnownByNumberGrowsWithRanksNotTheirSquare) {
   const std::vector<strobe::Run> one_block = {{0, 4}};
   const std::vector<LayerShape> layers(1);
   const auto vertex = [&](int ranks, double pairs_limit) {
@@ -83,7 +83,7 @@ TEST(ExchangeMemory, OfHalosKnownByNumberGrowsWithRanksNotTheirSquare) {
   EXPECT_GT(vertex(4096, 1e300), 4096.0 * 4096 * sizeof(PeerPart));  // of a graph whose pairs may all exchange rows
 }
 
-TEST(ExchangeMemory, RefusesWhatDoesNotFit) {
+TEST(ExchangeBytes, RefusesWhatDoesNotFit) {
   // Every rank has another number of vertices, so that pairs have to be listed: 10^10 of them.
   const int ranks = 100000;
   Placement time = by_time(1, contiguous_owners(ranks, ranks), ranks), spread = time;
@@ -94,7 +94,7 @@ TEST(ExchangeMemory, RefusesWhatDoesNotFit) {
   }
   map->owner = {0};
   spread.maps = {map};
-  spread.map_of_step.assign(static_cast<std::size_t>(ranks), 0);
+  spread.map_of_step.assign(ranks, 0);
   const std::vector<strobe::Run> one_block = {{0, ranks}};
   const std::vector<LayerShape> layers(1);
   try {

@@ -37,9 +37,9 @@ struct WantedViews {
   bool embeddings = false, memory = false, ranks = false;
 };
 
-class EventReplay {
+class EvaluationPass {
  public:
-  EventReplay(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, c.data, device) {}
+  EvaluationPass(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, c.data, device) {}
 
   /// Chooses the views that `metrics_and_views` keeps; none by default.
   void keep(const std::set<std::string>& names) {
@@ -73,7 +73,7 @@ class EventReplay {
              std::map<std::string, double>& all);
   /// Metrics of validation and test with the current memory, and those of the rules.
   std::map<std::string, double> judge_both(const Parameters& parameters);
-  void score_part(const Parameters& parameters, const BatchWish& wish, EventOutputs& outputs);
+  void score_part(const Parameters& parameters, const BatchRequest& request, EventOutputs& outputs);
   /// Keeps embeddings of a batch of training events.
   void embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count);
   void keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings);

@@ -1,7 +1,7 @@
 // Groups compute spans by (operation, work), rank by rank and epoch by epoch. A rank issues the same calls in every
 // epoch, so its ordered calls divide evenly into epochs. Invariant: every kind of call of any rank is part of exactly
 // one sample. Cost O(spans log spans).
-#include "harness/calibration/operation_samples.hpp"
+#include "harness/calibration/operation_timings.hpp"
 
 #include <map>
 #include <numeric>
@@ -62,13 +62,13 @@ EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epo
   return means;
 }
 
-std::vector<OperationSample> operation_samples(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
-                                               OperationSample of_case) {
+std::vector<OperationTiming> operation_timings(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
+                                               OperationTiming of_case) {
   std::map<Key, Calls> all;
   for (const std::vector<Span>& rank : spans) add_rank(rank, epochs, all);
-  std::vector<OperationSample> samples;
+  std::vector<OperationTiming> samples;
   for (const auto& [key, calls] : all) {
-    OperationSample sample = of_case;
+    OperationTiming sample = of_case;
     sample.operation = std::string(std::get<0>(key));
     sample.work = calls.work;
     sample.seconds = median(calls.seconds);

@@ -5,7 +5,7 @@
 
 namespace strobe {
 
-class LoneSums final : public RankSums {
+class SingleRankSums final : public RankSums {
  public:
   int ranks() const override { return 1; }
   int rank() const override { return 0; }

@@ -1,5 +1,5 @@
 // What a graph takes of the host's memory, foreseen from its counts, against the arrays that are made.
-#include "harness/hybrid_batches/graph_memory.hpp"
+#include "harness/hybrid_batches/graph_bytes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ std::string refusal(const Case& c, double memory_bytes) {
   return "";
 }
 
-TEST(GraphMemory, WhatIsForeseenIsWhatTheArraysTake) {
+TEST(GraphBytes, WhatIsForeseenIsWhatTheArraysTake) {
   for (const Json& model : {Json{{"name", "t-gcn"}}, Json{{"name", "evolve-gcn-o"}},
                             Json{{"name", "evolve-gcn-o"}, {"precompute", false}}, Json{{"name", "dcrnn"}}}) {
     for (const char* precision : {"fp32", "fp64"}) {
@@ -58,7 +58,7 @@ TEST(GraphMemory, WhatIsForeseenIsWhatTheArraysTake) {
   }
 }
 
-TEST(GraphMemory, BitcoinsNumbersAreRefusedWithTheFigureBeforeAnythingIsMade) {
+TEST(GraphBytes, BitcoinsNumbersAreRefusedWithTheFigureBeforeAnythingIsMade) {
   Json events{{"name", "bursty_events"}, {"vertices", 24'575'382}, {"events", 122'948'162}};
   events["window_count"] = 100, events["lags"] = 10;
   const Json listed{{"name", "soc-bitcoin"}, {"window_count", 100}, {"lags", 10}};
@@ -77,7 +77,7 @@ TEST(GraphMemory, BitcoinsNumbersAreRefusedWithTheFigureBeforeAnythingIsMade) {
   }
 }
 
-TEST(GraphMemory, WhatIsNotKnownBeforehandIsNotRefused) {
+TEST(GraphBytes, WhatIsNotKnownBeforehandIsNotRefused) {
   const test::RandomEvents file(1);
   EXPECT_FALSE(foreseen_counts(case_of(file.workload(8), "t-gcn").workload));
   EXPECT_EQ(refusal(case_of(file.workload(8), "t-gcn"), 1), "");

@@ -1,4 +1,4 @@
-// Lanes between trainers and helpers: a request and an answer in memory that both see, and whose turn it is.
+// Channels between trainers and helpers: a request and an answer in memory that both see, and whose turn it is.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,22 @@ class Device;
 struct HostWork;
 
 /// The request that one trainer sends to one helper repeatedly.
-struct LaneShape {
+struct ChannelShape {
   std::string name;  // "read", "write"
   int trainer = 0;   // its rank
   std::uint64_t request_bytes = 0, answer_bytes = 0;
 };
 
 /// The trainer's end. Used by its rank's thread; its memory also by its host work and transfers.
-class TrainerLane {
+class TrainerChannel {
  public:
-  TrainerLane(LaneShape shape, HostMemory request, HostMemory answer)
+  TrainerChannel(ChannelShape shape, HostMemory request, HostMemory answer)
       : shape_(std::move(shape)), request_(std::move(request)), answer_(std::move(answer)) {}
-  virtual ~TrainerLane() = default;
-  TrainerLane(const TrainerLane&) = delete;
-  TrainerLane& operator=(const TrainerLane&) = delete;
+  virtual ~TrainerChannel() = default;
+  TrainerChannel(const TrainerChannel&) = delete;
+  TrainerChannel& operator=(const TrainerChannel&) = delete;
 
-  const LaneShape& shape() const { return shape_; }
+  const ChannelShape& shape() const { return shape_; }
   const HostMemory& request() const { return request_; }
   const HostMemory& answer() const { return answer_; }
 
@@ -41,12 +41,12 @@ class TrainerLane {
   /// the answer. Only one request may be under way: `after` must hold the event of the previous answer, unless it
   /// has come. A wait for the answer fails when the helper fails, ends, or does not answer within the launch's
   /// timeout.
-  Event ask(std::vector<Event> after = {}) { return do_ask(std::move(after)); }
+  DeviceEvent ask(std::vector<DeviceEvent> after = {}) { return do_ask(std::move(after)); }
 
  private:
-  virtual Event do_ask(std::vector<Event> after) = 0;
+  virtual DeviceEvent do_ask(std::vector<DeviceEvent> after) = 0;
 
-  LaneShape shape_;
+  ChannelShape shape_;
   HostMemory request_, answer_;
 };
 
@@ -56,44 +56,44 @@ enum class Patience {
   unlimited,  // the trainers may be busy with other things
 };
 
-/// The helper's end of all of its lanes. Used by its own thread, or its actor of a simulated job.
+/// The helper's end of all of its channels. Used by its own thread, or its actor of a simulated job.
 class HelperPost {
  public:
-  HelperPost(std::string name, std::vector<LaneShape> lanes) : name_(std::move(name)), lanes_(std::move(lanes)) {}
+  HelperPost(std::string name, std::vector<ChannelShape> channels) : name_(std::move(name)), channels_(std::move(channels)) {}
   virtual ~HelperPost() = default;
   HelperPost(const HelperPost&) = delete;
   HelperPost& operator=(const HelperPost&) = delete;
 
   const std::string& name() const { return name_; }
-  const std::vector<LaneShape>& lanes() const { return lanes_; }
-  virtual HostMemory request(std::size_t lane) = 0;
-  virtual HostMemory answer(std::size_t lane) = 0;
+  const std::vector<ChannelShape>& channels() const { return channels_; }
+  virtual HostMemory request(std::size_t channel) = 0;
+  virtual HostMemory answer(std::size_t channel) = 0;
 
-  /// Waits until the lane's trainer has asked; false when it never will, because its program has ended. Throws
+  /// Waits until the channel's trainer has asked; false when it never will, because its program has ended. Throws
   /// HelperTimeout, PeerFailed when another part of the job has failed, Interrupted.
-  virtual bool await_request(std::size_t lane, Patience patience) = 0;
+  virtual bool await_request(std::size_t channel, Patience patience) = 0;
   /// Does the work, and leaves its span. `after` is ignored: a helper does one thing after the other.
   virtual void run(HostWork work) = 0;
-  /// Hands the lane's answer to its trainer, who may then ask again.
-  virtual void give_answer(std::size_t lane) = 0;
+  /// Hands the channel's answer to its trainer, who may then ask again.
+  virtual void give_answer(std::size_t channel) = 0;
 
   SpanRecorder& spans() { return spans_; }
 
  private:
   std::string name_;
-  std::vector<LaneShape> lanes_;
+  std::vector<ChannelShape> channels_;
   SpanRecorder spans_;
 };
 
 /// A role next to the trainers, as the plan knows it.
 struct HelperRequest {
   std::string name;  // different from all other helpers of a launch
-  std::vector<LaneShape> lanes;
+  std::vector<ChannelShape> channels;
   int threads = 1;  // workers of its host work
   std::function<void(HelperPost&)> program;
 };
 
-/// The trainer lanes of one rank: by helper, then by lane; null if another rank is the trainer.
-using TrainerLanes = std::vector<std::vector<std::shared_ptr<TrainerLane>>>;
+/// The trainer channels of one rank: by helper, then by channel; null if another rank is the trainer.
+using TrainerChannels = std::vector<std::vector<std::shared_ptr<TrainerChannel>>>;
 
 }  // namespace strobe

@@ -1,4 +1,4 @@
-#include "harness/event_batches/groups/memory_lanes.hpp"
+#include "harness/event_batches/groups/memory_channels.hpp"
 
 #include <cstring>
 
@@ -21,7 +21,7 @@ void from_doubles(const std::vector<double>& from, std::byte* to) {
 
 }  // namespace
 
-MemoryLanes::MemoryLanes(Device& device, Communicator& communicator, const TrainingGroups& groups,
+MemoryChannels::MemoryChannels(Device& device, Communicator& communicator, const TrainingGroups& groups,
                          const MemoryShape& shape)
     : device_(device),
       communicator_(communicator),
@@ -30,19 +30,19 @@ MemoryLanes::MemoryLanes(Device& device, Communicator& communicator, const Train
       copy_(static_cast<std::size_t>(groups.copy_of(communicator.rank()))),
       trainer_(communicator.rank() % groups.in_group()) {}
 
-void MemoryLanes::command(const MemoryRequestHeader& header) {
-  device_.await(led_);  // the daemon has read the last request, so the lane may be overwritten
-  TrainerLane& to = lane(leader_lane);
+void MemoryChannels::command(const MemoryRequestHeader& header) {
+  device_.await(led_);  // the daemon has read the last request, so the channel may be overwritten
+  TrainerChannel& to = channel(leader_channel);
   std::memcpy(to.request().raw(), &header, sizeof header);
   led_ = to.ask({led_});
 }
 
-void MemoryLanes::begin(std::int64_t sequence, bool resets) {
+void MemoryChannels::begin(std::int64_t sequence, bool resets) {
   if (leads()) command({MemoryRequestHeader::begin, sequence, resets ? 1 : 0, 0, 0});
 }
 
-Event MemoryLanes::put_list(TrainerLane& to, const MemoryRequestHeader& header, const VertexList& list,
-                            const Event& after) {
+DeviceEvent MemoryChannels::put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list,
+                            const DeviceEvent& after) {
   const auto bytes = static_cast<double>(header.vertices) * sizeof(std::int64_t);
   HostWork work{"ask_memory", {0, bytes, bytes}, 0, {}, {}};
   work.serial = true;
@@ -55,25 +55,25 @@ Event MemoryLanes::put_list(TrainerLane& to, const MemoryRequestHeader& header, 
   return device_.run_on_host(std::move(work));
 }
 
-void MemoryLanes::finish() {
+void MemoryChannels::finish() {
   device_.await(written_);
   device_.await(led_);
 }
 
-std::vector<double> MemoryLanes::save() {
+std::vector<double> MemoryChannels::save() {
   finish();
   if (!leads() || !shape_.values) return {};
   command({MemoryRequestHeader::give, 0, 0, 0, 0});
   device_.await(led_);
-  std::vector<double> values(static_cast<std::size_t>(3 * shape_.vertices * shape_.width));
-  const std::byte* const from = lane(leader_lane).answer().raw();
+  std::vector<double> values(3 * shape_.vertices * shape_.width);
+  const std::byte* const from = channel(leader_channel).answer().raw();
   shape_.type == ElementType::f64 ? to_doubles<double>(from, values) : to_doubles<float>(from, values);
   return values;
 }
 
-void MemoryLanes::restore(const std::vector<double>& values) {
+void MemoryChannels::restore(const std::vector<double>& values) {
   finish();
-  std::byte* const to = lane(leader_lane).request().raw() + sizeof(MemoryRequestHeader);
+  std::byte* const to = channel(leader_channel).request().raw() + sizeof(MemoryRequestHeader);
   shape_.type == ElementType::f64 ? from_doubles<double>(values, to) : from_doubles<float>(values, to);
   command({MemoryRequestHeader::take, 0, 0, 0, 0});
   device_.await(led_);
