@@ -1,5 +1,5 @@
-"""Reports of scripts/test_hosts: times of a run, the cluster that a calibration on another network predicts with, and
-predictions beside measurements."""
+"""Reports of scripts/test_hosts: times of a run, the cluster file for predictions on another network, and predictions
+compared with measurements."""
 
 import csv
 import json
@@ -9,12 +9,12 @@ import sys
 
 
 def bytes_per_second(rate):
-    """Of a rate as tc writes it: 100mbit, 10gbit."""
+    """Bytes per second of a rate in tc's form: 100mbit, 10gbit."""
     return float(rate[:-4]) * {"m": 1e6, "g": 1e9}[rate[-4]] / 8
 
 
 def wire_seconds(rate):
-    """Of a byte in full segments: 1448 of the 1514 bytes of a frame, which is what tc counts."""
+    """Seconds of a byte in full segments: a frame carries 1448 bytes, and tc counts its 1514."""
     return 1514 / 1448 / bytes_per_second(rate)
 
 
@@ -32,9 +32,9 @@ def report_times(run, hosts, rate):
 
 
 def write_cluster(calibrated, calibrated_rate, hosts, rate, out):
-    """Nodes of one rank each: operations as they were calibrated, and a link on which a byte takes what the wire takes
-    and what hosts took beyond that in the calibration; hosts beyond the machine's cores take turns, as in computing,
-    and share its host. What was fitted to collectives on that link is left out."""
+    """Writes a cluster of nodes with one rank each. Operations are as calibrated. A byte on the link takes the time of
+    the wire, plus the time that hosts added to it in the calibration. Hosts beyond the machine's cores take turns, as
+    in computing, and share its host. Corrections fitted to collectives on the calibrated link are left out."""
     cluster = json.loads(pathlib.Path(calibrated).read_text())
     carried = cluster.pop("intra_node_bytes_per_second")
     latency = cluster.pop("intra_node_latency_seconds")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes one HTML page of the rows of runs: which strategy is fastest and how sure that is, where time, bytes and memory
-go, loss and metrics, predicted against measured, with the numbers and the commands behind every figure. `strobe report`
-calls it; it needs nothing but Python.
+"""Writes one HTML page from the rows of runs. It shows which strategy is fastest and how sure that is, where time,
+bytes and memory go, loss and metrics, and predicted against measured times. Every figure has its numbers and commands.
+`strobe report` calls this script; it needs only Python.
 
 usage: report_page.py RUN [RUN ...] --out FILE.html [--title WORDS] [--peaks FP32,FP64,BYTES] [--beside FOLDER] [--kinds FILE]
 """

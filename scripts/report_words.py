@@ -1,4 +1,4 @@
-"""What gpu_report writes into the figures' column of its table: other programs' output in a few words."""
+"""Shortens the output of other programs to a few words, for the column of figures in the table of gpu_report."""
 import os
 import re
 
@@ -9,7 +9,7 @@ def last_line(text):
 
 
 def counts_of(text):
-    """What a GoogleTest program says, in words, with the filter that chose its tests."""
+    """The counts of a GoogleTest program in words, with the filter that chose its tests."""
     ended = {word: len(re.findall(rf"^\[ *{word} *\] [^ ]+ \(", text, re.M)) for word in ("OK", "FAILED", "SKIPPED")}
     begun = len(re.findall(r"^\[ RUN      \]", text, re.M))
     figure = f"{ended['OK']} passed, {ended['FAILED']} failed, {ended['SKIPPED']} skipped"
@@ -18,7 +18,7 @@ def counts_of(text):
 
 
 def findings_of(text):
-    """What the summary of compute-sanitizer says."""
+    """The summary lines of compute-sanitizer."""
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: .*", text)
     return summaries[-1] if summaries else "no summary"
 

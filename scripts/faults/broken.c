@@ -23,7 +23,7 @@ static int is_folder(int file) {
   return fstat(file, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// nofsync: nothing is flushed. nofoldersync: folders are not.
+// nofsync: nothing is flushed. nofoldersync: folders are not flushed.
 int fsync(int file) {
   if (broken("nofsync") || broken("latesync")) return 0;
   if (broken("nofoldersync") && is_folder(file)) return 0;
@@ -48,7 +48,7 @@ int rename(const char* from, const char* to) {
   return result;
 }
 
-// follow: links in the way are followed, and files that are there are taken.
+// follow: links in the way are followed, and existing files are opened.
 int open(const char* path, int flags, ...) {
   va_list more;
   va_start(more, flags);
@@ -58,7 +58,7 @@ int open(const char* path, int flags, ...) {
   return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-// fulldisk: what the disk refuses is taken for written.
+// fulldisk: a write that the disk refused counts as done.
 ssize_t write(int file, const void* data, size_t size) {
   const ssize_t written = syscall(SYS_write, file, data, size);
   if (broken("fulldisk") && file > 2) {
@@ -68,10 +68,10 @@ ssize_t write(int file, const void* data, size_t size) {
   return written;
 }
 
-// nolock: whoever asks gets the lock.
+// nolock: every process gets the lock.
 int flock(int file, int operation) { return broken("nolock") ? 0 : (int)syscall(SYS_flock, file, operation); }
 
-// deaf: signals that ask a program to end are not heard.
+// deaf: signals that ask a program to end are ignored.
 int sigaction(int number, const struct sigaction* action, struct sigaction* before) {
   static int (*real)(int, const struct sigaction*, struct sigaction*) = NULL;
   if (real == NULL) real = (int (*)(int, const struct sigaction*, struct sigaction*))dlsym(RTLD_NEXT, "sigaction");

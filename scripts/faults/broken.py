@@ -1,5 +1,5 @@
-"""A program that is broken on purpose: broken.py HOW PROGRAM WORDS... runs PROGRAM and spoils what it did.
-scripts/fault_campaign --judge-itself must find each one; those that break calls of the system are in broken.c."""
+"""A program that is broken on purpose: broken.py HOW PROGRAM WORDS... runs PROGRAM and spoils its outputs.
+scripts/fault_campaign --judge-itself must find each one. broken.c has those that break system calls."""
 import json
 import os
 import pathlib
@@ -15,7 +15,7 @@ def _value(words, option):
 
 
 def _change_rows(words, change):
-    """Rewrites summary.json of the run, without any digest that would tell."""
+    """Rewrites summary.json of the run, without the digest that would reveal it."""
     out = _value(words, "--out") or _value(words, "--resume")
     path = pathlib.Path(out or ".") / "summary.json"
     if not out or not path.exists():
@@ -32,7 +32,7 @@ def _garble(rows):
 
 
 def _forget(words):
-    """What is finished is trained again."""
+    """Trains finished cases again."""
     if "--resume" in words and "--resume-training" not in words:
         out = pathlib.Path(_value(words, "--out") or _value(words, "--resume"))
         for name in ("summary.json", "samples.jsonl"):
@@ -41,7 +41,7 @@ def _forget(words):
 
 
 def _remember(words, program):
-    """What was said of a file once is said of it for ever."""
+    """Repeats the first report on a file for ever, even when the file changes."""
     place = pathlib.Path(os.environ["STROBE_CACHE_DIR"]).parent / ("said-" + re.sub(r"\W", "_", " ".join(words))[:100])
     if words[0] == "inspect" and place.exists():
         sys.stdout.buffer.write(place.read_bytes())
@@ -55,7 +55,7 @@ def _remember(words, program):
 
 
 def _trust(words):
-    """Digests of checkpoints and models are not looked at: their key gets another name."""
+    """Hides the digests of checkpoints and models: their key gets another name."""
     for path in (pathlib.Path(word) for word in words):
         if path.is_file() and b'"strobe_sha256"' in (content := path.read_bytes()):
             path.write_bytes(content.replace(b'"strobe_sha256"', b'"strobe_sha25x"', 1))
@@ -75,7 +75,7 @@ def _before(how, program, words):
 
 
 def _after(how, words, status):
-    """Spoils what was done; returns the status."""
+    """Spoils the outputs; returns the status."""
     if how == "garble" or (how == "threads" and _value(words, "--threads") == "2"):
         if how == "threads" or "--resume" in words:
             _change_rows(words, _garble)

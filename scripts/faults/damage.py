@@ -1,5 +1,5 @@
-"""Damages every kind of file that Strobe reads back, and files that carry its own seal. A damaged file is refused by name,
-or accepted where the damage means nothing: then every number is that of the undisturbed file."""
+"""Damages every kind of file that Strobe reads back, and files that carry its own seal. Strobe must refuse a damaged
+file by name. It may accept one whose damage means nothing: then every number equals that of the undamaged file."""
 import json
 import os
 import pathlib
@@ -73,15 +73,15 @@ def _mutate(rng, path):
 
 @dataclass
 class Reader:
-    """A file, a command that reads it, and what must not change where the command accepts it."""
+    """A file, a command that reads it, and the numbers that must not change where the command accepts it."""
     file: str
     command: list
-    numbers: object = None  # of (field, answer); None: a file that a user writes, whose numbers are his
+    numbers: object = None  # function of (field, answer); None for files that users write with any numbers
     expected: object = of_dataclass(default=None, repr=False)
-    gone: tuple = ()  # what the command writes, and must be away before
+    gone: tuple = ()  # outputs of the command, removed before it runs
 
     def wrong(self, field, answer):
-        # What is compared may differ (3) or be no longer comparable (4).
+        # Runs may differ (3), or may no longer be comparable (4).
         wrong = answer.wrong({0, 1, 2, 3, 4})
         name = pathlib.Path(self.file)
         if not wrong and answer.status == 2 and name.name not in answer.words() and str(name.parent) not in answer.words():
@@ -112,8 +112,7 @@ def _kept(field, _):
 
 
 def _shown(field, _):
-    """Numbers that a table or a page was made of: those of a damaged file, where it was taken. Lost rows are no other
-    numbers."""
+    """The numbers from which a table or a page was made. Lost rows do not count as other numbers."""
     good = field.good_rows
     return [row for row in rows_of(field.folder / "run").values() if row not in good]
 
@@ -184,9 +183,9 @@ def _answer(field, reader):
 
 
 def _damage(field, readers):
-    """Damages one of the files after the other, and puts all back in between."""
+    """Damages the files one after the other, and restores all in between."""
     kept = {path: path.read_bytes() for path in field.folder.rglob("*") if path.is_file() and "cache" not in path.parts}
-    undamaged = {}  # what each command gives, of whatever file
+    undamaged = {}  # the numbers of each command before any damage
     while True:
         field.rng.shuffle(readers)
         for reader in readers:
@@ -215,7 +214,7 @@ def _put_back(kept):
 
 
 def _first_change(good, damaged):
-    """Where two contents begin to differ, and what stands there."""
+    """The place where two contents begin to differ, and both texts there."""
     at = next((i for i, (a, b) in enumerate(zip(good, damaged)) if a != b), min(len(good), len(damaged)))
     begin = max(0, at - 20)
     return f"{len(damaged)} bytes, byte {at}: {good[begin:at + 20]!r} became {damaged[begin:at + 20]!r}"
@@ -234,7 +233,8 @@ def of_calibrations(field):
 
 
 def of_sealed_graphs(field):
-    """A bit of a sealed graph changes, its modification time is put back; and a graph is forged with a seal of its own."""
+    """Changes a bit of a sealed graph and restores its modification time; also forges a graph with a seal of its
+    own."""
     _inputs(field)
     report = {name: field.strobe("inspect", name, "--json").out for name in ("g.strobe", "s.strobe")}
     while True:
@@ -250,7 +250,7 @@ def of_sealed_graphs(field):
             file.seek(at)
             file.write(bytes([byte ^ 1 << field.rng.randrange(8)]))
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-        if field.rng.random() < 0.5:  # as its owner could: the seal is of the file as it is now
+        if field.rng.random() < 0.5:  # the owner could do this: the seal belongs to the file as it is now
             now = os.stat(path)
             digest = path.read_bytes()[48:112].decode("latin-1")
             field.write(name + ".seal", f"strobe seal 2\n{now.st_ino} {now.st_mtime_ns} {now.st_ctime_ns} {digest}\n")

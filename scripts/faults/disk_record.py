@@ -1,4 +1,4 @@
-"""What a program asked of the disk, recorded with strace, and which states of its folder a loss of power may leave."""
+"""Records with strace the calls by which a program writes, and lists the folder states that a power loss may leave."""
 import os
 import pathlib
 import re
@@ -17,7 +17,7 @@ def _bytes(quoted):
 
 
 def _whole_lines(text):
-    """Calls in the order in which they ended; those that others interrupted are put together again."""
+    """Calls in the order in which they ended; interrupted calls are joined again."""
     begun = {}
     for line in text.split("\n"):
         if line.endswith("<unfinished ...>"):
@@ -30,12 +30,12 @@ def _whole_lines(text):
 
 @dataclass
 class File:
-    """Content that is on the disk for certain, and what was done to it since."""
+    """Content that is on the disk for certain, and the changes since."""
     safe: bytes = b""
     since: list = field(default_factory=list)  # (offset, data), or (size, None) where it was cut to a size
 
     def content(self, changes=None, part=1.0):
-        """With so many of its changes, the last of them in part."""
+        """The content after the first `changes` changes, the last of them in part."""
         changes = self.since if changes is None else self.since[:changes]
         content = bytearray(self.safe)
         for number, (at, data) in enumerate(changes):
@@ -52,7 +52,8 @@ class File:
 
 
 class Disk:
-    """The folder `root` as its program sees it (`names`), and as the disk may (`safe_names`, then `since` in order)."""
+    """The folder `root` as its program sees it (`names`), and as the disk may hold it (`safe_names`, then `since` in
+    order)."""
 
     def __init__(self, root, program_folder):
         self.root, self.program_folder = pathlib.Path(root), pathlib.Path(program_folder)
@@ -145,7 +146,8 @@ class Disk:
         return True
 
     def _sync_folder(self, folder):
-        """All of its names are on the disk; a file system's journal keeps the order, so what came before is, too."""
+        """Puts all names of the folder on the disk. A file system's journal keeps the order, so earlier changes are
+        there too."""
         last = max((n for n, change in enumerate(self.since) if any(os.path.dirname(path) == folder for path, _ in change)),
                    default=-1)
         for change in self.since[:last + 1]:
@@ -167,7 +169,7 @@ class Disk:
             return None
         if data == "lost":
             return file.safe
-        if data == "zeros":  # the size is there, what stands in it is not
+        if data == "zeros":  # the size reached the disk, the content did not
             return file.safe.ljust(len(file.content()), b"\0")
         if data == "part":
             return file.content(rng.randint(0, len(file.since)), rng.random())

@@ -1,4 +1,4 @@
-"""Where faults are made: a folder, the program, and what every answer must be like."""
+"""The place where faults are made: a folder, the program, and the rules for every answer."""
 import json
 import os
 import pathlib
@@ -9,17 +9,17 @@ import signal
 import subprocess
 from dataclasses import dataclass
 
-# Words of libraries and of the language's run time, which tell a user nothing.
+# Words of libraries and of the C++ run time, which do not help a user.
 FOREIGN = re.compile(r"json\.exception|std::|terminate called|basic_string|_M_|what\(\)|Assertion|Segmentation|"
                      r"munmap_chunk|double free|stack smashing|AddressSanitizer|runtime error:|"
                      r"Traceback \(most|: sto[a-z]+$|\bNone\b", re.MULTILINE)
-# What a terminal would act on.
+# Bytes that control a terminal.
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 EVENT_ROWS = "source,target,time\n" + "".join(f"{i * i % 37},{40 + i * 7 % 19},{i}\n" for i in range(600))
 EVENTS = {"workload": {"name": "events.csv"}, "model": {"name": "tgn-attn", "memory": 8, "time": 8}, "task": "future-links"}
-# A case of every family: full batches, chunks, hybrid batches, events on one rank, and with a memory daemon between two.
+# A case of every family: full batches, chunks, hybrid batches, events on one rank, and on two with a memory daemon.
 CASES = {
     "full": {"model": "tm-gcn", "strategy": "sequential"},
     "snapshot": {"model": "t-gcn", "strategy": "snapshot", "ranks": 2},
@@ -39,7 +39,7 @@ SUITE = {
 
 
 def _words(value):
-    """A part of a case as a flag has it: NAME:key=value,..."""
+    """A part of a case as the value of a flag: NAME:key=value,..."""
     if not isinstance(value, dict):
         return str(value)
     settings = ",".join(f"{key}={value[key]}" for key in value if key != "name")
@@ -59,7 +59,7 @@ class Skip(Exception):
 
 @dataclass
 class Answer:
-    status: int  # 128 + signal when a signal ended the program; None when it was still there after its time
+    status: int  # 128 + signal when a signal ended the program; None when it still ran at its time limit
     out: bytes
     err: bytes
     command: str
@@ -85,7 +85,7 @@ class Answer:
 
 
 class Field:
-    """A folder with the program in it. Everything that is started here is ended here."""
+    """A folder with the program in it. The field ends every process that it started."""
 
     patience = 60  # seconds after which a program that has not ended hangs
 
@@ -121,11 +121,11 @@ class Field:
         return path
 
     def start(self, words, before=(), limit=None):
-        """Starts the program, in a session of its own; `before` goes in front of it."""
+        """Starts the program in a session of its own; `before` is put before the command."""
         command = [*before, self.binary, *words]
 
         def begin():
-            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup hands it on ignored, and the program keeps to that
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the program would inherit that it is ignored
             if limit is not None:
                 limit()
         process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
@@ -138,7 +138,7 @@ class Field:
         return process
 
     def end(self, process):
-        """Ends it with everything that it started."""
+        """Ends a process and everything that it started."""
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -146,7 +146,7 @@ class Field:
         process.communicate()
 
     def finish(self, process, seconds=60):
-        """Waits for its end, and ends it where it takes longer than so many seconds."""
+        """Waits for the end of a process, and ends it after `seconds`."""
         status = None
         try:
             out, err = process.communicate(timeout=min(seconds, self.patience))
@@ -161,7 +161,7 @@ class Field:
         return self.finish(self.start(words, before, limit), seconds)
 
 
-# What a row says of training: nothing of it may depend on how the run went.
+# The keys of a row about training. Their values may not depend on interruptions of the run.
 NUMBERS = ("status", "loss", "metrics", "metric_samples", "exact")
 
 
@@ -171,7 +171,7 @@ def rows_of(folder):
 
 
 def finished(folder):
-    """The rows of cases that ended well, with their times: these may never be lost, nor be measured anew."""
+    """The rows of cases that ended well, with their times. They may never be lost or measured again."""
     try:
         rows = _rows(folder)
     except (OSError, ValueError):
@@ -180,7 +180,7 @@ def finished(folder):
 
 
 def lost(before, folder):
-    """What `finished` said once and does not say any more, or ""."""
+    """A row that `finished` returned before and does not return now, in words, or ""."""
     now = finished(folder)
     gone = [case for case, row in before.items() if now.get(case) != row]
     return f"the finished row {gone[0]} was {'changed or run again' if gone[0] in now else 'lost'}" if gone else ""
@@ -191,7 +191,8 @@ def _rows(folder):
 
 
 def torn(folder):
-    """What of a run directory is not whole, or "". A last line without its end may be there: it was being written."""
+    """A file of a run directory that is torn, in words, or "". An unfinished last line of samples is allowed: it was
+    being written."""
     folder = pathlib.Path(folder)
     for name in ("plan.json", "env.json", "summary.json"):
         path = folder / name

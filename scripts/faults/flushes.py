@@ -1,5 +1,6 @@
-"""Takes the power away at every moment of a recorded run: what was not flushed is lost, as SQLite's crash tests and
-dm-log-writes do. Nothing that was said to be done may be lost or torn, and going on gives the undisturbed numbers."""
+"""Takes the power away at every moment of a recorded run: data that was not flushed is lost (such as in SQLite's crash
+tests and dm-log-writes). Work that was reported as done may not be lost or torn. Going on gives the undisturbed
+numbers."""
 import json
 import re
 import shutil
@@ -8,7 +9,7 @@ from faults import disk_record
 from faults.field import CASES, SUITE, Skip, finished, flags, leftovers, lost, rows_of, torn
 
 SAID = re.compile(r"\] eta \S+ +(\S+#\w+) .*\bok$", re.MULTILINE)
-# What writes one file: it appears whole, or not at all.
+# Commands that write one file: it appears whole, or not at all.
 WRITERS = [["convert", "events.csv", "disk/g.strobe"], ["inspect", "events.csv:window_count=8", "--shape", "disk/shape.json"],
            ["report", "whole", "--out", "disk/page.html"], ["trace", "merge", "TRACE", "TRACE", "--out", "disk/both.json"],
            ["run", *flags("event"), "--epochs", "1", "--out", "o", "--dump-ranks", "disk/ranks.csv"],
@@ -18,7 +19,7 @@ WRITERS = [["convert", "events.csv", "disk/g.strobe"], ["inspect", "events.csv:w
 
 
 def _record(field, words):
-    """Runs it with all that it writes in the folder `disk`; returns the calls."""
+    """Runs the command, which writes only into the folder `disk`; returns its system calls."""
     field.fresh("disk").mkdir()
     field.fresh("o")
     answer = field.strobe(*words, before=[*disk_record.RECORDER, "-o", field.folder / "calls"])
@@ -28,7 +29,8 @@ def _record(field, words):
 
 
 def _moments(field, calls):
-    """Every state that power may leave, each once, with what had been said; the last moment is the end of the program."""
+    """Yields every state that a power loss may leave, once, with the output before it. The last moment is the end of
+    the program."""
     disk, seen = disk_record.Disk(field.folder / "disk", field.folder), set()
     for number, line in enumerate(calls):
         if not disk.replay(line):

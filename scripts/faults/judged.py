@@ -1,4 +1,4 @@
-"""Judges the campaign: programs that are broken on purpose, each of which a kind of fault must find."""
+"""Judges the campaign with programs that are broken on purpose: a kind of fault must find each one."""
 import itertools
 import pathlib
 import random
@@ -10,25 +10,25 @@ import time
 
 from faults.field import Field, Skip
 
-# What is broken, and the kind that must find it. The first three are the short list.
+# Broken programs, and the kind that must find each. The first three are the short list.
 BROKEN = {
     "swallow": "damage",  # every refusal becomes success without a word
     "nofsync": "flushes",  # nothing is flushed
     "follow": "links",  # links in places of own files are followed
     "nofoldersync": "flushes",  # the names of files are not flushed
     "latesync": "flushes",  # a file gets its name before it is flushed
-    "trusting": "damage",  # digests of checkpoints and models are not looked at
+    "trusting": "damage",  # digests of checkpoints and models are not checked
     "garble": "kill",  # going on changes a loss by 1e-9
     "forget": "kill",  # going on trains finished cases again
     "leave": "kill",  # temporary files stay
     "fulldisk": "disk",  # a write that the disk refused counts as done
     "nolock": "together",  # two runs get the lock of one folder
     "deaf": "signals",  # signals are not heard
-    "signals": "signals",  # a run that a signal ended says status 0
+    "signals": "signals",  # a run that a signal ended has status 0
     "words": "odd-files",  # a refusal in a library's words
     "hang": "odd-files",  # a refusal does not end
     "crash": "runs",  # a refusal ends as a segmentation fault
-    "remember": "cut",  # a report of a file as it was
+    "remember": "cut",  # the report on a file stays the same when the file changes
     "shell": "names",  # names reach a shell
     "threads": "determinism",  # another number of threads gives other numbers
     "memory": "memory",  # the row of a run without memory says that it failed
@@ -36,9 +36,9 @@ BROKEN = {
 }
 SHORT = 3
 PRELOADED = ("nofsync", "nofoldersync", "latesync", "follow", "fulldisk", "nolock", "deaf")  # by broken.c; others: broken.py
-SECONDS = 60  # in which a kind must find what is broken
-PATIENCE = 15  # seconds after which a program hangs
-# On a busy machine the whole program needs 8 s to end when a rank stands still: it must not be taken for a broken one.
+SECONDS = 60  # in which a kind must find the broken program
+PATIENCE = 15  # seconds after which a program counts as hanging
+# On a busy machine the intact program needs 8 s to end when a rank is stopped. It must not count as a broken one.
 PATIENCE_OF = {"stops": 30}
 
 
@@ -61,7 +61,7 @@ def _make_program(folder, how, binary):
 
 
 def _found(kinds, kind, field):
-    """What the kind found first, or None; and how often it tried."""
+    """The first fault that the kind found, or None; and how often it tried."""
     tried, end = 0, time.monotonic() + SECONDS
     for wrong in kinds[kind](field):
         tried += 1
@@ -71,7 +71,7 @@ def _found(kinds, kind, field):
 
 
 def _try(kinds, kind, folder, program, seed, most=None):
-    """Of a program: what was found, and when. The same seed makes the same faults."""
+    """The first fault found in a program, and after how many trials. The same seed makes the same faults."""
     field = Field(folder, program, random.Random(seed))
     field.patience = PATIENCE_OF.get(kind, PATIENCE)
     try:
@@ -83,8 +83,8 @@ def _try(kinds, kind, folder, program, seed, most=None):
 
 
 def judge(kinds, folder, binary, seed, names):
-    """Returns whether each was found where the whole program is right. What cannot be tried here (no mpirun, no strace) is
-    named, and no fault."""
+    """Returns whether each broken program was found by trials that the intact one passes. Programs that cannot be tried
+    here (no mpirun, no strace) are named, and are no failure."""
     right = True
     for how in names:
         kind = BROKEN[how]

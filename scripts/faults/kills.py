@@ -1,4 +1,4 @@
-"""Ends runs at any moment; what is left must be whole, and going on must give what an undisturbed run gives."""
+"""Ends runs at any moment; the files left must be whole, and going on must give the results of an undisturbed run."""
 import re
 import shutil
 import signal
@@ -16,7 +16,7 @@ def _undisturbed(field):
 
 
 def _go_on(field, expected):
-    """Goes on with the run in `out`, by its directory alone where that holds a plan, else by the whole command."""
+    """Goes on with the run in `out`: by its directory where that holds a plan, else by the whole command."""
     command = ["run", "--resume", "out"]
     if not (field.folder / "out/plan.json").exists() or field.rng.random() < 0.5:
         command = ["run", field.suite, "--out", "out", "--resume"]
@@ -88,8 +88,8 @@ CALLS = ("rename", "fsync", "openat", "write", "unlink", "flock", "mkdir", "ftru
 
 
 def at_every_call(field):
-    """One training run with checkpoints, killed at its first, second, ... call of each kind, then gone on with, which is
-    killed at a call, too, now and then."""
+    """Kills one training run with checkpoints at its first, second, ... call of each kind, then goes on with it.
+    Sometimes that continuation is killed at a call too."""
     if shutil.which("strace") is None:
         raise Skip("strace is not there (apt: strace)")
     case = field.rng.choice(["full", "chunk", "hybrid", "event", "daemon"])

@@ -20,7 +20,7 @@ def _memory_limit(kib):
 
 
 def _full_disk(field, kib):
-    """A run on a disk of its own with so much room, then with more; yields what was wrong."""
+    """A run on a disk of its own with `kib` KiB, then with more; yields the faults."""
     disk = field.fresh("disk")
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "strobe-faults", disk], capture_output=True).returncode:
@@ -48,7 +48,7 @@ def _go_on(field, out, what):
 
 
 def _whole(field, answer, out):
-    """A run that says that all went well has all of its numbers."""
+    """Checks that a run with status 0 has all of its numbers."""
     if answer.status == 0 and finished(out).keys() != field.expected.keys():
         return f"status 0 without all rows: {answer.command}"
     return "other numbers" if answer.status == 0 and rows_of(out) != field.expected else ""
@@ -79,7 +79,7 @@ def little_memory(field):
         field.fresh("out")
         answer = field.strobe("run", "--workload", "chess", "--epochs", "1", "--threads", "1", "--out", "out",
                               limit=_memory_limit(kib))
-        # Below some limit the program cannot even be loaded, and the loader ends it in its own ways, before it begins.
+        # Below some limit the loader cannot load the program, and ends it before it begins.
         loader = b"while loading shared libraries" in answer.err or (
             kib < 64 * 1024 and answer.status in (128 + signal.SIGKILL, 128 + signal.SIGSEGV) and not answer.err)
         wrong = "" if loader else answer.wrong({0, 1, 2})

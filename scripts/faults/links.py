@@ -1,12 +1,12 @@
-"""Puts links where Strobe writes. In places of its own files what they lead to must stay as it is, bit for bit. A file that
-the user named may be a link: it stays one, and the file at its end is replaced as a whole."""
+"""Puts links where Strobe writes. Where Strobe chooses the file name, the target of the link must stay as it is, bit
+for bit. A file that the user named may be a link: the link stays, and its target is replaced as a whole."""
 import os
 
 from faults.field import Skip, flags, leftovers, rows_of
 
 RUN = ["run", *flags("event"), "--epochs", "2"]
 FULL = ["run", *flags("full"), "--epochs", "2"]
-# A command and the places of what it writes; "FIRST" is the only file of its folder.
+# Commands with the places that they write; "FIRST" is the only file of its folder.
 PLACES = [
     ([*FULL, "--out", "out", "--trace"], ["out/plan.json", "out/env.json", "out/summary.json", "out/summary.csv",
                                           "out/samples.jsonl", "out/logs/strobe.log", "out/logs", "out/trace", "out/trace/FIRST"]),
@@ -49,7 +49,7 @@ def _link(field, place, kind):
 
 
 def _wrong_at_end(field, place, target, answer):
-    """Of a link that the user named."""
+    """The fault of a link that the user named."""
     if not (field.folder / place).is_symlink():
         return "the link is none any more"
     written = target.exists() and target.read_bytes() != VICTIM

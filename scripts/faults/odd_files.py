@@ -1,4 +1,4 @@
-"""What is no ordinary file, as every input; and a text that is cut while it is read."""
+"""Gives every command inputs that are no ordinary files, and cuts a text while it is read."""
 import os
 import time
 
@@ -64,7 +64,7 @@ def cut_while_read(field):
         answer = field.finish(process, 30)
         wrong = answer.wrong({0, 2})
         if not wrong and answer.status == 0:
-            # Either the whole of before or the whole of after was read.
+            # The command read either the whole old text or the whole new one.
             after = field.strobe("inspect", "big.csv", "--json")
             field.write("big.csv", text)
             before = field.strobe("inspect", "big.csv", "--json")

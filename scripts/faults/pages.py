@@ -1,5 +1,5 @@
-"""Takes the room away from reports, figures, tables and traces: a message with path and reason, the earlier file whole,
-nothing left."""
+"""Fills the disk under reports, figures, tables and traces. Each must give a message with path and reason, keep the
+earlier file whole, and leave no temporary file."""
 import os
 import resource
 import subprocess
@@ -36,7 +36,7 @@ def _on_full_disk(field, words, name):
     try:
         if name and field.rng.random() < 0.5:
             (disk / name).write_bytes(EARLIER)
-        # What fills the disk leaves less than a page.
+        # This file fills the disk, except for less than a page.
         with open(disk / "filler", "wb", buffering=0) as filler:
             try:
                 while field.rng.random() < 0.9:

@@ -1,4 +1,4 @@
-"""Takes ranks of a run under mpirun away, for good or for a while; those that are left must end soon and say why."""
+"""Ends or stops ranks of a run under mpirun. The other ranks must end soon and say why."""
 import json
 import os
 import pathlib
@@ -10,7 +10,7 @@ import time
 from faults.field import Skip, finished, flags, leftovers, torn
 
 TIMEOUT = 2  # seconds a collective may wait
-PATIENCE = 25  # seconds in which those that are left must end, on a busy machine
+PATIENCE = 25  # seconds in which the other ranks must end, on a busy machine
 
 
 def _children(pid):
@@ -87,7 +87,7 @@ def lost_and_stopped(field):
             field.end(process)
         else:
             try:
-                os.kill(pids[victim], signal.SIGKILL)  # one that only stands still would stay for ever
+                os.kill(pids[victim], signal.SIGKILL)  # a stopped rank would stay for ever
             except ProcessLookupError:
                 pass
         answer = field.finish(process, 30)
@@ -112,7 +112,7 @@ def _row_written(out):
         return False
 
 
-# Phases of a launch, and when each has begun; the moment within it is left to chance.
+# Phases of a launch, and how to see that each has begun. The moment within a phase is random.
 PHASES = {
     "start": lambda field, out: True,
     "agreeing": lambda field, out: out.exists(),
@@ -121,7 +121,7 @@ PHASES = {
     "checkpoint": lambda field, out: (field.folder / "state").exists(),
     "row": lambda field, out: _row_written(out),
 }
-EPOCHS = {"training": 1000000, "checkpoint": 1000000}  # of the others it must come to its row
+EPOCHS = {"training": 1000000, "checkpoint": 1000000}  # in all other phases the case must finish and write its row
 
 
 def _reached(field, process, phase):
@@ -136,7 +136,7 @@ def _reached(field, process, phase):
 
 
 def _stop(field, process, pids, victim):
-    """Stops a rank; returns for how long others were still there, or None where the rank had ended already."""
+    """Stops a rank; returns how many seconds the others went on, or None where the rank had already ended."""
     try:
         os.kill(pids[victim], signal.SIGSTOP)
     except ProcessLookupError:
@@ -151,7 +151,7 @@ def _stop(field, process, pids, victim):
 def _judge_stop(field, answer, pids, victim, seconds):
     named = re.search(rf"\branks?:? {victim}\b", answer.words())
     rows = finished(field.folder / "out")
-    end = time.monotonic() + 3  # the launcher ends those that stand still when it ends itself
+    end = time.monotonic() + 3  # the launcher ends stopped ranks when it ends itself
     while any(_alive(pid) for pid in pids.values()) and time.monotonic() < end:
         time.sleep(0.05)
     if any(_alive(pid) for pid in pids.values()):
@@ -164,7 +164,7 @@ def _judge_stop(field, answer, pids, victim, seconds):
 
 
 def stopped_in_every_phase(field):
-    """A launch in which a rank stands still from some phase on: it ends, and says who stood still."""
+    """Stops a rank of a launch in some phase: the launch must end and name that rank."""
     if shutil.which("mpirun") is None or b"mpi" not in field.strobe("list", "communicators").out:
         raise Skip("there is no mpirun, or this build has no communicator mpi")
     trials = [(phase, case, victim) for phase in PHASES for case in ("daemon", "vertex") for victim in (0, 1)]
@@ -176,7 +176,7 @@ def stopped_in_every_phase(field):
                                    "--checkpoint-every", "20"], ["mpirun", "-n", "2", "--oversubscribe"])
             pids = _reached(field, process, phase)
             seconds = _stop(field, process, pids, victim) if pids else None
-            if seconds is None:  # it was over before it could be stopped
+            if seconds is None:  # the rank ended before it could be stopped
                 field.end(process)
                 field.running.remove(process)
                 continue
@@ -189,7 +189,7 @@ def stopped_in_every_phase(field):
 
 
 def _end_rank(pid):
-    """A rank has a session of its own, which ending the launcher does not reach."""
+    """Ends a rank: its session is its own, so it does not end with the launcher."""
     try:
         if b"OMPI_COMM_WORLD_RANK=" in pathlib.Path(f"/proc/{pid}/environ").read_bytes():
             os.kill(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Runs that meet in one folder or one cache, and runs that must be each other's likeness."""
+"""Runs that meet in one folder or one cache, and runs that must give equal numbers."""
 import json
 import threading
 import time
@@ -46,7 +46,7 @@ def _attack(field, stop):
 
 
 def _report(answer):
-    """What is said of the graph; that its cache could not be written is a note about something else."""
+    """The report on the graph, without the note on a cache that could not be written."""
     try:
         report = json.loads(answer.out)
     except ValueError:
@@ -86,7 +86,7 @@ def twice(field):
             field.fresh(out)
         answers = [field.strobe(*command, "--out", out, "--threads", threads) for out, threads in (("one", "1"), ("two", "2"))]
         wrong = next(filter(None, (answer.wrong({0, 2}) for answer in answers)), "")
-        # Threads are part of a case, so its id is another one; its numbers must not be.
+        # The number of threads changes the case id. It may not change the numbers.
         if not wrong and answers[0].status == 0 and _values(field, "one") != _values(field, "two"):
             wrong = f"two runs differ: {answers[0].command}"
         yield wrong

@@ -3,8 +3,8 @@
 
 A column of panels for each --value, a line of panels for each workload and whatever else differs; along a panel's axis
 the values of --group, and for each of them a bar by --bars. The numbers that are drawn go to NAME.csv, in the units of
-the rows. Of a list with a number for each epoch the last counts, or of what each sends the mean behind the first epoch,
-which sends all; of a list with one for each rank the largest.
+the rows. From a list with a number for each epoch, the last one counts. For quantities sent, it is the mean after the
+first epoch, which sends everything. From a list with a number for each rank, the largest one counts.
 
 usage: bars.py RUN_DIR --value epoch_seconds.median --value sent_bytes.total
        bars.py RUN_DIR --value epoch_seconds.median --group workload.edges_variance --where workload.length_variance=100
@@ -30,7 +30,7 @@ BEHIND_FIRST = ("sent_share", "sent_bytes_by_epoch")
 
 
 def at(row, path):
-    """What `path`, "strategy.fusion", names in a row, or None."""
+    """The value in a row that `path` names, for example "strategy.fusion", or None."""
     value = row
     for key in path.split("."):
         value = value.get(key) if isinstance(value, dict) else None

@@ -32,8 +32,8 @@ def read_captured(path):
 
 
 def groups_of(count):
-    """(first, behind the last) of groups of neighbouring positions, each about a tenth as long as what lies before it:
-    single vertices jump up and down, and thousands of them would hide each other."""
+    """(first, one past the last) of groups of neighbouring positions. Each group is about a tenth as long as all before
+    it, because single vertices jump up and down, and thousands of them would hide each other."""
     groups, first = [], 0
     while first < count:
         groups.append((first, min(count, first + max(1, first // 10))))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What chunks take beside their numbers of cells, and what the learned workload predicts (DGC, SIGMOD'23, Fig. 7, 16).
+"""Draws times of chunks over their numbers of cells, and the learned predictions (DGC, SIGMOD'23, Fig. 7, 16).
 
 Chunks of one number of cells, one workload and one width are drawn as a cumulative distribution of their times, whose
 ends say how far chunks that counting takes for equal are apart; others as points by number of cells.

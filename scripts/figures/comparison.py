@@ -23,7 +23,7 @@ def number(value, digits=3):
 
 
 def bytes_text(row):
-    """What an epoch sends, by purpose, largest first."""
+    """Bytes that an epoch sends, by purpose, largest first."""
     sent = {name: count for name, count in row["sent_bytes"].items() if name != "total" and count > 0}
     factor, unit = r.byte_unit(sent.values())
     parts = [f"{name} {count * factor:.3g}" for name, count in sorted(sent.items(), key=lambda part: -part[1])]
@@ -68,7 +68,7 @@ HEAD = ["parallelism", "strategy", "model", "ranks", "to the metric [ms]", "upda
 
 
 def rules_text(rows):
-    """What rules that learn nothing come to on the same events."""
+    """The metrics of rules that learn nothing, on the same events."""
     row = next((row for row in rows if p.last(row, "recency_mrr") is not None), None)
     if row is None:
         return ""

@@ -36,7 +36,7 @@ def seconds(line):
 
 
 def soonest(lines):
-    """Of each parallelism the line that is at the metric first."""
+    """The line of each parallelism that reaches the metric first."""
     best = {}
     for line in lines:
         kind = line["parallelism"]

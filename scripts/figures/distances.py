@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How far embeddings move from one epoch to the next: the cumulative distribution of L2 distances between the embeddings
-of each cell behind two epochs (DGC, SIGMOD'23, Fig. 11).
+"""How far embeddings move from one epoch to the next: the cumulative distribution of L2 distances between each cell's
+embeddings after two epochs (DGC, SIGMOD'23, Fig. 11).
 
 usage: strobe run ... --epochs 10 --dump-embeddings A.npy; strobe run ... --epochs 11 --dump-embeddings B.npy
        distances.py NAME=A.npy,B.npy ... --out DIR

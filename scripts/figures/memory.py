@@ -24,7 +24,7 @@ def key_of(row, rows):
 
 
 def draw_line(axes, line, style, value, moved, interval=None):
-    """`moved`: factor of the horizontal places, so that intervals stand beside each other."""
+    """`moved`: factor of the horizontal places, so that intervals do not overlap."""
     points = {}
     for row in line:
         if blocks_of(row) in points:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What making chunks, giving them to ranks and fusing them take beside training: processor time on a logarithmic axis;
-above the bars their share of training (DGC, SIGMOD'23, Fig. 17).
+"""Draws the processor time to make, assign and fuse chunks, on a logarithmic axis (DGC, SIGMOD'23, Fig. 17).
+
+Labels above the bars give their share of training.
 
 usage: scripts/dgc_overhead --csv F.csv; scripts/figures/overhead.py F.csv --out DIR
 """
@@ -30,7 +31,7 @@ def read_costs(path):
 
 
 def share(line, part):
-    """Of training's time."""
+    """The part's share of training's time."""
     return line[part] / line["training_seconds"]
 
 

@@ -23,7 +23,7 @@ def bars_of(rows, all_rows):
 
 
 def top_of(row):
-    """What the bar and its mark reach up to, seconds."""
+    """The top of the bar and its mark, in seconds."""
     high = r.interval_of(row)[1]
     return max(sum(row["phase_seconds"].values()), row["epoch_seconds"]["median"], high or 0)
 
@@ -66,7 +66,7 @@ def draw_panel(axes, rows, all_rows, phases):
 
 
 def grid_of(rows, groups, sources, plt):
-    """The figure, and its axes by (group, clock); clocks stand below each other in a column of a paper."""
+    """The figure, and its axes by (group, clock). In a paper's column the clocks are below each other."""
     bars = {source: max(sum(r.group_label(row, rows) == group and row["time_source"] == source for row in rows)
                         for group in groups) for source in sources}
     keys = [(group, source) for group in groups for source in sources]

@@ -16,7 +16,7 @@ def spread_of(row):
 
 
 def left_out_of(panel, rows, strategy, source):
-    """Rank counts at which the strategy could not run, for rows that are like the panel's but for that."""
+    """Rank counts at which the strategy could not run, from skipped rows that otherwise belong to the panel."""
     like = r.group_label(panel[0], rows)
     found = [row for row in r.LEFT_OUT if row.get("time_source") == source and row.get("status") == "skipped"]
     return [row["ranks"] for row in found

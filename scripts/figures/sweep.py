@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a setting does to accuracy and to how soon it is there (after DistTGL, SC'23, Fig. 2(a) and 10).
+"""Draws the effect of a setting on accuracy and on the updates needed for it (after DistTGL, SC'23, Fig. 2(a) and 10).
 
-Of each row: the test metric at the epoch of the best validation metric (without validation samples, the last one), and
-how many updates of the weights led there. Drawn over a setting, one line for each value of another.
+Each row gives the test metric at the epoch of the best validation metric (without validation samples, the last epoch),
+and the number of weight updates until then. Both are drawn over a setting, with one line for each value of another.
 """
 
 import argparse

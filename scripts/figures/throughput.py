@@ -10,8 +10,8 @@ GROUPS_OF_RANKS = ("i", "j", "k", "batch")
 
 
 def group_of(row, rows):
-    """What the bars of one group share: the workload, by the size that it is like where it is generated so, model,
-    strategy and clock. How a strategy groups its ranks may differ along them, as the best way does."""
+    """The key of one group of bars: workload, model, strategy and clock. A generated workload counts under the data set
+    that it is like. The strategy's grouping of ranks may differ along the bars, because the best one does."""
     plain = [{"strategy": {key: value for key, value in other["strategy"].items() if key not in GROUPS_OF_RANKS}}
              for other in (row, *rows)]
     like = row["workload"].get("like", "none")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ranks send in one epoch by purpose, and the epoch's time, per strategy (after ESDG, SC'21, Table 2)."""
+"""Bytes that ranks send in one epoch, by purpose, and the epoch's time, per strategy (after ESDG, SC'21, Table 2)."""
 
 import sys
 

@@ -10,7 +10,7 @@ STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
 
 def key_of(row, rows):
-    """What one line is of; the workload by its name alone, because its size changes along the line."""
+    """The key of one line. The workload counts by its name alone, because its size changes along the line."""
     return row["workload"]["name"], r.label(row, "model", rows), r.label(row, "strategy", rows), row["time_source"]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a workload is like: edges and overlap per step, and how sizes, sequence lengths and degrees are distributed.
+"""Draws a workload: edges and overlap per step, and the distributions of sizes, sequence lengths and degrees.
 
 usage: strobe inspect W --json > W.json; scripts/figures/workload.py W.json --out DIR
        strobe inspect W --figure F.png does both
@@ -71,7 +71,7 @@ def draw_size_distribution(axes, facts):
 
 
 def cumulative(histogram):
-    """([value], [share of values at or below]) from the bins; a bin's values stand at its mean."""
+    """([value], [share of values at or below]) from the bins; a bin's values count as its mean."""
     total, seen, values, shares = histogram["count"], 0, [], []
     for _, count, bin_sum in histogram["bins"]:
         seen += count

@@ -1,4 +1,4 @@
-"""One test program with the switches of all mutants of its part, from the commands of an up-to-date build."""
+"""Builds one test program with switches for all mutants of its part, from the commands of an up-to-date build."""
 import os
 import pathlib
 import re
@@ -34,7 +34,7 @@ class Commands:
             raise SystemExit(f"mutate: {build} has no test program {target}; build it first with scripts/test --build-only")
 
     def flags(self, words):
-        """Flags for instrumented copies: -O1 compiles faster, and a precompiled header of other flags is of no use."""
+        """Flags for instrumented copies: -O1 compiles faster, and a precompiled header needs equal flags."""
         kept, at = [], 0
         while at < len(words):
             word = words[at]
@@ -70,7 +70,7 @@ class Part:
         self.program = folder / target
 
     def read(self, name):
-        """Finds the sites of a file; a file that the test program does not hold has none."""
+        """Finds the sites of a file; a file outside the test program has none."""
         unit = self.commands.unit_of(self.root / name)
         if unit is None:
             return []
@@ -79,7 +79,7 @@ class Part:
         return [mutant for site in found for mutant in site.mutants]
 
     def copy(self, name):
-        """Where the instrumented copy of a file lies."""
+        """The path of the instrumented copy of a file."""
         return self.folder / "sources" / name
 
     def write(self, name, chosen=None):
@@ -99,12 +99,12 @@ class Part:
         return {int(line) for line in re.findall(re.escape(str(path)) + r":(\d+):\d+: (?:fatal )?error", done.stdout)}
 
     def check(self, name):
-        """Leaves out sites that do not compile: those on the lines of errors, else one that a bisection finds."""
+        """Leaves out sites that do not compile: those on the lines of errors, or else one found by bisection."""
         _, found, _ = self.files[name]
         left = [site for site in found if any(mutant.id > 0 for mutant in site.mutants)]
         while left and (lines := self.errors(name, left)) is not None:
             bad = [site for site in left if site.mutants[0].line in lines] or [self.culprit(name, left)]
-            # The innermost first: what it stands in may well compile without it.
+            # Remove the innermost site first: the sites around it may compile without it.
             shortest = {}
             for site in bad:
                 line = site.mutants[0].line

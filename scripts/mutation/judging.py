@@ -1,4 +1,4 @@
-"""Runs tests against mutants: which tests reach which mutant, then the nearest of them first."""
+"""Finds which tests reach which mutant, then runs them against it, the nearest first."""
 import collections
 import dataclasses
 import os
@@ -20,7 +20,8 @@ class Test:
 
 
 def limit():
-    """A mutant that allocates without end ends itself; a session of its own lets its children be ended too."""
+    """Limits memory, so that a mutant that allocates without end stops. A session of its own lets its children be ended
+    too."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -51,7 +52,8 @@ class Judge:
         return process.returncode, output
 
     def cover(self, pool, jobs, pattern):
-        """Runs all tests that match without a mutant. Any failure ends everything: nothing can be judged then."""
+        """Runs all matching tests without a mutant. Any failure ends the program, because no mutant can be judged
+        then."""
         def shard(number):
             path = self.part.folder / f"coverage_{number}"
             status, output = self.start([f"--gtest_filter={pattern}"], 3000, STROBE_MUTANT_COVERAGE=path,

@@ -1,16 +1,17 @@
-"""Mutants that are known to survive, and the table of what became of all."""
+"""Mutants that are known to survive, and the table of all outcomes."""
 import collections
 
 SEPARATOR = " @@ "
 
 
 def line_of(mutant):
-    """A mutant for the eye."""
+    """One printed line for a mutant."""
     return f"{mutant.path}:{mutant.line}: {mutant.old} -> {mutant.new}   in: {mutant.text}"
 
 
 class Known:
-    """tests/mutants.txt: FILE @@ line of code @@ old -> new @@ reason. Line numbers would change with every edit."""
+    """tests/mutants.txt: FILE @@ line of code @@ old -> new @@ reason. It has no line numbers, because edits change
+    them."""
 
     def __init__(self, root, path):
         self.root, self.reasons = root, {}
@@ -24,17 +25,17 @@ class Known:
 
     @staticmethod
     def key(mutant):
-        """What identifies a mutant from edit to edit."""
+        """The identity of a mutant, which edits elsewhere do not change."""
         return mutant.path, mutant.text, f"{mutant.old} -> {mutant.new}"
 
     def mark(self, mutants):
-        """Survivors with a reason count as explained."""
+        """Marks survivors with a reason as explained."""
         for mutant in mutants:
             if mutant.state in ("survived", "not reached") and self.key(mutant) in self.reasons:
                 mutant.state = "explained"
 
     def complaints(self, mutants):
-        """Entries whose mutant is killed now, or whose code is no more."""
+        """Entries whose mutant is now killed, or whose code no longer exists."""
         states = collections.defaultdict(set)
         for mutant in mutants:
             states[self.key(mutant)].add(mutant.state)
@@ -48,7 +49,7 @@ class Known:
 
 
 def table(mutants, goal):
-    """Prints what became of the mutants by folder; 1 where a folder is below the goal."""
+    """Prints the outcomes of the mutants by folder; returns 1 when a folder is below the goal."""
     states = ("killed", "explained", "survived", "not reached", "not compiled")
     print(f"\n{'folder':<30}{'mutants':>9}" + "".join(f"{state:>14}" for state in states) + f"{'share':>9}")
     below = False

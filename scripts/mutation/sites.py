@@ -1,4 +1,5 @@
-"""Where a source file can be mutated, from clang's syntax tree: exact ranges, and no guess about what is an operator."""
+"""Finds the places where a source file can be mutated. Clang's syntax tree gives exact ranges, so operators need no
+guess."""
 import dataclasses
 import json
 import re
@@ -19,7 +20,7 @@ CONSTANT = ("ConstantExpr", "StaticAssertDecl", "EnumDecl", "FieldDecl", "ParmVa
 
 @dataclasses.dataclass
 class Mutant:
-    """One small change: `old` becomes `new` on `line`, whose code is `text`. `state` is what became of it."""
+    """One small change: `old` becomes `new` on `line`, whose code is `text`. `state` is its outcome."""
     path: str
     line: int
     text: str
@@ -35,17 +36,17 @@ class Mutant:
 
 @dataclasses.dataclass
 class Site:
-    """One place with its mutants: text to open with, what stands for the operator, and text to close with."""
+    """One place with its mutants: the opening text, the replacement of the operator, and the closing text."""
     begin: int
     end: int
     opening: str
     closing: str
-    swap: tuple = None  # (begin, end, text) of what is replaced in the middle
+    swap: tuple = None  # (begin, end, text) of the part replaced in the middle
     mutants: list = dataclasses.field(default_factory=list)
 
 
 def clang():
-    """The clang++ of this machine, whichever its version."""
+    """The clang++ of this machine, of any version."""
     names = ["clang++"] + [f"clang++-{version}" for version in range(20, 13, -1)]
     found = [name for name in names if shutil.which(name)]
     if not found:
@@ -113,13 +114,13 @@ class Finder:
         kind = node.get("kind", "")
         if kind in CONSTANT and parent != "LambdaExpr" or node.get("constexpr") or node.get("isImplicit"):
             return
-        if kind == "CXXRecordDecl":  # of a lambda, whose body comes once more
+        if kind == "CXXRecordDecl":  # the class of a lambda, whose body occurs elsewhere too
             return
         if kind == "VarDecl" and parent == "NamespaceDecl":
             return
         children = [child for child in node.get("inner", []) if child]
         getattr(self, "visit_" + kind, lambda *_: None)(node, children)
-        if kind == "CXXForRangeStmt":  # without what the compiler adds
+        if kind == "CXXForRangeStmt":  # without the nodes that the compiler adds
             shown = [child for child in children if child["kind"] == "DeclStmt"][:1] + children[-1:]
             children = shown
         elif kind == "IfStmt" and node.get("isConstexpr"):
@@ -130,7 +131,7 @@ class Finder:
             self.walk(child, kind)
 
     def visit_BinaryOperator(self, node, children):
-        """Relations, arithmetic and logic; user-defined operators only where they compare for equality."""
+        """Swaps relations, arithmetic and logic; of user-defined operators only comparisons for equality."""
         where = [place(child) for child in children[-2:]]
         found = len(where) == 2 and self.between(*where)
         if not found:
@@ -152,7 +153,7 @@ class Finder:
                      ")))) ", [(operator, LOGIC[operator])], (begin, end, f")) {operator} ({on} != static_cast<bool>("))
 
     def visit_CXXOperatorCallExpr(self, node, children):
-        """Comparisons of objects."""
+        """Swaps comparisons of objects."""
         where = [place(child) for child in children[-2:]]
         found = len(children) == 3 and self.between(*where)
         if found and found[0] in ("==", "!="):
@@ -174,20 +175,20 @@ class Finder:
             self.add("constant", *where, "strobe_mutation::pick({0}, ", f", {other})", [(text, other)])
 
     def visit_IntegerLiteral(self, node, _):
-        """0 and 1 for each other, and one more than any other."""
+        """Swaps 0 and 1, and adds one to any other constant."""
         self.literal(node, r"\d+[uUlL]*", lambda text: {"0": "1", "1": "0"}.get(
             text) or str(int(re.match(r"\d+", text)[0]) + 1))
 
     def visit_FloatingLiteral(self, node, _):
-        """As for integers."""
+        """Replaces 1 by 0, and adds one to any other constant."""
         self.literal(node, r"\d+(\.\d*)?(e-?\d+)?", lambda text: "0.0" if float(text) == 1 else f"({text} + 1.0)")
 
     def visit_CXXBoolLiteralExpr(self, node, _):
-        """True and false for each other."""
+        """Swaps true and false."""
         self.literal(node, "true|false", lambda text: "false" if text == "true" else "true")
 
     def visit_CallExpr(self, node, _):
-        """min and max for each other."""
+        """Swaps min and max."""
         where = place(node)
         found = where and re.match(rb"std::(min|max)(<[^()]*>)?\(", self.source[where[0]:where[1]])
         if found:
@@ -197,7 +198,7 @@ class Finder:
                      (where[0], where[0] + found.end(), text))
 
     def condition(self, node):
-        """Negates a condition that is no operator, which has mutants of its own."""
+        """Negates a condition that is no operator. Operators have mutants of their own."""
         where = place(node)
         bare = node
         while bare["kind"] in ("ImplicitCastExpr", "ExprWithCleanups", "ParenExpr") and bare.get("inner"):
@@ -242,7 +243,7 @@ def sites_of(name, path, flags):
 
 
 def instrumented(source, sites):
-    """The source with every site's switches; lines keep their numbers. An inner site stands inside an outer one."""
+    """The source with every site's switches; lines keep their numbers. Inner sites are nested in outer ones."""
     edits = []
     for order, site in enumerate(sites):
         if not any(mutant.id > 0 for mutant in site.mutants):

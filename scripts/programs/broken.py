@@ -1,4 +1,4 @@
-"""Programs that are broken on purpose: broken.py HOW PROGRAM WORDS... runs PROGRAM and spoils a little of what it did.
+"""Programs that are broken on purpose: broken.py HOW PROGRAM WORDS... runs PROGRAM and spoils a little of its output.
 `scripts/compare_programs --judge-itself` must find each one."""
 import json
 import math
@@ -11,7 +11,7 @@ _CASE = ["run", "--workload", "uniform:steps=6,vertices=40,density=3", "--model"
 _SIM = [*_CASE, "--device", "sim"]
 _FILES = [*_CASE, "--dump-embeddings", "e.npy", "--save-model", "w.safetensors"]
 
-# What is broken, and the request that must show it.
+# The broken part of the output, and the request that must reveal it.
 BROKEN = {
     "loss": _CASE,  # the last bit of one loss
     "bytes": _CASE,  # one byte more is sent

@@ -1,4 +1,4 @@
-"""Draws random small cases of every schedule, as words of `strobe run`, from what `strobe list` says there is."""
+"""Draws random small cases of every schedule, as words of `strobe run`, from the entries of `strobe list`."""
 import itertools
 from dataclasses import dataclass
 
@@ -23,10 +23,10 @@ VALUES = {
     "class_weights": ["none"], "classes": [2, 3],
     "rate": [0.02], "beta1": [0.8], "momentum": [0.9], "weight_decay": [0.01],
 }
-# Where time is measured, only these values of these options give the same numbers again: the others depend on when a
+# When time is measured, only these values of these options give reproducible numbers: the others depend on when a
 # thread gets its turn.
 MEASURED = {"generator": ["inline"], "averaging": ["sync"], "adjuster": ["none"], "pipeline": [False]}
-# Options of tasks that need what few workloads have.
+# Options of tasks that need properties that few workloads have.
 TASK_FIXED = {"classes": None, "target": None}
 WIDE = {"memory", "time", "neighbours", "max_cells", "vertices", "batch", "static_epochs", "positions"}
 
@@ -113,7 +113,8 @@ class Drawer:
         return Case(words, schedule, device == "sim", PLANNED[family], trained, resumed)
 
     def _plugin(self, kind, name, share, fixed=None):
-        """NAME:key=value,...: each option has another value with this probability, and a small one where it is wide."""
+        """NAME:key=value,...: each option gets a random value with this probability. Options for sizes get small
+        ones."""
         chosen = {}
         for option in self.options[kind][name]:
             key = option["name"]

@@ -1,4 +1,5 @@
-"""Reads what a program wrote and says in what two programs differ. What is left out is named here, and nothing else is."""
+"""Reads the outputs of a program and finds where those of two programs differ. Only the keys named here are left
+out."""
 import csv
 import io
 import json
@@ -7,23 +8,23 @@ import re
 # Wall-clock times and what is computed from them. On device sim these are virtual times, and must be equal.
 WALL = {"epoch_seconds", "busy_seconds", "phase_seconds", "hidden_communicate_seconds", "operation_seconds",
         "throughput", "imbalance", "until_seconds", "until_dollars", "dollars_per_epoch", "roofline"}
-# Of a row with measured times: the work of the rank that ended last in each epoch, whichever that was. samples.jsonl has
-# the work of every rank, and is compared.
+# Keys left out of rows with measured times: the work of the rank that ended last in each epoch, which varies from run
+# to run. samples.jsonl has the work of every rank, and is compared.
 OF_ONE_RANK = {"operation_flops", "operation_bytes"}
 # The load of the machine, and digests of lines that hold it or a wall-clock time.
 MACHINE = {"machine", "/machine/load", "/machine/other_cores", "/machine/stolen_share", "/machine/megahertz",
            "sha256"}
-# How long this machine took to make chunks, to assign and to join them, whatever the device.
+# Seconds of this machine to make chunks, to assign and to join them, on every device.
 MAKING = {"generation_seconds", "assignment_seconds", "fusing_seconds"}
-# Of env.json: who ran, when, where, and which build.
+# Keys left out of env.json: who ran, when, where, and which build.
 ENVIRONMENT = {"arguments", "date_utc", "host", "load", "megahertz", "build", "source", "sha256",
                "OMPI_MCA_orte_precondition_transports"}
-# Of a trace whose times are measured: moments, and kinds of spans that are there only when a thread came late (so are the
-# names of threads, which are left out too).
+# Keys left out of traces with measured times: moments, and kinds of spans that occur only when a thread came late. The
+# names of threads are left out for the same reason.
 MOMENTS = {"ts", "dur"}
 CHANCE = {"wait", "sample", "exchange"}
 LOAD_NOTES = re.compile(r"^(other programs kept|the machine changed|a hypervisor took) ")
-# In notes: how long training of static node memory took, which is measured on device sim too.
+# In notes: the time to train static node memory, which is measured on device sim too.
 TRAINING_TIME = re.compile(r"(?<= epochs in )\S+ s(?=, loss )")
 PROGRESS = re.compile(r"^(\[\d+/\d+\]) eta \S+ +(\S+) +(.*?) +(\S+)$")
 
@@ -39,7 +40,7 @@ def _pruned(value, names):
 
 
 def words(text, virtual):
-    """Lines for people: the time left is wall-clock, and so is the time of an epoch on a real device."""
+    """Lines for people, without the time left and without epoch times of a real device, which are wall-clock times."""
     lines = []
     for line in text.splitlines():
         found = PROGRESS.match(line)
@@ -48,7 +49,7 @@ def words(text, virtual):
 
 
 def _samples(text, names):
-    """One epoch of one rank a line; ranks write as they end, in no fixed order."""
+    """Sorted lines of samples, each for one epoch of one rank. Ranks write them in no fixed order."""
     lines = [_pruned(json.loads(line), names) for line in text.splitlines()]
     return sorted(lines, key=lambda line: [line[key] for key in ("case_id", "repetition", "epoch", "rank")])
 
@@ -69,7 +70,7 @@ def _trace(text, virtual):
 
 
 def content(path, name, virtual, left_out=frozenset()):
-    """Of a file of a run: what must be equal; `left_out` are keys that the caller does not compare."""
+    """The content of a run's file that must be equal; `left_out` are keys that the caller does not compare."""
     names = MACHINE | MAKING | left_out | (set() if virtual else WALL)
     of_row = names if virtual else names | OF_ONE_RANK
     if name == "run/env.json":
@@ -88,7 +89,8 @@ def content(path, name, virtual, left_out=frozenset()):
 
 
 def difference(before, after, where=""):
-    """The first place in which two values differ, as text; "" when they are equal. 1 and 1.0, and 0.0 and -0.0 differ."""
+    """The first place where two values differ, as text; "" when they are equal. 1 differs from 1.0, and 0.0 from
+    -0.0."""
     if type(before) is not type(after):
         return f"{where}: {before!r:.80} became {after!r:.80}"
     if isinstance(before, dict):
@@ -113,7 +115,7 @@ def _first_byte(before, after):
 
 
 def folder_differences(before, after, virtual, left_out=frozenset()):
-    """For every file of two folders in which they differ: a line."""
+    """A line for every file that differs between two folders."""
     files = [{str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
              for folder in (before, after)]
     found = []

@@ -14,7 +14,7 @@ def lower_is_better(metric):
 
 
 def seconds_per_epoch(row, epochs):
-    """What an epoch of the row's curves took on average: as they were added up where the row says it."""
+    """The mean time of an epoch of the row's curves, from the total of the row where it has one."""
     until = row.get("until_seconds")
     if until and epochs:
         return until / epochs
@@ -28,7 +28,7 @@ def cost_per_epoch(row, epochs):
 
 
 def grouped(rows, values_of):
-    """{what the rows share beside their strategy: [(row, values)]} of rows with two values or more."""
+    """{label of the rows without their strategy: [(row, values)]} of rows with two values or more."""
     groups = {}
     for row in rows:
         values = values_of(row)

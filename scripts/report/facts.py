@@ -1,4 +1,4 @@
-"""What is no figure: all rows as a table, what they share, what did not end well, the machine."""
+"""The parts of the page without figures: all rows as a table, their shared settings, cases that failed, the machine."""
 import json
 from html import escape
 

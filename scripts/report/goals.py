@@ -1,5 +1,5 @@
-"""Time to a metric: what rows that train `until` it came to, and otherwise how long each strategy takes to what all of
-them reach."""
+"""Time to a metric: the results of rows that train `until` it. For other rows, the time of each strategy to the best
+value that all of them reach."""
 import math
 from html import escape
 
@@ -63,8 +63,8 @@ def _asked(rows):
 
 
 def _common(rows):
-    """Likewise of rows that trained a number of epochs: until the best value of a metric that all of them reach, on
-    validation samples where rows have them."""
+    """The same table for rows that trained a fixed number of epochs. Their goal is the best value of a metric that all
+    of them reach, on validation samples where rows have them."""
     table = {}
     rest = [row for row in rows if row.get("until_reached") is None and row.get("status") == "ok"]
     ours = {id(row) for row in rest}
@@ -121,7 +121,7 @@ def _table(table):
 
 
 def _order(rows, table):
-    """Who came to a goal first on a workload, whatever the model: for goals that several cases have."""
+    """The case that reached a goal first on a workload, with any model, for goals that several cases share."""
     races = {}
     for (case, goal), own in table.items():
         for strategy, way in own.items():
@@ -140,7 +140,7 @@ def _order(rows, table):
 
 
 def _curves(rows):
-    """What training watched, with the height that it was to reach."""
+    """Curves of the metric that training watched, with the value to reach."""
     goals = {}
     for row in rows:
         goal = goal_of(row)

@@ -10,7 +10,7 @@ REST = "#9a9a9a"  # operations without a colour of their own
 
 
 class Operation:
-    """What the spans of one operation came to in the slowest rank's mean epoch."""
+    """The sums over one operation's spans in the slowest rank's mean epoch."""
 
     def __init__(self, name, seconds, flops, count):
         self.name, self.seconds, self.flops, self.bytes = name, seconds, flops, count
@@ -48,7 +48,7 @@ def roof_at(intensity, peaks):
 
 
 def roof_share(operation, peaks):
-    """Of what the roof allows an operation, the share that it does; of one without flops, of the memory's rate."""
+    """An operation's rate as a share of the roof's limit for it. Without flops the limit is the memory's rate."""
     if not peaks:
         return None
     shares = [operation.bytes / operation.seconds / peaks[1], operation.flops / operation.seconds / peaks[0]]
@@ -98,7 +98,7 @@ def _table(title, operations, peaks):
 
 
 def _colours(rows):
-    """Of the operations that take most time of the page, by name."""
+    """The colours of the operations that take most time on the page, by name."""
     sums = {}
     for operations in rows:
         for operation in operations:

@@ -1,5 +1,5 @@
-"""What runs keep beside their rows: samples of every rank, and traces. Read as far as they are of a size that a page can
-be made of; None where there is nothing, or too much."""
+"""Reads the files of runs that go with their rows: samples of every rank, and traces. Returns None where there is no
+file, or one too large for a page."""
 import json
 import math
 
@@ -44,7 +44,7 @@ def sent_by_rank(folder, case_ids):
 
 
 def live_bytes(folder, case_ids, most):
-    """{case: {rank: [(seconds, accounted bytes)]}} in the last two epochs of the traces of at most so many cases."""
+    """{case: {rank: [(seconds, accounted bytes)]}} in the last two epochs of the traces of at most `most` cases."""
     found = {}
     places = sorted((folder / "trace").glob("*.json")) if (folder / "trace").is_dir() else []
     for path in places:

@@ -62,7 +62,7 @@ def _rank_map(title, ranks, kinds):
 
 
 def by_rank(rows):
-    """Who sends how much for what: the cases of which most is sent, from the samples of their ranks."""
+    """The bytes that each rank sends by purpose, in the cases that send most, from the samples of their ranks."""
     sending = [row for row in rows if row.get("status") == "ok" and 1 < (row.get("ranks") or 1) <= MOST_RANKS
                and (row.get("sent_bytes") or {}).get("total")]
     sending.sort(key=lambda row: -row["sent_bytes"]["total"])

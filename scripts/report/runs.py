@@ -1,4 +1,5 @@
-"""Rows of runs: reading, what was varied among them, which cases are alike but for their strategy, how to run one again."""
+"""Rows of runs: reads them, finds the settings that vary and the cases that differ only in strategy, and gives commands
+to run a case again."""
 import csv
 import io
 import json
@@ -15,8 +16,8 @@ SCALARS = ("device", "comm", "cluster", "numerics", "precision", "ranks", "seed"
 
 
 class Rows(list):
-    """Rows with what is found out about all of them together, once. `folders`: the directory of each run; `beside`: the
-    folder of the page, from which links lead to them."""
+    """Rows, with facts about all of them together that are computed once. `folders`: the directory of each run.
+    `beside`: the folder of the page, because links to the runs start there."""
 
     def __init__(self, rows, folders=None, beside=None):
         super().__init__(rows)
@@ -40,9 +41,8 @@ class Rows(list):
         self.flags = list(dict.fromkeys(pair for own in commands for pair in own))  # each once, whoever has it
 
     def _telling(self, choices):
-        """What a label needs to tell cases apart that differ in more than their strategy: of what was varied, all that
-        does not follow from what stands before it. A setting that some kinds of training do not have tells nothing
-        where the others have one value of it."""
+        """The settings that a label needs to tell cases apart that differ in more than their strategy. A setting that
+        follows from earlier ones is left out. So is one with a single value that some kinds of training do not have."""
         labels = {plugin: [plugin_label(row, self, plugin) for row in self] for plugin in PLUGINS if plugin != "strategy"}
         scalars = [key for key in self.differ if "." not in key and key not in PLUGINS]
         for key in sorted(scalars, key=lambda key: (key == "run", key not in SCALARS)):
@@ -69,7 +69,7 @@ def _name(row, plugin):
 
 
 def _parsed(path, part_of):
-    """What `part_of` takes of the JSON of a run's file. Raises Refused."""
+    """The result of `part_of` for the JSON of a run's file. Raises Refused."""
     try:
         return part_of(json.loads(path.read_text("utf-8")))
     except OSError as error:
@@ -107,7 +107,7 @@ def read_runs(folders, beside=None):
 
 
 def flat(row):
-    """The choices of a row as {"model.hidden": 6, ...}; what a row is, not what it came to."""
+    """The choices of a row as {"model.hidden": 6, ...}, without its results."""
     choices = {"run": row.get("run", "")}
     for plugin in PLUGINS:
         value = row.get(plugin)
@@ -134,7 +134,7 @@ def strategy_label(row, rows):
 
 
 def rest_label(row, rows):
-    """What tells a row from others beside its strategy."""
+    """The label of a row's settings other than its strategy."""
     words, choices = [], flat(row)
     for key in rows.told:
         if key in PLUGINS:

@@ -1,5 +1,5 @@
-"""The figures of the page. Each returns HTML, or "" where the rows have nothing for it; under every one stands what it
-does not show and its numbers as a file. The command that runs a case again stands at its row."""
+"""The figures of the page. Each returns HTML, or "" where the rows have no data for it. Below each figure are its
+limits and its numbers as a file. The row of a case has the command that runs it again."""
 import base64
 import math
 from html import escape

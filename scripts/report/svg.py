@@ -6,7 +6,7 @@ from html import escape
 # Okabe and Ito's palette; the name decides the colour, so it is the same in every figure of a page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#6A51A3", "#636363", "#B15928")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
-RIGHT = 22  # room behind the axis for half of the last number
+RIGHT = 22  # room to the right of the axis for half of the last number
 MOST_SAID = 10  # series that a figure's description in words tells
 
 
@@ -39,8 +39,8 @@ def number(value):
 
 
 def thin(points, most=200):
-    """At most so many of the points: the first, the last, and of equal stretches between them the lowest and highest,
-    so that no peak is lost."""
+    """At most `most` of the points: the first, the last, and the lowest and highest of equal stretches between them, so
+    that no peak is lost."""
     if len(points) <= most:
         return points
     inner, stretches = points[1:-1], (most - 2) // 2

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 class BundledSuites : public Program {
  protected:
-  /// What tells the cases of `strobe run SUITE` from those of another.
+  /// The hash of the plan of `strobe run SUITE`, which identifies its cases.
   std::string planned(const std::string& suite) {
     const Outcome outcome = strobe({"run", suite, "--dry-run", "--json"});
     EXPECT_EQ(outcome.status, 0) << suite << ": " << outcome.err;
@@ -52,7 +52,7 @@ TEST_F(BundledSuites, AFileOfThatNameHereWinsAndAFolderDoesNot) {
   EXPECT_NE(planned("smoke"), planned(STROBE_SOURCE_DIR "/suites/smoke.json"));
 }
 
-TEST_F(BundledSuites, AnUnknownNameIsToldTheNearest) {
+TEST_F(BundledSuites, ARefusedNameSuggestsTheNearest) {
   expect_refusal(strobe({"run", "quikstart"}), 2, {"quikstart", "did you mean 'quickstart'", "strobe list suites"});
   expect_refusal(strobe({"run", "suites/dgc/fusoin.json"}), 2, {"did you mean 'dgc/fusion'"});
   expect_refusal(strobe({"run", "zzzzzzzzzzzz"}), 2, {"zzzzzzzzzzzz", "strobe list suites"});
@@ -61,7 +61,7 @@ TEST_F(BundledSuites, AnUnknownNameIsToldTheNearest) {
   expect_refusal(strobe({"run"}), 2, {"strobe list suites"});
 }
 
-/// What a command runs where no suite is named is its own, whatever lies in the folder.
+/// Without a named suite, a command runs its own default suite, even when the folder has a file of that name.
 TEST_F(BundledSuites, ADefaultIsNotTakenFromTheFolder) {
   write_text(folder_ / "validate", "no suite");
   write_text(folder_ / "self-check", "no suite");

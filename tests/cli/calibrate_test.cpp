@@ -1,4 +1,4 @@
-// `strobe calibrate`: the file that it writes is a cluster for run and validate; and what it refuses.
+// `strobe calibrate`: it writes a cluster file for run and validate, and refuses wrong requests.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -44,7 +44,7 @@ TEST_F(Calibrate, WritesAClusterThatRunAndValidateAccept) {
   EXPECT_LE(row.at("epoch_seconds_band90").at("low"), row.at("epoch_seconds_band90").at("high"));
   EXPECT_FALSE(row.at("absent").contains("/epoch_seconds_band90"));
   const Outcome judged = strobe({"validate", "judged.json", "--cluster", "here.json", "--out", "v", "--json"});
-  // A machine that does other things beside makes it void, which it then says.
+  // On a busy machine the validation is void, and says so.
   ASSERT_EQ(judged.status, Json::parse(judged.out).at("void").empty() ? 0 : 6) << judged.err;
   const Outcome same = strobe({"validate", "grid.json", "--cluster", "here.json", "--out", "w"});
   EXPECT_EQ(same.status, 2);
@@ -125,7 +125,7 @@ TEST_F(Calibrate, AFileOfWorkloadsKeepsItsSchema) {
                 schema, path(file)},
                path("said")) == 0;
   };
-  for (const char* model : {"t-gcn", "evolve-gcn-o"}) {  // the last one has no time encoder that walks timelines
+  for (const char* model : {"t-gcn", "evolve-gcn-o"}) {  // evolve-gcn-o has no time encoder that walks timelines
     const Outcome made =
         strobe({"calibrate", "--chunks", "--model", model, "--graph", "uniform:steps=5,vertices=90", "--chunk-count",
                 "100", "--device", "sim", "--cluster", "aimos-v100", "--out", "w.json"});

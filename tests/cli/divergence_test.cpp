@@ -1,4 +1,4 @@
-// Training whose numbers leave the finite ones: a failed row that keeps its samples, and no weights on disk.
+// Training whose numbers become infinite or NaN: it gives a failed row, keeps its samples, and writes no weights.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"

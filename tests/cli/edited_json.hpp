@@ -7,7 +7,7 @@
 
 namespace strobe::cli_test {
 
-/// The value without the digests in it, as who changes a file on purpose takes them out.
+/// The value without its digests, which would reveal an edited file.
 inline Json without_digests(Json json) {
   if (json.is_object()) json.erase(digest_key);
   for (Json& item : json)

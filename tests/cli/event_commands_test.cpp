@@ -1,4 +1,4 @@
-// Models of events at the command line: a run with its files, a task told beside a workload, requests that do not fit.
+// Models of events on the command line: a run with its files, a task given with a workload, and contradictory requests.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Models of events on many ranks at the command line: threads and MPI processes alike, a schedule as a file, a
-// simulated cluster, a trainer that dies, requests that do not fit.
+// Models of events on many ranks on the command line: threads and MPI processes, a schedule as a file, a simulated
+// cluster, a trainer that dies, and contradictory requests.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -61,8 +61,8 @@ TEST_F(EventGroups, ProcessesKeepAMemoryOnSeveralNodesAsThreadsDo) {
   EXPECT_GT(a.at("sent_bytes").at("memory").get<double>(), 0);
 }
 
-/// A trainer that is gone, with the memory's daemon in its process or without it, ends the group: nobody waits for it,
-/// and finished epochs stay.
+/// A killed trainer ends its group, with or without the memory daemon in its process: no rank waits for it, and
+/// finished epochs stay.
 TEST_F(EventGroups, ATrainerThatIsKilledEndsItsGroup) {
   for (const int rank : {1, 0}) {
     std::filesystem::remove_all(folder_ / "out");
@@ -73,7 +73,7 @@ TEST_F(EventGroups, ATrainerThatIsKilledEndsItsGroup) {
     std::ifstream file(folder_ / "out" / "samples.jsonl");
     std::string first;
     EXPECT_TRUE(std::getline(file, first)) << rank;
-    if (rank == 0) continue;  // nobody is left to write a row
+    if (rank == 0) continue;  // only rank 0 could have written a row
     ASSERT_EQ(rows("out").size(), 1u);
     EXPECT_EQ(rows("out")[0].at("status"), "interrupted") << rows("out")[0];
     EXPECT_GE(rows("out")[0].at("loss").size(), 1u);
@@ -100,7 +100,7 @@ TEST_F(EventGroups, TheScheduleIsWrittenInADryRunToo) {
   EXPECT_EQ(text.substr(0, first.size()), first);
 }
 
-/// The last batch of a sweep, 2 of 210 events, has none for two of four ranks.
+/// The last batch of 210 events has only 2, so two of four ranks have none.
 TEST_F(EventGroups, TheScheduleHasNoLineWithoutEvents) {
   const Outcome plan = strobe(run("event_batch:i=4,batch=26", 4, {"--dry-run", "--dump-schedule", "order.csv"}));
   ASSERT_EQ(plan.status, 0) << plan.err;

@@ -1,4 +1,4 @@
-// The scripts for GPUs where there is none: what they say, and what they leave alone.
+// The scripts for GPUs on a machine without a GPU: their messages, and the files that they do not touch.
 #include <utility>
 
 #include "tests/cli/program.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 class GpuScripts : public Program {
  protected:
-  /// Runs a script with `settings` (shell assignments) in front; the folder `bin` comes first in PATH.
+  /// Runs a script with `settings` (shell assignments) before it; the folder `bin` is first in PATH.
   Outcome script(const std::string& settings, const std::string& words) {
     return finish(start_shell("cd '" + folder_.string() +
                               "' && unset LOCAL_RANK OMPI_COMM_WORLD_LOCAL_RANK SLURM_LOCALID "
@@ -37,7 +37,7 @@ TEST_F(GpuScripts, ReportWithoutAGpuMeasuresNothing) {
 TEST_F(GpuScripts, ReportSaysForEveryStepWhatCouldNotBeDone) {
   pretend("nvidia-smi", "NVIDIA Imaginary, 999.1, 81559 MiB", 0);
   const Outcome report = script("", "gpu_report' --no-build --build nothing --quick --out here");
-  EXPECT_EQ(report.status, 1) << report.err;  // a build folder that is not there has failed its tests
+  EXPECT_EQ(report.status, 1) << report.err;  // a missing build folder counts as failed tests
   std::string table;
   for (const auto& folder : std::filesystem::directory_iterator(folder_ / "here")) {
     EXPECT_EQ(folder.path().filename().string().rfind("nvidia-imaginary-", 0), 0u);
@@ -112,7 +112,7 @@ TEST_F(GpuScripts, BindingGivesEachRankItsGpu) {
   const Outcome too_many = script("LOCAL_RANK=2 CUDA_VISIBLE_DEVICES=3,5", "launch/bind_gpu' true");
   EXPECT_EQ(too_many.status, 5);
   EXPECT_NE(too_many.err.find("finds 2 GPUs"), std::string::npos) << too_many.err;
-  EXPECT_EQ(script("", "launch/bind_gpu' true").status, 2);  // nobody launched it
+  EXPECT_EQ(script("", "launch/bind_gpu' true").status, 2);  // without a launcher
 }
 
 TEST_F(GpuScripts, BundleIsNotWrittenOverSomethingElse) {

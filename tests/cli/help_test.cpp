@@ -1,4 +1,4 @@
-// What --help says: how the command is called, headings, and what kind of value an option takes.
+// The text of --help: the usage of the command, headings, and the kind of value that an option takes.
 #include <array>
 #include <set>
 #include <sstream>
@@ -36,7 +36,7 @@ TEST_F(Help, RunHasHeadingsExamplesAndNoOptionWithoutThem) {
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
 }
 
-/// The word behind a flag in the help of a command.
+/// The word after a flag in the help of a command.
 std::string word_behind(const std::string& help, const std::string& flag) {
   const std::size_t at = help.find("  " + flag + " ");
   if (at == std::string::npos) return "no such flag";

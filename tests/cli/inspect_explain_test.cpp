@@ -1,5 +1,5 @@
-// `strobe inspect FILE --explain`: the guess with its reasons, and a command that does what it says. Times far from all
-// others: what a run says of them.
+// `strobe inspect FILE --explain`: the guess with its reasons, and a command that applies it. Also the note of a run on
+// times far from all others.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"

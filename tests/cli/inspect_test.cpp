@@ -1,4 +1,4 @@
-// `strobe inspect`: what it prints, the shape it writes and reads, the figure it draws.
+// `strobe inspect`: its output, the shape that it writes and reads, and the figure that it draws.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/edited_json.hpp"
@@ -90,7 +90,7 @@ TEST_F(Inspect, PublishedShapesArePrinted) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const char* words : {"755,000", "13,000,000", "ESDG (SC'21), Table 1", "653,000,000"})
     EXPECT_NE(outcome.out.find(words), std::string::npos) << words << "\n" << outcome.out;
-  // Compared without the order of keys, which is the writer's own.
+  // The order of keys is not compared, because each writer has its own.
   const std::string file = read_text(std::string(STROBE_SOURCE_DIR) + "/workloads/shapes/epinions.json");
   EXPECT_EQ(nlohmann::json::parse(facts({"epinions"}).dump()), nlohmann::json::parse(file));
 }

@@ -1,5 +1,5 @@
-// What `cmake --install` leaves works alone, wherever it is moved to: the program with its files, and the package with
-// which the strategy of README.md is built outside of the tree.
+// An installation by `cmake --install` works without the source tree, and after it is moved. It has the program with
+// its files, and the package with which the strategy of README.md is built outside of the tree.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -32,7 +32,7 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
   for (const char* suite : {"quickstart\n", "dgc/fusion\n"})
     EXPECT_NE(installed("list suites").out.find(suite), std::string::npos) << suite;
   std::filesystem::remove(folder_ / "moved/share/strobe/scripts/figures/volume.py");
-  const std::string kinds = installed("plot").err;  // those that were installed, not those of the source tree
+  const std::string kinds = installed("plot").err;  // the installed kinds, not those of the source tree
   EXPECT_NE(kinds.find("scaling"), std::string::npos) << kinds;
   EXPECT_EQ(kinds.find("volume"), std::string::npos) << kinds;
   std::filesystem::remove_all(folder_ / "moved/share/strobe/results/published/collectives");

@@ -1,4 +1,4 @@
-// `strobe list` says exactly what the source tree holds: nothing was dropped by the linker, nothing is undocumented.
+// `strobe list` has exactly the plug-ins of the source tree: the linker dropped none, and all are documented.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -37,7 +37,7 @@ std::set<std::string> registering_files() {
       std::smatch match;
       if (!std::regex_search(text, match, registers) || match[1] == "Command") continue;
       if (match[1] == "Facts" || match[1] == "OutputFile") continue;  // the schema of rows and --help list these
-      if (match[1] == "EventTask") continue;  // the task is listed where it serves models of snapshots, too
+      if (match[1] == "EventTask") continue;  // listed under the task for models of snapshots
       files.insert(std::filesystem::relative(item.path(), root).string());
     }
   }
@@ -64,7 +64,7 @@ TEST_F(List, EqualsTheFilesOnDisk) {
   EXPECT_EQ(listed, present);
 }
 
-/// What plug-ins share has a header beside it; a file without one is a plug-in.
+/// Shared code of plug-ins has a header of the same name; a file without one is a plug-in.
 TEST_F(List, EveryFileOfAPlugInFolderRegisters) {
   const std::set<std::string> present = registering_files();
   for (const char* folder :

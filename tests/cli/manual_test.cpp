@@ -1,4 +1,4 @@
-// The manual page and what shells complete come from the definitions of options, and say what --help says.
+// The manual page and the completions of shells come from the definitions of options, and agree with --help.
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -34,7 +34,7 @@ class Manual : public Program {
     }
     return found;
   }
-  /// What bash offers behind the words, the last of which is being typed.
+  /// The completions that bash offers while the last of the words is being typed.
   std::set<std::string> completions(const std::vector<std::string>& words) {
     std::string script = "source '" + path("completion") + "'; COMP_WORDS=(";
     for (const std::string& word : words) script += "'" + word + "' ";

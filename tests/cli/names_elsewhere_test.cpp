@@ -1,4 +1,4 @@
-// Names that the field uses: each is refused with what it is here, and none of them is a name of Strobe's.
+// Names of other programs and papers: the refusal of each gives Strobe's name, and none of them is a name in Strobe.
 #include "core/names_elsewhere.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ TEST_F(NamesElsewhere, EveryWordOnThemNamesWhatIsThere) {
   }
 }
 
-TEST_F(NamesElsewhere, AreToldInRefusals) {
+TEST_F(NamesElsewhere, AreNamedInRefusals) {
   const auto refused = [&](const std::vector<std::string>& flags, const std::vector<std::string>& words) {
     std::vector<std::string> command{"run", "--workload", tiny};
     command.insert(command.end(), flags.begin(), flags.end());

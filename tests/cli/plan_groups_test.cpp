@@ -1,5 +1,5 @@
-// `strobe plan` for models of events: groups of ranks, DistTGL's rule beside all of them, its options; and what
-// `strobe inspect` tells of captured events.
+// `strobe plan` for models of events: groups of ranks, compared with DistTGL's rule and its options. Also the captured
+// events of `strobe inspect`.
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -40,7 +40,7 @@ class PlanGroups : public Program {
   Json plan_;
 };
 
-TEST_F(PlanGroups, TheRuleStandsBesideAllConfigurations) {
+TEST_F(PlanGroups, TheRuleIsComparedWithAllConfigurations) {
   const Json advice = groups({"--strategy", "event_batch", "--max-missing", "0.6"});
   EXPECT_EQ(plan_.at("schema_version"), "1.6.0");
   EXPECT_EQ(advice.at("max_missing"), 0.6);
@@ -82,7 +82,7 @@ TEST_F(PlanGroups, TextTellsTheStepsAndWhatTheRuleCosts) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
 
-TEST_F(PlanGroups, SequentialIsTriedBesideThemOnOneGpu) {
+TEST_F(PlanGroups, SequentialIsAlsoTriedOnOneGpu) {
   const Json advice = groups({"--vary", "strategy.batch=50", "--max-missing", "1"});
   std::map<std::string, int> strategies;
   for (const Json& point : plan_.at("points")) ++strategies[point.at("strategy")];
@@ -155,7 +155,7 @@ TEST_F(CapturedEventsCommand, WritesALineForEachVertexAndDrawsIt) {
   write_text(path("e.csv"), "source,target,time\n1,2,1\n1,3,2\n2,1,3\n1,4,4\n1,1,5\n");
   const Outcome outcome = strobe({"inspect", "e.csv", "--captured-events", "1,2,5", "--csv", "captured.csv", "--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  // Of vertices 1, 2, 3, 4 (numbers 0 to 3): 5, 2, 1 and 1 mails, a self-loop's once. Batches of two: 01 | 23 | 4.
+  // Vertices 1, 2, 3, 4 (numbers 0 to 3) get 5, 2, 1 and 1 mails; a self-loop gives one. Batches of two: 01 | 23 | 4.
   EXPECT_EQ(read_text(path("captured.csv")),
             "position,vertex,events,captured_1,captured_2,captured_5\n1,0,5,5,3,1\n2,1,2,2,2,1\n3,2,1,1,1,1\n"
             "4,3,1,1,1,1\n");

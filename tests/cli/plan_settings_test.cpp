@@ -1,4 +1,4 @@
-// What `strobe plan` reports of the settings that it searches, and that any combination can be asked for.
+// `strobe plan` reports the settings that it searches, and accepts any combination of them.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -40,7 +40,7 @@ TEST_F(PlanSettings, InputsAreSearchedAndTheReportSaysWhatOfAllCombinationsItIs)
     EXPECT_EQ(search.at("combinations").get<std::int64_t>(), points + search.at("cannot_combine").get<std::int64_t>() +
                                                                  search.at("without_effect").get<std::int64_t>() +
                                                                  search.at("left_out").get<std::int64_t>());
-    bool streamed = false;  // what the best point's inputs bring is said
+    bool streamed = false;  // the effect of streamed inputs on the best point is reported
     for (const Json& choice : json->at("other_choices")) streamed |= choice.at("value") == "streamed";
     EXPECT_TRUE(streamed) << json->at("other_choices");
   }

@@ -1,4 +1,4 @@
-// `strobe plan`: what it prints, what it refuses, that it answers for graphs, files and shapes; and runs of shapes.
+// `strobe plan`: its output and refusals, for graphs, files and shapes. Also runs of shapes.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -116,7 +116,7 @@ TEST_F(Plan, StartUpAndBillingUnitsAreCostsAndABudgetPaysForEpochs) {
     ++priced;
     const double rate = before.at("dollars").get<double>() / before.at("job_seconds").get<double>();
     EXPECT_NEAR(point.at("dollars").get<double>() / (rate * 3600 * std::ceil(job / 3600)), 1, 1e-9);
-    const double hours = std::floor(50 / (3600 * rate));  // whole ones that the budget pays for
+    const double hours = std::floor(50 / (3600 * rate));  // whole hours that the budget pays for
     EXPECT_NEAR(point.at("epochs_for_budget").get<double>(), std::max(0.0, std::floor((3600 * hours - 90) / epoch)), 1);
   }
   EXPECT_GT(priced, 0u);
@@ -124,7 +124,7 @@ TEST_F(Plan, StartUpAndBillingUnitsAreCostsAndABudgetPaysForEpochs) {
     expect_refusal(plan({flag, value}), 2, {flag});
 }
 
-TEST_F(Plan, AnEpochStandsBesideItsBandWhereTheClusterHasOne) {
+TEST_F(Plan, AnEpochIsShownWithItsBandWhereTheClusterHasOne) {
   const std::vector<std::string> words = {"plan",    "--workload", tiny,     "--clusters", "p5-h100",
                                           "--nodes", "1",          "--vary", "nb=1"};
   const Outcome text = strobe(words);
@@ -218,7 +218,7 @@ TEST_F(Plan, DrawsItsFigure) {
   EXPECT_GT(fs::file_size(path("front.svg")), 10000u);
 }
 
-/// One machine sold for dollars and, copied, for yen.
+/// One machine with a price in dollars, and a copy of it with a price in yen.
 class Currencies : public Plan {
  protected:
   void SetUp() override {
@@ -243,7 +243,7 @@ TEST_F(Currencies, DoNotCompare) {
   const Outcome outcome = both({"--json"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const Json json = Json::parse(outcome.out);
-  std::map<std::string, std::set<std::string>> kept;  // by currency, what is on the front
+  std::map<std::string, std::set<std::string>> kept;  // the points on the front, by currency
   for (const Json& point : json.at("points")) {
     if (point.at("status") != "ok") continue;
     const std::string id = point.at("id").get<std::string>();
@@ -252,7 +252,7 @@ TEST_F(Currencies, DoNotCompare) {
     EXPECT_EQ(id.substr(0, id.find('/')), point.at("dominated_by").get<std::string>().substr(0, id.find('/')));
   }
   EXPECT_FALSE(kept["USD"].empty());
-  EXPECT_EQ(kept["USD"], kept["JPY"]) << "the machines are the same but for their price";
+  EXPECT_EQ(kept["USD"], kept["JPY"]) << "the machines differ only in their price";
   EXPECT_TRUE(json.at("currency").is_null());
   EXPECT_NE(json.at("notes").dump().find("costs are in JPY and USD, which do not compare"), std::string::npos);
   EXPECT_EQ(Json::parse(both({"--json"}, "dollars.json").out).at("currency"), "USD") << "written usd in the file";

@@ -1,4 +1,4 @@
-// `--presence`: what `strobe inspect` says of the cells that exist, its figure, and what a run says and refuses.
+// `--presence`: the report and figure of `strobe inspect` on existing cells, and the notes and refusals of a run.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>

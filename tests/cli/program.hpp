@@ -1,4 +1,4 @@
-// Runs the `strobe` program in a folder of its own and keeps what it said.
+// Runs the `strobe` program in a folder of its own and keeps its output.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace strobe::cli_test {
 
-/// What a program left behind: exit status (128 + signal when a signal ended it), standard output and error.
+/// The outcome of a program: exit status (128 + signal when a signal ended it), standard output and error.
 struct Outcome {
   int status = -1;
   std::string out, err;

@@ -1,4 +1,4 @@
-// The Python package says what the rows say: in one call, with losses, metrics and parameters as columns.
+// The Python package reads the rows in one call, with losses, metrics and parameters as columns.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"

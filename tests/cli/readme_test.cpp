@@ -77,7 +77,7 @@ TEST(ReadmeAdditions, NamesTestsAndFilesThatAreThere) {
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
   std::string readme = text_of(root / "README.md"), tests;
-  readme = readme.substr(readme.find("What the suite asks for beside the file"));
+  readme = readme.substr(readme.find("What the suite asks for"));
   readme = readme.substr(0, readme.find("## The house"));
   for (const auto& item : std::filesystem::recursive_directory_iterator(root / "tests"))
     if (item.path().extension() == ".cpp") tests += text_of(item.path());

@@ -124,7 +124,7 @@ TEST_F(Refusals, ImpossibleRankCounts) {
                  {"--ranks", "7", "8"});
   expect_refusal(strobe({"run", "--workload", tiny, "--strategy", "vertex", "--ranks", "61"}), 2,
                  {"--ranks", "60", "61"});
-  // What a million ranks take to plan are terabytes, and it is not begun.
+  // A plan for a million ranks needs terabytes, so Strobe refuses before it begins.
   expect_refusal(strobe({"run", "--workload", "uniform:steps=3,vertices=1000000,density=1", "--strategy", "vertex",
                          "--ranks", "1000000", "--dry-run"}),
                  2, {"--ranks", "1000000 ranks with nb=1 take about 4.0", " TB to plan", "fewer ranks"});

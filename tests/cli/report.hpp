@@ -1,4 +1,4 @@
-// A report of small runs, and what judges its page.
+// A report of small runs, and a check of its page.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,13 @@ class Report : public Program {
     if (std::system("python3 -c 'import json' 2> /dev/null") != 0) GTEST_SKIP() << "there is no python3";
   }
 
-  /// The words of a Python program that has the report's modules.
+  /// Runs a Python program that has the report's modules.
   Outcome python(const std::string& program) {
     write_text(folder_ / "program.py", "import sys\nsys.path.insert(0, '" STROBE_SOURCE_DIR "/scripts')\n" + program);
     return finish(start({"python3", path("program.py")}));
   }
 
-  /// Makes a thousand rows of those of a run, each with a seed and an id of its own and `change` of it.
+  /// Multiplies the rows of a run to a thousand, each with a seed and an id of its own, changed by `change`.
   void make_a_thousand_rows(const std::string& run, const std::function<void(Json&, std::size_t)>& change = {}) {
     Json summary = read_json(folder_ / run / "summary.json");
     const Json rows = summary.at("rows");
@@ -43,8 +43,7 @@ class Report : public Program {
   }
 };
 
-/// Fails unless the page is whole: every tag closed in its order, ids once, links inside the page to an id that is
-/// there.
+/// Fails unless the page is whole: tags are closed in order, ids are unique, and links inside the page lead to an id.
 inline constexpr const char* check_page = R"(
 import html.parser, sys
 VOID = {'meta', 'input', 'br'}

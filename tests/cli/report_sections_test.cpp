@@ -1,4 +1,4 @@
-// The figures of `strobe report`: each says what rows, samples and traces say, and bears what they lack.
+// The figures of `strobe report`: each shows the values of rows, samples and traces, and works when some are missing.
 #include <cmath>
 
 #include "tests/cli/report.hpp"
@@ -39,7 +39,7 @@ class ReportSections : public Report {
   }
 };
 
-/// Another way to the same work: what samples add up over all operations.
+/// The sum of samples over all operations is an independent measure of the same work.
 TEST_F(ReportSections, TheWorkOfOperationsIsThatOfTheEpoch) {
   ASSERT_NO_FATAL_FAILURE(run_both());
   for (const char* run : {"priced", "traced"}) {
@@ -84,7 +84,7 @@ TEST_F(ReportSections, APageOfGoalsTracesAndPeaksIsWhole) {
   expect_refusal(strobe({"report", "traced", "--cluster", "aimos-v10"}), 2, {"--cluster", "aimos-v100"});
 }
 
-/// Labels of random rows are alike just where everything but the strategy is, and say nothing twice.
+/// Labels of random rows are equal exactly when the rows differ only in strategy. A label repeats no setting.
 TEST_F(ReportSections, LabelsTellApartWhatDiffersAndNoMore) {
   const Outcome outcome = python(R"(
 import random
@@ -111,7 +111,7 @@ assert len({runs.rest_label(one, rows) for one in rows}) == 3
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-/// Goals by brute force on random series: the first epoch at the level, and the level that all reach.
+/// Compares goals with a brute-force search on random series: the first epoch at a level, and the level that all reach.
 TEST_F(ReportSections, TheFirstEpochAtALevelIsFoundAndAllReachTheCommonOne) {
   const Outcome outcome = python(R"(
 import math, random
@@ -142,7 +142,7 @@ assert goals.goal_of(row('')) is None and goals.goal_of({}) is None
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-/// Seconds and cost of a curve end where the row says that training ended.
+/// Seconds and cost of a curve end at the row's end of training.
 TEST_F(ReportSections, CurvesOfAGoalEndAtItsSecondsAndCost) {
   ASSERT_NO_FATAL_FAILURE(run_both());
   const Outcome outcome = python(R"(
@@ -188,7 +188,8 @@ for seed in range(200):
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-/// Whatever rows lack, and whatever lies in the files beside them: a page, well-formed, or none of that figure.
+/// With keys missing from rows, or odd values in other files of the run, the page is well-formed and may leave figures
+/// out.
 TEST_F(ReportSections, WhatIsMissingIsNotDrawn) {
   ASSERT_NO_FATAL_FAILURE(run_both());
   write_text(folder_ / "traced/trace/damaged.json", "{\"otherData\": {\"case_id\": 3}, \"traceEvents\": [{}]}");

@@ -1,4 +1,4 @@
-// `strobe report`: a page that says what the rows say, whatever they are called.
+// `strobe report`: its page shows the values of the rows, whatever their names.
 #include "tests/cli/report.hpp"
 
 namespace strobe::cli_test {
@@ -57,7 +57,7 @@ TEST_F(Report, TheCommandOfARowMakesItsCase) {
   EXPECT_EQ(number, rows.size());
 }
 
-/// Means of ratios by hand: only cases that every strategy has count, and intervals decide the words.
+/// Means of ratios, computed by hand. Only cases that every strategy has count, and intervals decide the verdict.
 TEST_F(Report, MeansAndVerdictsAreThoseOfTheRows) {
   const Outcome outcome = python(R"(
 from report import runs
@@ -88,7 +88,7 @@ TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
-/// A browser draws it, where there is one: an error of the page's script would show in its log.
+/// A browser draws the page, if there is one: an error of the page's script would show in its log.
 TEST_F(Report, ABrowserDrawsIt) {
   if (std::system("command -v chromium > /dev/null 2>&1") != 0) GTEST_SKIP() << "chromium is not there";
   ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);

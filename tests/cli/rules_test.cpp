@@ -1,4 +1,5 @@
-// The scripts that check the source tree's rules must see a violation; a checker that never fails checks nothing.
+// The scripts that check the source tree's rules must find violations, because a checker that never fails checks
+// nothing.
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
@@ -72,7 +73,7 @@ TEST_F(Rules, ATypeThatAFileDoesNotIncludeIsFound) {
   EXPECT_EQ(check("includes").status, 0);
 }
 
-TEST_F(Rules, IncludingBesidesTheRootIsFound) {
+TEST_F(Rules, IncludingByAPathNotFromTheRootIsFound) {
   write_text(folder_ / "harness/bad.cpp", "#include \"high.hpp\"\n");
   expect_offence("includes", "harness/bad.cpp:1");
 }

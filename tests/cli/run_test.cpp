@@ -1,4 +1,4 @@
-// Runs: what is on disk afterwards, continuing, being interrupted, and repeating to the byte.
+// Runs: the files on disk afterwards, going on, interruptions, and repetition to the byte.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ TEST_F(Run, VaryRunsEveryCombination) {
     found.push_back(fmt::format("{} {}", row.at("strategy").at("name").get<std::string>(), row.at("ranks").get<int>()));
   }
   EXPECT_EQ(found, (std::vector<std::string>{"snapshot 1", "snapshot 2", "vertex 1", "vertex 2"}));
-  // Equal values are one case; a suite's cases are varied one by one.
+  // Equal values give one case. Each case of a suite is varied by itself.
   ASSERT_EQ(varied({"--vary", "model.window=3,3", "--out", "once"}).status, 0);
   EXPECT_EQ(rows("once").size(), 1u);
   ASSERT_EQ(strobe({"run", two_cases(), "--vary", "seed=1,2", "--out", "suite"}).status, 0);
@@ -214,7 +214,7 @@ void Run::interrupt_and_check(int signal) {
     "cases": [{"epochs": 2}, {"epochs": 100000000, "strategy": "snapshot", "ranks": 2}]})");
   const pid_t pid = start({STROBE_BINARY, "run", name, "--out", "out"});
   const bool first_finished = wait_for_rows("out", 1);
-  // Until two epochs of the second case are handed over: on a busy machine they may be long in coming.
+  // Waits until two epochs of the second case are on disk, which may take long on a busy machine.
   for (int tries = 0; tries < 1500 && lines("out/samples.jsonl") < 3 + 2 * 2; ++tries)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   kill(pid, signal);
@@ -225,8 +225,8 @@ void Run::interrupt_and_check(int signal) {
   EXPECT_EQ(rows("out")[0].at("status"), "ok");
   const Json stopped = rows("out")[1];
   EXPECT_EQ(stopped.at("status"), "interrupted");
-  // Three epochs of the first case, and of the second those that both ranks had finished, one of them for warm-up. The
-  // last one's loss may not have been read any more.
+  // The file has three epochs of the first case, and those of the second that both ranks had finished, one for warm-up.
+  // The last epoch may lack its loss.
   const auto epochs = (lines("out/samples.jsonl") - 3) / 2;
   EXPECT_GT(epochs, 1u);
   EXPECT_EQ(lines("out/samples.jsonl"), 3 + 2 * epochs);
@@ -248,7 +248,7 @@ TEST_F(Run, AKilledRunLeavesTheEpochsThatAllRanksHadFinished) {
   kill(pid, SIGKILL);
   finish(pid);
   ASSERT_EQ(rows("out").size(), 1u);
-  // A kill inside of a write can leave the first of an epoch's two lines alone; whoever reads them leaves it out.
+  // A kill during a write can leave only the first of an epoch's two lines; readers ignore it.
   const auto epochs = (lines("out/samples.jsonl") - 3) / 2, alone = (lines("out/samples.jsonl") - 3) % 2;
   EXPECT_GE(epochs, 5u);
   const auto expect_each_once = [&](std::size_t count, std::size_t more) {
@@ -263,7 +263,7 @@ TEST_F(Run, AKilledRunLeavesTheEpochsThatAllRanksHadFinished) {
     EXPECT_EQ(of_second.size(), 2 * count + more);
   };
   expect_each_once(epochs, alone);
-  // The case has no row, so it runs again, and leaves nothing of the first time.
+  // The case has no row, so it runs again, and its first results are removed.
   EXPECT_EQ(strobe({"run", name, "--out", "out", "--resume", "--time-limit", "1s"}).status, 1);
   ASSERT_EQ(rows("out").size(), 2u);
   EXPECT_EQ(rows("out")[1].at("status"), "timeout");

@@ -68,7 +68,7 @@ TEST_F(Show, ATerminalShowsHowFarALongCaseIsAndTablesAsWideAsItIs) {
   std::istringstream parts(run);
   for (std::string part; std::getline(parts, part, '\r');) {
     const bool progress = part.find(", loss") != std::string::npos;
-    EXPECT_TRUE(!progress || part.size() <= 103) << part;  // with three for clearing
+    EXPECT_TRUE(!progress || part.size() <= 103) << part;  // three characters clear the line
   }
   ASSERT_EQ(sweep("sweep").status, 0);
   const std::string shown = on_terminal("show sweep").out;

@@ -10,7 +10,7 @@ namespace {
 
 class ByteMatrix : public Program {};
 
-/// The numbers of a matrix file, line by line, read as nccl-tests does: any white space between, a line is a sender.
+/// The numbers of a matrix file, read as nccl-tests does: each line is a sender, and white space separates numbers.
 std::vector<std::vector<std::uint64_t>> read_matrix(const std::string& text) {
   std::vector<std::vector<std::uint64_t>> matrix;
   std::istringstream lines(text);
@@ -44,7 +44,7 @@ TEST_F(ByteMatrix, IsSquareAndHoldsTheBytesOfThePlan) {
   const std::string plan = outcome.out;
   std::vector<std::filesystem::path> files;
   for (const auto& file : std::filesystem::directory_iterator(folder_ / "matrices")) files.push_back(file.path());
-  ASSERT_EQ(files.size(), 2u);  // of the first layer; the last one keeps its vertices
+  ASSERT_EQ(files.size(), 2u);  // only the first layer redistributes; the last one keeps its vertices
   std::uint64_t redistributed = 0;
   for (const auto& file : files) {
     const auto matrix = read_matrix(read_text(file));
@@ -57,7 +57,7 @@ TEST_F(ByteMatrix, IsSquareAndHoldsTheBytesOfThePlan) {
     }
     EXPECT_NE(file.string().find(".e" + std::to_string(largest_sum(matrix)) + ".txt"), std::string::npos) << file;
   }
-  // Every redistribution is passed forward and, reversed, backward.
+  // Every redistribution occurs in the forward pass and, reversed, in the backward pass.
   const Json planned = Json::parse(plan).at("cases").at(0).at("planned_bytes_per_epoch");
   EXPECT_EQ(2 * redistributed, planned.at("redistribute").get<std::uint64_t>());
 }
@@ -92,7 +92,7 @@ TEST_F(Prices, AreShownWithTheirAge) {
 
 class PredictedRun : public Program {
  protected:
-  /// The row of a run on so many ranks of a cluster.
+  /// The row of a run on `ranks` ranks of a cluster.
   Json row(const std::string& cluster, int ranks, Outcome* said = nullptr) {
     const Outcome outcome = strobe({"run", "--workload", "uniform:vertices=300,steps=16", "--model", "cd-gcn",
                                     "--strategy", ranks == 1 ? "sequential" : "vertex", "--device", "sim", "--cluster",

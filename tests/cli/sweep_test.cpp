@@ -1,5 +1,5 @@
-// Sweeps as people type them: what cannot run is a row with its reason, plug-ins come with parameters, ranges are
-// ranges, and a suite's files lie beside it.
+// Sweeps as people type them: a case that cannot run becomes a row with its reason, plug-ins take parameters, ranges
+// are expanded, and paths of files are relative to their suite.
 #include <set>
 
 #include "harness/request/varied_values.hpp"
@@ -130,7 +130,7 @@ TEST_F(Sweeps, CasesThatFitNoClusterAndModelsOfOtherStrategiesAreSkipped) {
   EXPECT_EQ(skipped, (std::set<std::string>{"ucsocial/jodie/vertex/cp", "ucsocial/t-gcn/event_bat"}));
 }
 
-TEST_F(Sweeps, ASuiteNamesFilesBesideIt) {
+TEST_F(Sweeps, ASuiteNamesFilesRelativeToItself) {
   std::filesystem::create_directories(folder_ / "studies");
   std::string events = "source,target,time\n";
   for (int i = 0; i < 400; ++i)

@@ -1,4 +1,4 @@
-// scripts/test before it builds anything, and which tests it finds that a change can reach.
+// scripts/test before it builds anything, and the tests that it finds for a change.
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
@@ -6,7 +6,7 @@ namespace {
 
 const std::string scripts = std::string(STROBE_SOURCE_DIR) + "/scripts/";
 
-/// A build folder of two programs, as stand-ins for Ninja and CTest describe it.
+/// A build folder of two programs. Stand-ins for Ninja and CTest describe it.
 class TestScript : public Program {
  protected:
   void SetUp() override {
@@ -31,7 +31,7 @@ class TestScript : public Program {
     std::filesystem::permissions(folder_ / "bin" / name, std::filesystem::perms::owner_all);
   }
 
-  /// The numbers of the tests that these files reach, behind the three that ctest -I skips.
+  /// The numbers of the tests that these files reach, after three zeros for the start, end and stride of ctest -I.
   std::string reached(const std::string& files) {
     const Outcome found = finish(start_shell("export PATH='" + path("bin") + "':$PATH && cd '" + folder_.string() +
                                              "' && printf '" + files + "' | '" + scripts + "reached_tests' build out"));

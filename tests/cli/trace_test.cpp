@@ -1,5 +1,5 @@
-// Traces of real and of simulated runs: what the program was at stands around every operation, ranks are joined by
-// arrows, and several traces go into one file or into a table. Judged by tests/results/trace_reader.hpp.
+// Traces of real and of simulated runs: spans of the program's phases enclose every operation, arrows join ranks, and
+// several traces go into one file or into a table. Checked by tests/results/trace_reader.hpp.
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -76,7 +76,7 @@ TEST_F(TraceCommand, EveryBlockingSpanOfAnEpochIsInItsRange) {
       read_json(trace_of("o", {"--workload", tiny, "--strategy", "snapshot", "--ranks", "2", "--device", "sim"}));
   const test::TraceReader reader(trace);
   const Json samples = read_json(folder_ / "o" / "summary.json").at("rows").at(0);
-  // Phases add up over blocking spans: what the ranges of measured epochs hold must come to the row's busy phases.
+  // Phases are sums over blocking spans: those in the ranges of measured epochs must add up to the row's busy phases.
   double in_ranges = 0;
   for (const int process : {1, 2}) {
     for (const auto& range : reader.ranges_of(process)) {
@@ -94,7 +94,7 @@ TEST_F(TraceCommand, EveryBlockingSpanOfAnEpochIsInItsRange) {
     if (phase != "other" && seconds.is_number()) phases += seconds.get<double>();
   const double epochs = samples.at("epoch_seconds").at("n").get<double>();
   ASSERT_GT(phases, 0);
-  // The row speaks of the slowest rank of each epoch, the trace of both.
+  // The row describes the slowest rank of each epoch, the trace both ranks.
   EXPECT_NEAR(in_ranges / 2 / epochs, phases, 0.02 * phases);
 }
 

@@ -1,4 +1,4 @@
-// The commands of docs/tutorial.md run as they stand there, and the page shows what they print.
+// The commands of docs/tutorial.md run unchanged, and the page shows their output.
 #include <regex>
 #include <set>
 
@@ -23,7 +23,7 @@ TEST_F(Tutorial, ItsCommandsRun) {
 }
 
 TEST_F(Tutorial, ShowsWhatCommandsPrintNow) {
-  // Times differ; the ids of cases do not, unless a case has become another one.
+  // Times differ from run to run. Ids of cases differ only when a case has changed.
   std::set<std::string> shown;
   const std::string text = read_text(page_);
   const std::regex id("mine/t-gcn/[a-z]+/[a-z]+/r[0-9]+#[0-9a-f]{6}");

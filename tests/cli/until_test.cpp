@@ -1,4 +1,4 @@
-// --until on the command line, in suites and under --vary: rows say how training ended, and wrong wishes name the key.
+// --until on the command line, in suites and under --vary: rows say how training ended, and refusals name the key.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -27,7 +27,7 @@ TEST_F(Until, EndsTrainingAndTheRowSaysHow) {
   EXPECT_EQ(row.at("settings").at("until"), "converged:patience=3");
   EXPECT_EQ(row.at("epoch_seconds").at("n"), epochs - 1);
   EXPECT_EQ(row.at("metrics").at("auc").size(), epochs);
-  // The last three epochs are none of them the best.
+  // None of the last three epochs is the best.
   double best = row.at("loss")[0];
   for (std::size_t e = 0; e + 3 < epochs; ++e) best = std::min(best, row.at("loss")[e].get<double>());
   for (std::size_t e = epochs - 3; e < epochs; ++e) EXPECT_GE(row.at("loss")[e], best);
@@ -41,7 +41,7 @@ TEST_F(Until, IsAKeyOfCasesAndCanBeVaried) {
   ASSERT_EQ(strobe({"run", name, "--out", "suite"}).status, 0);
   const Json three = rows("suite");
   ASSERT_EQ(three.size(), 3u);
-  EXPECT_EQ(three[0].at("loss").size(), 2u);  // one for warm-up, and the first that is asked about
+  EXPECT_EQ(three[0].at("loss").size(), 2u);  // one for warm-up, and the first that --until checks
   EXPECT_EQ(three[1].at("loss").size(), 5u);
   EXPECT_TRUE(three[1].at("until_reached").is_null());
   EXPECT_EQ(three[1].at("absent").at("/until_reached"), "the case has no until");
@@ -68,7 +68,7 @@ TEST_F(Until, OfASimulatedClusterIsInItsSecondsAndDollars) {
   const double per_second =
       row.at("dollars_per_epoch").get<double>() / row.at("epoch_seconds").at("mean").get<double>();
   EXPECT_NEAR(row.at("until_dollars").get<double>() / (row.at("until_seconds").get<double>() * per_second), 1.0, 1e-12);
-  // Epochs of a simulation take the same time, the first ones too.
+  // All epochs of a simulation take the same time.
   EXPECT_NEAR(row.at("until_seconds").get<double>() / row.at("epoch_seconds").at("mean").get<double>(), 3.0, 0.5);
 }
 

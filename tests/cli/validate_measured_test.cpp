@@ -1,4 +1,4 @@
-// `strobe validate --measured`: measurements of an earlier time are judged, and nothing is run for real.
+// `strobe validate --measured` compares predictions with earlier measurements, and measures nothing.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,7 +17,7 @@ constexpr const char* measured_cases = R"({"name": "few", "defaults": {"workload
 
 class ValidateMeasured : public Program {
  protected:
-  /// A validation that runs for real, into the folder v.
+  /// A validation that measures, into the folder v.
   Json run_for_real() {
     const Outcome outcome = strobe({"validate", suite(measured_cases), "--cluster", "aimos-v100", "--out", "v"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -31,7 +31,7 @@ class ValidateMeasured : public Program {
   }
 };
 
-/// Measured over predicted epochs of one rank on a GPU that was measured earlier.
+/// Measured over predicted epoch times of one rank, on a GPU that was measured earlier.
 std::vector<double> ratios_of(const Json& validation) {
   std::vector<double> ratios;
   for (const Json& one : validation.at("cases")) {
@@ -41,7 +41,8 @@ std::vector<double> ratios_of(const Json& validation) {
   return ratios;
 }
 
-// A band must not be judged by what made it: that of each GPU's description is held against the other's epochs.
+// A band may not be tested with the data that made it. So the band in each GPU's description is tested with the epochs
+// of the other GPU.
 TEST_F(ValidateMeasured, TheBandsOfTwoGpusHoldEachOthersEpochs) {
   const fs::path source = STROBE_SOURCE_DIR;
   const auto judged = [&](const std::string& folder, const std::string& cluster) {
@@ -58,7 +59,7 @@ TEST_F(ValidateMeasured, TheBandsOfTwoGpusHoldEachOthersEpochs) {
       return ratio >= band.at("low_factor").get<double>() && ratio <= band.at("high_factor").get<double>();
     });
   };
-  // The link of the H100's machine was not the one that the file states.
+  // The H100's machine had another link than the file states.
   const std::vector<double> h100 = judged("nvidia-h100-2026-11-26", "p5-h100:host_to_device_bytes_per_second=53e9");
   const std::vector<double> h200 = judged("nvidia-h200-2026-11-26", "p5en-h200");
   ASSERT_EQ(h100.size() + h200.size(), 26u);
@@ -88,12 +89,12 @@ TEST_F(ValidateMeasured, RowsOfARunGiveTheReportThatTheRunGave) {
   EXPECT_EQ(from.at("date_utc"), environment.at("date_utc").get<std::string>().substr(0, 10));
   EXPECT_TRUE(now.at("machine").is_null());
   EXPECT_NE(now.at("absent").at("/machine").get<std::string>().find("nothing was run"), std::string::npos);
-  // Only the simulations were run, and what is kept is what there was.
+  // Only the simulations were run, and the samples are the earlier ones.
   EXPECT_EQ(outcome.err.find("/cpu/r"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("/sim/r2"), std::string::npos) << outcome.err;
   for (const char* file : {"summary.json", "env.json"})
     EXPECT_EQ(read_text(folder_ / "w" / "measured" / file), read_text(folder_ / "v" / "measured" / file)) << file;
-  // The order of rounds is not that of cases.
+  // Rounds and cases have different orders.
   const auto samples = [this](const char* run) {
     std::istringstream text(read_text(folder_ / run / "measured" / "samples.jsonl"));
     std::multiset<std::string> lines;
@@ -122,7 +123,7 @@ TEST_F(ValidateMeasured, LinesOfACsvGiveTheSameErrorsAndSayWhatTheyLack) {
     EXPECT_TRUE(row.at(key).is_null()) << key;
     EXPECT_TRUE(row.at("absent").contains(std::string("/") + key)) << key;
   }
-  // What it kept can be judged once more.
+  // The kept measurements can be used again.
   EXPECT_EQ(judge("w/measured").status, 0);
 }
 
@@ -139,12 +140,12 @@ TEST_F(ValidateMeasured, AnH100IsJudgedWhereThereIsNone) {
   EXPECT_EQ(report.at("cases")[0].at("case_id"), "ucsocial/tm-gcn/sequential/cuda/r1#3a070b");
   EXPECT_NEAR(report.at("cases")[0].at("measured").at("epoch_seconds").get<double>(), 0.000682377, 1e-9);
   EXPECT_EQ(report.at("measured_elsewhere").at("machine").get<std::string>().find("Intel(R) Xeon(R)"), 0u);
-  EXPECT_EQ(report.at("left_out").size(), 4u);  // on four ranks nothing was measured
+  EXPECT_EQ(report.at("left_out").size(), 4u);  // no case on four ranks was measured
   for (const Json& one : report.at("left_out")) EXPECT_EQ(one.at("cause"), "not_measured");
 }
 
-TEST_F(ValidateMeasured, OneCardsCalibrationIsHeldAgainstAnothersEpochs) {
-  // As docs/validation.md prints it; the bounds leave room for other kernels' work, not for another model.
+TEST_F(ValidateMeasured, OneCardsCalibrationIsComparedWithAnothersEpochs) {
+  // The values of docs/validation.md. The bounds allow for changed kernels, not for a changed cost model.
   const fs::path kept = fs::path(STROBE_SOURCE_DIR) / "results" / "measured";
   const auto errors = [&](const std::string& calibrated, const std::string& measured) {
     const Outcome outcome = strobe(

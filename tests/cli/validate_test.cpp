@@ -1,4 +1,4 @@
-// `strobe validate`: what it prints, keeps and refuses, on a suite of two cases and against published values.
+// `strobe validate`: its output, files and refusals, on a suite of two cases and against published values.
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -34,7 +34,7 @@ TEST_F(Validate, JudgesTwoCasesAndKeepsBothRunsRows) {
   EXPECT_NE(outcome.err.find("warning: aimos-v100 is not calibrated"), std::string::npos) << outcome.err;
   const Json report = read_json(folder_ / "v" / "validation.json");
   EXPECT_EQ(report.at("overall").at("judged"), 2);
-  EXPECT_TRUE(report.at("machine").is_null());  // the machine is not the one that the file describes
+  EXPECT_TRUE(report.at("machine").is_null());  // the file describes another machine
   EXPECT_EQ(report.at("overall").at("cases_with_other_bytes"), 0);
   for (const char* run : {"measured", "predicted"}) {
     const Json rows = read_json(folder_ / "v" / run / "summary.json").at("rows");
@@ -43,16 +43,16 @@ TEST_F(Validate, JudgesTwoCasesAndKeepsBothRunsRows) {
     EXPECT_EQ(rows[1].at("sent_bytes"), report.at("cases")[1].at(run).at("sent_bytes"));
   }
   EXPECT_NE(read_text(folder_ / "v" / "validation.csv").find("measured_seconds"), std::string::npos);
-  expect_refusal(validate({"--out", "v"}), 2, {"--out"});  // a second run would write over the first
+  expect_refusal(validate({"--out", "v"}), 2, {"--out"});  // a second run would overwrite the first
 }
 
 TEST_F(Validate, ACalibratedClusterIsComparedWithTheMachineAsItIs) {
   const fs::path measured = fs::path(STROBE_SOURCE_DIR) / "results" / "measured" / "epyc-zen4-2core-2026-11-25";
   const std::string cluster = (measured / "cluster.json").string();
   Json json = Json::parse(two_cases);
-  json["cases"][0]["memory_limit_gib"] = 0.01;  // of the case, not of the machine
+  json["cases"][0]["memory_limit_gib"] = 0.01;  // the limit of the case, not of the machine
   const Outcome outcome = strobe({"validate", suite(json.dump()), "--cluster", cluster, "--out", "v"});
-  // The file is of another machine: without luck there is no verdict.
+  // The file belongs to another machine, so there is usually no verdict.
   const Json why = read_json(folder_ / "v" / "validation.json").at("void");
   ASSERT_EQ(outcome.status, why.empty() ? 0 : 6) << outcome.err;
   EXPECT_EQ(outcome.out.find("VOID") == std::string::npos, why.empty()) << outcome.out;
@@ -87,7 +87,7 @@ TEST_F(Validate, ACaseThatRunsOutOfMemoryIsARowAndTheOthersAreJudged) {
   Json json = Json::parse(two_cases);
   json["cases"][0]["memory_limit_gib"] = 1e-5;
   const Outcome outcome = strobe({"validate", suite(json.dump()), "--cluster", "aimos-v100", "--out", "v"});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;  // predicted to run out of memory as well
+  EXPECT_EQ(outcome.status, 0) << outcome.err;  // the prediction runs out of memory too
   EXPECT_NE(outcome.out.find("2 cases, 1 judged, 0 failed"), std::string::npos) << outcome.out;
   for (const char* run : {"measured", "predicted"}) {
     const Json rows = read_json(folder_ / "v" / run / "summary.json").at("rows");
@@ -131,7 +131,7 @@ TEST_F(Validate, AKilledValidationLeavesTheRoundsThatWereComplete) {
     EXPECT_EQ(row.at("status"), "interrupted");
     const auto rounds = row.at("epoch_seconds").at("n").get<std::size_t>() / 2;
     EXPECT_EQ(row.at("reason"), std::to_string(rounds) + " of 1000000 rounds were run");
-    // A round's samples stand there before its row.
+    // The samples of a round are written before its row.
     EXPECT_GE(repetitions.at(row.at("case_id")).size(), rounds);
     EXPECT_LE(repetitions.at(row.at("case_id")).size(), rounds + 1);
   }

@@ -1,4 +1,4 @@
-# Run by cmake -P: which revision strobe_stated_revision finds, with and without a .git beside the source.
+# Run by cmake -P: checks which revision strobe_stated_revision finds, with and without a .git in the source tree.
 # Variables: SOURCE, the source tree; FOLDER, where to write.
 cmake_minimum_required(VERSION 3.25)
 include(${SOURCE}/cmake/StrobeRevision.cmake)

@@ -1,4 +1,4 @@
-// When a wait for the other processes of a launch is over, and who is to blame.
+// When a wait for the other processes of a launch ends, and which process the message names.
 #include "backends/launch_mates.hpp"
 
 #include <gtest/gtest.h>

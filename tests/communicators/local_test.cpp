@@ -1,5 +1,5 @@
-// Communicator local: the conformance suite at several rank counts (more ranks than cores among them), and what only
-// ranks in one process can show.
+// Communicator local: the conformance suite at several rank counts, some with more ranks than cores, and tests that
+// need all ranks in one process.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -45,7 +45,7 @@ TEST_P(LocalRanks, FailAsTheyShould) {
   }
 }
 
-TEST_P(LocalRanks, HaveHelpersBesideThem) {
+TEST_P(LocalRanks, HaveHelpers) {
   for (const conformance::FailureCase& c : conformance::helper_cases()) {
     if (GetParam() < c.least_ranks) continue;
     EXPECT_NO_THROW(c.run(local(), request_of(GetParam()))) << c.name;
@@ -54,7 +54,7 @@ TEST_P(LocalRanks, HaveHelpersBesideThem) {
 
 TEST(Local, ShapesWithoutValuesMoveNothingButAreChecked) {
   const auto program = [](Device& device, Communicator& c) {
-    // A tensor without storage stands for its shape.
+    // A tensor without storage has only a shape.
     const Tensor shape(nullptr, 6, 2, ElementType::f32);
     std::vector<PeerRows> to_all(c.size(), PeerRows{0, 2});
     std::vector<PeerRows> rows = to_all;

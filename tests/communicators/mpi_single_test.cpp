@@ -1,4 +1,4 @@
-// Communicator mpi in a process that nobody launched as part of a world. The cases of several ranks are in mpi/.
+// Communicator mpi in a process without mpirun. The cases of several ranks are in mpi/.
 #include <gtest/gtest.h>
 
 #include "backends/communicator.hpp"

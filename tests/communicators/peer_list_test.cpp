@@ -1,4 +1,4 @@
-// Lists of peers, against one number for each rank.
+// Compares lists of peers with arrays of one number for each rank.
 #include "backends/peer_list.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace strobe {
 namespace {
 
-/// Rows of each of `ranks` ranks, many of them 0 or equal to their neighbour's, one behind the other from `first` on.
+/// Consecutive row ranges of `ranks` ranks, from `first` on. Many lengths are 0 or equal to that of the rank before.
 std::vector<PeerRows> random_peer_rows(std::uint64_t seed, int ranks, std::int64_t first) {
   const RandomStream random(seed, random_purpose::test);
   std::vector<PeerRows> rows;

@@ -1,5 +1,5 @@
-// Which kernels of device cuda are chosen, as an H100 would choose: on other GPUs those for tensor cores are not. What
-// is chosen depends on shapes and on how many multiprocessors there are, so the emulation knows it.
+// Which kernels device cuda chooses on an H100; other GPUs do not choose those for tensor cores. The choice depends
+// only on shapes and on the number of multiprocessors, so the emulation makes it too.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -12,8 +12,9 @@
 namespace strobe {
 namespace {
 
-/// What the products of the benchmark spmm/.../width:6 choose, whose matrix is larger than any case's: 64 steps of
-/// 16384 vertices, 16.3 million entries. Choosing reads no entry, so there is none.
+/// Kernels chosen for the products of benchmark spmm/.../width:6. Its matrix is larger than that of any case: 64 steps
+/// of
+/// 16384 vertices, 16.3 million entries. The choice reads no entries, so none are allocated.
 std::set<std::string> chosen_by_benchmarks() {
   const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cuda").value({});
   SparseMatrix a;
@@ -40,7 +41,7 @@ std::string chosen(const Op& op) {
   return Kernels<Op>::choose("cuda", op, "").variant;
 }
 
-/// What both passes of a recurrence of `gates` gates over packed lanes, 8 to `hidden` units, choose.
+/// Kernels chosen for both passes of a recurrence of `gates` gates over packed lanes, from 8 to `hidden` units.
 template <class Forward, class Backward>
 std::set<std::string> chosen_for_packed(std::int64_t gates, std::int64_t hidden, ElementType type) {
   constexpr std::int64_t steps = 64, lanes = 512, inputs = 8;
@@ -69,7 +70,7 @@ TEST(EmulatedChoice, PackedLanesOfNarrowRecurrencesKeepTheKernelOfLanes) {
   }
 }
 
-/// What both passes of attention over packed lanes choose, of two heads.
+/// Kernels chosen for both passes of attention over packed lanes, with two heads.
 std::set<std::string> attention_chosen_for_packed(std::int64_t steps, std::int64_t depth) {
   constexpr std::int64_t lanes = 32, heads = 2;
   const std::unique_ptr<Device> device = DeviceRegistry::instance().find("cuda").value({});

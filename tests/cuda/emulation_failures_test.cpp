@@ -1,5 +1,5 @@
-// What an operation opens is closed when it fails: the profiler's range, and the events of its span; and what a device
-// leaves to the next. The emulation counts both. Compiled against the emulation only.
+// An operation that fails closes the profiler's range and the events of its span, and a device leaves none open for the
+// next one. The emulation counts both. Compiled against the emulation only.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -21,7 +21,7 @@ struct TooMuchScratch {
 void run_too_much_scratch(const TooMuchScratch&, KernelContext& context) { context.scratch(std::size_t{1} << 50); }
 const RegisterKernel<TooMuchScratch> too_much_scratch{"cuda", {"plain", 0, nullptr, run_too_much_scratch}};
 
-/// What asks for more scratch memory than there is and goes on without.
+/// Requests more scratch memory than there is, and continues without it.
 struct NeedsNoScratch {
   static constexpr std::string_view name = "needs_no_scratch";
   Work work() const { return {}; }
@@ -61,20 +61,20 @@ TEST_P(EmulationFailures, AFailedOperationEndsItsRangeAndKeepsNoEvent) {
       device->synchronize();
       if (i == 0) after_first = emulated::live_events();
     }
-    EXPECT_EQ(emulated::live_events(), after_first) << "the events of a failure serve the operations behind it";
+    EXPECT_EQ(emulated::live_events(), after_first) << "later operations reuse the events of a failed one";
     ASSERT_EQ(device->spans().size(), 10u);
     for (const Span& span : device->spans().spans()) EXPECT_LT(span.begin_seconds, span.end_seconds);
   }
   EXPECT_EQ(emulated::live_events(), events);
 }
 
-TEST(EmulationStretch, GoesOnBehindAnOperationThatWaitedForMemory) {
+TEST(EmulationStretch, ContinuesAfterAnOperationThatWaitedForMemory) {
   const std::unique_ptr<CudaDevice> device = std::make_unique<CudaDevice>(DeviceRequest{}, true);
   device->time_each_operation(false);
   const Tensor y = device->allocate(8, 4);
   device->synchronize();
   const std::uint64_t nodes = device->graph_counts().nodes;
-  device->run(NeedsNoScratch{});  // launches what was gathered, so that its memory can be used
+  device->run(NeedsNoScratch{});  // launches the gathered kernels, so that their memory can be used
   device->run(Fill{y, 1.0});
   device->synchronize();
   EXPECT_EQ(device->graph_counts().nodes - nodes, 3u) << "the stretch's two events and a kernel";

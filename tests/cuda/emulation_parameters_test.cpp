@@ -1,4 +1,4 @@
-// Parameters of gathered launches are compared as bytes, so only what their members say may be in them. Compiled
+// Parameters of gathered launches are compared as bytes, so they may hold no bytes outside their members. Compiled
 // against the emulation only.
 #include <gtest/gtest.h>
 

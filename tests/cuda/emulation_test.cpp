@@ -1,5 +1,4 @@
-// The emulation must be able to say no: what it is stricter in than a GPU is found. Compiled against the emulation
-// only.
+// The emulation must refuse faults, also those that a GPU would accept. Compiled against the emulation only.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +25,7 @@ TEST(Emulation, EveryThreadOfEveryBlockRuns) {
   set_order(Order::forward);
 }
 
-TEST(Emulation, ABarrierSeparatesWhatIsBeforeFromWhatIsBehind) {
+TEST(Emulation, ABarrierSeparatesWritesBeforeItFromReadsAfterIt) {
   std::vector<int> before(64, 0), sums(64, 0);
   run_grid(nullptr, 1, 64, 0, [&] {
     const unsigned thread = threadIdx.x;
@@ -69,7 +68,7 @@ TEST(Emulation, RefusesABarrierThatSomeThreadsNeverReach) {
                           if (threadIdx.x != 7) __syncwarp();
                         }),
                Error);
-  // It goes on with the next kernel.
+  // The next kernel runs.
   int runs = 0;
   run_grid(nullptr, 1, 32, 0, [&] {
     __syncthreads();
@@ -78,7 +77,7 @@ TEST(Emulation, RefusesABarrierThatSomeThreadsNeverReach) {
   EXPECT_EQ(runs, 32);
 }
 
-/// What a launch is answered; empty: it ran.
+/// The error message of a launch, or "" when it ran.
 std::string answer_to(std::int64_t blocks, int threads, std::size_t shared_bytes, const std::function<void()>& kernel) {
   try {
     run_grid(nullptr, blocks, threads, shared_bytes, kernel);

@@ -1,6 +1,6 @@
-// States that fade, as those of vertices without events do, keep their digits: with inputs, weights and bias of zero an
-// LSTM's cell halves at every step, and every gate's unit says tanh of it. A kernel whose tanh is exact to a digit of 1
-// only would say zero, and a relu behind it would close where others' stay open.
+// States that fade, such as those of vertices without events, keep their digits. With inputs, weights and bias of zero,
+// an LSTM's cell halves at every step, and each unit outputs half the tanh of it. A kernel whose tanh has only an
+// absolute error would output zero, and the relu after it would close where those of other kernels stay open.
 #include <gtest/gtest.h>
 
 #include <cmath>

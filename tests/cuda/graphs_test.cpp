@@ -1,5 +1,5 @@
-// Device cuda-graphs: launches are gathered and replayed, and what depends on when they run keeps its meaning. On a
-// GPU, or in the emulation, where nothing that was gathered runs before it is launched.
+// Device cuda-graphs: launches are gathered and replayed, and operations that depend on their timing keep their
+// meaning. Runs on a GPU, or in the emulation, where no gathered kernel runs before it is launched.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,7 +118,7 @@ TEST_F(CudaGraphs, OperationsShareTheEventBetweenThem) {
   for (std::size_t i = 0; i < spans.size(); ++i) {
     EXPECT_LE(spans[i].begin_seconds, spans[i].end_seconds);
     if (i > 0) {
-      // One event, but a GPU tells distances between events in single precision, and these come from two of them.
+      // Both times are of one event, but a GPU reports distances between events in single precision.
       EXPECT_NEAR(spans[i].begin_seconds, spans[i - 1].end_seconds, 1e-6);
     }
   }

@@ -19,7 +19,7 @@ TEST_P(HostWorkOnCuda, PassesTheConformanceSuite) {
   }
 }
 
-TEST_P(HostWorkOnCuda, StandsBesideComputeInTheTrace) {
+TEST_P(HostWorkOnCuda, OverlapsComputeInTheTrace) {
   if (!why_no_gpu().empty()) GTEST_SKIP() << why_no_gpu();
   conformance::check_overlap(*DeviceRegistry::instance().find(GetParam()).value(DeviceRequest{}));
 }

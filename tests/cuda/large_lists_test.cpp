@@ -1,5 +1,5 @@
-// Kernels at sizes that the conformance cases do not reach: sorts of several passes whose prefix sums take several
-// chunks, more parts of columns than one launch takes, and values that are not finite in a long window.
+// Kernels at sizes that the conformance cases do not reach. Sorts have several passes, and their prefix sums several
+// chunks. There are more parts of columns than one launch takes, and a long window has values that are not finite.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ class CudaLists : public testing::TestWithParam<const char*> {
     EXPECT_TRUE(device_->move_out(tensor, values.data()));
     return values;
   }
-  /// `count` values in [0, 1) that no order of additions but one sums up alike.
+  /// `count` values in [0, 1) whose sum depends on the order of additions.
   static std::vector<float> draw(std::size_t count) {
     const RandomStream random(7, random_purpose::test, 1);
     std::vector<float> values;

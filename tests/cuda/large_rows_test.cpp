@@ -1,6 +1,6 @@
 // Kernels over more rows than the conformance cases have: ranges of several tiles, blocks that take several tiles in
-// turns, and steps with the most parts. The cpu's plain kernels are the judge, in double on positive values, so that
-// every result is as large as its terms together.
+// turn, and steps with the most parts. The reference is the cpu's plain kernels, in double. Values are positive, so
+// that no sum cancels.
 #include <gtest/gtest.h>
 
 #include "backends/operations/operations_block.hpp"
@@ -114,7 +114,7 @@ FlatResults joined_dense(ValuesOn& bench, std::int64_t rows, const std::vector<s
   return results;
 }
 
-/// Rows enough for tiles of 32 and of 64, the last of them shorter.
+/// Enough rows for several tiles of 32 and of 64, with a shorter last tile.
 FlatResults joined_dense_of_pairs(ValuesOn& bench) { return joined_dense(bench, 4'201, {10, 6, 6, 6, 6, 6}, 12); }
 FlatResults joined_dense_of_values(ValuesOn& bench) { return joined_dense(bench, 8'301, {3, 6, 4}, 7); }
 /// More rows than a launch takes.

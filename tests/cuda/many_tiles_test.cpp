@@ -1,5 +1,5 @@
-// Backward passes over more tiles of vertices than a launch has blocks, so that blocks take several tiles each and add
-// to their parts of the sums: device cuda against the plain kernels of the cpu, in double.
+// Backward passes over more tiles of vertices than a launch has blocks, so that each block adds several tiles to its
+// part of the sums. Compares device cuda with the plain kernels of the cpu, in double.
 #include <gtest/gtest.h>
 
 #include <algorithm>

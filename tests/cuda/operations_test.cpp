@@ -1,5 +1,5 @@
-// Every operation, kernel variant and precision of device cuda against the conformance suite: on a GPU, or in the
-// emulation, which with two threads runs the threads of every block in reverse order.
+// The conformance suite for every operation, kernel variant and precision of device cuda, on a GPU or in the emulation.
+// With two threads, the emulation runs the threads of every block in reverse order.
 #include <gtest/gtest.h>
 
 #include "tests/cpu/conformance_settings.hpp"
@@ -30,8 +30,8 @@ std::vector<Setting> settings_in(ElementType precision) {
   return all;
 }
 
-// In every run each kernel is judged in fp64 launched alone, and in fp32 gathered and in the reverse order. Long runs
-// judge it in both precisions both ways, and in both orders, which must give the same bits.
+// Every run tests each kernel in fp64 launched alone, and in fp32 gathered and with threads in reverse order. Long runs
+// test both precisions in both ways and both orders, and the orders must give the same bits.
 INSTANTIATE_TEST_SUITE_P(All, CudaOperations, testing::ValuesIn(settings_in(ElementType::f64)), setting_name);
 INSTANTIATE_TEST_SUITE_P(All, CudaGraphOperations, testing::ValuesIn(settings_in(ElementType::f32)), setting_name);
 INSTANTIATE_TEST_SUITE_P(Long, CudaOperations, testing::ValuesIn(settings("cuda")), setting_name);

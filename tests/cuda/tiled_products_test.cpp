@@ -1,7 +1,6 @@
-// Sparse products by tiles of columns in shared memory (backends/cuda/kernels/sparse/spmm_tiles.cu) on what the
-// conformance cases do not have: steps of very different size, one of which is larger than a tile, rows that a whole
-// warp takes, more steps than a GPU has multiprocessors. The cpu's plain kernels are the judge, in double on positive
-// values.
+// Sparse products by tiles of columns in shared memory (backends/cuda/kernels/sparse/spmm_tiles.cu) on sizes that the
+// conformance cases lack: steps of very different size, a step larger than a tile, rows for a whole warp, and more
+// steps than a GPU has multiprocessors. The reference is the cpu's plain kernels, in double on positive values.
 #include <gtest/gtest.h>
 
 #include "tests/cuda/gpu.hpp"
@@ -15,7 +14,7 @@ struct Rows {
   std::vector<std::int32_t> indices;
 };
 
-/// Steps of so many rows; every `hub`-th row of a step has an entry for each of its rows, the others a few.
+/// Steps with `sizes` rows. Every `hub`-th row of a step has an entry for each of its rows, the other rows have a few.
 Rows rows_of(const std::vector<std::int64_t>& sizes, std::int64_t hub) {
   Rows drawn_rows;
   const RandomStream random(5, random_purpose::test, 7);
@@ -36,7 +35,7 @@ Rows rows_of(const std::vector<std::int64_t>& sizes, std::int64_t hub) {
   return drawn_rows;
 }
 
-/// What the rows hold: once as a matrix, and once as the transpose of one.
+/// The rows as a matrix, or (`turned`) as the transpose of one.
 SparseMatrix matrix_of(ValuesOn& on, const Rows& drawn_rows, bool turned) {
   SparseMatrix a;
   a.rows = a.columns = a.halo_begin = drawn_rows.steps.back();
@@ -62,7 +61,7 @@ std::vector<double> product(ValuesOn& on, const Rows& drawn_rows, std::int64_t w
   return on.values_of(out);
 }
 
-/// On device cuda with the named variant, or what it chooses, against the cpu.
+/// Compares device cuda, with the named variant or with its own choice, with the cpu.
 void compare(const std::string& variant, const Rows& drawn_rows, std::int64_t width) {
   for (const bool turned : {false, true}) {
     ValuesOn cpu("cpu", "plain", 0.1), cuda("cuda", variant, 0.1);

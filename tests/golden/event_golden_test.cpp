@@ -1,6 +1,6 @@
-// Golden fixtures of models of events: an independent PyTorch form (events/generate/) trains on the first batches of a
-// small graph from the same weights, with the same negatives and plain gradient descent. After every batch loss,
-// logits, embeddings, gradients, memory, mails and their times must be those of the fixture.
+// Golden fixtures of models of events, from an independent PyTorch form (events/generate/). It trains on the first
+// batches of a small graph with the same start weights, the same negatives and plain gradient descent. After every
+// batch, loss, logits, embeddings, gradients, memory, mails and their times must equal the fixture.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

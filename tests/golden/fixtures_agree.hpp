@@ -1,4 +1,4 @@
-// Whether a generator of fixtures still computes what lies beside it.
+// Checks that a generator of fixtures still computes the committed files.
 #pragma once
 
 #include <gtest/gtest.h>

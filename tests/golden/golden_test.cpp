@@ -1,7 +1,7 @@
 // Golden fixtures: embeddings, loss and gradients of an independent PyTorch implementation (generate/), from the same
 // weights on the same graph. Each case of cases.json goes through the whole program: file, windows, preprocessing,
-// model, task, one epoch. Gradients are read off one step of gradient descent at a rate so high that the start is
-// rounding. A case of an optimiser compares the weights after several of its steps instead.
+// model, task, one epoch. Gradients are computed from one step of gradient descent. Its rate is so high that the start
+// weights vanish in rounding. A case of an optimiser compares the weights after several of its steps instead.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 const std::string folder = std::string(STROBE_TEST_DIR) + "/golden/";
 constexpr double rate = 4096;  // a power of two: scaling by it rounds nothing
 
-/// Link prediction on the pairs of samples.csv; everything but the draw is the registered task's.
+/// Link prediction on the pairs of samples.csv. Only the choice of pairs differs from the registered task.
 class GoldenPairs final : public Task {
  public:
   explicit GoldenPairs(bool weighted)
@@ -92,7 +92,7 @@ const Register<TaskTag> weighted{
 
 using Named = std::map<std::string, SavedMatrix>;
 
-/// What one run of a case left.
+/// The results of one run of a case.
 struct Left {
   double loss = 0;
   Named weights;
@@ -116,7 +116,7 @@ class Golden : public testing::TestWithParam<Json> {
     return tensors;
   }
 
-  /// The embeddings that the weights give which the case starts from: those that are left where nothing is learnt.
+  /// The embeddings of the case's start weights: a run with learning rate 0 leaves them.
   static void dump_embeddings(Json request, const std::string& path) {
     request["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};
     request["epochs"] = 1;
@@ -180,14 +180,14 @@ void expect_close(const std::vector<double>& got, const std::vector<double>& exp
   EXPECT_LE(apart, tolerance * largest) << what << ": relative difference " << apart / largest;
 }
 
-/// What a gradient descent of one step at `rate` went along.
+/// The gradient of one step of gradient descent at `rate`.
 std::vector<double> gradient_between(const std::vector<double>& before, const std::vector<double>& after) {
   std::vector<double> gradient;
   for (std::size_t i = 0; i < before.size(); ++i) gradient.push_back((before[i] - after[i]) / rate);
   return gradient;
 }
 
-/// The embeddings of cells that exist, where the fixture says which do: those of others are nothing.
+/// The embeddings of existing cells, when the fixture lists them. The embeddings of other cells have no meaning.
 std::vector<double> of_existing(const std::vector<double>& embeddings, const Named& golden) {
   const auto exists = golden.find("exists");
   if (exists == golden.end()) return embeddings;
@@ -199,7 +199,7 @@ std::vector<double> of_existing(const std::vector<double>& embeddings, const Nam
   return kept;
 }
 
-/// Loss, embeddings and gradients of one epoch. `idle` parameters have none and stay where they were.
+/// Loss, embeddings and gradients of one epoch. `idle` parameters have no gradient and do not change.
 void expect_epoch(const Left& left, const Named& golden, const Json& idle, double tolerance, const std::string& where) {
   expect_close({left.loss}, golden.at("loss").values, tolerance, where + "loss");
   // The golden task trains on all steps that have embeddings.

@@ -91,7 +91,7 @@ class SeveralClassesGolden : public ::testing::TestWithParam<int> {
 
   std::map<std::string, SavedMatrix> fixture_;
   std::vector<std::int64_t> sets_;
-  EventGraph graph_;  // knows how many classes there are, and nothing else
+  EventGraph graph_;  // holds only the number of classes
 };
 
 TEST_P(SeveralClassesGolden, ClassifierAndLossAreThoseOfPyTorch) {

@@ -1,5 +1,5 @@
-// Training with stale halos against an independent PyTorch form (generate/stale.py), which knows of no ranks: losses,
-// bytes as a share of the exact run's, and weights after several epochs from the same start.
+// Training with stale halos, compared with an independent PyTorch form without ranks (generate/stale.py): losses, bytes
+// as a share of the exact run's, and weights after several epochs from the same start.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +34,7 @@ class StaleGolden : public testing::TestWithParam<Json> {
   }
   ~StaleGolden() override { std::filesystem::remove_all(scratch_); }
 
-  /// The case from the fixture's weights; what is left of these, in `after`.
+  /// Runs the case from the fixture's weights; `after` gets the trained weights.
   CaseResult run(const Named& fixture, const std::string& distances, Named& after) const {
     std::vector<SavedMatrix> start;
     for (const auto& [name, matrix] : fixture) {

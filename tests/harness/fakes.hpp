@@ -1,5 +1,5 @@
-// Stand-ins for what a unit of the harness works with: a device that only accounts, collectives of one rank without the
-// others that note what was asked of them, a layer that remembers, and plans carried out by hand.
+// Stand-ins for tests of the harness: a device that only accounts, collectives of one rank without the others that
+// record their calls, a layer with temporal state, and plans executed by hand.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ class AccountingDevice final : public ShapesDevice {
   }
 };
 
-/// One rank's side of collectives without the other ranks. Without values there is nothing to wait for; what was
-/// started and waited for is noted in order, with the rows that it sends and receives.
+/// One rank's side of collectives without the other ranks. It computes no values and never waits. It records the order
+/// of starts and waits, with the numbers of rows sent and received.
 class SingleRankCommunicator final : public Communicator {
  public:
   SingleRankCommunicator(Device& device, int ranks) : Communicator(device, device.rank(), ranks, 0) {}
@@ -53,7 +53,7 @@ class SingleRankCommunicator final : public Communicator {
   }
 };
 
-/// The only rank there is: sums are what it has, and what is gathered is its own.
+/// The only rank of a run: sums and gathered values are its own.
 class OnlyRank final : public Communicator {
  public:
   explicit OnlyRank(Device& device) : Communicator(device, 0, 1, 0) {}
@@ -69,7 +69,7 @@ class OnlyRank final : public Communicator {
   Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
 };
 
-/// A layer that remembers `blocks` rows of a vertex, of 7 columns.
+/// A layer with a temporal state of `blocks` rows of 7 columns for each vertex.
 inline LayerShape remembering_layer(std::int64_t blocks) {
   LayerShape layer;
   layer.need = TemporalNeed::recurrent;
@@ -98,7 +98,7 @@ inline void apply_moves(const std::vector<RowMove>& moves, const Cells& from, Ce
   }
 }
 
-/// What goes over the wire from each rank to each: [P][P].
+/// The cells that each rank sends to each rank: [P][P].
 inline std::vector<std::vector<Cells>> sent_cells(const ExchangePlan& plan, const std::vector<Cells>& inputs) {
   std::vector<std::vector<Cells>> wire;
   for (Rank r = 0; r < plan.rank_count; ++r) {
@@ -109,7 +109,7 @@ inline std::vector<std::vector<Cells>> sent_cells(const ExchangePlan& plan, cons
     wire.emplace_back();
     std::int64_t next = 0;
     for (const PeerRows& peer : rows_of_ranks(side.parts(), plan.rank_count)) {
-      // In place the parts say where rows lie in the tensor, else in the buffer.
+      // Parts give places of rows in the tensor when sent in place, and otherwise in the buffer.
       const Cells& from = side.in_place ? input : buffer;
       wire.back().emplace_back(from.begin() + peer.first, from.begin() + peer.first + peer.count);
       if (!std::equal(wire.back().back().begin(), wire.back().back().end(), buffer.begin() + next)) {
@@ -121,7 +121,7 @@ inline std::vector<std::vector<Cells>> sent_cells(const ExchangePlan& plan, cons
   return wire;
 }
 
-/// Carries cell names through a plan's lists as a communicator would; returns each rank's output cells.
+/// Moves cell names by a plan's lists as a communicator would; returns each rank's output cells.
 inline std::vector<Cells> carry(const ExchangePlan& plan, const std::vector<Cells>& inputs) {
   const std::vector<std::vector<Cells>> wire = sent_cells(plan, inputs);
   std::vector<Cells> outputs;

@@ -1,5 +1,5 @@
-// Values of options as field tables list them, for tests that try every pair of them: an option that is added is tried
-// without a line here. Sizes are cut to those of small cases.
+// Values of options from field tables, for tests that try every pair of them. New options are tried without an edit
+// here. Sizes are limited to those of small cases.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,14 +31,14 @@ struct OptionValue {
 
 using OptionPair = std::pair<OptionValue, OptionValue>;
 
-/// The value that small cases have: the default, of whole numbers at most a dozen.
+/// The value in small cases: the default; whole numbers are limited to twelve.
 inline Json small_value(const Field& field) {
   const Json value = Json::parse(field.default_text);
   if (field.type != FieldType::integer || value.get<double>() <= 12) return value;
   return std::max<std::int64_t>(12, std::isfinite(field.minimum) ? static_cast<std::int64_t>(field.minimum) : 12);
 }
 
-/// Values of texts, which no table lists; those that only files could give are none.
+/// Values of text options, which no table lists. Options that need a file have none.
 inline std::vector<std::string> text_values(const Field& field) {
   if (field.searched) return field.searched(false);
   static const std::map<std::string, std::vector<std::string>> known = {
@@ -57,7 +57,7 @@ inline std::vector<std::string> text_values(const Field& field) {
   return values == known.end() ? std::vector<std::string>{} : values->second;
 }
 
-/// Values of a field beside its small one.
+/// Values of a field other than its small one.
 inline std::vector<Json> other_values(const Field& field) {
   std::vector<Json> values;
   const Json base = small_value(field);
@@ -98,7 +98,7 @@ inline void make_small(const FieldTable& table, Json& plugin) {
   }
 }
 
-/// Adds the other values of the fields of `table`, but of those that `fixed` sets.
+/// Adds the other values of the fields of `table`, except fields that `fixed` sets.
 inline void add_values(const FieldTable& table, const std::string& slot, const Json& fixed,
                        std::vector<OptionValue>& values) {
   for (const Field& field : table.fields()) {
@@ -118,7 +118,7 @@ inline std::vector<OptionPair> all_pairs(const std::vector<OptionValue>& values)
   return pairs;
 }
 
-/// Whether a refusal tells the user which option it is about: by its name, or by the word that it was given.
+/// Whether a refusal names its option, by the option's name or by its value.
 inline bool names_option(const std::string& refusal, const OptionValue& option) {
   if (refusal.find(option.name) != std::string::npos) return true;
   return option.value.is_string() && refusal.find(option.value.get<std::string>()) != std::string::npos;

@@ -1,4 +1,4 @@
-// Every model under every strategy that trains it, as the registries list them: where pairs of options are tried.
+// Every registered model under every strategy that trains it: the settings in which pairs of options are tried.
 #pragma once
 
 #include <cctype>
@@ -11,7 +11,7 @@
 
 namespace strobe::test {
 
-/// A model under a strategy, with parameters of the strategy that stand: how many ranks do what.
+/// A model under a strategy, with fixed parameters of the strategy: the numbers of ranks for each kind of parallelism.
 struct PairSetting {
   std::string schedule, model, strategy;
   Json stance = Json::object();
@@ -26,7 +26,8 @@ struct PairSetting {
   }
 };
 
-/// The strategy's ways at four ranks where a search knows some, else it as it is on the fewest ranks that differ.
+/// The strategy's divisions of four ranks when a search knows some. Otherwise the strategy on the fewest ranks where it
+/// is distinct, at most four.
 inline void add_stances(const std::string& schedule, const std::string& model,
                         const Entry<StrategyTag::Value>& strategy, std::vector<PairSetting>& all) {
   const Json defaults = strategy.parameters.empty() ? Json::object() : strategy.parameters.complete(Json::object(), "");
@@ -57,7 +58,7 @@ inline std::vector<PairSetting> settings(const std::string& schedule) {
   return all;
 }
 
-/// What of a strategy's parameters a case of the setting may have.
+/// The strategy's parameters that a case of the setting may have.
 inline FieldTable strategy_fields(const PairSetting& setting) {
   const auto& strategy = StrategyRegistry::instance().find(setting.strategy);
   std::vector<std::string> names = strategy.parameters.names();

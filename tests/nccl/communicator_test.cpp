@@ -1,5 +1,5 @@
 // Communicator nccl with ranks as threads, on the emulations of CUDA and of NCCL: the conformance suite of
-// communicators, and what only NCCL can do wrong.
+// communicators, and faults that only NCCL can have.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -43,7 +43,7 @@ TEST_P(NcclRanks, GiveTheRightValues) {
   }
 }
 
-TEST_P(NcclRanks, HaveHelpersBesideThem) {
+TEST_P(NcclRanks, HaveHelpers) {
   for (const conformance::FailureCase& c : conformance::helper_cases()) {
     if (GetParam() < c.least_ranks) continue;
     EXPECT_NO_THROW(c.run(nccl(), request_of(GetParam()))) << c.name;
@@ -67,7 +67,7 @@ TEST_P(NcclRanks, FailAsTheyShould) {
   }
 }
 
-/// Communicator local of GPUs takes sums and maxima by a kernel, in several passes beyond sixteen ranks.
+/// Communicator local of GPUs computes sums and maxima by a kernel, in several passes for more than sixteen ranks.
 TEST(LocalRanksOnGpus, TakeMaximaAndSplit) {
   const cuda::emulated::DeviceAccess access;
   const CommunicatorTag::Value& local = CommunicatorRegistry::instance().find("local").value;
@@ -80,7 +80,7 @@ TEST(LocalRanksOnGpus, TakeMaximaAndSplit) {
   }
 }
 
-/// A rank that is done with its group goes on, while others still use theirs.
+/// A rank that ends its group goes on while other ranks still use theirs.
 TEST(Nccl, AGroupThatEndsWaitsForNobody) {
   const auto begin = std::chrono::steady_clock::now();
   nccl().launch(request_of(4), [](Device&, Communicator& c) {
@@ -108,7 +108,7 @@ TEST(Nccl, AnAsynchronousErrorInAGroupEndsAllRanks) {
   EXPECT_NO_THROW(nccl().launch(request_of(4), [](Device&, Communicator& c) { c.split({{0, 3}}); }));
 }
 
-/// Two ranks each send first and receive then, which would hang if NCCL were given one message at a time.
+/// Two ranks each send before they receive. This would hang if NCCL got one message at a time.
 TEST(Nccl, MessagesThatCrossDoNotHoldEachOtherUp) {
   const cuda::emulated::DeviceAccess access;
   nccl().launch(request_of(2), [](Device& device, Communicator& c) {
@@ -172,7 +172,7 @@ TEST(Nccl, AnAsynchronousErrorEndsAllRanksAtOnce) {
   EXPECT_NO_THROW(nccl().launch(request_of(4), [](Device&, Communicator& c) { c.barrier(); }));
 }
 
-/// The others have started a second collective and cannot know who stays away from the first one.
+/// The others have started a second collective and cannot know which rank is missing from the first one.
 TEST(Nccl, ALateRankEndsTheOthersWithinTheTimeout) {
   LaunchRequest request = request_of(3);
   request.timeout_seconds = 0.3;

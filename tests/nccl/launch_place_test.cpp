@@ -1,4 +1,4 @@
-// What a process makes of its launcher's environment.
+// How a process reads its rank and meeting place from its launcher's environment.
 #include "backends/nccl/bootstrap/launch_place.hpp"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,8 @@ TEST(LaunchPlace, OpenMpiAlone) {
   EXPECT_TRUE(place.by_mpi);
   EXPECT_EQ(place.rank, 1);
   EXPECT_FALSE(place.run_key.empty());
-  // A port without a host is a forgotten host, and torchrun inside an MPI job meets as torchrun does.
+  // A port without a host is refused as a forgotten host. Under torchrun inside an MPI job, ranks meet as under
+  // torchrun.
   EXPECT_THROW(place_in(with(mpi, {{"MASTER_PORT", "5000"}})), InvalidRequest);
   EXPECT_THROW(place_in(with(mpi, {{"STROBE_NCCL_PORT", "5000"}})), InvalidRequest);
   EXPECT_THROW(place_in(with(mpi, {{"RANK", "1"}, {"WORLD_SIZE", "2"}})), InvalidRequest);
@@ -126,7 +127,7 @@ TEST(LaunchPlace, RefusalsNameTheVariable) {
   EXPECT_EQ(refusal_in(without(torch, "MASTER_ADDR")).first, "MASTER_ADDR");
   EXPECT_EQ(refusal_in(without(torch, "MASTER_PORT")).first, "MASTER_PORT");
   EXPECT_EQ(refusal_in(with(torch, {{"RANK", "three"}})).first, "RANK");
-  EXPECT_EQ(refusal_in(with(torch, {{"RANK", "4"}})).first, "RANK");  // of 4 ranks
+  EXPECT_EQ(refusal_in(with(torch, {{"RANK", "4"}})).first, "RANK");  // there are 4 ranks
   EXPECT_EQ(refusal_in(with(torch, {{"WORLD_SIZE", "0"}})).first, "WORLD_SIZE");
   EXPECT_EQ(refusal_in(with(torch, {{"WORLD_SIZE", "4x"}})).first, "WORLD_SIZE");
   EXPECT_EQ(refusal_in(with(torch, {{"MASTER_PORT", "70000"}})).first, "MASTER_PORT");

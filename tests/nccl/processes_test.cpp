@@ -1,5 +1,6 @@
 // Communicator nccl with one process per rank. NCCL's emulation does not reach across processes, so these tests end
-// before NCCL starts, or have one rank: how processes meet, what they refuse, and that all of them end alike.
+// before NCCL starts, or have one rank. They show how processes meet, what they refuse, and that all end with one
+// status.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Run by the processes that the tests below start: launches, and says in STROBE_TEST_ANSWER how that ended.
+/// Run by the processes that the tests below start: launches, and writes the outcome to STROBE_TEST_ANSWER.
 TEST(NcclProcess, DISABLED_Rank) {
   const CommunicatorTag::Value& nccl = CommunicatorRegistry::instance().find("nccl").value;
   LaunchRequest request;
@@ -74,7 +75,7 @@ void start(Child& child, int ranks, const fs::path& folder, std::size_t number) 
   ::_exit(1);
 }
 
-/// Runs the processes, asking for `ranks` ranks, and returns what they answered.
+/// Runs the processes, requesting `ranks` ranks, and returns their answers.
 std::vector<std::string> run(std::vector<Child> children, int ranks) {
   std::string name = (fs::temp_directory_path() / "strobe-processes-XXXXXX").string();
   EXPECT_NE(::mkdtemp(name.data()), nullptr);

@@ -130,7 +130,7 @@ TEST_P(Meetings, AnAlarmReachesEverybodyAndEndsWithTheGathering) {
     }
     rendezvous->gather("end", 20);
     EXPECT_EQ(rendezvous->alarmed(), "");
-    rendezvous->gather("next", 20);  // nobody leaves before the others have looked
+    rendezvous->gather("next", 20);  // no rank leaves before the others have looked
   });
   for (const std::string& error : errors) EXPECT_EQ(error, "");
 }

@@ -1,5 +1,5 @@
-"""What can be wrong with a figure that was drawn: points beyond the axes, axes without labels, ticks that cannot be read,
-texts on each other. For tests, and for whoever changes a figure."""
+"""Finds faults of a drawn figure: points beyond the axes, axes without labels, unreadable ticks, overlapping texts. It
+serves tests, and people who change a figure."""
 
 import math
 
@@ -36,7 +36,7 @@ def clipped(axes):
 
 
 def shown_ticks(axis):
-    """Labels of the axis that stand within what it shows."""
+    """Labels of the axis that lie within its visible interval."""
     low, high = sorted(axis.get_view_interval())
     ticks = [tick for tick in axis.get_major_ticks() + axis.get_minor_ticks() if low <= tick.get_loc() <= high]
     return [tick.label1 for tick in ticks if tick.label1.get_visible() and tick.label1.get_text().strip()]

@@ -88,8 +88,8 @@ def legend_below(figure, handles, labels=None, points=7.5, most=64, drop=0.48):
 
 
 def aside(number, count):
-    """By what a line's points are moved along an axis of powers of two, so that intervals at one place stand beside each
-    other."""
+    """The factor that moves a line's points along an axis of powers of two, so that intervals at one place do not
+    overlap."""
     return 2 ** (0.16 * (number - (count - 1) / 2) / max(count, 4))
 
 
@@ -106,7 +106,7 @@ def cross_left_out(axes, ranks, colour, number):
 
 
 def extra_handles(line_of_legend, extrapolated, left_out):
-    """What rings and crosses mean, for the legend."""
+    """Entries of the legend that explain rings and crosses."""
     handles = []
     if extrapolated:
         handles.append(line_of_legend([], [], color=r.GREY, marker="o", fillstyle="none", markersize=9, linestyle="",

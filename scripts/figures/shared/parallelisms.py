@@ -69,7 +69,7 @@ def last(row, metric):
 
 
 def first_of_each(rows, name_of):
-    """Of each name the row that is at the metric first, soonest first; of names that never are, nothing."""
+    """The row of each name that reaches the metric first, soonest first. Names that never reach it are left out."""
     best = {}
     for row in rows:
         seconds = seconds_to_metric(row)
@@ -80,7 +80,7 @@ def first_of_each(rows, name_of):
 
 
 def first_of_each_kind(rows):
-    """Of each of KINDS the row that is at the metric first, soonest first."""
+    """The row of each of KINDS that reaches the metric first, soonest first."""
     return first_of_each(rows, kind_of)
 
 

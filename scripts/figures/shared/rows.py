@@ -21,7 +21,7 @@ SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")
 
 
 COLUMN_INCHES = 3.5  # one of two columns of a paper
-LAYOUT = {"width": "page"}  # or "column": panels stand below each other
+LAYOUT = {"width": "page"}  # or "column": panels are below each other
 LEFT_OUT = []  # rows that did not end ok, of the runs that are drawn
 
 
@@ -77,7 +77,7 @@ def mean_of(values):
 
 
 def deviation_of(values):
-    """Standard deviations (n - 1), likewise."""
+    """Standard deviations (n - 1) in the form of the values: a number, a list or a dictionary."""
     first = values[0]
     if isinstance(first, dict):
         return {key: deviation_of([value.get(key) for value in values]) for key in first}
@@ -133,7 +133,7 @@ def interval_of(row):
 
 
 def bars_label(rows):
-    """What the bars of `interval_of` are, in words; "" where no row has one."""
+    """The meaning of the bars of `interval_of`, in words; "" where no row has one."""
     words = []
     if any(row.get("epoch_seconds_band90") for row in rows):
         words.append("90 % band where there is one")
@@ -170,8 +170,8 @@ def label(row, kind, rows):
 
 
 def group_label(row, rows, without=()):
-    """What tells the panels apart: the workload, and every other setting that differs among the rows of its clock, but
-    those in `without`, which a figure draws side by side."""
+    """The label of a row's panel: the workload, and every other setting that differs among the rows of its clock. It
+    leaves out settings in `without`, which a figure draws side by side."""
     same = [other for other in rows if other["time_source"] == row["time_source"]]
     parts = [label(row, "workload", rows)]
     if len({other.get("run") for other in same}) > 1:
@@ -318,7 +318,7 @@ def fit_column(figure):
 
 def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
     """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and so on; exit status 2 when refused, 1 when it cannot
-    write. What cannot be read is refused before matplotlib is loaded, which takes a second."""
+    write. It reads the rows before it loads matplotlib, which takes a second, so that a refusal comes sooner."""
     def write():
         what = read()
         figure = draw(what, start_matplotlib())
@@ -349,7 +349,7 @@ def spreadsheet_cell(value):
 
 
 def write_table(path, lines):
-    """Writes lines of a csv file, the first of which are names; exit status 1 when it cannot."""
+    """Writes lines of a csv file, with the column names first; exit status 1 when it cannot."""
     def write():
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([spreadsheet_cell(cell) for cell in line] for line in lines)

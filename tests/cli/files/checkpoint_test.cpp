@@ -1,4 +1,4 @@
-// Checkpoints on the command line: a run that was stopped goes on, and wrong wishes name their flag.
+// Checkpoints on the command line: a stopped run goes on, and the refusal of a wrong request names its flag.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -28,7 +28,7 @@ TEST_F(Checkpoint, AStoppedRunGoesOnBitForBit) {
   EXPECT_EQ(row("rest").at("case_id"), row("whole").at("case_id"));
 }
 
-TEST_F(Checkpoint, WrongWishesNameTheFlagAndLeaveNothing) {
+TEST_F(Checkpoint, WrongRequestsNameTheFlagAndLeaveNothing) {
   expect_refusal(train("2", "a", {"--resume-training"}), 2, {"--resume-training", "--checkpoint"});
   expect_refusal(train("2", "a", {"--checkpoint-every", "2"}), 2, {"--checkpoint-every", "--checkpoint"});
   expect_refusal(train("2", "a", {"--checkpoint", "state", "--checkpoint-every", "1.5"}), 2,
@@ -46,7 +46,7 @@ TEST_F(Checkpoint, WrongWishesNameTheFlagAndLeaveNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
 }
 
-/// Events enough for ten steps; `last` is the source of the last one.
+/// Enough events for ten steps; `last` is the source of the last event.
 std::string events(int last) {
   std::string text = "source,target,time\n";
   for (int i = 0; i < 40; ++i)
@@ -74,7 +74,7 @@ TEST_F(Checkpoint, WhatGoesOnIsRefusedOnOtherData) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));
 }
 
-TEST_F(Checkpoint, WhatGoesOnIsRefusedOnOtherLabelsBesideTheData) {
+TEST_F(Checkpoint, ARunDoesNotGoOnWithOtherLabelsOfTheSameData) {
   std::string paid = "sourceNodeId,targetNodeId,value,time\n";
   for (int i = 0; i < 60; ++i)
     paid += std::to_string(i * 7 % 11) + "," + std::to_string(i * 5 % 11) + ",1," + std::to_string(i / 6) + "\n";

@@ -1,4 +1,4 @@
-// `strobe convert` never writes over what it reads, and names what the new form does not hold.
+// `strobe convert` never overwrites its input, and names data that the new format cannot hold.
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
@@ -30,7 +30,7 @@ TEST_F(Convert, WhatIsReadIsNotWrittenOver) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder_ / "link.csv"));
 }
 
-/// Else the file would hold an infinity, which no command reads.
+/// Otherwise the file would hold an infinity, which no command reads.
 TEST_F(Convert, SumsBeyondFp32AreRefused) {
   write_text(folder_ / "huge.csv", "source,target,time,weight\n7,8,0,1\n7,8,11,3e38\n7,8,12,3e38\n");
   const std::vector<std::string> says = {"huge.csv", "beyond what fp32 holds", "vertex 7 to vertex 8 in step 1"};

@@ -1,4 +1,4 @@
-// A mapped file that another program cuts in place: reading on is no crash without a word.
+// Another program cuts a mapped file in place: Strobe ends with a message instead of a silent crash.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
-// Files of a run that were damaged, and disks that refuse: every command that reads or writes them answers in one line,
-// with the file and the reason, and leaves nothing behind.
+// Damaged files of a run, and full disks: every command that reads or writes them answers in one line with the file and
+// the reason, and leaves no temporary files.
 #include <random>
 #include <sstream>
 
@@ -9,7 +9,7 @@
 namespace strobe::cli_test {
 namespace {
 
-/// Texts of JSON values that no run writes in most places.
+/// JSON values that most keys of a run never have.
 const std::vector<std::string> odd_values = {"1000000000000000000000000000000",
                                              "\"x\"",
                                              "null",
@@ -54,7 +54,7 @@ class DamagedFiles : public Report {
 
   std::size_t any(std::size_t count) { return std::uniform_int_distribution<std::size_t>(0, count - 1)(random_); }
 
-  /// Digests would refuse what is changed before anybody looks at it.
+  /// Removes the digests, which would refuse a change before any command reads the value.
   void forget_digests(const std::string& file) {
     std::string text;
     std::istringstream lines(read_text(folder_ / "a" / file));
@@ -69,7 +69,7 @@ class DamagedFiles : public Report {
     write_text(folder_ / "a" / file, text);
   }
 
-  /// One to three values or keys of the JSON are others, or gone, or there twice.
+  /// Changes, removes or doubles one to three values or keys of the JSON.
   std::string with_odd_values(const std::string& text) {
     Json json = Json::parse(text);
     std::vector<std::pair<std::string, std::string>> placed;
@@ -111,7 +111,7 @@ class DamagedFiles : public Report {
     }
   }
 
-  /// Damages a file of run `a`: one line of samples, the whole of others; now and then a folder lies in its place.
+  /// Damages a file of run `a`: one line of samples, any part of other files. Sometimes a folder replaces the file.
   void damage(const std::string& file) {
     const std::filesystem::path path = folder_ / "a" / file;
     std::string text = read_text(folder_ / "b" / file);
@@ -138,7 +138,7 @@ class DamagedFiles : public Report {
       EXPECT_EQ(entry.path().string().find(".tmp"), std::string::npos) << entry.path();
   }
 
-  /// Lines that are no notes of files without digests.
+  /// The number of lines, without notes that a file has no digest.
   static int lines_but_notes(const std::string& text) {
     std::istringstream lines(text);
     int count = 0;
@@ -146,7 +146,7 @@ class DamagedFiles : public Report {
     return count;
   }
 
-  /// An answer: done, or one line that names the run.
+  /// Fails unless the command succeeded or printed one line that names the run.
   void expect_answer(const Outcome& outcome, const std::vector<int>& statuses) {
     EXPECT_NE(std::find(statuses.begin(), statuses.end(), outcome.status), statuses.end()) << outcome.status;
     for (const char* words :
@@ -156,7 +156,7 @@ class DamagedFiles : public Report {
     expect_nothing_left(folder_);
   }
 
-  /// `count` damages to the files, each answered by one of the commands.
+  /// Damages the files `count` times, and lets one of the commands answer each time.
   void try_damages(int count, const std::vector<std::string>& files,
                    const std::vector<std::vector<std::string>>& commands, const std::vector<int>& statuses = {0, 2}) {
     for (int trial = 0; trial < count; ++trial) {
@@ -250,8 +250,8 @@ TEST_F(DamagedFiles, ALongNumberAsAParameterIsShown) {
   EXPECT_NE(outcome.out.find("9999"), std::string::npos);
 }
 
-/// Files of the run directory and of the program are read; none that is written may be longer than a block.
-TEST_F(DamagedFiles, ALimitOnFilesIsToldWithStatusOne) {
+/// Under this limit commands can read all files, but write none longer than a block.
+TEST_F(DamagedFiles, ALimitOnFilesIsReportedWithStatusOne) {
   std::vector<std::string> commands = {"report a --out out/r.html",
                                        "trace merge a/" + trace_ + " b/" + trace_ + " --out out/m.json"};
   if (has_matplotlib()) commands.push_back("plot phase_split a --out out");
@@ -268,8 +268,8 @@ TEST_F(DamagedFiles, ALimitOnFilesIsToldWithStatusOne) {
   }
 }
 
-/// The disk is mounted for the command alone, and is gone with it.
-TEST_F(DamagedFiles, AFullDiskIsToldWithStatusOne) {
+/// The disk is mounted for this command only.
+TEST_F(DamagedFiles, AFullDiskIsReportedWithStatusOne) {
   std::filesystem::create_directory(folder_ / "disk");
   const std::string mount = "mount -t tmpfs -o size=64k strobe-test disk";
   const auto on_disk = [&](const std::string& words) {

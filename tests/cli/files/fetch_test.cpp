@@ -16,7 +16,7 @@ class Fetch : public Program {
     fs::create_directory(folder_ / "mirror");
   }
   void TearDown() override {
-    if (server_in_ >= 0) close(server_in_);  // the server ends with its standard input
+    if (server_in_ >= 0) close(server_in_);  // the server ends when its standard input closes
     if (server_ > 0) waitpid(server_, nullptr, 0);
   }
 
@@ -155,7 +155,7 @@ TEST_F(Fetch, AWholePartOfAKilledCallIsNotFetchedAgain) {
   const std::string content = noise(3000000);
   offer(college, content);
   EXPECT_EQ(fetch("CollegeMsg --tries 1").status, 1);
-  write_text(folder_ / "data/CollegeMsg/CollegeMsg.txt.gz.part", content);  // killed before the last byte was acted on
+  write_text(folder_ / "data/CollegeMsg/CollegeMsg.txt.gz.part", content);  // killed after the last byte was written
   ASSERT_EQ(fetch("CollegeMsg").status, 0);
   EXPECT_TRUE(fetched(college) == content);
   EXPECT_NE(requests().find("bytes=3000000- 416"), std::string::npos) << requests();

@@ -1,4 +1,4 @@
-// Names that are no text, or text that moves a terminal's cursor: refused, or shown escaped, everywhere.
+// Names that are no valid text, or that move a terminal's cursor: Strobe refuses them or shows them escaped.
 #include <algorithm>
 
 #include "tests/cli/program.hpp"
@@ -15,7 +15,7 @@ std::string few_events() {
 
 class HostileNames : public Program {
  protected:
-  /// Terminals would obey none of it.
+  /// Fails when the text has bytes that control a terminal.
   static void expect_plain(const std::string& text) {
     const auto control = [](char c) {
       const auto byte = static_cast<unsigned char>(c);

@@ -1,4 +1,4 @@
-// Files that are nearly right are read, or refused with the place and what to do; what is no file at all is named.
+// Files that are nearly right are read, or refused with the place and a remedy. Paths that are no file are named.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -13,7 +13,7 @@ class InputFiles : public Program {
     return strobe({"inspect", "in.csv", "--json"});
   }
 
-  /// What was read, but for the digest of the file's bytes; null when it was refused.
+  /// The report on the file, without the digest of its bytes; null when it was refused.
   Json read(const std::string& text) {
     Json report = Json::parse(inspect(text).out, nullptr, false);
     if (!report.is_object()) return nullptr;
@@ -77,7 +77,7 @@ TEST_F(InputFiles, AnOptionWithoutValueIsNamed) {
   expect_refusal(strobe({"run", "--workload", "none.csv:window", "--dry-run"}), 2, {"no file 'none.csv:window'"});
 }
 
-/// A folder, a link to nowhere and a name longer than any file's stand for all that cannot be read.
+/// The paths are a folder, a broken link and a name longer than a file system allows.
 TEST_F(InputFiles, WhatIsNoFileIsAWrongRequestThatNamesIt) {
   std::filesystem::create_directory(folder_ / "folder.json");
   std::filesystem::create_symlink("nowhere", folder_ / "link.json");

@@ -1,4 +1,4 @@
-// What cannot be written or read is a wrong request, found before anything is made or measured.
+// A path that cannot be written or read is a wrong request, and is refused before anything is made or measured.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"

@@ -22,7 +22,7 @@ class OutputTargets : public Program {
     fs::remove_all(folder_ / "out");
     return strobe({"run", "--workload", tiny, "--epochs", "1", "--out", "out", flag, file});
   }
-  /// A character device of the folder's own, as /dev/null; false without the right to make one.
+  /// Makes a character device like /dev/null in the folder; false without the permission to do so.
   bool make_null(const std::string& name) { return mknod(path(name).c_str(), S_IFCHR | 0666, makedev(1, 3)) == 0; }
 
   const std::vector<std::string> flags = {"--save-model", "--dump-embeddings", "--dump-samples"};
@@ -89,7 +89,7 @@ TEST_F(OutputTargets, PipesGetTheBytes) {
 TEST_F(OutputTargets, LinksStayAndTheirEndsAreReplaced) {
   fs::create_directory(folder_ / "real");
   for (const std::string& flag : {flags[0], flags[1], flags[2], std::string("--checkpoint")}) {
-    const bool fresh = flag == "--checkpoint";  // a checkpoint replaces none
+    const bool fresh = flag == "--checkpoint";  // a checkpoint never replaces another file
     fs::remove(folder_ / "real/file");
     if (!fresh) write_text(folder_ / "real/file", "old");
     fs::remove(folder_ / "link");
@@ -114,7 +114,7 @@ TEST_F(OutputTargets, TheStandardOutputIsPrintedOn) {
     const std::string text = read_text(folder_ / "printed");
     EXPECT_EQ(text.find("split,step,source,target,label"), 0u) << text.substr(0, 200);
     EXPECT_NE(text.find("uniform/tm-gcn"), std::string::npos)
-        << "the table of results is behind it: " << text.substr(text.size() - 200);
+        << "the table of results follows: " << text.substr(text.size() - 200);
   }
 }
 
@@ -148,7 +148,7 @@ TEST_F(OutputTargets, ConvertingTwiceGivesEqualFiles) {
   EXPECT_EQ(strobe({"inspect", "copy.strobe"}).status, 0);
 }
 
-TEST_F(OutputTargets, VerticesOfOutputsAreListedBesideThem) {
+TEST_F(OutputTargets, VerticesOfOutputsAreListedWithThem) {
   write_text(folder_ / "e.csv",
              "source,target,time\n\"Öz, B\",=cmd|x,1\n=cmd|x,Ann,2\nAnn,\"Öz, B\",3\n\"Öz, B\",Ann,4\nAnn,=cmd|x,5\n");
   write_text(folder_ / "n.csv", "source,target,time\n7,9,1\n9,12,2\n12,7,3\n7,12,4\n12,9,5\n");

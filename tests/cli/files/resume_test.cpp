@@ -1,4 +1,4 @@
-// Going on with a run, wherever it was ended: nothing that was finished is done again, nothing is asked for twice.
+// A run goes on from any moment at which it ended. Finished work is not repeated, and no flag must be given again.
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.hpp"
@@ -12,7 +12,7 @@ class Resume : public Program {
  protected:
   Json rows(const std::string& out) { return read_json(folder_ / out / "summary.json").at("rows"); }
 
-  /// Takes rows behind the first `keep` away, as if the run had been killed before it wrote them.
+  /// Removes all rows after the first `keep`, as if the run had been killed before it wrote them.
   void lose_rows(const std::string& out, std::size_t keep) {
     Json summary = read_json(folder_ / out / "summary.json");
     Json& rows = summary.at("rows");
@@ -27,7 +27,7 @@ class Resume : public Program {
   }
 };
 
-/// Trains, loses the row, and goes on: the row that is made of the checkpoint is the one that was lost.
+/// Trains, loses the row, and goes on: the row made from the checkpoint equals the lost one.
 class LostRow : public Resume, public ::testing::WithParamInterface<std::vector<std::string>> {};
 
 TEST_P(LostRow, IsMadeAgainFromTheLastCheckpoint) {
@@ -41,7 +41,7 @@ TEST_P(LostRow, IsMadeAgainFromTheLastCheckpoint) {
                                           "--resume-training",
                                           "--save-model",
                                           "weights.safetensors"};
-  const Outcome first = run(GetParam(), again);  // the very first one: there is no checkpoint and no run yet
+  const Outcome first = run(GetParam(), again);  // there is no checkpoint and no run yet
   ASSERT_EQ(first.status, 0) << first.err;
   const Json before = rows("o").at(0);
   const std::string weights = read_text(folder_ / "weights.safetensors");

@@ -1,4 +1,4 @@
-// Which folders a run takes: none that other work lives in, none that it cannot fill, and no empty name.
+// A run refuses folders with other files in them, folders that it cannot write, and an empty name.
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {

@@ -1,4 +1,4 @@
-// Runs whose words nobody can read, and two runs that want one directory.
+// Runs whose output streams are closed, and two runs that need one directory.
 #include <fcntl.h>
 #include <sys/file.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 class RunStreams : public Program {
  protected:
-  /// A run of one short case into `out`, with shell text behind it.
+  /// Runs one short case into `out`, with more shell text after the command.
   Outcome run_with(const std::string& out, const std::string& behind, const std::string& flags = "") {
     const std::string run =
         std::string("'" STROBE_BINARY "' run --workload ") + tiny + " --epochs 2 --out " + out + " ";
@@ -73,7 +73,7 @@ TEST_F(RunStreams, ASecondRunOfADirectoryIsRefusedWhileTheFirstLasts) {
   EXPECT_NE(read_text(folder_ / "refusal").find("another run is writing into out"), std::string::npos)
       << read_text(folder_ / "refusal");
   EXPECT_EQ(read_text(folder_ / "out/samples.jsonl").rfind(samples, 0), 0u) << "lines of the first run were lost";
-  kill(first, SIGKILL);  // nobody is left to let the directory go
+  kill(first, SIGKILL);  // so the run cannot release the directory itself
   finish(first);
   const int lock = open(path("out/logs/strobe.log").c_str(), O_RDWR);
   EXPECT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);

@@ -1,4 +1,5 @@
-// Files of JSON that are read back may hold anything: each is refused with status 2, by its name, in words of Strobe.
+// JSON files may hold anything when they are read back. Each wrong one is refused with status 2, its name, and a
+// message of Strobe's own.
 #include <sys/stat.h>
 
 #include "tests/cli/edited_json.hpp"
@@ -9,14 +10,14 @@ namespace {
 
 class UntrustedJson : public Program {
  protected:
-  /// A finished run `out` of one case, and what continues it.
+  /// Makes a finished run `out` of one case, and the files that continue it.
   void SetUp() override {
     ASSERT_EQ(strobe(run_).status, 0);
     resume_ = run_;
     resume_.push_back("--resume");
   }
 
-  /// Puts `value` under `pointer` of a file of the run, does `words`, and puts the file back.
+  /// Sets `value` at `pointer` in a file of the run, runs `words`, and restores the file.
   Outcome with(const std::string& file, const std::string& pointer, const Json& value,
                const std::vector<std::string>& words) {
     const std::filesystem::path path = folder_ / "out" / file;
@@ -24,7 +25,7 @@ class UntrustedJson : public Program {
     const bool lines = file == "samples.jsonl";
     const std::size_t end = before.find('\n');
     Json json = Json::parse(lines ? before.substr(0, end) : before);
-    json = without_digests(std::move(json));  // which would be refused before the value is looked at
+    json = without_digests(std::move(json));  // a wrong digest would be refused before the value is read
     json[Json::json_pointer(pointer)] = value;
     write_text(path, lines ? json.dump() + before.substr(end) : json.dump());
     const Outcome outcome = strobe(words);

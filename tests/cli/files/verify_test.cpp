@@ -1,4 +1,4 @@
-// `strobe verify` finds what was changed, and whoever reads a run refuses a row that was.
+// `strobe verify` finds changed files, and commands that read a run refuse a changed row.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -19,7 +19,7 @@ class Verify : public Program {
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
 
-  /// The file with one bit of its byte `at` flipped.
+  /// Flips one bit of the file's byte `at`.
   void flip(const std::string& name, std::size_t at) {
     std::string text = read_text(folder_ / name);
     text.at(at) = static_cast<char>(text.at(at) ^ 4);
@@ -50,7 +50,7 @@ TEST_F(Verify, RunsOfEveryFormAreRightAsTheyAreWritten) {
   }
 }
 
-/// The number is changed by whoever does not know of digests, and by one who takes them out.
+/// The number is changed once with its digest kept, and once with the digest removed.
 TEST_F(Verify, AChangedLossIsRefusedByEveryReader) {
   run("a");
   run("b", {"--seed", "2"});
@@ -87,7 +87,7 @@ TEST_F(Verify, RowsAloneAndOlderOnesAreReadWithANote) {
   std::filesystem::copy(folder_ / "a/summary.json", folder_ / "alone/summary.json");
   EXPECT_EQ(strobe({"show", "alone"}).status, 0);
   Json both = read_json(folder_ / "a/summary.json");
-  both["rows"].push_back(both["rows"][0]);  // rows put together keep their digests
+  both["rows"].push_back(both["rows"][0]);  // joined rows keep their digests
   write_text(folder_ / "alone/summary.json", both.dump());
   EXPECT_EQ(strobe({"show", "alone"}).status, 0);
   write_text(folder_ / "alone/summary.json", without_digests(both).dump());
@@ -123,7 +123,7 @@ TEST_F(Verify, FilesOfEachKindProveThemselves) {
   expect_refusal(strobe({"verify"}), 2, {"at least one"});
 }
 
-/// Clusters are written by hand and by `strobe calibrate`; only the latter carry digests.
+/// People and `strobe calibrate` write cluster files; only those of `strobe calibrate` have digests.
 TEST_F(Verify, ACalibrationThatWasChangedSaysHowToUseIt) {
   Json cluster = read_json(STROBE_SOURCE_DIR "/results/measured/epyc-2core-2026-11-28-hosts/calibrated.json");
   cluster.erase(digest_key);

@@ -31,14 +31,14 @@ class MpiProgram : public Program {
     return finish(start(arguments));
   }
 
-  /// Starts two processes of a case without end, and returns mpirun's process after the first epoch.
+  /// Starts two processes of an endless case, and returns mpirun's process after the first epoch.
   pid_t start_two_endless(const std::vector<std::string>& of_case) {
-    // Between SIGTERM and SIGKILL. A second is the default, which a busy machine may need for less than this; mpirun
-    // waits all of it out, so other tests leave it as it is.
+    // Seconds between SIGTERM and SIGKILL. The default of one second is too short on a busy machine. mpirun always
+    // waits the whole time, so other tests keep the default.
     setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);
     setenv("PRTE_MCA_odls_base_sigkill_timeout", "5", 1);
-    // In the foreground `timeout` hands a signal on once; two of them, to mpirun and to its group, would end mpirun at
-    // once, ranks or no ranks.
+    // With --foreground, `timeout` forwards a signal once. Two signals, to mpirun and to its group, would end mpirun
+    // before its ranks.
     std::vector<std::string> all = {"timeout", "--foreground", "120", "mpirun", "-n", "2", STROBE_BINARY, "run"};
     all.insert(all.end(), of_case.begin(), of_case.end());
     for (const char* word : {"--ranks", "2", "--comm", "mpi", "--epochs", "100000000", "--checkpoint", "state",

@@ -1,4 +1,4 @@
-// Ranks that hold other data, files or settings: none trains with them, each says what it has, and nobody waits.
+// Ranks with different data, files or settings: no rank trains, each reports its own, and none waits.
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +20,7 @@ class OtherRanks : public MpiProgram {
     }
   }
 
-  /// A ring of eight vertices in four windows of ten seconds; `moved`: its last edge is another.
+  /// A ring of eight vertices in four windows of ten seconds; with `moved` its last edge differs.
   static std::string edges(bool moved = false) {
     std::string text = "source,target,time\n";
     for (int window = 0; window < 4; ++window)
@@ -41,7 +41,7 @@ class OtherRanks : public MpiProgram {
     write_text(folder_ / folder / "f.npy", bytes);
   }
 
-  /// Runs both, rank 0 in folder a and rank 1 in b; fails when that takes long.
+  /// Runs both ranks, rank 0 in folder a and rank 1 in b; fails when that takes long.
   Outcome both(const std::string& first, const std::string& second) {
     const auto begin = std::chrono::steady_clock::now();
     const std::string here = folder_.string(), strobe_in = "' '" STROBE_BINARY "' ";
@@ -58,7 +58,7 @@ class OtherRanks : public MpiProgram {
            path("out") + "' " + more;
   }
 
-  /// Both end with 2; rank 1 says `words`, and nothing is measured.
+  /// Fails unless both end with status 2, rank 1 says `words`, and nothing is measured.
   void expect_refused(const Outcome& outcome, const std::vector<std::string>& words) {
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_NE(outcome.err.find("rank 1 on "), std::string::npos) << outcome.err;
@@ -137,7 +137,7 @@ TEST_F(OtherRanks, OtherWeightsToStartFrom) {
                  {"m.safetensors", "SHA-256"});
 }
 
-/// The second process has no run to continue; what is finished is the first one's to say.
+/// The second process has no run to continue: the first process decides which cases are finished.
 TEST_F(OtherRanks, AContinuedRunIsTheFirstOnes) {
   const std::string in_own =
       "run --workload x.csv:window=10s --vary seed=1,2 --strategy vertex --ranks 2 --comm mpi "
@@ -161,7 +161,7 @@ TEST_F(OtherRanks, ThreadsOfEachAreItsShareOfTheNode) {
   for (const Json& each : threads) EXPECT_LE(each.get<int>(), std::max(1, cores / 3 + 1));
 }
 
-/// Processes of one launch that were told to be independent: each has its own world, output and folder.
+/// Processes of one launch with --comm local are independent: each has its own world, output and folder.
 TEST_F(OtherRanks, IndependentProcessesDealASweepAmongThem) {
   const std::string own = std::string("run --workload ") + tiny + " --epochs 1 --comm local --out r --seed ";
   const Outcome outcome = both(own + "1", own + "2");
@@ -170,7 +170,7 @@ TEST_F(OtherRanks, IndependentProcessesDealASweepAmongThem) {
   EXPECT_EQ(rows("b/r")[0].at("seed"), 2);
 }
 
-/// A partitioner that starts MPI does not wait for processes that never will.
+/// A partitioner that starts MPI does not wait for processes that never start it.
 TEST_F(OtherRanks, IndependentProcessesDoNotMeetInMpi) {
   if (!lists("partitioners", "hypergraph")) GTEST_SKIP() << "this build has no partitioner hypergraph";
   const std::string own = std::string("run --workload ") + tiny + " --epochs 1 --comm local --ranks 2 --out r";

@@ -1,4 +1,5 @@
-// Runs under mpirun: the same numbers as with threads, nothing lost when processes end, nobody left waiting.
+// Runs under mpirun: they give the same numbers as threads, and lose no epoch and leave no rank waiting when a process
+// ends.
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -20,14 +21,14 @@ class Mpi : public MpiProgram {
 
   pid_t start_endless() { return start_two_endless({"--workload", tiny, "--strategy", "snapshot"}); }
 
-  /// The one row's epochs are in the file of samples.
+  /// Fails unless the epochs of the only row are in the file of samples.
   void expect_kept_epochs(const std::string& status) {
     ASSERT_EQ(rows("out").size(), 1u);
     EXPECT_EQ(rows("out")[0].at("status"), status) << rows("out")[0];
     expect_whole_epochs();
   }
 
-  /// Epochs are in the file of samples, of both ranks alike.
+  /// Fails unless the file of samples has the same epochs of both ranks.
   void expect_whole_epochs() {
     std::vector<std::vector<int>> epochs(2);
     for (const Json& sample : samples("out")) epochs[sample.at("rank")].push_back(sample.at("epoch"));
@@ -81,7 +82,7 @@ TEST_F(Mpi, ProcessesAndThreadsSendTheSameStaleRows) {
   }
 }
 
-/// Timelines that begin and end anywhere, cut between processes: rounds, states and halos of earlier steps.
+/// Timelines that begin and end at any step, cut between processes: rounds, states and halos of earlier steps.
 TEST_F(Mpi, ProcessesWalkCellsThatExistAsThreadsDo) {
   for (const std::string model : {"t-gcn", "dysat"}) {
     const std::vector<std::string> request = {
@@ -130,8 +131,8 @@ TEST_F(Mpi, ProcessesTrainInHybridBatchesAsThreadsDo) {
   }
 }
 
-/// One process can plan for any world, and every process of a world gets to the end of a dry run: partitioners that
-/// start MPI, as Zoltan's does, wait for all of them.
+/// One process can plan for any number of ranks. In a launch every process finishes the dry run, because partitioners
+/// that start MPI, such as Zoltan's, wait for all of them.
 TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {
   const bool hypergraph = lists("partitioners", "hypergraph");
   const std::string strategy = std::string("vertex:partitioner=") + (hypergraph ? "hypergraph" : "hash");
@@ -201,14 +202,14 @@ TEST_F(Mpi, ASignalToOneProcessEndsAllAfterTheSameEpochWithACheckpoint) {
   }
 }
 
-/// mpirun tells the others to stop when one is gone, and leaves them a second for it.
+/// mpirun asks the others to stop when one process ends, and gives them a second.
 TEST_F(Mpi, AKilledProcessTakesNoFinishedEpochWithIt) {
   const pid_t mpirun = start_endless();
   kill_rank(mpirun, 1);
   expect_kept_epochs("interrupted");
 }
 
-/// Nobody is left to write a row; the epochs are there already.
+/// Without rank 0 no row is written, but the epochs are already on disk.
 TEST_F(Mpi, TheFirstProcessKilledTakesNoFinishedEpochWithIt) {
   const pid_t mpirun = start_endless();
   kill_rank(mpirun, 0);
@@ -216,8 +217,8 @@ TEST_F(Mpi, TheFirstProcessKilledTakesNoFinishedEpochWithIt) {
   expect_whole_epochs();
 }
 
-/// What mpirun does not end, because it was told to go on without: the one that is left says who is missing, soon after
-/// the time that a collective may take.
+/// With --enable-recovery, mpirun does not end the other process. That process names the missing one soon after the
+/// time limit of a collective.
 TEST_F(Mpi, TheProcessThatIsLeftEndsSoonAndNamesTheMissingOne) {
   for (const int victim : {0, 1}) {
     std::filesystem::remove_all(folder_ / "out");

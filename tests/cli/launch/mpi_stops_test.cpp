@@ -1,5 +1,5 @@
-// A process of a launch that a signal stopped: the others end soon after --timeout, in whatever phase that was, name
-// it, and what is on disk stays.
+// A signal stops a process of a launch in some phase. The others end soon after --timeout and name it, and finished
+// files stay on disk.
 #include <chrono>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 
 class StoppedRank : public MpiProgram {
  protected:
-  static constexpr double limit = 5;     // of every wait but collectives: the least there is
-  static constexpr double further = 30;  // until mpirun itself is gone, on a busy machine
+  static constexpr double limit = 5;     // seconds of every wait except collectives: the smallest allowed
+  static constexpr double further = 30;  // seconds until mpirun itself ends, on a busy machine
 
   ~StoppedRank() override {
     for (const pid_t pid : ranks_) {
@@ -32,7 +32,7 @@ class StoppedRank : public MpiProgram {
     return words.find(STROBE_BINARY) != std::string::npos && words.find(path("out")) != std::string::npos &&
            words.rfind("mpirun", 0) != 0 && words.rfind("timeout", 0) != 0;
   }
-  /// The process of this launch with that rank; 0 where there is none.
+  /// The process of this launch with that rank; 0 when there is none.
   pid_t find(int rank) {
     const std::string variable = std::string("OMPI_COMM_WORLD_RANK=") + std::to_string(rank) + '\0';
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -58,7 +58,7 @@ class StoppedRank : public MpiProgram {
   }
   bool has_row() const { return read_text(folder_ / "out/summary.json").find("epoch_seconds") != std::string::npos; }
 
-  /// Stops the rank, waits for the end, and returns what was said.
+  /// Stops the rank, waits for the end of the launch, and returns its output.
   std::string stop(pid_t launch, int rank) {
     const pid_t pid = find(rank);
     EXPECT_NE(pid, 0) << "the launch is over";

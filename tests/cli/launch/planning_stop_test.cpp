@@ -1,4 +1,4 @@
-// A signal while a later case of a sweep is planned ends the program, and what is finished stays.
+// A signal during the planning of a later case of a sweep ends the program, and finished cases stay.
 #include <signal.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class PlanningStop : public Program {
     return std::count(text.begin(), text.end(), '\n');
   }
 
-  /// False after half a minute without one.
+  /// Waits for a row; false after half a minute without one.
   bool wait_for_a_row() {
     for (int tries = 0; tries < 1500; ++tries) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -39,13 +39,13 @@ class PlanningStop : public Program {
   void interrupt_planning(int signal);
 };
 
-/// Partitioners take seconds without looking at signals; one must do, whenever it comes.
+/// Partitioners run for seconds without checking for signals. A single signal must end the program at any moment.
 void PlanningStop::interrupt_planning(int signal) {
   const std::string name = suite(R"({"cases": [
     {"workload": {"name": "uniform", "steps": 8, "vertices": 60}, "epochs": 1},
     {"workload": {"name": "uniform", "steps": 20, "vertices": 20000, "density": 3}, "epochs": 1, "ranks": 4,
      "strategy": {"name": "vertex", "partitioner": "metis"}}]})");
-  // Plans are made once, before the first case; here there is no memory to keep them.
+  // Plans are usually made once, before the first case. Without memory to keep them, each case is planned again.
   const pid_t pid = start({"env", "STROBE_KEPT_PLANS_GIB=0", STROBE_BINARY, "run", name, "--out", "out"});
   const bool first_finished = wait_for_a_row();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -64,8 +64,8 @@ TEST_F(PlanningStop, OneInterruptEndsPlanning) { interrupt_planning(SIGINT); }
 
 TEST_F(PlanningStop, OneTerminationEndsPlanning) { interrupt_planning(SIGTERM); }
 
-/// METIS catches SIGTERM, jumps out of what it does and returns an error; whenever the signal comes, the program ends
-/// as by its own handling, or it was done.
+/// METIS catches SIGTERM, aborts its work and returns an error. At any moment of the signal, the program ends as by its
+/// own handling, unless it had already finished.
 TEST_F(PlanningStop, ATerminationWithinMetisIsNoFailure) {
   const std::vector<std::string> words = {STROBE_BINARY, "run",
                                           "--workload",  "uniform:steps=10,vertices=12000,density=3",

@@ -1,5 +1,5 @@
-// What the shell allows a process: memory, threads, sizes of files, descriptors. Whatever is reached, the reason is
-// told.
+// Limits of the shell on a process: memory, threads, sizes of files, descriptors. Strobe names the limit that it
+// reached.
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
@@ -7,12 +7,12 @@ namespace {
 
 class ProcessLimits : public Program {
  protected:
-  /// The program under `ulimit` options; `after` stands behind it.
+  /// Runs the program under `ulimit` options; the shell text `after` follows the command.
   Outcome limited(const std::string& limit, const std::string& words, const std::string& after = "") {
     return finish(start_shell("cd '" + folder_.string() + "' && ulimit " + limit + " && '" STROBE_BINARY "' " + words +
                               " " + after));
   }
-  /// The least address space, in MiB, in which the program and its libraries start at all; 0 where there is none.
+  /// The smallest address space, in MiB, in which the program and its libraries start; 0 when no size is enough.
   int least_memory() {
     for (int mebibytes = 16; mebibytes < 4096; mebibytes += 8)
       if (limited("-v " + std::to_string(mebibytes * 1024), "--version").status == 0) return mebibytes;
@@ -50,7 +50,7 @@ TEST_F(ProcessLimits, OfMemoryAreARowOrALineThatSaysSo) {
   EXPECT_GT(failed, 2);
 }
 
-TEST_F(ProcessLimits, OfFilesSizesAreTold) {
+TEST_F(ProcessLimits, OfFilesSizesAreReported) {
   for (const int blocks : {1, 2, 8}) {
     const std::string out = "out" + std::to_string(blocks);
     const Outcome outcome = limited("-f " + std::to_string(blocks), "run --workload ucsocial --epochs 1 --out " + out);
@@ -60,8 +60,8 @@ TEST_F(ProcessLimits, OfFilesSizesAreTold) {
   }
 }
 
-/// Whoever runs the tests may leave files open for them, so the least number with which the program begins is searched.
-TEST_F(ProcessLimits, OfDescriptorsAreTold) {
+/// A test runner may leave files open, so the test searches for the smallest number of descriptors that is enough.
+TEST_F(ProcessLimits, OfDescriptorsAreReported) {
   int begun = 0;
   for (int most = 4; most <= 24 && begun < 3; ++most) {
     const std::string limit = "-n " + std::to_string(most);

@@ -1,4 +1,5 @@
-// Processes in turn: `strobe run --rounds`, `strobe compare --rerun` and `--self-check`; and comparisons by a field.
+// Processes that run in turn: `strobe run --rounds`, `strobe compare --rerun` and `--self-check`. Comparisons by a
+// field.
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -61,7 +62,7 @@ TEST_F(Rounds, CasesTakeTurnsAndEveryLineKnowsItsRound) {
 TEST_F(Rounds, ARunThatWasKilledGoesOnInTheMiddle) {
   ASSERT_EQ(strobe(two_cases("3")).status, 0);
   const std::string all = read_text(folder_ / "two/rounds.jsonl");
-  // As if it had been killed after three processes and the samples of a fourth.
+  // As if the run had been killed after three processes and the samples of a fourth.
   std::size_t end = 0;
   for (int line = 0; line < 3; ++line) end = all.find('\n', end) + 1;
   write_text(folder_ / "two/rounds.jsonl", all.substr(0, end));

@@ -15,7 +15,8 @@ using std::chrono::milliseconds;
 
 class Signals : public Program {
  protected:
-  /// Starts a case without end and returns when its first epochs are on disk; `before` stands in front of the program.
+  /// Starts an endless case and returns when its first epochs are on disk. The shell text `before` precedes the
+  /// program.
   pid_t start_endless(const std::vector<std::string>& more, const std::string& before = "") {
     std::string command = "cd '" + folder_.string() + "' && " + before + " exec '" STROBE_BINARY "' run --workload '" +
                           tiny + "' --strategy snapshot --ranks 2 --epochs 100000000 --out out";
@@ -47,7 +48,7 @@ TEST_F(Signals, EveryOneLeavesACheckpointOfWholeEpochsAndARow) {
     EXPECT_NE(outcome.err.find(reason), std::string::npos) << outcome.err;
     EXPECT_EQ(stopped.at("metrics").at("auc").size(), epochs);
     EXPECT_FALSE(stopped.at("metrics").at("auc").back().is_null());
-    const Json& seconds = stopped.at("epoch_seconds");  // null while the warm-up epoch alone is done
+    const Json& seconds = stopped.at("epoch_seconds");  // null when only the warm-up epoch is done
     EXPECT_EQ(seconds.is_null() ? 0 : seconds.at("n").get<std::size_t>(), epochs - 1);
     ASSERT_TRUE(std::filesystem::exists(folder_ / "state"));
   }

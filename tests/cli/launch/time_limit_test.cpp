@@ -53,7 +53,7 @@ TEST_F(TimeLimit, WhatIsWrittenAtTheEndIsNotAndTrainingGoesOnFromTheCheckpoint) 
   EXPECT_FALSE(std::filesystem::exists(folder_ / "w.safetensors"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "e.npy"));
   const auto done = row.at("loss").size();
-  const std::string epochs = std::to_string(done + 1);  // beside one for warm-up
+  const std::string epochs = std::to_string(done + 1);  // in addition to one for warm-up
   const std::vector<std::string> whole{"run", "--workload", tiny, "--epochs", epochs, "--out"};
   std::vector<std::string> rest = whole, all = whole;
   rest.insert(rest.end(), {"rest", "--checkpoint", "state", "--resume-training"});

@@ -1,4 +1,4 @@
-// The program in a folder that somebody else has filled: nothing there is loaded or run because it lies there.
+// The program in a folder of untrusted files: it loads and runs none of them.
 #include <elf.h>
 
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The texts of the dynamic section of an ELF file for 64 bits, by tag; empty for another file.
+/// The texts of the dynamic section of a 64-bit ELF file, by tag; empty for other files.
 std::multimap<std::int64_t, std::string> dynamic_texts(const fs::path& path) {
   const std::string bytes = read_text(path);
   std::multimap<std::int64_t, std::string> texts;
@@ -80,7 +80,7 @@ TEST_F(WorkingFolder, IsInNoRunPathOfWhatIsInstalled) {
   EXPECT_EQ(relative_run_paths(folder_ / "moved/bin/strobe"), std::vector<std::string>());
 }
 
-/// The loader ends a program whose library it takes from a file that is none.
+/// The loader ends a program when it finds a file that is no library under a library's name.
 TEST_F(WorkingFolder, LendsTheProgramNoLibrary) {
   int libraries = 0;
   for (const auto& [tag, name] : dynamic_texts(STROBE_BINARY)) {

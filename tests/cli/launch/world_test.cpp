@@ -1,4 +1,5 @@
-// The place among a launcher's processes, read from tables of variables; and what a lone process makes of leftovers.
+// The place among a launcher's processes, read from tables of variables. Also a single process that finds variables
+// left by an earlier launch.
 #include "harness/process/world.hpp"
 
 #include "core/errors.hpp"
@@ -70,7 +71,7 @@ class SingleProcess : public Program {
   const std::string run_ = std::string("run --epochs 2 --out out --workload ") + tiny;
 };
 
-/// It would train, and write nothing, since another process writes the results of ranks behind the first.
+/// Such a process would train and write nothing, because only rank 0 writes results. So it is refused.
 TEST_F(SingleProcess, DoesNotWorkForNothingBecauseOfAVariable) {
   for (const auto& [variables, name] :
        {std::pair<std::string, std::string>{"OMPI_COMM_WORLD_RANK=7", "OMPI_COMM_WORLD_RANK"},

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A file server on the loopback with ranges and with the faults that downloads meet.
+"""A file server on the loopback that supports ranges and simulates faults of downloads.
 
 usage: range_server.py FOLDER LOG [--drop-after BYTES] [--no-ranges]
 
 Prints its port and serves until standard input ends. LOG gets a line per request: path, Range header, status sent.
---drop-after closes the connection of the first request after so many bytes of its body.
+--drop-after closes the connection of the first request after BYTES bytes of its body.
 """
 import hashlib
 import http.server

@@ -77,7 +77,7 @@ int run_all() {
   run("refuses another size", refuses_another_size);
   run_programs("", conformance::value_cases());
   run_programs("", conformance::span_cases());
-  mpi::most_bytes_per_count = 64;  // the way of buffers beyond 2 GiB
+  mpi::most_bytes_per_count = 64;  // takes the code path of buffers beyond 2 GiB
   run_programs("counted in rows: ", conformance::value_cases());
   mpi::most_bytes_per_count = std::numeric_limits<int>::max();
   for (const conformance::FailureCase& c : conformance::failure_cases()) {

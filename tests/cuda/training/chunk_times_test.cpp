@@ -1,5 +1,5 @@
-// Chunks measured on device cuda, for chunk:cost=mlp: rows of the silent rank are cleared in the device's own memory,
-// stages get the operations of the pass, and what is learned is of that device and of no other.
+// Chunks measured on device cuda, for chunk:cost=mlp: rows of the silent rank are cleared in device memory, stages get
+// the operations of the pass, and the learned times belong to that device only.
 #include "harness/calibration/chunks/chunk_times.hpp"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_P(CudaChunkTimes, AChunkHasTheOperationsThatItHasOnTheCpu) {
     double here = 0;
     for (const auto& [name, flops] : chunk.flops) here += flops;
     EXPECT_NEAR(here / cpu, 1, 0.01) << device;
-    // A model that goes step by step has no structure encoder of its own.
+    // A model that computes step by step has no separate structure encoder.
     EXPECT_EQ(chunk.seconds.structure > 0, judge.seconds.structure > 0) << device;
     EXPECT_GT(chunk.seconds.time, 0) << device;
     EXPECT_LE(chunk.seconds.sum(), chunk.all * (1 + 1e-9)) << device;

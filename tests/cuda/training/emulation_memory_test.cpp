@@ -1,5 +1,5 @@
-// What only the emulation can show: with its guard on, which the tests of training have, device memory is out of the
-// host's reach; and GPUs without links between them.
+// Two properties of the emulation alone: its guard (on in the tests of training) keeps device memory out of the host's
+// reach, and its GPUs may lack links between them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

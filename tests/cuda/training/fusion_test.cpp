@@ -1,5 +1,5 @@
-// Chunks walked one by one and fused on device cuda: every fusion gives the curve of the sequential run on device cpu,
-// and its stages load and fill up what they do there.
+// Chunks walked one by one and fused on device cuda: every fusion gives the curve of the sequential run on device cpu.
+// Its stages load and pad the same rows as on device cpu.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

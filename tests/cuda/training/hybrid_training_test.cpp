@@ -1,5 +1,4 @@
-// Hybrid batches on device cuda: every model gives the curve of device cpu in fp64 to 1e-10, whatever averages the
-// models.
+// Hybrid batches on device cuda: every model, with every averaging, gives the curve of device cpu in fp64 to 1e-10.
 #include <gtest/gtest.h>
 
 #include "core/registry_names.hpp"

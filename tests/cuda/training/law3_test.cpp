@@ -1,7 +1,7 @@
 // Law 3 on device cuda: every registered model under every registered exact strategy gives the curve of the sequential
 // run on device cpu, in fp64 to 1e-10. Ranks are threads that share one GPU, or the emulation. The graph is small,
-// because the emulation runs a GPU's threads one after the other; what it holds is that every operation that a model
-// and a strategy issue has a kernel, that the host never reads device memory, and that streams are ordered.
+// because the emulation runs a GPU's threads one after the other. The test shows that every operation of models and
+// strategies has a kernel, that the host never reads device memory, and that streams are ordered.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
-// Training on device cuda-graphs replays: what an epoch launches is built once, whatever the strategy, and of what is
-// replayed only what an epoch must change is changed. Addresses are the test's own, so that what changes is decided by
-// the program alone and by no driver's pool.
+// Training on device cuda-graphs replays. With every strategy, an epoch's launches are built once, and a replay changes
+// only the nodes that the epoch must change. The test assigns addresses itself, so that no driver's pool decides which
+// nodes change.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -17,11 +17,11 @@
 namespace strobe {
 namespace {
 
-/// Of the devices that have ended, one run at a time.
+/// Counts of the devices that have ended, for one run at a time.
 cuda::GraphCounts ended;
 
-/// Device memory in the order of one stream: of each size the lowest address that is free, so that the same memory in
-/// use means the same addresses, in whatever order the rest was released. One block of the driver's, kept for good.
+/// Device memory in the order of one stream, in one block of the driver that is never released. Each size gets the
+/// lowest free address, so that addresses depend on the memory in use, and not on the order of releases.
 class Arena {
  public:
   /// Null when the block is full.
@@ -49,7 +49,7 @@ class Arena {
 };
 Arena arena;  // of one rank's thread at a time
 
-/// Its scratch memory, which is returned to the pool and so to nobody, stays in the arena's block.
+/// Returning its scratch memory to the pool has no effect: the memory stays in the arena's block.
 class CountedDevice final : public cuda::CudaDevice {
  public:
   explicit CountedDevice(const DeviceRequest& request) : CudaDevice(request, true) {}
@@ -100,7 +100,7 @@ TEST_P(CudaReplay, LaterEpochsBuildNothing) {
     EXPECT_GT(some.launches, 0u);
     EXPECT_GT(more.launches, some.launches);
     EXPECT_EQ(more.made, some.made) << blocks << " blocks";
-    // A tensor may lie elsewhere than in the epoch before; events stay, and so do nearly all addresses.
+    // A tensor may move from one epoch to the next. Events stay the same, and so do nearly all addresses.
     constexpr std::uint64_t nodes_for_each_changed = 20;
     EXPECT_LE(nodes_for_each_changed * (more.changed_nodes - some.changed_nodes), more.nodes - some.nodes)
         << blocks << " blocks";

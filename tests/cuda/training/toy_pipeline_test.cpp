@@ -1,4 +1,4 @@
-// The toy pipeline on device cuda: a helper, two groups and batches two deep, to the bits of a plain loop.
+// The toy pipeline on device cuda: with a helper, two groups and two batches ahead, it gives the bits of a plain loop.
 #include <gtest/gtest.h>
 
 #include "harness/run/run_case.hpp"

@@ -1,5 +1,5 @@
-"""What the golden fixtures share: the small graph as dense float64 tensors, preprocessing from the papers' equations, the
-losses, and safetensors files. Nothing here is taken from Strobe's sources or reads its output."""
+"""Shared code of the golden fixtures: the small graph as dense float64 tensors, preprocessing by the papers' equations,
+losses, and safetensors files. It takes no code from Strobe and reads none of its output."""
 
 import csv
 import json
@@ -14,9 +14,9 @@ torch.set_num_threads(1)
 
 
 class Cells:
-    """Which cells exist, of all: exists [T, N], and begin [T, N], the step at which each one's sequence of neighbouring
-    steps began, -1 where it does not exist. seen: from a vertex's first edge on; lifetime: from its first to its last;
-    active: where it has an edge."""
+    """Which cells exist: exists [T, N]. begin [T, N] is the first step of each cell's sequence of consecutive steps, or
+    -1 where the cell does not exist. seen: from a vertex's first edge on; lifetime: from its first edge to its last;
+    active: at steps where it has an edge."""
 
     def __init__(self, runs, kind):
         touched = runs.any(2) | runs.any(1)

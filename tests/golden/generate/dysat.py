@@ -49,12 +49,12 @@ def attend(first_cell, vertices, a, x, weights, o):
 
 
 def temporal(x, weights, o, cells):
-    """x [T, N, H]. Who looks at step t sees the steps of its own sequence up to t; positions are the steps' own."""
+    """x [T, N, H]. A cell at step t attends to its own sequence up to t. Positions are numbers of steps."""
     steps, width = len(x), o["hidden"] // o["temporal_heads"]
     x = x + weights["temporal.positions"][:steps, None, :]
     query, key, value = (x @ weights["temporal.query_key_value"]).chunk(3, dim=2)
     hidden = cells.reach(steps).permute(2, 0, 1) == 0
-    hidden = hidden & ~torch.eye(steps, dtype=torch.bool)  # what does not exist looks at itself, to no effect
+    hidden = hidden & ~torch.eye(steps, dtype=torch.bool)  # missing cells attend to themselves, without effect
     scale = (width if o["scale"] == "sqrt_d" else steps) ** 0.5
     outputs = []
     for head, (q, k, v) in enumerate(zip(*(part.split(width, dim=2) for part in (query, key, value)))):

@@ -1,7 +1,7 @@
-"""EvolveGCN-H (AAAI'20 section 3.2): as EvolveGCN-O, but the cell reads a summary of the layer's input: the k rows
-with the largest score X p / |p| among vertices with an incoming edge (mask=linked: with an edge at either end; none:
-all that exist), each times tanh of its score, transposed. Ties go to the smaller vertex; the last one is repeated when there are
-fewer than k."""
+"""EvolveGCN-H (AAAI'20 section 3.2): as EvolveGCN-O, but the cell reads a summary of the layer's input. The summary has
+the k rows with the largest score X p / |p|, each times tanh of its score, transposed. Only vertices with an incoming
+edge count (mask=linked: with an edge at either end; none: all that exist). Ties go to the smaller vertex. The last one
+is repeated when there are fewer than k."""
 
 import torch
 

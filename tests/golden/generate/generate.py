@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Golden fixtures from an independent PyTorch implementation of every model: weights, embeddings, loss and gradients on
-the graph of graph.csv, or of the case's own, in float64. A case of an optimiser holds the weights after so many of its steps instead.
+"""Golden fixtures from an independent PyTorch implementation of every model, in float64: weights, embeddings, loss and
+gradients on graph.csv or on the case's own graph. A case of an optimiser holds the weights after several steps instead.
 usage: generate.py            writes tests/golden/CASE.safetensors for every case of cases.json
        generate.py --check    computes them again and compares with the committed files (relative 1e-12)
 Needs PyTorch; on Debian: apt-get install python3-torch."""
@@ -81,7 +81,7 @@ def compute(case):
 
 
 def check_live(case, tensors):
-    """A fixture of zeros would agree with anything, but for gradients that the case says are zero."""
+    """Refuses tensors of zeros, which could hide faults. Only gradients that the case lists as `idle` must be zero."""
     for key, value in tensors.items():
         idle = key.startswith("gradient.") and key[len("gradient."):] in case.get("idle", [])
         if bool((value != 0).any()) == idle or not bool(value.isfinite().all()):

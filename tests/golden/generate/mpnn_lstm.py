@@ -1,6 +1,6 @@
 """MPNN-LSTM (Panagopoulos et al., AAAI'21): X1 = norm(relu(A~ X W1 + b1)), X2 = norm(relu(A~ X1 W2 + b2)), batch
 normalisation of each step over its vertices; [X1 | X2] into two stacked LSTMs along the timelines; embedding [H1 | H2 | X]
-or H2. state=reset: the LSTMs begin anew every `window` steps."""
+or H2. state=reset: the LSTMs restart from zero every `window` steps."""
 
 import torch
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Training with stale halos (DGC, SIGMOD'23, section 5.2), independent of ranks and messages: one dense product whose
-columns of other owners are copies. Vertices belong to even ranges. A cell that a vertex of another owner reads is
-compared with its copy; D is the largest of these distances, and the cell is sent, to all of its readers, when its distance
-is above theta. The first epoch sends all. Otherwise its readers see the copy, a constant; with stale_gradient=always the
-gradient passes it by as if it were the value.
+"""Training with stale halos (DGC, SIGMOD'23, section 5.2), without ranks and messages: one dense product whose columns
+of other owners are copies. Vertices belong to even ranges. A cell that a vertex of another owner reads is compared with
+its copy, and D is the largest of these distances. A cell whose distance is above theta is sent to all of its readers;
+the first epoch sends all. Readers of other cells see the copy, a constant. With stale_gradient=always the gradient
+passes through the copy as if it were the value.
 usage: stale.py            writes tests/golden/CASE.safetensors for every case of stale_cases.json
        stale.py --check    computes them again and compares with the committed files (relative 1e-12)"""
 
@@ -19,11 +19,11 @@ import tm_gcn
 from generate import differences
 
 WIDE = 8  # bytes of a value, a count and a distance
-PLACE = 4  # bytes that say which row a row is
+PLACE = 4  # bytes of a row's number
 
 
 class Halo:
-    """What one layer reads through: products of a [T, N, N] with x [T, N, F]."""
+    """The halo of one layer: products of a [T, N, N] with x [T, N, F] read through it."""
 
     def __init__(self, a, ranks, options):
         vertices = a.shape[1]
@@ -61,7 +61,7 @@ class Halo:
         return self.own @ x + self.across @ seen
 
     def count(self, sent, width):
-        """The epoch's bytes as a share of those of an epoch in which all is sent, there and back."""
+        """The epoch's bytes, in both directions, as a share of the bytes of an epoch that sends all."""
         slots, rows = int(self.readers.sum()), int(self.readers[sent].sum())
         exact = 2 * slots * width * WIDE
         back = slots if self.options.get("stale_gradient") == "always" else rows

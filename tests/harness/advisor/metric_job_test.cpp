@@ -1,5 +1,5 @@
-// Plans whose jobs last until a metric: several kinds of training and models of both families side by side, each as
-// soon there as the simulated run that trains it with values.
+// Plans whose jobs last until a metric, with several kinds of training and models of both families. Each reaches the
+// metric as soon as the simulated run that trains it with values.
 #include "harness/advisor/metric_job.hpp"
 
 #include <gtest/gtest.h>
@@ -71,15 +71,15 @@ TEST(MetricJobs, BatchesOfEventsAreSearchedWhereAMetricJudgesThem) {
     return all;
   };
   const std::set<std::string> searched = {"200", "600", "1800"};
-  space.strategies = {{"sequential", {}}, {"event_batch", {{"i", "1"}}}};  // the first one trains both families
+  space.strategies = {{"sequential", {}}, {"event_batch", {{"i", "1"}}}};  // `sequential` trains both families
   EXPECT_EQ(batches(space),
             (std::map<std::string, std::set<std::string>>{{"event_batch", searched}, {"sequential", searched}}));
   space.settings.push_back({"strategy.batch", "50", "--set"});
   space.models.erase(space.models.begin());
-  space.settings.erase(space.settings.begin() + 1);  // windows are of steps
-  EXPECT_EQ(batches(space).at("event_batch"), std::set<std::string>{"50"}) << "what is given is not searched";
+  space.settings.erase(space.settings.begin() + 1);  // event models take no windows of steps
+  EXPECT_EQ(batches(space).at("event_batch"), std::set<std::string>{"50"}) << "a given value is not searched";
   space.settings.pop_back();
-  space.until_metric = false;  // an epoch's time would always take the largest
+  space.until_metric = false;  // the epoch's time always prefers the largest batch
   EXPECT_EQ(batches(space).at("event_batch"), std::set<std::string>{"600"});
 }
 
@@ -98,7 +98,7 @@ TEST(MetricJobs, LastAsLongAsTheRunThatTrainsUntilThen) {
     if (outcome.status != "ok") continue;
     reached.insert(schedule_of(c).name);
     EXPECT_EQ(run.until->iterations, *outcome.metric_updates) << outcome.point.id;
-    // The first epoch of exact training also sets up the optimiser; batches made beside training may differ by one.
+    // The first epoch of exact training also sets up the optimiser. Batches made during training may differ by one.
     EXPECT_NEAR(outcome.job_seconds / run.until->seconds, 1.0, 0.15) << outcome.point.id;
   }
   EXPECT_EQ(reached.size(), 3u);

@@ -1,4 +1,4 @@
-// What a plan tries of parameters that strategies declare to be searched, and by what hybrid batches are ranked.
+// Which values a plan tries for parameters that strategies declare as searched, and how it ranks hybrid batches.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ PlanSpace hybrid_space() {
   PlanSpace space = search_space();
   space.knobs.clear();
   space.nodes = {1};
-  space.settings[2].text = "400";  // vertices, so that 1 % of a rank's are some
+  space.settings[2].text = "400";  // vertices, so that 1 % of a rank's vertices is at least one
   space.settings[1].text = "20";
   space.strategies = {{"hybrid_batch", {}}};
   return space;
@@ -100,7 +100,7 @@ TEST(PlanPoints, HybridBatchesComeInEverySizeAndIntervalsOnlyWhereModelsAreAvera
       EXPECT_EQ(one.at("interval"), "10");
     }
   }
-  // What is given is not searched, whichever way it is.
+  // A given value is not searched, whether it is given with the strategy or as a setting.
   space.strategies = {{"hybrid_batch", {{"vertices", "7%"}, {"interval", "10"}}}};
   const auto given = chosen(space);
   EXPECT_EQ(given.size(), 6u);
@@ -111,7 +111,7 @@ TEST(PlanPoints, HybridBatchesComeInEverySizeAndIntervalsOnlyWhereModelsAreAvera
   EXPECT_EQ(chosen(space).size(), 6u);
 }
 
-// An epoch of the plan trains as many cells as there are, whatever the size of a batch.
+// With every batch size, an epoch of the plan trains as many cells as there are.
 TEST(PlanEvaluation, AHybridBatchIsRankedByTheCellsThatItTrains) {
   PlanSpace space = hybrid_space();
   space.settings.push_back({"strategy.interval", "4", "--set"});
@@ -165,7 +165,7 @@ TEST(PlanEvaluation, SizesThatAnAdjusterChoosesStandApartFromThoseThatAreKnown) 
   for (const PlanOutcome& outcome : evaluate(plan_points(space), 10, 1)) EXPECT_EQ(outcome.status, "ok");
 }
 
-/// What choice_costs says of `best`: each other value of a choice once.
+/// Checks choice_costs for `best`: it has each other value of a choice once.
 void expect_costs_of(const std::vector<PlanOutcome>& outcomes, const PlanOutcome& best, const std::string& averaging) {
   const std::vector<ChoiceCost> costs = choice_costs(outcomes, best);
   std::map<std::string, std::set<std::string>> other;
@@ -174,7 +174,7 @@ void expect_costs_of(const std::vector<PlanOutcome>& outcomes, const PlanOutcome
     EXPECT_EQ(outcome.point.request.ranks, best.point.request.ranks);
     EXPECT_TRUE(other[cost.choice].insert(cost.value).second) << cost.choice << " " << cost.value;
     EXPECT_DOUBLE_EQ(cost.times, outcome.job_seconds / best.job_seconds);
-    // Everything but that choice, and the interval that only an averaging has, is the best point's.
+    // All settings equal the best point's, except this choice and the interval that only an averaging has.
     Json a = outcome.point.request.strategy, b = best.point.request.strategy;
     EXPECT_EQ(a.at(cost.choice), cost.value);
     EXPECT_NE(b.at(cost.choice), cost.value);

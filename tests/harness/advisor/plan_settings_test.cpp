@@ -1,4 +1,4 @@
-// The search over inputs, transfer and overlap, judged by the simulation of every combination.
+// The search over inputs, transfer and overlap, compared with the simulation of every combination.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ PlanSpace random_space(std::uint64_t seed) {
   return space;
 }
 
-/// The least that points come to, by what is asked for.
+/// The least value of `of` over the points within the deadline.
 double least(const std::vector<PlanOutcome>& outcomes, double (*of)(const PlanOutcome&), double deadline = 1e300) {
   double best = std::numeric_limits<double>::infinity();
   for (const PlanOutcome& outcome : outcomes) {
@@ -91,7 +91,7 @@ struct Compared {
   std::size_t combinations = 0, simulated = 0, refused = 0, too_large = 0, varied_best = 0;
 };
 
-/// Holds the search against the simulation of every combination on the spaces of these seeds.
+/// Compares the search with the simulation of every combination, on the spaces of these seeds.
 Compared compare(std::uint64_t first, std::uint64_t last) {
   Compared sum;
   for (std::uint64_t seed = first; seed <= last; ++seed) {
@@ -99,7 +99,7 @@ Compared compare(std::uint64_t first, std::uint64_t last) {
     const std::vector<PlanOutcome> every = simulate_all(all_combinations(points));
     const SearchResult found = search_settings(points, {}, simulate_all);
     expect_best(every, found.outcomes, seed);
-    SearchRules soon;  // of points that are not much later than the soonest, which needs least memory?
+    SearchRules soon;  // asks for the least memory among points that are not much later than the soonest
     soon.limits.deadline_seconds = 2.5 * least(every, time_of);
     const double deadline = *soon.limits.deadline_seconds;
     EXPECT_LE(least(search_settings(points, soon, simulate_all).outcomes, memory_of, deadline),
@@ -137,7 +137,7 @@ TEST(LongPlanSearch, FindsWhatTheSimulationOfEveryCombinationFinds) {
   EXPECT_GE(sum.varied_best, 10u);
 }
 
-/// What the search rests on, in the spaces of these seeds.
+/// Checks the bounds that the search relies on, in the spaces of these seeds.
 void expect_bounds(std::uint64_t first, std::uint64_t last) {
   std::size_t bounded = 0;
   double closest = 1e300, least_share = 1, least_exchanged = 1;
@@ -240,7 +240,7 @@ TEST(PlanSearch, TheBestPointsOtherChoicesAreThere) {
   EXPECT_TRUE(settings.contains("nb"));
 }
 
-// Inputs that stay are a third to half of the epoch: without them another strategy would win.
+// Streamed inputs would take a third to half of the epoch, and another strategy would win.
 TEST(PlanSearch, AmlSimOn128GpusNeedsResidentInputs) {
   PlanSpace space;
   space.settings = {{"workload", "aml-sim", "--workload"}};

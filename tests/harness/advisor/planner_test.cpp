@@ -1,4 +1,4 @@
-// The planner: which points it makes, what it says of them, and that its judgement is right by brute force.
+// The planner: the points that it makes, its report on them, and its judgement compared with brute force.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST(PlanPoints, TriesEveryStrategyAndVariantByItself) {
   EXPECT_EQ(blocks, (std::set<std::string>{"1", "2", "4", "8"}));
 }
 
-// An epoch of hybrid batches is an update, and by its time it would beat any pass over all cells.
+// An epoch of hybrid batches is one update, so by epoch time it would beat any pass over all cells.
 TEST(PlanPoints, StrategiesWhoseEpochsAreUnlikeAreNotRanked) {
   PlanSpace space = tiny_space();
   space.knobs.clear();
@@ -80,7 +80,7 @@ TEST(PlanPoints, StrategiesWhoseEpochsAreUnlikeAreNotRanked) {
   EXPECT_FALSE(plan_points(space).empty());
   space.strategies.push_back({"vertex", {}});
   EXPECT_THROW(plan_points(space), InvalidRequest);
-  space.until_metric = true;  // how soon a metric is there compares
+  space.until_metric = true;  // times to a metric can be compared
   EXPECT_FALSE(plan_points(space).empty());
 }
 
@@ -270,7 +270,7 @@ TEST(PlanJudgement, LimitsAreRespectedAndNamed) {
   EXPECT_EQ(judge(euros, limits, PlanGoal::time).front().cause, "other_currency");
 }
 
-/// Whether nothing of a is worse than of b and something better, where costs of two currencies cannot be told.
+/// Whether a is nowhere worse than b and somewhere better. False when their costs are in two currencies.
 bool better_in_currencies(const PlanOutcome& a, const PlanOutcome& b) {
   if (a.dollars && b.dollars && a.currency != b.currency) return false;
   return better(a, b);

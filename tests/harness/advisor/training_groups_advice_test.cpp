@@ -1,4 +1,4 @@
-// Groups of ranks in a plan: which points there are, and DistTGL's rule beside all of them.
+// Groups of ranks in a plan: which points there are, and DistTGL's rule compared with all of them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -179,8 +179,8 @@ TEST(GroupAdviceLaws, HostMemoryBoundsTheCopies) {
   EXPECT_GE(seen.size(), 3u);
 }
 
-/// What one GPU computes may not fit several, whose communicator takes memory too: the rule's point is there and says
-/// so.
+/// A batch that fits one GPU may not fit several, because their communicator takes memory too. The rule's point is
+/// there and says so.
 TEST(GroupAdviceLaws, AConfigurationThatDoesNotFitTheDeviceIsNotTheFastest) {
   PlanSpace space = event_space();
   space.nodes = {1};
@@ -240,8 +240,8 @@ TEST(GroupAdviceLaws, OutcomesDoNotDependOnThreads) {
   EXPECT_EQ(json(1), json(3));
 }
 
-/// 28 batches of a rank are 3.5 iterations of 8 ranks where no batch is shared: an epoch that a plan measures has 3 or
-/// 4 of them, and the first j - 1 iterations are not like the others. Of batches that 8 ranks share there are 4.
+/// Without shared batches, 28 batches of a rank are 3.5 iterations of 8 ranks. An epoch that a plan measures has 3 or 4
+/// of them, and its first j - 1 iterations differ from the others. When 8 ranks share batches, there are 4.
 TEST(GroupAdviceLaws, AnEpochIsThatOfTheLongRun) {
   PlanSpace space = event_space();
   space.nodes = {1};

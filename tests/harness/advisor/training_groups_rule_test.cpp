@@ -1,5 +1,5 @@
-// DistTGL's rule: its worked example, what the paper trained with, every constraint by trying all i x j x k; and its
-// inputs against their definitions.
+// DistTGL's rule: its worked example, the paper's configurations, and every constraint by trying all i x j x k. Its
+// inputs are compared with their definitions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TEST(TrainingGroupsRule, IsThePapersWorkedExample) {
   EXPECT_EQ(choice.why[3], "j = 2: 32 ranks / (2 x 8), what is left");
 }
 
-/// Section 4.2 and Fig. 12 (decisions 7.1): the configurations that the paper calls optimal.
+/// The configurations that the paper calls optimal (section 4.2 and Fig. 12; decisions 7.1).
 TEST(TrainingGroupsRule, GivesWhatThePaperTrainedWith) {
   const std::int64_t small = 600, gdelt = 3200;
   for (const std::int64_t machines : {1, 2, 4})
@@ -40,7 +40,7 @@ TEST(TrainingGroupsRule, GivesWhatThePaperTrainedWith) {
   EXPECT_EQ(as_list(choose_groups({8 * gdelt, gdelt, 4, 8, {}})), (std::vector<std::int64_t>{8, 1, 4, gdelt}));
 }
 
-/// The largest i, then the largest k, of all that keep every constraint; i = 0 where none does.
+/// Among groups that keep every constraint, those with the largest i, then the largest k; i = 0 when there are none.
 TrainingGroups best_of_all(const GroupLimits& limits) {
   const std::int64_t p = limits.machines, q = limits.gpus,
                      local = std::min(limits.saturating_batch, limits.largest_batch);
@@ -87,7 +87,7 @@ TEST(TrainingGroupsRule, KeepsEveryConstraintAndTakesTheMostOfIThenOfK) {
 }
 
 TEST(TrainingGroupsRule, UnevenNumbersSayWhatTheyBecome) {
-  // 7 parts of 100 fit, 6 GPUs share them; one machine in two holds 2 copies where 6 / 1 = 6 would fit.
+  // 7 parts of 100 fit, and 6 GPUs share them. A machine of two holds 2 copies, although 6 / 1 = 6 would fit.
   const GroupChoice parts = choose_groups({750, 100, 1, 6, 4});
   EXPECT_EQ(as_list(parts), (std::vector<std::int64_t>{6, 1, 1, 100}));
   EXPECT_NE(parts.why[1].find("7 whole parts of 100, and 6 is the largest number within it that divides the 6 GPUs"),
@@ -108,7 +108,7 @@ TEST(TrainingGroupsRule, UnevenNumbersSayWhatTheyBecome) {
 
 // Inputs ---------------------------------------------------------------------------------------------------------
 
-/// A graph some of whose vertices have far more events than others; with self-loops.
+/// A graph with self-loops, in which some vertices have far more events than others.
 std::shared_ptr<const EventGraph> skewed_events(std::uint64_t seed, int count, std::uint64_t vertices) {
   const RandomStream random(seed, random_purpose::test);
   auto graph = std::make_shared<EventGraph>();
@@ -197,17 +197,17 @@ TEST(TrainingGroupsInputs, AGpuIsSaturatedWhereADoublingGainsLessThanATenth) {
       return {batch, static_cast<double>(batch) / (fixed + static_cast<double>(batch)), ""};
     };
   };
-  // Of b / (f + b), doubling gains (2 f + 2 b) / (f + 2 b), which is below 1.1 from b = 4.5 f on.
+  // Doubling b improves the rate b / (f + b) by (2 f + 2 b) / (f + 2 b), which is below 1.1 from b = 4.5 f on.
   const std::vector<std::int64_t> batches = {100, 200, 400, 800, 1600, 3200};
   EXPECT_EQ(find_saturation(batches, saturating(100, 1 << 20)).batch, 800) << "450 is the limit";
-  EXPECT_EQ(asked.back(), 1600) << "what lies behind is not simulated";
+  EXPECT_EQ(asked.back(), 1600) << "larger batches are not simulated";
   EXPECT_EQ(find_saturation(batches, saturating(1e6, 1 << 20)).batch, 3200);
   const Saturation full = find_saturation(batches, saturating(1e6, 800));
   EXPECT_EQ(full.batch, 400);
   EXPECT_NE(full.why.find("a batch of 800 cannot be simulated: rank 0 needs more memory"), std::string::npos)
       << full.why;
   EXPECT_EQ(find_saturation(batches, saturating(1, 50)).batch, 0);
-  // Three times the batch is log2(3) doublings: 1.1 to that power, 1.163, is asked for.
+  // Three times the batch is log2(3) doublings, so the gain must be 1.1 to that power, 1.163.
   const auto steps = [](double gain) {
     return [gain](std::int64_t batch) -> BatchRate { return {batch, batch == 100 ? 1 : gain, ""}; };
   };

@@ -1,5 +1,5 @@
-// Calibration of batch making: planted times come back through the cluster file and as the phase of a simulated run,
-// and what is measured on some graphs predicts another one.
+// Calibration of batch making: planted times are found again in the cluster file and in the phase of a simulated run.
+// Measurements on some graphs predict another one.
 #include "harness/calibration/batch_making.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@
 namespace strobe {
 namespace {
 
-/// Seconds of a machine that takes 20 us for a batch, 40 ns for a cell, 80 ns more for one that had to be found, and
+/// Seconds of a machine that needs 20 us for a batch, 40 ns for a cell, 80 ns more for a cell that it had to find, and
 /// 20 ns for an entry.
 double planted_seconds(const HybridPlan& plan, std::size_t action) {
   const TypicalBatch& batch = plan.typical[action];
@@ -49,7 +49,7 @@ CalibrationData data_with(std::vector<OperationTiming> host_operations) {
   return data;
 }
 
-/// A cluster file, gone when this goes.
+/// A cluster file, removed by the destructor.
 class ClusterFile {
  public:
   explicit ClusterFile(const CalibrationData& data) {
@@ -100,7 +100,7 @@ Json held_out_case(int ranks) {
   return request;
 }
 
-/// Median over epochs of what rank 0 waited for its batch.
+/// Median over epochs of rank 0's wait for its batch, in seconds.
 double sample_seconds(const CaseResult& result) {
   std::vector<double> seconds;
   for (const EpochSample& sample : result.samples) {
@@ -173,8 +173,8 @@ TEST(BatchMaking, SamplesAreTheCallsOfASizeWithoutTheFirst) {
   EXPECT_EQ(samples[1].configuration, "case");
 }
 
-/// On a machine that does other things beside, a moment decides; so the nearest of a few tries is judged, and the band
-/// is wide. What a quiet machine shows is in docs/calibration.md.
+/// On a busy machine single measurements vary, so the test takes the nearest of a few tries, and the band is wide.
+/// docs/calibration.md has the results of a quiet machine.
 TEST(BatchMaking, WhatWasMeasuredPredictsThePhaseOfAnotherCase) {
   constexpr double band = 3;
   double nearest = 1e9;

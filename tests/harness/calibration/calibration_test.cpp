@@ -1,5 +1,5 @@
-// Calibration: the fit against planted coefficients, samples against planted spans, the band against planted ratios,
-// and a whole calibration of a few small cases: the file is a cluster that simulates what was measured, byte for byte.
+// Calibration: the fit, samples and the band, compared with planted coefficients, spans and ratios. Also a whole
+// calibration of a few small cases, whose cluster file simulates the measured cases with equal bytes.
 #include "harness/calibration/calibration.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@
 namespace strobe {
 namespace {
 
-/// Observations of seconds = sum of coefficients times amounts, of sizes over four decades.
+/// Observations of seconds = sum of coefficients times amounts, with sizes over four decades.
 std::vector<Observation> planted(const std::vector<double>& coefficients, int count) {
   std::vector<Observation> observations;
   for (int i = 0; i < count; ++i) {
@@ -55,16 +55,15 @@ TEST(Fit, AnInterruptedCallDoesNotDrawTheOthersAlong) {
 }
 
 TEST(Fit, TwiceAndHalfTheTimeAreEquallyFar) {
-  // Nothing explains why like calls take 1/8, 1/4, 1/2, 1, 2, 4 or 8 seconds: the middle one is the answer. By relative
-  // errors it would be 1/8, because 1 instead of 1/8 is 7 times the measured time too much, 1 instead of 8 less than
-  // once.
+  // Equal calls take 1/8, 1/4, 1/2, 1, 2, 4 or 8 seconds, so the fit must find the middle one. A fit of relative errors
+  // would find about 1/8: predicting 1 for 1/8 is 700 % off, but predicting 1 for 8 is less than 100 % off.
   std::vector<Observation> observations;
   for (int power = -3; power <= 3; ++power) observations.push_back({{1}, std::pow(2.0, power)});
   EXPECT_NEAR(fit_non_negative(observations)[0], 1, 0.03);
 }
 
 TEST(Fit, WhatGrowsAlikeIsDividedByTheBounds) {
-  // Both amounts grow alike: without a bound nothing tells their coefficients apart.
+  // Both amounts are proportional, so only a bound can separate their coefficients.
   std::vector<Observation> observations;
   for (const double size : {1e3, 2e4, 5e5}) observations.push_back({{size, 2 * size}, 9e-9 * size});
   const std::vector<double> found = fit_non_negative(observations, {1e-9, INFINITY});
@@ -91,7 +90,7 @@ Span operation(std::string_view name, double begin, double end, double bytes) {
 }
 
 TEST(OperationSamples, CallsOfEqualWorkAreOneAndWarmUpIsLeftOut) {
-  // Of `fill` two calls in each of four epochs, the first for warm-up: 9, then 2, 5 and 1.5 seconds on average.
+  // `fill` has two calls in each of four epochs, the first for warm-up: 9, then 2, 5 and 1.5 seconds on average.
   std::vector<std::vector<Span>> spans(2);
   double now = 0;
   for (const double seconds : {8.0, 10.0, 1.0, 3.0, 2.0, 8.0, 1.0, 2.0}) {
@@ -247,7 +246,7 @@ TEST(Calibration, AGpusFileHasItsMemoryAndTheWayToIt) {
   data.rates.memory_bytes = std::uint64_t{80} << 30;
   data.rates.host_to_device_bytes_per_second = 2e10;
   data.rates.host_to_device_latency_seconds = 1e-5;
-  data.cores = 0;  // every rank has a GPU
+  data.cores = 0;  // every rank has a GPU of its own
   const ClusterDescription about{"gpu", "a GPU under test", "2026-01-31", "a GPU", std::uint64_t{8} << 30};
   const std::string path = fmt::format("{}/calibrated-gpu-{}.json", testing::TempDir(), getpid());
   std::ofstream(path) << calibrated_cluster(data, about).dump();
@@ -262,7 +261,7 @@ TEST(Calibration, AGpusFileHasItsMemoryAndTheWayToIt) {
 TEST(Calibration, WhatCannotBeMeasuredIsRefusedOrListed) {
   Suite suite = small_suite();
   suite.cases.resize(1);
-  suite.cases.front().strategy = Json{{"name", "sequential"}};  // two ranks have no place there
+  suite.cases.front().strategy = Json{{"name", "sequential"}};  // this strategy cannot run on two ranks
   const CalibrationData data = measure_calibration(suite, silent);
   EXPECT_EQ(data.failed.size(), 1U);
   EXPECT_THROW(calibrated_cluster(data, {}), InvalidRequest);

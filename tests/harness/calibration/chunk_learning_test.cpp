@@ -1,5 +1,5 @@
-// The MLPs against finite differences and a known function, the file that keeps them, and learning as a whole on a
-// simulated cluster, whose times are the same in each run.
+// The MLPs compared with finite differences and a known function, their file, and the whole of learning on a simulated
+// cluster, whose times are the same in each run.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ TEST(Mlp, LearnsAKnownFunctionAndRepeatsItself) {
     for (std::uint64_t i = first; i < first + count; ++i) {
       const double cells = std::exp(9 * random.uniform(2 * i)), edges = cells * (1 + 9 * random.uniform(2 * i + 1));
       x.push_back(cells), x.push_back(edges);
-      y.push_back(5e-5 + 2e-8 * cells + 7e-9 * edges);  // a launch, and so much for each
+      y.push_back(5e-5 + 2e-8 * cells + 7e-9 * edges);  // a launch, plus a time for each cell and edge
     }
   };
   std::vector<double> x, y, other_x, other_y;
@@ -196,7 +196,7 @@ TEST_F(ChunkLearning, TheStrategyDealsChunksByIt) {
   EXPECT_EQ(chunks.cost, "mlp");
 }
 
-TEST_F(ChunkLearning, TheFileBesideTheClusterIsTheDefault) {
+TEST_F(ChunkLearning, TheFileNextToTheClusterIsTheDefault) {
   EXPECT_EQ(workload_file("", "t-gcn"), "this-machine-chunks-t-gcn.json");
   EXPECT_EQ(workload_file("aimos-v100", "dysat"), "aimos-v100-chunks-dysat.json");
   EXPECT_EQ(workload_file("aimos-v100:nodes=4", "dysat"), "aimos-v100-chunks-dysat.json");
@@ -283,7 +283,7 @@ TEST_F(ChunkLearning, HeldOutChunksAreThoseOfTheErrors) {
   EXPECT_EQ(sources, (std::set<std::int64_t>{0, 1}));
 }
 
-/// DGC's Figure 7: chunks with equally many vertices take different times.
+/// DGC's Figure 7: chunks with equal numbers of vertices take different times.
 TEST_F(ChunkLearning, ChunksOfOneSizeDiffer) {
   ChunkCalibration how;
   how.sources.push_back({case_from_json(learning_case(), ""), 1});

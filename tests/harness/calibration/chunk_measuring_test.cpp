@@ -1,5 +1,5 @@
-// Chunks cut at random, their sizes, and what is measured of them: that a chunk alone issues the operations that a rank
-// which owns it issues in training, and that each is told to the stage that it belongs to.
+// Chunks cut at random, their sizes, and their measurements. A chunk alone issues the same operations as a rank that
+// owns it in training, and each operation counts for its stage.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t growth = 7;
 
-/// Whether a chunk hangs together by the plain list of edges.
+/// Whether a chunk is connected, by the plain list of edges.
 bool hangs_together(const std::vector<test::Cell>& cells, const std::vector<test::PlainEdge>& edges) {
   std::set<test::Cell> all(cells.begin(), cells.end()), reached{cells.front()};
   for (bool grew = true; grew;) {
@@ -33,7 +33,7 @@ bool hangs_together(const std::vector<test::Cell>& cells, const std::vector<test
 
 TEST(RandomChunks, AreDistinctCellsThatHangTogether) {
   for (const unsigned seed : {1u, 2u, 3u}) {
-    // Every cell can be reached: all exist, and self-loops apart each has neighbours.
+    // Every cell can be reached: all exist, and each has neighbours besides itself.
     const PreparedGraph graph = test::random_cells(seed, 12, 6, 4.0, false);
     const TrafficWeights weights{1, {{1, 1, 0}}, 0};
     const SuperGraph super = super_graph(graph, weights);
@@ -66,7 +66,7 @@ TEST(RandomChunks, GrowAlongTimeOrSpaceAsAsked) {
   EXPECT_EQ(sized(grower.grow({20, 0.0}, random)).longest, 1) << "cells of one step";
 }
 
-/// Sizes of chunk `c` by their words.
+/// Sizes of chunk `c` by their definitions.
 ChunkSizes plain_sizes(const PreparedGraph& graph, const std::map<test::Cell, std::uint32_t>& of_cell, std::uint32_t c,
                        bool from_beginning) {
   ChunkSizes sizes;
@@ -88,7 +88,7 @@ ChunkSizes plain_sizes(const PreparedGraph& graph, const std::map<test::Cell, st
            (from_beginning || of_cell.at({v, begin - 1}) == c))
       --begin;
     walks += 1, steps += t - begin + 1;
-    int changes = 0;  // of owner before the run, when all other cells are another rank's
+    int changes = 0;  // changes of owner before the run, if another rank owns all other cells
     for (Step earlier = begin; earlier > 0 && test::one_sequence(graph, v, earlier - 1, t); --earlier)
       changes += (of_cell.at({v, earlier - 1}) == c) != (of_cell.at({v, earlier}) == c) ? 1 : 0;
     double& longest = longest_of_round[from_beginning ? 0 : changes];
@@ -140,7 +140,7 @@ Case simulated_case(const Json& model, const std::string& presence = "all") {
                         "");
 }
 
-/// A half of the graph's cells, drawn at random, and the plan of training in which rank 0 owns them.
+/// A random half of the graph's cells, and the plan of training in which rank 0 owns them.
 struct HalfOfCells {
   explicit HalfOfCells(const Case& request)
       : whole(begin_full_batch(request, PlanUse::run)),
@@ -189,8 +189,7 @@ TEST(ChunkTimes, AChunkAloneComputesWhatItsRankComputesInTraining) {
       const std::map<std::string, double> a = flops_by_name(alone.spans()), b = flops_by_name(trained.spans());
       ASSERT_GE(b.size(), 3u) << model;
       for (const auto& [name, flops] : b) {
-        // In training gradients come back from the other rank, and are added up: the only work that depends on who
-        // reads.
+        // In training, gradients from the other rank are added up. Only this work depends on the readers of a cell.
         if (name.find("scatter") != std::string::npos || name.find("add") != std::string::npos ||
             name.find("copy") != std::string::npos || name.find("gather") != std::string::npos)
           continue;

@@ -1,5 +1,5 @@
-// The 90 % band of predicted epochs, held against the validations that are kept in results/measured: what of a
-// calibration's band holds real graphs is taken from the other machines, and counted on each one.
+// The 90 % band of predicted epochs, compared with the validations in results/measured. The powers that turn a
+// calibration's band into one for real graphs come from the other machines, and are tested on each machine.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -18,8 +18,8 @@
 namespace strobe {
 namespace {
 
-/// Epochs of one validation that were measured and predicted, by ranks, as log(measured / predicted), and the
-/// logarithms of the calibration's factors.
+/// The measured and predicted epochs of one validation, by ranks, as log(measured / predicted), and the logarithms of
+/// the calibration's factors.
 struct KeptValidation {
   std::string folder, machine;
   double low = 0, high = 0;
@@ -57,7 +57,8 @@ KeptValidation read_validation(const std::filesystem::path& folder) {
   return kept;
 }
 
-/// Of processors: folders with a calibration and what it predicted. A folder's name begins with its machine.
+/// The validations of processors: folders with a calibration and its predictions. A folder's name begins with its
+/// machine.
 std::vector<KeptValidation> kept_validations() {
   std::vector<KeptValidation> all;
   for (const auto& entry : std::filesystem::directory_iterator(std::string(STROBE_SOURCE_DIR) + "/results/measured")) {
@@ -85,7 +86,7 @@ BandPowers powers_from(const std::vector<KeptValidation>& kept, int ranks, const
   return {bound_of(below, 0.95), bound_of(above, 0.95)};
 }
 
-/// Share of the validation's epochs within the band that these powers make of its calibration's.
+/// The number of the validation's epochs in the band that these powers make from its calibration's band.
 std::size_t covered(const KeptValidation& one, int ranks, const BandPowers& powers) {
   const std::vector<double>& ratios = one.ratios.at(ranks);
   return static_cast<std::size_t>(std::count_if(ratios.begin(), ratios.end(), [&](double ratio) {
@@ -93,7 +94,7 @@ std::size_t covered(const KeptValidation& one, int ranks, const BandPowers& powe
   }));
 }
 
-// No machine takes part in what its own epochs are held against.
+// The band for a machine's epochs is computed without that machine.
 TEST(EpochBand, HoldsNineOfTenEpochsOfMachinesThatHadNoPartInIt) {
   const std::vector<KeptValidation> kept = kept_validations();
   ASSERT_EQ(kept.size(), 7u);
@@ -122,7 +123,7 @@ TEST(EpochBand, HoldsNineOfTenEpochsOfMachinesThatHadNoPartInIt) {
   RecordProperty("covered_before_of_532", static_cast<int>(all_wide));
 }
 
-// What calibrations are given is what all kept validations say.
+// The powers that calibrations use are those of all kept validations.
 TEST(EpochBand, PowersAreThoseOfTheKeptValidations) {
   const std::vector<KeptValidation> kept = kept_validations();
   for (const auto& [ranks, given] :

@@ -1,4 +1,4 @@
-// Collectives as the epochs of a case issue them, and which samples a fit stands on.
+// Collectives as the epochs of a case issue them, and the samples that a fit uses.
 #include <gtest/gtest.h>
 
 #include "harness/calibration/calibration.hpp"
@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-/// A rank's blocking span of a collective, and the one of its flight, which began `before` it was waited for.
+/// A rank's blocking span of a collective, and the span of its flight, which began `before` seconds before the wait.
 void exchange(std::vector<Span>& spans, std::string_view name, double begin, double seconds, std::uint64_t bytes,
               double before) {
   Span span;
@@ -52,7 +52,7 @@ TEST(EpochCollectives, WhatARankMovesBetweenItsOperationsIsPartOfTheCall) {
   std::vector<std::vector<Span>> spans(2);
   for (std::vector<Span>& rank : spans) {
     exchange(rank, "all_to_all_v", 0, 3, 0, 0);
-    rank.pop_back();  // a moment's look after data under way: no bytes and no flight of its own
+    rank.pop_back();  // a short check for data in flight: it has no bytes and no flight of its own
     exchange(rank, "all_to_all_v", 5, 1, 64, 1);
   }
   const std::vector<CollectiveTiming> samples = epoch_collectives(spans, {0, 1}, "planted");
@@ -67,7 +67,7 @@ TEST(EpochCollectives, LeaveOutWhatRanksDoNotShare) {
   exchange(spans[0], "send", 0, 1, 64, 0);
   exchange(spans[1], "receive", 0, 1, 0, 0);
   for (std::vector<Span>& rank : spans) exchange(rank, "barrier", 2, 1, 0, 0);
-  exchange(spans[0], "broadcast", 4, 1, 64, 0);  // the other rank's is missing
+  exchange(spans[0], "broadcast", 4, 1, 64, 0);  // the other rank has no such span
   EXPECT_TRUE(epoch_collectives(spans, {0, 1}, "").empty());
   EXPECT_TRUE(epoch_collectives({spans[0]}, {0, 1}, "").empty());
 }

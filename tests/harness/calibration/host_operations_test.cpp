@@ -1,5 +1,5 @@
-// Operations of the host against plain loops, and what calibration makes of them: a host object that the simulator
-// reads, and fits that say what was planted.
+// Operations of the host compared with plain loops, and their calibration: a host object that the simulator reads, and
+// fits that find planted times again.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -125,7 +125,7 @@ OperationTiming planted_sample(const char* operation, const Work& work, double s
   return sample;
 }
 
-/// A machine whose copies take 1 us and a nanosecond for 4 bytes, and whose gathers as much and 50 ns a row.
+/// A machine whose copies take 1 us plus a nanosecond for 4 bytes. Gathers take the same plus 50 ns for each row.
 CalibrationData planted_data() {
   CalibrationData data;
   data.device = "cpu";

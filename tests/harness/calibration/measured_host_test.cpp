@@ -1,4 +1,4 @@
-// This machine's host, measured: everything is there, whatever the machine.
+// The measured host of this machine: on every machine, all of its values are there.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -1,4 +1,4 @@
-// A drawn batch against what the events say when they are read one after the other.
+// A drawn batch, compared with a pass over the events one after the other.
 #include "harness/event_batches/batches/batch_draw.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using event_test::event_case;
 
-/// What is known of a vertex, kept event by event.
+/// The state of a vertex, updated event by event.
 struct KnownVertex {
   double updated = 0, mail_time = 0;
   EdgeId mail = -1;
@@ -36,7 +36,7 @@ std::vector<std::pair<VertexId, EdgeId>> recent(const EventGraph& graph, VertexI
   return found;
 }
 
-/// Reads the events one after the other beside a drawer.
+/// Reads the events one after the other, and checks the batches of a drawer with them.
 class DrawJudge {
  public:
   DrawJudge(const EventCase& c, bool sampler) : case_(c), graph_(*c.data.graph), sampler_(sampler) {}

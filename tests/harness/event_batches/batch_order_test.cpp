@@ -1,5 +1,5 @@
-// Who trains what under i x j x k, against the paper's sequence of reads and writes, its numbers of iterations, and
-// counts of who visits what.
+// Which rank trains which events under i x j x k, compared with the paper's sequence of reads and writes, its numbers
+// of iterations, and counts of visits.
 #include "harness/event_batches/batches/batch_order.hpp"
 
 #include <fmt/format.h>
@@ -80,9 +80,9 @@ struct Sizes {
   }
 };
 
-/// Batches of i ranks count as one: how many ranks share them changes no epoch. With j = k = 1 epochs are sweeps, and
-/// with i = 1 the formula of decisions 7.5 holds; no epoch is empty where no more batches are under way than a sweep
-/// has.
+/// Batches of i ranks count as one, so the number of ranks that share them changes no epoch. With j = k = 1 epochs are
+/// sweeps. With i = 1 the formula of decisions 7.5 holds. No epoch is empty while a sweep has enough batches for all
+/// ranks.
 TEST(BatchOrder, EpochsDoNotDependOnHowManyRanksShareABatch) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Sizes s(seed);
@@ -121,7 +121,7 @@ TEST(BatchOrder, EverySweepOfACopyVisitsEveryEventOnceWithEverySet) {
     }
     ASSERT_GE(last_sweep, 3);
     for (const auto& [key, seen] : visits) {
-      if (key[1] == 0 || key[1] >= 3) continue;  // the first may begin amid the events, the last ones are under way
+      if (key[1] == 0 || key[1] >= 3) continue;  // the first may begin amid the events, the last are unfinished
       EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), s.events) << "seed " << seed << " copy " << key[0];
     }
   }

@@ -1,4 +1,4 @@
-// Mean rows of a batch, counted from the events one after the other.
+// Mean rows of a batch, compared with a count over the events one after the other.
 #include "harness/event_batches/trainer/batch_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ bool touches(const EventGraph& graph, EdgeId e, VertexId v) {
   return graph.source[e] == v || graph.target[e] == v;
 }
 
-/// Vertices that events [first, end) look at: both ends, one negative, and the `k` most recent neighbours of each.
+/// Vertices that events [first, end) read: both ends, one negative, and the `k` most recent neighbours of each.
 std::set<VertexId> looked_at(const EventCase& c, EdgeId first, EdgeId end, std::size_t k) {
   const EventGraph& graph = *c.training.graph;
   std::set<VertexId> all;

@@ -1,5 +1,5 @@
-// Options of models of events, two at a time, as field tables list them: every pair under every way to train in groups
-// is the plain loop (plain_loop.hpp), and every option of a model counts, whatever stands beside it.
+// Options of models of events, two at a time, as field tables list them. Every pair, in every way to train in groups,
+// agrees with the plain loop (plain_loop.hpp). Every option of a model has an effect together with every other one.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -48,7 +48,7 @@ std::vector<OptionValue> values_of(const PairSetting& setting, bool of_strategy)
   return values;
 }
 
-/// A case of `request`; nothing where it is refused, which other tests look at (tests/harness/training).
+/// A case of `request`; nothing when it is refused. tests/harness/training has the tests of refusals.
 std::optional<Case> case_of_pair(const std::string& visits, const Json& request) {
   try {
     Case c = event_case(visits, request);
@@ -110,7 +110,7 @@ TEST_P(EventPairsOfEverySetting, AreThePlainLoop) {
 INSTANTIATE_TEST_SUITE_P(Long, EventPairsOfEverySetting, ::testing::ValuesIn(event_settings()),
                          [](const auto& parameter) { return parameter.param.name(); });
 
-/// Why an option of a model cannot count beside another; "" when it must.
+/// Why an option of a model has no effect together with another; "" when it must have one.
 std::string why_idle(const OptionValue& option, const OptionValue& beside) {
   const bool of_static = option.name == "static_epochs" || option.name == "static_rate";
   if (of_static && !(beside.name == "static" && beside.value == "pretrained")) return "nothing is trained beforehand";
@@ -124,7 +124,7 @@ std::string why_idle(const OptionValue& option, const OptionValue& beside) {
   return "";
 }
 
-/// The weights that a case leaves, as bits; nothing where it is refused.
+/// The trained weights of a case, as bits; nothing when it is refused.
 std::optional<std::vector<double>> weights_of(const test::TemporaryFolder& folder, const std::string& visits,
                                               const PairSetting& setting, const std::vector<OptionValue>& options) {
   Json request = request_of_pair(setting);
@@ -134,7 +134,7 @@ std::optional<std::vector<double>> weights_of(const test::TemporaryFolder& folde
   return event_test::train(folder, *c).weights;
 }
 
-/// Each of `pairs`, both ways round: with the first option at its value the run is another than without it.
+/// Checks each of `pairs` in both orders: a run with the first option at its value differs from one without it.
 void check_counts(const PairSetting& setting, const std::vector<OptionPair>& pairs) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::short_visits(folder, 78, 160);
@@ -146,7 +146,7 @@ void check_counts(const PairSetting& setting, const std::vector<OptionPair>& pai
       const auto [without, added] = alone.try_emplace(beside.text());
       if (added) without->second = weights_of(folder, visits, setting, {beside});
       EXPECT_TRUE(!without->second || *both != *without->second)
-          << setting.name() << ": " << option.text() << " changes nothing beside " << beside.text();
+          << setting.name() << ": " << option.text() << " has no effect together with " << beside.text();
     }
   }
 }
@@ -158,7 +158,7 @@ std::vector<PairSetting> alone_settings() {
   return all;
 }
 
-TEST(EventPairs, EveryOptionOfAModelCountsBesideSomeOthers) {
+TEST(EventPairs, EveryOptionOfAModelCountsWithSomeOthers) {
   std::uint64_t number = 0;
   for (const PairSetting& setting : alone_settings()) {
     const std::vector<OptionPair> pairs = test::all_pairs(values_of(setting, true));
@@ -171,7 +171,7 @@ TEST(EventPairs, EveryOptionOfAModelCountsBesideSomeOthers) {
 
 class OptionsThatCount : public ::testing::TestWithParam<PairSetting> {};
 
-TEST_P(OptionsThatCount, BesideEveryOther) { check_counts(GetParam(), test::all_pairs(values_of(GetParam(), true))); }
+TEST_P(OptionsThatCount, WithEveryOther) { check_counts(GetParam(), test::all_pairs(values_of(GetParam(), true))); }
 
 INSTANTIATE_TEST_SUITE_P(Long, OptionsThatCount, ::testing::ValuesIn(alone_settings()),
                          [](const auto& parameter) { return parameter.param.name(); });

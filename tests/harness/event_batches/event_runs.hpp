@@ -43,7 +43,7 @@ inline std::string random_visits(const test::TemporaryFolder& folder, std::uint6
   });
 }
 
-/// Times stay within some seconds: trained frequencies enlarge rounding by them (docs/event_models.md).
+/// Times stay within some seconds, because trained frequencies multiply rounding by them (docs/event_models.md).
 inline std::string short_visits(const test::TemporaryFolder& folder, std::uint64_t seed, int count) {
   const RandomStream random(seed, 9);
   return jodie_file(folder, fmt::format("short{}.csv", seed), count, [&](int e) {
@@ -54,7 +54,7 @@ inline std::string short_visits(const test::TemporaryFolder& folder, std::uint64
   });
 }
 
-/// A file of `random_visits` whose events behind event `last` hit other items of the same 30, `shift` further on.
+/// A file of `random_visits` whose events after event `last` have other items of the same 30, moved by `shift`.
 inline std::string with_other_items_after(const test::TemporaryFolder& folder, const std::string& visits, int last,
                                            int shift) {
   std::ifstream file(visits);
@@ -86,7 +86,7 @@ inline Case event_case(const std::string& workload, const Json& changes = Json::
   return case_from_json(request, "");
 }
 
-/// A run, and the weights that it left, by name of parameter.
+/// A run, and its trained weights by name of parameter.
 struct TrainedRun {
   CaseResult result;
   std::vector<double> weights;

@@ -1,5 +1,5 @@
-// Laws of training on events: nothing looks ahead, nothing depends on threads or on where memory lies, a stopped run
-// goes on bit for bit.
+// Laws of training on events: no computation uses later events, results do not depend on threads or on the place of
+// memory, and a stopped run goes on bit for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -93,8 +93,8 @@ TEST_F(EventTraining, TheSimulatorComputesTheSameValues) {
   expect_equal_runs(real, simulated, "sim");
 }
 
-/// 20,000 events with one random bit each as feature and label: the label of an event is the bit of the event `shift`
-/// places back of the same user.
+/// 20,000 events with one random bit each as feature. The label of an event is the bit of the same user's event `shift`
+/// places earlier.
 std::string bits_file(const test::TemporaryFolder& folder, int shift) {
   const RandomStream random(11, 3);
   constexpr int users = 50;
@@ -127,7 +127,7 @@ TEST(NothingLooksAhead, TheSameBitOneEventEarlierIs) {
 }
 
 TEST(NothingLooksAhead, WhatHappensLaterChangesNothingBefore) {
-  // The test events (of 400, those from 341 on) hit other items of the same pool: training and validation stay.
+  // The test events (those from 341 on, of 400) get other items of the same pool. Training and validation events stay.
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 8, 400);
   const CaseResult a = run_case(event_case(visits)),

@@ -1,5 +1,5 @@
-// What a run shows of a model of events beside its metrics: memory, embeddings and ranks are of the pass that
-// evaluates, and are joined with each other and with dumped samples by the numbers of events and vertices.
+// Outputs of a run on a model of events, other than its metrics: memory, embeddings and ranks of the evaluation pass.
+// The numbers of events and vertices join them with each other and with dumped samples.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ const Json& shown_models() {
   return models;
 }
 
-/// An evaluation written out: batches begin at 0, at validation and at test.
+/// A plain evaluation: batches begin at 0, at the validation events and at the test events.
 struct WrittenOut {
   std::vector<double> ranks, memory, mails;
   MemoryClock clock{0};

@@ -1,4 +1,4 @@
-// What changes when and where training in groups works, and must not change what it computes; and what it evaluates.
+// Options that change when and where training in groups works, but not its results. Options of evaluation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ Case case_of(const std::string& visits, const TrainingGroups& groups, const Json
 
 const std::vector<TrainingGroups> several_groups{{1, 1, 1}, {1, 1, 3}, {2, 1, 1}, {1, 3, 1}, {2, 2, 2}, {3, 1, 2}};
 
-/// Batches are the same however long before they are drawn, and wherever they are kept.
+/// Batches are the same at every time of drawing and in every place that keeps them.
 TEST(GroupOptions, WhenBatchesAreDrawnChangesNoBit) {
   const test::TemporaryFolder folder;
   for (const std::uint64_t seed : {21, 22}) {
@@ -52,7 +52,7 @@ TEST(GroupOptions, WhenBatchesAreDrawnChangesNoBit) {
   }
 }
 
-/// Also of models whose draws have no memory, no levels, or two, and whose negatives come again after two sweeps.
+/// The models include draws with no memory, with no level or two levels, and negatives that repeat after two sweeps.
 TEST(GroupOptions, PresampledBatchesOfEveryModelAreTheSame) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 23, 260);
@@ -68,7 +68,8 @@ TEST(GroupOptions, PresampledBatchesOfEveryModelAreTheSame) {
   }
 }
 
-/// Where rows lie changes nothing: the same rows meet the same kernels. Bytes are checked against the plan in each run.
+/// The place of rows changes no result, because the same kernels get the same rows. Each run checks bytes against the
+/// plan.
 TEST(GroupOptions, ADistributedMemoryIsACopyBitForBit) {
   const test::TemporaryFolder folder;
   for (const std::uint64_t seed : {31, 32, 33}) {
@@ -89,7 +90,7 @@ TEST(GroupOptions, ADistributedMemoryIsACopyBitForBit) {
   }
 }
 
-/// In virtual time, with values and without, exchanges are those of a real run.
+/// Simulated runs, with values and without, have the same exchanges as a real run.
 TEST(GroupOptions, ADistributedMemoryIsSimulatedWithTheSameBytes) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 34, 300);
@@ -113,7 +114,7 @@ TEST(GroupOptions, ADistributedMemoryIsSimulatedWithTheSameBytes) {
   EXPECT_EQ(sent({sizes, {}}), sent(real));
 }
 
-/// By brute force: rows of another node than a rank's own, as its batches are drawn.
+/// Compares with a brute-force count of rows on other nodes than the rank's own, as its batches are drawn.
 TEST(GroupOptions, RowsOfOtherNodesAreCounted) {
   const test::TemporaryFolder folder;
   const Case request = case_of(random_visits(folder, 35, 300), {2, 2, 1}, {});
@@ -163,8 +164,7 @@ std::vector<double> curve(const CaseResult& result, const std::string& metric) {
   return result.metrics.at(metric).per_epoch;
 }
 
-/// Where weights are evaluated is a choice of the curve's points; those that are there are the same, and so is the
-/// last.
+/// The option only selects points of the curve. The selected points and the last one have the same values.
 TEST(GroupEvaluation, EveryOtherEpochGivesThosePointsOfTheCurve) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 41, 300);
@@ -180,7 +180,7 @@ TEST(GroupEvaluation, EveryOtherEpochGivesThosePointsOfTheCurve) {
   }
 }
 
-/// `until` follows the epochs that were evaluated alone: none in between counts as one without progress.
+/// `until` uses only evaluated epochs: the epochs between them do not count as epochs without progress.
 TEST(GroupEvaluation, UntilLooksAtEvaluatedEpochsAlone) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 42, 300);
@@ -210,7 +210,7 @@ TEST(GroupEvaluation, UntilLooksAtEvaluatedEpochsAlone) {
   EXPECT_EQ(every_third[2], every_epoch[2]);
 }
 
-/// Batches at random: metrics of the same consecutive events as a replay of them alone from empty memory gives.
+/// With randomly chosen batches, metrics equal those of a replay of the same consecutive events from empty memory.
 TEST(GroupEvaluation, SomeBatchesAreScoredFromEmptyMemory) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 43, 300);
@@ -223,14 +223,14 @@ TEST(GroupEvaluation, SomeBatchesAreScoredFromEmptyMemory) {
   EXPECT_EQ(all.back(), whole.back());
   for (std::size_t e = 0; e < 3; ++e) {
     EXPECT_NE(one[e], whole[e]);
-    EXPECT_NE(all[e], whole[e]);  // all test events, but nothing known of what was before them
+    EXPECT_NE(all[e], whole[e]);  // all test events, without the memory of earlier events
     EXPECT_TRUE(one[e] > 0 && one[e] <= 1);
   }
   EXPECT_EQ(of(1), one);
 }
 
-/// With one copy, one batch at a time and no later weights, memory at the end of a sweep is what the epoch's own passes
-/// left: an evaluation that begins there differs from a replay only by the weights that wrote it.
+/// With one copy and one batch at a time, memory at the end of a sweep comes from the epoch's own passes. An evaluation
+/// that begins there differs from a replay only by the weights that wrote the memory.
 TEST(GroupEvaluation, CopyZeroIsEvaluatedAtTheEndsOfItsSweeps) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 44, 300);
@@ -238,7 +238,7 @@ TEST(GroupEvaluation, CopyZeroIsEvaluatedAtTheEndsOfItsSweeps) {
     const Json more = {{"epochs", 13}};
     const TrainedRun run = train(folder, case_of(visits, groups, {{"evaluate", "copy0"}}, more));
     const TrainedRun replay = train(folder, case_of(visits, groups, {}, more));
-    EXPECT_EQ(run.weights, replay.weights);  // looking changes nothing
+    EXPECT_EQ(run.weights, replay.weights);  // evaluation does not change training
     const std::vector<double> own = curve(run.result, "mrr"), full = curve(replay.result, "mrr");
     const EventCase c = begin_event_case(case_of(visits, groups, {}));
     const BatchOrder order(groups, c.training_events(), 17, 10);
@@ -250,14 +250,14 @@ TEST(GroupEvaluation, CopyZeroIsEvaluatedAtTheEndsOfItsSweeps) {
   }
 }
 
-/// Without learning, memory at the end of a sweep is that of a replay.
+/// Without learning, memory at the end of a sweep equals that of a replay.
 TEST(GroupEvaluation, CopyZeroWithoutLearningIsTheReplay) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 45, 300);
   for (const char* place : {"host", "device"}) {
     for (const TrainingGroups& groups : {TrainingGroups{1, 1, 1}, TrainingGroups{1, 1, 3}}) {
       const auto of = [&](const char* how) {
-        // A batch as large as the evaluation's: memory is refreshed alike.
+        // The batch is as large as the evaluation's, so memory is refreshed at the same events.
         const Json strategy = {{"evaluate", how}, {"batch", 20}, {"memory_on", place}};
         const Json more = {{"epochs", 7}, {"optimizer", {{"name", "adam"}, {"rate", 1e-30}}}};
         return curve(run_case(case_of(visits, groups, strategy, more)), "mrr");
@@ -283,8 +283,8 @@ void expect_refused(const Case& c, const std::string& what) {
   }
 }
 
-/// A row that says what to change, not a crash.
-TEST(GroupOptions, AFolderThatIsNotThereIsTold) {
+/// The run does not crash: its row says what to change.
+TEST(GroupOptions, AMissingFolderIsReported) {
   const test::TemporaryFolder folder;
   const char* const before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;

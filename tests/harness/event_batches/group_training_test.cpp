@@ -1,4 +1,4 @@
-// Training on many ranks against a plain loop (plain_loop.hpp) and against one rank; what is planned, sent, kept.
+// Training on many ranks, compared with a plain loop (plain_loop.hpp) and with one rank. Plans, sent bytes and memory.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class GroupTraining : public ::testing::TestWithParam<std::tuple<int, int, int>>
 };
 
 TEST_P(GroupTraining, IsThePlainLoop) {
-  // 210 training events; 17 a rank: last batches are short, and some ranks have a part of one event, or none.
+  // 210 training events in batches of 17 for each rank: last batches are short, and some ranks have one event or none.
   const std::string visits = short_visits(folder_, 3 + static_cast<std::uint64_t>(groups().ranks()), 300);
   for (const bool pipeline : {false, true}) {
     const Case request = event_case(visits, {{"strategy", strategy_of(groups(), 17, {{"pipeline", pipeline}})},
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Groups, GroupTraining,
                                            std::tuple{7, 1, 1}, std::tuple{4, 1, 1}),
                          name_of_groups);
 
-/// Bit for bit: the same kernels on the same rows.
+/// The results are equal bit for bit, because the same kernels get the same rows.
 TEST(GroupTrainingLaws, OneRankIsSequential) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 12, 400);
@@ -110,9 +110,9 @@ TEST(GroupTrainingLaws, RanksThatShareABatchAreOneRankWithIt) {
   }
 }
 
-/// Also where a rank's batches of a sweep are no multiple of i: the batch that the ranks share is short then, and is an
-/// update all the same, so epochs end with sweeps. With j and k it is the same law: i x j x k with b is 1 x j x k with
-/// i b, over several epochs, resumed at the end of each.
+/// The law also holds when i does not divide a rank's number of batches in a sweep. The last shared batch is then
+/// short, but still an update, so epochs end with sweeps. With j and k, i x j x k with b equals 1 x j x k with i b,
+/// over several epochs, resumed at the end of each.
 TEST(GroupTrainingLaws, SharedBatchesThatDoNotDivideTheEventsAreThoseOfOneRank) {
   const test::TemporaryFolder folder;
   for (const auto& [events, i, j, k, batch] :
@@ -128,7 +128,7 @@ TEST(GroupTrainingLaws, SharedBatchesThatDoNotDivideTheEventsAreThoseOfOneRank) 
       return event_case(visits, {{"strategy", plain ? sequential : strategy_of(how, local)},
                                  {"ranks", how.ranks()},
                                  {"epochs", epochs},
-                                 {"until", "mrr=1"},  // never; it counts updates
+                                 {"until", "mrr=1"},  // never reached, but it counts updates
                                  {"optimizer", {{"name", "sgd"}, {"rate", 2}}}});
     };
     const std::int64_t trained = begin_event_case(of(alone, i * batch, 1)).training_events();
@@ -151,7 +151,7 @@ TEST(GroupTrainingLaws, SharedBatchesThatDoNotDivideTheEventsAreThoseOfOneRank) 
   }
 }
 
-/// Stopped after every epoch of a run, which is another place of the sweeps each time, and gone on from there.
+/// Stops after every epoch of a run, each time at another place of the sweeps, and goes on from there.
 TEST(GroupTrainingLaws, AStoppedRunGoesOnBitForBit) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 13, 300);
@@ -207,7 +207,7 @@ TEST(GroupTrainingLaws, ACheckpointOfOtherGroupsIsRefused) {
   EXPECT_THROW(run_case(of(strategy_of({1, 2, 1}, 18), 2), nullptr, outputs), InvalidRequest);
 }
 
-TEST(GroupTrainingLaws, EveryRepetitionBeginsAnew) {
+TEST(GroupTrainingLaws, EveryRepetitionBeginsFromTheStart) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 14, 300);
   const Json changes = {{"strategy", strategy_of({1, 2, 1}, 17)}, {"ranks", 2}, {"epochs", 2}};

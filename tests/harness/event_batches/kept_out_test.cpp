@@ -1,5 +1,5 @@
-// The inductive split: vertices that are kept out, and their events, exist for nobody in training; an evaluation
-// replays all events, and what it says of kept-out vertices is what its scores say.
+// The inductive split: training never sees kept-out vertices and their events. An evaluation replays all events, and
+// its metrics of kept-out vertices follow from its scores.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::string joined(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// Numbers of the events [first, last) that have, or have not, a kept-out end: read one by one.
+/// Numbers of the events [first, last) that have a kept-out end, or (`wanted` false) have none.
 std::vector<EdgeId> touching(const EventCase& c, EdgeId first, EdgeId last, bool wanted) {
   const EventGraph& graph = *c.data.graph;
   std::vector<EdgeId> found;
@@ -76,7 +76,7 @@ const std::vector<Json>& models_of_events() {
   return models;
 }
 
-/// Who is met in a batch, in whatever role.
+/// The vertices and events of a batch, in any role.
 struct Met {
   std::set<std::int64_t> vertices;
   std::set<EdgeId> events;
@@ -92,7 +92,7 @@ struct Met {
   }
 };
 
-/// All that two sweeps over `data` meet.
+/// The vertices and events of two sweeps over `data`.
 Met met_in(const EventCase& c, const EventData& data) {
   BatchDrawer drawer(c, data);
   Workers workers(1);
@@ -162,8 +162,8 @@ TEST(KeptOut, FeaturesInTrainingAreThoseOfTheEventsOwnNumbers) {
   }
 }
 
-/// The file of `visits` without what touches a kept-out vertex, in training and later, and the case on it whose parts
-/// are those of `c`.
+/// The file of `visits` without events of kept-out vertices, in training and later, and a case on it with the same
+/// parts as `c`.
 EventCase case_without(const EventCase& c, const std::string& visits, const test::TemporaryFolder& folder,
                        const Json& model) {
   const std::vector<std::string> lines = lines_of(visits);
@@ -180,7 +180,7 @@ EventCase case_without(const EventCase& c, const std::string& visits, const test
                                      {{"task", {{"split", shares}}}, {"model", model}, {"seed", c.request.seed}}));
 }
 
-/// Negatives of training, items by their numbers in the file: items stand behind the largest user.
+/// Negatives of training, as numbers of items in the file. Items are numbered after the last user.
 std::vector<std::int64_t> training_negatives(const EventCase& c) {
   std::vector<std::int64_t> all;
   const EventGraph& graph = *c.data.graph;
@@ -201,7 +201,7 @@ TEST(KeptOut, TrainsAsOnAFileThatNeverHadTheirEvents) {
   for (std::uint64_t seed = 1; seed <= 8 && checked < 3; ++seed) {
     const std::string visits = event_test::random_visits(folder, seed, 500, 14, 16);
     const EventCase first = begin_event_case(event_case(visits, {{"task", keeping_out}, {"seed", seed}}));
-    if (first.training.number(0) != 0) continue;  // times begin with an event that the other file would lack
+    if (first.training.number(0) != 0) continue;  // the other file would lack the event at which times begin
     ++checked;
     for (const Json& model : models_of_events()) {
       const Json changes = {{"task", keeping_out}, {"model", model}, {"seed", seed}};
@@ -224,13 +224,13 @@ TEST(KeptOut, WhatTheirTrainingEventsAreLikeChangesNeitherLossesNorWeights) {
     const EventCase c = begin_event_case(event_case(visits, {{"task", keeping_out}, {"seed", seed}}));
     std::vector<std::string> lines = lines_of(visits);
     int changed = 0;
-    for (const EdgeId e : touching(c, 30, c.data.task->split.train_end, true)) {  // before, every vertex has an event
+    for (const EdgeId e : touching(c, 30, c.data.task->split.train_end, true)) {  // earlier events name every vertex
       std::string& line = lines[static_cast<std::size_t>(e) + 1];
       std::array<int, 3> head{};
       char comma = 0;
       std::istringstream(line) >> head[0] >> comma >> head[1] >> comma >> head[2];
       const std::size_t source = c.data.graph->source[e];
-      // The end that is kept out stays, the other one becomes another.
+      // The kept-out end stays, and the other end changes.
       (c.data.task->kept_out[source] != 0 ? head[1] : head[0]) = (head[0] * 5 + head[1] + 3) % 20;
       line = fmt::format("{},{},{},1,7.5,-3.25", head[0], head[1], head[2]);
       ++changed;
@@ -249,7 +249,7 @@ TEST(KeptOut, WhatTheirTrainingEventsAreLikeChangesNeitherLossesNorWeights) {
   }
 }
 
-TEST(KeptOut, TheSameWeightsAreJudgedAsWithoutASplitAndInductivelyBeside) {
+TEST(KeptOut, InductiveMetricsAreAddedAndOthersStay) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 5, 400);
   const EventCase plain = begin_event_case(event_case(visits)),
@@ -266,8 +266,8 @@ TEST(KeptOut, TheSameWeightsAreJudgedAsWithoutASplitAndInductivelyBeside) {
   }
 }
 
-/// Scores of an event's destination and of its first negative, from dumped embeddings and the decoder as it is written
-/// down in docs/event_models.md.
+/// Scores of an event's destination and of its first negative, from dumped embeddings and the decoder of
+/// docs/event_models.md.
 class DecodedPairs {
  public:
   DecodedPairs(Device& device, const Parameters& parameters, std::vector<double> embeddings, std::int64_t width)

@@ -35,7 +35,7 @@ bool concerns(const EventGraph& graph, EdgeId e, VertexId v) {
   return graph.source[e] == v || graph.target[e] == v;
 }
 
-/// The last event of v below `end`, -1: none; only those with a time below `time`.
+/// The last event of v that is below `end` and has a time below `time`; -1 when there is none.
 EdgeId last_event(const EventGraph& graph, VertexId v, EdgeId end, double time) {
   for (EdgeId e = end - 1; e >= 0; --e)
     if (concerns(graph, e, v) && graph.time[e] < time) return e;

@@ -1,6 +1,6 @@
-// Which events are neighbours in a drawn batch, of every model that looks at any, with every sampling and every history
-// that its field table lists: against rules that read the list of events from its beginning, level by level, in
-// training and in an evaluation, whole batches and parts of them.
+// Which events are neighbours in a drawn batch, for every model with neighbours, and every sampling and history of its
+// field table. They are compared with rules that read the list of events from its beginning, level by level. Batches
+// are those of training and of evaluations, whole and in parts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<Rules> every_rule() {
   return all;
 }
 
-/// A root, or a slot that is asked for neighbours in turn: a vertex at the moment of an event.
+/// A root, or a neighbour whose own neighbours are drawn: a vertex at the moment of an event.
 struct Asked {
   VertexId vertex;
   EdgeId at;
@@ -75,7 +75,7 @@ class HistoryJudge {
     return graph_.source[e] == v || graph_.target[e] == v;
   }
 
-  /// Events that the history lets anybody see, at whatever moment.
+  /// Events [0, seen) are visible under the history, at any moment.
   EdgeId seen(const BatchRequest& request) const { return rules_.history == "none" ? request.batch_first : graph_.events(); }
 
   void check_root(const BatchRequest& request, const Asked& root, const std::vector<EdgeId>& events) const {
@@ -96,7 +96,8 @@ class HistoryJudge {
     }
     std::vector<EdgeId> judge;
     for (std::size_t i = past.size() > k ? past.size() - k : 0; i < past.size(); ++i) {
-      // The released sampler never comes to a vertex's first event, and loses the places of those of the moment.
+      // The released sampler never returns a vertex's first event. Its events at the same time take slots, but are
+      // lost.
       if (!compat || (i > 0 && static_cast<float>(time(past[i])) < narrow - 1e-7F)) judge.push_back(past[i]);
     }
     EXPECT_EQ(events, judge) << "vertex " << root.vertex << " at event " << root.at;
@@ -106,7 +107,7 @@ class HistoryJudge {
   Rules rules_;
 };
 
-/// The batch's roots: sources, then each event's destination and what is drawn beside it.
+/// The batch's roots: sources, then each event's destination with its negatives.
 std::vector<Asked> roots_of(const EventCase& c, const BatchDraw& drawn) {
   const EventGraph& graph = *c.data.graph;
   std::vector<Asked> roots;
@@ -145,7 +146,7 @@ TEST_P(NeighbourHistory, IsWhatTheListOfEventsSays) {
     MemoryClock clock(c.data.graph->vertices);
     Workers workers(1);
     for (EdgeId first = 0; first + 32 <= c.data.graph->events(); first += 32) {
-      // Training asks for a batch, or the part of one rank of it; an evaluation for some of a batch's events at a time.
+      // Training draws a batch, or one rank's part of it. An evaluation draws some of a batch's events at a time.
       for (const BatchRequest& request :
            {BatchRequest{first + 7, 11, first, true, 1, 0, false, 32},
             BatchRequest{first + 20, 12, first, true, -1, 4, false}, BatchRequest{first, 32, first, true, 0, 0, true}}) {

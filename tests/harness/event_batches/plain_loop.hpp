@@ -1,5 +1,5 @@
-// Training in groups of ranks as a plain loop: one program that carries out reads, writes and gradients one after the
-// other, as DistTGL's section 3.2 says them, with memory in arrays, nobody beside it and nothing ahead of its turn.
+// Training in groups of ranks as a plain loop: it performs reads, writes and gradients one after the other, in the
+// order of DistTGL's section 3.2. Memory is in arrays, and the loop has no other threads and no work ahead of its turn.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct PlainCopy {
   std::vector<double> memory, mails;
 };
 
-/// A part of a batch with one set of negatives: what was read for it.
+/// The rows read for a part of a batch with one set of negatives.
 struct ReadPart {
   std::shared_ptr<BatchDraw> drawn;
   std::vector<double> memory, mails;
@@ -93,7 +93,7 @@ class PlainLoop {
     return static_cast<std::size_t>(copy * order_.groups().j + sequence % order_.groups().j);
   }
 
-  /// Reads the batch that begins in iteration n, for all sets of negatives: the memory stands before the batch.
+  /// Reads the batch that begins in iteration n, for all sets of negatives, from the memory before the batch.
   void read(std::int64_t copy, std::int64_t n) {
     PlainCopy& at = copies_[copy];
     const TrainingGroups& groups = order_.groups();
@@ -124,7 +124,7 @@ class PlainLoop {
     }
   }
 
-  /// Adds the gradient of one part; its loss, of all events of the iteration.
+  /// Adds the gradient of one part; returns its share of the loss over all events of the iteration.
   double train(const ReadPart& read, std::int64_t n, std::vector<std::vector<double>>* updated) {
     const BatchRequest& request = read.drawn->request;
     if (updated != nullptr) updated->emplace_back();
@@ -151,8 +151,8 @@ class PlainLoop {
     return host_values(*device_, loss).front();
   }
 
-  /// Event by event in time order, so that the last mail of a vertex stays, whoever computed it. What an end's memory
-  /// has become is read off its root in the event.
+  /// Writes event by event in time order, so that the last mail of a vertex stays, from any rank. The new memory of an
+  /// event's end is that of its root in the event.
   void write(std::int64_t copy, std::int64_t n, const std::vector<std::vector<double>>& updated) {
     PlainCopy& at = copies_[copy];
     const EventGraph& graph = *case_.training.graph;
@@ -187,7 +187,7 @@ class PlainLoop {
   EventWeights weights_;
   BatchLoader loader_;
   std::vector<PlainCopy> copies_;
-  std::vector<std::vector<ReadPart>> reads_;  // by copy and batch in training: sets, of each the parts
+  std::vector<std::vector<ReadPart>> reads_;  // by copy and batch in training: for each set, its parts
 };
 
 }  // namespace strobe::event_test

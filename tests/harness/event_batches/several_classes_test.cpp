@@ -1,5 +1,5 @@
-// Training on events with several classes each: what vertices and their past tell of classes is learnt, what the event
-// alone has is not.
+// Training on events with several classes each: a model learns the classes that follow from vertices and their past,
+// but not those that only the event itself has.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,10 +11,10 @@
 namespace strobe {
 namespace {
 
-/// 6000 events within a minute. The generator gives an event one class of its source's topic and one of its target's,
-/// each replaced by any of the 12 in one of ten cases. A target's features are half those of its topic, and most
-/// targets that a source goes to are of the source's topic, so features of the two ends and of the source's last
-/// neighbours tell the classes. There is a topic for every 32 targets; nobody's topic changes.
+/// 6000 events within a minute. The generator gives an event one class of its source's topic and one of its target's
+/// topic, and replaces each by any of the 12 in one of ten cases. Half of a target's features are those of its topic,
+/// and most targets of a source have the source's topic. So features of the two ends and of the source's last
+/// neighbours determine the classes. There is a topic for every 32 targets, and topics never change.
 Json classed_events(std::int64_t sources, std::int64_t targets, std::int64_t per_event = 2) {
   return {{"name", "bursty_events"},
           {"vertices", sources + targets},
@@ -40,7 +40,7 @@ Case classification(const Json& workload, const Json& changes = Json::object()) 
 
 double last(const CaseResult& result, const std::string& name) { return result.metrics.at(name).per_epoch.back(); }
 
-/// Of the classes that the generator does not replace all could be said, and no more: those are 1 - 0.1 * 11 / 12.
+/// The generator keeps a share 1 - 0.1 * 11 / 12 of the classes. A model can predict at most those.
 TEST(SeveralClassesTraining, WhatTopicsTellIsLearnt) {
   const Json tgat = {{"name", "tgat"}, {"hidden", 16}, {"time", 4}, {"neighbours", 5}};
   const Json merging = {{"name", "tgn-attn"}, {"memory", 16}, {"time", 4}, {"neighbours", 3}, {"output", "merge"}};
@@ -60,8 +60,8 @@ TEST(SeveralClassesTraining, WhatTopicsTellIsLearnt) {
   }
 }
 
-/// With one topic every event has the same two classes but for what the generator replaces, which nothing before the
-/// event tells: a model that saw the event's own classes would name them all.
+/// With one topic, every event has the same two classes, except the replaced ones. No earlier data predicts those. A
+/// model that saw the event's own classes would name them all.
 TEST(SeveralClassesTraining, WhatOnlyTheEventItselfHasCannotBeLearnt) {
   const CaseResult result = run_case(classification(classed_events(20, 32), {{"epochs", 4}}));
   const double rule = last(result, "majority_f1_micro");
@@ -69,7 +69,7 @@ TEST(SeveralClassesTraining, WhatOnlyTheEventItselfHasCannotBeLearnt) {
   EXPECT_NEAR(last(result, "f1_micro"), rule, 0.01);
 }
 
-/// Embeddings of the last events from the first weights, whatever classes events have.
+/// Embeddings of the last events from the start weights, with `per_event` classes for each event.
 std::vector<double> embeddings(std::int64_t per_event) {
   const EventCase c = begin_event_case(classification(classed_events(72, 128, per_event)));
   const auto device = DeviceRegistry::instance().find("cpu").value(DeviceRequest{});
@@ -89,7 +89,7 @@ TEST(SeveralClassesTraining, OtherClassesLeaveEmbeddingsAsTheyAre) {
   EXPECT_NE(loss(2), loss(5)) << "but they are what is learnt";
 }
 
-/// The loss of the first batch, before any update, from its definition.
+/// Computes the loss of the first batch, before any update, by its definition.
 TEST(SeveralClassesTraining, TheLossIsTheMeanOverEventsOfTheSumOverClasses) {
   const EventCase c = begin_event_case(classification(classed_events(72, 128), {{"precision", "fp64"}}));
   DeviceRequest request;
@@ -137,7 +137,7 @@ TEST(SeveralClassesTraining, IsTheSameAtAnyNumberOfThreadsAndInTheSimulator) {
     EXPECT_EQ(one.loss.per_epoch, other.loss.per_epoch);
     EXPECT_EQ(one.metrics.at("f1_micro").per_epoch, other.metrics.at("f1_micro").per_epoch);
   }
-  run({{"device", "sim"}, {"numerics", "none"}, {"cluster", "g4dn-t4"}});  // there are no values to tell classes from
+  run({{"device", "sim"}, {"numerics", "none"}, {"cluster", "g4dn-t4"}});  // without values there are no metrics
 }
 
 }  // namespace

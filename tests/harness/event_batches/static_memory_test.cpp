@@ -1,4 +1,4 @@
-// Static node memory: what it is trained on, what it learns, and how a model reads it.
+// Static node memory: its training events, what it learns, and how a model reads it.
 #include "harness/event_batches/batches/static_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::vector<float> static_rows(const std::string& visits, const Json& changes = 
 }
 
 TEST(StaticMemory, IsTrainedOnTrainingEventsAlone) {
-  // Of 400 events those from 280 on are validated and tested: they hit other items of the same pool at other times.
+  // The events from 280 on, of 400, serve validation and test. They get other items of the same pool.
   for (const std::uint64_t seed : {3, 4, 5}) {
     const test::TemporaryFolder folder;
     const std::string visits = event_test::random_visits(folder, seed, 400);
@@ -72,7 +72,7 @@ double cosine(const StaticMemory& memory, VertexId a, VertexId b) {
   return dot / std::sqrt(aa * bb);
 }
 
-/// Of targets whose sources' numbers have the same remainder by 4, and of those where it differs: mean cosines.
+/// Mean cosines of pairs of targets: those whose sources' numbers have the same remainder by 4, and all others.
 std::pair<double, double> mean_cosines(const EventGraph& graph, const StaticMemory& memory) {
   std::map<VertexId, VertexId> group;
   for (std::size_t e = 0; e < graph.source.size(); ++e) group[graph.target[e]] = graph.source[e] % 4;
@@ -107,7 +107,7 @@ TEST(StaticMemory, TellsGroupsThatVisitEachOther) {
   }
 }
 
-/// Outputs of the first batches of a case with given weights, and the gradient of all weights of the last one.
+/// Outputs of the first batches of a case with given weights, and the gradient of all weights for the last batch.
 struct Pass3 {
   std::vector<double> outputs, gradients;
   double loss = 0;
@@ -157,7 +157,7 @@ class StaticTable : public ::testing::TestWithParam<std::uint64_t> {
   std::string visits_ = event_test::random_visits(folder_, GetParam(), 400);
 };
 
-/// The weights of `table` that say what `pretrained` says: the same ones, and the frozen vectors as table.
+/// The weights of `table` that are equivalent to `pretrained`: the same weights, with the frozen vectors as the table.
 TEST_P(StaticTable, OfFrozenVectorsGivesWhatTheyGive) {
   const EventCase frozen = with("pretrained"), table = with("table");
   frozen.prepare_static_memory();
@@ -217,7 +217,7 @@ TEST(StaticMemory, IsFrozenAndSaidInTheRow) {
   EXPECT_NE(said, result.notes.end());
   const EventCase c = begin_event_case(event_case(visits, {{"model", {{"static", "pretrained"}}}}));
   for (const ParameterShape& shape : c.parameters) EXPECT_NE(shape.name, "static.table");
-  // A simulated run computes no values: nothing is trained for it, and its shapes are the same.
+  // A simulated run computes no values, so no static memory is trained for it. Its shapes are the same.
   const CaseResult simulated = run_case(event_case(
       visits,
       {{"model", {{"static", "pretrained"}}}, {"device", "sim"}, {"numerics", "none"}, {"cluster", "g4dn-t4"}}));

@@ -1,5 +1,5 @@
-// A run that stops at a checkpoint and goes on gives the curve of one that never stopped, bit for bit; a checkpoint of
-// something else is refused by the name of what differs.
+// A run that stops at a checkpoint and goes on gives the curve of one that never stopped, bit for bit. A checkpoint of
+// another case is refused, and the message names the difference.
 #include "harness/files/checkpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ TEST_F(Checkpoints, AResumedRunIsTheUninterruptedOneBitForBit) {
       ASSERT_EQ(a.size(), b.size());
       for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].values, b[i].values) << a[i].name;
       ASSERT_FALSE(continued.samples.empty());
-      EXPECT_EQ(continued.samples.front().epoch, 4);  // only what was left was run
+      EXPECT_EQ(continued.samples.front().epoch, 4);  // only the remaining epochs were run
     }
   }
 }
@@ -104,12 +104,12 @@ TEST_F(Checkpoints, MetricsOfBeforeTheUpdateAreThoseAfterTheUpdateBefore) {
   const std::vector<SavedMatrix> matrices = read_safetensors(path("state"), &notes);
   for (const char* key : {"format", "metrics_after"}) ASSERT_EQ(notes.erase(key), 1u) << key;
   const std::vector<double>& auc = whole.metrics.at("auc").per_epoch;
-  notes["metrics"] = Json{{"auc", {0.125, auc[0], auc[1]}}}.dump();  // as such a checkpoint has it
+  notes["metrics"] = Json{{"auc", {0.125, auc[0], auc[1]}}}.dump();  // as in such a checkpoint
   write_safetensors(path("state"), matrices, false, notes);
   EXPECT_EQ(run(request(4), keep(true)).metrics.at("auc").per_epoch, auc);
 }
 
-TEST_F(Checkpoints, AreKeptEverySoManyEpochs) {
+TEST_F(Checkpoints, AreKeptEveryFewEpochs) {
   run(request(4), keep(false, 2));  // after epochs 2, 4 and the last, 5
   const Case c = case_from_json(request(9), "");
   FileNotes notes;
@@ -117,13 +117,13 @@ TEST_F(Checkpoints, AreKeptEverySoManyEpochs) {
   EXPECT_EQ(notes.at("epoch"), "5");
   EXPECT_EQ(notes.at("kind"), "checkpoint");
   EXPECT_EQ(notes.at("model"), "tm-gcn");
-  // A run that dies between two checkpoints leaves the older one: it can be continued from there.
+  // A run that dies between two checkpoints leaves the older one, and can go on from there.
   Json json = request(9);
   const CaseResult whole = run(json);
   EXPECT_EQ(run(json, keep(true)).loss.per_epoch, whole.loss.per_epoch);
 }
 
-TEST_F(Checkpoints, HoldsWeightsUnderTheirNamesWithTheOptimizersBeside) {
+TEST_F(Checkpoints, HoldNamedWeightsAndTheOptimizersState) {
   run(request(2), keep(false));
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> shapes;
   for (const SavedMatrix& matrix : read_safetensors(path("state"))) shapes[matrix.name] = {matrix.rows, matrix.columns};
@@ -136,7 +136,7 @@ TEST_F(Checkpoints, HoldsWeightsUnderTheirNamesWithTheOptimizersBeside) {
 TEST_F(Checkpoints, OfAnotherRunAreRefusedByTheFieldThatDiffers) {
   run(request(2), keep(false));
   Json other = request(9);
-  EXPECT_EQ(refusal(request(1)).find("--resume-training"), 0u);  // nothing is left to train
+  EXPECT_EQ(refusal(request(1)).find("--resume-training"), 0u);  // all epochs are already trained
   other["model"]["window"] = 7;
   EXPECT_NE(refusal(other).find("model.window is 5 in"), std::string::npos) << refusal(other);
   other = request(9);
@@ -179,7 +179,7 @@ TEST_F(Checkpoints, ValuesThatAreNotFiniteAreRefusedByTheirName) {
 }
 
 TEST_F(Checkpoints, DamagedCurvesAreRefused) {
-  run(request(2), keep(false));  // three epochs with the one of warm-up
+  run(request(2), keep(false));  // three epochs, including one for warm-up
   const auto refusal_with = [&](const std::string& key, const std::string& text) -> std::string {
     FileNotes notes;
     const std::vector<SavedMatrix> matrices = read_safetensors(path("state"), &notes);
@@ -217,7 +217,7 @@ TEST_F(Checkpoints, AnotherStrategyMayContinue) {
   for (std::size_t e = 0; e < 6; ++e) EXPECT_NEAR(continued.loss.per_epoch[e] / whole.loss.per_epoch[e], 1.0, 1e-4);
 }
 
-TEST_F(Checkpoints, ImpossibleWishesAreRefused) {
+TEST_F(Checkpoints, ImpossibleRequestsAreRefused) {
   EXPECT_NE(refusal(request(2)).find("there is no file"), std::string::npos);
   Json twice = request(2);
   twice["repeat"] = 2;

@@ -1,4 +1,4 @@
-// A checkpoint of which any bit was lost is refused: training never goes on with other numbers.
+// A checkpoint with any damaged bit is refused, so that training never goes on with other numbers.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr int trials = 240;
 
-constexpr const char* events_file = "events.csv";  // of the test's own folder
+constexpr const char* events_file = "events.csv";  // in the test's own folder
 
 /// A kind of training, by a case of it.
 struct Kind {
@@ -77,7 +77,7 @@ class DamagedCheckpoint : public testing::TestWithParam<Kind> {
     return case_from_json(request, "");
   }
 
-  /// Whether a file of this content is refused in Strobe's own words, with its name.
+  /// Whether a file of this content is refused with its name and a message of Strobe's own.
   bool is_refused(const std::string& content) const {
     std::ofstream(path("bad"), std::ios::binary) << content;
     try {
@@ -104,13 +104,13 @@ TEST_P(DamagedCheckpoint, IsRefusedWhicheverBitWasFlippedAndWhereverItWasCut) {
   std::mt19937 random(11);
   for (int trial = 0; trial < trials; ++trial) {
     std::string damaged = whole_;
-    // Half of the damages lie in the header, which is the smaller part.
+    // Half of the damaged bytes are in the header, although it is the smaller part.
     std::size_t at = trial % 2 == 0 ? random() % header : random() % whole_.size();
     if (trial % 5 == 0)
       damaged.resize(at);
     else
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
-    if (at >= key && at < key + 13 && trial % 5 != 0) continue;  // a file without a digest, of the same numbers
+    if (at >= key && at < key + 13 && trial % 5 != 0) continue;  // without its digest, the file has the same numbers
     EXPECT_TRUE(is_refused(damaged)) << "byte " << at << " of " << whole_.size() << ", trial " << trial;
   }
   EXPECT_TRUE(is_refused(whole_ + std::string(4, '\0')));
@@ -130,7 +130,7 @@ TEST_P(DamagedCheckpoint, IsRefusedWithATensorOfAnotherFile) {
   EXPECT_TRUE(is_refused(whole_.substr(0, data(whole_)) + theirs.substr(data(theirs))));
 }
 
-/// What older revisions wrote has no digest: it is read.
+/// Checkpoints of older revisions have no digest, and are read.
 TEST_P(DamagedCheckpoint, OfAnOlderRevisionIsRead) {
   const std::size_t begin = whole_.find(",\"strobe_sha256\":\""), length = 18 + 64 + 1;
   ASSERT_NE(begin, std::string::npos);

@@ -1,5 +1,5 @@
-// docs/interchange.md as its reader would use it: every Python block that needs only what is installed here runs on
-// files that a run has just written, and must read what the run holds.
+// The Python blocks of docs/interchange.md: each block whose packages are installed here runs on files of a fresh run,
+// and must read the run's values.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Weights and embeddings that leave a run and enter another.
+// Weights and embeddings that a run writes and another run reads.
 #include "harness/files/model_files.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class ModelFiles : public testing::Test {
   ~ModelFiles() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Of the test pairs in "s.csv", from `embeddings` and the head in "w", pair by pair.
+  /// The AUC of the test pairs in "s.csv", computed pair by pair from `embeddings` and the head in "w".
   double auc_from_files(const NpyArray& embeddings) const {
     std::map<std::string, std::vector<double>> weights;
     for (const SavedMatrix& matrix : read_safetensors(path("w"))) weights[matrix.name] = matrix.values;
@@ -184,7 +184,7 @@ void write_offsets(const std::string& path, std::uint64_t a, std::uint64_t b, st
   file << text << std::string(bytes, '\0');
 }
 
-/// The format wants each byte to belong to one tensor; the library that defines it refuses these files, too.
+/// In this format each byte must belong to one tensor. The library that defines the format also refuses these files.
 TEST_F(ModelFiles, BytesOfTwoTensorsOrOfNoneAreRefused) {
   const auto refusal = [&](std::uint64_t a, std::uint64_t b, std::size_t bytes) {
     write_offsets(path("f"), a, b, bytes);
@@ -224,7 +224,7 @@ TEST_F(ModelFiles, EmbeddingsOfAModelWithDropoutAreAnEvaluations) {
   const auto dumped = [&](double dropout, const std::string& strategy, int ranks) {
     Json json = request(strategy, ranks);
     json["model"] = {{"name", "mpnn-lstm"}, {"dropout", dropout}};
-    json["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};  // dropout changes what is learnt, too
+    json["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};  // dropout would also change the trained weights
     run(json, files("", path("e.npy")));
     const NpyArray array = read_npy(path("e.npy"));
     std::vector<double> values;
@@ -238,8 +238,8 @@ TEST_F(ModelFiles, EmbeddingsOfAModelWithDropoutAreAnEvaluations) {
   for (std::size_t i = 0; i < placed.size(); ++i) EXPECT_NEAR(placed[i], without[i], 1e-12);
 }
 
-/// What a row says last, the weights and the embeddings that are written are of one state: whoever loads the weights
-/// gets the same metrics and embeddings, and from the files they can be computed by hand.
+/// The last metrics of a row, the written weights and the written embeddings belong to one state. A run that loads the
+/// weights gives the same metrics and embeddings, and they can be computed by hand from the files.
 TEST_F(ModelFiles, WeightsEmbeddingsAndLastMetricsAgree) {
   for (const auto& [model, strategy, ranks] :
        {std::tuple{"tm-gcn", "sequential", 1}, {"tm-gcn", "vertex", 3}, {"mpnn-lstm", "sequential", 1}}) {

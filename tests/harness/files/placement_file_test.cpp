@@ -1,4 +1,4 @@
-// --dump-placement: every cell has one line, or its vertex one line for all steps, under every strategy.
+// --dump-placement: under every strategy, each cell has one line, or its vertex has one line for all steps.
 #include "harness/files/placement_file.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using Owners = std::pair<Rank, Rank>;  // in the spatial and in the temporal stages
 
-/// The owners of each cell (step, vertex) as the file tells them; a line without a step holds for `steps` of them.
+/// The owners of each cell (step, vertex) in the file. A line without a step holds for all `steps` steps.
 std::map<std::pair<Step, VertexId>, Owners> owners_in(const std::string& path, std::int64_t steps,
                                                       const std::string& more) {
   std::map<std::pair<Step, VertexId>, Owners> owners;
@@ -106,7 +106,7 @@ TEST(PlacementFileOfLoads, TellsLoadAndGroupOfEveryVertex) {
       reported.insert(v);
     }
     EXPECT_EQ(reported.size(), 45u);
-    // tm-gcn multiplies twice, the first time before training, by the graph that it was smoothed to.
+    // tm-gcn has two products with its smoothed graph, the first of them before training.
     EXPECT_EQ(loads.load, walk_loads(*plan->data.graph, 2));
     std::filesystem::remove(path);
   }

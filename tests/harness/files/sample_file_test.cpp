@@ -1,4 +1,4 @@
-// --dump-samples: the file holds what the task drew, is the same at every rank count and speaks of edges and non-edges.
+// --dump-samples: the file has the task's samples, is the same at every rank count, and labels edges and non-edges.
 #include "harness/files/sample_file.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST_F(SampleFile, LabelsTellEdgesFromOtherPairs) {
   std::map<std::string, int> seen;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     ASSERT_EQ(rows[i].size(), 8u) << i;
-    // Test pairs are of the step behind the one whose embeddings score them.
+    // Test pairs belong to the step after the one whose embeddings score them.
     const bool train = rows[i][0] == "train";
     const std::size_t step = std::stoul(rows[i][1]) + (train ? 0 : 1);
     EXPECT_EQ(is_edge(step, std::stol(rows[i][2]), std::stol(rows[i][3])), rows[i][4] == "1") << i;

@@ -1,5 +1,5 @@
-// Gradient checkpoint: the timeline in blocks gives what it gives in one, for every model and strategy; bytes are those
-// of the plan and of ESDG's formula; less memory is taken; requests that make no sense are refused.
+// Gradient checkpointing: for every model and strategy, the timeline in blocks gives the results of one block. Bytes
+// are those of the plan and of ESDG's formula, memory is smaller, and contradictory requests are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -59,7 +59,7 @@ std::uint64_t peak_bytes(const CaseResult& result) {
   return peak;
 }
 
-/// 8 steps, of which 7 are trained on: blocks of 4 and 3, of 3, 2 and 2, and of one step each.
+/// Training uses 7 of 8 steps: blocks of 4 and 3, of 3, 2 and 2, and of one step each.
 void judge(const Json& request, const std::string& what) {
   const CaseResult whole = run(request, "sequential", 1, "1");
   ASSERT_EQ(whole.loss.per_epoch.size(), 3u);
@@ -129,7 +129,7 @@ TEST(BlockVariants, LastBlockNeedNotBeComputedAgain) {
   const CaseResult once = run(request, "snapshot", 2, "2");
   expect_same(once, whole, "once");
   expect_same(again, whole, "again");
-  // Two of two blocks, one of two, none: 3, 2.5 (for blocks of 4 and 3 steps: 18 / 7) and 2 passes.
+  // When both of two blocks, one of them, or none is computed again: 3, 2.5 (for 4 and 3 steps: 18 / 7) and 2 passes.
   EXPECT_EQ(epoch_bytes(again, Traffic::redistribute) * 2, epoch_bytes(whole, Traffic::redistribute) * 3);
   EXPECT_LT(epoch_bytes(once, Traffic::redistribute), epoch_bytes(again, Traffic::redistribute));
   EXPECT_GT(epoch_bytes(once, Traffic::redistribute), epoch_bytes(whole, Traffic::redistribute));
@@ -198,7 +198,7 @@ TEST(BlockOutputs, TrainingResumesInBlocks) {
 
 // ---- bytes ------------------------------------------------------------------------------------------------------
 
-/// Rows that one redistribution of the whole timeline moves: each step's rows but those that stay with its owner.
+/// Rows that one redistribution of the whole timeline moves: each step's rows, except those that stay with its owner.
 std::uint64_t moved_rows(std::int64_t n, std::int64_t t, std::int64_t p, std::int64_t nb) {
   std::int64_t rows = 0;
   for (std::int64_t b = 0; b < nb; ++b) {
@@ -214,8 +214,8 @@ struct Volume {
 };
 
 TEST(BlockBytes, SnapshotPartitioningSendsTheVolumeOfThePaper) {
-  // ESDG Table 2 (decisions section 1): 3 S N T (P - 1) / P floats, S = 12 for TM-GCN and 32 for CD-GCN; for numbers
-  // that P does not divide, each step's owner keeps its own share of the vertices: 3 S sum over ranks of steps (N - n).
+  // ESDG Table 2 (decisions section 1): 3 S N T (P - 1) / P floats, S = 12 for TM-GCN and 32 for CD-GCN. When P does
+  // not divide N or T, each step's owner keeps its n vertices: 3 S times the sum over ranks of steps (N - n).
   for (const Volume& v : {Volume{64, 12, 4, 3}, Volume{64, 24, 8, 3}, Volume{30, 20, 3, 4}, Volume{61, 23, 4, 3},
                           Volume{17, 11, 5, 2}, Volume{101, 16, 7, 2}, Volume{13, 9, 2, 4}, Volume{40, 10, 1, 5}}) {
     for (const auto& [model, widths] : {std::pair<const char*, std::uint64_t>{"tm-gcn", 12}, {"cd-gcn", 32}}) {
@@ -243,7 +243,7 @@ TEST(BlockBytes, SentAreThePlannedOnesForRealAndSimulated) {
       Json simulated = real;
       simulated["device"] = "sim";
       simulated["cluster"] = "aimos-v100";
-      // run_case fails a case whose bytes are not the plan's.
+      // run_case fails a case whose bytes differ from the plan.
       const CaseResult a = run(real, strategy, 3, "3"), b = run(simulated, strategy, 3, "3");
       for (int traffic = 0; traffic < traffic_count; ++traffic) {
         EXPECT_EQ(epoch_bytes(a, static_cast<Traffic>(traffic)), epoch_bytes(b, static_cast<Traffic>(traffic)))
@@ -290,8 +290,8 @@ TEST(BlockMemory, PeakFallsWithTheNumberOfBlocks) {
 }
 
 TEST(BlockMemory, AttentionKeepsEarlierStepsOnce) {
-  // 40 steps in blocks of one: copies of all earlier steps in front of each block would be 20 times the timeline. (The
-  // last block still reads the keys and values of all steps, so blocks cannot save memory under this model.)
+  // 40 steps in blocks of one: copies of all earlier steps for each block would be 20 times the timeline. The last
+  // block reads the keys and values of all steps, so blocks cannot save memory with this model.
   Json request = base_case({{"name", "dysat"}}, 100, 41);
   const std::uint64_t whole = peak_bytes(run(request, "sequential", 1, "1"));
   const std::uint64_t blocks = peak_bytes(run(request, "sequential", 1, "40"));

@@ -1,5 +1,5 @@
-// Halos that are dealt by a formula, against a split that is made rank by rank and step by step, and against the laws
-// that any split must keep.
+// Halos that a formula splits among owners, compared with a split made rank by rank and step by step, and with the laws
+// of every split.
 #include "harness/full_batch/exchange/dealt_peers.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using DealtMatrix = std::vector<std::vector<std::int64_t>>;  // [sender][receiver]
 
-/// Some steps share maps, some have a single owner, ranks may own nothing.
+/// Some steps share maps, some have a single owner, and some ranks may own nothing.
 Placement drawn_placement(const RandomStream& random, int ranks) {
   const std::int64_t vertices = 40;
   Placement placement;
@@ -44,7 +44,7 @@ HaloNeeds drawn_needs(const RandomStream& random, const Placement& placement, st
   return needs;
 }
 
-/// What each owner gives, owner by owner from the reader on, as the rounded share of all until then.
+/// Rows from each owner, computed owner by owner after the reader, from the rounded share of all owners so far.
 DealtMatrix split_one_by_one(const Placement& placement, const HaloNeeds& needs) {
   const std::size_t ranks = placement.ranks;
   DealtMatrix rows(ranks, std::vector<std::int64_t>(ranks, 0));
@@ -130,7 +130,7 @@ TEST(DealtPeers, BringWhatIsNeededAndNoOwnerIsOffItsShareByMoreThanARow) {
 }
 
 TEST(DealtPeers, OfManyRanksAreEntriesOnlyWhereTheyAreAskedFor) {
-  // Four thousand ranks, each with needs of each: 16 million pairs, of which a handful is looked at.
+  // Each of four thousand ranks reads from each other one. The test reads only a few of these 16 million pairs.
   const int ranks = 4096;
   const Placement placement = by_vertex(contiguous_owners(3 * ranks + 5, ranks), 2, ranks);
   HaloNeeds needs = no_needs(ranks, 2, true);

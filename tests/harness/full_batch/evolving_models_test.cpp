@@ -1,5 +1,5 @@
-// Options of EvolveGCN and DySAT: each gives the sequential curve under every strategy, differs from the default, and
-// what a model cannot take is refused by the option's name.
+// Options of EvolveGCN and DySAT: each gives the sequential curve under every strategy and differs from the default.
+// The refusal of a wrong value names its option.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ TEST(EvolvingModels, OptionsKeepTheSequentialCurve) {
   }
 }
 
-/// More ranks than vertices with an edge at some steps, so that ranks have nothing to offer.
+/// Some steps have fewer vertices with an edge than there are ranks, so that some ranks have no candidates.
 TEST(EvolvingModels, SummaryOfFewVertices) {
   Json request = evolving_case("evolve-gcn-h", {{"hidden", 9}, {"edge_life", 1}});
   request["workload"]["density"] = 0.2;
@@ -82,7 +82,7 @@ TEST(EvolvingModels, SummaryOfFewVertices) {
   }
 }
 
-/// The error that a request ends with.
+/// The error of a request.
 std::string refusal(const Json& request) {
   try {
     const CaseResult result = run_case(case_from_json(request, ""));

@@ -1,4 +1,4 @@
-// What exchanges are said to take, against the lists that plans have, and the refusal of what does not fit.
+// The predicted memory of exchanges, compared with the lists of plans, and the refusal of plans that do not fit.
 #include "harness/full_batch/exchange/exchange_bytes.hpp"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(ExchangeBytes, IsNoLessThanTheListsThatAreMade) {
        {by_vertex(contiguous_owners(vertices, ranks), steps, ranks), hashed(vertices, steps, ranks), time}) {
     const ExchangePlan there = redistribute(time, other, counts_only);
     EXPECT_GE(bytes_of(time, other, 1, TemporalNeed::none), 2 * list_bytes(there));
-    // And not wildly more: what is there beside lists is a few hundred bytes for each of a handful of exchanges.
+    // The prediction is not much larger. Besides lists, each of a few exchanges has a few hundred bytes.
     EXPECT_LE(bytes_of(time, other, 1, TemporalNeed::none), 8 * list_bytes(there) + 24 * 5 * 4000);
   }
   const Placement spread = hashed(vertices, steps, ranks),
@@ -80,11 +80,11 @@ TEST(ExchangeBytes, OfHalosKnownByNumberGrowsWithRanksNotTheirSquare) {
   };
   EXPECT_LT(vertex(4096, 0), 5 * vertex(1024, 0));
   EXPECT_LT(vertex(16384, 0), 1e8);
-  EXPECT_GT(vertex(4096, 1e300), 4096.0 * 4096 * sizeof(PeerPart));  // of a graph whose pairs may all exchange rows
+  EXPECT_GT(vertex(4096, 1e300), 4096.0 * 4096 * sizeof(PeerPart));  // all pairs of ranks may exchange rows
 }
 
 TEST(ExchangeBytes, RefusesWhatDoesNotFit) {
-  // Every rank has another number of vertices, so that pairs have to be listed: 10^10 of them.
+  // Ranks have different numbers of vertices, so that all 10^10 pairs must be listed.
   const int ranks = 100000;
   Placement time = by_time(1, contiguous_owners(ranks, ranks), ranks), spread = time;
   auto map = std::make_shared<VertexMap>();

@@ -1,4 +1,4 @@
-// Exchange plans against a cell-by-cell judge: every cell of the target placement must come from its owner, once.
+// Exchange plans, compared cell by cell: every cell of the target placement must come from its owner, once.
 #include "harness/full_batch/exchange/exchange_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Placement scattered(std::int64_t vertices, std::int64_t steps, int ranks, std::u
   return by_vertex(std::move(owner), steps, ranks);
 }
 
-/// A different vertex map at every step: what a chunk placement looks like.
+/// A different vertex map at every step, as in a chunk placement.
 Placement by_cell(std::int64_t vertices, std::int64_t steps, int ranks) {
   Placement placement = scattered(vertices, 0, ranks, 0);
   placement.maps.clear();
@@ -41,7 +41,7 @@ Placement by_cell(std::int64_t vertices, std::int64_t steps, int ranks) {
   return placement;
 }
 
-/// Steps dealt to ranks in turn, so that no rank's steps follow each other.
+/// Steps given to ranks in turn, so that no rank has two consecutive steps.
 Placement in_turn(std::int64_t vertices, std::int64_t steps, int ranks) {
   std::vector<Rank> owner;
   for (std::int64_t t = 0; t < steps; ++t) owner.push_back(static_cast<Rank>(t % ranks));
@@ -122,7 +122,7 @@ TEST(Redistribution, BackToSnapshotsIsSentInPlace) {
 }
 
 TEST(Redistribution, OfManyRanksListsAFewParts) {
-  // 37 of 1000 vertices and 24 of 600 steps more than even: counts change once, and own rows part a list.
+  // Neither 1000 vertices nor 600 steps divide evenly: counts change once, and own rows split a list.
   const int ranks = 64;
   const ExchangePlan plan = redistribute(by_time(1000, contiguous_owners(600, ranks), ranks),
                                          by_vertex(contiguous_owners(1000, ranks), 600, ranks), {});

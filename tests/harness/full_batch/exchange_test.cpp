@@ -1,5 +1,5 @@
-// Exchanges on devices: rows arrive where the plan says and come back, whether the communicator moves pieces (local,
-// and sim on a machine whose ranks share their memory) or packed buffers (sim on a cluster); pieces need no buffers.
+// Exchanges on devices: rows arrive where the plan says and return. The communicator moves pieces (local, and sim on a
+// machine whose ranks share memory) or packed buffers (sim on a cluster). Pieces need no buffers.
 #include "harness/full_batch/exchange/exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::vector<double> values_of(Device& device, const Tensor& tensor) {
   return values;
 }
 
-/// What one rank saw of an exchange there and back.
+/// The results on one rank of an exchange and its reverse.
 struct Seen {
   std::vector<double> there, back;
   std::uint64_t sent_bytes = 0, peak_bytes = 0;
@@ -113,9 +113,9 @@ TEST(Exchange, PiecesNeedNoBuffers) {
     EXPECT_EQ(pieces[r].peak_bytes, output);
     EXPECT_EQ(alike[r].peak_bytes, output);
     EXPECT_GT(packed[r].peak_bytes, output);
-    EXPECT_EQ(pieces[r].buffer_copies, 2);  // own rows, there and back
+    EXPECT_EQ(pieces[r].buffer_copies, 2);  // own rows, in both directions
     EXPECT_EQ(alike[r].buffer_copies, 2);
-    EXPECT_EQ(packed[r].buffer_copies, 4);  // and one side of either way
+    EXPECT_EQ(packed[r].buffer_copies, 4);  // and one buffer in each direction
   }
 }
 

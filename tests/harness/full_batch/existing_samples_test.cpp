@@ -1,4 +1,4 @@
-// Samples on cells that exist, against a plain filter of what the task draws, and what a case says of them.
+// Samples on cells that exist, compared with a plain filter of the task's samples, and the notes of a case on them.
 #include "harness/full_batch/plan/existing_samples.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::unique_ptr<Task> make_task(const std::string& name, const Json& options = J
   return TaskRegistry::instance().find(name).value(options);
 }
 
-/// What a sample says, without its place.
+/// The content of a sample, without its position.
 using Sample = std::tuple<Step, std::vector<VertexId>, std::int32_t, std::vector<double>>;
 
 Sample sample_at(const Samples& samples, std::size_t i) {
@@ -38,7 +38,8 @@ bool reads_existing(const Samples& samples, std::size_t i, const Presence& prese
   return all;
 }
 
-/// `kept` holds, in order, what of `drawn` reads existing cells, and candidates name the edges that they did.
+/// Fails unless `kept` has, in order, the samples of `drawn` that read existing cells, with candidates of the same
+/// edges.
 void expect_kept(const Samples& drawn, const Samples& kept, const Presence& presence) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < drawn.step.size(); ++i) {
@@ -86,7 +87,7 @@ TEST(ExistingSamples, AreThoseOfTheDrawThatReadExistingCells) {
   EXPECT_GT(gone, 1000) << "the graphs are dense";
 }
 
-/// Classes by turns; vertices of class 1 have edges more rarely.
+/// Classes alternate; vertices of class 1 have fewer edges.
 SnapshotGraph labelled(std::uint64_t seed) {
   SnapshotGraph graph = test::random_steps(14, 9, 12, seed);
   for (std::int64_t v = 0; v < graph.vertices; ++v) graph.vertex_label.push_back(v % 3 == 0 ? 1 : 0);

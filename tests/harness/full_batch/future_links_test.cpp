@@ -1,5 +1,5 @@
-// Models of snapshots and models of events under one test: the same rules over the same events beside both, nothing
-// that happens later changes what a model says of a batch, hybrid batches and cells that come and go included.
+// Models of snapshots and models of events on the same events. Both have the same baseline rules, and later events
+// never change the scores of a batch, also with hybrid batches and with cells that come and go.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ TEST(FutureLinks, BothFamiliesAreJudgedByOneTest) {
 TEST(FutureLinks, NothingThatComesLaterChangesWhatASnapshotModelSays) {
   const test::TemporaryFolder folder;
   const std::string visits = event_test::random_visits(folder, 5, 400);
-  // The events behind number 341 are those of the test: other items there leave training and validation alone.
+  // The events after number 341 are the test events: other items there do not change training and validation.
   const std::string changed = event_test::with_other_items_after(folder, visits, 341, 11);
   for (const char* model : {"t-gcn", "tm-gcn", "dysat", "evolve-gcn-h", "dcrnn", "mpnn-lstm"}) {
     for (const Json& strategy : {Json("sequential"), Json{{"name", "hybrid_batch"}, {"adjuster", "none"}}}) {

@@ -1,5 +1,5 @@
-// The forms of a matrix that a run makes are those that the cpu's kernels read: whatever registers they were compiled
-// for, a product with narrow rows is never left to the compressed rows, nor its transpose to scattering.
+// A run makes the forms of a matrix that the cpu's kernels read. For every register width, a product with narrow rows
+// never uses the compressed rows, and its transpose never scatters.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -12,13 +12,13 @@
 namespace strobe {
 namespace {
 
-/// What a run of a model with layers of `width` columns starts from; smoothed steps overlap.
+/// The inputs of a run of a model with layers of `width` columns. Smoothed steps overlap.
 struct Inputs {
   std::shared_ptr<const FullBatchPlan> plan;
   std::unique_ptr<Device> device;
   SparseMatrix a;
 
-  /// An edge lasts `life` steps where the model smooths them.
+  /// An edge lasts `life` steps in models that smooth.
   Inputs(const std::string& model, std::int64_t width, const std::string& precision, int life) {
     Json request = {{"workload", {{"name", "uniform"}, {"vertices", 300}, {"steps", 9}, {"density", 3}}},
                     {"model", {{"name", model}, {"hidden", width}}},
@@ -45,7 +45,7 @@ struct Inputs {
 
 bool made_for_it(const std::string& variant) { return variant == "paired" || variant == "length_sorted"; }
 
-/// Calls body(run, width, whether rows of so many columns are narrow, where they are).
+/// Calls body(run, width, whether rows of this width are narrow, description of the case) for every case.
 template <class Body>
 void for_widths(const std::string& model, const Body& body) {
   for (const std::string precision : {"fp32", "fp64"}) {

@@ -1,6 +1,6 @@
-// Overlap: redistributions in slices under way beside the spatial stages give what they give one after the other, for
-// every model that can be cut, and move the same bytes; simulated time falls and the hidden part is reported; spans say
-// what was hidden and what was not; requests that make no sense are refused.
+// Overlap: for every model that can be cut, redistributions in slices during the spatial stages give the same results
+// and bytes as one after the other. Simulated time falls, rows report the hidden part, and spans separate hidden from
+// exposed time. Contradictory requests are refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace strobe {
 namespace {
 
-/// 17 steps, of which 16 are trained on.
+/// 17 steps; training uses 16 of them.
 Json base_case(const Json& model, const Json& strategy, int ranks, const std::string& nb) {
   return {{"workload", {{"name", "uniform"}, {"vertices", 20}, {"steps", 17}, {"density", 3}}},
           {"model", model},
@@ -71,7 +71,7 @@ void expect_same(const CaseResult& a, const CaseResult& b, const std::string& wh
 
 // ---- law 3 ------------------------------------------------------------------------------------------------------
 
-/// Overlap 2 and 3 against 1 and, in the end, against one rank without anything.
+/// Compares overlap 2 and 3 with 1, and finally with one rank without blocks and overlap.
 void judge(const Json& model, const Json& strategy, int ranks, const std::string& nb) {
   const Json request = base_case(model, strategy, ranks, nb);
   const CaseResult whole = run(base_case(model, "sequential", 1, "1"), 1), plain = run(request, 1);
@@ -201,7 +201,7 @@ Simulated simulate(const std::string& model, int overlap) {
 TEST(SimulatedOverlap, HidesCommunicationAndShortensTheEpoch) {
   for (const std::string model : {"tm-gcn", "cd-gcn"}) {
     const Simulated plain = simulate(model, 1), four = simulate(model, 4);
-    // Without slices no more is hidden than what runs beside the copies of kept rows.
+    // Without slices, only the time during copies of kept rows is hidden.
     EXPECT_LT(plain.hidden, 0.1 * plain.exposed) << model;
     EXPECT_GT(four.hidden, 3 * plain.hidden) << model;
     EXPECT_LT(four.exposed, 0.7 * plain.exposed) << model;
@@ -214,7 +214,7 @@ TEST(SimulatedOverlap, HidesCommunicationAndShortensTheEpoch) {
 
 // ---- spans ------------------------------------------------------------------------------------------------------
 
-/// Blocking and hidden seconds of the exchanges of each of two ranks that wait for what they began at other times.
+/// Blocking and hidden seconds of a rank's exchange; two ranks begin and wait at different times.
 struct Split {
   double blocking = 0, hidden = 0;
   std::uint64_t bytes = 0;
@@ -229,7 +229,7 @@ Split split_of(Device& device, double begin, double end) {
   return split;
 }
 
-/// Two ranks exchange `rows` rows of 64 floats each; rank r begins, is away for away[r] seconds, and waits.
+/// Two ranks exchange `rows` rows of 64 floats each. Rank r begins, computes for away[r] seconds, and waits.
 std::array<Split, 2> exchange_late(const std::array<double, 2>& away, std::int64_t rows) {
   LaunchRequest request;
   request.ranks = 2;
@@ -266,7 +266,7 @@ TEST(LateWaits, OfOneRankAreServedByTheOther) {
 
 TEST(LateWaits, OfAllRanksHideNothing) {
   const std::array<Split, 2> splits = exchange_late({0.5, 0.5}, 20000);
-  // At most while the one that woke first works for both.
+  // Only the time in which the rank that wakes first copies for both is hidden.
   for (const Split& split : splits) EXPECT_LT(split.hidden, 0.25);
   EXPECT_GT(splits[0].blocking + splits[1].blocking, 0.0);
 }

@@ -1,5 +1,5 @@
-// Joining and splitting exchanges on one rank of several, without values and without the others: what is started and
-// waited for in which order, there and back, and that no buffer outlives the tape.
+// Joining and splitting exchanges on one rank of several, without values and without the other ranks. The test checks
+// the order of starts and waits in both directions, and that no buffer outlives the tape.
 #include "harness/full_batch/exchange/overlapped_exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 constexpr int slice_ranks = 3;
 constexpr std::int64_t slice_vertices = 12, slice_width = 5;
 
-/// Step 2 i + s is in slice s: `part` has the steps of slice s alone, the others are nobody's.
+/// Step 2 i + s belongs to slice s. The part of a slice has only its steps; the other steps have no owner.
 Placement part_of(const Placement& whole, std::int64_t slice) {
   Placement part = whole;
   part.maps.push_back(std::make_shared<VertexMap>());
@@ -22,7 +22,7 @@ Placement part_of(const Placement& whole, std::int64_t slice) {
   return part;
 }
 
-/// Rank 0 holds steps 0 and 1, rank 1 steps 2 and 3, rank 2 no step but a third of the timelines.
+/// Rank 0 holds steps 0 and 1, rank 1 steps 2 and 3. Rank 2 holds no step, but a third of the timelines.
 struct Slices {
   Placement steps = by_time(slice_vertices, {0, 0, 1, 1}, slice_ranks);
   Placement timelines = by_vertex(contiguous_owners(slice_vertices, slice_ranks), 4, slice_ranks);
@@ -56,7 +56,7 @@ using Calls = std::vector<std::string>;
 
 TEST(JoiningExchange, StartsSlicesOneByOneAndTakesThemBackInReverse) {
   const Slices slices;
-  // Of one step rank 0 sends two thirds of 12 rows and rank 2, without steps, gets a third of every step.
+  // For one step, rank 0 sends two thirds of 12 rows. Rank 2, which has no steps, gets a third of every step.
   const std::vector<Calls> there = {{"start 8>4", "start 8>4", "wait 8>4", "wait 8>4"},
                                     {"start 8>4", "start 8>4", "wait 8>4", "wait 8>4"},
                                     {"start 0>8", "start 0>8", "wait 0>8", "wait 0>8"}};
@@ -94,7 +94,7 @@ TEST(JoiningExchange, GoesBackOnARankWhoseSlicesAreConstants) {
   Tape tape(rank.device);
   JoiningExchange joining(rank.exchanges, tape, rank.communicator);
   for (std::size_t c = 0; c < 2; ++c) joining.start(c, Tape::constant(rank.device.allocate(0, slice_width)));
-  joining.finish();  // and no gradient of it
+  joining.finish();  // without a gradient
   rank.communicator.calls.clear();
   tape.backward();
   EXPECT_EQ(rank.communicator.calls, (Calls{"start 8>0", "start 8>0", "wait 8>0", "wait 8>0"}));
@@ -126,7 +126,7 @@ TEST(SplittingExchange, StartsAllSlicesAtOnceAndTakesThemBackInReverse) {
         EXPECT_EQ(rank.communicator.calls.size(), 3 + c);
       }
       rank.communicator.calls.clear();
-      // Slice 0 has no gradient of its own; its exchange is entered all the same.
+      // Slice 0 has no gradient of its own, but its exchange is entered.
       tape.add_gradient(parts[1], rank.device.allocate(parts[1]->value.rows(), slice_width));
       tape.backward();
       EXPECT_EQ(rank.communicator.calls,

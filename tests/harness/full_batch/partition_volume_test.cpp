@@ -1,4 +1,4 @@
-// The volume that a partition costs, three times: counted from the graph (lambda - 1), planned, and sent.
+// The volume of a partition in three ways: counted from the graph (lambda - 1), planned, and sent.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ std::uint64_t sent_halo_bytes(const CaseResult& result) {
   return bytes;
 }
 
-/// Values per row that a forward and a backward pass carry over the spatial halo; nothing flows back to features.
+/// Values per row that a forward and a backward pass send over the spatial halo. Features get no gradient.
 std::uint64_t values_per_cut_row(const FullBatchPlan& plan) {
   std::uint64_t values = 0;
   for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
@@ -40,7 +40,7 @@ void expect_one_volume(const Json& request, const std::string& what) {
   const std::vector<Rank>& owner = plan->strategy.spatial.map(0).owner;
   const std::int64_t cut = connectivity_minus_one(*plan->data.graph, owner, plan->ranks());
   EXPECT_GT(cut, 0) << what;
-  if (c.ranks == 3) {  // not always: it plans anew, which takes time
+  if (c.ranks == 3) {  // only once, because it plans the case again, which takes time
     EXPECT_EQ(plan_case(c).at("connectivity_minus_one"), cut) << what;
   }
   std::int64_t rows = 0;
@@ -60,7 +60,7 @@ class PartitionVolume : public testing::TestWithParam<std::tuple<std::string, bo
 TEST_P(PartitionVolume, CutIsPlannedAndSentToTheByte) {
   const auto& [name, precompute] = GetParam();
   Json workload = {{"name", name}};
-  if (name == "amlsim-20k") workload["window"] = "15";  // fewer, fuller steps, as law3_test.cpp has them
+  if (name == "amlsim-20k") workload["window"] = "15";  // fewer and fuller steps, as in law3_test.cpp
   for (const std::string& partitioner : PartitionerRegistry::instance().names()) {
     for (const int ranks : test::is_long() ? std::vector<int>{4, 7} : std::vector<int>{2, 3}) {
       const Json request = {{"workload", workload},

@@ -1,5 +1,5 @@
 // The parts of full-batch training one by one, on a plan made by hand: the walk through the layers, the timeline in
-// blocks, the rows that outlive blocks, and the trainer, each against plain loops.
+// blocks, the rows that outlive blocks, and the trainer. Each is compared with plain loops.
 #include <gtest/gtest.h>
 
 #include "harness/full_batch/full_batch_trainer.hpp"
@@ -9,7 +9,7 @@
 namespace strobe {
 namespace {
 
-/// One rank on the processor, in fp64, and nobody beside it.
+/// A single rank on the processor, in fp64.
 struct Alone {
   Alone() {
     DeviceRequest request;
@@ -56,7 +56,7 @@ TEST(LayerWalkAlone, GivesTheEmbeddingsOfEveryBlock) {
     const Var y = walk.forward(tape, *alone.communicator, parameters, Pass{}, inputs, memory);
     const std::vector<double> w = doubles(*alone.device, parameters.values());
     expect_near(doubles(*alone.device, y->value), test::plain_embeddings(*plan->data.graph, w));
-    EXPECT_FALSE(memory[0].after) << "nothing comes behind the last block";
+    EXPECT_FALSE(memory[0].after) << "no block follows the last one";
   }
 }
 
@@ -76,7 +76,7 @@ TEST(LayerWalkAlone, HandsOnWhatTheNextBlockNeeds) {
     const std::vector<double> part = doubles(*alone.device, y->value);
     rows.insert(rows.end(), part.begin(), part.end());
     if (b == 1) break;
-    EXPECT_EQ(memory[0].after->value.rows(), test::small_vertices);  // a window of two remembers one step
+    EXPECT_EQ(memory[0].after->value.rows(), test::small_vertices);  // a window of two needs one earlier step
     memory[0] = {memory[0].after, nullptr};
   }
   expect_near(rows, expected);
@@ -98,7 +98,7 @@ TEST(TimelineAlone, GoesForwardAndBackwardInBlocks) {
     };
     timeline.forward(parameters, Pass{}, keep);
     expect_near(rows, test::plain_embeddings(*plan->data.graph, w));
-    // The loss is the sum of all embeddings squared, halved: its gradient is the embedding itself.
+    // The loss is half the sum of all squared embeddings, so its gradient is the embedding itself.
     alone.device->run(Fill{parameters.gradients(), 0.0});
     timeline.train(
         parameters, Pass{}, [](std::size_t, const Tensor&) {},

@@ -1,4 +1,4 @@
-// Samples placed on ranks, against a judge that carries cell names: what a sample reads is the cell that it names.
+// Samples placed on ranks, checked with the names of cells: a sample reads the cell that it names.
 #include "harness/full_batch/exchange/placed_samples.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ Samples random_samples(int arity, std::size_t count) {
   return samples;
 }
 
-/// Of so many steps: the first whole on one rank, then shared, rank 2 without cells throughout.
+/// A placement of `steps` steps: one rank owns all of the first, and ranks share the others. Rank 2 has no cells.
 Placement placed_on(std::int64_t steps) {
   std::vector<Rank> owner;
   for (std::int64_t v = 0; v < placed_vertices; ++v)
@@ -44,7 +44,7 @@ Placement placed_on(std::int64_t steps) {
   return placement;
 }
 
-/// The cells that each rank has when the samples' halo has come.
+/// The cells of each rank after the samples' halo has arrived.
 std::vector<test::Cells> cells_read(const PlacedSamples& placed, const Placement& placement) {
   std::vector<test::Cells> own;
   for (Rank r = 0; r < placement.ranks; ++r) own.push_back(test::cells(placement, r));
@@ -104,7 +104,7 @@ TEST(PlacedSamples, NamesTheStepsThatAreRead) {
   EXPECT_EQ(steps_of(samples), (std::vector<Step>{0, 2, 5}));
 }
 
-TEST(PlacedSamples, OfWhichTheNumberIsKnownAreDealtToOwners) {
+TEST(PlacedSamples, KnownOnlyByNumberAreDistributedToOwners) {
   CountedSamples samples;
   samples.arity = 2;
   samples.edge_share = 1;

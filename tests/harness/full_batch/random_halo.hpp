@@ -26,7 +26,7 @@ struct RandomHalo {
     std::uint64_t draw = 1000;
     for (Rank r = 0; r < static_cast<Rank>(owners); ++r) {
       for (Step t = 0; t < steps; ++t) {
-        // By owner, then vertex: the order in which halo rows lie.
+        // Halo rows are ordered by owner, then vertex.
         for (Rank q = 0; q < static_cast<Rank>(owners); ++q) {
           for (VertexId v = 0; v < vertices; ++v) {
             if (q != r && placement.owner(v, t) == q && random.uniform(draw++) < 0.4) needs.at(r, t).push_back(v);

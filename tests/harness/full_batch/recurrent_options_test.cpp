@@ -1,5 +1,5 @@
-// RecurrentVariant of the recurrent models: every one keeps law 3 (fp64, five epochs, 3 ranks), and where it changes
-// the mathematics it changes the loss.
+// Every RecurrentVariant of the recurrent models keeps law 3 (fp64, five epochs, 3 ranks). It changes the loss when it
+// changes the mathematics.
 #include <gtest/gtest.h>
 
 #include <cmath>

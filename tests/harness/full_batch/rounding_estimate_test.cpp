@@ -1,4 +1,4 @@
-// The estimate of what rounding does, against two trainings of which one starts a unit in the last place away.
+// The estimate of rounding's effect, compared with two trainings whose starts differ by a few units in the last place.
 #include "harness/full_batch/rounding_estimate.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using Point = std::vector<double>;
 
-/// What training comes to: how far the losses of two starts are apart, and the estimate of the first.
+/// The largest relative difference of the losses of two starts, and the estimate from the first one.
 struct Outcome {
   double apart = 0, estimated = 0;
 };
@@ -46,7 +46,7 @@ TEST(RoundingEstimate, StaysSmallWhereTrainingConverges) {
   EXPECT_LT(outcome.estimated, RoundingEstimate(true).limit());
 }
 
-/// Steps that overshoot: x becomes 4 x (1 - x), where any difference doubles from step to step.
+/// Steps overshoot: x becomes 4 x (1 - x), which doubles any difference at each step.
 TEST(RoundingEstimate, GrowsWithChaos) {
   const auto loss = [](const Point& x) { return 2 - 1.5 * x[0] * x[0] + 4.0 / 3 * x[0] * x[0] * x[0]; };
   const auto gradient = [](const Point& x) { return Point{4 * x[0] * x[0] - 3 * x[0]}; };
@@ -59,13 +59,13 @@ TEST(RoundingEstimate, GrowsWithChaos) {
     EXPECT_GT(many.estimated, 1e-3) << start;
     for (int epochs = 5; epochs <= 60; ++epochs) {
       const Outcome outcome = descend({start}, epochs, loss, gradient);
-      // The other start is 2^9 times as far away as the noise that the estimate begins with.
+      // The other start is 2^9 times as far away as the first noise of the estimate.
       EXPECT_TRUE(outcome.apart <= 512 * limit || outcome.estimated > limit) << start << " in " << epochs << " epochs";
     }
   }
 }
 
-/// A gradient below the rounding of the largest one is noise; a step as long as the others' makes it count.
+/// A gradient below the rounding of the largest one is noise. A step as long as the others' gives that noise weight.
 TEST(RoundingEstimate, SeesNoiseThatAStepMakesLong) {
   RoundingEstimate calm(true), noisy(true);
   for (int e = 0; e < 3; ++e) {

@@ -1,5 +1,5 @@
-// What rows and runs say of a task's samples: over how many a metric is taken, why one is missing, validation parts,
-// networks that say nothing; and that steps which are not trained on bring nothing untrained with them.
+// Rows and notes of runs on a task's samples: how many a metric averages, why a metric is missing, validation parts,
+// and networks with constant outputs. Steps without training use no untrained weights.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,11 +99,11 @@ TEST_F(SamplesInRows, ADeadNetworkIsSaidToBeOne) {
   request["optimizer"] = {{"name", "sgd"}, {"rate", 0}};
   const Row dead = row_of(request);
   EXPECT_TRUE(says(dead.notes, "all test scores are equal"));
-  EXPECT_EQ(dead.metrics.at("accuracy")->back(), 0.5);  // class 0 for all, and half of them are
+  EXPECT_EQ(dead.metrics.at("accuracy")->back(), 0.5);  // class 0 for all samples, which is right for half of them
   EXPECT_EQ(dead.metrics.at("auc")->back(), 0.5);
 }
 
-/// Weights of a saved model as the references take them.
+/// Weights of a saved model, in the form of the references.
 Weights weights_in(const std::string& file) {
   Weights weights;
   for (const SavedMatrix& matrix : read_safetensors(file)) {
@@ -115,7 +115,7 @@ Weights weights_in(const std::string& file) {
   return weights;
 }
 
-/// Every vertex's embedding of every step, as the file holds it, is the reference's.
+/// Fails unless the file's embedding of every vertex at every step equals the reference's.
 void expect_embeddings(const std::string& file, const std::vector<Matrix>& expected, const std::string& what) {
   const NpyArray got = read_npy(file);
   std::int64_t i = 0;

@@ -1,4 +1,4 @@
-// The share of the exact run's bytes that a policy of staleness sent, from samples worked out by hand.
+// The share of the exact run's bytes that a policy of staleness sent, from samples computed by hand.
 #include "harness/full_batch/plan/sent_share.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ EpochSample sample(int repetition, int epoch, int rank, std::uint64_t halo_bytes
 }
 
 TEST(SentShare, IsOfTheCoveredExchangesAlone) {
-  // Of 1000 bytes of halos 200 are of exchanges that always send all rows.
+  // Halos have 1000 bytes; 200 of these belong to exchanges that always send all rows.
   StaleTraffic traffic;
   traffic.exact[halo] = 800;
   traffic.beside[halo] = 200;

@@ -1,5 +1,5 @@
-// Bins: no two pieces overlap, no bin is longer than the longest piece, equal pieces lie side by side, and little is
-// filled up.
+// Bins: no two pieces overlap, no bin is longer than the longest piece, equal pieces are next to each other, and few
+// cells are padding.
 #include "harness/full_batch/inputs/sequence_packing.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ TEST(SequencePacking, PutsEveryPieceIntoABinOfItsOwnRows) {
         EXPECT_TRUE(rows.insert(packing.first_row[i] + s * packing.bins).second) << "two pieces in one row";
     }
     EXPECT_LT(*rows.rbegin(), packing.rows());
-    // No two bins less than half full: their pieces would have gone into one.
+    // At most one bin is less than half full: the pieces of two such bins would fit into one.
     const std::int64_t cells = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     EXPECT_LE(packing.bins, 2 * cells / packing.steps + 1);
   }
@@ -44,7 +44,7 @@ TEST(SequencePacking, OfNothingHasNoBins) { EXPECT_EQ(pack_sequences({}).rows(),
 TEST(SequencePacking, PaddingGivesEveryPieceABin) {
   const SequencePacking padded = pad_sequences({1, 4, 2, 3, 1, 1});
   EXPECT_EQ(padded.bins, 6);
-  EXPECT_EQ(padded.rows(), 24);  // half of them filled up
+  EXPECT_EQ(padded.rows(), 24);  // half of them are padding
   for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(padded.first_row[i], static_cast<std::int64_t>(i));
   EXPECT_EQ(pad_sequences({}).rows(), 0);
 }
@@ -52,7 +52,7 @@ TEST(SequencePacking, PaddingGivesEveryPieceABin) {
 TEST(SequencePacking, FillsUpWithShortPieces) {
   const SequencePacking packing = pack_sequences({1, 4, 2, 3, 1, 1});
   EXPECT_EQ(packing.bins, 3);
-  EXPECT_EQ(packing.rows(), 12);  // 12 cells: nothing is filled up
+  EXPECT_EQ(packing.rows(), 12);  // 12 cells without padding
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Rounds of pieces, their hand-overs and temporal halos against the plainest rule, on random placements with cells that
-// do not exist.
+// Rounds of pieces, their hand-overs and temporal halos, compared with a plain rule on random placements with missing
+// cells.
 #include "harness/full_batch/exchange/sequence_rounds.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 namespace strobe {
 namespace {
 
-/// Owners [T][N] in [-1, ranks); of neighbouring steps often the same.
+/// Owners [T][N] in [-1, ranks), often the same at neighbouring steps.
 std::vector<std::vector<Rank>> random_owners(unsigned seed, std::int64_t steps, std::int64_t vertices, int ranks,
                                              bool all_exist) {
   std::mt19937 draw(seed);
@@ -44,7 +44,7 @@ Placement placement_of(const std::vector<std::vector<Rank>>& owners, int ranks) 
 constexpr std::int64_t round_steps = 9, round_vertices = 13;
 constexpr int ranks = 4;
 
-/// The round of each cell by counting changes of owner back to where its sequence begins.
+/// The round of a cell: the number of changes of owner since its sequence began.
 std::int64_t plain_round(const std::vector<std::vector<Rank>>& owners, std::size_t t, std::size_t v,
                          std::int64_t reset) {
   std::int64_t changes = 0;
@@ -87,7 +87,7 @@ TEST(SequenceRounds, CountChangesOfOwnerSinceASequenceBegan) {
   }
 }
 
-/// Pieces of a round that are given a state, or hand theirs on, in order.
+/// Pieces of a round that receive a state, or send theirs, in order.
 std::vector<SequencePiece> with(const std::vector<SequencePiece>& pieces, bool SequencePiece::*flag) {
   std::vector<SequencePiece> chosen;
   for (const SequencePiece& piece : pieces)
@@ -95,7 +95,7 @@ std::vector<SequencePiece> with(const std::vector<SequencePiece>& pieces, bool S
   return chosen;
 }
 
-/// What every rank's input rows, numbered by (rank, row), become: [ranks][output rows], -1 for rows from nowhere.
+/// The numbers (rank, row) of the input rows that arrive at each output row: [ranks][output rows], -1 for none.
 std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
   std::vector<std::vector<std::int64_t>> output;
   for (Rank r = 0; r < ranks; ++r) {
@@ -128,7 +128,7 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
   return output;
 }
 
-/// Every piece that is given a state gets that of the piece before it in its sequence, block by block.
+/// Fails unless every piece that receives a state gets that of the piece before it in its sequence, block by block.
 void expect_handovers(const std::vector<RoundPieces>& rounds, const StateShape& shape) {
   const auto plans = round_handovers(rounds, ranks, shape, {});
   ASSERT_EQ(plans.size() + 1, rounds.size());

@@ -1,5 +1,5 @@
-// A plan of full-batch training made by hand, on one rank, with a model whose outputs plain loops tell: no JSON, no
-// data set, no strategy.
+// A plan of full-batch training made by hand, on one rank, without JSON, data set and strategy. Plain loops compute the
+// outputs of its model.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class MeansModel final : public Model {
   }
 };
 
-/// Two classes, whose logits are the embedding; its metric is the sum of all logits.
+/// Two classes with the embedding as logits; the metric is the sum of all logits.
 class LogitsTask final : public Task {
  public:
   TaskData draw(const SnapshotGraph&, std::uint64_t) const override { throw Error("its samples are given"); }

@@ -1,5 +1,5 @@
-// Snapshot groups: who owns what, what a redistribution moves, and that training stays exact where steps are fewer than
-// ranks and lanes are scattered. Default parameters are judged with all strategies in law3_test.cpp.
+// Snapshot groups: owners of cells, rows that a redistribution moves, and exact training with fewer steps than ranks
+// and scattered lanes. law3_test.cpp tests the default parameters with all strategies.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ TEST(SnapshotGroups, StepsGoToGroupsAndVerticesToLanes) {
       EXPECT_EQ(plan.spatial.owner(v, t), (t < 3 ? 0 : 2) + (v < 4 ? 0 : 1)) << "cell " << v << ", " << t;
     }
   }
-  const std::vector<Rank> timelines = {0, 0, 2, 2, 1, 1, 3, 3};  // each lane is shared by its rank in both groups
+  const std::vector<Rank> timelines = {0, 0, 2, 2, 1, 1, 3, 3};  // the two groups' ranks of a lane share it
   EXPECT_EQ(plan.temporal.map(0).owner, timelines);
   EXPECT_TRUE(plan.temporal.keeps_timelines());
 }
@@ -52,7 +52,7 @@ TEST(SnapshotGroups, EachBlockIsDividedAmongAllGroups) {
 }
 
 TEST(SnapshotGroups, LanesMoveLessThanRanges) {
-  // Divisible, so that the fractions of the N T rows are exact: (G - 1) / G with lanes, (P - 1) / P with ranges of P.
+  // Sizes divide evenly, so the fractions of the N T rows are exact: (G - 1) / G with lanes, (P - 1) / P with P ranges.
   const std::int64_t vertices = 48, steps = 12, cells = vertices * steps;
   const PreparedGraph graph = edgeless(vertices, steps);
   for (const int size : {1, 2, 3, 4, 6, 12}) {
@@ -90,7 +90,7 @@ TEST(SnapshotGroups, DefaultSizeIsTheSmallestThatFitsTheSteps) {
   };
   EXPECT_EQ(groups_of(10, 1), 1u);
   EXPECT_EQ(groups_of(10, 8), 4u);
-  EXPECT_EQ(groups_of(3, 8), 2u);  // 4 groups would leave one without a step, 3 do not divide 8
+  EXPECT_EQ(groups_of(3, 8), 2u);  // 4 groups would leave one without a step, and 3 does not divide 8
   EXPECT_EQ(groups_of(1, 8), 1u);
   EXPECT_EQ(groups_of(10, 9), 3u);
   EXPECT_EQ(groups_of(10, 7), 1u);
@@ -105,7 +105,7 @@ TEST(SnapshotGroups, ImpossibleSizesAreRefused) {
   EXPECT_THROW(plan_groups(edgeless(3, 3), 4, Json::object(), even_blocks(3, 1)), InvalidRequest);
 }
 
-/// Few steps, so that ranks outnumber them.
+/// A request with fewer steps than ranks.
 Json few_steps(const std::string& model) {
   return {{"workload", {{"name", "uniform"}, {"vertices", 40}, {"steps", 4}, {"density", 3}}},
           {"model", {{"name", model}}},
@@ -141,7 +141,7 @@ TEST(SnapshotGroups, PlanNamesItsHaloAndItsRedistribution) {
   EXPECT_GT(plan.at("connectivity_minus_one").get<std::int64_t>(), 0);
   const Json& bytes = plan.at("planned_bytes_per_epoch");
   EXPECT_GT(bytes.at("halo").get<std::uint64_t>(), 0u);
-  // 3 steps of 40 vertices in 3 groups of 2; one pair of redistributions of 6 values, forward and backward.
+  // 3 steps of 40 vertices in 3 groups of 2, with one pair of redistributions of 6 values, forward and backward.
   EXPECT_EQ(bytes.at("redistribute").get<std::uint64_t>(), 2u * 2u * 3u * 40u * 6u * 8u * 2u / 3u);
 }
 

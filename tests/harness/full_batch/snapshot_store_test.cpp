@@ -1,5 +1,5 @@
-// The store's matrices against the graph itself, and the bytes that it moves against the definition, entry by entry,
-// and against R(b, o): the bytes of full snapshots over those of differences, for blocks of b snapshots with overlap o.
+// The store's matrices, compared with the graph itself. The bytes that it moves, compared entry by entry with the
+// definition, and with R(b, o): bytes of full snapshots over those of differences, for b snapshots with overlap o.
 #include "harness/full_batch/inputs/snapshot_store.hpp"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ std::uint64_t moved_bytes(Device& device) {
   return bytes;
 }
 
-/// What a block's snapshots differ in, each from the held one before it; the first from nothing.
+/// The differences of a block's snapshots, each from the held snapshot before it. The first one has none before it.
 std::vector<DifferenceSizes> defined_differences(const PreparedGraph& graph, const HeldSteps& block) {
   std::vector<DifferenceSizes> all;
   for (std::size_t i = 0; i < block.held.size(); ++i) {
@@ -101,7 +101,7 @@ std::vector<DifferenceSizes> defined_differences(const PreparedGraph& graph, con
   return all;
 }
 
-/// Bytes by the definition: the first snapshot of the block whole, the others by the cheapest that `method` allows.
+/// Bytes by the definition: the first snapshot of the block is whole, the others take the cheapest form of `method`.
 std::uint64_t defined_bytes(const PreparedGraph& graph, const std::vector<DifferenceSizes>& block,
                             const std::string& method, TransferFormat format) {
   const std::uint64_t w = graph.values64.empty() ? 4 : 8, n = static_cast<std::uint64_t>(graph.vertices);
@@ -121,7 +121,7 @@ std::uint64_t defined_bytes(const PreparedGraph& graph, const std::vector<Differ
   return sum;
 }
 
-/// `products` is A~ X where the graph keeps X beside it.
+/// `products` is A~ X, for graphs that also keep X.
 template <class T>
 void check_store(const PreparedGraph& graph, const std::vector<HeldSteps>& blocks, const std::vector<T>& values,
                  const std::vector<T>& features, const std::string& variant, const std::vector<T>& products = {}) {
@@ -147,7 +147,7 @@ void check_store(const PreparedGraph& graph, const std::vector<HeldSteps>& block
   }
 }
 
-/// Two blocks of all steps, in the first of which the rank holds all but the outer steps.
+/// All steps in two blocks. In the first block the rank holds all steps except the outer ones.
 std::vector<HeldSteps> blocks_of(const PreparedGraph& graph) {
   const std::int64_t half = graph.steps / 2;
   HeldSteps first{0, half, {}}, second{half, graph.steps - half, {}};
@@ -198,7 +198,7 @@ TEST(SnapshotStore, BytesFollowTheFormulaOfOverlap) {
       };
       const auto z = static_cast<std::uint64_t>(50 * graph.vertices), steps = static_cast<std::uint64_t>(b);
       EXPECT_EQ(bytes("full"), 20 * z * steps);
-      // Numerator and denominator times 50, so that the formula is one of whole numbers.
+      // Numerator and denominator are multiplied by 50, so that the formula has whole numbers.
       EXPECT_EQ(50 * bytes("difference"),
                 z * (50 * 20 + (steps - 1) * (50 * 4 + 32 * static_cast<std::uint64_t>(replaced))));
       const double ratio = static_cast<double>(bytes("full")) / static_cast<double>(bytes("difference"));
@@ -235,7 +235,7 @@ TEST(SnapshotStore, HoldsOneBlockAtATime) {
   EXPECT_EQ(device->live_bytes(), before);
   device->reset_peak();
   store.bring(1);
-  EXPECT_LT(device->peak_bytes() - before, one + one / 4);  // and what moves for one snapshot
+  EXPECT_LT(device->peak_bytes() - before, one + one / 4);  // plus the transfer of one snapshot
 }
 
 TEST(HeldSteps, AreWholeSnapshots) {

@@ -1,6 +1,6 @@
-// A stale exchange on every rank against one loop over all cells that knows of no ranks but owners and readers: values,
-// gradients and bytes of random walks over several epochs, with both forms of the distances, both treatments of
-// gradients, static and adaptive thresholds, in both precisions, on real and on simulated devices.
+// A stale exchange on every rank, compared with one loop over all cells that has only owners and readers. Values,
+// gradients and bytes of random walks over several epochs must agree. Cases have both forms of distances, both
+// treatments of gradients, static and adaptive thresholds, both precisions, and real and simulated devices.
 #include "harness/full_batch/exchange/stale_exchange.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ struct Setting {
   Staleness policy;
   ElementType precision = ElementType::f64;
   bool simulated = false;
-  bool again = false;  // each epoch's forward pass is made twice
+  bool again = false;  // each epoch's forward pass runs twice
 };
 
 /// A value that fp32 holds.
@@ -55,7 +55,7 @@ double gradient_of(const RandomStream& random, int epoch, Rank rank, const CellK
 
 double loss_of(int epoch) { return 2.0 / (1 + epoch); }
 
-/// What an exchange should come to.
+/// The expected results of an exchange.
 struct Expected {
   std::vector<std::vector<Rows>> outputs, gradients;  // [epochs][ranks]
   std::vector<std::uint64_t> bytes;                   // [epochs], of all ranks
@@ -96,7 +96,7 @@ class PlainLoop {
   }
 
  private:
-  /// Brings the copies up to date; the rows that were sent, of all readers.
+  /// Updates the copies; returns the number of sent rows for all readers.
   std::size_t choose(int e, double share) {
     std::map<CellKey, double> moved;
     double largest = 0;
@@ -203,7 +203,7 @@ LaunchRequest launch_of(int ranks, const Setting& setting) {
   return request;
 }
 
-/// Runs the exchange on all ranks and holds it against the loop.
+/// Runs the exchange on all ranks and compares it with the loop.
 void judge(const ExchangePlan& plan, const std::vector<Cells>& inputs, const std::vector<Cells>& outputs,
            const Setting& setting, std::uint64_t seed) {
   const Expected expected = PlainLoop(plan, inputs, outputs, setting, seed).run();
@@ -283,7 +283,7 @@ TEST(StaleExchange, RedistributionsGiveItToo) {
   }
 }
 
-/// Of a constant input, bytes of each epoch.
+/// A constant input has bytes in the first epoch only.
 TEST(StaleExchange, AConstantInputIsSentOnce) {
   const RandomHalo halo(3, 6);
   Setting setting;

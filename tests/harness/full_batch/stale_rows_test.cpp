@@ -1,5 +1,5 @@
-// Which rows are sent again: thresholds by Eq. 6 and 7 of DGC with the values worked out by hand in decisions 4.4, and
-// the choice among the slots of random halos against a search over all pairs.
+// Which rows are sent again. Thresholds follow Eq. 6 and 7 of DGC, with the hand-computed values of decisions 4.4. The
+// choice among the slots of random halos is compared with a search over all pairs.
 #include "harness/full_batch/exchange/stale_rows.hpp"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(StaleSlots, OfCountsAloneAreAsMany) {
     EXPECT_EQ(expected.sent(), known.sent());
     EXPECT_EQ(expected.received(), known.received());
     EXPECT_TRUE(expected.rows.empty());
-    // Readers of these halos are drawn independently, as the expectation takes them.
+    // Readers of these halos are drawn independently, as the expectation assumes.
     EXPECT_NEAR(static_cast<double>(expected.compared), static_cast<double>(known.compared),
                 0.25 * static_cast<double>(known.compared) + 1);
   }

@@ -1,4 +1,4 @@
-// Hand-overs of temporal state, against a judge that carries the names of remembered rows from owner to owner.
+// Hand-overs of temporal state, compared with a rule that passes the names of state rows from owner to owner.
 #include "harness/full_batch/exchange/state_handover.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@ namespace {
 constexpr std::int64_t state_vertices = 10;
 constexpr int state_ranks = 4;
 
-/// What a rank remembers behind step t: `blocks` blocks of one row per vertex that it owns, as (block, vertex).
+/// The state rows of each rank after step t: `blocks` blocks with a row for each vertex that it owns, as (block,
+/// vertex).
 std::vector<test::Cells> remembered(const Placement& placement, Step t, std::int64_t blocks) {
   std::vector<test::Cells> rows(placement.ranks);
   for (Step block = 0; block < blocks; ++block) {
@@ -29,7 +30,7 @@ Placement shared_by(std::vector<Rank> owners, std::int64_t steps) {
   return by_vertex(owner, steps, state_ranks);
 }
 
-/// Steps 0 and 1 of rank 2, 2 to 4 shared by 0 and 1, 5 shared by 1 and 3.
+/// Rank 2 owns steps 0 and 1. Ranks 0 and 1 share steps 2 to 4, and ranks 1 and 3 share step 5.
 Placement mixed() {
   Placement placement = by_time(state_vertices, {2, 2, 2, 2, 2, 2}, state_ranks);
   placement.maps.push_back(shared_by({0, 1}, 1).maps[0]);

@@ -1,5 +1,5 @@
-// Inputs of blocks that come and go: what the host made of the graph is kept and moved again, and the device makes the
-// transpose for the models that gain by it, equal to the one that the host makes for inputs that stay.
+// Streamed inputs of blocks: the host keeps its matrices of the graph and moves them again. For models that gain by it,
+// the device makes the transpose, which equals the host's transpose of resident inputs.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -59,7 +59,7 @@ TEST(StreamedBlocks, WhatTheHostMadeIsMovedAgain) {
       EXPECT_GT(once.a.nonzeros, 0);
       HostParts parts;
       expect_same(*device, bring(*plan->data.graph, &parts), once);
-      PreparedGraph spoilt = *plan->data.graph;  // what is built again would show
+      PreparedGraph spoilt = *plan->data.graph;  // a matrix built again would differ
       std::fill(spoilt.columns.begin(), spoilt.columns.end(), 0);
       std::fill(spoilt.values32.begin(), spoilt.values32.end(), -1.0f);
       parts.rewind();
@@ -120,7 +120,7 @@ TEST(StreamedBlocks, ModelsThatRepeatTheirFirstLayerNeedNoTranspose) {
     };
     const SparseMatrix whole = inputs("snapshot"), divided = inputs("vertex");
     EXPECT_FALSE(whole.transposed_offsets.defined() || whole.paired_transpose || whole.transpose_by_length) << model;
-    // Neighbours of other ranks hold the stages apart; three gates of six fill two registers of 64 bytes at most.
+    // Neighbours of other ranks keep the stages apart. Three gates of six fill at most two registers of 64 bytes.
     const bool narrow = model != "t-gcn" || cpu_register_bytes() == 64;
     EXPECT_EQ(divided.transpose_by_length != nullptr, narrow) << model;
     EXPECT_NE(divided.transposed_offsets.defined(), narrow) << model;

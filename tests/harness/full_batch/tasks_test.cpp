@@ -1,6 +1,6 @@
-// Every registered task on bundled and generated data: law 3 (the sequential curve at every rank count, under every
-// exact strategy), planned bytes = sent bytes (run_case fails a case that breaks it), the same metrics, something
-// learnt, the trivial baseline's metrics beside the task's. A new task is judged here without an edit.
+// Every registered task on bundled and generated data keeps law 3: the sequential curve at every rank count, under
+// every exact strategy. Planned bytes equal sent bytes (run_case fails a case that breaks this), metrics are equal, the
+// loss falls, and rows have the metrics of a trivial baseline. A new task is tested here without an edit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ bool draws(const std::string& task, const Json& workload) {
   }
 }
 
-/// The task, with few candidates where it ranks among some: what a law compares needs no more.
+/// The task. When it ranks candidates it has few of them, which are enough for the comparison of a law.
 Json task_called(const std::string& name) {
   Json task = {{"name", name}};
   if (TaskRegistry::instance().find(name).parameters.complete(Json::object(), "").contains("candidates"))
@@ -65,7 +65,7 @@ void expect_same(const CaseResult& a, const CaseResult& b, double tolerance, con
   ASSERT_EQ(a.metrics.size(), b.metrics.size()) << what;
   for (const auto& [name, series] : b.metrics) {
     ASSERT_EQ(series.per_epoch.size(), 5u) << what << " " << name;
-    // One sample more or less on a threshold moves a rate by its share.
+    // One sample more or less at a threshold changes a rate by its share.
     EXPECT_NEAR(a.metrics.at(name).per_epoch.back(), series.per_epoch.back(), 1e-3) << what << " " << name;
   }
 }

@@ -1,5 +1,5 @@
-// Snapshots moved one by one: training gives what it gives without, whatever the method; the bytes of transfer spans
-// are the planned ones and those of the definition, twice an epoch, real and simulated; requests that make no sense are
+// Snapshots moved one by one: with every method, training gives the same results as without. The bytes of transfer
+// spans equal the planned ones and twice those of the definition, real and simulated. Contradictory requests are
 // refused.
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(Transfer, ChangesNothing) {
   }
 }
 
-/// One epoch's bytes by the definition, from sets of entries: what every rank holds of every block, forward and re-run.
+/// One epoch's bytes by the definition, from sets of entries: each rank's part of every block, forward and re-run.
 std::uint64_t defined_bytes(const FullBatchPlan& plan, bool coo, bool difference) {
   const PreparedGraph& graph = *plan.data.graph;
   const std::uint64_t w = plan.model.fp64 ? 8 : 4, n = static_cast<std::uint64_t>(graph.vertices);

@@ -1,4 +1,4 @@
-// Rows of units among those of their rank, against the rows that cells have there by counting.
+// Rows of units among those of their rank, compared with rows of cells found by counting.
 #include "harness/full_batch/inputs/unit_rows.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Adjusters: rewards of decisions 5.3, one update of the Q network by hand, a chain of two states with known values,
-// and choices that are followed by hand.
+// and choices computed by hand.
 #include "harness/hybrid_batches/adjusters/adjuster.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace strobe {
 namespace {
 
-// (t_l, t_c, D_c, D_l) of decisions 5.3, whose table gives the printed form.
+// (t_l, t_c, D_c, D_l) of decisions 5.3; its table gives the printed form.
 TEST(Reward, IsThatOfTheDecisions) {
   EXPECT_DOUBLE_EQ(reward_of({1, 1, 0.1, 0.1}, true), 0);
   EXPECT_DOUBLE_EQ(reward_of({1, 0.5, 0.1, 0.1}, true), 0.5);
@@ -46,8 +46,8 @@ TEST(QNetworkTest, OneUpdateByHand) {
   EXPECT_NEAR(network.w2(1, 0), -1, 1e-12) << "another action's";
 }
 
-// From state 0, action 1 leads to state 1; from there action 0 leads back with reward 1; all else stays without reward.
-// With discount 1/2: V(1) = 1 + V(0) / 2, V(0) = V(1) / 2, so V(1) = 4/3, V(0) = 2/3.
+// From state 0, action 1 leads to state 1. From there action 0 leads back with reward 1. Other actions stay, with no
+// reward. With discount 1/2: V(1) = 1 + V(0) / 2, V(0) = V(1) / 2, so V(1) = 4/3, V(0) = 2/3.
 TEST(DeepQTest, LearnsTheValuesOfAChainOfTwoStates) {
   DqnConstants constants;
   constants.discount = 0.5;
@@ -79,7 +79,7 @@ AdjusterSetting setting_of(const std::string& kind, std::size_t actions) {
   return setting;
 }
 
-// A size reduces the loss by what it is told to in a second.
+// Each size lowers the loss by a fixed amount a second.
 struct Toy {
   double loss = 100;
   StretchOutcome after(std::size_t action) {

@@ -1,5 +1,5 @@
-// What rows say that hybrid batches keep and compute more than once, counted again over dense graphs; and what is
-// refused because memory has no room for it, against what runs measure.
+// The rows' numbers of cells that hybrid batches keep and compute more than once, counted again over dense graphs. Also
+// refusals for lack of memory, compared with the measured memory of runs.
 #include "harness/hybrid_batches/batch_bytes.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,8 @@ struct Kept {
   std::int64_t vertices = 0;
 };
 
-/// Of a model of `hops` products in fp64: features of all that is near, rows of all but the outermost.
+/// The kept bytes for a model of `hops` products in fp64: features of all vertices within `hops`, rows of all but the
+/// outermost.
 Kept judged(const HybridPlan& plan, Rank rank, int hops) {
   Kept kept;
   const std::vector<int> distance = hop_distances(plan, rank, hops);
@@ -110,7 +111,7 @@ TEST(BatchRedundancy, CachesAreWhatLiesWithinTheHops) {
   }
 }
 
-/// Cells that two layers compute for the drawn targets: these at every step, and before them all that they read there.
+/// Cells that two layers compute for the drawn targets at every step: the targets, and all cells that they read.
 std::pair<double, double> computed_and_targets(const HybridPlan& plan, Rank rank, std::uint64_t number) {
   const DrawnTargets drawn =
       draw_targets(plan.groups[rank], plan.actions[0].of_rank[rank],
@@ -163,7 +164,7 @@ TEST(BatchRedundancy, AWholeGraphOnOneRankHasNone) {
     EXPECT_TRUE(row.at(key).is_null()) << key;
 }
 
-/// The pointer of the refusal; empty where the case is planned.
+/// The pointer of the refusal; empty when the case is planned.
 std::string memory_refusal(const Json& request, std::string* why = nullptr) {
   try {
     make_plan(case_from_json(request, ""));

@@ -1,5 +1,5 @@
-// Generators, reservoirs, adjusters and averaging in whole runs: what comes is what its number says, virtual time is
-// deterministic, resumed runs go on, and wrong requests say what to change.
+// Generators, reservoirs, adjusters and averaging in whole runs: a batch follows from its number, virtual time is
+// deterministic, resumed runs go on, and refusals say what to change.
 #include "harness/hybrid_batches/batch_feed.hpp"
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST(VirtualHybridBatches, ATimerEndsAStretchAtItsSeconds) {
   }
 }
 
-// What training takes does not depend on how often the whole graph is evaluated.
+// The memory of training does not depend on the number of evaluations of the whole graph.
 TEST(HybridMemory, IsThatOfBatches) {
   std::vector<std::uint64_t> peaks;
   for (const int every : {1, 100}) {
@@ -146,7 +146,7 @@ TEST(HybridAdjusters, EveryOneTrainsInBothWaysOfAveraging) {
   }
 }
 
-// Stopped behind an epoch and gone on from there: weights, optimisers of every rank, reservoirs and the adjuster.
+// Stops after an epoch and goes on from there, with weights, every rank's optimiser, reservoirs and the adjuster.
 TEST(ResumedHybridBatches, GoOnBitForBit) {
   const test::TemporaryFolder folder;
   const RandomEvents events(9, 40, 500);
@@ -172,7 +172,7 @@ TEST(ResumedHybridBatches, GoOnBitForBit) {
   }
 }
 
-// A generator draws features of its own, so many, which are no file's name.
+// In a generated workload, `features` is the number of drawn features, not the name of a file.
 TEST(HybridTraining, ReadsTheFeaturesOfAMadeGraph) {
   const Json made = {{"name", "extended_static"},
                      {"vertices", 60},

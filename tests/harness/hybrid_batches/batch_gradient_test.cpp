@@ -1,5 +1,5 @@
-// A batch gives its targets the loss and the gradient that they have on the whole graph cut to the batch's window: the
-// judge is full-batch training of that cut graph with the batch's samples alone.
+// A batch gives its targets the loss and the gradient that they have on the whole graph cut to the batch's window. The
+// reference is full-batch training of that cut graph with only the batch's samples.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<T> part(const std::vector<T>& all, std::int64_t first, std::int64_t 
   return {all.begin() + first, all.begin() + first + count};
 }
 
-/// The steps of a window alone.
+/// The graph with only the steps of a window.
 std::shared_ptr<const PreparedGraph> cut(const PreparedGraph& graph, const BatchWindow& window) {
   auto some = std::make_shared<PreparedGraph>(graph);
   const std::int64_t n = graph.vertices, first = window.first * n, rows = window.count * n;
@@ -64,7 +64,7 @@ struct LossAndGradient {
   std::vector<double> gradient;
 };
 
-/// One update of gradient descent with rate 1 on the cut graph, or on another one of its window.
+/// One update of gradient descent with rate 1 on the cut graph, or on another graph of the same window.
 LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device& device,
                        std::shared_ptr<const PreparedGraph> graph = nullptr) {
   FullBatchCase c = *plan.full;
@@ -115,11 +115,11 @@ void expect_alike(const LossAndGradient& batch, const LossAndGradient& judge, co
     off = std::max(off, std::abs(batch.gradient[i] - judge.gradient[i]));
   }
   EXPECT_GT(largest, 0) << what;
-  // The judge's gradient is a difference of weights.
+  // The reference gradient is a difference of weights, so it has their rounding.
   EXPECT_LE(off, 1e-10 * std::max(largest, 1.0)) << what;
 }
 
-/// Random batches of `model` on two random graphs: of both tasks, of few vertices and of many.
+/// Random batches of `model` on two random graphs, with both tasks, and with few and many vertices.
 void judge_batches(const Json& model) {
   DeviceRequest on;
   on.precision = ElementType::f64;
@@ -148,7 +148,8 @@ class BatchGradient : public testing::TestWithParam<std::string> {};
 
 TEST_P(BatchGradient, IsThatOfItsTargetsOnTheGraphCutToItsWindow) {
   Json model = {{"name", GetParam()}};
-  // What these two take from all vertices of the graph a batch takes from its own: an approximation that says so.
+  // Some steps of these two models read all vertices of the graph. In a batch they read only its own vertices, which is
+  // a declared approximation.
   if (GetParam() == "evolve-gcn-h") return;
   if (GetParam() == "mpnn-lstm") model["batch_norm"] = false;
   judge_batches(model);
@@ -162,8 +163,8 @@ INSTANTIATE_TEST_SUITE_P(All, BatchGradient,
                            return name;
                          });
 
-// Batches of all steps whose vertices are drawn evenly: the sum over a batch's samples has, on average, the gradient of
-// all samples times the share of vertices that a batch has. Judged along three directions.
+// Batches have all steps and uniformly drawn vertices. On average, the sum over a batch's samples has the gradient of
+// all samples times the batch's share of vertices. The test compares it along three directions.
 TEST(BatchGradients, AreThoseOfAllSamplesOnAverage) {
   const RandomEvents events(12, 40, 500);
   Json request = hybrid_case(events.workload(5), "t-gcn", {{"name", "hybrid_batch"}, {"snapshots", "100%"}}, 1);
@@ -209,7 +210,7 @@ TEST(BatchGradientVariants, LayersThatReachFar) {
 TEST(BatchGradientVariants, OptionsThatChangeAModelsMathematics) {
   int judged = 0;
   for (const auto& [name, options] : model_options()) {
-    // What is taken from all vertices is a batch's own; a mask drawn for a cell is another one on the cut graph.
+    // Such models read only a batch's own vertices instead of all. A cell's dropout mask differs on the cut graph.
     if (name == "evolve-gcn-h" || options.dump().find("dropout") != std::string::npos) continue;
     Json model = options;
     model["name"] = name;
@@ -249,13 +250,13 @@ double worst_of_layers(const Json& model) {
 
 TEST(BatchGradientVariants, HopsOfOneStepAreExactWhereNothingStandsBetweenProducts) {
   EXPECT_LT(worst_of_layers({{"name", "evolve-gcn-o"}, {"precompute", false}}), 1e-9);  // vertices do not evolve
-  EXPECT_LT(worst_of_layers({{"name", "t-gcn"}, {"precompute", false}}), 1e-9);   // the recurrence reads targets alone
-  EXPECT_GT(worst_of_layers({{"name", "cd-gcn"}, {"precompute", false}}), 1e-6);  // one stands between two products
+  EXPECT_LT(worst_of_layers({{"name", "t-gcn"}, {"precompute", false}}), 1e-9);   // the recurrence reads only targets
+  EXPECT_GT(worst_of_layers({{"name", "cd-gcn"}, {"precompute", false}}), 1e-6);  // a recurrence between two products
   EXPECT_GT(worst_of_layers("dcrnn"), 1e-6);                                      // products read the state
 }
 
-/// The cut graph with the degrees of the batch's own graph, of a network of two products: rows of targets and of what
-/// these read. Rows that nobody reads keep the whole graph's values.
+/// The cut graph with the degrees of the batch's own graph, for a network of two products. Rows of targets and of their
+/// neighbours change. Rows that no product reads keep the whole graph's values.
 std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, const BatchWindow& window,
                                                         const std::vector<VertexId>& targets) {
   auto graph = std::make_shared<PreparedGraph>(*cut(plan.graph(), window));

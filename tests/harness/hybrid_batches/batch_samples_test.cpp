@@ -1,5 +1,5 @@
-// Samples of batches: every sample is in one batch of vertices that are shared out. That their rows are the cells that
-// they name is judged where batches are made (layered_batch_test.cpp).
+// Samples of batches: when batches divide the vertices, every sample is in one batch. layered_batch_test.cpp checks
+// that the rows of samples are the cells that they name.
 #include "harness/hybrid_batches/sampling/batch_samples.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 namespace strobe {
 namespace {
 
-/// Samples of `arity` vertices in no order of steps; every fourth is ranked among the two behind it, whose first vertex
-/// is another.
+/// Samples of `arity` vertices in no order of steps. Every fourth is ranked among the two after it, which have another
+/// first vertex.
 Samples drawn_samples(test::Draws& draw, int arity, int count, int vertices, int steps, bool ranked) {
   Samples samples;
   samples.arity = arity;

@@ -1,4 +1,4 @@
-// Sizes and intervals as users write them, and draws by brute force.
+// Sizes and intervals as users write them, and draws compared with brute force.
 #include "harness/hybrid_batches/sampling/batch_sizes.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 TEST(BatchSizes, SharesAndNumbers) {
   EXPECT_EQ(parse_share("5%", "/x").of(100, "vertices", "/x"), 5);
-  EXPECT_EQ(parse_share("5%", "/x").of(50, "vertices", "/x"), 3);  // 2.5, to the nearest
+  EXPECT_EQ(parse_share("5%", "/x").of(50, "vertices", "/x"), 3);  // 2.5, rounded up
   EXPECT_EQ(parse_share("100%", "/x").of(7, "vertices", "/x"), 7);
   EXPECT_EQ(parse_share("7", "/x").of(7, "vertices", "/x"), 7);
   EXPECT_THROW(parse_share("1%", "/x").of(40, "vertices", "/x"), InvalidRequest);

@@ -1,4 +1,5 @@
-// What ranks keep, against a search from every vertex over dense matrices, and against batches drawn of owned vertices.
+// The vertices that ranks cache, compared with a search from every vertex over dense matrices, and with drawn batches
+// of owned vertices.
 #include "harness/hybrid_batches/encoding/cached_vertices.hpp"
 
 #include <gtest/gtest.h>
@@ -77,8 +78,8 @@ TEST(CachedVertices, AreWithinTheHopsOfTheUnionOfSteps) {
 }
 
 TEST(CachedVertices, CountsTheRowsThatBatchesMayRead) {
-  // 0 reads 1 at step 0 and 2 at step 1; 1 reads 3 at step 1. Rank 0 owns 0 and, by two hops, keeps 1, 2 and 3, of
-  // which the last hop's rows are not read.
+  // 0 reads 1 at step 0 and 2 at step 1; 1 reads 3 at step 1. Rank 0 owns 0 and, with two hops, keeps 1, 2 and 3. It
+  // does not read the rows of the last hop.
   PreparedGraph graph;
   graph.vertices = 4;
   graph.steps = 2;
@@ -93,7 +94,7 @@ TEST(CachedVertices, CountsTheRowsThatBatchesMayRead) {
   EXPECT_EQ(made.owned_feature_bytes, 2u * 3 * 4);
   EXPECT_EQ(made.cached_feature_bytes, 3u * 2 * 3 * 4);
   EXPECT_EQ(made.owned_structure_bytes, 2u * 8 + 2 * 8);         // two row offsets and two entries
-  EXPECT_EQ(made.cached_structure_bytes, 2u * (2 * 8) + 1 * 8);  // of 1 and 2
+  EXPECT_EQ(made.cached_structure_bytes, 2u * (2 * 8) + 1 * 8);  // the rows of 1 and 2
   EXPECT_EQ(made.bytes(), 24u + 72 + 32 + 40);
 }
 

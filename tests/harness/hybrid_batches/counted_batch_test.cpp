@@ -1,5 +1,5 @@
-// Batches counted from a shape against batches cut out of graphs that are as the shape's model has them: every row has
-// about its mean number of entries, which fall on all vertices alike.
+// Batches counted from a shape, compared with batches cut out of graphs that fit the shape's model. In these graphs
+// every row has about the mean number of entries, spread evenly over all vertices.
 #include "harness/hybrid_batches/encoding/counted_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using Sizes = std::map<std::string, double>;
 
-/// `degree` drawn columns a row, and the vertex's own where `own`.
+/// A graph with `degree` drawn columns in each row, plus the vertex's own column if `own`.
 PreparedGraph drawn_graph(test::Draws& draw, int vertices, int steps, int degree, bool own) {
   PreparedGraph graph;
   graph.vertices = vertices;
@@ -35,7 +35,7 @@ PreparedGraph drawn_graph(test::Draws& draw, int vertices, int steps, int degree
   return graph;
 }
 
-/// The graph's shape: counts of entries a step alone.
+/// The graph's shape, with only the number of entries of each step.
 PreparedGraph shape_of(const PreparedGraph& graph) {
   PreparedGraph shape;
   shape.vertices = graph.vertices;
@@ -64,8 +64,8 @@ Sizes sizes_of(const LayeredBatch& batch) {
   return sizes;
 }
 
-/// Each size against its mean over drawn batches, within a share of it and half a cell for each of four steps, whose
-/// sizes are rounded.
+/// Compares each size with its mean over drawn batches. The tolerance is a share of it, plus half a cell for each of
+/// four steps, because their sizes are rounded.
 void expect_counts(const std::vector<LayerShape>& layers, FrontierKind kind, int targets, double tolerance) {
   test::Draws draw(7);
   const PreparedGraph graph = drawn_graph(draw, 1500, 4, 2, true);
@@ -104,7 +104,7 @@ TEST(CountedBatch, HasTheSizesOfBatchesOfRandomGraphs) {
       expect_counts({plain, recurrent}, kind, targets, 0.06);
       expect_counts({first, attention}, kind, targets, 0.06);
     }
-    // A state between two products: which vertices a step adds is not independent of the step before.
+    // With a state between two products, the vertices that a step adds depend on the step before.
     expect_counts({recurrent, recurrent}, FrontierKind::exact, targets, 0.12);
     expect_counts({window, window}, FrontierKind::exact, targets, 0.12);
   }

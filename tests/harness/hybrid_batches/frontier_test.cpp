@@ -1,5 +1,5 @@
-// Frontiers against a graph of what depends on what, written down node by node and walked backwards: one node for each
-// layer, stage, vertex and step.
+// Frontiers, compared with a dependency graph that has one node for each layer, stage, vertex and step, and is walked
+// backwards.
 #include "harness/hybrid_batches/encoding/frontier.hpp"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace strobe {
 namespace {
 
-/// What a node stands for: a layer's output, what its temporal stage reads (or its state, of one that goes step by
-/// step), what product `part` reads, and its input.
+/// The kinds of nodes: a layer's output, the input of its temporal stage (or its state, if it computes step by step),
+/// the input of product `part`, and the layer's input.
 enum class Stage { output, inner, product, input };
 using Node = std::array<std::int64_t, 5>;  // layer, stage, part, vertex, step of the batch
 
@@ -23,7 +23,7 @@ class DependencyGraph {
  public:
   DependencyGraph(const BatchSource& source, const BatchCells& cells) : source_(source), cells_(cells) { connect(); }
 
-  /// All nodes that the batch's cells lead back to.
+  /// All nodes on which the batch's cells depend.
   const std::set<Node>& reached() {
     std::vector<Node> waiting;
     const auto last = static_cast<std::int64_t>(source_.layers.size()) - 1;
@@ -188,8 +188,8 @@ TEST(Frontier, IsWhatTheTargetsLeadBackTo) {
 }
 
 TEST(Frontier, LayersTakeTheHopsOfOneStep) {
-  // 0 reads 1 at step 0 alone, 1 reads 2 at step 1 alone: with a state between two products, 0 at step 1 follows from 1
-  // at step 0 and 1, not from 2; without, from nothing but itself.
+  // 0 reads 1 only at step 0, and 1 reads 2 only at step 1. With a state between two products, 0 at step 1 depends on 1
+  // at steps 0 and 1, not on 2. Without a state it depends only on itself.
   PreparedGraph graph;
   graph.vertices = 3;
   graph.steps = 2;
@@ -202,14 +202,14 @@ TEST(Frontier, LayersTakeTheHopsOfOneStep) {
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 1}));
   std::swap(graph.columns[0], graph.columns[1]);  // 0 reads 2 at step 0, 1 reads 1 at step 1
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 2}));
-  graph.row_offsets = {0, 0, 1, 1, 2, 2, 2};  // 1 reads 2 at step 0, and 0 reads 1 at step 1, which knows of step 0
+  graph.row_offsets = {0, 0, 1, 1, 2, 2, 2};  // 1 reads 2 at step 0; 0 reads 1 at step 1, which depends on step 0
   ASSERT_EQ(graph.columns, (std::vector<VertexId>{2, 1}));
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 1, 2}));
   source.frontier = FrontierKind::layers;
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 1}));
 }
 
-/// A line of vertices, each of which reads both of its neighbours.
+/// A line of vertices; each vertex reads both of its neighbours.
 PreparedGraph line(std::int64_t vertices, std::int64_t steps) {
   PreparedGraph graph;
   graph.vertices = vertices;
@@ -223,8 +223,8 @@ PreparedGraph line(std::int64_t vertices, std::int64_t steps) {
   return graph;
 }
 
-// Two walks of K hops, one behind the other for the gates and then for the candidate: 2 K hops a step. The authors'
-// code has the second walk begin with what the last but one hop of the first gave: 2 K - 1 hops in place of K.
+// A walk of K hops for the gates and then one for the candidate: 2 K hops a step. In the authors' code the second walk
+// begins with the result of the first walk's last but one hop: 2 K - 1 hops instead of K.
 TEST(Frontier, OfDcrnnTakesTheHopsOfItsLongestWalks) {
   const PreparedGraph graph = line(101, 2);
   for (const auto& [options, hops] : std::vector<std::pair<Json, std::size_t>>{{{{"hops", 2}}, 4},
@@ -247,7 +247,8 @@ TEST(Frontier, OfDcrnnTakesTheHopsOfItsLongestWalks) {
 }
 
 TEST(Frontier, CountsTargetsOfExampleOne) {
-  // DynaHB, Example 1: two rounds of two vertices in four snapshots are 16 target cells, of four in three snapshots 24.
+  // DynaHB, Example 1: two rounds of two vertices in four snapshots have 16 target cells; four in three snapshots have
+  // 24.
   const PreparedGraph graph = [] {
     PreparedGraph edgeless;
     edgeless.vertices = edgeless.steps = 4;

@@ -1,5 +1,5 @@
-// Generators beside training: however many there are, a batch is what its number says; what they make is bounded; in
-// virtual time they overlap and share the cores of their node.
+// Generators that run during training: with any number of them, a batch follows from its number. Their output is
+// bounded. In virtual time they overlap and share the cores of their node.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::string identity(const HybridBatch& batch) {
   return text;
 }
 
-// The device is the processor: generators are threads, and how far they are differs from run to run.
+// The device is the processor. Generators are threads, and their progress differs from run to run.
 TEST(Generators, GiveWhatNumbersSayHoweverManyThereAre) {
   for (const std::uint64_t seed : {3, 4}) {
     const RandomEvents events(seed, 40, 500);
@@ -89,10 +89,10 @@ TEST(Generators, ChangeNoBitOfTrainingWithoutAReservoir) {
   }
 }
 
-// A filled reservoir leaves nothing to speed: numbers alone say which batch comes.
+// With a full reservoir, the choice of batches depends on their numbers alone, not on speed.
 TEST(Generators, ChangeNoBitOfTrainingFromAFullReservoir) {
   const RandomEvents events(9, 40, 500);
-  for (const double gib : {1.0, 2e-5}) {  // some batches have no room in the second
+  for (const double gib : {1.0, 2e-5}) {  // the second is too small for some batches
     std::map<std::string, std::vector<double>> losses;
     for (const char* device : {"cpu", "sim"}) {
       for (const int generators : {1, 3, 9}) {
@@ -129,7 +129,7 @@ TEST(Generators, FillAReservoirWhoseBatchesAllComeAgain) {
   }
 }
 
-TEST(Generators, WithoutRoomMakeNothingBesideTraining) {
+TEST(Generators, WithoutRoomMakeNothingDuringTraining) {
   const RandomEvents events(6, 40, 500);
   const auto plan = plan_hybrid(case_from_json(many_sizes(events, 9, {{"reservoir_gib", 0}}), ""), PlanUse::run);
   DeviceRequest on;
@@ -149,7 +149,7 @@ struct MadeInVirtualTime {
   double first_seconds = 0;
 };
 
-/// Of the batches of a simulated rank's first update, on nodes of two cores.
+/// Times of the batches for a simulated rank's first update, on nodes of two cores.
 MadeInVirtualTime made_by(int generators) {
   const RandomEvents events(7, 40, 500);
   Json request = many_sizes(events, generators, Json::object());
@@ -181,7 +181,7 @@ TEST(Generators, OverlapInVirtualTimeAndShareTheCores) {
   EXPECT_EQ(two.together, 2);
   EXPECT_EQ(eight.together, 8);
   ASSERT_GT(one.first_seconds, 0);
-  // A core each, unless the memory's bandwidth is what they wait for; then four of them share a core.
+  // Each generator has a core, unless the memory's bandwidth limits them. Later, four of them share a core.
   EXPECT_GE(two.first_seconds, one.first_seconds);
   EXPECT_DOUBLE_EQ(eight.first_seconds, 4 * two.first_seconds);
   EXPECT_EQ(made_by(8).first_seconds, eight.first_seconds);

@@ -1,4 +1,4 @@
-// What a graph takes of the host's memory, foreseen from its counts, against the arrays that are made.
+// The host memory of a graph, predicted from its counts and compared with the arrays that are made.
 #include "harness/hybrid_batches/graph_bytes.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Case case_of(const Json& workload, const Json& model, const char* precision = "f
   return case_from_json(request, "");
 }
 
-/// Words of the refusal, or "" where there is none.
+/// The text of the refusal, or "" when there is none.
 std::string refusal(const Case& c, double memory_bytes) {
   try {
     check_foreseen(c, choose_model(c), memory_bytes);
@@ -49,7 +49,7 @@ TEST(GraphBytes, WhatIsForeseenIsWhatTheArraysTake) {
         EXPECT_LE(foreseen.raw, made.raw * 1.0001) << model;
         EXPECT_LE(foreseen.prepared, made.prepared * 1.0001) << model << precision;
         EXPECT_GT(foreseen.raw, 0.99 * made.raw) << model;
-        // Steps that are smoothed have edges of earlier ones, too.
+        // Smoothed steps also have edges of earlier steps.
         const bool smoothed = plan->full->model.equations->preparation().inputs.smooth != "none";
         EXPECT_GT(foreseen.prepared, (smoothed ? 0.2 : 0.7) * made.prepared) << model << precision;
         EXPECT_GT(made.samples, 0);
@@ -67,7 +67,7 @@ TEST(GraphBytes, BitcoinsNumbersAreRefusedWithTheFigureBeforeAnythingIsMade) {
     const std::string words = refusal(c, 24 * gib);
     EXPECT_NE(words.find("/workload 90 steps of 24,575,382 vertices take at least"), std::string::npos) << words;
     EXPECT_NE(words.find("this machine has 24.0 GiB"), std::string::npos) << words;
-    // Cells alone: an offset and two degrees of fp32 each time.
+    // Memory of cells alone: each has an offset and two degrees of fp32.
     const double cells = 90.0 * 24'575'382, read_cells = 89.0 * 24'575'382;
     const double least = (16 * cells + (16 + 8) * read_cells) / gib;
     EXPECT_EQ(refusal(c, 4 * least * gib), "");

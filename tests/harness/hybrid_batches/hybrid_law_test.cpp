@@ -1,5 +1,5 @@
-// Law 3 for hybrid batches: with all vertices and all steps an update is the sequential one, for every strategy of the
-// kind and every model; bytes are the plan's, and the same in virtual time; the same seed gives the same bits.
+// Law 3 for hybrid batches: with all vertices and all steps, an update equals the sequential one, for every such
+// strategy and every model. Bytes equal the plan's, also in virtual time. The same seed gives the same bits.
 #include <gtest/gtest.h>
 
 #include "core/registry_names.hpp"
@@ -52,7 +52,7 @@ TEST_P(HybridLaw, AllVerticesAndStepsGiveTheSequentialCurve) {
 INSTANTIATE_TEST_SUITE_P(All, HybridLaw, testing::ValuesIn(models()),
                          [](const auto& parameter) { return readable(parameter.param); });
 
-// Models whose layers reach over steps and neighbours in turn, by options that are not their default.
+// Models whose layers alternate between steps and neighbours, through options other than the default.
 TEST(HybridLawVariants, LayersThatReachFar) {
   const RandomEvents events(3, 30, 240);
   const std::vector<Json> deep = {{{"name", "dcrnn"}, {"layers", 2}},
@@ -80,7 +80,7 @@ TEST(HybridBatches, EveryStrategyOfTheKindSendsItsPlanInRealAndVirtualTime) {
       for (const int ranks : {1, 3}) {
         Json request = hybrid_case("ucsocial", "t-gcn", {{"name", strategy}, {"averaging", averaging}}, ranks, 2);
         request["strategy"]["interval"] = "2";
-        // Losses are compared, so nothing may depend on what was ready when.
+        // Losses are compared, so batches may not depend on timing.
         request["strategy"]["generator"] = "inline";
         request["strategy"]["adjuster"] = "none";
         const CaseResult real = run(request);
@@ -99,7 +99,8 @@ TEST(HybridBatches, EveryStrategyOfTheKindSendsItsPlanInRealAndVirtualTime) {
 }
 
 TEST(HybridBatches, TheSameSeedGivesTheSameBitsAndAnotherOthers) {
-  // Made beside training, which batch comes depends on what is ready; one after the other, on nothing but the seed.
+  // Generators during training would make the choice of batches depend on timing. Inline batches depend only on the
+  // seed.
   Json request = hybrid_case("ucsocial", "dcrnn", {{"name", "hybrid_batch"}, {"generator", "inline"}}, 2, 6);
   const CaseResult first = run(request), again = run(request);
   ASSERT_EQ(first.status, "ok") << first.reason;
@@ -109,10 +110,10 @@ TEST(HybridBatches, TheSameSeedGivesTheSameBitsAndAnotherOthers) {
   EXPECT_NE(run(request).loss.per_epoch, first.loss.per_epoch);
 }
 
-// Averaging behind every update of plain gradient descent is a step along the mean gradient.
+// Averaging after every update of plain gradient descent is a step along the mean gradient.
 TEST(HybridBatches, AveragingEveryUpdateOfGradientDescentIsSummingGradients) {
   for (const int ranks : {2, 4}) {
-    // With per_step every rank's loss counts alike, however many samples it has.
+    // With per_step every rank's loss has the same weight, for any number of samples.
     const RandomEvents events(5, 40, 600);
     Json request = hybrid_case(events.workload(6), "t-gcn", "hybrid_batch", ranks, 4);
     request["task"] = "vertex-regression";

@@ -15,7 +15,7 @@
 
 namespace strobe::test {
 
-/// A csv file of random events, gone when this goes.
+/// A csv file of random events, removed by the destructor.
 class RandomEvents {
  public:
   explicit RandomEvents(int seed, int vertices = 40, int events = 500)

@@ -1,5 +1,5 @@
-// The encoding that trains, entry by entry: each layer's matrix has the whole graph's rows, values and columns where
-// they are read. Degrees of a batch's own graph against a dense matrix made from the snapshots.
+// The encoding for training, entry by entry: in the rows that are read, each layer's matrix has the whole graph's
+// values and columns. Degrees of a batch's own graph are compared with a dense matrix made from the snapshots.
 #include "harness/hybrid_batches/encoding/layered_batch.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ bool is_needed(const StepCells& needed, std::int64_t t, VertexId v) {
   return std::binary_search(needed.vertices.begin() + needed.begin(t), needed.vertices.begin() + needed.end(t), v);
 }
 
-/// The rows of `layer`'s matrix, by vertices of the graph; columns must lie at the step of their row.
+/// Checks the rows of `layer`'s matrix, by vertices of the graph. Columns must belong to the step of their row.
 void expect_matrix(const PreparedGraph& graph, const LayeredBatch& batch, const BatchLayer& layer,
                    const StepCells& needed) {
   ASSERT_EQ(static_cast<std::int64_t>(layer.a.offsets.size()), layer.cells.count() + 1);
@@ -73,7 +73,7 @@ void expect_matrix(const PreparedGraph& graph, const LayeredBatch& batch, const 
   }
 }
 
-/// Entries of supports are the graph's; only those whose column is no cell of the step may be missing.
+/// Fails unless supports have the graph's entries. Only entries whose column is no cell of the step may be missing.
 void expect_supports(const LayerSource& source, const LayeredBatch& batch, const BatchLayer& layer,
                      const StepCells& needed) {
   ASSERT_EQ(layer.steps.size(), source.supports.size());
@@ -96,7 +96,7 @@ void expect_supports(const LayerSource& source, const LayeredBatch& batch, const
   }
 }
 
-/// Rows that the layer takes of the one before, and rows of targets, lead to the cells that they stand for.
+/// Checks that the layer's input rows, and the rows of targets, belong to the right cells.
 void expect_rows(const LayeredBatch& batch, std::size_t l, const std::vector<VertexId>& targets) {
   const BatchLayer& layer = batch.layers[l];
   if (l > 0 && layer.input.empty()) {
@@ -232,7 +232,7 @@ TEST(BatchMakers, SamplesReadTheCellsThatTheyName) {
 
 using DenseMatrix = std::vector<std::vector<double>>;
 
-/// A of one step as the snapshot has it.
+/// The matrix A of one step of the snapshot.
 DenseMatrix dense_of(const Snapshot& snapshot) {
   const std::size_t n = snapshot.row_offsets.size() - 1;
   DenseMatrix a(n, std::vector<double>(n, 0.0));
@@ -243,7 +243,7 @@ DenseMatrix dense_of(const Snapshot& snapshot) {
   return a;
 }
 
-/// D^-1/2 (A + I) D^-1/2 of the graph of a network of two products: the rows of the targets and of all that these read.
+/// D^-1/2 (A + I) D^-1/2 for a network of two products: the rows of the targets and of all vertices that they read.
 DenseMatrix normalised_in_batch(DenseMatrix a, const std::vector<VertexId>& targets) {
   const std::size_t n = a.size();
   std::vector<bool> has_row(n);

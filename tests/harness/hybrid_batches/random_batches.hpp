@@ -1,4 +1,4 @@
-// Random graphs, and batches drawn of them, for the judges of harness/hybrid_batches.
+// Random graphs, and batches drawn from them, for the tests of harness/hybrid_batches.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@ class Draws {
   std::mt19937 engine_;
 };
 
-/// `degree` edges a vertex on average, some vertices with many, others without any; features of width 2. Edges stay in
-/// groups of `near` vertices, unless it is 0.
+/// Snapshots with `degree` edges for each vertex on average; some vertices have many, others none. Features have width
+/// 2. Edges stay in groups of `near` vertices, unless it is 0.
 inline SnapshotGraph random_snapshots(Draws& draw, int vertices, int steps, int degree, int near = 0) {
   SnapshotGraph graph;
   graph.vertices = vertices;
@@ -54,7 +54,7 @@ inline std::vector<VertexId> random_vertices(Draws& draw, int count, int vertice
   return {chosen.begin(), chosen.end()};
 }
 
-/// Targets over some of the graph's steps; with other vertices at single steps half of the time.
+/// Targets over some of the graph's steps. In half of the cases, single steps have other vertices.
 inline BatchCells random_cells(Draws& draw, const PreparedGraph& graph) {
   const auto vertices = static_cast<int>(graph.vertices), steps = static_cast<int>(graph.steps);
   BatchCells cells;

@@ -1,4 +1,4 @@
-// The model of costs that adjuster `cost` goes by: the described cluster's, held to simulated runs of each size.
+// The cost model of adjuster `cost`, from the described cluster, compared with simulated runs of each size.
 #include "harness/hybrid_batches/update_cost.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::vector<double> costs_of(const Json& request) {
 
 TEST(UpdateCost, IsWhatASimulatedUpdateOfThatSizeComputesAndSends) {
   const RandomEvents events(4, 200, 4000);
-  // On a slow accelerator launches do not hide what sizes cost.
+  // On a slow accelerator the time of launches does not hide the cost of sizes.
   for (const char* cluster :
        {"dynahb-2080ti", "dynahb-2080ti:gpu.flops_fp32_per_second=1e9,gpu.memory_bytes_per_second=1e9"}) {
     const Json request = cost_case(events, cluster, 2);
@@ -64,7 +64,7 @@ TEST(UpdateCost, IsOfTheClusterDescribed) {
     EXPECT_GT(slow[action], plain[action]);
     EXPECT_NEAR(far[action], plain[action] + 1, 1e-2) << "two steps of a ring of two";
   }
-  // Where launches or the network are all that counts, the largest batch is worth most; else a smaller one may be.
+  // When launches or the network dominate, the largest batch is best; otherwise a smaller one may be.
   const auto worth = [](const std::vector<double>& seconds) { return seconds.back() / seconds.front(); };
   EXPECT_GT(worth(slow), 1.2 * worth(far));
 }

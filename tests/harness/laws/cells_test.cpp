@@ -1,6 +1,6 @@
-// Cells of any owner: every model under owners drawn for each cell gives the sequential curve, in rounds and segment by
-// segment, on random graphs, with idle ranks, on a simulated cluster too. run_case fails a case whose sent bytes are
-// not the planned ones.
+// Cells of any owner: with owners drawn for each cell, every model gives the sequential curve, in rounds and segment by
+// segment. Graphs are random, some ranks are idle, and some clusters are simulated. run_case fails a case whose sent
+// bytes differ from the plan.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ void expect_curve(const CaseResult& result, const CaseResult& sequential, const 
     EXPECT_NEAR(result.loss.per_epoch[e] / sequential.loss.per_epoch[e], 1.0, 1e-10) << what << ", epoch " << e;
 }
 
-/// Every model, and options whose timelines are walked otherwise.
+/// Every model, and options that change the walk along timelines.
 std::vector<Json> walked_models() {
   std::vector<Json> models;
   for (const std::string& name : names_with<ModelTag>(&ModelTag::Value::family, "snapshots"))
@@ -104,7 +104,7 @@ TEST(CellsOfAnyOwner, GoInRoundsAsSegmentBySegment) {
     };
     EXPECT_TRUE(is_packed(*packed)) << model;
     EXPECT_FALSE(is_packed(*segments)) << model;
-    EXPECT_EQ(segments->blocks[0].segments.size(), 8u);  // of nine steps the last is only predicted
+    EXPECT_EQ(segments->blocks[0].segments.size(), 8u);  // the last of nine steps is only predicted
     const auto losses = [&](const std::shared_ptr<const FullBatchPlan>& plan) { return planned_losses(c, plan); };
     const auto a = losses(packed), b = losses(segments);
     ASSERT_EQ(a.size(), b.size());
@@ -122,7 +122,7 @@ TEST(CellsOfAnyOwner, SendWhatASimulatedRunSends) {
     const CaseResult computed = run_cells(request);
     EXPECT_EQ(bytes_by_traffic(simulated), bytes_by_traffic(real)) << model;
     EXPECT_EQ(bytes_by_traffic(computed), bytes_by_traffic(real)) << model;
-    for (std::size_t e = 0; e < 3; ++e)  // sums over ranks have another order
+    for (std::size_t e = 0; e < 3; ++e)  // sums over ranks have a different order
       EXPECT_NEAR(computed.loss.per_epoch.at(e) / real.loss.per_epoch.at(e), 1.0, 1e-12) << model;
   }
 }

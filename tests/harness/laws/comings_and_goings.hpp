@@ -1,4 +1,4 @@
-// A random graph whose vertices come, pause and go, as a file, for tests of cells that exist.
+// A random graph as a file, for tests of cells that exist: its vertices appear, pause and disappear.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 
 namespace strobe::test {
 
-/// Events of 24 vertices: each has some of nine windows in which it takes part, the last three among them for most, so
-/// that samples of the test steps read cells that exist.
+/// Events of 24 vertices, each active in some of nine windows. Most are active in the last three, so that samples of
+/// the test steps read cells that exist.
 inline std::string write_comings_and_goings(unsigned seed) {
   std::mt19937 draw(seed);
   std::vector<std::vector<bool>> there(24, std::vector<bool>(9));

@@ -1,5 +1,5 @@
-// A rank that owns no cell takes part in every collective, forward and backward: losses are the sequential run's, for
-// every registered model. A collective that such a rank leaves out ends the case by its timeout.
+// A rank that owns no cell takes part in every collective, forward and backward. For every registered model, losses
+// equal the sequential run's. If such a rank skips a collective, the case ends by its timeout.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,14 +20,14 @@ struct EmptyRankParameters {
   std::int64_t empty = 0;
 };
 
-/// Ranks 0 to `ranks` - 1 without `empty`, for owners that were numbered without a gap.
+/// Renumbers owners so that rank `empty` owns nothing.
 std::vector<Rank> around(std::vector<Rank> owners, Rank empty) {
   for (Rank& rank : owners) rank += rank >= empty ? 1 : 0;
   return owners;
 }
 
-/// Even shares of steps or vertices for all ranks but one, which has none in the stages that `stages` names. On one
-/// rank that has everything.
+/// Even shares of steps or vertices for all ranks except one, which has none in the stages that `stages` names. A
+/// single rank has everything.
 StrategyPlan plan_with_empty_rank(const StrategyInput& input, const Json& json) {
   const std::string cells = json.at("cells"), stages = json.at("stages");
   const Rank empty = static_cast<Rank>(json.at("empty").get<std::int64_t>());
@@ -140,8 +140,8 @@ TEST_P(EmptyRank, TakesPartInSlices) {
   }
 }
 
-/// The strategies of the registry on few vertices, with every partitioner, wherever that leaves a rank empty: those
-/// that divide by cells of any owner may, and the one of this file does.
+/// The registered strategies on few vertices, with every partitioner, when some rank is empty. Strategies for cells of
+/// any owner may leave a rank empty, and the strategy of this file always does.
 TEST_P(EmptyRank, TakesPartUnderTheRegistrysStrategies) {
   register_empty_rank();
   Json request = small_request(GetParam());
@@ -165,7 +165,7 @@ TEST_P(EmptyRank, TakesPartUnderTheRegistrysStrategies) {
       } catch (const InvalidRequest&) {
         continue;  // a number of ranks that this strategy refuses
       } catch (const Unavailable&) {
-        continue;  // a partitioner that is not there
+        continue;  // a partitioner that this build lacks
       }
       ++met;
       expect_losses_of(sequential, request, strategy, here["ranks"].get<int>());

@@ -1,5 +1,5 @@
-// Chunk fusion: whatever a rank walks together, the curve is the sequential one; what stages load and fill up is what
-// the plan says, and what a simulated run counts.
+// Chunk fusion: with every grouping of chunks, the curve is the sequential one. The rows that stages load and pad are
+// those of the plan and of a simulated run.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ void expect_fused_curve(const CaseResult& result, const CaseResult& judge, doubl
     EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, tolerance) << what << ", epoch " << e;
 }
 
-/// What the ranks of one epoch counted.
+/// The sum of the rows that all ranks counted in one epoch.
 StageRows rows_counted(const CaseResult& result) {
   StageRows sum;
   for (const EpochSample& sample : result.samples) {
@@ -73,7 +73,7 @@ void expect_planned(const Json& request, const CaseResult& result) {
   EXPECT_EQ(found.filled_rows, planned.filled_rows) << request.dump();
 }
 
-/// Models of every kind of timeline, and options whose stages are computed otherwise.
+/// Models of every kind of timeline, and options that change the computation of stages.
 std::vector<Json> fused_models() {
   return {{{"name", "t-gcn"}},
           {{"name", "t-gcn"}, {"gcn_layers", 3}, {"precompute", false}},
@@ -147,7 +147,7 @@ TEST(ChunkFusionLaw, MemoryLimitsWhatIsFused) {
 }
 
 TEST(ChunkFusionLaw, FusedChunksAreTheProgramWithoutChunks) {
-  // One unit a rank: the very operations of the walk that knows no units.
+  // One unit for each rank: the same operations as in the walk without units.
   const Json request = uniform_case({{"name", "mpnn-lstm"}}, 5, fused("both"), 1);
   const Json sequential = uniform_case({{"name", "mpnn-lstm"}}, 5, {{"name", "sequential"}}, 1);
   EXPECT_EQ(fused_run(request).loss.per_epoch, fused_run(sequential).loss.per_epoch);
@@ -166,13 +166,13 @@ TEST(ChunkFusionLaw, LoadsLeastAndFillsUpLeastWhenAllIsFused) {
     EXPECT_GT(rows["none"].loaded_bytes, rows["spatial"].loaded_bytes) << model;
     EXPECT_EQ(rows["none"].loaded_bytes, rows["temporal"].loaded_bytes) << model;
     EXPECT_EQ(rows["both"].loaded_bytes, rows["spatial"].loaded_bytes) << model;
-    // The same pieces, padded and packed; those of small chunks are other pieces, with little to fill up.
+    // Both have the same pieces, padded or packed. Small chunks have other pieces, with little padding.
     EXPECT_GT(rows["spatial"].padded_share(), rows["both"].padded_share() + 0.05) << model;
     EXPECT_EQ(rows["temporal"].filled_rows, rows["both"].filled_rows) << model;
   }
 }
 
-/// The weights behind one step of SGD: those that all begin with less the gradient.
+/// The weights after one step of SGD: the common start weights minus the gradient times the rate.
 std::vector<double> stepped_weights(Json request) {
   request["epochs"] = 1, request["warmup"] = 0;
   request["optimizer"] = {{"name", "sgd"}, {"rate", 0.5}};
@@ -204,7 +204,7 @@ TEST(ChunkFusionLaw, GradientsAreThoseOfTheSequentialRun) {
   }
 }
 
-/// All embeddings of the weights that training leaves.
+/// All embeddings of the trained weights.
 std::vector<double> embeddings_of(const Json& request) {
   const auto path = std::filesystem::temp_directory_path() / ("strobe-fusion-" + std::to_string(getpid()) + ".npy");
   ModelOutputs outputs;
@@ -225,11 +225,11 @@ TEST(ChunkFusionLaw, RowsOfUnitsAreTheSameBits) {
     for (const char* fusion : fusions) {
       Json request = uniform_case(model, 9, fused(fusion), 2);
       request["epochs"] = 1, request["warmup"] = 0;
-      request["optimizer"] = {{"name", "sgd"}, {"rate", 1e-300}};  // the weights stay those that they began with
+      request["optimizer"] = {{"name", "sgd"}, {"rate", 1e-300}};  // the weights keep their start values
       embeddings[fusion] = embeddings_of(request);
     }
     for (const std::string fusion : {"none", "spatial", "temporal"}) {
-      // Attention over time rounds otherwise among other numbers of lanes.
+      // Attention over time rounds differently for different numbers of lanes.
       const bool other_order = model.at("name") == "dysat" && fusion != "temporal";
       ASSERT_EQ(embeddings[fusion].size(), embeddings["both"].size());
       for (std::size_t i = 0; i < embeddings["both"].size(); ++i)

@@ -1,12 +1,12 @@
-// Law 3 in single precision, for every model: curves of different strategies differ by rounding alone. How much is
-// allowed follows from the number of summands, not from what was seen: a sum of n terms taken in another order differs
-// by about sqrt(n) u of the size of its terms (Higham and Mary, A new approach to probabilistic rounding error
-// analysis, SISC 2019), u = 2^-24. Sums that feed one another add their errors up; both runs round, and every epoch
-// starts from the parameters of the one before. So, for a loss that is as sensitive as its terms are large,
+// Law 3 in single precision, for every model: curves of different strategies differ only by rounding. The tolerance
+// follows from the number of summands, not from measurements. A sum of n terms in another order differs by about
+// sqrt(n) u of the size of its terms, u = 2^-24 (Higham and Mary, A new approach to probabilistic rounding error
+// analysis, SISC 2019). Errors of sums that feed each other add up. Both runs round, and every epoch starts from the
+// parameters of the one before. So, for a loss that is as sensitive as its terms are large,
 //   tolerance = epochs x 2 u x (sum of sqrt(n) over the longest chain of sums in an epoch).
-// A chain has each layer's sums forward and, transposed, backward, and the sum of a weight's gradient over all N T
-// cells behind them. Training that diverges magnifies any rounding (DySAT's does under gradient descent at a rate of
-// 0.1), so the loss must fall.
+// A chain has each layer's sums forward and, transposed, backward, then the sum of a weight's gradient over all N T
+// cells. Diverging training magnifies any rounding (for example DySAT's gradient descent at a rate of 0.1), so the
+// loss must fall.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,18 +26,18 @@
 namespace strobe {
 namespace {
 
-/// Sizes that sums run over.
+/// Numbers of summands.
 struct Sizes {
   double vertices = 0, steps = 0;
-  double degree = 1;  // most neighbours that a smoothed row adds up, the vertex itself included
+  double degree = 1;  // most neighbours that a smoothed row sums, including the vertex itself
   double width = 6;   // of every layer
 };
 
-/// Sum of sqrt(n) of one pass through a model, gradients of weights left out.
+/// Sum of sqrt(n) over one pass through a model, without gradients of weights.
 using Chain = double (*)(const Sizes&);
 
 double convolution(const Sizes& s) { return std::sqrt(s.degree) + std::sqrt(s.width); }
-/// Each step adds inputs and state of `width` each to what the step before gave.
+/// Each step sums inputs and state, of `width` each, from the step before.
 double recurrence(const Sizes& s) { return s.steps * std::sqrt(2 * s.width); }
 /// Mean and variance of a step over its vertices.
 double batch_norm(const Sizes& s) { return 2 * std::sqrt(s.vertices); }
@@ -46,12 +46,12 @@ const std::map<std::string, Chain>& chains() {
   static const std::map<std::string, Chain> all{
       {"tm-gcn", [](const Sizes& s) { return 2 * convolution(s) + std::sqrt(5.0); }},
       {"cd-gcn", [](const Sizes& s) { return 2 * (convolution(s) + recurrence(s)); }},
-      // The weights of both layers evolve side by side, by one recurrence over all steps.
+      // The weights of both layers evolve in parallel, by one recurrence over all steps.
       {"evolve-gcn-o", [](const Sizes& s) { return 2 * convolution(s) + recurrence(s); }},
       // The second layer's weights read the first layer's outputs.
       {"evolve-gcn-h", [](const Sizes& s) { return 2 * (convolution(s) + recurrence(s) + std::sqrt(s.width)); }},
       {"t-gcn", [](const Sizes& s) { return 2 * convolution(s) + recurrence(s); }},
-      // Scores over neighbours and their softmax; scores over the past and theirs; projection and dense layer.
+      // Scores over neighbours and their softmax, scores over the past and their softmax, projection and dense layer.
       {"dysat",
        [](const Sizes& s) { return 2 * std::sqrt(s.degree) + 2 * std::sqrt(s.steps) + 4 * std::sqrt(s.width); }},
       {"mpnn-lstm", [](const Sizes& s) { return 2 * (convolution(s) + batch_norm(s) + recurrence(s)); }},
@@ -101,7 +101,7 @@ TEST_P(SinglePrecision, StrategiesDifferByRounding) {
   const double tolerance = 5 * 2 * 0x1.0p-24 * sums;
   const std::vector<double> sequential = fp32_curve(request(GetParam()), "sequential", 1);
   ASSERT_EQ(sequential.size(), 5u);
-  EXPECT_GT(1 - sequential[4] / sequential[0], 2 * tolerance) << "learns too little to be told from rounding";
+  EXPECT_GT(1 - sequential[4] / sequential[0], 2 * tolerance) << "learns too little to differ from rounding";
   double apart = 0;
   for (const std::string strategy : {"snapshot", "vertex", "pss"}) {
     for (const int ranks : test::is_long() ? std::vector<int>{7} : std::vector<int>{2, 3}) {

@@ -1,6 +1,6 @@
-// Law 3 on graphs that nobody chose: ten random ones (uniform, power law, two-sided, weighted), another seed each,
-// every model, both precisions. A row whose losses are further from the sequential run's than law 3 promises must say
-// so, and at most a quarter of the rows may: dead starts and overshooting ones.
+// Law 3 on ten random graphs (uniform, power law, two-sided, weighted) with different seeds, for every model and both
+// precisions. A row must say so when its losses are further from the sequential run's than law 3 promises. At most a
+// quarter of the rows may do so, because of dead or overshooting starts.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Law3Random,
                            return name;
                          });
 
-/// The same attention on degrees as they are parts from itself within forty epochs, and its rows say so.
+/// On unscaled degrees, two exact runs of the same attention move far apart, and their rows say so.
 TEST(Law3Rounding, RowsOfChaoticTrainingSaySo) {
   Json request = {{"workload", {{"name", "ucsocial"}, {"window", "7d"}, {"feature_scale", "none"}}},
                   {"model", {{"name", "dysat"}}},

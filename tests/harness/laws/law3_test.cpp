@@ -1,7 +1,7 @@
 // Law 3, same mathematics: every registered exact strategy gives the sequential loss curve at every rank count, for
-// every registered model, on every bundled data set (7 ranks, and what else is left to them, in long runs). A new
-// strategy or model is judged here without an edit. fp64: relative difference below 1e-10 after 5 epochs; fp32 is
-// judged by law3_fp32_test.cpp. The plan's bytes equal the sent bytes in every case (run_case fails a case that breaks
+// every registered model, on every bundled data set. Long runs add 7 ranks and the remaining cases. A new strategy or
+// model is tested here without an edit. In fp64 the relative difference is below 1e-10 after 5 epochs;
+// law3_fp32_test.cpp tests fp32. The plan's bytes equal the sent bytes in every case (run_case fails a case that breaks
 // this).
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ namespace {
 
 using test::epoch_bytes;
 
-/// A bundled set in few, full steps, so that every model can be run at every rank count.
+/// A bundled data set in a few full steps, so that every model can run at every rank count.
 Json coarse(const std::string& name) {
   Json workload = {{"name", name}};
   if (name == "amlsim-20k") workload["window"] = "15";
@@ -62,18 +62,19 @@ void expect_same_curve(const CaseResult& a, const CaseResult& b, double toleranc
 
 class Law3 : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
-// Takes most of these tests' time, so each of them runs it at few rank counts.
+// This set takes most of the time, so each test uses only a few rank counts on it.
 const std::string largest_set = "amlsim-20k";
 
-/// What the tests of every model run on a set: one of them at 2 and 3 ranks, all of them together at 1 to 4; long runs
-/// the rest of 1, 2, 3, 4 and 7.
+/// Rank counts of the tests of every model on a data set. All sets together cover 1 to 4 ranks. Long runs add the rest
+/// of
+/// 1, 2, 3, 4 and 7.
 std::vector<int> rank_counts_of(const std::string& workload) {
   if (workload == largest_set) return test::is_long() ? std::vector<int>{7} : std::vector<int>{2};
   if (workload == "chess") return test::is_long() ? std::vector<int>{2, 3, 7} : std::vector<int>{1, 4};
   return test::is_long() ? std::vector<int>{1, 4, 7} : std::vector<int>{2, 3};
 }
 
-/// Every registered strategy at every rank count against the sequential run of `request`.
+/// Compares every registered strategy at every rank count with the sequential run of `request`.
 void judge_strategies(const Json& request, const std::string& what, const std::vector<int>& rank_counts) {
   const CaseResult sequential = run(request, "sequential", 1);
   ASSERT_EQ(sequential.loss.per_epoch.size(), 5u);
@@ -82,7 +83,7 @@ void judge_strategies(const Json& request, const std::string& what, const std::v
     if (strategy == "sequential") continue;
     for (const int ranks : rank_counts) {
       const CaseResult result = run(request, strategy, ranks);
-      if (!result.exact) continue;  // an approximation says so in its rows; its own tests judge it
+      if (!result.exact) continue;  // an approximation says so in its rows, and has tests of its own
       expect_same_curve(result, sequential, 1e-10, what + "/" + strategy + "/r" + std::to_string(ranks));
       for (const auto& [name, series] : sequential.metrics) {
         ASSERT_EQ(result.metrics.count(name), 1u) << strategy << " at " << ranks << " ranks lacks " << name;
@@ -131,7 +132,7 @@ std::string set_and_model_name(const testing::TestParamInfo<std::tuple<std::stri
 INSTANTIATE_TEST_SUITE_P(All, Law3, sets_and_models(), set_and_model_name);
 INSTANTIATE_TEST_SUITE_P(Long, Law3, sets_and_models(), set_and_model_name);
 
-/// The vertex strategy under every partitioner at these rank counts of the two sets.
+/// Compares the vertex strategy under every partitioner, at these rank counts on the two sets.
 void judge_partitioners(const std::vector<int>& of_ucsocial, const std::vector<int>& of_largest) {
   for (const std::string& workload : {largest_set, std::string("ucsocial")}) {
     const Json request = small_case(workload, "tm-gcn");
@@ -220,12 +221,13 @@ TEST(Simulated, ValuesInVirtualTimeEqualRealOnes) {
   simulated["numerics"] = "cpu";
   for (const std::string strategy : {"snapshot", "vertex"}) {
     const CaseResult a = run(real, strategy, 3);
-    // Where memory is the host's the program is that of the cpu.
+    // With shared host memory, the simulated program is that of the cpu.
     simulated["cluster"] = "aimos-v100:host_memory=shared";
     const CaseResult b = run(simulated, strategy, 3);
     EXPECT_EQ(a.loss.per_epoch, b.loss.per_epoch) << strategy;
     EXPECT_EQ(b.time_source, "virtual");
-    // A GPU's program puts side by side what the cpu's kernels read where it lies: the same up to rounding.
+    // A GPU's program copies tensors together that the cpu's kernels read in place, so results are equal up to
+    // rounding.
     simulated["cluster"] = "aimos-v100";
     expect_same_curve(run(simulated, strategy, 3), a, 1e-10, strategy + " of a GPU");
   }

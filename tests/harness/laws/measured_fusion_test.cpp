@@ -1,5 +1,5 @@
-// Fusion by what chunks were measured to take: the curve stays, units keep within the limit as they are measured again,
-// and where planned bytes would go beyond it they are smaller.
+// Fusion by the measured memory of chunks: the curve stays the same, and units keep the limit when they are measured
+// again. Units are smaller when planned bytes would exceed the limit.
 #include "harness/full_batch/plan/measured_fusion.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ std::uint64_t peak_of(const CaseResult& result) {
   return most;
 }
 
-/// The most that each unit of `plan` takes in an epoch of it, and each rank: [P][units], [P].
+/// The largest memory of each unit and each rank in an epoch of `plan`: [P][units], [P].
 struct UnitsMeasured {
   std::vector<std::vector<std::uint64_t>> units;
   std::vector<std::uint64_t> ranks;
@@ -166,12 +166,12 @@ TEST(MeasuredFusion, MergesLessThanPlannedBytesBetweenTheTwoLimits) {
     less += units("measured", limit) > units("planned", limit) ? 1 : 0;
   }
   EXPECT_GT(less, 1u);
-  EXPECT_EQ(units("measured", 1), 2);  // one a rank
+  EXPECT_EQ(units("measured", 1), 2);  // one for each rank
   EXPECT_EQ(units("measured", 0.01 * one_kib), units("planned", 0.01 * one_kib));
 }
 
 TEST(MeasuredFusion, LeavesNothingOfTheEpochBeforeTraining) {
-  // Where it ends with the same units, the run is the same to the bit, in its bytes and its metrics, too.
+  // When it ends with the same units, the run is the same to the bit, also in its bytes and metrics.
   for (const Json& model : measured_models()) {
     const CaseResult planned = measured_run(measured_case(model, 6, merged("both", "planned", 1), 2));
     const CaseResult measured = measured_run(measured_case(model, 6, merged("both", "measured", 1), 2));
@@ -234,7 +234,7 @@ TEST(MeasuredFusion, GoesWithStaleRows) {
   const CaseResult result = measured_run(measured_case({{"name", "t-gcn"}}, 6, strategy, 3));
   strategy["fusion_memory"] = "planned";
   const CaseResult planned = measured_run(measured_case({{"name", "t-gcn"}}, 6, strategy, 3));
-  // The policy once, and what was sent; not the policy of the plan before the measurement, too.
+  // The policy occurs once, with the sent share. The policy of the plan before the measurement does not occur again.
   ASSERT_EQ(result.approximations.size(), planned.approximations.size());
   EXPECT_EQ(result.approximations.front(), planned.approximations.front());
   EXPECT_GT(units_in_all(result), units_in_all(planned));

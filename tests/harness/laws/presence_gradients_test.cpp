@@ -1,4 +1,4 @@
-// Gradients where cells do not exist: the step that training takes against central differences of its loss in random
+// Gradients with missing cells: the step of training is compared with central differences of its loss in random
 // directions, for every model and value of `presence`, on one rank and under scattered owners.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ class OneStep {
 
   std::size_t weights() const { return static_cast<std::size_t>(begun_.model.parameter_count); }
 
-  /// The loss that these weights give, and in `after`, where it is wanted, the weights behind one step of SGD.
+  /// The loss of these weights. `after`, if given, gets the weights after one step of SGD.
   double loss(const std::vector<double>& weights, std::vector<double>* after = nullptr) {
     begun_.model.start_values = weights;
     const auto plan = lay_out(begun_, 1);

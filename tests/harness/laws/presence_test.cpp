@@ -1,6 +1,6 @@
 // Cells that exist: with every value of `presence`, every model under every kind of placement gives the sequential
-// curve, on random graphs whose vertices come, pause and go. What presence itself means is judged by the golden
-// fixtures and the plain references; here also that it means something.
+// curve, on random graphs whose vertices appear, pause and disappear. The golden fixtures and the plain references test
+// the meaning of `presence`; this file tests that it changes results.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Every registered model against its serial reference: the loss of the first epoch, and of the second, for which the
+// Every registered model, compared with its serial reference in the losses of two epochs. For the second epoch, the
 // reference takes one step of gradient descent along finite differences.
 #include <gtest/gtest.h>
 
@@ -135,11 +135,11 @@ TEST(References, EveryModelAgreesWithItsOwn) {
   }
 }
 
-/// Two edges for five vertices a step: each has one about half of the time.
+/// Each step has two edges for five vertices, so that a vertex has an edge at about half of the steps.
 TEST(References, EveryModelAgreesWithItsOwnOnCellsThatExist) {
   for (const std::string& name : models_of_snapshots()) {
     Json model = {{"name", name}};
-    if (name == "dysat") model["positions"] = 8;  // each costs the reference two epochs for every feature
+    if (name == "dysat") model["positions"] = 8;  // for each position, the reference runs two epochs for every feature
     for (const auto& [presence, seed] : {std::pair{"seen", 2}, {"lifetime", 3}, {"active", 4}}) {
       Json sparse = workload;
       sparse["density"] = 0.4;

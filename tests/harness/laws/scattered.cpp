@@ -1,6 +1,5 @@
-// A strategy that no user would want: owners are drawn for every cell by itself, so that timelines are cut at nearly
-// every step and neighbours lie anywhere. What is exact here is exact for any chunks. The last `idle` ranks own
-// nothing.
+// A strategy for tests: owners are drawn for each cell, so that timelines are cut at nearly every step and neighbours
+// are on any rank. Training that is exact here is exact for any chunks. The last `idle` ranks own nothing.
 #include "core/random.hpp"
 #include "harness/placement/strategy.hpp"
 

@@ -1,5 +1,5 @@
-// Whole cases on device sim: bytes equal the plan that real runs are held to, for every strategy, model and rank count;
-// what-ifs; memory verdicts that say where they fell; metamorphic relations of whole epochs; the shipped suite.
+// Whole cases on device sim: bytes equal the plan of real runs, for every strategy, model and rank count. Also what-if
+// cases, memory verdicts with their place, metamorphic relations of whole epochs, and the bundled suite.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ double slowest_epoch(const Json& json) {
 class SimulatedBytes : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
 TEST_P(SimulatedBytes, AreThoseOfTheRealPlanAtEveryRankCount) {
-  // A real run that sends anything but its plan fails, as law3_test shows case by case; so does a simulated one.
+  // A run that does not send its plan's bytes fails, real or simulated. law3_test shows this for real runs.
   const auto& [model, strategy] = GetParam();
   for (const int ranks : {1, 2, 3, 4, 7}) {
     if (strategy == "sequential" && ranks > 1) continue;
@@ -244,7 +244,8 @@ TEST(Memory, RowsByLengthTakeWhatTheyTakeOnTheCpu) {
 }
 
 TEST(Memory, RowsByLengthStandForPairsOfSteps) {
-  // Whether steps overlap enough for pairs is not known before the graph is there; the peak must not be below for it.
+  // Without the graph it is unknown whether steps overlap enough for pairs. The peak may not be too low for that
+  // reason.
   for (const auto& [strategy, model] :
        {std::pair{"sequential", "evolve-gcn-o"}, {"pss", "evolve-gcn-h"}, {"pss", "t-gcn"}}) {
     Json json = simulated_case(model, strategy, strategy == std::string("sequential") ? 1 : 2);
@@ -284,7 +285,7 @@ TEST(VirtualConvergence, LossesEqualTheRealRunsAndSecondsAreTheClusters) {
     ASSERT_EQ(b.status, "ok") << b.reason;
     ASSERT_EQ(a.loss.per_epoch.size(), 3u);
     ASSERT_EQ(b.loss.per_epoch.size(), 3u);
-    // Device cpu stores sparse matrices twice where that is faster, so single-precision sums may round apart.
+    // Device cpu stores sparse matrices twice when that is faster, so single-precision sums may round differently.
     for (std::size_t e = 0; e < 3; ++e) EXPECT_NEAR(a.loss.per_epoch[e] / b.loss.per_epoch[e], 1.0, 1e-6);
     EXPECT_EQ(a.time_source, "virtual");
     Case shapes = simulated;

@@ -1,6 +1,6 @@
-// Staleness of what crosses timelines: temporal halos and states that are handed over, under scattered owners and PSS.
-// Threshold zero is the exact run bit for bit; otherwise fewer bytes are sent, the same on a simulated cluster that
-// computes values, and a run that was resumed is the run that was not.
+// Staleness of temporal halos and handed-over states, under scattered owners and PSS. With threshold zero the run
+// equals the exact one bit for bit. Otherwise fewer bytes are sent, also on a simulated cluster with values. A resumed
+// run equals an uninterrupted one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// Laws of stale rows: with a threshold of zero the run is the exact one bit for bit, and so it is when every row that
-// moved is sent and all gradients come back; a real and a simulated run decide alike; evaluations are exact; training
-// that was interrupted goes on as if it had not been.
+// Laws of stale rows. With a threshold of zero the run equals the exact one bit for bit. The same holds when every
+// changed row is sent and all gradients return. A real and a simulated run decide alike, evaluations are exact, and
+// interrupted training goes on as if it had not stopped.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -77,7 +77,7 @@ TEST(Stale, WhereAllThatMovedIsSentTheRunIsTheExactOneBitForBit) {
       EXPECT_EQ(a.metrics.at("auc").per_epoch, b.metrics.at("auc").per_epoch) << model << blocks;
       EXPECT_FALSE(b.exact);
       ASSERT_EQ(b.facts.get<std::vector<double>>("sent_share").size(), 5u);
-      // A re-run finds its rows where the first pass left them: 2 of 3 passes send.
+      // A re-run uses the rows of the first pass: 2 of 3 passes send.
       EXPECT_NEAR(b.facts.get<std::vector<double>>("sent_share")[0], blocks == 1 ? 1.0 : 2.0 / 3.0, 1e-12) << model;
     }
   }
@@ -184,7 +184,7 @@ TEST_F(StaleFiles, EvaluationReadsWhatIs) {
   left.weights = path("weights");
   left.files["embeddings"] = path("stale.npy");
   const CaseResult stale = run(request("tm-gcn", 4, adaptive), left);
-  // The same weights on one rank, where nothing is learnt any more.
+  // The same weights on one rank, without further training.
   Json json = request("tm-gcn", 1, Json::object(), 1);
   json["optimizer"] = {{"name", "sgd"}, {"rate", 0.0}};
   json["load_model"] = path("weights");
@@ -226,7 +226,7 @@ TEST_F(StaleFiles, KeptRowsOfOtherRanksAreRefusedByName) {
     EXPECT_EQ(error.where(), "--resume-training");
     EXPECT_NE(error.message().find("stale=none"), std::string::npos) << error.message();
   }
-  // Without stale rows training goes on anywhere, and from an exact run stale rows begin with all of them.
+  // Without stale rows, training goes on with any number of ranks. After an exact run, stale rows begin by sending all.
   run(request("tm-gcn", 2, Json::object(), 4), checkpoint(true));
   const CaseResult begun = run(request("tm-gcn", 3, adaptive, 7), checkpoint(true));
   ASSERT_EQ(begun.facts.get<std::vector<double>>("sent_share").size(), 3u);
@@ -241,7 +241,7 @@ TEST(Stale, WithoutValuesAShareIsAssumedAndNoted) {
   const CaseResult a = run(stale), b = run(exact);
   ASSERT_EQ(a.facts.get<std::vector<double>>("sent_share").size(), 5u);
   EXPECT_EQ(a.facts.get<std::vector<double>>("sent_share")[0], 1);
-  // Places take 4 bytes beside two passes of 6 values of 8 bytes.
+  // Places take 4 bytes, in addition to two passes of 6 values of 8 bytes.
   EXPECT_NEAR(a.facts.get<std::vector<double>>("sent_share")[1], 0.25 * (1 + 4.0 / 96), 0.005);
   EXPECT_EQ(bytes_of(a, 0, Traffic::halo), bytes_of(b, 0, Traffic::halo));
   bool noted = false;

@@ -1,6 +1,6 @@
-// What epochs do to memory. One warms it: what it took from the system serves all later ones, under every strategy and
-// at any number of ranks; were it not so, epochs after the warm-up would count page faults. And none adds to it for
-// good.
+// The effect of epochs on memory. The first epoch takes memory from the system, and later ones reuse it, under every
+// strategy and at any number of ranks. Otherwise epochs after the warm-up would have page faults. No epoch leaks
+// memory.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -69,7 +69,7 @@ std::size_t spans_after(int epochs, bool wanted) {
 }
 
 TEST(WarmMemory, SpansOfPastEpochsAreKeptOnlyWhereTheyAreWanted) {
-  // Waits that took no time leave no span, so numbers differ a little.
+  // Waits without duration have no span, so numbers differ a little.
   EXPECT_LT(spans_after(50, false), 2 * spans_after(2, false));
   EXPECT_GT(spans_after(50, true), 10 * spans_after(2, false));
 }

@@ -1,5 +1,5 @@
-// Chunks and their assignment: what crosses between chunks by brute force, Algorithm 1 by the hand examples of
-// decisions 4.2, workloads by counting.
+// Chunks and their assignment: traffic between chunks, compared with brute force; Algorithm 1, with the hand-computed
+// examples of decisions 4.2; workloads, compared with counts.
 #include "harness/placement/chunks/chunk_assignment.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 namespace strobe {
 namespace {
 
-/// Chunks without cells of a graph: h of each pair that shares an edge.
+/// Chunks without a graph's cells: only the traffic h of each pair that shares an edge.
 ChunkGraph chunks_with(std::size_t count, const std::map<std::pair<int, int>, std::int64_t>& traffic) {
   ChunkGraph chunks;
   chunks.cells.assign(count, 1);
@@ -56,18 +56,18 @@ TEST(ChunkAssignment, TiesGoToTheRankWithMostRoom) {
 }
 
 TEST(ChunkAssignment, ARankWithoutRoomLosesItsConnectedChunks) {
-  // 5 and 3: the mean is 4, so the first rank's score for what is connected to it is (4 - 5) * 9 < 0.
+  // 5 and 3: the mean is 4, so the first rank's score for a connected chunk is (4 - 5) * 9 < 0.
   const ChunkGraph chunks = chunks_with(4, {{{0, 2}, 9}, {{0, 3}, 9}});
   EXPECT_EQ(assign_chunks(chunks, {5, 3, 0, 0}, 2, "score").rank, (Ranks{0, 1, 1, 1}));
 }
 
 TEST(ChunkAssignment, WithoutRoomAnywhereTheLeastLoadedRankIsTaken) {
-  // Both ranks are at the mean of 4; every score is 0, whatever is connected.
+  // Both ranks are at the mean of 4, so every score is 0, with or without connections.
   EXPECT_EQ(assign_chunks(chunks_with(3, {{{1, 2}, 9}}), {4, 4, 0}, 2, "score").rank, (Ranks{0, 1, 0}));
 }
 
 TEST(ChunkAssignment, ARankMayStayEmptyAndIsFilledOnRequest) {
-  // Decisions G4b: 6, 3, 3, the two 3s connected: the printed score leaves the third rank empty.
+  // Decisions G4b: loads 6, 3, 3, and the two 3s are connected. The printed score leaves the third rank empty.
   const ChunkGraph chunks = chunks_with(3, {{{1, 2}, 1}});
   EXPECT_EQ(assign_chunks(chunks, {6, 3, 3}, 3, "score").load, (Loads{6, 6, 0}));
   EXPECT_TRUE(std::isinf(divergence({6, 6, 0})));
@@ -76,7 +76,8 @@ TEST(ChunkAssignment, ARankMayStayEmptyAndIsFilledOnRequest) {
 }
 
 TEST(ChunkAssignment, FillingTakesTheLeastConnectedChunk) {
-  // All four connected; 4, 3, 2, 1 on the first of three ranks would be impossible, so the mean of 10 / 3 spreads them.
+  // All four are connected. The mean of 10 / 3 spreads 4, 3, 2, 1 over three ranks, because they do not fit on the
+  // first.
   const ChunkGraph chunks = chunks_with(4, {{{0, 1}, 9}, {{0, 2}, 5}, {{0, 3}, 1}, {{1, 2}, 5}, {{1, 3}, 1}});
   const ChunkAssignment filled = assign_chunks(chunks, {1, 1, 1, 1}, 2, "score_then_fill");
   const ChunkAssignment alone = assign_chunks(chunks, {1, 1, 1, 1}, 3, "score_then_fill");
@@ -86,7 +87,7 @@ TEST(ChunkAssignment, FillingTakesTheLeastConnectedChunk) {
 
 using PairTraffic = std::map<std::pair<int, int>, std::int64_t>;
 
-/// Algorithm 1 by its words: sorted, each chunk scored against every chunk placed so far.
+/// Algorithm 1 as printed: chunks are sorted, and each is scored against every chunk placed so far.
 Ranks assigned_by_words(const PairTraffic& traffic, const std::vector<double>& workload, int ranks) {
   std::vector<int> order(workload.size());
   std::iota(order.begin(), order.end(), 0);
@@ -135,7 +136,7 @@ TEST(ChunkAssignment, RandomWorkloadsGoWhereThePrintedRuleSends) {
 
 using Shared = std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t>;
 
-/// What each two chunks share, edge by edge, both ways.
+/// The traffic between each two chunks, added up edge by edge, in both directions.
 Shared plain_shared(const PreparedGraph& graph, const TrafficWeights& weights, const ChunkGraph& chunks) {
   std::map<test::Cell, std::uint32_t> chunk_of;
   const std::vector<test::Cell> cells = test::cells_in_order(graph);
@@ -189,7 +190,7 @@ TEST(ChunkGraphs, CountEveryEdgeBetweenChunks) {
   }
 }
 
-/// One level by the plain rule, without the chunks' own lists: labels of chunks by their shared weights.
+/// Merges one level by the plain rule, without the chunks' own lists: labels of chunks follow their shared weights.
 std::vector<std::uint32_t> plainly_merged(const Shared& shared, const std::vector<std::int64_t>& cells,
                                           std::int64_t max_cells, std::uint64_t seed) {
   std::vector<std::uint32_t> label(cells.size());
@@ -279,7 +280,7 @@ TEST(ChunkWorkloads, UnitsFollowTheRoofline) {
 }
 
 TEST(TrafficWeights, FollowFromTheLayers) {
-  LayerShape first{2, 18, 18, false}, gates{18, 18, 6, true, TemporalNeed::recurrent};  // t-gcn: 3 h to the gates
+  LayerShape first{2, 18, 18, false}, gates{18, 18, 6, true, TemporalNeed::recurrent};  // t-gcn: gates read 3 h columns
   gates.recurrent_state = {1, 6};
   const TrafficWeights traffic = traffic_weights({first, gates}, true, "traffic");
   EXPECT_EQ(traffic.spatial, 18);

@@ -1,6 +1,6 @@
-// The cut of chunks beside other programs' on the same super graph at the same cap: bundled sets under two models'
-// weights, written as METIS files and handed to scripts/compare_chunks. Skipped where KaHIP is not installed. With
-// STROBE_CHUNK_GRAPHS=FOLDER the files stay there. `pip install kahip kaminpar`.
+// The cut of chunks, compared with other programs on the same super graph at the same cap. Bundled sets with two
+// models' weights are written as METIS files for scripts/compare_chunks. The test is skipped without KaHIP (`pip
+// install kahip kaminpar`). STROBE_CHUNK_GRAPHS=FOLDER keeps the files in that folder.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 namespace strobe {
 namespace {
 
-/// Edges that are not listed, all pairs of a sequence, stand in the file too.
+/// The file also has the edges between all pairs of a sequence, which the super graph does not list.
 void write_metis(const SuperGraph& graph, const std::string& path) {
   std::vector<std::map<NodeId, std::int64_t>> rows(graph.nodes());
   std::size_t entries = 0;
@@ -43,7 +43,7 @@ void write_metis(const SuperGraph& graph, const std::string& path) {
   }
 }
 
-/// Median cuts by program, as the script prints them.
+/// Median cuts by program, from the script's output.
 std::map<std::string, double> medians(const std::string& graph, const std::string& chunks, std::int64_t cap) {
   const std::string command =
       fmt::format("{}/scripts/compare_chunks '{}' '{}' {} 2>&1", STROBE_SOURCE_DIR, graph, chunks, cap);

@@ -1,4 +1,5 @@
-// Merging of chunks by the rule as it is printed, tried on every pair again and again, and what chunks load by sets.
+// Merging of chunks, compared with the printed rule applied to every pair until nothing changes. Loads of chunks,
+// compared with sets.
 #include "harness/placement/chunks/chunk_fusion.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ std::int64_t shared_cells(const PlainUnit& a, const PlainUnit& b) {
   return std::count_if(a.cells.begin(), a.cells.end(), [&b](std::int64_t cell) { return b.cells.count(cell) == 1; });
 }
 
-/// The unit of each chunk, by looking at all pairs before each merge.
+/// The unit of each chunk, found by trying all pairs before each merge.
 std::vector<std::uint32_t> plain_fusion(const ChunkLoads& chunks, const UnitBytes& bytes, std::uint64_t limit) {
   std::map<std::uint32_t, PlainUnit> units;
   std::vector<std::uint32_t> unit;

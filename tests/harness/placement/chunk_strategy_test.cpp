@@ -1,5 +1,5 @@
-// The strategy `chunk` as a whole: exact for every model and option, with cells that exist, in blocks, with staleness
-// at threshold zero; what it prints and dumps; what it refuses.
+// The strategy `chunk` as a whole: it is exact for every model and option, with missing cells, in blocks, and with
+// staleness at threshold zero. Its output, dumped files and refusals.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -178,7 +178,7 @@ TEST(ChunkStrategy, RefusesWhatCannotBeDividedAndSaysWhatWouldFit) {
   };
   for (const char* cells : {"0", "-3", "2.5", "many", "4x", "", "/rank", "0/rank"})
     says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "from 1 on, or 64/rank");
-  // Every cell in one chunk, since edges join all vertices and a cell's steps.
+  // All cells are in one chunk, because edges join all vertices, and all steps of a vertex.
   says(chunk_case(chunked({{"max_cells", "100000"}}), 3), "/strategy/max_cells", "with max_cells=");
   Json few = chunk_case(chunked(), 300);
   says(few, "/ranks", "at most");

@@ -1,5 +1,5 @@
-// Label propagation beside the plain rule by brute force, on small random graphs: every edge written out, every cell
-// asked in every round. Ties, caps, presence, every kind of temporal edge.
+// Label propagation, compared with the plain rule by brute force on small random graphs: all edges are listed, and
+// every cell is visited in every round. Cases have ties, caps, presence, and every kind of temporal edge.
 #include "harness/placement/chunks/label_propagation.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class PlainPropagation {
     }
   }
 
-  /// Sequences in the seeded order, each from its first cell on: the cells in the order in which they are asked.
+  /// The cells in the order of visits: sequences in the seeded order, each from its first cell on.
   std::vector<Cell> order(std::uint64_t seed) const {
     std::vector<std::vector<Cell>> sequences;
     for (const Cell& cell : test::cells_in_order(graph_)) {
@@ -69,7 +69,7 @@ class PlainPropagation {
     std::map<std::uint32_t, std::int64_t> weight{{own, 0}};
     for (const auto& [other, of_edge] : neighbours_[cell]) weight[label_.at(other)] += of_edge;
     std::uint32_t best = own;
-    for (const auto& [label, sum] : weight) {  // ascending, so of ties the smallest is met first
+    for (const auto& [label, sum] : weight) {  // ascending, so the smallest label wins ties
       const auto cells = std::count_if(label_.begin(), label_.end(), [&](const auto& l) { return l.second == label; });
       if (label != own && static_cast<std::size_t>(cells) >= max_cells_) continue;
       if (sum > weight.at(best)) best = label;
@@ -98,7 +98,7 @@ void expect_plain_rule(const PreparedGraph& graph, const TrafficWeights& weights
   while (rounds < 30 && moved != 0) {
     moved = plain.round(order);
     ++rounds;
-    // After every number of rounds, not only at the end, which different ways may share.
+    // Compares after every number of rounds, because different rules may reach the same end.
     SuperGraph super = super_graph(graph, weights);
     const PropagatedLabels labels = propagate_labels(super, static_cast<std::int64_t>(max_cells), rounds, seed);
     ASSERT_EQ(labels.label, plain.labels()) << "round " << rounds << ", cap " << max_cells << ", seed " << seed;
@@ -122,8 +122,9 @@ TEST_P(LabelPropagation, IsThePlainRule) {
 INSTANTIATE_TEST_SUITE_P(Weights, LabelPropagation, testing::Range<std::size_t>(0, 10));
 
 TEST(LabelPropagationTies, KeepTheOwnLabelElseTheSmallest) {
-  // Three vertices in one step: 1 reads 0 and 2, equally heavy. Vertex 1 has no neighbour with its label: it takes the
-  // smaller of 0 and 2 unless 0 or 2 has come to it before. Whoever is asked later keeps what weighs as much.
+  // Three vertices in one step: 1 reads 0 and 2 with equal weights. Vertex 1 has no neighbour with its label, so it
+  // takes the smaller of 0 and 2, unless 0 or 2 has taken its label before. Later vertices keep a label of equal
+  // weight.
   PreparedGraph graph;
   graph.vertices = 3, graph.steps = 1;
   graph.row_offsets = {0, 0, 2, 2};
@@ -138,7 +139,7 @@ TEST(LabelPropagationTies, KeepTheOwnLabelElseTheSmallest) {
 }
 
 TEST(LabelPropagationTies, FirstLabelsAreEquationOne) {
-  // |V_t| = 3, 2, 4 as in decisions 4.5: labels 1 to 9 there, 0 to 8 here.
+  // |V_t| = 3, 2, 4 as in decisions 4.5. Labels are 1 to 9 there and 0 to 8 here.
   const std::vector<std::int32_t> begins = {0, 0, 0, -1, -1, 0, 0, -1, 2, 0, 0, 2};
   PreparedGraph graph;
   graph.vertices = 4, graph.steps = 3;

@@ -1,4 +1,4 @@
-// Random prepared graphs, of cells that come and go too, and the plain forms of what chunks are made of.
+// Random prepared graphs, also with missing cells, and plain forms of the inputs of chunks.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace strobe::test {
 
-/// A graph without values: about `degree` entries a row, a self-loop in every row; a third of the cells missing when
-/// `coming_and_going`.
+/// A graph without values, with about `degree` entries and a self-loop in each row. With `coming_and_going` a third of
+/// the cells are missing.
 inline PreparedGraph random_cells(unsigned seed, std::int64_t vertices, std::int64_t steps, double degree,
                                   bool coming_and_going) {
   std::mt19937 draw(seed);
@@ -42,7 +42,7 @@ inline PreparedGraph random_cells(unsigned seed, std::int64_t vertices, std::int
   return graph;
 }
 
-/// Every edge between two cells, written out: (cell, cell, weight), cells as (v, t), each pair once for each reason.
+/// The list of all edges between two cells: (cell, cell, weight), cells as (v, t), each pair once for each reason.
 using Cell = std::pair<VertexId, Step>;
 using PlainEdge = std::tuple<Cell, Cell, std::int64_t>;
 

@@ -1,5 +1,5 @@
-// The serial references against the PyTorch forms of tests/golden, which were written apart from them: embeddings of
-// the same weights on a graph whose vertices come and go.
+// The serial references, compared with the independent PyTorch forms of tests/golden: embeddings of the same weights on
+// a graph whose vertices appear and disappear.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using reference::Weights;
 
 const std::string golden = std::string(STROBE_TEST_DIR) + "/golden/";
 
-/// Whether the case is one of the model's defaults, which alone the references have; positions may be fewer.
+/// Whether the case has the model's default options. The references support only these, with any number of positions.
 bool is_default(const Json& one) {
   Json model = one.at("model");
   model.erase("name");

@@ -20,8 +20,8 @@ void softmax(Row& logits) {
   for (double& value : logits) value /= sum;
 }
 
-/// One step: ELU of the attention over the pattern of A + I. Edges end at cells that exist; what does not exist attends
-/// to itself, to no effect.
+/// One step: ELU of the attention over the pattern of A + I. Edges end at cells that exist. Missing cells attend to
+/// themselves, without effect.
 Matrix structural(const Matrix& adjacency, const Matrix& x, const Weights& w) {
   const Matrix f = multiply(x, w.at("structural.weight"));
   const Row &left = w.at("structural.left")[0], &right = w.at("structural.right")[0];
@@ -58,7 +58,7 @@ Matrix columns(const Matrix& m, std::size_t first, std::size_t count) {
   return part;
 }
 
-/// Vertex u: its timeline [T][F], in place. Each step looks at the steps of its own sequence so far.
+/// Vertex u: its timeline [T][F], in place. Each step attends to the steps of its own sequence so far.
 void temporal(Matrix& x, const Weights& w, const Cells& cells, std::size_t u) {
   const std::size_t width = x[0].size(), depth = width / heads;
   for (std::size_t t = 0; t < x.size(); ++t) {

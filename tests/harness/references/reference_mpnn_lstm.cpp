@@ -1,5 +1,5 @@
-// MPNN-LSTM from its paper: two graph convolutions with relu and batch normalisation over the vertices of each step,
-// their outputs side by side into two stacked LSTMs from a zero state; the embedding is [H1 | H2 | X].
+// MPNN-LSTM from its paper: two graph convolutions with relu and batch normalisation over the vertices of each step.
+// Their joined outputs go into two stacked LSTMs from a zero state. The embedding is [H1 | H2 | X].
 #include <cmath>
 
 #include "tests/harness/references/references.hpp"

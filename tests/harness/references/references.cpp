@@ -1,4 +1,4 @@
-// What the serial references share.
+// Shared code of the serial references.
 #include "tests/harness/references/references.hpp"
 
 #include <algorithm>

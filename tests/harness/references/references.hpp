@@ -1,6 +1,6 @@
-// Serial references: each model once more, written for clarity with dense matrices and nested loops, from the raw graph
-// to the embeddings. They share nothing with models/ but the initial parameter values. A model without a reference here
-// fails the suite.
+// Serial references: each model written again for clarity, with dense matrices and nested loops, from the raw graph to
+// the embeddings. They share only the initial parameter values with models/. A model without a reference here fails the
+// suite.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace strobe::reference {
 using Matrix = std::vector<std::vector<double>>;  // [rows][columns]
 using Weights = std::map<std::string, Matrix>;
 
-/// Which cells exist, read off the dense edges of all steps: `presence` is all, seen, lifetime or active.
+/// Which cells exist, from the dense edges of all steps: `presence` is all, seen, lifetime or active.
 class Cells {
  public:
   explicit Cells(const SnapshotGraph& graph, const std::string& presence = "all");
@@ -28,8 +28,8 @@ class Cells {
   std::vector<std::vector<std::int64_t>> begins_;  // [T][N]
 };
 
-/// Embeddings [T][N][F'] of the first `steps` snapshots, with the model's default options; those of cells that do not
-/// exist mean nothing.
+/// Embeddings [T][N][F'] of the first `steps` snapshots, with the model's default options. Embeddings of missing cells
+/// have no meaning.
 using Embed =
     std::function<std::vector<Matrix>(const SnapshotGraph&, std::int64_t steps, const Weights&, const Cells&)>;
 
@@ -44,9 +44,9 @@ Matrix multiply(const Matrix& a, const Matrix& b);
 void relu(Matrix& a);
 /// The snapshot as a dense matrix [N][N], rows are targets.
 Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices);
-/// D^-1/2 (A + I) D^-1/2 with D = 1 + row sums, over the cells of step t that exist: others have no entries.
+/// D^-1/2 (A + I) D^-1/2 with D = 1 + row sums, over the cells that exist at step t. Other cells have no entries.
 Matrix laplacian(Matrix a, const Cells& cells, std::size_t t);
-/// Rows of vertices whose sequence begins at step t, to zero.
+/// Sets rows of vertices whose sequence begins at step t to zero.
 void forget(Matrix& state, const Cells& cells, std::size_t t);
 
 }  // namespace strobe::reference

@@ -1,4 +1,4 @@
-// The key `presence` of a case: its values, what it leaves as it was, and what it does not go with.
+// The key `presence` of a case: its values, the settings that it does not change, and those that contradict it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

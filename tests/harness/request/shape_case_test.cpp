@@ -1,4 +1,5 @@
-// A run without its graph: what a shape plans and sends must be what the graph that it was measured in does.
+// A run from a shape, without its graph: its plan and sent bytes must equal those of the graph that the shape
+// describes.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -80,7 +81,7 @@ std::uint64_t total(const FullBatchPlan& plan) {
   return sum;
 }
 
-/// Whether ids of the graph say nothing about edges, so that ranges of them are a hash partition.
+/// Whether ids of the graph are independent of edges, so that ranges of them act as a hash partition.
 bool plain_ids(const Source& source) { return std::string(source.name) == "uniform"; }
 
 std::vector<Json> strategies_for(const Source& source) {
@@ -127,7 +128,7 @@ TEST_P(ShapeOfGraph, RunsAsItsGraphDoes) {
     const CaseResult with = run_case(simulated(named(GetParam()), "tm-gcn", strategy, 4));
     const CaseResult without = run_case(simulated(Json{{"name", shape.path()}}, "tm-gcn", strategy, 4));
     ASSERT_EQ(with.status, "ok") << with.reason;
-    ASSERT_EQ(without.status, "ok") << without.reason;  // also: what was sent is what was planned
+    ASSERT_EQ(without.status, "ok") << without.reason;  // this also shows that planned bytes were sent
     const auto sums = [](const CaseResult& result) {
       double transfer = 0, seconds = 0, peak = 0;
       for (const EpochSample& sample : result.samples) {
@@ -163,7 +164,7 @@ TEST(ShapeCase, BlocksOfTheTimelineSendWhatTheWholeSends) {
     return static_cast<double>(sum);
   };
   EXPECT_EQ(three->blocks.size(), 3u);
-  // Every block rounds its own halo: by at most a row per rank and exchange.
+  // Every block rounds its own halo, by at most a row for each rank and exchange.
   EXPECT_NEAR(rows(*three), rows(*one), 3 * 2 * 8);
   EXPECT_EQ(run_case(blocks).status, "ok");
 }

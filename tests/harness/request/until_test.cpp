@@ -1,4 +1,4 @@
-// Training that ends before its last epoch: what holds when, at any number of ranks, and after a checkpoint.
+// Training that ends before its last epoch: when each rule holds, at any number of ranks, and after a checkpoint.
 #include "harness/request/until.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 namespace strobe {
 namespace {
 
-/// After how many of the values the rule holds first; 0 = never.
+/// The number of values after which the rule first holds; 0 = never.
 std::size_t held_after(const std::string& text, const std::vector<double>& values) {
   UntilWatch watch(parse_until(text));
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -35,8 +35,8 @@ TEST(Until, HoldsAsSoonAsAMetricIsAtItsValueOnTheRightSide) {
   EXPECT_EQ(parse_until("validation_auc=0.8").metric, "auc");
 }
 
-TEST(Until, ConvergesWhenNoEpochOfSoManyIsBetter) {
-  // The best is the third; two epochs that are not better follow it, then three.
+TEST(Until, ConvergesAfterEpochsWithoutProgress) {
+  // The third value is the best so far, and two epochs without progress follow. After the sixth value, three follow.
   const std::vector<double> loss = {3, 2, 1, 1.5, 1, 0.9, 0.95, 0.9, 1};
   EXPECT_EQ(held_after("converged:patience=1", loss), 4u);
   EXPECT_EQ(held_after("converged:patience=2", loss), 5u);
@@ -97,7 +97,7 @@ TEST(Until, EndsTrainingByTheLossAtEveryRankCount) {
     ASSERT_TRUE(result.until.has_value());
     EXPECT_TRUE(result.until->reached);
     EXPECT_EQ(result.until->iterations, 13);
-    double seconds = 0;  // the slowest rank of each epoch, of the first repetition
+    double seconds = 0;  // sum over epochs of the slowest rank's time, in the first repetition
     for (int e = 0; e < 13; ++e) {
       double slowest = 0;
       for (const EpochSample& sample : result.samples)
@@ -154,7 +154,7 @@ TEST(Until, GoesOnFromACheckpointAndSaysWhatIsNotKnown) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("strobe-until-" + std::to_string(getpid()))).string();
   Json whole = until_request(200), part = until_request(4);
-  whole["optimizer"]["rate"] = 0.5;  // far too large: the loss soon falls no more
+  whole["optimizer"]["rate"] = 0.5;  // far too large, so the loss soon stops falling
   part["optimizer"] = whole["optimizer"];
   whole["until"] = part["until"] = "converged:patience=6";
   ModelOutputs outputs;
@@ -187,7 +187,7 @@ std::shared_ptr<const PlannedCase> validated(const Json& json, Samples TaskData:
   auto plan = std::make_shared<FullBatchPlan>(full_batch(*without));
   auto data = std::make_shared<TaskData>(*plan->data.samples);
   data->validation = (*data).*part;
-  const std::size_t count = data->validation.step.size();  // training samples lack what metrics of others read
+  const std::size_t count = data->validation.step.size();  // training samples lack values that some metrics read
   if (data->validation.baseline.empty()) data->validation.baseline.assign(count, 0.0);
   if (data->validation.memory.empty()) data->validation.memory.assign(count, 0.0);
   plan->data.samples = data;
@@ -223,7 +223,7 @@ TEST(ValidationMetrics, OfTheTestsSamplesAreTheTests) {
   }
 }
 
-/// Regression on all training cells: the error is what the squared loss is of, so the metric can be told from the loss.
+/// Regression on all training cells: the loss is the mean of the squared error, so the metric follows from the loss.
 TEST(ValidationMetrics, OfTheTrainingsSamplesAreWhatTheLossSays) {
   for (const int ranks : {1, 3}) {
     Json json = until_request(5);
@@ -233,7 +233,7 @@ TEST(ValidationMetrics, OfTheTrainingsSamplesAreWhatTheLossSays) {
     const CaseResult result = until_run(validated(json, &TaskData::train));
     const std::vector<double>& rmse = result.metrics.at("validation_rmse").per_epoch;
     ASSERT_EQ(rmse.size(), 6u);
-    // The loss of an epoch is of the weights before its update, the metric of those after it.
+    // The loss of an epoch belongs to the weights before its update, the metric to those after it.
     for (std::size_t e = 0; e + 1 < rmse.size(); ++e)
       EXPECT_NEAR(rmse[e] * rmse[e] / result.loss.per_epoch[e + 1], 1.0, 1e-10) << ranks << " epoch " << e;
   }

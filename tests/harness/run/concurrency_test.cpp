@@ -1,4 +1,4 @@
-// How many ranks compute at once, and what it means for ranks that share cores.
+// The mean number of ranks that compute at the same time, and its effect on ranks that share cores.
 #include "harness/run/concurrency.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(MeanComputingRanks, IsTheNumberOfRanksWhereAllWorkAndOneWhereTheyTakeTurns)
 }
 
 TEST(MeanComputingRanks, WeighsByTheTimeThatRanksWork) {
-  // One, two, one rank for a second each: (1 + 4 + 1) / (1 + 2 + 1).
+  // One, two, and again one rank for a second each: (1 + 4 + 1) / (1 + 2 + 1).
   EXPECT_DOUBLE_EQ(mean_computing_ranks({{span(0, 2)}, {span(1, 3)}}), 1.5);
 }
 

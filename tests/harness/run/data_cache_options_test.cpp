@@ -1,5 +1,5 @@
-// No case takes another's data. Every option of a base case is changed in turn. The changed case is planned and trained
-// with a cache that holds the base's data, and with an empty one: the outcomes are equal bit for bit.
+// No case gets the data of another case. Every option of a base case is changed in turn. The changed case is planned
+// and trained with a cache that holds the base's data, and with an empty one. The outcomes are equal bit for bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace strobe {
 namespace {
 
-/// Values of texts whose meaning no table lists.
+/// Values of text options, which no table lists.
 const std::map<std::string, std::vector<std::string>>& cache_texts() {
   static const std::map<std::string, std::vector<std::string>> texts = {
       {"format", {"csv"}},
@@ -55,7 +55,7 @@ std::vector<Json> changed_values(const Field& field, const Json& base) {
     if (static_cast<double>(value) - 1 >= field.minimum) values.push_back(value - 1);
     return values;
   }
-  if (field.name == "timeout") return {120};  // a short one may pass
+  if (field.name == "timeout") return {120};  // a short timeout may end the case
   const auto texts = cache_texts().find(field.name);
   std::vector<Json> values;
   if (field.type == FieldType::text && texts != cache_texts().end())
@@ -66,7 +66,7 @@ std::vector<Json> changed_values(const Field& field, const Json& base) {
   return values;
 }
 
-/// What planning took is another time in every run.
+/// The plan without times of planning, which differ in every run.
 Json without_seconds(Json plan) {
   for (const char* key : {"generation_seconds", "assignment_seconds", "fusing_seconds"})
     if (plan.is_object()) plan.erase(key);
@@ -75,13 +75,13 @@ Json without_seconds(Json plan) {
   return plan;
 }
 
-/// Everything about a case that its data decide; `refused` when there is none.
+/// All results of a case that depend on its data; `refused` when there are none.
 struct CaseOutcome {
   std::string text;
   bool refused = false;
 };
 
-/// What training beforehand took is another time in every run.
+/// The note without the time of pre-training, which differs in every run.
 std::string without_training_time(const std::string& note) {
   return std::regex_replace(note, std::regex(" in [0-9.e+-]+ s,"), "");
 }
@@ -105,7 +105,7 @@ CaseOutcome outcome_with(const Json& request, const DataCache& cache) {
   }
 }
 
-/// Tries a base and each of its options at other values; counts what ran.
+/// Tries a base case and each of its options at other values; counts the cases that ran.
 class ChangedOptions {
  public:
   explicit ChangedOptions(Json base) : base_(std::move(base)) {}
@@ -200,7 +200,7 @@ Json small_plugin(const std::string& slot, const std::string& name, const Json& 
   return plugin;
 }
 
-/// Names of a slot; of workloads those that generate, and a file.
+/// Names of plug-ins of a slot. Workloads are the generators and one file.
 std::vector<std::string> names_of(const std::string& slot, const std::string& file) {
   if (slot != "workload") return find_case_slot(slot)->names();
   std::vector<std::string> names = GeneratorRegistry::instance().names();
@@ -218,7 +218,7 @@ struct CacheBase {
 
 class DataCacheOptions : public ::testing::TestWithParam<CacheBase> {
  protected:
-  /// The base with each plug-in of the slot that it can have, whose own options are changed.
+  /// Tries the base with each possible plug-in of the slot, and changes the options of that plug-in.
   int change_plugins(const std::string& slot) {
     const test::RandomEvents file(3, 30, 400);
     const Json base = GetParam().request();

@@ -1,4 +1,4 @@
-// Cases of one run load each graph once; runs with caches of their own share nothing.
+// Cases of one run load each graph once. Runs with separate caches share nothing.
 #include "core/data_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ EventGraph counted_events(const Json& parameters, std::uint64_t seed) {
   return EventGeneratorRegistry::instance().find("bursty_events").value.generate(parameters, seed);
 }
 
-/// Not registered for other tests: theirs loop over the registries.
+/// The plug-ins here are registered only for these tests, because other tests loop over the registries.
 class DataCacheLoads : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// Epochs are handed over whole, once, in order, and not more often than asked.
+// Finished epochs are reported whole, once, in order, and not more often than requested.
 #include "harness/run/finished_epochs.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What ranks that share no memory hand each other arrives as it was measured.
+// Ranks without shared memory exchange their results unchanged.
 #include "harness/run/gather.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(Gather, EveryRankHasEveryRanksSampleWithItsOperations) {
       gathering_ranks(), [&](Device& device, Communicator& communicator) {
         const std::size_t own = device.rank();
         known[own].resize(3);
-        const std::string name = "operation " + std::to_string(own);  // gone when the others look
+        const std::string name = "operation " + std::to_string(own);  // destroyed before the other ranks read it
         known[own][own].samples.push_back(sample_of_rank(device.rank(), name));
         share_last_sample(communicator, known[own]);
         known[own][own].samples.clear();

@@ -1,4 +1,4 @@
-// A case is planned once: what was made to check a suite is what runs, within the memory that is set aside for it.
+// A case is planned once: the plan that checked a suite is used for its run, within the memory for kept plans.
 #include "harness/run/kept_plans.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ StrategyPlan plan_counted(const StrategyInput& input, const Json& parameters) {
   return StrategyRegistry::instance().find("vertex").value(input, parameters);
 }
 
-/// Not registered for the other tests: theirs loop over the registry.
+/// Registered only for these tests, because other tests loop over the registry.
 void register_counted() {
   if (StrategyRegistry::instance().contains("test-counted")) return;
   StrategyRegistry::instance().add({"test-counted",

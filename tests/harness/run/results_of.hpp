@@ -1,4 +1,4 @@
-// What tests read off a case's result.
+// Values that tests read from a case's result.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What an epoch works through: edges of the workload in the steps trained on, whatever a model adds to them.
+// The throughput of an epoch counts edges of the workload in the trained steps, without edges that a model adds.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace strobe {
 namespace {
 
-/// Events (source, target, step) of a file that is gone with this.
+/// A file of events (source, target, step), removed by the destructor.
 class EventFile {
  public:
   explicit EventFile(const std::vector<std::tuple<int, int, int>>& events) {
@@ -49,7 +49,7 @@ CaseResult result_of(const Json& workload, const Json& model, const Json& more =
 }
 
 TEST(Throughput, CountsEdgesOfTheTrainedStepsForEveryModel) {
-  // Steps of 2, 2 and 2 edges among 3 vertices; the last step is tested on.
+  // Steps of 2, 2 and 2 edges among 3 vertices; the last step is the test step.
   const EventFile file({{0, 1, 0}, {1, 2, 0}, {0, 1, 1}, {2, 0, 1}, {1, 2, 2}, {2, 1, 2}});
   for (const auto& [model, nonzeros] : {std::pair{Json{{"name", "tm-gcn"}, {"window", 1}}, 10.0},  // and 3 x 2 loops
                                         {Json{{"name", "tm-gcn"}, {"window", 2}}, 11.0},           // and 1 smoothed
@@ -96,7 +96,7 @@ TEST(Throughput, EdgesAreThoseOfTheStepsAsTheWorkloadHasThem) {
 }
 
 TEST(Throughput, AShapeHasTheEdgesOfItsSteps) {
-  // 199 of 200 steps are trained on; the published sum of edges is spread evenly.
+  // Training uses 199 of 200 steps, and the published sum of edges is spread evenly.
   const Json simulated = {{"device", "sim"},
                           {"cluster", "aimos-v100"},
                           {"strategy", "snapshot"},

@@ -1,4 +1,4 @@
-// Epochs that are handed over while training goes on: whatever ends it then, losses and samples are of the same epochs.
+// Epochs that are reported while training goes on: after any end of training, losses and samples have the same epochs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,7 +29,8 @@ const std::vector<Json>& kinds() {
 
 class HandedOver : public ::testing::TestWithParam<std::size_t> {
  protected:
-  /// Trains on two ranks; `measured` is asked after each epoch of each rank, and `outcomes` holds what they left.
+  /// Trains on two ranks. It calls `measured` after each epoch of each rank, and keeps the ranks' results in
+  /// `outcomes`.
   void train(const std::function<void(Communicator&, const RankOutcome&)>& measured) {
     Json request = kinds().at(GetParam());
     request["ranks"] = 2, request["epochs"] = 3, request["warmup"] = 1;
@@ -58,7 +59,7 @@ TEST_P(HandedOver, AnEpochHasItsLoss) {
   EXPECT_EQ(asked, 8);
 }
 
-/// As a signal does that comes while ranks exchange what they measured.
+/// Training ends here as by a signal that comes while ranks exchange their measurements.
 TEST_P(HandedOver, WhatEndsTrainingThenLeavesAsManyLosses) {
   EXPECT_THROW(train([](Communicator& communicator, const RankOutcome& outcome) {
                  if (outcome.samples.size() == 3 && communicator.rank() == 0) throw Interrupted(2);

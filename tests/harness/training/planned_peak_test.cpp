@@ -1,5 +1,5 @@
-// Peaks are planned by rehearsing one rank without values: under every strategy, on ranks that are threads and so move
-// rows in pieces.
+// Planned peaks of memory come from a rehearsal of one rank without values. They are tested under every strategy, on
+// ranks that are threads and therefore move rows in pieces.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 TEST(PlannedPeak, OfEveryStrategyChoosesBlocksThatFit) {
   for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
-    if (strategy == "test-empty-rank") continue;  // other tests register it, and it divides blocks among fewer ranks
+    if (strategy == "test-empty-rank") continue;  // other tests register it; it divides blocks among fewer ranks
     const Json request = {{"workload", {{"name", "chess"}, {"window_count", 10}}},
                           {"model", {{"name", "tm-gcn"}}},
                           {"strategy", {{"name", strategy}}},

@@ -1,6 +1,6 @@
-// Stop and resume with every two options at a time: of every model under every strategy, as registries and field tables
-// list them. A run that is stopped between two epochs and resumed is the one that was not, bit for bit; what cannot be
-// run is refused, and the refusal names an option of the pair.
+// Stop and resume with every pair of options, for every model under every strategy of the registries. A run that stops
+// between two epochs and is resumed equals an uninterrupted one bit for bit. A pair that cannot run is refused, and the
+// refusal names one of its options.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -72,7 +72,7 @@ class ResumedPairs {
     outputs.resume_training = true;
     const Run resumed = run(request, whole_epochs, outputs);
     ASSERT_TRUE(resumed.result) << what << ": " << resumed.refusal;
-    // What batches a pipeline has ready is no part of a checkpoint (docs/dynahb.md).
+    // A checkpoint does not have the ready batches of a pipeline (docs/dynahb.md).
     if (request["strategy"].value("generator", "inline") == "inline")
       expect_same(*whole.result, *resumed.result, stop, what);
     else
@@ -97,8 +97,8 @@ class ResumedPairs {
     return folder_.write("events.csv", text);
   }
 
-  /// Which batch comes depends on what a host has made by then, and what an adjuster chooses on seconds: inline they
-  /// follow from the seed, and in virtual time seconds do.
+  /// The choice of batches depends on the host's speed, and the choices of an adjuster on seconds. Inline batches
+  /// follow from the seed, and so do seconds in virtual time.
   void make_repeatable() {
     base_["strategy"].update({{"generator", "inline"}, {"vertex_sizes", "10%/40%"}, {"snapshot_sizes", "20%/50%"}});
     base_["device"] = "sim", base_["numerics"] = "cpu", base_["cluster"] = "aimos-v100";
@@ -126,7 +126,8 @@ class ResumedPairs {
     return known->second = run(request, whole_epochs, {}).refusal;
   }
 
-  /// Of a value that is refused whatever stands beside it, the refusal speaks of that; else of one of both.
+  /// If an option's value is refused on its own, the refusal must name that option. Otherwise it must name one of the
+  /// two.
   void check_refusal(const OptionPair& pair, const std::string& refusal, const std::string& what) {
     ++refused_;
     const bool first = !refusal_alone(pair.first).empty(), second = !refusal_alone(pair.second).empty();
@@ -148,7 +149,7 @@ class ResumedPairs {
       const std::vector<double>& other = resumed.metrics.at(name).per_epoch;
       ASSERT_EQ(other.size(), curve.per_epoch.size()) << what << ": " << name;
       for (std::size_t e = 0; e < other.size(); ++e) {
-        // Weights that a stop leaves are evaluated, however seldom others are.
+        // The weights at a stop are always evaluated, even when others rarely are.
         if (static_cast<int>(e) + 1 == stop) continue;
         const bool same = other[e] == curve.per_epoch[e] || (std::isnan(other[e]) && std::isnan(curve.per_epoch[e]));
         EXPECT_TRUE(same) << what << ": " << name << " of epoch " << e << " is " << other[e] << ", not "

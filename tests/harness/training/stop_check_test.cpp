@@ -1,4 +1,4 @@
-// Whether another epoch may begin: the same answer for all ranks.
+// Whether another epoch may begin: all ranks get the same answer.
 #include "harness/training/stop_check.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(TimeLimits, AStepThatBeganInTimeIsInTimeForEveryRank) {
   TimeLimit limit(0.5);
   ASSERT_FALSE(limit.up_before(0));
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
-  EXPECT_FALSE(limit.up_before(0));  // a slower rank asks about the same step
+  EXPECT_FALSE(limit.up_before(0));  // a slower rank asks later about the same step
   EXPECT_TRUE(limit.up_before(1));
 }
 
@@ -47,7 +47,7 @@ LaunchRequest three_ranks() {
 }
 
 TEST(EpochGates, OfSeveralProcessesCloseTogether) {
-  // A gate for each rank stands for processes with clocks of their own; only the second's time is up.
+  // A gate for each rank acts as a process with its own clock. Only the second rank's time is up.
   std::array<StopCheck, 3> gates{StopCheck{much_time, true}, StopCheck{no_time, true}, StopCheck{much_time, true}};
   std::atomic<int> open{0};
   const auto& local = CommunicatorRegistry::instance().find("local").value;

@@ -1,6 +1,6 @@
-// A kind of training made for tests: one helper that keeps a memory for all ranks, two groups of ranks, and batches
-// that the host prepares two deep. It is registered by including this file, computes the same bits on every device and
-// communicator, and stands beside a plain loop that says which.
+// A kind of training for tests: one helper that keeps a memory for all ranks, two groups of ranks, and a host that
+// prepares two batches ahead. Including this file registers it. It computes the bits of the plain loop below on every
+// device and communicator.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline double batch_value(std::int64_t e, int i, int rank, int k) {
   return 1.0 / (3.0 + 7.0 * static_cast<double>(e) + 5.0 * i + 2.0 * rank + k);
 }
 
-/// The weights, and the helper's memory, after each epoch: what every run must come to, bit for bit.
+/// The weights and the helper's memory after each epoch, which every run must equal bit for bit.
 struct Reference {
   std::vector<std::vector<double>> weights;
 
@@ -61,7 +61,7 @@ struct Reference {
 
 enum Command : std::int64_t { round = 0, save = 1, load = 2 };
 
-/// Gives what the memory holds to the trainer of channel `channel`.
+/// Sends the memory's values to the trainer of channel `channel`.
 inline void give_memory(HelperPost& post, std::size_t channel, const std::vector<double>& memory) {
   HostWork work;
   work.name = "read_memory";
@@ -73,7 +73,7 @@ inline void give_memory(HelperPost& post, std::size_t channel, const std::vector
   post.give_answer(channel);
 }
 
-/// Mixes what the trainer of channel `channel` sent into the memory.
+/// Mixes the update from the trainer of channel `channel` into the memory.
 inline void take_update(HelperPost& post, std::size_t channel, std::vector<double>& memory) {
   HostWork work;
   work.name = "write_memory";
@@ -91,7 +91,7 @@ inline void keep_memory(HelperPost& post) {
   std::vector<double> memory(width, 1);
   const std::size_t trainers = post.channels().size() / 2;
   while (post.await_request(0, Patience::unlimited)) {
-    // Read before the answer: from then on the request is the trainer's again.
+    // The command is read before the answer, because the answer returns the request to the trainer.
     const std::int64_t* const word = post.request(0).data<std::int64_t>();
     const std::int64_t command = word == nullptr ? round : *word;
     if (command == load) {
@@ -175,7 +175,7 @@ class PipelineTrainer final : public Trainer {
 
   Tensor column() { return device_.allocate(width, 1, ElementType::f64); }
 
-  /// Has the host make the batch and the device take it, beside whatever is being computed.
+  /// Lets the host make the batch and the device copy it, while other work is computed.
   void prepare(std::int64_t number, int i) {
     Slot& slot = slots_[i % depth];
     HostWork work;
@@ -213,7 +213,7 @@ class PipelineTrainer final : public Trainer {
     all_.all_reduce(highest, Traffic::parameters, Reduction::max);
     device_.run(AddScaled{sum, weight_, 0.25});
     device_.run(AddScaled{highest, weight_, 0.5});
-    device_.wait(Stream::compute, out);  // x is given back behind the copy
+    device_.wait(Stream::compute, out);  // x is released after the copy
   }
 
   void command(Command what) {

@@ -1,5 +1,5 @@
-// The toy pipeline under the loop that every kind of training shares: it runs, resumes, is simulated and planned, to
-// the bits of a plain loop, and its host works beside the device.
+// The toy pipeline under the loop that every kind of training shares: it runs, resumes, is simulated and planned, with
+// the bits of a plain loop. Its host works at the same time as the device.
 #include "tests/harness/training/toy_pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(ToyPipeline, TakesTheSameVirtualTimeWithoutValues) {
     for (const EpochSample& sample : result.samples) all.push_back(sample.epoch_seconds);
     return all;
   };
-  // Evaluations, which need values, lie between the epochs and move the clock on, so the differences round differently.
+  // Evaluations, which need values, take time between the epochs, so time differences round differently.
   const std::vector<double> with = seconds("cpu"), without = seconds("none");
   ASSERT_EQ(with.size(), without.size());
   for (std::size_t i = 0; i < with.size(); ++i) EXPECT_NEAR(with[i], without[i], 1e-12);
@@ -85,7 +85,7 @@ TEST(ToyPipeline, IsPlannedWithItsHelper) {
   EXPECT_GT(planned_peak(*make_plan(toy_pipeline::case_of(3))).bytes, 0u);
 }
 
-/// Whether work of the host ran while something else of the rank did.
+/// Whether work of the host overlaps other work of the rank.
 bool overlaps(const std::vector<Span>& spans, Phase phase, Stream stream) {
   for (const Span& work : spans) {
     if (work.stream != Stream::host || work.blocking) continue;
@@ -98,7 +98,7 @@ bool overlaps(const std::vector<Span>& spans, Phase phase, Stream stream) {
   return false;
 }
 
-TEST(ToyPipeline, TheHostWorksBesideTheDevice) {
+TEST(ToyPipeline, TheHostWorksWhileTheDeviceDoes) {
   std::vector<std::vector<Span>> trace;
   ASSERT_EQ(run_case(toy_pipeline::case_of(2, {{"device", "sim"}}), &trace).status, "ok");
   for (const std::vector<Span>& rank : trace) {

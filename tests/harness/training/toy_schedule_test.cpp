@@ -1,5 +1,5 @@
-// A kind of training that does next to nothing, in this file alone: it runs, resumes, is simulated and planned through
-// the same loop, rows and checkpoints as every other kind.
+// A minimal kind of training, defined only in this file: it runs, resumes, is simulated and planned through the same
+// loop, rows and checkpoints as every other kind.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Printed values of the largest of several cases, over the first reference that runs, and of parts of an epoch.
+// Printed values that are the largest of several cases, ratios to the first reference that runs, or parts of an epoch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Json printed_terms() {
     {"name": "in words"}]}]})");
 }
 
-/// Snapshots moved whole or as differences, on so many ranks, of two random graphs.
+/// Snapshots moved whole or as differences, on several rank counts, for two random graphs.
 Json transfers() {
   return Json::parse(R"({"paper": "p", "citation": "c",
     "defaults": {"device": "sim", "cluster": "aimos-v100", "epochs": 1, "warmup": 1, "nb": ["2", "1"],
@@ -50,7 +50,7 @@ Row transfer_row(Json json, const char* size, int ranks, const char* transfer) {
 
 TEST(Published, TermsAreTheLargestOverTheFirstThatRunsAsOneOfItsRanks) {
   PublishedPaper paper = read_published(printed_terms(), transfers(), "d.json");
-  ASSERT_EQ(paper.values.size(), 4u);  // one row is words alone
+  ASSERT_EQ(paper.values.size(), 4u);  // one row has only words
   predict(paper);
   const Json defaults = transfers().at("defaults");
   const auto loading = [](const Row& row) { return (*row.phase_seconds)[Phase::transfer]; };
@@ -65,13 +65,13 @@ TEST(Published, TermsAreTheLargestOverTheFirstThatRunsAsOneOfItsRanks) {
     return transfer_row(defaults, "large", 2, transfer).epoch_seconds->mean;
   };
   EXPECT_NEAR(*paper.values[1].predicted, 1 - epoch("difference") / epoch("full"), 1e-12);
-  // One rank does not fit, so that three count as three times one.
+  // One rank does not fit, so the reference is three times the time of three ranks.
   const double ideal = transfer_row(defaults, "small", 3, "difference").epoch_seconds->mean /
                        transfer_row(defaults, "small", 6, "difference").epoch_seconds->mean * 3;
   EXPECT_NEAR(*paper.values[2].predicted, ideal, 1e-9);
 }
 
-TEST(Published, TransfersAndUpdatesArePredictedButForExceptions) {
+TEST(Published, TransfersAndUpdatesArePredictedExceptForExceptions) {
   const Json rows = Json::parse(R"({"experiments": [{"id": "t", "rows": [
     {"labels": {"size": "small", "system": "ours"}, "values": {"to_gpu": 1, "upda": 1}},
     {"labels": {"size": "small", "system": "theirs"}, "values": {"to_gpu": 1, "upda": 1}},
@@ -85,8 +85,8 @@ TEST(Published, TransfersAndUpdatesArePredictedButForExceptions) {
   EXPECT_NEAR(*paper.values[0].predicted, (*row.phase_seconds)[Phase::transfer], 1e-12);
   EXPECT_EQ(paper.values[2].reason, "moved once");
   EXPECT_FALSE(paper.values[2].predicted.has_value());
-  // This model exchanges gradients and the loss, a few bytes each, so that latency is all and either takes half. With
-  // the gradients goes the optimiser's step, which is one launch.
+  // This model exchanges gradients and the loss, a few bytes each, so latency dominates and each takes half. The term
+  // of the gradients includes the optimiser's step, which is one launch.
   const double exchange = (*row.phase_seconds)[Phase::communicate];
   const double launch = load_cluster("aimos-v100")->gpu.launch_seconds;
   EXPECT_GT(launch, 0);

@@ -1,4 +1,4 @@
-// Public measurements of collectives: every table predicts and judges, and files that are none are refused.
+// Public measurements of collectives: every table is predicted and compared, and malformed files are refused.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

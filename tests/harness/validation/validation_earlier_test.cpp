@@ -1,4 +1,4 @@
-// Measurements read back from files: what is judged of them, what stays absent, and what is refused.
+// Measurements read from files: comparisons with them, values that stay absent, and refusals.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ Suite earlier_suite() {
                       {});
 }
 
-/// A run for real, once for all tests, and where its files lie.
+/// One real run for all tests, and the paths of its files.
 class ValidationEarlier : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -53,7 +53,7 @@ class ValidationEarlier : public ::testing::Test {
     return path(name);
   }
 
-  /// Without the digests of its rows, which tests change.
+  /// The summary without the digests of its rows, because tests change these.
   static Json summary() {
     std::ifstream file(folder_ / "run" / "summary.json");
     Json json = Json::parse(file);
@@ -67,7 +67,7 @@ class ValidationEarlier : public ::testing::Test {
     return judge_pairs(results);
   }
 
-  /// What the refusal of `work` says.
+  /// The message with which `work` is refused.
   template <class Refusal, class Work>
   static std::string refusal(const Work& work) {
     try {
@@ -100,7 +100,7 @@ TEST_F(ValidationEarlier, ARunIsJudgedFromItsRowsAsItWasWhenItRan) {
     for (Json* report : {&then, &same})
       for (Json& one : report->at("cases")) one.erase("explanation");
     EXPECT_EQ(then, same);
-    EXPECT_TRUE(judged(cases).cases[0].parts.empty());  // rows keep no operations
+    EXPECT_TRUE(judged(cases).cases[0].parts.empty());  // these rows have no operations
     EXPECT_FALSE(now.cases[0].parts.empty());
   }
 }
@@ -147,12 +147,13 @@ TEST_F(ValidationEarlier, LinesAndCasesWithoutEachOtherAreNamedWithTheCause) {
   EXPECT_EQ(cases.left_out[1].cause, "not_in_suite");
   EXPECT_NE(cases.left_out[1].reason.find("it is " + id), std::string::npos) << cases.left_out[1].reason;
   EXPECT_EQ(cases.left_out[2].reason, "the suite has no such case");
-  // What the filter drops is nobody's concern.
+  // Cases that the filter drops are not reported as left out.
   EXPECT_TRUE(cases_of_csv(mixed, earlier_suite(), id).left_out.empty());
   const std::string foreign = write("foreign.csv", header + name + "#000000,ok,1\n");
   EXPECT_NE(refusal<InvalidRequest>([&] { cases_of_csv(foreign, earlier_suite(), ""); }).find("no case in common"),
             std::string::npos);
-  // A status that is not ok is judged as a run that failed; one without a time, whose prediction failed, is not.
+  // A case with a status other than ok counts as a failed run. A case without a time, whose prediction failed, does
+  // not.
   const EarlierCases failed = cases_of_csv(
       write("failed.csv", header + id + ",failed,\n" + results_[1].pair.id + ",ok,\n"), earlier_suite(), "");
   EXPECT_EQ(judged(failed).failed, 1u);

@@ -1,4 +1,4 @@
-// What is judged and what is left out, and a validation from suite to judgement.
+// Which cases are compared and which are left out, and a whole validation from suite to verdict.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ TEST(ValidationPairs, CasesUsedForCalibrationAreLeftOutByIdByJsonAndByWorkload) 
   const Json other = Json{{"workload", {{"name", "power-law"}}}, {"model", {{"name", "tm-gcn"}}}};
   const CalibratedFile unrelated(Json::array({other, "chess/tm-gcn/snapshot/cpu/r1#000000"}));
   EXPECT_EQ(select_pairs(suite, unrelated.path()).pairs.size(), 2u);
-  // The same workload, so nothing is left; the message counts and names.
+  // All cases have the same workload, so none is left. The message gives the number and the names.
   for (const Json& used : {Json(id), case_to_json(suite.cases[0]), Json("uniform/cd-gcn/pss/cpu/r4#123456")}) {
     const CalibratedFile file(Json::array({other, used}));
     try {
@@ -104,7 +104,7 @@ TEST(ValidationPairs, RanksThatDoNotFitAreLeftOutAndSimulatedCasesRefused) {
   EXPECT_THROW(select_pairs(simulated, "aimos-v100"), InvalidRequest);
 }
 
-/// A pair whose runs are not needed: samples of `measured` and `predicted` seconds, 6 epochs each.
+/// A pair without runs: samples of `measured` and `predicted` seconds, 6 epochs each.
 PairResult made(const Case& c, double measured, double predicted, std::uint64_t sent = 100) {
   PairResult result{{case_id(c), c, simulated_case(c, "aimos-v100")}, {}, {}, {}, {}, {}, predicted / 2};
   for (const auto& [seconds, run] : {std::pair{measured, &result.measured}, {predicted, &result.simulated}}) {
@@ -231,7 +231,7 @@ TEST(Validation, TwoCasesEndToEndSendThePredictedBytes) {
   EXPECT_EQ(ran.size(), 6u);  // two rounds of real runs, each simulated once
   EXPECT_EQ(ran[0], selection.pairs[0].id);
   EXPECT_EQ(ran[1], case_id(selection.pairs[0].simulated));
-  // After every round, so that a kill leaves the rounds before it.
+  // Results are kept after every round, so that a kill loses only the current one.
   EXPECT_EQ(kept, (std::vector<std::string>{selection.pairs[0].id, selection.pairs[1].id, selection.pairs[0].id,
                                             selection.pairs[1].id}));
   const Judgement found = judge_pairs(results);
@@ -262,7 +262,7 @@ TEST(Validation, RoundsThatWereRunBeforeAnInterruptionAreKept) {
   int begun = 0;
   PairListener listener;
   listener.begin = [&](const std::string&) {
-    if (++begun == 6) stop_signal() = 2;  // two cases, both simulated, the first one again, and now the second
+    if (++begun == 6) stop_signal() = 2;  // after two cases, their simulations, and the first case again: the second
   };
   listener.end = [](const std::string&, const CaseResult&) {};
   listener.keep = [&](const PairResult& result) { kept.push_back(result); };

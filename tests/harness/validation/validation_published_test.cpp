@@ -1,5 +1,5 @@
-// Published values: every printed cell has a case or a reason, descriptions are refused where they say nothing, and
-// shapes give graph differences what a graph gives.
+// Published values: every printed cell has a case or a reason, descriptions without content are refused, and shapes
+// give the same bytes of graph differences as a graph.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ TEST(Published, EsdgKeepsWithheldTimesAndPrintedUnits) {
     if (value.row == "model=tmgcn ranks=4" && value.column == "time_ms_snapshot") {
       EXPECT_DOUBLE_EQ(*value.printed, 3.396);
       EXPECT_EQ(value.order, "model=tmgcn");
-      EXPECT_EQ(value.cases.size(), 5u);  // numbers of blocks to try
+      EXPECT_EQ(value.cases.size(), 5u);  // one for each number of blocks
       EXPECT_EQ(value.cases[0].at("ranks"), 4);
     }
   }
@@ -262,7 +262,7 @@ TEST(Published, SpeedupsWithoutWhatTheyNeedAreRefused) {
   EXPECT_THROW(read_published(printed_speedups(), silent, "d.json"), InvalidInput);
 }
 
-/// Chunks of two small graphs: how uneven their ranks are, and what fusing them saves of moving inputs.
+/// Chunks of two small graphs: the imbalance of their ranks, and the transfers of inputs that fusion saves.
 Json chunk_means() {
   return Json::parse(R"({"paper": "p", "citation": "c",
     "defaults": {"device": "sim", "cluster": "aimos-v100", "epochs": 1, "warmup": 1, "ranks": 2,
@@ -354,7 +354,8 @@ std::uint64_t moved(const Json& workload, const char* model, const char* strateg
   return bytes;
 }
 
-/// Differences of a shape that knows how long edges live sum to the graph's, up to where blocks and training end.
+/// A shape with lifetimes of edges gives the same sum of differences as the graph, except at the ends of blocks and
+/// training.
 TEST(Published, AShapeMovesTheGraphsDifferenceBytes) {
   const char* parameters = R"({"steps": 60, "vertices": 400, "edges": 2000, "overlap": 0.8})";
   const ShapeOf shape("power-law", parameters);

@@ -1,4 +1,5 @@
-// Statistics of a validation against small examples worked out by hand, and the baseline against its formulas.
+// Statistics of a validation, compared with small examples computed by hand, and the baseline, compared with its
+// formulas.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,11 +23,11 @@ TEST(ValidationStatistics, SummariseErrorsGivesMeanMaxAndBias) {
 }
 
 TEST(ValidationStatistics, FactorsCountTooShortAsTooLong) {
-  // A quarter, half, the same, and eight times: off by 4, 2, 1 and 8, whose geometric mean is the fourth root of 64.
+  // A quarter, half, the same, and eight times: factors 4, 2, 1 and 8. Their geometric mean is the fourth root of 64.
   const ErrorSummary summary = summarise_errors({-0.75, -0.5, 0, 7});
   EXPECT_NEAR(summary.factor, std::pow(64, 0.25), 1e-12);
   EXPECT_EQ(summary.within_twice, 2u);
-  EXPECT_NEAR(summarise_errors({-1, 1}).factor, 2, 1e-12);  // nothing predicted has no factor, and is far off
+  EXPECT_NEAR(summarise_errors({-1, 1}).factor, 2, 1e-12);  // a prediction of 0 has no factor, but counts as far off
   EXPECT_EQ(summarise_errors({-1, 1}).within_twice, 1u);
   EXPECT_TRUE(std::isnan(summarise_errors({-1}).factor));
   EXPECT_TRUE(std::isnan(summarise_errors({}).factor));
@@ -105,7 +106,7 @@ TEST(ValidationBaseline, TakesTheLargerRooflineAndTheRingOfTheBusiestRank) {
                    3);
   // Four ranks on two nodes: 3 steps of 2 s, 8 bytes at half of the node's 8 bytes/s.
   EXPECT_DOUBLE_EQ(roofline_ring_seconds({{collective("all_to_all_v", 8, true)}, {}, {}, {}}, cluster, false), 8);
-  // One rank has nobody to talk to.
+  // A single rank exchanges nothing.
   EXPECT_DOUBLE_EQ(roofline_ring_seconds({{collective("all_reduce", 0, true)}}, cluster, false), 0);
 }
 

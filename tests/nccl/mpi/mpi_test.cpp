@@ -20,7 +20,7 @@ LaunchPlace own_place() {
   return place;
 }
 
-/// All ranks at the same point; what they did before is done everywhere.
+/// Waits until all ranks are here, so that their earlier work is done.
 void come_together(Rendezvous& rendezvous) {
   for (const auto& word : rendezvous.gather("here", 20)) ASSERT_TRUE(word.has_value());
 }
@@ -65,7 +65,7 @@ TEST(MeetingsByMpi, AnAlarmReachesEverybodyAndEndsWithTheGathering) {
   }
   come_together(*rendezvous);
   EXPECT_EQ(rendezvous->alarmed(), "");
-  come_together(*rendezvous);  // nobody leaves before the others have looked
+  come_together(*rendezvous);  // no rank leaves before the others have looked
 }
 
 TEST(MeetingsByMpi, RanksOnOneGpuAreNamedToAll) {
@@ -116,7 +116,7 @@ TEST(MeetingsByMpi, CommunicatorMpiRefusesTheMemoryOfGpus) {
   }
 }
 
-/// Run alone, because MPI is aborted at the end of a process that has lost a rank.
+/// This test runs alone, because a process that has lost a rank aborts MPI at its end.
 TEST(MeetingsByMpi, DISABLED_ARankThatIsLateIsMissing) {
   const LaunchPlace place = own_place();
   const auto rendezvous = meet(place, 20);

@@ -1,6 +1,6 @@
-// Models of events on many ranks over communicator nccl, on the emulations of CUDA and NCCL: groups of ranks give the
-// curve of the same groups on device cpu, in fp64 to 1e-10. Gradients, splits of the ranks and rows of a memory that
-// lies on several nodes pass through NCCL's calls here.
+// Models of events on many ranks over communicator nccl, on the emulations of CUDA and NCCL. Groups of ranks give the
+// curve of the same groups on device cpu, in fp64 to 1e-10. Gradients, splits of the ranks, and memory rows of other
+// nodes pass through NCCL's calls here.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

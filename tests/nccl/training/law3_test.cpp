@@ -1,6 +1,6 @@
 // Law 3 over communicator nccl, on the emulations of CUDA and NCCL: every exact strategy gives the curve of the
-// sequential run on device cpu, in fp64 to 1e-10. What the strategies exchange passes through groups of NCCL's calls
-// here, with device memory out of the host's reach.
+// sequential run on device cpu, in fp64 to 1e-10. The strategies' exchanges are groups of NCCL's calls here, and device
+// memory is out of the host's reach.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ TEST_P(NcclLaw3, EveryStrategyGivesTheCurveOfTheCpu) {
   EXPECT_GE(compared, 10);
 }
 
-/// A case that cannot run becomes a row, and the next one is not the worse for it.
+/// A case that cannot run becomes a row, and does not affect the next case.
 TEST(NcclRuns, ARankOutOfMemoryIsARowAndTheNextCaseGoesOn) {
   Json request = {{"workload", {{"name", "uniform"}, {"vertices", 500}, {"steps", 8}, {"density", 3}}},
                   {"strategy", {{"name", "snapshot"}}},

@@ -1,5 +1,5 @@
-// Stale halos over communicator nccl, on the emulations of CUDA and NCCL: counts, places and rows of their own numbers
-// in every epoch, and decisions like those of the cpu.
+// Stale halos over communicator nccl, on the emulations of CUDA and NCCL: every epoch sends other numbers of counts,
+// places and rows, and decides as the cpu does.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

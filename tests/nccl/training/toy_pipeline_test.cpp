@@ -1,4 +1,4 @@
-// The toy pipeline over communicator nccl, on both emulations: helpers and groups of GPUs' ranks.
+// The toy pipeline over communicator nccl, on both emulations, with helpers and groups of ranks on GPUs.
 #include <gtest/gtest.h>
 
 #include "harness/run/run_case.hpp"

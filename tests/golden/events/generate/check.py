@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares event_models.py with a second form of every case that goes root by root and event by event, keeps memory and
-mails in dictionaries, finds neighbours by looking at all events, and takes GRU, LayerNorm and losses from PyTorch.
+"""Compares event_models.py with a second implementation of every case. It computes root by root and event by event,
+keeps memory and mails in dictionaries, and finds neighbours among all events. GRU, LayerNorm and losses are PyTorch's.
 usage: check.py            exit status 1 if any number differs by more than relative 1e-10, gradients included"""
 
 import sys
@@ -48,7 +48,7 @@ class Naive:
         if self.name == "jodie":
             whole = torch.cat([x, s[None]], 1) @ torch.cat([w["memory.weight_x"], w["memory.weight_h"]])
             return torch.tanh(whole + w["memory.bias"])[0], t
-        # PyTorch's cell has the same gates in the same order, and weights the other way round.
+        # PyTorch's cell has the same gates in the same order, and transposed weights.
         cell = torch.nn.GRUCell(x.shape[1], len(s))
         for name, value in (("weight_ih", w["memory.weight_x"].T), ("weight_hh", w["memory.weight_h"].T),
                             ("bias_ih", w["memory.bias_x"][0]), ("bias_hh", w["memory.bias_h"][0])):
@@ -57,7 +57,7 @@ class Naive:
         return cell(x, s[None])[0], t
 
     def seen(self, vertex, h):
-        """h beside what the vertex' features add, feature by feature."""
+        """h plus the part of the vertex' features, feature by feature."""
         if self.stream.vertex_features is None:
             return h
         row, w = self.stream.vertex_features[vertex], self.weights
@@ -139,7 +139,7 @@ class Naive:
     def write(self, begin, candidates):
         if self.name == "tgat":
             return
-        memory, updated, mails = {}, {}, {}  # what is read stays that of the batch before
+        memory, updated, mails = {}, {}, {}  # reads still see the state before this batch
         for e in range(begin, begin + len(candidates)):
             t = float(self.stream.time[e])
             ends = int(self.stream.source[e]), int(self.stream.destination[e])

@@ -90,7 +90,7 @@ class Model:
         return {"features.weight": (self.stream.vertex_features.shape[1], d), "features.bias": (1, d)}
 
     def with_features(self, h, vertices):
-        """h [R, d] and what the features of its vertices add to it."""
+        """h [R, d] plus the part of its vertices' features."""
         if self.stream.vertex_features is None:
             return h
         w = self.part("features")
@@ -162,13 +162,13 @@ class WithMemory(Model):
         return torch.where(mailed[:, None], self.cell(x, s, w), s), torch.where(mailed, t_mail, last)
 
     def write(self, begin, candidates):
-        """With mail_dt=event_minus_memory both halves of a mail are as asked at the time of its event."""
+        """With mail_dt=event_minus_memory, both halves of a mail are read at the time of its event."""
         size, count = candidates.shape
         rows = np.column_stack([np.arange(size), size + count * np.arange(size)])  # of the event's ends among the roots
         ends = np.column_stack([self.stream.source[begin : begin + size], candidates[:, 0]])
         own, other = rows.reshape(-1), rows[:, ::-1].reshape(-1)
         vertices, from_end = np.unique(ends.reshape(-1)[::-1], return_index=True)
-        last = 2 * size - 1 - from_end  # of several the last stays
+        last = 2 * size - 1 - from_end  # of several mails to a vertex, the last one stays
         self.memory[vertices], self.updated[vertices] = self.s[own[last]], self.t[own[last]]
         self.mails[vertices] = torch.cat([self.s[own[last]], self.s[other[last]]], 1)
         self.mail_event[vertices] = begin + last // 2

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Golden fixtures of the event models from an independent PyTorch implementation, in float64: for every batch of the
-first 70 events the loss, logits, embeddings and what is remembered, and the gradients of batches 0, 1 and 6. A vertex
-without a mail has mail_event -1, and zeros as its mail and mail_time. Training amplifies rounding, as frequencies are
-multiplied by hundreds of seconds: the last batch of another form is 1e-12 away in float64.
+"""Golden fixtures of the event models from an independent PyTorch implementation, in float64. They hold loss, logits,
+embeddings, memory and mails for every batch of the first 70 events, and the gradients of batches 0, 1 and 6. A vertex
+without a mail has mail_event -1, and zeros as its mail and mail_time. Training amplifies rounding, because frequencies
+are multiplied by hundreds of seconds: the last batch of another implementation is 1e-12 away in float64.
 usage: generate.py            writes tests/golden/events/CASE.safetensors for every case of cases.json
        generate.py --check    computes them again and compares with the committed files (relative 1e-10)
 Needs PyTorch; on Debian: apt-get install python3-torch."""
@@ -23,7 +23,8 @@ WITH_GRADIENTS = (0, 1, 6)
 
 
 def draw_weights(shapes, name):
-    """Rounded to float32, so that both precisions start from the same values. Slow frequencies tell long times apart."""
+    """Rounded to float32, so that both precisions start from the same values. Slow frequencies distinguish long
+    times."""
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     weights = {}
     for key, shape in shapes.items():

@@ -10,7 +10,7 @@ import torch
 
 EVENTS = Path(__file__).resolve().parent.parent
 USERS, ITEMS, TRAINED, BATCH = 12, 18, 70, 10
-LAST_ID, UNUSED_ID = 16, 9  # of the streams with features of vertices
+LAST_ID, UNUSED_ID = 16, 9  # in the streams with features of vertices
 
 
 class Stream:
@@ -33,7 +33,7 @@ class Stream:
         self.ends = np.array([[int(row[0]), int(row[1])] for row in rows])
         features = []
         if header[0] == "user_id":
-            self.ends[:, 1] += 1 + self.ends[:, 0].max()  # items lie behind the users
+            self.ends[:, 1] += 1 + self.ends[:, 0].max()  # items are numbered after the users
             features = [[float(value) for value in row[4:]] for row in rows]
         self.time = np.array([float(row[2]) for row in rows])
         self.features = torch.tensor(features) if features else torch.zeros(len(rows), 0)
@@ -68,7 +68,7 @@ def draw_times(random, events, first):
 
 
 def repeat_some(random, ends, share):
-    """Some events happen again between the ends of one of the five events before."""
+    """Gives some events the ends of one of the five events before."""
     for e in range(5, len(ends)):
         if random.random() < share:
             ends[e] = ends[e - 1 - random.integers(5)]
