@@ -24,11 +24,11 @@ std::vector<PeerRows> rows_of_ranks(const PeerParts& parts, int ranks) {
   return rows;
 }
 
-TrainerChannel& Communicator::lane(std::size_t helper, std::size_t lane) const {
-  if (helper >= lanes_.size() || lane >= lanes_[helper].size() || lanes_[helper][lane] == nullptr) {
-    throw Error(fmt::format("rank {} has no lane {} to helper {}", rank_, lane, helper));
+TrainerChannel& Communicator::channel(std::size_t helper, std::size_t channel) const {
+  if (helper >= channels_.size() || channel >= channels_[helper].size() || channels_[helper][channel] == nullptr) {
+    throw Error(fmt::format("rank {} has no channel {} to helper {}", rank_, channel, helper));
   }
-  return *lanes_[helper][lane];
+  return *channels_[helper][channel];
 }
 
 void Communicator::check_peers(const Tensor& tensor, const PeerList& peers, bool in_pieces,

@@ -20,9 +20,7 @@ namespace strobe {
 using MemberRanks = std::shared_ptr<const std::vector<int>>;
 
 /// The rank in the whole launch of `rank` among `members`.
-inline int world_rank(const MemberRanks& members, int rank) {
-  return members == nullptr ? rank : (*members)[rank];
-}
+inline int world_rank(const MemberRanks& members, int rank) { return members == nullptr ? rank : (*members)[rank]; }
 
 /// Disjoint groups of a communicator's ranks: each has at least one, ascending.
 using RankGroups = std::vector<std::vector<int>>;
@@ -118,11 +116,11 @@ class Communicator {
   double timeout_seconds() const { return timeout_seconds_; }
   Device& device() { return device_; }
 
-  /// This rank's end of lane `lane` to helper `helper`, both numbered by the launch. Throws Error when the lane belongs
-  /// to another rank.
-  TrainerChannel& lane(std::size_t helper, std::size_t lane) const;
+  /// This rank's end of channel `channel` to helper `helper`, both numbered by the launch. Throws Error when the
+  /// channel belongs to another rank.
+  TrainerChannel& channel(std::size_t helper, std::size_t channel) const;
   /// For launchers.
-  void take_channels(TrainerChannels lanes) { lanes_ = std::move(lanes); }
+  void take_channels(TrainerChannels channels) { channels_ = std::move(channels); }
 
   /// The communicator of the caller's group, or null when the caller is in none. Ranks in it are places in the group's
   /// list. Every rank calls this, in the same order among its collectives, with the same groups. The ranks meet in it
@@ -212,7 +210,7 @@ class Communicator {
   int rank_;
   int size_;
   double timeout_seconds_;
-  TrainerChannels lanes_;
+  TrainerChannels channels_;
   MemberRanks members_;
   std::uint64_t splits_ = 0;
 };

@@ -126,7 +126,7 @@ DeviceEvent Device::start_move_out(const Tensor& from, const HostMemory& to, con
 }
 
 DeviceEvent Device::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                            const std::vector<DeviceEvent>& after) {
+                                  const std::vector<DeviceEvent>& after) {
   for (const DeviceEvent& event : after) wait(stream, event);
   const double begin = do_begin(stream, "transfer");
   if (tensor.has_values() && host.raw() != nullptr && host.bytes() != 0) {

@@ -214,7 +214,7 @@ class Device {
   /// (optional) Begins to copy between `host` memory, which must live until then, and a tensor on `stream`. For host
   /// devices: copies at once, and leaves a blocking span.
   virtual DeviceEvent do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                              const std::vector<DeviceEvent>& after);
+                                    const std::vector<DeviceEvent>& after);
   const DeviceRequest& request() const { return request_; }
   const std::function<void()>& look() const { return look_; }
   /// Returns, and forgets, the events that the next host work waits for in addition to its own list.

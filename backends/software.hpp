@@ -65,7 +65,7 @@ struct Software {
   std::array<bool, software_term_count> uses{};  // the terms that count
   std::vector<std::string> missing;              // keys of terms that count but whose numbers are not known
 
-  bool use(SoftwareTerm term) const { return uses[term]; }
+  bool use(SoftwareTerm term) const { return uses[static_cast<std::size_t>(term)]; }
   double calls_of(std::string_view operation) const {
     const auto found = calls.find(operation);
     return found == calls.end() ? other_calls : found->second;

@@ -8,15 +8,15 @@ namespace strobe {
 
 struct StageRows {
   std::uint64_t loaded_bytes = 0;  // rows of A, and rows of layers' inputs that they read
-  std::uint64_t lane_rows = 0;     // rows of temporal stages whose sequences lie in lanes
+  std::uint64_t bin_rows = 0;      // rows of temporal stages whose sequences lie in bins
   std::uint64_t filled_rows = 0;   // rows among them that are no cells
 
   double padded_share() const {
-    return lane_rows == 0 ? 0 : static_cast<double>(filled_rows) / static_cast<double>(lane_rows);
+    return bin_rows == 0 ? 0 : static_cast<double>(filled_rows) / static_cast<double>(bin_rows);
   }
-  void add_lanes(std::int64_t rows, std::int64_t cells) {
+  void add_bins(std::int64_t rows, std::int64_t cells) {
     if (rows == 0) return;
-    lane_rows += static_cast<std::uint64_t>(rows);
+    bin_rows += static_cast<std::uint64_t>(rows);
     filled_rows += static_cast<std::uint64_t>(rows - cells);
   }
 };

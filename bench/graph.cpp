@@ -32,8 +32,7 @@ HostTranspose transpose(const HostMatrix& a) {
   for (std::size_t r = 1; r < t.offsets.size(); ++r) t.offsets[r] += t.offsets[r - 1];
   std::vector<std::int64_t> next(t.offsets.begin(), t.offsets.end() - 1);
   for (std::int64_t r = 0; r < a.rows; ++r) {
-    for (std::size_t k = a.offsets[r];
-         k < static_cast<std::size_t>(a.offsets[static_cast<std::size_t>(r) + 1]); ++k) {
+    for (std::size_t k = a.offsets[r]; k < static_cast<std::size_t>(a.offsets[static_cast<std::size_t>(r) + 1]); ++k) {
       const std::size_t place = next[a.indices[k]]++;
       t.indices[place] = static_cast<std::int32_t>(r);
       t.values[place] = a.values[k];

@@ -32,9 +32,7 @@ class OneStep final : public Neighbours {
     for (std::size_t s = 0; s < supports; ++s)
       matrices_.push_back(upload(device, one_step(graph, step, s == 1), true, device.narrow_bytes() > 0));
   }
-  Var product(Tape& tape, int support, const Var& x) const override {
-    return spmm(tape, matrices_[support], x);
-  }
+  Var product(Tape& tape, int support, const Var& x) const override { return spmm(tape, matrices_[support], x); }
   std::vector<Var> products(Tape& tape, std::span<const SupportProduct> wanted) const override {
     if (wanted.size() != 2) return Neighbours::products(tape, wanted);
     const auto a = static_cast<std::size_t>(wanted[0].support), b = static_cast<std::size_t>(wanted[1].support);

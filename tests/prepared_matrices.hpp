@@ -148,9 +148,7 @@ inline std::vector<double> judged_product(const DrawnMatrix& m, const std::vecto
     for (std::size_t e = m.host.offsets[row];
          e < static_cast<std::size_t>(m.host.offsets[static_cast<std::size_t>(row) + 1]); ++e) {
       const std::int64_t from = transpose ? row : m.host.columns[e], to = transpose ? m.host.columns[e] : row;
-      for (std::int64_t f = 0; f < width; ++f)
-        y[to * width + f] +=
-            m.host.values64[e] * x[from * width + f];
+      for (std::int64_t f = 0; f < width; ++f) y[to * width + f] += m.host.values64[e] * x[from * width + f];
     }
   }
   return y;

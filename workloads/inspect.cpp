@@ -1,8 +1,8 @@
 // Statistics of a workload for `strobe inspect`. Degrees summed over steps are counted from the events of each step,
 // with multiplicity; everything else is the graph's shape. In and out are those of the data, in every orientation of
 // rows.
-// Cost: that of loading and of `measure_statistics` (twice with both orientations), and one pass over the events of every
-// step.
+// Cost: that of loading and of `measure_statistics` (twice with both orientations), and one pass over the events of
+// every step.
 #include "workloads/inspect.hpp"
 
 #include <fmt/format.h>
@@ -273,8 +273,8 @@ Inspection inspect(const std::string& workload, const Json& parameters, std::uin
   const DegreeSums sums =
       loaded.events ? sum_degrees(*loaded.events, loaded.kept, graph.repeats == "cumulative") : sum_degrees(directed);
   describe_steps(graph, shape, sums, loaded.events.has_value(), report);
-  describe_neighbours(loaded.directed ? measure_statistics(directed, workload, {1}) : shape, directed.orientation != "out",
-                      report);
+  describe_neighbours(loaded.directed ? measure_statistics(directed, workload, {1}) : shape,
+                      directed.orientation != "out", report);
   report["notes"] = graph.provenance.notes;
   return {std::move(report), std::move(shape)};
 }

@@ -11,7 +11,7 @@
 namespace strobe {
 
 struct Inspection {
-  Json report;       // as `inspect_workload` returns it
+  Json report;            // as `inspect_workload` returns it
   GraphStatistics shape;  // complete, with its source
 };
 

@@ -43,8 +43,7 @@ void write_csv(const EventGraph& graph, const std::string& path) {
   fmt::memory_buffer line;
   for (std::size_t e = 0; e < graph.source.size(); ++e) {
     line.clear();
-    fmt::format_to(std::back_inserter(line), "{},{},", vertices[graph.source[e]],
-                   vertices[graph.target[e]]);
+    fmt::format_to(std::back_inserter(line), "{},{},", vertices[graph.source[e]], vertices[graph.target[e]]);
     // fmt's {} prints the shortest digits that read back to the same number.
     if (dates)
       fmt::format_to(std::back_inserter(line), "{}", date_text(graph.time[e], time_of_day));

@@ -64,7 +64,7 @@ bool AheadCopy::come_within(std::chrono::nanoseconds patience) {
 }
 
 DeviceEvent AheadCopies::start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal,
-                         const std::vector<DeviceEvent>& after, WallHost& host) {
+                               const std::vector<DeviceEvent>& after, WallHost& host) {
   const auto copy = std::make_shared<AheadCopy>(std::move(ends), stream, ordinal);
   const bool behind = std::any_of(copies_.begin(), copies_.end(), [stream](const UnderWay& earlier) {
     return earlier.stream == stream && !earlier.copy->issued();

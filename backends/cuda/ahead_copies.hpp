@@ -52,8 +52,8 @@ class AheadCopy final : public HostEvent {
 class AheadCopies {
  public:
   /// Begins a copy on `stream`, once all of `after` has come, after the copies begun earlier.
-  DeviceEvent start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal, const std::vector<DeviceEvent>& after,
-              WallHost& host);
+  DeviceEvent start(AheadCopy::Ends ends, runtime::StreamHandle stream, int ordinal,
+                    const std::vector<DeviceEvent>& after, WallHost& host);
   /// Notes that span `index` belongs to the copy begun last.
   void set_span(std::size_t index) { copies_.back().span = index; }
   /// Waits until the streams have all copies.

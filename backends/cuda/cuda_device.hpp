@@ -40,7 +40,7 @@ class CudaDevice : public Device {
     if (runtime != "cuda") return std::nullopt;
     return native(stream);
   }
-  runtime::StreamHandle native(Stream stream) const { return streams_.of[stream]; }
+  runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
 
  private:
   /// A span whose times the GPU has not reported yet: its number among the device's spans, its events, and its own
@@ -70,7 +70,7 @@ class CudaDevice : public Device {
   void do_transfer_again(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
   DeviceEvent do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                      const std::vector<DeviceEvent>& after) override;
+                            const std::vector<DeviceEvent>& after) override;
   std::shared_ptr<std::byte> do_allocate_host(std::uint64_t bytes) override;
   HostMemory do_pin(std::shared_ptr<std::byte> data, std::uint64_t bytes) override;
   DeviceEvent do_run_on_host(HostWork work) override;

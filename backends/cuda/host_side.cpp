@@ -20,7 +20,7 @@ HostMemory CudaDevice::do_pin(std::shared_ptr<std::byte> data, std::uint64_t byt
 }
 
 DeviceEvent CudaDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                                const std::vector<DeviceEvent>& after) {
+                                      const std::vector<DeviceEvent>& after) {
   const bool in = stream == Stream::copy;
   if (!in) order(Stream::compute, stream);
   AheadCopy::Ends ends{in ? static_cast<void*>(tensor.raw()) : host.raw(),

@@ -59,7 +59,8 @@ enum class Patience {
 /// The helper's end of all of its channels. Used by its own thread, or its actor of a simulated job.
 class HelperPost {
  public:
-  HelperPost(std::string name, std::vector<ChannelShape> channels) : name_(std::move(name)), channels_(std::move(channels)) {}
+  HelperPost(std::string name, std::vector<ChannelShape> channels)
+      : name_(std::move(name)), channels_(std::move(channels)) {}
   virtual ~HelperPost() = default;
   HelperPost(const HelperPost&) = delete;
   HelperPost& operator=(const HelperPost&) = delete;

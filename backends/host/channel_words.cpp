@@ -26,7 +26,8 @@ std::size_t whole_pages(std::size_t bytes) { return (bytes + page_bytes - 1) / p
 
 }  // namespace
 
-std::vector<ChannelBlock::Place> ChannelBlock::places_of(const std::vector<ChannelShape>& channels, std::size_t& bytes) {
+std::vector<ChannelBlock::Place> ChannelBlock::places_of(const std::vector<ChannelShape>& channels,
+                                                         std::size_t& bytes) {
   bytes = whole_pages(sizeof(HelperWords) + channels.size() * sizeof(ChannelWords));
   std::vector<Place> places;
   for (const ChannelShape& channel : channels) {

@@ -24,7 +24,7 @@ constexpr int slice_milliseconds = 20;
 class ChannelAnswer final : public HostEvent {
  public:
   ChannelAnswer(std::string helper, ChannelShape shape, std::shared_ptr<ChannelBlock> block, std::size_t channel,
-             std::uint32_t number, double timeout_seconds)
+                std::uint32_t number, double timeout_seconds)
       : helper_(std::move(helper)),
         shape_(std::move(shape)),
         block_(std::move(block)),
@@ -90,9 +90,10 @@ class ChannelAnswer final : public HostEvent {
 
 class WallChannel final : public TrainerChannel {
  public:
-  WallChannel(const HelperRequest& helper, std::shared_ptr<ChannelBlock> block, std::size_t channel, double timeout_seconds,
-           Device& device)
-      : TrainerChannel(helper.channels[channel], pinned(block->request(channel), device), pinned(block->answer(channel), device)),
+  WallChannel(const HelperRequest& helper, std::shared_ptr<ChannelBlock> block, std::size_t channel,
+              double timeout_seconds, Device& device)
+      : TrainerChannel(helper.channels[channel], pinned(block->request(channel), device),
+                       pinned(block->answer(channel), device)),
         helper_(helper.name),
         block_(std::move(block)),
         channel_(channel),
@@ -130,7 +131,8 @@ class WallChannel final : public TrainerChannel {
 
 class WallPost final : public HelperPost {
  public:
-  WallPost(const HelperRequest& helper, const ChannelBlock& block, double timeout_seconds, const std::atomic<bool>& stop)
+  WallPost(const HelperRequest& helper, const ChannelBlock& block, double timeout_seconds,
+           const std::atomic<bool>& stop)
       : HelperPost(helper.name, helper.channels),
         block_(block),
         timeout_seconds_(timeout_seconds),
@@ -219,8 +221,8 @@ void run_helper_program(const HelperRequest& helper, HelperPost& post) {
 }
 
 TrainerChannels trainer_channels(const std::vector<HelperRequest>& helpers,
-                           const std::vector<std::shared_ptr<ChannelBlock>>& blocks, int rank, double timeout_seconds,
-                           Device& device) {
+                                 const std::vector<std::shared_ptr<ChannelBlock>>& blocks, int rank,
+                                 double timeout_seconds, Device& device) {
   TrainerChannels all;
   for (std::size_t h = 0; h < helpers.size(); ++h) {
     auto& channels = all.emplace_back(helpers[h].channels.size());
@@ -233,7 +235,7 @@ TrainerChannels trainer_channels(const std::vector<HelperRequest>& helpers,
 }
 
 void close_channels(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<ChannelBlock>>& blocks,
-                 int rank) {
+                    int rank) {
   for (std::size_t h = 0; h < helpers.size(); ++h) {
     for (std::size_t i = 0; i < helpers[h].channels.size(); ++i) {
       if (helpers[h].channels[i].trainer == rank && blocks[h] != nullptr) blocks[h]->close(i);

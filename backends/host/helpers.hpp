@@ -33,15 +33,15 @@ void check_helpers(const std::vector<HelperRequest>& helpers, int ranks);
 /// Runs the helper's program; exceptions that it throws name the helper.
 void run_helper_program(const HelperRequest& helper, HelperPost& post);
 
-/// The channels of rank `rank` to the helpers whose words lie in `blocks` (null: this rank has none to that helper), for a
-/// device of that rank.
+/// The channels of rank `rank` to the helpers whose words lie in `blocks` (null: this rank has none to that helper),
+/// for a device of that rank.
 TrainerChannels trainer_channels(const std::vector<HelperRequest>& helpers,
-                           const std::vector<std::shared_ptr<ChannelBlock>>& blocks, int rank, double timeout_seconds,
-                           Device& device);
+                                 const std::vector<std::shared_ptr<ChannelBlock>>& blocks, int rank,
+                                 double timeout_seconds, Device& device);
 
 /// Closes the channels of `rank`: its program has ended.
 void close_channels(const std::vector<HelperRequest>& helpers, const std::vector<std::shared_ptr<ChannelBlock>>& blocks,
-                 int rank);
+                    int rank);
 
 /// Runs helpers of this process, one thread each. Trainers get the message of an exception that a helper throws; the
 /// launcher gets the exception through `failure`.

@@ -178,7 +178,8 @@ bool HostStream::take_due(std::list<Due>& mine) {
     bool ready = waiting.count(due->order) == 0;
     std::exception_ptr failure;
     try {
-      ready = ready && std::all_of(due->after.begin(), due->after.end(), [this](const DeviceEvent& e) { return come(e); });
+      ready =
+          ready && std::all_of(due->after.begin(), due->after.end(), [this](const DeviceEvent& e) { return come(e); });
     } catch (...) {
       failure = std::current_exception();
     }

@@ -25,9 +25,9 @@ struct HostWork {
   /// not use the device, the communicator, or data that others write meanwhile, unless `after` orders the two.
   std::function<void(Workers&)> body;
   std::vector<DeviceEvent> after;  // events that must have come before it begins
-  int lane = 0;              // work of one lane runs in the order given; lanes run in parallel
-  int lanes = 1;             // number of lanes that share the rank's part of its node's host
-  bool serial = false;       // whether a single worker does it all, however many there are
+  int lane = 0;                    // work of one lane runs in the order given; lanes run in parallel
+  int lanes = 1;                   // number of lanes that share the rank's part of its node's host
+  bool serial = false;             // whether a single worker does it all, however many there are
 };
 
 }  // namespace strobe

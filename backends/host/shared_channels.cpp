@@ -117,7 +117,7 @@ int home_of(const HelperRequest& helper) {
 }
 
 std::vector<std::shared_ptr<ChannelBlock>> share_channels(const std::vector<HelperRequest>& helpers, int rank,
-                                                    const GatherTexts& gather) {
+                                                          const GatherTexts& gather) {
   std::vector<std::shared_ptr<ChannelBlock>> blocks(helpers.size());
   if (helpers.empty()) return blocks;
   Made made;
@@ -144,8 +144,8 @@ std::vector<std::shared_ptr<ChannelBlock>> share_channels(const std::vector<Help
       const int home = home_of(helpers[i]);
       if (home == rank || !serves(helpers[i], rank)) continue;
       const std::string name = Json::parse(texts[home]).at("names").at(i);
-      blocks[i] =
-          std::make_shared<ChannelBlock>(open_object(name, ChannelBlock::bytes_for(helpers[i].channels)), helpers[i].channels);
+      blocks[i] = std::make_shared<ChannelBlock>(open_object(name, ChannelBlock::bytes_for(helpers[i].channels)),
+                                                 helpers[i].channels);
     }
   } catch (const std::exception& failure) {
     opened["error"] = failure.what();

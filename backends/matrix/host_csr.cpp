@@ -11,8 +11,7 @@ void transpose_entries(const HostCsr& csr, const std::vector<T>& from, HostCsr& 
   to.resize(csr.columns.size());
   for (std::size_t row = 0; row + 1 < csr.offsets.size(); ++row) {
     for (std::int64_t e = csr.offsets[row]; e < csr.offsets[row + 1]; ++e) {
-      const std::size_t place =
-          next[csr.columns[e]]++;
+      const std::size_t place = next[csr.columns[e]]++;
       result.columns[place] = static_cast<std::int32_t>(row);
       to[place] = from[e];
     }

@@ -53,8 +53,7 @@ void fill(PairedMatrix& paired, Device& device, const HostCsrView<T>& csr, const
   values.reserve(2 * paired.entries);
   for (std::int64_t p = 0; p < paired.pairs(); ++p) {
     for (std::int64_t i = 0; i < paired.step_rows; ++i) {
-      const std::int64_t v =
-          i / length_block_rows * length_block_rows + rows.order[p * paired.step_rows + i];
+      const std::int64_t v = i / length_block_rows * length_block_rows + rows.order[p * paired.step_rows + i];
       merge_rows(csr, paired.step_rows, paired.steps, 2 * p, v, [&](std::int64_t column, T first, T second) {
         columns.push_back(static_cast<Column>(column));
         values.push_back(first);
@@ -86,8 +85,7 @@ std::shared_ptr<const PairedMatrix> pair_steps(Device& device, const HostCsrView
   for (std::int64_t p = 0; p < paired->pairs(); ++p) {
     std::fill(lengths.begin(), lengths.end(), 0);
     for (std::int64_t v = 0; v < step_rows; ++v)
-      merge_rows(csr, step_rows, paired->steps, 2 * p, v,
-                 [&](std::int64_t, T, T) { ++lengths[v]; });
+      merge_rows(csr, step_rows, paired->steps, 2 * p, v, [&](std::int64_t, T, T) { ++lengths[v]; });
     for (std::int64_t v = 0; v < step_rows; v += length_block_rows)
       stored.add_block(lengths.data() + v, std::min(length_block_rows, step_rows - v));
   }

@@ -279,7 +279,7 @@ void launch(const LaunchRequest& request, const RankProgram& program) {
   Place place{runtime, session, side, HelperThreads(request.timeout_seconds)};
   check_helpers(request.helpers, request.ranks);
   place.blocks = share_channels(request.helpers, runtime.rank(),
-                             [&](const std::string& own) { return runtime.gather(own, meeting_seconds); });
+                                [&](const std::string& own) { return runtime.gather(own, meeting_seconds); });
   const std::exception_ptr failure = run_with_helpers(request, program, place, leftover);
   FailureReport own;
   if (failure) own = report_of(failure, runtime.rank());

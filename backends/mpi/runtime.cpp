@@ -213,8 +213,7 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
   }
   std::vector<std::string> all;
   for (std::size_t rank = 0; rank < words->sizes.size(); ++rank)
-    all.push_back(words->all.substr(words->offsets[rank],
-                                    words->sizes[rank]));
+    all.push_back(words->all.substr(words->offsets[rank], words->sizes[rank]));
   return all;
 }
 

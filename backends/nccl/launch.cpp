@@ -247,7 +247,7 @@ std::exception_ptr run_process(const LaunchRequest& request, const RankProgram& 
     const calls::UniqueId id = check_introductions(all);
     Beside beside(request, {});
     beside.blocks = share_channels(request.helpers, own_place().rank,
-                                [&](const std::string& own) { return gather_from(point, own, seconds); });
+                                   [&](const std::string& own) { return gather_from(point, own, seconds); });
     for (std::size_t i = 0; i < request.helpers.size(); ++i) {
       if (home_of(request.helpers[i]) == own_place().rank) beside.helpers.start(request.helpers[i], beside.blocks[i]);
     }

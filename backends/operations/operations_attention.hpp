@@ -38,8 +38,7 @@ struct AttentionDropout {
   double of_edge(std::int64_t row, std::int64_t column, std::int64_t head) const {
     const std::uint64_t cell = ids.data<std::int64_t>()[row];
     const auto vertex = static_cast<std::uint32_t>(columns.data<std::int32_t>()[column]);
-    return factor(words(cell, vertex, static_cast<std::uint32_t>(head / 4),
-                        random_purpose::edge_dropout)[head % 4]);
+    return factor(words(cell, vertex, static_cast<std::uint32_t>(head / 4), random_purpose::edge_dropout)[head % 4]);
   }
   /// Factor of head `head` of the query of `vertex` (a row of `ids`) at step t for step s: word s mod 4 of `what` s /
   /// 4.

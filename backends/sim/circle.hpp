@@ -17,8 +17,8 @@ namespace strobe::sim {
 class Circle {
  public:
   /// Sender, receiver, tag.
-  using Lane = std::tuple<int, int, int>;
-  struct LaneState {
+  using Channel = std::tuple<int, int, int>;
+  struct ChannelState {
     std::deque<std::shared_ptr<Flight>> open;
     double free_seconds = 0;
   };
@@ -37,7 +37,7 @@ class Circle {
   const MemberRanks ranks;                                // their numbers in the job
   std::vector<std::uint64_t> entered;                     // collectives that each rank has entered
   std::map<std::uint64_t, std::shared_ptr<Flight>> open;  // collectives that some rank has yet to enter
-  std::map<Lane, LaneState> lanes;
+  std::map<Channel, ChannelState> channels;
 
  private:
   std::map<std::uint64_t, std::vector<std::unique_ptr<Circle>>> splits_;

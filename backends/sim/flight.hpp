@@ -41,9 +41,7 @@ struct Flight {
 
   bool complete() const { return arrived == static_cast<int>(calls.size()); }
   /// In the job.
-  int rank_of(int member) const {
-    return world_rank(members, ranks.empty() ? member : ranks[member]);
-  }
+  int rank_of(int member) const { return world_rank(members, ranks.empty() ? member : ranks[member]); }
   double last_arrival_seconds() const;
   std::vector<int> missing_ranks() const;
 };

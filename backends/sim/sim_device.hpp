@@ -59,7 +59,7 @@ class SimDevice final : public Device {
   void do_transfer(std::uint64_t bytes) override;
   void do_copy(void* to, const void* from, std::size_t bytes) override;
   DeviceEvent do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                      const std::vector<DeviceEvent>& after) override;
+                            const std::vector<DeviceEvent>& after) override;
   DeviceEvent do_run_on_host(HostWork work) override;
   void do_when(const void* order, std::vector<DeviceEvent> after, Then then) override;
   bool do_reached(const DeviceEvent& event) override;
@@ -77,8 +77,8 @@ class SimDevice final : public Device {
   void settle(SimEvent& event, std::string_view what);
   double seconds_of(const DeviceEvent& event);
   void forget_settled();
-  double& at(Stream stream) { return streams_[stream]; }
-  double at(Stream stream) const { return streams_[stream]; }
+  double& at(Stream stream) { return streams_[static_cast<std::size_t>(stream)]; }
+  double at(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
 
   std::shared_ptr<const Cluster> cluster_;
   double computing_ranks_;

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "backends/device.hpp"
-#include "backends/host/host_work.hpp"
 #include "backends/host/channel_words.hpp"
+#include "backends/host/host_work.hpp"
 #include "backends/sim/cost/software_cost.hpp"
 
 namespace strobe::sim {
@@ -19,7 +19,8 @@ namespace {
 
 class SimChannel final : public TrainerChannel {
  public:
-  SimChannel(const HelperPost& post, std::size_t channel, int actor, std::shared_ptr<ChannelState> state, Device& device)
+  SimChannel(const HelperPost& post, std::size_t channel, int actor, std::shared_ptr<ChannelState> state,
+             Device& device)
       : TrainerChannel(post.channels()[channel], state->request, state->answer),
         helper_(post.name()),
         actor_(actor),

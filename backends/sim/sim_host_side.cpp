@@ -48,7 +48,7 @@ DeviceEvent SimDevice::do_run_on_host(HostWork work) {
 }
 
 DeviceEvent SimDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
-                               const std::vector<DeviceEvent>& after) {
+                                     const std::vector<DeviceEvent>& after) {
   if (!has_own_memory()) return Device::do_start_copy(host, tensor, stream, after);
   const auto event = std::make_shared<SimEvent>();
   const std::size_t span = spans().size();

@@ -47,9 +47,7 @@ struct Topology {
 
   std::shared_ptr<const Places> places = nullptr;  // for a group; null: ranks fill the nodes in order
 
-  int node_of(int rank) const {
-    return places == nullptr ? rank / gpus_per_node : places->nodes[rank];
-  }
+  int node_of(int rank) const { return places == nullptr ? rank / gpus_per_node : places->nodes[rank]; }
   /// Ranks [first_of(node), first_of(node + 1)) are those of the node.
   int first_of(int node) const {
     return places == nullptr ? std::min(ranks, node * gpus_per_node) : places->first[node];
@@ -57,8 +55,7 @@ struct Topology {
   int ranks_of(int node) const { return first_of(node + 1) - first_of(node); }
   /// The number of the NIC group in its node that `rank` is bound to.
   int nic_of(int rank) const {
-    return places == nullptr ? rank % gpus_per_node * nic_groups / gpus_per_node
-                             : places->nics[rank];
+    return places == nullptr ? rank % gpus_per_node * nic_groups / gpus_per_node : places->nics[rank];
   }
   /// The number of `rank`'s NIC group among all of the job: node * nic_groups + group.
   int nic_group_of(int rank) const { return node_of(rank) * nic_groups + nic_of(rank); }

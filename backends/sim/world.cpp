@@ -1,10 +1,10 @@
 // The simulated job. A collective begins when its last member has arrived and the collectives that its members entered
 // before it have ended, and lasts by its cost model; it occupies the communicate stream of its members meanwhile, so
-// collectives of disjoint groups run in parallel. A message begins when both sides have arrived; messages of one channel
-// (sender, receiver, tag) follow each other. Different channels run in parallel with each other and with collectives. A
-// rank issues its messages one after the other, in all channels together. Invariants: times depend on what the ranks do,
-// not on the order in which they are scheduled; nobody waits for ever, because a rank that no one can free gets an
-// error. Cost: O(members + entries with rows) per collective, O(log ranks) per blocking wait.
+// collectives of disjoint groups run in parallel. A message begins when both sides have arrived; messages of one
+// channel (sender, receiver, tag) follow each other. Different channels run in parallel with each other and with
+// collectives. A rank issues its messages one after the other, in all channels together. Invariants: times depend on
+// what the ranks do, not on the order in which they are scheduled; nobody waits for ever, because a rank that no one
+// can free gets an error. Cost: O(members + entries with rows) per collective, O(log ranks) per blocking wait.
 #include "backends/sim/world.hpp"
 
 #include <fmt/format.h>

@@ -120,7 +120,7 @@ void limit_cores(double cores, const std::string& folder, ContainerLimits& limit
 void limit_memory(double bytes, ContainerLimits& limits) {
   // Version 1 writes "none" as the largest multiple of a page below 2^63.
   if (bytes <= 0 || bytes >= 9.2e18) return;
-  const std::uint64_t whole = bytes;
+  const auto whole = static_cast<std::uint64_t>(bytes);
   if (limits.memory_bytes == 0 || whole < limits.memory_bytes) limits.memory_bytes = whole;
 }
 

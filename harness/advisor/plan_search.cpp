@@ -11,10 +11,10 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t compute = Phase::compute;
-constexpr std::size_t communicate = Phase::communicate;
-constexpr std::size_t transfer = Phase::transfer;
-constexpr std::size_t waiting = Phase::wait;
+constexpr auto compute = static_cast<std::size_t>(Phase::compute);
+constexpr auto communicate = static_cast<std::size_t>(Phase::communicate);
+constexpr auto transfer = static_cast<std::size_t>(Phase::transfer);
+constexpr auto waiting = static_cast<std::size_t>(Phase::wait);
 
 /// Without copies, ranks may also meet earlier within an exchange. At least this share of an exchange's time remains.
 /// The measured minimum is 0.98 (docs/plan.md).

@@ -126,7 +126,7 @@ void add_bands(const std::vector<HeldOutEpoch>& epochs, const std::string& devic
   std::sort(ratios.begin(), ratios.end());
   // The k-th smallest of n bounds the next ratio with probability k / (n + 1).
   const double n = ratios.size();
-  const std::size_t outside = std::max(1.0, std::floor(0.05 * (n + 1)));
+  const auto outside = static_cast<std::size_t>(std::max(1.0, std::floor(0.05 * (n + 1))));
   const bool enough = n >= 19;
   const std::string source = fmt::format(
       "strobe calibrate: {} epochs of this machine, each predicted from other workloads, quicker and slower ones among "

@@ -143,7 +143,7 @@ int convert(const ConvertRequest& request) {
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
   const bool csv = extension == ".csv";
-  const std::uint64_t whole_seed = seed;
+  const auto whole_seed = static_cast<std::uint64_t>(seed);
   const std::optional<EventGraph> events =
       makes_steps(named.name, parameters) ? std::nullopt : load_events(named.name, parameters, whole_seed);
   if (events)

@@ -241,7 +241,8 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
   if (report.best() != nullptr) report.study = study_scaling(report.best()->point, cache);
 }
 
-std::string reported(const PlanCommand& command, const PlanReport& report, const Json& json, const std::string& wanted) {
+std::string reported(const PlanCommand& command, const PlanReport& report, const Json& json,
+                     const std::string& wanted) {
   if (command.json) return json.dump(2) + "\n";
   const auto top = static_cast<std::size_t>(whole(command.top, "--top", 0, 1e6));
   return shown_lines(command.explain.empty() ? plan_text(report, top) : explain_point(report, wanted));

@@ -87,7 +87,8 @@ std::string distribution_table(const Json& facts) {
     const bool reported =
         has((std::string(row.key).substr(0, std::string(row.key).find("_per_step")) + "_distribution").c_str()) ||
         has((std::string(row.key) + "_distribution").c_str());
-    if (!reported && has(row.key) && !numbers(facts.at(row.key)).empty()) rows += list_row(row, numbers(facts.at(row.key)));
+    if (!reported && has(row.key) && !numbers(facts.at(row.key)).empty())
+      rows += list_row(row, numbers(facts.at(row.key)));
   }
   if (facts.contains("presence")) {
     for (const auto& [kind, found] : facts.at("presence").items()) {
@@ -114,7 +115,7 @@ std::string bars(const char* label, const Json& list) {
   const double highest = *std::max_element(values.begin(), values.end());
   if (!(highest > 0)) return "";
   std::string text = fmt::format("{:<18} |", label);
-  for (const double value : values) text += heights[std::ceil(value / highest * 8)];
+  for (const double value : values) text += heights[static_cast<std::size_t>(std::ceil(value / highest * 8))];
   return text + fmt::format("| highest {}\n", cell(highest));
 }
 

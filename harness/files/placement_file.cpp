@@ -20,8 +20,7 @@ bool same_at_all_steps(const Placement& placement, VertexId v) {
 void append_rest(std::string& text, VertexId v, const std::uint32_t* chunk, const VertexLoads* loads) {
   const auto end = std::back_inserter(text);
   if (chunk != nullptr) fmt::format_to(end, ",{}", *chunk);
-  if (loads != nullptr)
-    fmt::format_to(end, ",{},{}", loads->load[v], loads->group[v]);
+  if (loads != nullptr) fmt::format_to(end, ",{},{}", loads->load[v], loads->group[v]);
   text += '\n';
 }
 

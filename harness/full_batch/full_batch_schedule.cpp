@@ -118,7 +118,7 @@ class FullBatchSchedule final : public SchedulePlan {
     StageRows rows;
     for (const EpochSample* sample : epochs.begin()->second) {
       rows.loaded_bytes += sample->stage_rows.loaded_bytes;
-      rows.lane_rows += sample->stage_rows.lane_rows;
+      rows.bin_rows += sample->stage_rows.bin_rows;
       rows.filled_rows += sample->stage_rows.filled_rows;
     }
     facts.values["loaded_bytes"] = rows.loaded_bytes;

@@ -139,8 +139,7 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   if (device_.rank() != 0) return {};
   const std::vector<double> by_rank = host_values(device_, all);
   // Cells that do not exist have no embedding.
-  std::vector<double> by_cell(placement.steps() * placement.vertices * width,
-                              std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> by_cell(placement.steps() * placement.vertices * width, std::numeric_limits<double>::quiet_NaN());
   auto next = by_rank.begin();
   for (Rank r = 0; r < placement.ranks; ++r) {
     for (Step t = 0; t < placement.steps(); ++t) {

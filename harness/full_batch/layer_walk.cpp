@@ -69,9 +69,7 @@ class LayerWalk::BlockStages final : public LayerStages {
     const auto& halo = walk_.temporal_halo_[layer];
     return halo ? carried(*halo, walk_.block_.packed[layer]->halo, layer, x) : x;
   }
-  bool brings_earlier_steps(int layer) const override {
-    return walk_.earlier_steps_[layer].has_value();
-  }
+  bool brings_earlier_steps(int layer) const override { return walk_.earlier_steps_[layer].has_value(); }
   Var earlier_steps(int layer, const Var& x) override {
     const std::size_t l = layer;
     return carried(*walk_.earlier_steps_[l], *walk_.block_.earlier_steps[l], layer, x);
@@ -216,7 +214,7 @@ Tensor LayerWalk::adopt(Device& device, Communicator& communicator, std::size_t 
 }
 
 Tensor LayerWalk::return_gradient(Device& device, Communicator& communicator, std::size_t layer,
-                            const Tensor& gradient) const {
+                                  const Tensor& gradient) const {
   const auto& exchange = adopt_[layer];
   return exchange ? exchange->return_gradient(device, communicator, gradient) : gradient;
 }

@@ -63,7 +63,7 @@ class LayerWalk {
   std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles
   std::vector<std::optional<Exchange>> temporal_halo_;      // [layers]; of packed stages
   std::vector<std::optional<Exchange>> earlier_steps_;      // [layers]
-  std::vector<std::optional<Exchange>> adopt_;          // [layers]; for state that crosses ranks between blocks
+  std::vector<std::optional<Exchange>> adopt_;              // [layers]; for state that crosses ranks between blocks
   StepHalos step_halos_;
   UnitMeter* unit_meter_ = nullptr;
 };

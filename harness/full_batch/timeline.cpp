@@ -126,7 +126,7 @@ std::vector<LayerMemory> Timeline::leaves(std::size_t block) {
 }
 
 void Timeline::return_gradient(std::size_t block, Tape& tape, const std::vector<LayerMemory>& memory,
-                         const Border& gradients) {
+                               const Border& gradients) {
   for (std::size_t l = 0; l < gradients.size(); ++l) {
     if (!gradients[l].defined()) continue;
     tape.add_gradient(memory[l].after, walks_[block + 1].return_gradient(device_, communicator_, l, gradients[l]));

@@ -44,8 +44,7 @@ Work making_work(const HybridPlan& plan, std::size_t action, double times) {
 std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action) {
   const BatchSize& size = plan.actions[action].of_rank[rank];
   std::int64_t owned = 0;
-  for (const auto& group : plan.groups[rank])
-    owned += static_cast<std::int64_t>(group.size());
+  for (const auto& group : plan.groups[rank]) owned += static_cast<std::int64_t>(group.size());
   const double batches =
       static_cast<double>(owned * plan.trained_steps()) / static_cast<double>(size.steps * size.vertices);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(batches / static_cast<double>(plan.actions.size())));

@@ -8,8 +8,8 @@
 
 #include "backends/cluster.hpp"
 #include "core/system/machine_limits.hpp"
-#include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/hybrid_batches/batch_bytes.hpp"
+#include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
 #include "harness/hybrid_batches/update_cost.hpp"
 #include "harness/placement/model_hops.hpp"
@@ -135,8 +135,7 @@ void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   const std::vector<std::int32_t> group = balanced_groups(load, plan.owner, plan.ranks(), groups);
   plan.groups.assign(plan.ranks(), BalancedGroups(static_cast<std::size_t>(groups)));
   for (std::size_t v = 0; v < plan.owner.size(); ++v)
-    plan.groups[plan.owner[v]][group[v]].push_back(
-        static_cast<VertexId>(v));
+    plan.groups[plan.owner[v]][group[v]].push_back(static_cast<VertexId>(v));
   for (BalancedGroups& of_rank : plan.groups)
     std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
   plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});

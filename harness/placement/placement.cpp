@@ -107,9 +107,7 @@ Placement of_maps(const Placement& like, const std::vector<std::shared_ptr<const
 
 void leave_out_missing(const Presence& presence, Placement& spatial, Placement& temporal) {
   std::vector<std::shared_ptr<const VertexMap>> of_spatial, of_temporal;
-  const auto at = [](const Placement& placement, Step t) {
-    return placement.maps[placement.map_of_step[t]];
-  };
+  const auto at = [](const Placement& placement, Step t) { return placement.maps[placement.map_of_step[t]]; };
   for (Step t = 0; t < spatial.steps(); ++t) {
     of_spatial.push_back(existing_only(presence, at(spatial, t), t, spatial.ranks));
     const bool same = at(spatial, t) == at(temporal, t);

@@ -47,9 +47,7 @@ struct Placement {
   std::vector<std::int32_t> map_of_step;               // [T]
 
   std::int64_t steps() const { return static_cast<std::int64_t>(map_of_step.size()); }
-  const VertexMap& map(Step t) const {
-    return *maps[map_of_step[t]];
-  }
+  const VertexMap& map(Step t) const { return *maps[map_of_step[t]]; }
   Rank owner(VertexId v, Step t) const { return map(t).owner_of(v); }
   /// Rows that `rank` holds of step t.
   std::int64_t step_rows(Rank rank, Step t) const { return map(t).count_of(rank); }

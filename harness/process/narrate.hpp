@@ -18,8 +18,8 @@ void guard_standard_streams();
 void narrate(const std::string& line);
 
 /// Writes the whole text on standard output, unchanged: JSON, or `shown_lines` of text for people. Throws SystemError
-/// when it cannot be written (such as a full disk after a redirection). Throws AlreadyReported when the reader of a pipe has gone
-/// and wants no more output.
+/// when it cannot be written (such as a full disk after a redirection). Throws AlreadyReported when the reader of a
+/// pipe has gone and wants no more output.
 void print_data(const std::string& text);
 
 /// Width in characters of the terminal on standard output. Returns 0 when it is not a terminal or its width is unknown.

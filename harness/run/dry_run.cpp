@@ -25,9 +25,9 @@ Json describe_helpers(const std::vector<HelperRequest>& helpers) {
     Json channels = Json::array();
     for (const ChannelShape& channel : helper.channels) {
       channels.push_back({{"name", channel.name},
-                       {"trainer", channel.trainer},
-                       {"request_bytes", channel.request_bytes},
-                       {"answer_bytes", channel.answer_bytes}});
+                          {"trainer", channel.trainer},
+                          {"request_bytes", channel.request_bytes},
+                          {"answer_bytes", channel.answer_bytes}});
     }
     list.push_back({{"name", helper.name}, {"threads", helper.threads}, {"channels", channels}});
   }

@@ -175,8 +175,8 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
 }
 
 /// `keep_epochs` may be empty. Only the first process calls it.
-void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes, const RankRequest& requests,
-                  const KeepEpochs& keep_epochs) {
+void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes,
+                  const RankRequest& requests, const KeepEpochs& keep_epochs) {
   LaunchRequest launch = request;
   launch.helpers = plan.schedule->helpers();
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
@@ -185,9 +185,7 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcome
   RankRequest shared = requests;
   if (comm.world_size() == 0) {
     if (keep_epochs)
-      shared.measured = [&](Communicator& communicator) {
-        finished.add(outcomes[communicator.rank()].samples.back());
-      };
+      shared.measured = [&](Communicator& communicator) { finished.add(outcomes[communicator.rank()].samples.back()); };
     comm.launch(launch, [&](Device& device, Communicator& communicator) {
       train_rank(plan, device, communicator, shared, outcomes[device.rank()]);
     });
@@ -237,7 +235,7 @@ void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
 }
 
 RankRequest rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
-                       Divergence& divergence) {
+                        Divergence& divergence) {
   RankRequest requests;
   requests.spans = spans;
   requests.weights = !outputs.weights.empty();
@@ -248,7 +246,7 @@ RankRequest rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs&
   if (outputs.checkpoint.empty()) return requests;
   requests.checkpoint_every = outputs.checkpoint_every;
   requests.checkpoint = [&plan, &divergence, path = outputs.checkpoint, digests = digests_of_data(plan.request),
-                       listed = false](const TrainingState& state) mutable {
+                         listed = false](const TrainingState& state) mutable {
     if (is_finite(state)) {
       save_checkpoint(path, plan.request, plan.schedule->summary().parameters, state, digests);
       if (!std::exchange(listed, true)) write_ids_beside(plan, path);

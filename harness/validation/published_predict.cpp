@@ -83,12 +83,12 @@ Prediction simulate(const Json& json, const DataCache& cache) {
 double sent_values(const Row& row) {
   double bytes = 0;
   for (const Traffic traffic : {Traffic::redistribute, Traffic::halo, Traffic::state}) {
-    bytes += static_cast<double>((*row.sent_bytes)[traffic]);
+    bytes += static_cast<double>((*row.sent_bytes)[static_cast<std::size_t>(traffic)]);
   }
   return bytes / (row.precision == "fp64" ? 8 : 4);
 }
 
-double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[phase]; }
+double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[static_cast<std::size_t>(phase)]; }
 
 std::string split_of(const Row& row) {
   std::vector<std::pair<double, std::string_view>> parts;

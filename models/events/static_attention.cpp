@@ -24,8 +24,8 @@ std::vector<ParameterShape> static_attention_parameters(const StaticMemoryReques
   return shapes;
 }
 
-Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request, const Tensor& vertices,
-                     const NeighbourLevel& level) {
+Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request,
+                     const Tensor& vertices, const NeighbourLevel& level) {
   const Var h = gather_rows(tape, parameters.at("static.table"), {vertices}, vertices.rows());
   return layer_of(request).embed(tape, parameters, h, level, Pass{});
 }

@@ -13,7 +13,7 @@ std::vector<ParameterShape> static_attention_parameters(const StaticMemoryReques
 
 /// Embeddings [R, d] of the level's roots from the rows `vertices` (i64 [U, 1]) of the table; `level` has slots and
 /// rows of U, and neither times nor features.
-Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request, const Tensor& vertices,
-                     const NeighbourLevel& level);
+Var static_attention(Tape& tape, const Parameters& parameters, const StaticMemoryRequest& request,
+                     const Tensor& vertices, const NeighbourLevel& level);
 
 }  // namespace strobe

@@ -69,8 +69,7 @@ class Tgat final : public EventModel {
 
   Var embed(Tape& tape, const Parameters& parameters, const EmbedInput& input) const override {
     Var h = vertex_input(tape, parameters, input, p_.hidden);
-    for (const int level : {1, 2})
-      h = layer(level).embed(tape, parameters, h, input.levels[level - 1], input.pass);
+    for (const int level : {1, 2}) h = layer(level).embed(tape, parameters, h, input.levels[level - 1], input.pass);
     return h;
   }
 

@@ -117,7 +117,7 @@ class MpnnLstm final : public Model {
 
   /// Means and variances are those of all vertices of a step.
   Var after_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& all,
-                  const Var& y) const override {
+                 const Var& y) const override {
     if (layer == 2) return y;
     const Var regular = regularised(tape, parameters, layer, all, y);
     return layer == 0 ? regular : concat_columns(tape, {slice_rows(tape, all.x, 0, y->value.rows()), regular});

@@ -21,8 +21,7 @@ std::vector<std::int64_t> class_sets(const EventGraph& graph, EdgeId first, std:
 }
 
 ClassCounts count_classes(const EventGraph& graph, EdgeId first, EdgeId last) {
-  ClassCounts counts{std::vector<std::int64_t>(graph.event_class_source.classes, 0),
-                     last - first};
+  ClassCounts counts{std::vector<std::int64_t>(graph.event_class_source.classes, 0), last - first};
   for (EdgeId e = first; e < last; ++e) {
     std::uint64_t bits = 0;
     event_classes(graph, e, bits);

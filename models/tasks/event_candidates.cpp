@@ -92,8 +92,7 @@ VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t gr
       "/task/negatives",
       fmt::format("an event from {} to {} leaves no negative to draw: all {} vertices that may be are its own ends; "
                   "take negatives=any, or another graph",
-                  graph_.original_id[source],
-                  graph_.original_id[destination], pool_.size()));
+                  graph_.original_id[source], graph_.original_id[destination], pool_.size()));
 }
 
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {

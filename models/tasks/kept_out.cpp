@@ -31,7 +31,7 @@ std::vector<VertexId> vertices_from(const EventGraph& graph, EdgeId first) {
 
 /// How many vertices a share of `all` is. A share as 0.29 has no exact double, and 0.29 * 100 must not become 28.
 std::size_t count_of(double share, std::size_t all, std::size_t offered) {
-  const std::size_t count = std::floor(share * static_cast<double>(all) + 1e-9);
+  const auto count = static_cast<std::size_t>(std::floor(share * static_cast<double>(all) + 1e-9));
   if (count == 0) {
     throw InvalidRequest("/task/kept_out", fmt::format("a share of {:g} of {} vertices keeps none out; take at least "
                                                        "{:.3g}, or 0 for no inductive split",
@@ -105,8 +105,7 @@ VertexFlags draw_kept_out(const EventGraph& graph, const TimeSplit& split, doubl
 bool is_inductive(const EventGraph& graph, std::span<const char> kept_out, EdgeId event) {
   if (kept_out.empty()) return false;
   const std::size_t e = event;
-  return kept_out[graph.source[e]] != 0 ||
-         kept_out[graph.target[e]] != 0;
+  return kept_out[graph.source[e]] != 0 || kept_out[graph.target[e]] != 0;
 }
 
 std::int64_t count_inductive(const EventGraph& graph, std::span<const char> kept_out, EdgeId first, EdgeId last) {

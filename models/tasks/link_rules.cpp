@@ -117,8 +117,7 @@ const std::vector<std::string>& rule_names() {
 std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
                                            const RankedEvents& events, TieRule ties) {
   LinkHistory history(graph);
-  const double trained =
-      events.train_end > 0 ? graph.time[events.train_end - 1] - graph.time[0] : 0.0;
+  const double trained = events.train_end > 0 ? graph.time[events.train_end - 1] - graph.time[0] : 0.0;
   RuleSums all, inductive;
   for (EdgeId first = events.first; first < events.last; first += events.batch) {
     const EdgeId last = std::min(events.last, first + events.batch);

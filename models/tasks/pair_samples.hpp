@@ -38,9 +38,7 @@ class NegativePool {
   explicit NegativePool(const std::vector<std::int8_t>& side);
 
   /// The ends from which the negative of an edge of `source` is drawn.
-  const PairEnds& beside(VertexId source) const {
-    return side_.empty() ? ends_[0] : ends_[side_[source] == 1 ? 1 : 0];
-  }
+  const PairEnds& beside(VertexId source) const { return side_.empty() ? ends_[0] : ends_[side_[source] == 1 ? 1 : 0]; }
 
  private:
   std::array<PairEnds, 2> ends_;

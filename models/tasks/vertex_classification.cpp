@@ -196,8 +196,7 @@ class VertexClassification final : public Task {
     for (VertexId v = 0; v < graph.vertices; ++v) {
       if (!all && !active[v]) continue;
       if (!held.empty() && held[v] == training) continue;
-      const int label = per_cell ? graph.cell_label[t * graph.vertices + v]
-                                 : graph.vertex_label[v];
+      const int label = per_cell ? graph.cell_label[t * graph.vertices + v] : graph.vertex_label[v];
       if (label < 0) continue;
       if (label >= p_.classes) {
         throw InvalidRequest("/task/classes", "the workload has a label " + std::to_string(label) +
@@ -225,8 +224,7 @@ class VertexClassification final : public Task {
     const std::vector<double> counts = class_counts(data.train, p_.classes);
     const double majority = std::max_element(counts.begin(), counts.end()) - counts.begin();
     std::vector<double> last(vertices, std::nan(""));
-    for (std::size_t i = 0; i < data.train.label.size(); ++i)
-      last[data.train.vertices[i]] = data.train.label[i];
+    for (std::size_t i = 0; i < data.train.label.size(); ++i) last[data.train.vertices[i]] = data.train.label[i];
     for (Samples* samples : {&data.validation, &data.test}) {
       samples->baseline.assign(samples->step.size(), majority);
       for (const VertexId v : samples->vertices) samples->memory.push_back(last[v]);

@@ -206,8 +206,7 @@ class VertexRegression final : public Task {
   void draw_step(const SnapshotGraph& graph, Step t, bool own, const std::vector<double>& last,
                  const std::vector<double>& target, Samples& samples) const {
     const bool all = p_.cells == "all" || (p_.cells == "auto" && own);
-    const std::vector<bool> active =
-        all ? std::vector<bool>() : active_vertices(*graph.snapshots[t], graph.vertices);
+    const std::vector<bool> active = all ? std::vector<bool>() : active_vertices(*graph.snapshots[t], graph.vertices);
     for (VertexId v = 0; v < graph.vertices; ++v) {
       const std::size_t i = v;
       if (std::isnan(target[i]) || (!all && !active[i])) continue;

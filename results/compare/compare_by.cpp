@@ -237,7 +237,8 @@ Json by_to_json(const ByReport& report) {
     groups.push_back({{"common", group.common}, {"cases", members}, {"best", group.best}, {"why", group.why}});
   }
   Json alone = Json::array();
-  for (const UnpairedCase& single : report.alone) alone.push_back({{"case_id", single.case_id}, {"nearest", single.nearest}});
+  for (const UnpairedCase& single : report.alone)
+    alone.push_back({{"case_id", single.case_id}, {"nearest", single.nearest}});
   return {{"by", report.field}, {"groups", groups}, {"alone", alone}};
 }
 

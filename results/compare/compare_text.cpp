@@ -113,7 +113,7 @@ std::string self_check_text(const SelfCheck& check) {
   for (const auto& [verdict, count] : check.verdicts)
     counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, verdict);
   const auto at = [&](double share) {
-    return check.widths[share * static_cast<double>(check.widths.size() - 1)];
+    return check.widths[static_cast<std::size_t>(share * static_cast<double>(check.widths.size() - 1))];
   };
   return fmt::format(
       "the same program twice: {} verdicts ({}), {} of them false\n"

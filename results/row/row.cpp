@@ -45,7 +45,7 @@ void take_times(const std::vector<const EpochSample*>& slowest, const std::vecto
   for (std::size_t e = 0; e < slowest.size(); ++e) {
     const EpochSample* const sample = busiest[e];
     seconds.push_back(slowest[e]->epoch_seconds);
-    phases[Phase::wait] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
+    phases[static_cast<std::size_t>(Phase::wait)] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
     hidden += sample->hidden_communicate_seconds / n;
     for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += sample->phase_seconds[i] / n;
   }

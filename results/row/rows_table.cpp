@@ -340,7 +340,8 @@ class RowsTable {
 
 }  // namespace
 
-std::string rows_table(const std::vector<Row>& rows, const TableOptions& requests, const std::vector<std::string>& runs) {
+std::string rows_table(const std::vector<Row>& rows, const TableOptions& requests,
+                       const std::vector<std::string>& runs) {
   return RowsTable(rows, requests, runs).text();
 }
 

@@ -82,7 +82,7 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
   json["peak_device_bytes"] = sample.peak_device_bytes;
   json["memory_limit_bytes"] = sample.memory_limit_bytes;
   json["loaded_bytes"] = sample.stage_rows.loaded_bytes;
-  json["lane_rows"] = sample.stage_rows.lane_rows;
+  json["lane_rows"] = sample.stage_rows.bin_rows;
   json["filled_rows"] = sample.stage_rows.filled_rows;
   write_operations(sample.operations, json);
   return json;

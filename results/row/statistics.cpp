@@ -34,7 +34,7 @@ double percentile(std::vector<double> values, double percent) {
   if (values.empty()) return not_a_number;
   std::sort(values.begin(), values.end());
   const double position = static_cast<double>(values.size() - 1) * std::clamp(percent, 0.0, 100.0) / 100.0;
-  const std::size_t below = position;
+  const std::size_t below = static_cast<std::size_t>(position);
   const std::size_t above = std::min(below + 1, values.size() - 1);
   return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
 }

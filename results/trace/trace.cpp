@@ -74,7 +74,7 @@ std::vector<int> slots_of(const std::vector<Span>& spans, const std::vector<Trac
   std::array<std::vector<std::vector<std::int64_t>>, stream_count> open;  // ends of the spans around now, by slot
   std::vector<int> slots(spans.size());
   for (const std::size_t i : order) {
-    auto& of_stream = open[spans[i].stream];
+    auto& of_stream = open[static_cast<std::size_t>(spans[i].stream)];
     std::size_t slot = 0;
     for (; slot < of_stream.size(); ++slot) {
       std::vector<std::int64_t>& ends = of_stream[slot];
@@ -111,7 +111,7 @@ void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<S
   // The three streams that every device has always get their lanes, so that traces of several runs line up.
   std::array<int, stream_count> last{0, 0, 0, -1, -1};
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    int& of_stream = last[spans[i].stream];
+    int& of_stream = last[static_cast<std::size_t>(spans[i].stream)];
     of_stream = std::max(of_stream, slots[i]);
   }
   for (int stream = 0; stream < stream_count; ++stream) {

@@ -37,7 +37,7 @@ std::set<std::string> registering_files() {
       std::smatch match;
       if (!std::regex_search(text, match, registers) || match[1] == "Command") continue;
       if (match[1] == "Facts" || match[1] == "OutputFile") continue;  // the schema of rows and --help list these
-      if (match[1] == "EventTask") continue;  // listed under the task for models of snapshots
+      if (match[1] == "EventTask") continue;                          // listed under the task for models of snapshots
       files.insert(std::filesystem::relative(item.path(), root).string());
     }
   }

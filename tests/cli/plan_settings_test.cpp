@@ -73,7 +73,7 @@ TEST_F(PlanSettings, OnePointIsExplained) {
   ASSERT_EQ(explained.status, 0) << explained.err;
   EXPECT_EQ(explained.out.rfind(id + "\n", 0), 0u) << explained.out;
   for (const std::string& part :
-       {"beside " + best.at("id").get<std::string>(), std::string("compute"), std::string("memory/GPU"),
+       {"compared with " + best.at("id").get<std::string>(), std::string("compute"), std::string("memory/GPU"),
         std::string("90 % bands"), std::string("as a case of a suite")})
     EXPECT_NE(explained.out.find(part), std::string::npos) << part << "\n" << explained.out;
   EXPECT_NE(more({"--explain", id, "--start-up", "500s"}).out.find("500 s .. 500 s and 500 s .. 500 s: they "),

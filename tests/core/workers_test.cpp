@@ -17,8 +17,7 @@ TEST(Workers, DoEachTaskOnce) {
   for (const int threads : {1, 2, 5}) {
     Workers workers(threads);
     std::vector<std::atomic<int>> done(1000);
-    for (int round = 0; round < 3; ++round)
-      workers.run(1000, [&](std::int64_t i) { ++done[i]; });
+    for (int round = 0; round < 3; ++round) workers.run(1000, [&](std::int64_t i) { ++done[i]; });
     for (const std::atomic<int>& times : done) EXPECT_EQ(times.load(), 3);
   }
 }

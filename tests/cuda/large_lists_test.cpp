@@ -79,8 +79,7 @@ TEST_P(CudaLists, RunsAreAddedInOrder) {
   }
   const CopyRuns op{in(from), in(expected), in(runs, 3), count / 5 * 4 * rows, true};
   for (std::size_t i = 0; i < runs.size(); i += 3) {
-    for (std::int64_t r = 0; r < runs[i + 2]; ++r)
-      expected[runs[i + 1] + r] += from[runs[i] + r];
+    for (std::int64_t r = 0; r < runs[i + 2]; ++r) expected[runs[i + 1] + r] += from[runs[i] + r];
   }
   device_->run(op);
   EXPECT_EQ(out<float>(op.to), expected);

@@ -127,7 +127,7 @@ TEST(DeclaredData, StatesOfEveryLayerHaveTheShapeThatItsTimelinesLeave) {
     const CellRows cells = long_cells(*device, steps, model->traits());
     for (std::size_t l = 0; l < layers.size(); ++l) {
       if (!walks_timelines(layers[l])) continue;
-      ++layers_of_need[layers[l].need];
+      ++layers_of_need[static_cast<std::size_t>(layers[l].need)];
       for (std::int64_t cut = 1; cut < steps; ++cut) {
         Tape tape(*device);
         const Var x = Tape::constant(random_tensor(*device, 5 * cut, layers[l].spatial_width, 8));
@@ -142,7 +142,7 @@ TEST(DeclaredData, StatesOfEveryLayerHaveTheShapeThatItsTimelinesLeave) {
     }
   }
   for (const TemporalNeed need : {TemporalNeed::window, TemporalNeed::recurrent, TemporalNeed::all})
-    EXPECT_GT(layers_of_need[need], 0);
+    EXPECT_GT(layers_of_need[static_cast<std::size_t>(need)], 0);
 }
 
 TEST(DeclaredData, OnlyStochasticModelsDifferInTraining) {

@@ -263,8 +263,7 @@ TEST(PackedGradients, DropoutFollowsTheStepsOfTheGraph) {
   std::vector<std::int64_t> order, own_ids;
   for (std::int64_t v = 0; v < n; ++v) {
     one.pieces.push_back({0, v * steps, steps});
-    for (std::int64_t t = 0; t < steps; ++t)
-      order.push_back(t * n + v), own_ids.push_back(ids[t * n + v]);
+    for (std::int64_t t = 0; t < steps; ++t) order.push_back(t * n + v), own_ids.push_back(ids[t * n + v]);
   }
   const Var line =
       packed_temporal_attention(tape, rows_of(tape, Tape::constant(x), order), steps * n, 2, 0.7,

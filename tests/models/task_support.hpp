@@ -55,8 +55,7 @@ inline void expect_values(const std::vector<double>& got, const std::vector<doub
 /// Whether step `t` has the edge u -> v.
 inline bool leads(const SnapshotGraph& graph, Step t, VertexId u, VertexId v) {
   const Snapshot& s = *graph.snapshots[t];
-  for (std::int64_t e = s.row_offsets[v]; e < s.row_offsets[static_cast<std::size_t>(v) + 1];
-       ++e) {
+  for (std::int64_t e = s.row_offsets[v]; e < s.row_offsets[static_cast<std::size_t>(v) + 1]; ++e) {
     if (s.columns[e] == u) return true;
   }
   return false;

@@ -109,14 +109,13 @@ std::vector<Child> torch_world(int size) {
   const std::string port = std::to_string(free_port());
   std::vector<Child> children(size);
   for (int rank = 0; rank < size; ++rank) {
-    children[rank].environment = {
-        {"RANK", std::to_string(rank)},
-        {"WORLD_SIZE", std::to_string(size)},
-        {"LOCAL_RANK", std::to_string(rank)},
-        {"MASTER_ADDR", "127.0.0.1"},
-        {"MASTER_PORT", "1"},
-        {"STROBE_NCCL_PORT", port},
-        {"STROBE_EMULATED_GPU", fmt::format("GPU {} of host a", rank)}};
+    children[rank].environment = {{"RANK", std::to_string(rank)},
+                                  {"WORLD_SIZE", std::to_string(size)},
+                                  {"LOCAL_RANK", std::to_string(rank)},
+                                  {"MASTER_ADDR", "127.0.0.1"},
+                                  {"MASTER_PORT", "1"},
+                                  {"STROBE_NCCL_PORT", port},
+                                  {"STROBE_EMULATED_GPU", fmt::format("GPU {} of host a", rank)}};
   }
   return children;
 }

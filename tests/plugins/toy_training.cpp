@@ -87,7 +87,7 @@ class ToyPlan final : public SchedulePlan {
  public:
   explicit ToyPlan(const Case& c) : ranks_(c.ranks), sums_(c.strategy.at("sums").get<std::int64_t>()) {
     const auto parameters = from_json<ToyParameters>(toy_fields(), c.strategy, "/strategy");
-    const std::size_t gradient = Traffic::gradient;
+    const auto gradient = static_cast<std::size_t>(Traffic::gradient);
     budget_.bytes[gradient] = 2 * static_cast<std::uint64_t>((ranks_ - 1) * sums_) * sizeof(double) +
                               static_cast<std::uint64_t>(parameters.surplus);
     budget_.promise[gradient] = parameters.promise == "exact"     ? Promise::exact

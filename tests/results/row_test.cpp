@@ -175,8 +175,8 @@ TEST(Summarise, OfRanksThatEndTogetherThePhasesAreThoseOfTheOneThatTheOthersWait
     asked["ranks"] = ranks;
     const Row row = summarise(asked, "c", result);
     const auto& phases = *row.phase_seconds;
-    EXPECT_NEAR(phases[Phase::compute], mean(most_work), 0.05) << "seed " << seed;
-    EXPECT_LT(phases[Phase::wait], 0.09) << "seed " << seed;
+    EXPECT_NEAR(phases[static_cast<std::size_t>(Phase::compute)], mean(most_work), 0.05) << "seed " << seed;
+    EXPECT_LT(phases[static_cast<std::size_t>(Phase::wait)], 0.09) << "seed " << seed;
     EXPECT_NEAR(std::accumulate(phases.begin(), phases.end(), 0.0), row.epoch_seconds->mean, 1e-12);
   }
 }
@@ -186,8 +186,8 @@ TEST(Summarise, ARankThatEndsEarlierIsNotTheEpochs) {
   CaseResult result;
   result.samples = {make_sample(0, 0, 0, 4, 1, 0), make_sample(0, 0, 1, 2, 1, 2.5)};
   const Row row = summarise(case_json(), "c", result);
-  EXPECT_EQ((*row.phase_seconds)[Phase::compute], 2);
-  EXPECT_EQ((*row.phase_seconds)[Phase::wait], 2.5);
+  EXPECT_EQ((*row.phase_seconds)[static_cast<std::size_t>(Phase::compute)], 2);
+  EXPECT_EQ((*row.phase_seconds)[static_cast<std::size_t>(Phase::wait)], 2.5);
 }
 
 TEST(Summarise, BytesThatChangeBetweenEpochsAreNoted) {

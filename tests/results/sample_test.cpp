@@ -22,7 +22,7 @@ Span span(Phase phase, double begin, double end, bool blocking = true, Stream st
   return result;
 }
 
-double phase(const EpochSample& sample, Phase which) { return sample.phase_seconds[which]; }
+double phase(const EpochSample& sample, Phase which) { return sample.phase_seconds[static_cast<std::size_t>(which)]; }
 
 double sum(const EpochSample& sample) {
   return std::accumulate(sample.phase_seconds.begin(), sample.phase_seconds.end(), 0.0);
@@ -47,7 +47,7 @@ TEST(SampleFromSpans, PhasesAddUpAndOtherIsTheRest) {
   EXPECT_DOUBLE_EQ(phase(sample, Phase::other), 3.25);
   EXPECT_DOUBLE_EQ(sum(sample), sample.epoch_seconds);
   EXPECT_DOUBLE_EQ(sample.busy_seconds, 9);
-  EXPECT_EQ(sample.sent_bytes[Traffic::halo], 64u);
+  EXPECT_EQ(sample.sent_bytes[static_cast<std::size_t>(Traffic::halo)], 64u);
   EXPECT_EQ(sample.messages, 2u);
   EXPECT_EQ(sample.transfer_bytes, 32u);
   EXPECT_DOUBLE_EQ(sample.work.flops, 100) << "only compute spans count";
@@ -122,7 +122,7 @@ TEST(SampleFromSpans, OnlyWhatRunsOnTheHostBesideOthersIsAnOperation) {
 TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   EpochSample sample = testing_results::make_sample(0, 1, 0, 1, 1, 1);
   sample.operations = {{"dense", 0.1, 1e300, 7}, {"spmm", 1.0 / 3.0, 0, 1.0 / 7.0}};
-  sample.sent_bytes[Traffic::parameters] = 12;
+  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 12;
   Json json = Json::parse(sample_to_json("a", sample).dump());
   EXPECT_EQ(sample_from_json(json).operations, sample.operations);
   EXPECT_EQ(sample_from_json(json).sent_bytes, sample.sent_bytes);
@@ -131,7 +131,7 @@ TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const EpochSample older = sample_from_json(json);
   EXPECT_TRUE(older.operations.empty());
-  sample.sent_bytes[Traffic::parameters] = 0;
+  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 0;
   EXPECT_EQ(older.sent_bytes, sample.sent_bytes);
   json["operation_seconds"] = {{"spmm", 2.0}, {"dense", 1.0}};
   const std::vector<OperationTotals> in_order{{"dense", 1}, {"spmm", 2}};

@@ -149,7 +149,7 @@ TEST(SimHostWork, ReadinessFollowsVirtualTimeInEveryOrderOfActors) {
     LaunchRequest request = sim_test::request_for(cluster_with_hosts(), 2);
     HelperRequest helper;
     helper.name = "ticker";
-    helper.lanes = {{"tick", 1, 0, 0}};
+    helper.channels = {{"tick", 1, 0, 0}};
     helper.program = [](HelperPost& post) {
       while (post.await_request(0, Patience::unlimited)) {
         post.run(work_of(1e9, 0));
@@ -164,7 +164,7 @@ TEST(SimHostWork, ReadinessFollowsVirtualTimeInEveryOrderOfActors) {
           if (c.rank() == 0) return;
           std::vector<DeviceEvent> ticks;
           for (int i = 0; i < 5; ++i) {
-            ticks.push_back(ticks.empty() ? c.lane(0, 0).ask() : c.lane(0, 0).ask({ticks.back()}));
+            ticks.push_back(ticks.empty() ? c.channel(0, 0).ask() : c.channel(0, 0).ask({ticks.back()}));
           }
           device.await(device.run_on_host(work_of(2.5e9, 0)));
           for (const DeviceEvent& tick : ticks) seen += device.reached(tick) ? 1 : 0;
@@ -178,7 +178,7 @@ TEST(SimHostWork, AHelperThatSpansNodesIsRefused) {
   LaunchRequest request = sim_test::request_for(cluster_with_hosts(), 16);
   HelperRequest helper;
   helper.name = "far";
-  helper.lanes = {{"read", 7, 0, 0}, {"read", 8, 0, 0}};
+  helper.channels = {{"read", 7, 0, 0}, {"read", 8, 0, 0}};
   helper.program = [](HelperPost&) {};
   request.helpers = {helper};
   EXPECT_THROW(sim::launch_simulated(request, [](Device&, Communicator&) {}), InvalidRequest);

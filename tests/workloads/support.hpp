@@ -94,8 +94,7 @@ inline std::vector<std::vector<double>> dense(const Snapshot& snapshot) {
   const std::size_t n = snapshot.row_offsets.size() - 1;
   std::vector<std::vector<double>> matrix(n, std::vector<double>(n, 0.0));
   for (std::size_t v = 0; v < n; ++v) {
-    for (std::size_t i = snapshot.row_offsets[v];
-         i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
+    for (std::size_t i = snapshot.row_offsets[v]; i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
       matrix[v][snapshot.columns[i]] += static_cast<double>(snapshot.values[i]);
     }
   }
@@ -109,8 +108,7 @@ inline void expect_sorted_rows(const Snapshot& snapshot) {
   ASSERT_EQ(snapshot.row_offsets.back(), snapshot.nonzeros());
   ASSERT_EQ(snapshot.columns.size(), snapshot.values.size());
   for (std::size_t v = 0; v + 1 < snapshot.row_offsets.size(); ++v) {
-    for (std::size_t i = snapshot.row_offsets[v];
-         i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
+    for (std::size_t i = snapshot.row_offsets[v]; i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
       ASSERT_TRUE(snapshot.columns[i] >= 0 && snapshot.columns[i] < n);
       const bool first = i == static_cast<std::size_t>(snapshot.row_offsets[v]);
       ASSERT_TRUE(first || snapshot.columns[i - 1] < snapshot.columns[i]);

@@ -100,10 +100,9 @@ TimeCsr make_time_csr(const EventGraph& events, const std::string& direction) {
   const std::vector<Range> ranges = share_entries(offsets);
   parallel_tasks(static_cast<std::int64_t>(ranges.size()), [&](std::int64_t part) {
     std::int64_t* const at = next.data();
-    for_each_entry(events, ranges[part], sides,
-                   [&](VertexId owner, VertexId neighbour, std::uint32_t event) {
-                     entries[at[owner]++] = {neighbour, event};
-                   });
+    for_each_entry(events, ranges[part], sides, [&](VertexId owner, VertexId neighbour, std::uint32_t event) {
+      entries[at[owner]++] = {neighbour, event};
+    });
   });
   return {std::move(offsets), make_column<TimedNeighbour>(std::move(memory), total)};
 }

@@ -17,7 +17,7 @@ namespace {
 /// at a border on the same side as numpy.quantile does.
 double time_quantile(const EventGraph& events, double share) {
   const double place = share * static_cast<double>(events.events() - 1);
-  const std::size_t below = place;
+  const auto below = static_cast<std::size_t>(place);
   const double low = events.time[below];
   const double high = events.time[std::min(below + 1, static_cast<std::size_t>(events.events() - 1))];
   const double part = place - static_cast<double>(below), step = high - low;

@@ -223,7 +223,7 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
       graph.provenance.notes.push_back(fmt::format("node_ids is left out, as '{}' is no vertex", name.key()));
       return;
     }
-    graph.vertex_name[number] = name.key();
+    graph.vertex_name[static_cast<std::size_t>(number)] = name.key();
   }
 }
 

@@ -186,8 +186,7 @@ void read_labels(const std::string& path, bool years, Tables& tables, EventGraph
         const std::vector<std::int64_t> numbers = tables.of_targets().add(added.classes);
         if (tables.of_targets().size() > std::numeric_limits<std::int32_t>::max())
           reader.fail_file("there are more than 2^31 classes");
-        for (std::int32_t& label : added.labels.label)
-          label = static_cast<std::int32_t>(numbers[label]);
+        for (std::int32_t& label : added.labels.label) label = static_cast<std::int32_t>(numbers[label]);
         append(labels, added.labels);
         absent += added.absent;
         added = LabelPart();

@@ -296,8 +296,7 @@ class Ledger {
       const auto row = std::upper_bound(snapshot.row_offsets.begin(), snapshot.row_offsets.end(), place) -
                        snapshot.row_offsets.begin() - 1;
       const std::uint64_t code =
-          edge_code(static_cast<std::uint64_t>(row),
-                    static_cast<std::uint64_t>(snapshot.columns[place]));
+          edge_code(static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(snapshot.columns[place]));
       if (allowed(before, code)) return code;
     }
     return redraw(before, t, i);

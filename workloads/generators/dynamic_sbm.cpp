@@ -114,8 +114,7 @@ std::vector<std::uint64_t> draw_step(const std::int8_t* label, const DynamicSbmP
   for (std::size_t c = 1; c < first.size(); ++c) first[c] += first[c - 1];
   std::vector<std::size_t> next_place(first.begin(), first.end() - 1);
   std::vector<std::uint32_t> member(vertices);
-  for (std::size_t v = 0; v < vertices; ++v)
-    member[next_place[label[v]]++] = static_cast<std::uint32_t>(v);
+  for (std::size_t v = 0; v < vertices; ++v) member[next_place[label[v]]++] = static_cast<std::uint32_t>(v);
   std::vector<std::uint64_t> codes;
   for (std::size_t v = 0; v < vertices; ++v) {
     const std::size_t own = label[v];

@@ -232,7 +232,7 @@ std::vector<std::int64_t> edges_to_keep(const std::vector<std::int64_t>& sizes, 
   const auto settle = [&](std::size_t t, double rounding) {
     const double size = sizes[t];
     const std::int64_t room = std::min(sizes[t], sizes[t - 1]) - kept[t];
-    const std::int64_t wanted = std::floor(owed * size + rounding);
+    const auto wanted = static_cast<std::int64_t>(std::floor(owed * size + rounding));
     const std::int64_t more = std::clamp<std::int64_t>(wanted, 0, room);
     kept[t] += more;
     owed -= static_cast<double>(more) / size;

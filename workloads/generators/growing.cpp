@@ -125,7 +125,7 @@ void check_growing(const GrowingParameters& p, const std::vector<std::int64_t>& 
 
 /// A vertex among the first `alive`, the earlier the more likely.
 std::uint64_t popular(std::int64_t alive, double skew, double u) {
-  const std::int64_t v = static_cast<double>(alive) * std::pow(u, 1 + skew);
+  const auto v = static_cast<std::int64_t>(static_cast<double>(alive) * std::pow(u, 1 + skew));
   return static_cast<std::uint64_t>(std::min(v, alive - 1));
 }
 

@@ -72,9 +72,7 @@ std::vector<std::int64_t> shuffled(const std::vector<std::int64_t>& values, cons
 std::int64_t place_life(const Lives& lives, const std::vector<std::int64_t>& edges, std::int64_t length,
                         std::int64_t wanted) {
   const auto steps = static_cast<std::int64_t>(edges.size()), places = steps - length + 1;
-  const auto has_room = [&](std::int64_t t) {
-    return lives.marginal[t] < edges[t];
-  };
+  const auto has_room = [&](std::int64_t t) { return lives.marginal[t] < edges[t]; };
   const std::int64_t stride = 2 * wanted < places ? 1 : places - 1;
   for (std::int64_t tried = 0, begin = wanted; tried < places; ++tried, begin = (begin + stride) % places) {
     if (has_room(begin) && has_room(begin + length - 1)) return begin;

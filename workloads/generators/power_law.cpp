@@ -110,8 +110,7 @@ SnapshotGraph generate_power_law(const Json& json, std::uint64_t seed) {
   check_power_law(parameters);
   const std::size_t edges = parameters.edges;
   const std::vector<std::int64_t> kept =
-      edges_to_keep(std::vector<std::int64_t>(parameters.steps, parameters.edges),
-                    parameters.overlap, "/overlap");
+      edges_to_keep(std::vector<std::int64_t>(parameters.steps, parameters.edges), parameters.overlap, "/overlap");
   const double largest =
       parameters.largest_degree > 0 ? parameters.largest_degree : std::sqrt(static_cast<double>(parameters.edges));
   const PowerLawRank rank(parameters, largest);
@@ -121,8 +120,7 @@ SnapshotGraph generate_power_law(const Json& json, std::uint64_t seed) {
   std::vector<std::uint64_t> before, now;
   for (std::int64_t t = 0; t < parameters.steps; ++t) {
     const RandomStream random = generator_stream(seed, draws, t);
-    now =
-        choose(before, static_cast<std::size_t>(kept[t]), generator_stream(seed, keeping, t));
+    now = choose(before, static_cast<std::size_t>(kept[t]), generator_stream(seed, keeping, t));
     draw_distinct(
         now, edges, before,
         [&](std::uint64_t i) {

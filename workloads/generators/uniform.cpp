@@ -65,7 +65,7 @@ SnapshotGraph generate_uniform(const Json& json, std::uint64_t seed) {
   const int threads = generator_threads();
   check_generated_size(vertices, parameters.steps, wanted * static_cast<double>(parameters.steps),
                        24 * wanted * threads, "/density");
-  const std::size_t edges = wanted;
+  const auto edges = static_cast<std::size_t>(wanted);
   const bool dense = edges > pairs / 2;
   SnapshotGraph graph = start_graph("uniform", uniform_fields(), json, seed, vertices, parameters.steps);
   Workers workers(threads);

@@ -43,8 +43,8 @@ class Introductions {
   std::int64_t next() {
     if (named_ == count_) return -1;
     ++turn_;
-    const std::int64_t due = static_cast<double>(turn_) / static_cast<double>(turns_) *
-                                               static_cast<double>(count_);
+    const auto due = static_cast<std::int64_t>(static_cast<double>(turn_) / static_cast<double>(turns_) *
+                                               static_cast<double>(count_));
     return due > named_ ? static_cast<std::int64_t>(order_(static_cast<std::uint64_t>(named_++))) : -1;
   }
 

@@ -88,9 +88,7 @@ class SnapshotBuilder {
     for_each_entry(first, last, [&](VertexId row, WeightedColumn) { ++row_end_[static_cast<std::size_t>(row) + 1]; });
     for (std::size_t v = 1; v < row_end_.size(); ++v) row_end_[v] += row_end_[v - 1];
     entries_.resize(row_end_.back());
-    for_each_entry(first, last, [&](VertexId row, WeightedColumn entry) {
-      entries_[row_end_[row]++] = entry;
-    });
+    for_each_entry(first, last, [&](VertexId row, WeightedColumn entry) { entries_[row_end_[row]++] = entry; });
   }
 
   void merge_row(std::size_t begin, std::size_t end, Snapshot& snapshot) {

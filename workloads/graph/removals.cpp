@@ -146,9 +146,7 @@ StepCut cut_steps_with_removals(const EventGraph& events, const Windowing& windo
   }
   StepCut cut = cut_steps(added, windowing);
   const std::int64_t additions = added.events();
-  const auto in_file = [&](std::int64_t i) {
-    return i == 0 ? 0 : i == additions ? events.events() : position[i];
-  };
+  const auto in_file = [&](std::int64_t i) { return i == 0 ? 0 : i == additions ? events.events() : position[i]; };
   for (std::int64_t& first : cut.first) first = in_file(first);
   for (std::int64_t& last : cut.last) last = in_file(last);
   return cut;

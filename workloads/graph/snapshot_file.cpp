@@ -53,8 +53,7 @@ std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::str
   const auto vertices = static_cast<std::int64_t>(from.row_offsets.size()) - 1;
   std::vector<SnapshotEdge> edges, exact;
   for (std::int64_t v = 0; v < vertices; ++v) {
-    for (auto i = from.row_offsets[v]; i < from.row_offsets[static_cast<std::size_t>(v) + 1];
-         ++i) {
+    for (auto i = from.row_offsets[v]; i < from.row_offsets[static_cast<std::size_t>(v) + 1]; ++i) {
       const std::size_t at = i;
       const auto row = static_cast<VertexId>(v);
       const bool is_there = orientation == "both" && from.columns[at] == row;  // a loop is its own reverse

@@ -155,7 +155,7 @@ WindowBorders::WindowBorders(const WindowSpan& length, const WindowSpan& stride,
     const double origin = regular_origin(length, first);
     regular_.emplace(origin, stride.seconds, length.seconds);
     if (length.origin == Origin::first) return;
-    const std::int64_t guess = std::floor((first - origin) / stride.seconds);
+    const auto guess = static_cast<std::int64_t>(std::floor((first - origin) / stride.seconds));
     from_ = last_at_or_before(first, guess, [&](std::int64_t k) { return regular_->begin(k); });
     return;
   }

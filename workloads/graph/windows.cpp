@@ -117,8 +117,8 @@ Cut cut_by_events(const EventGraph& events, std::int64_t size, std::int64_t stri
     const std::int64_t last = first + std::min(size, total - first), step = std::min(stride, total - first);
     const bool more = first + step < total;
     const double next = more ? end_of(last + std::min(step, total - last)) : std::numeric_limits<double>::infinity();
-    cut.add(events.time[first], end_of(last), next, static_cast<std::size_t>(first),
-            static_cast<std::size_t>(last), last - first < size);
+    cut.add(events.time[first], end_of(last), next, static_cast<std::size_t>(first), static_cast<std::size_t>(last),
+            last - first < size);
   }
   return cut;
 }

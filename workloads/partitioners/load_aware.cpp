@@ -48,9 +48,7 @@ void in_runs(std::int64_t vertices, const Rows& rows) {
 std::vector<VertexId> by_descending_load(const std::vector<double>& load) {
   std::vector<VertexId> order(load.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](VertexId a, VertexId b) {
-    return load[a] > load[b];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](VertexId a, VertexId b) { return load[a] > load[b]; });
   return order;
 }
 
@@ -97,14 +95,12 @@ std::vector<Rank> deal_by_load(const std::vector<double>& load, int parts, bool 
 std::vector<std::int32_t> balanced_groups(const std::vector<double>& load, const std::vector<Rank>& part, int parts,
                                           int groups) {
   std::vector<std::vector<VertexId>> members(parts);
-  for (const VertexId v : by_descending_load(load))
-    members[part[v]].push_back(v);
+  for (const VertexId v : by_descending_load(load)) members[part[v]].push_back(v);
   std::vector<std::int32_t> group(load.size());
   for (const std::vector<VertexId>& own : members) {
     for (int g = 0; g < groups; ++g) {
       const Run run = even_share(static_cast<std::int64_t>(own.size()), groups, g);
-      for (std::int64_t i = run.first; i < run.first + run.count; ++i)
-        group[own[i]] = g;
+      for (std::int64_t i = run.first; i < run.first + run.count; ++i) group[own[i]] = g;
     }
   }
   return group;

@@ -29,8 +29,7 @@ std::vector<std::pair<VertexId, VertexId>> neighbour_pairs(const PreparedGraph& 
   std::vector<std::pair<VertexId, VertexId>> pairs;
   for (std::int64_t row = 0; row < graph.steps * graph.vertices; ++row) {
     const auto v = static_cast<VertexId>(row % graph.vertices);
-    for (std::int64_t e = graph.row_offsets[row];
-         e < graph.row_offsets[static_cast<std::size_t>(row) + 1]; ++e) {
+    for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[static_cast<std::size_t>(row) + 1]; ++e) {
       const VertexId u = graph.columns[e];
       if (u != v) pairs.emplace_back(std::min(u, v), std::max(u, v));
     }

@@ -168,9 +168,7 @@ std::vector<GraphDifference> find(const PreparedGraph& graph, const std::vector<
       const std::size_t p = first + static_cast<std::size_t>(i);
       const auto begin = std::find_if(batch.begin(), batch.end(), [p](const RowRange& r) { return r.pair == p; });
       const auto end = std::find_if(begin, batch.end(), [p](const RowRange& r) { return r.pair != p; });
-      differences[p] = join(std::span(found).subspan(begin - batch.begin(),
-                                                     end - begin),
-                            keep);
+      differences[p] = join(std::span(found).subspan(begin - batch.begin(), end - begin), keep);
       differences[p].sizes.rows = graph.vertices;
       differences[p].sizes.entries = graph.step_nonzeros(pairs[p].to);
       differences[p].sizes.before = graph.step_nonzeros(pairs[p].from);

@@ -33,8 +33,7 @@ void normalise(SmoothStep& step, std::int64_t t) {
   for (std::size_t v = 0; v < vertices; ++v) {
     if (step.row_offsets[v] == step.row_offsets[v + 1]) continue;  // it does not exist, or its self-loop were here
     double degree = 0;
-    for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i)
-      degree += step.values[i];
+    for (std::int64_t i = step.row_offsets[v]; i < step.row_offsets[v + 1]; ++i) degree += step.values[i];
     if (!(degree > 0)) {
       throw InvalidRequest("laplacian",
                            fmt::format("the edges of vertex {} at step {} sum to {}; the normalised Laplacian "
@@ -190,8 +189,7 @@ std::size_t nonzero_bound(const SnapshotGraph& graph, const Preprocessing& what,
   std::int64_t bound = what.laplacian ? steps * graph.vertices : 0;
   for (std::int64_t t = 0; t < steps; ++t) {
     const SmoothingSpan span = smoothing_span(what.smooth, what.window, t);
-    for (std::int64_t s = span.first; s <= span.last; ++s)
-      bound += graph.snapshots[s]->nonzeros();
+    for (std::int64_t s = span.first; s <= span.last; ++s) bound += graph.snapshots[s]->nonzeros();
   }
   return static_cast<std::size_t>(what.symmetric_pattern ? 2 * bound : bound);
 }
@@ -248,9 +246,8 @@ PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& wha
   const std::int64_t block = 2 * threads;
   for (std::int64_t first = 0; first < steps; first += block) {
     std::vector<SmoothStep> ready(std::min(block, steps - first));
-    workers.run(static_cast<std::int64_t>(ready.size()), [&](std::int64_t i) {
-      ready[i] = prepare_step(graph, what, scale, first + i, fp64);
-    });
+    workers.run(static_cast<std::int64_t>(ready.size()),
+                [&](std::int64_t i) { ready[i] = prepare_step(graph, what, scale, first + i, fp64); });
     for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
   }
   return result;

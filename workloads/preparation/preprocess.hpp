@@ -84,8 +84,7 @@ struct PreparedGraph {
   }
   std::int64_t step_nonzeros(Step t) const {
     if (!has_structure()) return counted_nonzeros[t];
-    return row_offsets[(t + 1) * vertices] -
-           row_offsets[t * vertices];
+    return row_offsets[(t + 1) * vertices] - row_offsets[t * vertices];
   }
 };
 

@@ -55,8 +55,7 @@ SmoothStep transposed(const SmoothStep& step) {
   result.values.resize(step.values.size());
   std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
   for (std::size_t v = 0; v < vertices; ++v) {
-    for (std::size_t i = step.row_offsets[v]; i < static_cast<std::size_t>(step.row_offsets[v + 1]);
-         ++i) {
+    for (std::size_t i = step.row_offsets[v]; i < static_cast<std::size_t>(step.row_offsets[v + 1]); ++i) {
       const std::size_t place = next[step.columns[i]]++;
       result.columns[place] = static_cast<VertexId>(v);
       result.values[place] = step.values[i];

@@ -50,7 +50,7 @@ struct GraphStatistics {
 /// Counts all of the above except `events` in a graph. `windows` are the smoothing windows whose degrees are requested
 /// (those above T are left out; 1 is always there). Cost O(nnz log d + T N + T A |windows|), A = vertices with edges.
 GraphStatistics measure_statistics(const SnapshotGraph& graph, const std::string& name,
-                         const std::vector<std::int64_t>& windows = {1, 2, 3, 5, 10, 20});
+                                   const std::vector<std::int64_t>& windows = {1, 2, 3, 5, 10, 20});
 
 /// Edges per step: as measured, or, when only the sum is known, spread evenly; empty when not even that is.
 std::vector<std::int64_t> step_edges(const GraphStatistics& shape);
@@ -60,8 +60,8 @@ std::optional<std::int64_t> smoothed_edges(const GraphStatistics& shape, std::in
 
 /// Expected number of rows that all ranks together receive in one halo exchange of all steps. Assumes that vertices are
 /// dealt to `ranks` evenly and independently of the graph (hash partition). A cell whose vertex has k distinct targets
-/// is then needed by (P - 1) (1 - (1 - 1/P)^k) other ranks. `out_degree` is that of a SmoothedStatistics; k of a bin is its
-/// mean.
+/// is then needed by (P - 1) (1 - (1 - 1/P)^k) other ranks. `out_degree` is that of a SmoothedStatistics; k of a bin is
+/// its mean.
 double expected_halo_rows(const Histogram& out_degree, int ranks);
 
 /// The shape as JSON (version 1): every field, null where unknown.

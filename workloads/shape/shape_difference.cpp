@@ -15,7 +15,8 @@ namespace strobe {
 namespace {
 
 /// Edges of a step that a diagonal does not keep.
-double off_diagonal(const GraphStatistics& shape, const std::vector<std::int64_t>& edges, std::size_t step, bool diagonal) {
+double off_diagonal(const GraphStatistics& shape, const std::vector<std::int64_t>& edges, std::size_t step,
+                    bool diagonal) {
   const double all = edges[step];
   if (!diagonal || shape.self_loops_per_step.empty()) return all;
   return all - static_cast<double>(shape.self_loops_per_step[step]);

@@ -138,7 +138,8 @@ Histogram readers_of(const GraphStatistics& shape, const Preprocessing& what, st
   return degrees;
 }
 
-void add_self_loops(const GraphStatistics& shape, const std::vector<std::int64_t>& raw, std::vector<std::int64_t>& counts) {
+void add_self_loops(const GraphStatistics& shape, const std::vector<std::int64_t>& raw,
+                    std::vector<std::int64_t>& counts) {
   for (std::size_t t = 0; t < counts.size(); ++t) {
     // Self-loops of the data grow with smoothing as other edges do; the Laplacian adds the missing ones.
     const double own = shape.self_loops_per_step.empty() || raw[t] == 0

@@ -1,8 +1,8 @@
-// Measures a GraphStatistics and predicts from it. Rows are visited one vertex at a time across all steps. The occurrences
-// of a pair (u, v), sorted by step, show how long an edge would live under any smoothing window. Lives cut at w, added
-// up per step, give the degree of a cell of the union over w steps. In-degrees come from the snapshots as stored,
-// out-degrees from their transposes.
-// Invariants: the union of w steps has sum over lives of min(life, w) non-zeros, exactly.
+// Measures a GraphStatistics and predicts from it. Rows are visited one vertex at a time across all steps. The
+// occurrences of a pair (u, v), sorted by step, show how long an edge would live under any smoothing window. Lives cut
+// at w, added up per step, give the degree of a cell of the union over w steps. In-degrees come from the snapshots as
+// stored, out-degrees from their transposes. Invariants: the union of w steps has sum over lives of min(life, w)
+// non-zeros, exactly.
 #include <algorithm>
 #include <cmath>
 
@@ -125,7 +125,7 @@ void count_steps(const SnapshotGraph& graph, GraphStatistics& shape) {
 }  // namespace
 
 GraphStatistics measure_statistics(const SnapshotGraph& graph, const std::string& name,
-                         const std::vector<std::int64_t>& windows) {
+                                   const std::vector<std::int64_t>& windows) {
   GraphStatistics shape;
   shape.name = name;
   shape.description = "measured by strobe inspect";

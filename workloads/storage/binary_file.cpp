@@ -50,9 +50,8 @@ std::string digest_of(const std::vector<std::string_view>& pieces) {
 /// The SHA-256 of every section.
 std::vector<std::string> digests_of(const std::vector<std::vector<std::string_view>>& sections) {
   std::vector<std::string> digests(sections.size());
-  parallel_tasks(static_cast<std::int64_t>(sections.size()), [&](std::int64_t i) {
-    digests[i] = digest_of(sections[i]);
-  });
+  parallel_tasks(static_cast<std::int64_t>(sections.size()),
+                 [&](std::int64_t i) { digests[i] = digest_of(sections[i]); });
   return digests;
 }
 

@@ -75,7 +75,7 @@ bool take_whole(std::span<const double> times, Numbers& numbers) {
   for (std::size_t i = 0; i < times.size() && good; ++i) {
     good = std::abs(times[i]) < largest_whole;
     if (!good) break;
-    const std::int64_t whole = times[i];
+    const auto whole = static_cast<std::int64_t>(times[i]);
     numbers[i] = static_cast<std::uint64_t>(whole);
     good = std::bit_cast<std::uint64_t>(static_cast<double>(whole)) == std::bit_cast<std::uint64_t>(times[i]);
   }

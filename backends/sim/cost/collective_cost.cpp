@@ -17,8 +17,7 @@ void ExchangeLoad::add(const Topology& topology, int from, int to, std::uint64_t
   sent_messages_.resize(sent_inside.size());
   received_messages_.resize(sent_inside.size());
   ++messages;
-  most_messages = std::max({most_messages, ++sent_messages_[from],
-                            ++received_messages_[to]});
+  most_messages = std::max({most_messages, ++sent_messages_[from], ++received_messages_[to]});
   const bool inside = topology.node_of(from) == topology.node_of(to);
   (inside ? sent_inside : sent_outside)[from] += bytes;
   (inside ? received_inside : received_outside)[to] += bytes;

@@ -21,10 +21,8 @@ CapturedEvents::CapturedEvents(std::shared_ptr<const EventGraph> graph, EdgeId e
   for (std::size_t v = 0; v < mails_.size(); ++v) {
     if (mails_[v] > 0) order.push_back(static_cast<VertexId>(v));
   }
-  std::stable_sort(order.begin(), order.end(), [this](VertexId a, VertexId b) {
-    return mails_[a] > mails_[b];
-  });
-  const std::size_t hubs = std::ceil(hub_share * static_cast<double>(order.size()));
+  std::stable_sort(order.begin(), order.end(), [this](VertexId a, VertexId b) { return mails_[a] > mails_[b]; });
+  const auto hubs = static_cast<std::size_t>(std::ceil(hub_share * static_cast<double>(order.size())));
   hubs_.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(hubs));
 }
 

@@ -39,8 +39,7 @@ void for_read(const FullBatchCase& whole, const ChunkPart& part, const Visit& vi
   for (const PreparedGraph* graph : graphs_of(whole)) {
     for (const std::int64_t row : part.rows) {
       const std::int64_t step = row / part.whole_vertices;
-      for (auto e = graph->row_offsets[row];
-           e < graph->row_offsets[static_cast<std::size_t>(row) + 1]; ++e)
+      for (auto e = graph->row_offsets[row]; e < graph->row_offsets[static_cast<std::size_t>(row) + 1]; ++e)
         visit(step * part.whole_vertices + graph->columns[e]);
     }
   }
@@ -54,9 +53,8 @@ void add_begins(ChunkPart& part, const Presence* presence) {
     for (std::int64_t v = 0; v < count; ++v) {
       const std::size_t at = t * count + v;
       if (part.owner[at] == nobody) continue;
-      const bool continues =
-          t > 0 && part.owner[at - static_cast<std::size_t>(count)] != nobody && v + 1 < count &&
-          (presence == nullptr || presence->begin(part.vertices[v], t) < t);
+      const bool continues = t > 0 && part.owner[at - static_cast<std::size_t>(count)] != nobody && v + 1 < count &&
+                             (presence == nullptr || presence->begin(part.vertices[v], t) < t);
       part.begins[at] = continues ? part.begins[at - static_cast<std::size_t>(count)] : t;
     }
   }

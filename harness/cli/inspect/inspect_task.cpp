@@ -33,7 +33,8 @@ Json inspect_task(const std::string& text, const std::string& workload, const Js
   Json reported = complete_task(text);
   const std::optional<EventGraph> graph = load_events(workload, parameters, seed);
   if (!graph) throw InvalidRequest("W", workload + " has no events, which the task needs: it holds or makes snapshots");
-  const auto task = EventTaskRegistry::instance().find(reported.at("name").get<std::string>(), "--task").value(reported);
+  const auto task =
+      EventTaskRegistry::instance().find(reported.at("name").get<std::string>(), "--task").value(reported);
   const EventTaskData data = task->draw(*graph, seed);
   reported["training_events"] = data.training_events();
   reported["validation_events"] = data.split.validation_end - data.split.train_end;
@@ -43,7 +44,8 @@ Json inspect_task(const std::string& text, const std::string& workload, const Js
     reported["kept_out_vertices"] = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
     reported["inductive_validation_events"] =
         count_inductive(*graph, data.kept_out, data.split.train_end, data.split.validation_end);
-    reported["inductive_test_events"] = count_inductive(*graph, data.kept_out, data.split.validation_end, graph->events());
+    reported["inductive_test_events"] =
+        count_inductive(*graph, data.kept_out, data.split.validation_end, graph->events());
   }
   for (const auto& [name, value] : data.rules) reported[name] = value;
   return reported;

@@ -92,8 +92,7 @@ void BatchDrawer::sample_levels(const BatchRequest& request, Workers& workers, B
     for (std::int64_t s = 0; s < sample.slots(); ++s) {
       const std::size_t at = s;
       const std::int64_t root = sample.slot_root[at];
-      const std::int64_t number = asked_.number[root] * numbers_of_root + 1 + s -
-                                  sample.offsets[root];
+      const std::int64_t number = asked_.number[root] * numbers_of_root + 1 + s - sample.offsets[root];
       if (asked_again) {
         add(sample.vertex[at], sample.event[at], request, number);
       } else {

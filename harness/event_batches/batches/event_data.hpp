@@ -25,9 +25,7 @@ struct EventData {
   std::shared_ptr<const EventGraph> whole;
 
   /// The number in `whole` of an event of `graph`.
-  EdgeId number(EdgeId event) const {
-    return graph == whole ? event : task->trained->numbers[event];
-  }
+  EdgeId number(EdgeId event) const { return graph == whole ? event : task->trained->numbers[event]; }
   /// Seconds since the first event.
   double time(EdgeId event) const { return graph->time[event] - whole->time[0]; }
   /// The number of events with an earlier time. Cost: O(events with the same time).

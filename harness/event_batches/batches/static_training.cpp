@@ -61,8 +61,7 @@ double StaticTraining::epoch(std::int64_t number) {
 void StaticTraining::ask(std::int64_t epoch, Draw& drawn, std::vector<EdgeId>& asked_of) const {
   const EventGraph& graph = *source_.events.graph;
   const EventTaskData& task = *source_.events.task;
-  for (std::int64_t i = 0; i < drawn.count; ++i)
-    drawn.roots.push_back(graph.source[drawn.first + i]);
+  for (std::int64_t i = 0; i < drawn.count; ++i) drawn.roots.push_back(graph.source[drawn.first + i]);
   drawn.candidates = 1 + (task.candidates == nullptr ? 0 : task.training_negatives);
   for (std::int64_t i = 0; i < drawn.count; ++i) {
     const EdgeId e = drawn.first + i;

@@ -248,8 +248,9 @@ void DistributedMemory::tell_daemon(std::vector<std::int64_t> list, const std::v
   TrainerChannel& to = channels_.write();
   const std::int64_t count = memory[0].rows() + memory[1].rows();
   const auto shared = std::make_shared<const std::vector<std::int64_t>>(std::move(list));
-  std::vector<DeviceEvent> after{channels_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, shared, channels_.written()),
-                           channels_.written()};
+  std::vector<DeviceEvent> after{
+      channels_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0}, shared, channels_.written()),
+      channels_.written()};
   std::uint64_t place = request_rows_at(count);
   for (const std::vector<Tensor>* kind : {&memory, &mails}) {
     for (const Tensor& rows : *kind) {

@@ -69,7 +69,7 @@ void check_host(const GroupPlan& plan) {
   const TrainingGroups& groups = plan.order.groups();
   if (!c.grouped() || plan.memory.width == 0 || plan.on_device()) return;
   std::int64_t copies = groups.k;
-  std::uint64_t room = usable_memory_bytes();
+  auto room = static_cast<std::uint64_t>(usable_memory_bytes());
   std::string whose = "this machine";
   if (!c.request.cluster.empty()) {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.request.cluster);

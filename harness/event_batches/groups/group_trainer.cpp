@@ -190,7 +190,8 @@ std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& mom
     }
   }
   if (communicator_.size() > 1) {
-    const Tensor all = device_.move_in(reported.data(), static_cast<std::int64_t>(reported.size()), 1, ElementType::f64);
+    const Tensor all =
+        device_.move_in(reported.data(), static_cast<std::int64_t>(reported.size()), 1, ElementType::f64);
     communicator_.all_reduce(all, Traffic::other);
     device_.move_out(all, reported.data());
   }

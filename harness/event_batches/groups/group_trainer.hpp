@@ -74,7 +74,7 @@ class GroupTrainer final : public Trainer {
   EventWeights weights_;
   BatchSource source_;
   BatchLoader loader_;
-  std::unique_ptr<GroupMemory> memory_;  // null: the model has none
+  std::unique_ptr<GroupMemory> memory_;     // null: the model has none
   std::unique_ptr<EvaluationPass> replay_;  // on rank 0; else null
   Batch current_;
   std::int64_t begun_ = 0;                     // iterations that called `begin`

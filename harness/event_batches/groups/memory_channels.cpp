@@ -22,7 +22,7 @@ void from_doubles(const std::vector<double>& from, std::byte* to) {
 }  // namespace
 
 MemoryChannels::MemoryChannels(Device& device, Communicator& communicator, const TrainingGroups& groups,
-                         const MemoryShape& shape)
+                               const MemoryShape& shape)
     : device_(device),
       communicator_(communicator),
       groups_(groups),
@@ -42,7 +42,7 @@ void MemoryChannels::begin(std::int64_t sequence, bool resets) {
 }
 
 DeviceEvent MemoryChannels::put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list,
-                            const DeviceEvent& after) {
+                                     const DeviceEvent& after) {
   const auto bytes = static_cast<double>(header.vertices) * sizeof(std::int64_t);
   HostWork work{"ask_memory", {0, bytes, bytes}, 0, {}, {}};
   work.serial = true;

@@ -27,7 +27,8 @@ class MemoryChannels {
   /// nothing on ranks other than the leader.
   void begin(std::int64_t sequence, bool resets);
   /// The host puts a request's header and list into `to` after `after`. Without values the list may be null.
-  DeviceEvent put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list, const DeviceEvent& after);
+  DeviceEvent put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list,
+                       const DeviceEvent& after);
   /// Sends the request in the write channel after all of `after`. `written` is the answer to the last write.
   void send_write(std::vector<DeviceEvent> after) { written_ = write().ask(std::move(after)); }
   const DeviceEvent& written() const { return written_; }

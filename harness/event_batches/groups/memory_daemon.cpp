@@ -165,7 +165,7 @@ HelperRequest memory_daemon(const TrainingGroups& groups, std::int64_t copy, con
     const int rank = leader + static_cast<int>(trainer);
     for (std::int64_t set = 0; set < groups.j; ++set)
       helper.channels.push_back({fmt::format("read{}", set), rank, request_rows_at(shape.read_rows),
-                              static_cast<std::uint64_t>(shape.read_rows) * rows});
+                                 static_cast<std::uint64_t>(shape.read_rows) * rows});
     helper.channels.push_back({"write", rank, request_rows_at(shape.write_rows) + written, 0});
   }
   helper.program = [groups, shape](HelperPost& post) { keep_memory(post, groups, shape); };
@@ -176,7 +176,8 @@ std::uint64_t bytes_of_copy(const TrainingGroups& groups, const MemoryShape& sha
   MemoryShape kept = shape;
   kept.values = true;
   std::uint64_t bytes = 3 * static_cast<std::uint64_t>(shape.vertices) * shape.row_bytes();  // memory, and mails of 2 d
-  for (const ChannelShape& channel : memory_daemon(groups, 0, kept, 1).channels) bytes += channel.request_bytes + channel.answer_bytes;
+  for (const ChannelShape& channel : memory_daemon(groups, 0, kept, 1).channels)
+    bytes += channel.request_bytes + channel.answer_bytes;
   return bytes;
 }
 

@@ -42,7 +42,8 @@ struct MemoryShape {
 /// The offset of rows in a request for `vertices` vertices, in bytes.
 std::uint64_t request_rows_at(std::int64_t vertices);
 
-/// Channel of the leader, the group's first trainer. The leader announces the next batch, and saves and restores the copy.
+/// Channel of the leader, the group's first trainer. The leader announces the next batch, and saves and restores the
+/// copy.
 inline constexpr std::size_t leader_channel = 0;
 /// Channels of trainer `trainer` of the group: one read channel for each set of negatives, and one write channel.
 std::size_t read_channel(const TrainingGroups& groups, std::int64_t trainer, std::int64_t set);

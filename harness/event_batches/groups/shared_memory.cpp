@@ -15,7 +15,7 @@ void SharedMemory::ask(const std::vector<SharedDraw>& drawn) {
     TrainerChannel& from = channels_.read(static_cast<std::int64_t>(set));
     const std::int64_t count = drawn[set]->vertices.size();
     const DeviceEvent asked = channels_.put_list(from, {MemoryRequestHeader::read, 0, 0, count, drawn[set]->mails},
-                                        VertexList(drawn[set], &drawn[set]->vertices), moved_[set]);
+                                                 VertexList(drawn[set], &drawn[set]->vertices), moved_[set]);
     answered_[set] = from.ask({asked, moved_[set]});
   }
 }
@@ -46,8 +46,8 @@ void SharedMemory::write(const SharedDraw& drawn, const MemoryLists& lists, cons
   TrainerChannel& to = channels_.write();
   const std::int64_t count = drawn->written.size();
   std::vector<DeviceEvent> after{channels_.put_list(to, {MemoryRequestHeader::write, 0, 0, count, 0},
-                                           VertexList(drawn, &drawn->written), channels_.written()),
-                           channels_.written()};
+                                                    VertexList(drawn, &drawn->written), channels_.written()),
+                                 channels_.written()};
   if (count > 0) {
     const Tensor mails = make_mails(device_, lists, updated);
     const Tensor own = device_.allocate(count, updated.columns());

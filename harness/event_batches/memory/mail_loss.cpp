@@ -10,8 +10,7 @@ namespace {
 template <class Meet>
 void for_each_mail(const EventGraph& graph, EdgeId events, const Meet& meet) {
   for (EdgeId e = 0; e < events; ++e) {
-    const VertexId source = graph.source[e],
-                   target = graph.target[e];
+    const VertexId source = graph.source[e], target = graph.target[e];
     meet(source, e);
     if (target != source) meet(target, e);
   }

@@ -9,7 +9,9 @@ namespace {
 std::int64_t roots_of(const BatchRequest& request, const EventTaskData& task) {
   if (!request.scores) return 2 * request.count;
   const std::int64_t all = task.candidates == nullptr ? 0 : static_cast<std::int64_t>(task.candidates->pool().size());
-  const std::int64_t others = request.group >= 0 ? task.training_negatives : request.candidates < 0 ? all : request.candidates;
+  const std::int64_t others = request.group >= 0       ? task.training_negatives
+                              : request.candidates < 0 ? all
+                                                       : request.candidates;
   return request.count * (2 + others);
 }
 

@@ -33,7 +33,8 @@ BatchSource::BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& o
   if (case_->options.presample != "none") presample();
 }
 
-DeviceEvent BatchSource::start_draw(std::int64_t sequence, const BatchRequest& request, std::shared_ptr<BatchDraw> drawn) {
+DeviceEvent BatchSource::start_draw(std::int64_t sequence, const BatchRequest& request,
+                                    std::shared_ptr<BatchDraw> drawn) {
   HostWork work;
   work.name = "draw_batch";
   work.work = drawing_work(*case_, case_->training, request);

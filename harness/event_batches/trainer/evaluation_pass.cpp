@@ -129,7 +129,7 @@ EventOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, E
 }
 
 void EvaluationPass::judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
-                        std::map<std::string, double>& all) {
+                           std::map<std::string, double>& all) {
   if (first == last) return;
   const EventOutputs outputs = score(parameters, first, last);
   if (outputs.values.empty()) return;
@@ -193,7 +193,7 @@ std::map<std::string, double> EvaluationPass::metrics_from(const Parameters& par
 }
 
 std::map<std::string, double> EvaluationPass::metrics_of_some(const Parameters& parameters, std::int64_t batches,
-                                                           std::int64_t number) {
+                                                              std::int64_t number) {
   const EventTaskData& task = *case_.data.task;
   const RandomStream random(static_cast<std::uint64_t>(case_.request.seed), some_batches);
   std::map<std::string, double> all;

@@ -21,7 +21,8 @@ struct PresampledKey {
   bool writes = false;
 
   /// The key of a draw in the batch that the copy begins `sequence`-th.
-  static PresampledKey of(const BatchOrder& order, std::int64_t sequence, std::int64_t copy, const BatchRequest& request);
+  static PresampledKey of(const BatchOrder& order, std::int64_t sequence, std::int64_t copy,
+                          const BatchRequest& request);
   auto operator<=>(const PresampledKey&) const = default;
 };
 

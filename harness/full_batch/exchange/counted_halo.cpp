@@ -35,7 +35,7 @@ class Dealer {
       const std::size_t r = rank;
       had_[r] += amount * static_cast<double>(owned) / static_cast<double>(placement_.vertices);
       const double phase = (static_cast<double>(r) + 0.5) / static_cast<double>(had_.size());
-      const std::int64_t until = std::floor(had_[r] + phase);
+      const auto until = static_cast<std::int64_t>(std::floor(had_[r] + phase));
       visit(rank, until - got_[r]);
       got_[r] = until;
     });
@@ -78,7 +78,7 @@ class DealtSides {
         received_(own_.size()) {
     for (Rank r = 0; r < placement.ranks; ++r) {
       for (const PeerRole role : {PeerRole::sender, PeerRole::receiver})
-        weights_[role].push_back(rank_weight(r, r + 1, role));
+        weights_[static_cast<std::size_t>(role)].push_back(rank_weight(r, r + 1, role));
     }
   }
 

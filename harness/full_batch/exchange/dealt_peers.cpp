@@ -45,8 +45,7 @@ DealtRows::DealtRows(const Placement& placement, const HaloNeeds& needs)
     : ranks_(placement.ranks), owned_before_(placement.maps.size()), needs_(static_cast<std::size_t>(ranks_)) {
   for (std::size_t r = 0; r < needs_.size(); ++r) {
     std::vector<std::int64_t> of_map(needs.counted[r].empty() ? 0 : placement.maps.size(), 0);
-    for (std::size_t t = 0; t < needs.counted[r].size(); ++t)
-      of_map[placement.map_of_step[t]] += needs.counted[r][t];
+    for (std::size_t t = 0; t < needs.counted[r].size(); ++t) of_map[placement.map_of_step[t]] += needs.counted[r][t];
     for (std::size_t m = 0; m < of_map.size(); ++m) {
       if (of_map[m] <= 0) continue;
       std::vector<std::int64_t>& before = owned_before_[m];

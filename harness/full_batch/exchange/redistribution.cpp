@@ -266,9 +266,7 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
     while (++v < a.owner.size() && a.owner[v] == r && b.owner[v] == q) ++count;
     // First position of these vertices among the vertices of a rank; unused without an owner.
     const auto take = [count](std::vector<std::int64_t>& next, Rank rank) {
-      return rank < 0
-                 ? 0
-                 : std::exchange(next[rank], next[rank] + count);
+      return rank < 0 ? 0 : std::exchange(next[rank], next[rank] + count);
     };
     const std::int64_t from = take(next_a, r), to = take(next_b, q);
     if (r >= 0 && q >= 0) segments.push_back({r, q, from, to, count});
@@ -279,7 +277,7 @@ std::vector<Segment> intersect(const VertexMap& a, const VertexMap& b, std::int6
 ExchangePlan step_by_step(const Placement& from, const Placement& to, const ListScope& scope) {
   PlanBuilder builder(from.ranks, scope);
   std::vector<std::int64_t> from_rows(from.ranks, 0), to_rows(from_rows);  // earlier steps
-  std::pair<std::int32_t, std::int32_t> intersected{-1, -1};  // neighbouring steps often share their maps
+  std::pair<std::int32_t, std::int32_t> intersected{-1, -1};               // neighbouring steps often share their maps
   std::vector<Segment> segments;
   const auto count = [](const VertexMap& map, std::vector<std::int64_t>& rows) {
     map.for_owners([&rows](Rank rank, std::int64_t own) { rows[rank] += own; });
@@ -290,8 +288,7 @@ ExchangePlan step_by_step(const Placement& from, const Placement& to, const List
     if (t == 0 || maps != intersected) segments = intersect(from.map(t), to.map(t), from.vertices);
     intersected = maps;
     for (const Segment& s : segments) {
-      builder.move(s.from, s.to, from_rows[s.from] + s.from_position,
-                   to_rows[s.to] + s.to_position, s.count);
+      builder.move(s.from, s.to, from_rows[s.from] + s.from_position, to_rows[s.to] + s.to_position, s.count);
     }
     count(from.map(t), from_rows);
     count(to.map(t), to_rows);

@@ -89,9 +89,8 @@ ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks,
       for (std::size_t i = 0; i < to[q].size(); ++i) {
         if (!to[q][i].given) continue;
         const Giver& giver = givers.at(cell_key(to[q][i].vertex, to[q][i].first));
-        builder.move(giver.rank, static_cast<Rank>(q),
-                     block * handed[giver.rank] + giver.place, block * given[q] + place[i],
-                     1);
+        builder.move(giver.rank, static_cast<Rank>(q), block * handed[giver.rank] + giver.place,
+                     block * given[q] + place[i], 1);
       }
     }
   }

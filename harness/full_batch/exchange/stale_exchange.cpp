@@ -281,8 +281,9 @@ Tensor StaleExchange::assemble(Device& device, const Tensor& x) const {
 
 /// The gradient of the input from that of the output.
 Tensor StaleExchange::return_gradient(Device& device, Communicator& communicator, const Tensor& gradient,
-                                const Sent& sent) const {
-  if (sent.all || threshold_->policy().gradient_always) return exchange_.return_gradient(device, communicator, gradient);
+                                      const Sent& sent) const {
+  if (sent.all || threshold_->policy().gradient_always)
+    return exchange_.return_gradient(device, communicator, gradient);
   const auto like = [&](std::int64_t rows) { return device.allocate(rows, gradient.columns(), gradient.type()); };
   const Tensor back = like(sent.in), come = like(sent.out), dx = like(rank_->input_rows);
   if (sent.in > 0) pick(device, gradient, sent.output_rows, back);

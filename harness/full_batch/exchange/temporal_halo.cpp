@@ -56,9 +56,9 @@ HaloNeeds temporal_needs(const Placement& placement, std::int64_t window, Step f
   for (auto& rank : needs.vertices) {
     for (Step t = 0; t < static_cast<Step>(rank.size()); ++t) {
       const VertexMap& map = placement.map(t);
-      std::sort(
-          rank[t].begin(), rank[t].end(),
-          [&map](VertexId u, VertexId v) { return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v); });
+      std::sort(rank[t].begin(), rank[t].end(), [&map](VertexId u, VertexId v) {
+        return std::pair(map.owner_of(u), u) < std::pair(map.owner_of(v), v);
+      });
     }
   }
   return needs;

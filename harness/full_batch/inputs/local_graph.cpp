@@ -27,8 +27,7 @@ class LocalBuilder {
     if (!graph_.has_structure()) return expected_nonzeros();
     std::int64_t total = 0;
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
-      total += graph_.row_offsets[first + count] -
-               graph_.row_offsets[first];
+      total += graph_.row_offsets[first + count] - graph_.row_offsets[first];
     });
     return total;
   }

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "harness/full_batch/inputs/device_lists.hpp"
-#include "harness/full_batch/inputs/sequence_packing.hpp"
 #include "harness/full_batch/inputs/packed_timelines.hpp"
+#include "harness/full_batch/inputs/sequence_packing.hpp"
 
 namespace strobe {
 namespace {

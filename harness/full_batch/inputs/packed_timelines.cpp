@@ -14,7 +14,7 @@ namespace {
 /// Where each sequence of visible cells begins in the bins, and the cells' places.
 struct PlacedCells {
   SequencePacking bins;
-  std::vector<std::int64_t> place;       // of each visible cell
+  std::vector<std::int64_t> place;      // of each visible cell
   std::vector<std::int32_t> bin_begin;  // for each visible cell, the step of the bin at which its sequence begins
 };
 
@@ -63,8 +63,7 @@ void add_entry(HostCsr& csr, bool fp64, std::int64_t column, double value) {
 void add_window_row(HostCsr& csr, bool fp64, const VisibleCells& cells, std::size_t own, std::int64_t window,
                     bool fades) {
   std::vector<std::int64_t> columns;
-  for (std::int64_t c = own; c >= 0 && static_cast<std::int64_t>(columns.size()) < window;
-       c = cells.before[c]) {
+  for (std::int64_t c = own; c >= 0 && static_cast<std::int64_t>(columns.size()) < window; c = cells.before[c]) {
     columns.push_back(cells.row[c]);
   }
   for (std::size_t age = columns.size(); age-- > 0;) {

@@ -18,8 +18,7 @@ std::vector<UnitRows> unit_rows(const Placement& placement, const HaloNeeds& nee
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const auto unit = static_cast<Rank>(units.own.first + static_cast<std::int64_t>(i));
       for (const Run& run : units.placement->map(t).runs_of(unit)) {
-        for (std::int64_t v = run.first; v < run.first + run.count; ++v)
-          rows[i].read.push_back(row_of[v]);
+        for (std::int64_t v = run.first; v < run.first + run.count; ++v) rows[i].read.push_back(row_of[v]);
       }
       for (const VertexId v : units.reads->of(unit, t)) read[i].push_back(row_of[v]);
     }

@@ -47,7 +47,7 @@ class ByteCount {
   const std::array<std::uint64_t, traffic_count>& planned() const { return planned_; }
 
  private:
-  std::uint64_t& to(Traffic traffic) { return planned_[traffic]; }
+  std::uint64_t& to(Traffic traffic) { return planned_[static_cast<std::size_t>(traffic)]; }
   std::uint64_t others() const { return static_cast<std::uint64_t>(case_.ranks()) - 1; }
 
   std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width) const {

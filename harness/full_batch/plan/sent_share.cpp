@@ -33,8 +33,7 @@ void add_sent_share(const StaleTraffic& traffic, int ranks, bool exact, const st
     ++epoch.ranks;
     for (std::size_t i = 0; i < epoch.sent.size(); ++i) epoch.sent[i] += sample.sent_bytes[i];
   }
-  const double exact_bytes =
-      std::accumulate(traffic.exact.begin(), traffic.exact.end(), std::uint64_t{0});
+  const double exact_bytes = std::accumulate(traffic.exact.begin(), traffic.exact.end(), std::uint64_t{0});
   std::vector<double> shares;
   std::vector<std::uint64_t> bytes;
   double later = 0, count = 0;

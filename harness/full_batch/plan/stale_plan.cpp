@@ -116,7 +116,7 @@ void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
     for (const CoveredExchange& covered : covered_exchanges(c.model.layers, blocks[b])) {
       const auto row_bytes = static_cast<std::uint64_t>(covered.width) * (c.model.fp64 ? 8u : 4u);
       const ExchangeBytes one = bytes_of(*covered.plan, row_bytes, covered.constant, once ? 1 : 2);
-      const std::size_t traffic = covered.traffic;
+      const auto traffic = static_cast<std::size_t>(covered.traffic);
       plan.traffic.exact[traffic] += one.exact;
       first[traffic] += one.first;
       later[traffic] += one.later;

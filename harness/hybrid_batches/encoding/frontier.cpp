@@ -176,8 +176,7 @@ void check(const BatchSource& source, const BatchCells& cells, const BatchScratc
 }  // namespace
 
 std::vector<std::int32_t> StepFrontier::computed_rows(int layer) const {
-  const std::size_t count =
-      layer < 0 ? rows.size() : static_cast<std::size_t>(computed.at(layer));
+  const std::size_t count = layer < 0 ? rows.size() : static_cast<std::size_t>(computed.at(layer));
   std::vector<std::int32_t> result(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(count));
   std::sort(result.begin(), result.end());
   return result;

@@ -226,7 +226,7 @@ void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::sp
 void BatchEncoder::make_room(std::int64_t rows, BatchLayer& layer) const {
   const PreparedGraph& graph = source_.graph;
   const double of_row = static_cast<double>(graph.nonzeros()) / static_cast<double>(graph.row_offsets.size());
-  const std::size_t entries = 1.1 * of_row * static_cast<double>(rows);
+  const auto entries = static_cast<std::size_t>(1.1 * of_row * static_cast<double>(rows));
   layer.a.columns.reserve(entries);
   if (source_.fp64) {
     layer.a.values64.reserve(entries);

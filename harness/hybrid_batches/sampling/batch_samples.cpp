@@ -83,8 +83,7 @@ std::vector<std::vector<VertexId>> other_vertices(const Samples& samples, const 
                                                   const std::vector<VertexId>& targets, Run steps) {
   std::vector<std::vector<VertexId>> others(steps.count);
   for (const std::int64_t i : chosen) {
-    std::vector<VertexId>& step =
-        others.at(samples.step[i] - steps.first);
+    std::vector<VertexId>& step = others.at(samples.step[i] - steps.first);
     for (std::int64_t k = 0; k < samples.arity; ++k) step.push_back(vertex_of(samples, i, k));
   }
   for (std::vector<VertexId>& step : others) {

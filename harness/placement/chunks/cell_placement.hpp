@@ -15,11 +15,8 @@ namespace strobe {
 /// steps with the same owners share one map. Cost O(T N).
 template <class OwnerOf>
 Placement place_cells(const PreparedGraph& graph, int owners, const OwnerOf& owner_of) {
-  std::vector<std::vector<Rank>> owner(graph.steps,
-                                       std::vector<Rank>(graph.vertices, -1));
-  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
-    owner[t][v] = owner_of(node);
-  });
+  std::vector<std::vector<Rank>> owner(graph.steps, std::vector<Rank>(graph.vertices, -1));
+  for_cells(graph, [&](NodeId node, VertexId v, Step t) { owner[t][v] = owner_of(node); });
   Placement placement{owners, graph.vertices, {}, {}};
   for (std::size_t t = 0; t < owner.size(); ++t) {
     if (t == 0 || owner[t] != owner[t - 1]) placement.maps.push_back(nullptr);

@@ -54,8 +54,7 @@ std::int64_t least_connected(const ChunkGraph& chunks, const std::vector<double>
     if (held[rank] < 2) continue;
     add_traffic(chunks, c, assignment.rank, traffic);
     const bool first = best < 0;
-    if (first ||
-        std::tie(traffic[rank], workload[c]) < std::tie(best_traffic, workload[best])) {
+    if (first || std::tie(traffic[rank], workload[c]) < std::tie(best_traffic, workload[best])) {
       best = c, best_traffic = traffic[rank];
     }
   }
@@ -81,8 +80,7 @@ void fill_empty(const ChunkGraph& chunks, const std::vector<double>& workload, C
 
 ChunkAssignment assign_chunks(const ChunkGraph& chunks, const std::vector<double>& workload, int ranks,
                               const std::string& method) {
-  ChunkAssignment assignment{std::vector<Rank>(workload.size(), -1),
-                             std::vector<double>(ranks, 0)};
+  ChunkAssignment assignment{std::vector<Rank>(workload.size(), -1), std::vector<double>(ranks, 0)};
   const double mean = std::accumulate(workload.begin(), workload.end(), 0.0) / ranks;
   std::vector<double> traffic(ranks);
   for (const std::uint32_t chunk : by_workload(workload)) {

@@ -88,8 +88,7 @@ ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label
     for (std::uint32_t m = members.first[c]; m < members.first[c + 1]; ++m) {
       const std::uint32_t chunk = members.items[m];
       merged.cells[c] += chunks.cells[chunk];
-      for (std::size_t e = chunks.offsets[chunk];
-           e < static_cast<std::size_t>(chunks.offsets[chunk + 1]); ++e) {
+      for (std::size_t e = chunks.offsets[chunk]; e < static_cast<std::size_t>(chunks.offsets[chunk + 1]); ++e) {
         if (label[chunks.neighbours[e]] != c) shared.add(label[chunks.neighbours[e]], chunks.traffic[e]);
       }
     }

@@ -89,9 +89,7 @@ void add_spatial(const PreparedGraph& graph, SuperGraph& super) {
   walk_entries(graph, [&](NodeId reader, NodeId read) { ++super.offsets[reader + 2], ++super.offsets[read + 2]; });
   for (std::size_t i = 2; i < super.offsets.size(); ++i) super.offsets[i] += super.offsets[i - 1];
   super.neighbours.resize(super.offsets.back());
-  const auto put = [&](NodeId at, NodeId other) {
-    super.neighbours[super.offsets[at + 1]++] = other;
-  };
+  const auto put = [&](NodeId at, NodeId other) { super.neighbours[super.offsets[at + 1]++] = other; };
   walk_entries(graph, [&](NodeId reader, NodeId read) { put(reader, read), put(read, reader); });
   super.offsets.pop_back();
 }

@@ -42,8 +42,7 @@ struct SuperGraph {
   template <class Visit>
   void for_listed(NodeId node, const NodeSequence& sequence, const Visit& visit) const {
     if (!offsets.empty()) {
-      for (std::int64_t e = offsets[node]; e < offsets[node + 1]; ++e)
-        visit(neighbours[e], weights.spatial);
+      for (std::int64_t e = offsets[node]; e < offsets[node + 1]; ++e) visit(neighbours[e], weights.spatial);
     }
     for (const TemporalTerm& term : weights.listed) for_term(node, sequence, term, visit);
   }

@@ -163,8 +163,7 @@ EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples
   std::exclusive_scan(scores.counts.begin(), scores.counts.end(), scores.first.begin(), std::int64_t{0});
   scores.values.resize(event.size());
   std::vector<std::int64_t> next = scores.first;
-  for (std::size_t i = 0; i < event.size(); ++i)
-    scores.values[next[event[i]]++] = outputs[2 * i + 1] - outputs[2 * i];
+  for (std::size_t i = 0; i < event.size(); ++i) scores.values[next[event[i]]++] = outputs[2 * i + 1] - outputs[2 * i];
   return scores;
 }
 

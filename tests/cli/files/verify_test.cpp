@@ -97,7 +97,8 @@ TEST_F(Verify, RowsAloneAndOlderOnesAreReadWithANote) {
   EXPECT_EQ(older.err.find("note:"), older.err.rfind("note:")) << "once";
   const Outcome reported = strobe({"verify", "alone/summary.json"});
   EXPECT_EQ(reported.status, 1);
-  EXPECT_NE(reported.out.find("UNPROVEN alone/summary.json: 2 of 2 rows: no digest"), std::string::npos) << reported.out;
+  EXPECT_NE(reported.out.find("UNPROVEN alone/summary.json: 2 of 2 rows: no digest"), std::string::npos)
+      << reported.out;
 }
 
 TEST_F(Verify, FilesOfEachKindProveThemselves) {

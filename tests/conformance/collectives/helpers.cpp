@@ -63,7 +63,7 @@ void keep_values(HelperPost& post) {
 /// One round of a trainer: every rank adds (rank + 1) times the values that it has read.
 void train_a_round(Device& device, Communicator& c, double wanted) {
   TrainerChannel &read = c.channel(0, 2 * static_cast<std::size_t>(c.rank())),
-              &write = c.channel(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
+                 &write = c.channel(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
   const Tensor tensor = device.allocate(kept_values, 1, ElementType::f64);
   const DeviceEvent asked = device.record(Stream::compute), answered = read.ask();
   const DeviceEvent in = device.start_stream_in(read.answer(), tensor, {asked, answered});
@@ -100,7 +100,7 @@ void trainers_may_ask_ahead(const CommunicatorTag::Value& communicator, const La
   with.helpers = {keeper_of(request.ranks, keep_values)};
   communicator.launch(with, [](Device& device, Communicator& c) {
     TrainerChannel &read = c.channel(0, 2 * static_cast<std::size_t>(c.rank())),
-                &write = c.channel(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
+                   &write = c.channel(0, 2 * static_cast<std::size_t>(c.rank()) + 1);
     DeviceEvent answered = read.ask(), written;
     double last = 0;
     for (int round = 0; round < helper_rounds; ++round) {

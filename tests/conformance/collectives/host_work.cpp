@@ -78,8 +78,7 @@ void channels_run_concurrently(Device& device) {
   std::vector<DeviceEvent> last;
   for (int i = 0; i < pieces; ++i) {
     for (int lane = 0; lane < lanes; ++lane) {
-      HostWork work =
-          named("step", [&mine = order[lane], i](Workers&) { mine.push_back(i); });
+      HostWork work = named("step", [&mine = order[lane], i](Workers&) { mine.push_back(i); });
       work.lane = lane, work.lanes = lanes;
       // Each third piece waits for what the lane before was given just now, in a ring that never closes.
       if (lane > 0 && i % 3 == 0) work.after = {last.back()};
@@ -121,11 +120,11 @@ struct BatchSlot {
 /// The host fills, and the device takes over.
 void begin_batch(Device& device, BatchSlot& slot, int batch) {
   const DeviceEvent made = device.run_on_host(named("fill",
-                                              [memory = slot.in, batch](Workers&) {
-                                                for (std::int64_t i = 0; i < batch_elements; ++i)
-                                                  memory.data<double>()[i] = static_cast<double>(i % 11 + batch);
-                                              },
-                                              {slot.filled}));
+                                                    [memory = slot.in, batch](Workers&) {
+                                                      for (std::int64_t i = 0; i < batch_elements; ++i)
+                                                        memory.data<double>()[i] = static_cast<double>(i % 11 + batch);
+                                                    },
+                                                    {slot.filled}));
   slot.filled = device.start_stream_in(slot.in, slot.values, {made, slot.used});
 }
 
@@ -165,9 +164,8 @@ void pipelines_give_the_right_values(Device& device) {
   for (int batch = 0; batch < batches; ++batch) {
     double wanted = 0;
     for (std::int64_t i = 0; i < batch_elements; ++i) wanted += 1 + 2 * static_cast<double>(i % 11 + batch);
-    require_that(
-        totals[batch] == wanted,
-        fmt::format("the sum of batch {} is {}, not {}", batch, totals[batch], wanted));
+    require_that(totals[batch] == wanted,
+                 fmt::format("the sum of batch {} is {}, not {}", batch, totals[batch], wanted));
   }
 }
 

@@ -48,8 +48,7 @@ struct GraphAttentionInput {
     const RandomStream random(5, random_purpose::test, 141);
     std::vector<std::vector<std::int32_t>> by_column(columns);
     for (std::int64_t r = 0; r < s.rows; ++r) {
-      const std::int64_t count = 
-          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1);
+      const std::int64_t count = random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1);
       for (std::int64_t k = 0; k < count; ++k) {
         const auto column = static_cast<std::int32_t>(
             random.below(static_cast<std::uint64_t>(1000 + indices.size()), static_cast<std::uint64_t>(columns)));
@@ -128,8 +127,7 @@ struct JudgedGraphAttention {
   Scalar dot(const GraphAttentionShape& s, std::int64_t cell, std::int64_t h, const std::vector<Scalar>& with) {
     Scalar sum = tape.constant(0);
     for (std::int64_t d = h * s.depth; d < (h + 1) * s.depth; ++d) {
-      sum =
-          tape.multiply_add(f[cell * s.width() + d], with[d], sum);
+      sum = tape.multiply_add(f[cell * s.width() + d], with[d], sum);
     }
     return sum;
   }
@@ -155,9 +153,8 @@ struct JudgedGraphAttention {
     for (std::int64_t d = h * s.depth; d < (h + 1) * s.depth; ++d) {
       Scalar sum = tape.constant(0), tilted = tape.constant(0);
       for (std::size_t k = begin; k < end; ++k) {
-        const Scalar term =
-            tape.scale(tape.multiply(weights[k - begin], f[in.indices[k] * s.width() + d]),
-                       edge_factor(s, r, in.indices[k], h));
+        const Scalar term = tape.scale(tape.multiply(weights[k - begin], f[in.indices[k] * s.width() + d]),
+                                       edge_factor(s, r, in.indices[k], h));
         sum = tape.add(sum, term);
         tilted = tape.add(tilted, tape.scale(term, slope[k - begin]));
       }

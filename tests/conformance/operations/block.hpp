@@ -43,8 +43,7 @@ inline std::vector<Output> judge_block_dense(Device& device, const BlockShape& s
     if (column < 0) out.add(left[row * s.skip + i % columns]);
     if (column >= 0 && s.bias) out.add(bias[column]);
     for (std::int64_t f = 0; column >= 0 && f < s.inner; ++f) {
-      out.add(x[row * from + block * s.inner + f] *
-              w[(block * s.inner + f) * s.width + column % s.width]);
+      out.add(x[row * from + block * s.inner + f] * w[(block * s.inner + f) * s.width + column % s.width]);
     }
     if (s.relu) out.value = std::max(0.0, out.value);
   }

@@ -23,7 +23,7 @@ struct NeighbourShape {
     const char* const scales[] = {"neighbours", "head", "leaky"};
     return std::to_string(roots) + " roots of " + (even ? "" : "up to ") + std::to_string(most) + " slots, " +
            std::to_string(heads) + " heads of " + std::to_string(depth) + ", " +
-           scales[scale] + (dropped > 0 ? ", dropout" : "") +
+           scales[static_cast<std::size_t>(scale)] + (dropped > 0 ? ", dropout" : "") +
            (sharpness > 1 ? ", sharp" : "") + (kept ? "" : ", coefficients not kept") + ", codes of " +
            std::to_string(codes);
   }
@@ -64,8 +64,7 @@ struct NeighbourInput {
   explicit NeighbourInput(const NeighbourShape& s) {
     const RandomStream random(6, random_purpose::test, 161);
     for (std::int64_t r = 0; r < s.roots; ++r) {
-      const std::int64_t drawn = 
-          random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1);
+      const std::int64_t drawn = random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(s.most) + 1);
       const std::int64_t count = s.even ? s.most : r % 7 == 3 ? 0 : r == 5 ? 40 : drawn;
       offsets.push_back(offsets.back() + count);
       numbers.push_back(7 * r + (r % 3 << 33));
@@ -136,12 +135,10 @@ struct JudgedNeighbours {
   Scalar score(const NeighbourShape& s, std::int64_t root, std::int64_t at, std::int64_t found, std::int64_t head) {
     Scalar sum = tape.constant(0);
     for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
-      sum = tape.multiply_add(q[root * s.width() + c],
-                              seen[at * 2 * s.width() + c], sum);
+      sum = tape.multiply_add(q[root * s.width() + c], seen[at * 2 * s.width() + c], sum);
     }
     for (std::int64_t c = 0; c < s.codes; ++c) {
-      sum = tape.multiply_add(code_query[(root * s.heads + head) * s.codes + c],
-                              code[at * s.codes + c], sum);
+      sum = tape.multiply_add(code_query[(root * s.heads + head) * s.codes + c], code[at * s.codes + c], sum);
     }
     double factor = 1;
     if (s.scale == AttentionScale::neighbours) factor = std::pow(static_cast<double>(found), -0.5);
@@ -151,8 +148,7 @@ struct JudgedNeighbours {
   }
 
   void attend(const NeighbourShape& s, const NeighbourInput& in, std::int64_t root, std::int64_t head) {
-    const std::int64_t begin = in.offsets[root],
-                       found = in.offsets[static_cast<std::size_t>(root) + 1] - begin;
+    const std::int64_t begin = in.offsets[root], found = in.offsets[static_cast<std::size_t>(root) + 1] - begin;
     std::vector<Scalar> weights;
     double most = -INFINITY;
     for (std::int64_t i = 0; i < found; ++i) {
@@ -172,12 +168,10 @@ struct JudgedNeighbours {
       weight = tape.scale(weight, judged_neighbour_factor(s, root, i, head));
     }
     for (std::int64_t c = head * s.depth; c < (head + 1) * s.depth; ++c) {
-      y[root * s.width() + c] =
-          weighted(weights, seen, (begin * 2 + 1) * s.width() + c, 2 * s.width());
+      y[root * s.width() + c] = weighted(weights, seen, (begin * 2 + 1) * s.width() + c, 2 * s.width());
     }
     for (std::int64_t c = 0; c < s.codes; ++c) {
-      mixed[(root * s.heads + head) * s.codes + c] =
-          weighted(weights, code, begin * s.codes + c, s.codes);
+      mixed[(root * s.heads + head) * s.codes + c] = weighted(weights, code, begin * s.codes + c, s.codes);
     }
   }
 

@@ -55,8 +55,7 @@ inline std::vector<Output> judge_step_dense(Device& device, const StepShape& s, 
     const std::int64_t r = i / s.width, first = step_of(offsets, r) * s.inner;
     Judged& out = y[i];
     for (std::int64_t f = 0; f < s.inner; ++f) {
-      out.add(x[r * s.inner + f] *
-              w[(first + f) * s.width + i % s.width]);
+      out.add(x[r * s.inner + f] * w[(first + f) * s.width + i % s.width]);
     }
     if (activation == Activation::relu) out.value = std::max(0.0, out.value);
   }

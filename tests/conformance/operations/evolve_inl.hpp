@@ -100,8 +100,7 @@ inline std::vector<double> rows_of_layer(const std::vector<double>& x, const std
     for (std::int64_t i = offsets[t] * width; i < offsets[t + 1] * width; ++i) {
       double sum = 0;
       for (std::int64_t j = 0; j < inputs; ++j) {
-        sum += x[i / width * inputs + j] *
-               w[(static_cast<std::int64_t>(t) * inputs + j) * width + i % width];
+        sum += x[i / width * inputs + j] * w[(static_cast<std::int64_t>(t) * inputs + j) * width + i % width];
       }
       rows[i] = std::max(0.0, sum);
     }
@@ -173,13 +172,11 @@ inline std::vector<Judged> exact(const std::vector<double>& values) {
 inline std::vector<Output> judge_pick(Device& device, const PickShape& s) {
   const PickInput in(s);
   const std::int64_t steps = static_cast<std::int64_t>(s.rows.size()), rows = in.offsets.back();
-  std::vector<double> table(steps * s.ranks * s.k * 3, 0.0),
-      picked(static_cast<std::size_t>(steps * s.k), -1.0);
+  std::vector<double> table(steps * s.ranks * s.k * 3, 0.0), picked(static_cast<std::size_t>(steps * s.k), -1.0);
   for (std::int64_t t = 0; t < steps; ++t) {
     const std::vector<std::int64_t> best = in.sorted(static_cast<std::size_t>(t), s.only_connected);
     for (std::int64_t i = 0; i < std::min(s.k, static_cast<std::int64_t>(best.size())); ++i) {
-      const std::int64_t row = best[i],
-                         vertex = in.ids[row] % in.vertices;
+      const std::int64_t row = best[i], vertex = in.ids[row] % in.vertices;
       double* slot = table.data() + (t * s.ranks * s.k + s.rank * s.k + i) * 3;
       slot[0] = in.score(row), slot[1] = static_cast<double>(vertex % 65536),
       slot[2] = static_cast<double>(vertex / 65536 + 1);
@@ -256,8 +253,7 @@ inline std::vector<Output> judge_choose(Device& device, std::int64_t k, int rank
       if (all.empty()) chosen.push_back(-1);
       if (all.empty()) continue;
       const Slot& slot = all[std::min(i, static_cast<std::int64_t>(all.size()) - 1)];
-      chosen.push_back(
-          slot.slot / k == rank ? static_cast<double>(rows[t * k + slot.slot % k]) : -1.0);
+      chosen.push_back(slot.slot / k == rank ? static_cast<double>(rows[t * k + slot.slot % k]) : -1.0);
     }
   }
   const ChooseCandidates op{upload(device, table, steps, slots * 3),
@@ -340,8 +336,7 @@ struct JudgedSummary {
       }
       Scalar sum = tape.constant(0);
       for (std::int64_t j = 0; row >= 0 && j < s.inputs; ++j) {
-        sum = tape.multiply_add(x[row * s.inputs + j],
-                                w[(step * s.inputs + j) * s.width + f], sum);
+        sum = tape.multiply_add(x[row * s.inputs + j], w[(step * s.inputs + j) * s.width + f], sum);
       }
       values.push_back(tape.value(sum) > 0 ? sum : tape.constant(0));  // relu
     }

@@ -16,8 +16,7 @@ inline std::vector<Output> judge_fading_sum(Device& device, const TimeShape& s, 
     for (std::int64_t early = std::max<std::int64_t>(0, late - s.window + 1); early <= late; ++early) {
       const std::int64_t to = backward ? early : late, from = backward ? late : early;
       for (std::int64_t i = 0; i < slab; ++i) {
-        expected[to * slab + i].add(x[from * slab + i] /
-                                                              static_cast<double>(late - early + 1));
+        expected[to * slab + i].add(x[from * slab + i] / static_cast<double>(late - early + 1));
       }
     }
   }

@@ -90,8 +90,7 @@ inline std::vector<Judged> judged_layer(const DenseTimeCase& c) {
   for (std::int64_t i = 0; i < c.rows() * width; ++i) {
     Judged& out = h[i];
     for (std::int64_t f = 0; f < c.inner; ++f) {
-      out.add(x[i / width * c.inner + f] *
-              w[f * width + i % width]);
+      out.add(x[i / width * c.inner + f] * w[f * width + i % width]);
     }
     if (c.with_relu) out.value = std::max(0.0, out.value);
   }
@@ -140,9 +139,7 @@ inline std::vector<Output> judge_dense_m_transform_backward(Device& device, cons
       const std::int64_t cell = s * slab + i;
       if (c.with_relu && !(h[cell].value > 0)) continue;
       for (std::int64_t f = 0; f < c.inner; ++f) {
-        dw[f * width + i % width].add(
-            x[cell / width * c.inner + f] * factor *
-            dy[t * slab + i]);
+        dw[f * width + i % width].add(x[cell / width * c.inner + f] * factor * dy[t * slab + i]);
       }
     }
   });

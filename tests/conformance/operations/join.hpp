@@ -78,8 +78,7 @@ struct JoinedValues {
     for (const std::int64_t width : s.widths) {
       parts.push_back(random_values(s.rows * width, seed + static_cast<std::uint32_t>(parts.size())));
       for (std::int64_t k = 0; k < s.rows * width; ++k)
-        whole[k / width * s.columns() + first + k % width] =
-            parts.back()[k];
+        whole[k / width * s.columns() + first + k % width] = parts.back()[k];
       first += width;
     }
   }
@@ -163,8 +162,7 @@ inline std::vector<Output> judge_joined_dense_backward(Device& device, const Joi
     std::vector<Judged> part = start(values[i], true);
     std::copy_n(start(before.parts[i], op.accumulate[i]).begin(), before.parts[i].size(), part.begin());
     for (std::int64_t k = 0; k < s.rows * s.widths[i]; ++k) {
-      const Judged& value =
-          expected[2][k / s.widths[i] * s.columns() + first + k % s.widths[i]];
+      const Judged& value = expected[2][k / s.widths[i] * s.columns() + first + k % s.widths[i]];
       part[k].value += value.value;
       part[k].magnitude += value.magnitude;
     }

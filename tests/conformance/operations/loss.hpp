@@ -28,7 +28,7 @@ inline std::vector<Output> judge_weighted_cross_entropy(Device& device, std::int
     loss.add(static_cast<double>(std::log(total) - row[label]) * weight * scale);
     loss.magnitude += std::abs(row[label]) * weight * scale;
     for (std::int64_t c = 0; c < classes; ++c) {
-      const double probability = std::exp(static_cast<long double>(row[c])) / total;
+      const auto probability = static_cast<double>(std::exp(static_cast<long double>(row[c])) / total);
       gradient.push_back(
           {(probability - (c == label ? 1.0 : 0.0)) * weight * scale, (probability + 1.0) * weight * scale});
     }

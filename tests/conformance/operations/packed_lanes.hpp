@@ -39,8 +39,7 @@ struct PackedLanes {
   /// i32 [T n]: the row of dlast of each row's cell state, or -1.
   std::vector<std::int32_t> end_rows() const {
     std::vector<std::int32_t> own(rows(), -1);
-    for (const Piece& piece : pieces)
-      own[row(piece, piece.length - 1)] = static_cast<std::int32_t>(piece.end);
+    for (const Piece& piece : pieces) own[row(piece, piece.length - 1)] = static_cast<std::int32_t>(piece.end);
     return own;
   }
   /// i64 [E]: the last rows of the pieces that hand their state on, in the order of dlast.
@@ -100,8 +99,7 @@ inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::i
     }
   }
   // Rows of start and of dlast in no order: each is dealt by exchanging it with one before it.
-  std::vector<std::int64_t> starts(packed.starts),
-      ends(static_cast<std::size_t>(packed.ends));
+  std::vector<std::int64_t> starts(packed.starts), ends(static_cast<std::size_t>(packed.ends));
   for (std::vector<std::int64_t>* list : {&starts, &ends}) {
     for (std::size_t i = 0; i < list->size(); ++i) {
       (*list)[i] = static_cast<std::int64_t>(i);

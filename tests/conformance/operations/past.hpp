@@ -82,8 +82,7 @@ struct JudgedTemporal {
     const std::int64_t columns = 3 * s.width();
     for (std::size_t i = 0; i < projected.size(); ++i) {
       const std::int64_t step = static_cast<std::int64_t>(i) / (columns * s.vertices);
-      shifted.push_back(tape.add(
-          projected[i], offsets[step * columns + static_cast<std::int64_t>(i) % columns]));
+      shifted.push_back(tape.add(projected[i], offsets[step * columns + static_cast<std::int64_t>(i) % columns]));
     }
     for (std::int64_t t = s.first; t < s.total(); ++t) {
       for (std::int64_t i = 0; i < s.vertices * s.heads; ++i) query(s, shifted, t, i / s.heads, i % s.heads, scale);
@@ -115,8 +114,7 @@ struct JudgedTemporal {
       Scalar sum = tape.constant(0);
       for (std::int64_t step = begin; step <= t; ++step) {
         const double factor = past_factor(s, vertex, known(s, t, v, 1), known(s, step, v, 1), h);
-        sum =
-            tape.multiply_add(tape.scale(weights[step - begin], factor), at(step, 2, d), sum);
+        sum = tape.multiply_add(tape.scale(weights[step - begin], factor), at(step, 2, d), sum);
       }
       o.push_back(tape.divide(sum, total));
     }

@@ -203,8 +203,8 @@ inline void judge_lstm(JudgedRecurrence& j, const RecurrentShape& s) {
     const std::size_t first = j.gates.size();
     const std::vector<Scalar> in = judged_inputs(j, s, row);
     for (std::int64_t g = 0; g < 4 * h; ++g) {
-      const Scalar z = preactivation(j, j.bias[g], in.data(), s.inputs, j.w_x.data() + g,
-                                     state.data(), h, j.w_h.data() + g, 4 * h);
+      const Scalar z =
+          preactivation(j, j.bias[g], in.data(), s.inputs, j.w_x.data() + g, state.data(), h, j.w_h.data() + g, 4 * h);
       j.gates.push_back(g / h == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
     }
     for (std::int64_t u = 0; u < h; ++u) {
@@ -226,13 +226,12 @@ inline void judge_gru(JudgedRecurrence& j, const RecurrentShape& s) {
     const std::size_t first = j.gates.size();
     for (std::int64_t g = 0; g < 3; ++g) {
       for (std::int64_t u = 0; g == 2 && u < h; ++u) {
-        read[u] =
-            j.tape.multiply(j.gates[first + static_cast<std::size_t>(u)], state[u]);
+        read[u] = j.tape.multiply(j.gates[first + static_cast<std::size_t>(u)], state[u]);
       }
       for (std::int64_t u = 0; u < h; ++u) {
-        const Scalar z = preactivation(
-            j, j.bias[g * h + u], j.x.data() + row * columns + g * own, s.inputs,
-            j.w_x.data() + g * s.inputs * h + u, read.data(), h, j.w_h.data() + g * h * h + u, h);
+        const Scalar z =
+            preactivation(j, j.bias[g * h + u], j.x.data() + row * columns + g * own, s.inputs,
+                          j.w_x.data() + g * s.inputs * h + u, read.data(), h, j.w_h.data() + g * h * h + u, h);
         j.gates.push_back(g == 2 ? j.tape.tanh(z) : j.tape.sigmoid(z));
       }
     }

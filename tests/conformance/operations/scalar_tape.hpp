@@ -56,8 +56,7 @@ class ScalarTape {
   void backward() {
     for (auto node = nodes_.rbegin(); node != nodes_.rend(); ++node) {
       for (int i = 0; i < 3; ++i) {
-        if (node->input[i] >= 0)
-          nodes_[node->input[i]].gradient += node->gradient * node->slope[i];
+        if (node->input[i] >= 0) nodes_[node->input[i]].gradient += node->gradient * node->slope[i];
       }
     }
   }

@@ -182,8 +182,7 @@ inline std::vector<OperationCase> spmm_cases() {
           std::vector<Judged> expected = start(y, accumulate);
           for (const Entry3& e : m.entries) {
             for (std::int64_t f = 0; f < width; ++f) {
-              expected[e.row * width + f].add(
-                  e.value * x[e.column * width + f]);
+              expected[e.row * width + f].add(e.value * x[e.column * width + f]);
             }
           }
           const Spmm op{upload_matrix(device, m, false), upload(device, x, m.columns, width),
@@ -206,8 +205,7 @@ inline std::vector<Output> judge_spmm_transposed(Device& device, const SparseRec
     std::vector<Judged> sums = start(x, accumulate);
     for (const Entry3& e : m.entries) {
       for (std::int64_t f = 0; f < width; ++f) {
-        sums[e.column * width + f].add(e.value *
-                                                                 y[e.row * width + f]);
+        sums[e.column * width + f].add(e.value * y[e.row * width + f]);
       }
     }
     return sums;

@@ -53,9 +53,7 @@ struct OfDenseInput {
   /// x_c w + bias in column g of the layer `layer`.
   double layer_value(const OfDenseCase& c, std::int64_t layer, std::int64_t column, std::int64_t g) const {
     double z = c.with_bias ? bias[g] : 0.0;
-    for (std::int64_t f = 0; f < c.inner; ++f)
-      z += x[column * c.inner + f] *
-           w[(layer * c.inner + f) * c.width + g];
+    for (std::int64_t f = 0; f < c.inner; ++f) z += x[column * c.inner + f] * w[(layer * c.inner + f) * c.width + g];
     return z;
   }
 };
@@ -106,8 +104,7 @@ inline std::vector<Output> expected_of_dense(const OfDenseCase& c, const OfDense
       const double part = e.value * in.dy[e.row * c.width + g];
       dbias[g].add(part);
       for (std::int64_t f = 0; f < c.inner; ++f)
-        dw[(layer * c.inner + f) * c.width + g].add(
-            part * in.x[e.column * c.inner + f]);
+        dw[(layer * c.inner + f) * c.width + g].add(part * in.x[e.column * c.inner + f]);
     }
   }
   return {{"dw", {}, dw}, {"dbias", {}, dbias}};

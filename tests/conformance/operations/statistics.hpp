@@ -53,8 +53,7 @@ template <class Visit>
 void each_value(const StatisticsShape& s, const Visit& visit) {
   const std::vector<std::int64_t> rows = s.step_rows();
   for (std::int64_t t = 0; t < s.steps(); ++t) {
-    for (std::int64_t i = rows[t] * s.width;
-         i < rows[t + 1] * s.width; ++i) {
+    for (std::int64_t i = rows[t] * s.width; i < rows[t + 1] * s.width; ++i) {
       visit(static_cast<std::size_t>(t * s.width + i % s.width), static_cast<std::size_t>(i),
             static_cast<std::size_t>(i % s.width));
     }

@@ -36,9 +36,7 @@ inline std::vector<Output> expected_step_outputs(const StepConvolutionCase& c, c
   const TestMatrix& m = c.matrix();
   std::vector<Judged> sum(m.rows * c.inner), y(static_cast<std::size_t>(m.rows * c.width));
   for (const Entry3& e : m.entries) {
-    for (std::int64_t f = 0; f < c.inner; ++f)
-      sum[e.row * c.inner + f].add(e.value *
-                                                             x[e.column * c.inner + f]);
+    for (std::int64_t f = 0; f < c.inner; ++f) sum[e.row * c.inner + f].add(e.value * x[e.column * c.inner + f]);
   }
   for (std::int64_t i = 0; i < m.rows * c.width; ++i) {
     const std::int64_t row = i / c.width;
@@ -88,8 +86,7 @@ struct StepConvolutionInput {
 /// dx and dw.
 inline std::vector<Output> expected_step_convolution(const StepConvolutionCase& c, const StepConvolutionInput& in) {
   const TestMatrix& m = c.matrix();
-  std::vector<Judged> ds(m.rows * c.inner), dx = start(in.dx, c.accumulate),
-                                                                      dw = start(in.dw, c.accumulate);
+  std::vector<Judged> ds(m.rows * c.inner), dx = start(in.dx, c.accumulate), dw = start(in.dw, c.accumulate);
   for (std::int64_t i = 0; i < m.rows * c.width; ++i) {
     const std::int64_t row = i / c.width;
     const std::size_t at = i;

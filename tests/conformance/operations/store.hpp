@@ -39,7 +39,7 @@ struct SnapshotPair {
 inline SnapshotPair draw_pair(const StoreRecipe& recipe) {
   const RandomStream random(11, random_purpose::test, static_cast<std::uint32_t>(recipe.rows));
   std::uint64_t drawn = 0;
-  const std::int64_t entries = recipe.mean_entries * static_cast<double>(recipe.rows);
+  const auto entries = static_cast<std::int64_t>(recipe.mean_entries * static_cast<double>(recipe.rows));
   const auto value = [&] { return static_cast<double>(static_cast<float>(random.uniform(drawn++) - 0.5)); };
   const auto draw = [&](EntryMap& to, std::int64_t count) {
     for (std::int64_t k = 0; k < count; ++k) {

@@ -63,8 +63,7 @@ inline std::vector<Output> judge_softmax(Device& device, std::int64_t rows, std:
   loss.add(loss_before);
   std::vector<Judged> gradient;
   for (std::int64_t r = 0; r < rows; ++r) {
-    const std::int64_t label =
-        random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(classes));
+    const std::int64_t label = random.below(static_cast<std::uint64_t>(r), static_cast<std::uint64_t>(classes));
     labels.push_back(static_cast<std::int32_t>(label));
     const double* row = logits.data() + r * classes;
     long double total = 0;  // spread is small enough for exp without shifting in long double
@@ -72,7 +71,7 @@ inline std::vector<Output> judge_softmax(Device& device, std::int64_t rows, std:
     loss.add(static_cast<double>(std::log(total) - row[label]) * scale);
     loss.magnitude += std::abs(row[label]) * scale;
     for (std::int64_t c = 0; c < classes; ++c) {
-      const double probability = std::exp(static_cast<long double>(row[c])) / total;
+      const auto probability = static_cast<double>(std::exp(static_cast<long double>(row[c])) / total);
       gradient.push_back({(probability - (c == label ? 1.0 : 0.0)) * scale, (probability + 1.0) * scale});
     }
   }

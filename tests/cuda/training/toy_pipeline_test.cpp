@@ -1,9 +1,10 @@
 // The toy pipeline on device cuda: with a helper, two groups and two batches ahead, it gives the bits of a plain loop.
+#include "tests/harness/training/toy_pipeline.hpp"
+
 #include <gtest/gtest.h>
 
 #include "harness/run/run_case.hpp"
 #include "tests/cuda/gpu.hpp"
-#include "tests/harness/training/toy_pipeline.hpp"
 
 namespace strobe {
 namespace {

@@ -135,7 +135,7 @@ TEST(TrainingGroupsInputs, MissingSharesAreThoseOfTheirDefinition) {
     std::vector<std::pair<std::int64_t, VertexId>> order;
     for (const auto& [v, count] : mails) order.emplace_back(-count, v);
     std::sort(order.begin(), order.end());
-    const std::size_t hubs = std::ceil(0.01 * static_cast<double>(order.size()));
+    const auto hubs = static_cast<std::size_t>(std::ceil(0.01 * static_cast<double>(order.size())));
     const CapturedEvents captured(graph, events);
     for (const std::int64_t batch : {1, 7, 60, 299, 300}) {
       std::map<VertexId, std::set<std::int64_t>> batches;  // that have the vertex

@@ -150,8 +150,7 @@ struct HalfOfCells {
 
   std::shared_ptr<const FullBatchPlan> in_training() const {
     const std::int64_t vertices = whole.data.graph->vertices, steps = whole.data.graph->steps;
-    std::vector<std::vector<Rank>> owner(steps,
-                                         std::vector<Rank>(vertices, 1));
+    std::vector<std::vector<Rank>> owner(steps, std::vector<Rank>(vertices, 1));
     for (const NodeId node : nodes) {
       const std::int64_t row = cells.rows()[node];
       owner[row / vertices][row % vertices] = 0;

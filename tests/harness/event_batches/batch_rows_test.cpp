@@ -13,9 +13,7 @@ namespace {
 
 using event_test::event_case;
 
-bool touches(const EventGraph& graph, EdgeId e, VertexId v) {
-  return graph.source[e] == v || graph.target[e] == v;
-}
+bool touches(const EventGraph& graph, EdgeId e, VertexId v) { return graph.source[e] == v || graph.target[e] == v; }
 
 /// Vertices that events [first, end) read: both ends, one negative, and the `k` most recent neighbours of each.
 std::set<VertexId> looked_at(const EventCase& c, EdgeId first, EdgeId end, std::size_t k) {
@@ -40,8 +38,7 @@ std::set<VertexId> looked_at(const EventCase& c, EdgeId first, EdgeId end, std::
 /// Vertices with an event among [first, end), and no later one below `batch_end`.
 std::set<VertexId> ends_of(const EventGraph& graph, EdgeId first, EdgeId end, EdgeId batch_end) {
   std::set<VertexId> all;
-  for (EdgeId e = first; e < end; ++e)
-    all.insert({graph.source[e], graph.target[e]});
+  for (EdgeId e = first; e < end; ++e) all.insert({graph.source[e], graph.target[e]});
   for (EdgeId e = end; e < batch_end; ++e) {
     all.erase(graph.source[e]);
     all.erase(graph.target[e]);

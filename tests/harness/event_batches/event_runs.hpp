@@ -56,7 +56,7 @@ inline std::string short_visits(const test::TemporaryFolder& folder, std::uint64
 
 /// A file of `random_visits` whose events after event `last` have other items of the same 30, moved by `shift`.
 inline std::string with_other_items_after(const test::TemporaryFolder& folder, const std::string& visits, int last,
-                                           int shift) {
+                                          int shift) {
   std::ifstream file(visits);
   std::string changed, line;
   std::getline(file, line);

@@ -93,8 +93,7 @@ TEST(EventViews, MemoryAndRanksAreThoseOfTheEvaluationBitForBit) {
         EXPECT_EQ(EvaluationPass(c, *device).metrics(parameters), metrics) << "what is kept changes nothing";
         const double tested = c.data.graph->events() - split.validation_end;
         double mrr = 0;
-        for (std::size_t i = split.validation_end - split.train_end; i < views.ranks.size();
-             ++i)
+        for (std::size_t i = split.validation_end - split.train_end; i < views.ranks.size(); ++i)
           mrr += 1 / views.ranks[i] / tested;
         EXPECT_NEAR(metrics.at("mrr"), mrr, 1e-12);
         other_batches_differ += evaluate(c, *device, parameters, {0}).memory == plain.memory ? 0 : 1;
@@ -209,8 +208,7 @@ void expect_ids_of_ranks(const std::string& path, const EventCase& c) {
     const auto u = graph.source[e], v = graph.target[e];
     const std::string part = static_cast<EdgeId>(e) < split.validation_end ? "validation" : "test";
     EXPECT_EQ(lines[i].find(fmt::format("{},{},{},{},", e, part, u, v)), 0u) << lines[i];
-    const std::string ids = fmt::format(",{},{}", graph.original_id[u],
-                                        graph.original_id[v]);
+    const std::string ids = fmt::format(",{},{}", graph.original_id[u], graph.original_id[v]);
     EXPECT_EQ(lines[i].substr(lines[i].size() - ids.size()), ids);
   }
 }

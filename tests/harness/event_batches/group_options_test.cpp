@@ -99,7 +99,7 @@ TEST(GroupOptions, ADistributedMemoryIsSimulatedWithTheSameBytes) {
   const auto sent = [](const TrainedRun& run) {
     std::uint64_t bytes = 0;
     for (const EpochSample& sample : run.result.samples)
-      bytes += sample.sent_bytes[Traffic::memory];
+      bytes += sample.sent_bytes[static_cast<std::size_t>(Traffic::memory)];
     return bytes;
   };
   ASSERT_GT(sent(real), 0u);

@@ -48,8 +48,7 @@ std::vector<EdgeId> touching(const EventCase& c, EdgeId first, EdgeId last, bool
   std::vector<EdgeId> found;
   for (EdgeId e = first; e < last; ++e) {
     bool touches = false;
-    for (const VertexId v : {graph.source[e], graph.target[e]})
-      touches = touches || c.data.task->kept_out[v] == 1;
+    for (const VertexId v : {graph.source[e], graph.target[e]}) touches = touches || c.data.task->kept_out[v] == 1;
     if (touches == wanted) found.push_back(e);
   }
   return found;
@@ -88,7 +87,8 @@ struct Met {
     for (const DrawnLevel& level : drawn.levels) {
       for (const EdgeId e : level.events) events.insert(data.number(e));
     }
-    for (EdgeId e = drawn.request.first; e < drawn.request.first + drawn.request.count; ++e) events.insert(data.number(e));
+    for (EdgeId e = drawn.request.first; e < drawn.request.first + drawn.request.count; ++e)
+      events.insert(data.number(e));
   }
 };
 

@@ -31,9 +31,7 @@ EventGraph random_events(std::uint64_t seed, int count, int vertices) {
 }
 
 /// Whether event e has v at an end.
-bool concerns(const EventGraph& graph, EdgeId e, VertexId v) {
-  return graph.source[e] == v || graph.target[e] == v;
-}
+bool concerns(const EventGraph& graph, EdgeId e, VertexId v) { return graph.source[e] == v || graph.target[e] == v; }
 
 /// The last event of v that is below `end` and has a time below `time`; -1 when there is none.
 EdgeId last_event(const EventGraph& graph, VertexId v, EdgeId end, double time) {
@@ -57,9 +55,7 @@ TEST(MailLossTest, IsWhatItsDefinitionsSay) {
           kept.insert({v, e / batch});
           const EdgeId before = last_event(graph, v, e, now);
           const EdgeId known = last_event(graph, v, e / batch * batch, 1e300);
-          if (before > known)
-            stale += graph.time[before] -
-                     graph.time[std::max<EdgeId>(known, 0)];
+          if (before > known) stale += graph.time[before] - graph.time[std::max<EdgeId>(known, 0)];
         }
       }
       const MailLoss loss = mail_loss(graph, events, batch);

@@ -71,12 +71,12 @@ class HistoryJudge {
     const std::size_t at = e;
     return graph_.source[at] == v ? graph_.target[at] : graph_.source[at];
   }
-  bool touches(EdgeId e, VertexId v) const {
-    return graph_.source[e] == v || graph_.target[e] == v;
-  }
+  bool touches(EdgeId e, VertexId v) const { return graph_.source[e] == v || graph_.target[e] == v; }
 
   /// Events [0, seen) are visible under the history, at any moment.
-  EdgeId seen(const BatchRequest& request) const { return rules_.history == "none" ? request.batch_first : graph_.events(); }
+  EdgeId seen(const BatchRequest& request) const {
+    return rules_.history == "none" ? request.batch_first : graph_.events();
+  }
 
   void check_root(const BatchRequest& request, const Asked& root, const std::vector<EdgeId>& events) const {
     constexpr std::size_t k = 3;
@@ -147,9 +147,9 @@ TEST_P(NeighbourHistory, IsWhatTheListOfEventsSays) {
     Workers workers(1);
     for (EdgeId first = 0; first + 32 <= c.data.graph->events(); first += 32) {
       // Training draws a batch, or one rank's part of it. An evaluation draws some of a batch's events at a time.
-      for (const BatchRequest& request :
-           {BatchRequest{first + 7, 11, first, true, 1, 0, false, 32},
-            BatchRequest{first + 20, 12, first, true, -1, 4, false}, BatchRequest{first, 32, first, true, 0, 0, true}}) {
+      for (const BatchRequest& request : {BatchRequest{first + 7, 11, first, true, 1, 0, false, 32},
+                                          BatchRequest{first + 20, 12, first, true, -1, 4, false},
+                                          BatchRequest{first, 32, first, true, 0, 0, true}}) {
         BatchDraw drawn;
         drawer.draw(request, clock, workers, drawn);
         judge.check(drawn, roots_of(c, drawn));

@@ -165,9 +165,7 @@ class PlainLoop {
         const VertexId ends[] = {graph.source[e], graph.target[e]};
         const std::int64_t roots[] = {i, drawn.request.count + i * drawn.candidates};
         for (int own = 0; own < 2; ++own) {
-          const auto state = [&](int end) {
-            return updated[part].begin() + rows[roots[end]] * width_;
-          };
+          const auto state = [&](int end) { return updated[part].begin() + rows[roots[end]] * width_; };
           std::copy_n(state(own), width_, at.memory.begin() + ends[own] * width_);
           std::copy_n(state(own), width_, at.mails.begin() + 2 * ends[own] * width_);
           std::copy_n(state(1 - own), width_, at.mails.begin() + (2 * ends[own] + 1) * width_);

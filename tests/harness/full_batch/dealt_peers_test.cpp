@@ -52,8 +52,7 @@ DealtMatrix split_one_by_one(const Placement& placement, const HaloNeeds& needs)
     for (std::size_t m = 0; m < placement.maps.size(); ++m) {
       std::int64_t wanted = 0, others = 0, given = 0, seen = 0;
       for (Step t = 0; t < placement.steps() && !needs.counted[reader].empty(); ++t)
-        if (placement.map_of_step[t] == static_cast<std::int32_t>(m))
-          wanted += needs.counted[reader][t];
+        if (placement.map_of_step[t] == static_cast<std::int32_t>(m)) wanted += needs.counted[reader][t];
       for (std::size_t q = 0; q < ranks; ++q)
         others += q == reader ? 0 : placement.maps[m]->count_of(static_cast<Rank>(q));
       for (std::size_t i = 1; i < ranks && others > 0; ++i) {

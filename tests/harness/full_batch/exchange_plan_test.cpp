@@ -167,8 +167,7 @@ TEST(Halo, OwnRowsThenNeededCellsInStepOrder) {
   for (Rank r = 0; r < ranks; ++r) {
     auto expected = cells(placement, r);
     for (Step t = 0; t < 5; ++t) {
-      for (const VertexId v : needs.vertices[r][t])
-        expected.emplace_back(t, v);
+      for (const VertexId v : needs.vertices[r][t]) expected.emplace_back(t, v);
     }
     EXPECT_EQ(outputs[r], expected);
   }

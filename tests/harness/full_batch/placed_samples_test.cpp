@@ -36,8 +36,7 @@ Samples random_samples(int arity, std::size_t count) {
 /// A placement of `steps` steps: one rank owns all of the first, and ranks share the others. Rank 2 has no cells.
 Placement placed_on(std::int64_t steps) {
   std::vector<Rank> owner;
-  for (std::int64_t v = 0; v < placed_vertices; ++v)
-    owner.push_back(std::array<Rank, 3>{3, 0, 1}[v % 3]);
+  for (std::int64_t v = 0; v < placed_vertices; ++v) owner.push_back(std::array<Rank, 3>{3, 0, 1}[v % 3]);
   Placement placement = by_vertex(owner, steps, placed_ranks);
   placement.maps.push_back(single_owner_map(placed_vertices, 1));
   placement.map_of_step[0] = 1;

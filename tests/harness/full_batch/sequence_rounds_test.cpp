@@ -101,8 +101,7 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
   for (Rank r = 0; r < ranks; ++r) {
     auto& rows = output.emplace_back(static_cast<std::size_t>(plan.of(r).output_rows), -1);
     for (const RowMove& move : plan.of(r).keep) {
-      for (std::int64_t i = 0; i < move.rows; ++i)
-        rows[move.to + i] = r * 1000 + move.from + i;
+      for (std::int64_t i = 0; i < move.rows; ++i) rows[move.to + i] = r * 1000 + move.from + i;
     }
   }
   const auto listed = [](const PeerSide& side, bool sends, Rank peer) {
@@ -121,8 +120,7 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
     for (Rank q = 0; q < ranks; ++q) {
       const auto from = listed(plan.of(r).send, true, q), to = listed(plan.of(q).receive, false, r);
       EXPECT_EQ(from.size(), to.size());
-      for (std::size_t i = 0; i < from.size(); ++i)
-        output[q][to[i]] = r * 1000 + from[i];
+      for (std::size_t i = 0; i < from.size(); ++i) output[q][to[i]] = r * 1000 + from[i];
     }
   }
   return output;

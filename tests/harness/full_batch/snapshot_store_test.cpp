@@ -55,8 +55,7 @@ struct Expected {
   void add(const PreparedGraph& graph, Step t, std::int64_t rows, const std::vector<T>& all) {
     for (std::int64_t v = 0; v < graph.vertices; ++v) {
       const std::size_t row = t * graph.vertices + v;
-      for (std::size_t e = graph.row_offsets[row];
-           e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
+      for (std::size_t e = graph.row_offsets[row]; e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
         columns.push_back(static_cast<std::int32_t>(rows + graph.columns[e]));
         values.push_back(all[e]);
       }

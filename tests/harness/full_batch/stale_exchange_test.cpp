@@ -48,8 +48,7 @@ Rows rows_of(const RandomStream& random, int epoch, const Cells& cells) {
 
 /// The gradient of an output row of a rank.
 double gradient_of(const RandomStream& random, int epoch, Rank rank, const CellKey& cell, std::int64_t column) {
-  const std::uint64_t at = (((epoch * 8 + rank) * 50 + cell.first) * 100 + cell.second) * width +
-                                             column + 1000000000;
+  const std::uint64_t at = (((epoch * 8 + rank) * 50 + cell.first) * 100 + cell.second) * width + column + 1000000000;
   return static_cast<double>(static_cast<float>(random.uniform(at) - 0.5));
 }
 

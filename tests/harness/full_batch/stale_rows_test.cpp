@@ -76,10 +76,8 @@ TEST(StaleSlots, AreTheReadersOfEachRow) {
             ASSERT_EQ(sender.count, peer.count);
             for (std::int64_t i = 0; i < peer.count; ++i, ++slot) {
               const std::size_t row = slots.rows[slots.row_of[slot]];
-              const std::size_t output =
-                  reader.output_of[sender.first + i];
-              EXPECT_EQ(halo.inputs[r][row],
-                        halo.outputs[peer.peer][output]);
+              const std::size_t output = reader.output_of[sender.first + i];
+              EXPECT_EQ(halo.inputs[r][row], halo.outputs[peer.peer][output]);
               read.insert(static_cast<std::int64_t>(row));
             }
           }

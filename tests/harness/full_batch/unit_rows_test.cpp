@@ -34,8 +34,7 @@ TEST(UnitRows, NameTheRowsThatCellsHaveOnTheirRank) {
     std::vector<Rank> unit;
     for_cells(graph, [&](NodeId, VertexId, Step) { unit.push_back(static_cast<Rank>(draw() % 6)); });
     const Placement units = place_cells(graph, 6, [&](NodeId node) { return unit[node]; });
-    const Placement ranks =
-        place_cells(graph, 3, [&](NodeId node) { return rank_of_unit[unit[node]]; });
+    const Placement ranks = place_cells(graph, 3, [&](NodeId node) { return rank_of_unit[unit[node]]; });
     const HaloNeeds reads = spatial_needs(units, graph), needs = spatial_needs(ranks, graph);
     for (Rank rank = 0; rank < 3; ++rank) {
       const UnitCells cells{&units, &reads, of_rank[rank]};

@@ -39,8 +39,7 @@ std::vector<int> hop_distances(const HybridPlan& plan, Rank rank, int hops) {
       for (std::int64_t t = 0; t < plan.trained_steps(); ++t) {
         for (std::int64_t v = 0; v < matrix->vertices; ++v) {
           if (distance[v] != hop) continue;
-          for (const VertexId u : test::row_of(*matrix, v, t))
-            distance[u] = std::min(distance[u], hop + 1);
+          for (const VertexId u : test::row_of(*matrix, v, t)) distance[u] = std::min(distance[u], hop + 1);
         }
       }
     }
@@ -114,8 +113,7 @@ TEST(BatchRedundancy, CachesAreWhatLiesWithinTheHops) {
 /// Cells that two layers compute for the drawn targets at every step: the targets, and all cells that they read.
 std::pair<double, double> computed_and_targets(const HybridPlan& plan, Rank rank, std::uint64_t number) {
   const DrawnTargets drawn =
-      draw_targets(plan.groups[rank], plan.actions[0].of_rank[rank],
-                   plan.trained_steps(), plan.seed(), rank, number);
+      draw_targets(plan.groups[rank], plan.actions[0].of_rank[rank], plan.trained_steps(), plan.seed(), rank, number);
   std::size_t cells = 0;
   for (std::int64_t t = drawn.window.first; t < drawn.window.first + drawn.window.count; ++t) {
     std::set<VertexId> read(drawn.vertices.begin(), drawn.vertices.end());

@@ -32,8 +32,7 @@ std::vector<T> part(const std::vector<T>& all, std::int64_t first, std::int64_t 
 std::shared_ptr<const PreparedGraph> cut(const PreparedGraph& graph, const BatchWindow& window) {
   auto some = std::make_shared<PreparedGraph>(graph);
   const std::int64_t n = graph.vertices, first = window.first * n, rows = window.count * n;
-  const std::int64_t begin = graph.row_offsets[first],
-                     end = graph.row_offsets[first + rows];
+  const std::int64_t begin = graph.row_offsets[first], end = graph.row_offsets[first + rows];
   some->steps = window.count;
   some->row_offsets = part(graph.row_offsets, first, rows + 1);
   for (std::int64_t& offset : some->row_offsets) offset -= begin;
@@ -79,8 +78,7 @@ LossAndGradient judged(const HybridPlan& plan, const HybridBatch& batch, Device&
   task.validation = {};
   c.data.samples = std::make_shared<const TaskData>(task);
   c.data.trained_steps = window.count;
-  const Placement alone =
-      by_time(c.data.graph->vertices, std::vector<Rank>(window.count, 0), 1);
+  const Placement alone = by_time(c.data.graph->vertices, std::vector<Rank>(window.count, 0), 1);
   const auto full = lay_out(c, StrategyPlan{alone, alone, even_blocks(window.count, 1), {}, {}});
   test::OnlyRank communicator(device);
   FullBatchTrainer trainer(*full, device, communicator);
@@ -266,14 +264,12 @@ std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, 
     std::vector<bool> has_row(n);
     for (const VertexId v : targets) {
       has_row[v] = true;
-      for (auto e = raw.row_offsets[v]; e < raw.row_offsets[static_cast<std::size_t>(v) + 1];
-           ++e)
+      for (auto e = raw.row_offsets[v]; e < raw.row_offsets[static_cast<std::size_t>(v) + 1]; ++e)
         has_row[raw.columns[e]] = true;
     }
     std::vector<double> degree(n, 1.0);
     for (std::size_t v = 0; v < n; ++v)
-      for (auto e = raw.row_offsets[v]; has_row[v] && e < raw.row_offsets[v + 1]; ++e)
-        degree[v] += raw.values[e];
+      for (auto e = raw.row_offsets[v]; has_row[v] && e < raw.row_offsets[v + 1]; ++e) degree[v] += raw.values[e];
     for (std::size_t v = 0; v < n; ++v) {
       const auto row = static_cast<std::size_t>(t) * n + v;
       for (std::int64_t e = graph->row_offsets[row]; has_row[v] && e < graph->row_offsets[row + 1]; ++e) {
@@ -281,8 +277,7 @@ std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, 
         double value = static_cast<std::size_t>(u) == v ? 1 : 0;
         for (auto r = raw.row_offsets[v]; r < raw.row_offsets[v + 1]; ++r)
           if (raw.columns[r] == u) value += raw.values[r];
-        graph->values64[e] =
-            value / std::sqrt(degree[v] * degree[u]);
+        graph->values64[e] = value / std::sqrt(degree[v] * degree[u]);
       }
     }
   }

@@ -19,8 +19,7 @@ Dense union_of(const PreparedGraph& graph) {
   Dense reads(static_cast<std::size_t>(graph.vertices), std::vector<bool>(graph.vertices));
   for (std::int64_t t = 0; t < graph.steps; ++t)
     for (std::int64_t v = 0; v < graph.vertices; ++v)
-      for (const VertexId u : test::row_of(graph, v, t))
-        reads[v][u] = true;
+      for (const VertexId u : test::row_of(graph, v, t)) reads[v][u] = true;
   return reads;
 }
 

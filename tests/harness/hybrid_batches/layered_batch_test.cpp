@@ -61,8 +61,7 @@ void expect_matrix(const PreparedGraph& graph, const LayeredBatch& batch, const 
   for (std::int64_t r = 0; r < layer.cells.count(); ++r) {
     const std::int64_t t = step_of_row(layer.cells, r);
     ValuedRow row;
-    for (std::int64_t e = layer.a.offsets[r];
-         e < layer.a.offsets[static_cast<std::size_t>(r) + 1]; ++e) {
+    for (std::int64_t e = layer.a.offsets[r]; e < layer.a.offsets[static_cast<std::size_t>(r) + 1]; ++e) {
       const auto [u, step] = cell_of(layer, layer.a.columns[e]);
       EXPECT_EQ(step, t);
       EXPECT_TRUE(row.emplace(u, value_of(layer.a, e)).second);
@@ -82,8 +81,7 @@ void expect_supports(const LayerSource& source, const LayeredBatch& batch, const
       const HostCsr& csr = layer.steps[s][t];
       for (std::int64_t i = 0; i < layer.cells.count(t); ++i) {
         ValuedRow row, judge;
-        for (std::int64_t e = csr.offsets[i];
-             e < csr.offsets[static_cast<std::size_t>(i) + 1]; ++e)
+        for (std::int64_t e = csr.offsets[i]; e < csr.offsets[static_cast<std::size_t>(i) + 1]; ++e)
           row[layer.cells.vertex(layer.cells.begin(t) + csr.columns[e])] = value_of(csr, e);
         const VertexId v = layer.cells.vertex(layer.cells.begin(t) + i);
         if (is_needed(needed, t, v)) {
@@ -237,8 +235,7 @@ DenseMatrix dense_of(const Snapshot& snapshot) {
   const std::size_t n = snapshot.row_offsets.size() - 1;
   DenseMatrix a(n, std::vector<double>(n, 0.0));
   for (std::size_t v = 0; v < n; ++v)
-    for (std::size_t e = snapshot.row_offsets[v];
-         e < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++e)
+    for (std::size_t e = snapshot.row_offsets[v]; e < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++e)
       a[v][snapshot.columns[e]] += snapshot.values[e];
   return a;
 }
@@ -278,19 +275,17 @@ TEST(LayeredBatch, HasDegreesOfItsOwnWhereAsked) {
       BatchMaker maker(*plan, true);
       for (std::uint64_t number = 0; number < 3; ++number) {
         const auto rank = static_cast<Rank>(number % 2);
-        const DrawnTargets drawn = draw_targets(plan->groups[rank],
-                                                plan->actions[0].of_rank[rank],
+        const DrawnTargets drawn = draw_targets(plan->groups[rank], plan->actions[0].of_rank[rank],
                                                 plan->trained_steps(), plan->seed(), rank, number);
         const SharedBatch batch = maker.make(drawn, 0);
         for (const BatchLayer& layer : batch->layers.layers) {
           for (std::int64_t r = 0; r < layer.cells.count(); ++r) {
             const std::int64_t t = step_of_row(layer.cells, r), step = drawn.window.first + t;
-            const DenseMatrix judge = normalised_in_batch(
-                dense_of(*plan->full->data.raw->snapshots[step]), drawn.vertices);
+            const DenseMatrix judge =
+                normalised_in_batch(dense_of(*plan->full->data.raw->snapshots[step]), drawn.vertices);
             const VertexId v = layer.cells.vertex(r);
             const ValuedRow whole = row_with_values(plan->graph(), v, step);
-            for (std::int64_t e = layer.a.offsets[r];
-                 e < layer.a.offsets[static_cast<std::size_t>(r) + 1]; ++e) {
+            for (std::int64_t e = layer.a.offsets[r]; e < layer.a.offsets[static_cast<std::size_t>(r) + 1]; ++e) {
               const VertexId u = cell_of(layer, layer.a.columns[e]).first;
               EXPECT_NEAR(value_of(layer.a, e), judge[v][u], 1e-12);
               ++judged;

@@ -59,7 +59,7 @@ StageRows rows_counted(const CaseResult& result) {
   for (const EpochSample& sample : result.samples) {
     if (sample.epoch != 1) continue;
     sum.loaded_bytes += sample.stage_rows.loaded_bytes;
-    sum.lane_rows += sample.stage_rows.lane_rows;
+    sum.bin_rows += sample.stage_rows.bin_rows;
     sum.filled_rows += sample.stage_rows.filled_rows;
   }
   return sum;
@@ -69,7 +69,7 @@ void expect_planned(const Json& request, const CaseResult& result) {
   const StageRows planned = planned_stage_rows(*test::full_batch_plan(case_from_json(request, "")));
   const StageRows found = rows_counted(result);
   EXPECT_EQ(found.loaded_bytes, planned.loaded_bytes) << request.dump();
-  EXPECT_EQ(found.lane_rows, planned.lane_rows) << request.dump();
+  EXPECT_EQ(found.bin_rows, planned.bin_rows) << request.dump();
   EXPECT_EQ(found.filled_rows, planned.filled_rows) << request.dump();
 }
 

@@ -68,8 +68,7 @@ struct UnitsMeasured {
 };
 
 UnitsMeasured measure_units(const FullBatchPlan& plan) {
-  UnitsMeasured found{std::vector<std::vector<std::uint64_t>>(plan.ranks()),
-                      std::vector<std::uint64_t>(plan.ranks())};
+  UnitsMeasured found{std::vector<std::vector<std::uint64_t>>(plan.ranks()), std::vector<std::uint64_t>(plan.ranks())};
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   comm.launch(launch_request(plan.request), [&](Device& device, Communicator& communicator) {
     const std::size_t rank = device.rank();
@@ -136,7 +135,7 @@ TEST(MeasuredFusion, UnitsKeepWithinTheLimitAsMeasuredAgain) {
       for (const auto& of_rank : single.units) all = std::accumulate(of_rank.begin(), of_rank.end(), all);
       EXPECT_GE(all, planned_stage_rows(*alone).loaded_bytes) << "less than what stages load";
       for (const double factor : {1.0, 1.7, 4.0}) {
-        const std::uint64_t limit = factor * static_cast<double>(single.largest());
+        const auto limit = static_cast<std::uint64_t>(factor * static_cast<double>(single.largest()));
         const double gib = (static_cast<double>(limit) + 0.5) * one_kib / 1024;
         const Case planned = case_from_json(measured_case(model, 3, merged("both", "planned", gib), ranks), "");
         const Case measured = case_from_json(measured_case(model, 3, merged("both", "measured", gib), ranks), "");

@@ -102,8 +102,8 @@ TEST(WholeEpochs, IdealLinksLeaveTheTimeOfTheDevices) {
   const CaseResult result = run(json);
   ASSERT_EQ(result.status, "ok") << result.reason;
   for (const EpochSample& sample : result.samples) {
-    EXPECT_LT(sample.phase_seconds[Phase::communicate], 1e-12);
-    EXPECT_GT(sample.phase_seconds[Phase::compute], 0.0);
+    EXPECT_LT(sample.phase_seconds[static_cast<std::size_t>(Phase::communicate)], 1e-12);
+    EXPECT_GT(sample.phase_seconds[static_cast<std::size_t>(Phase::compute)], 0.0);
   }
   std::filesystem::remove(path);
 }
@@ -113,8 +113,8 @@ TEST(WholeEpochs, OneRankSendsNothingAndWaitsForNobody) {
   ASSERT_EQ(result.samples.size(), 1u);
   const EpochSample& sample = result.samples[0];
   for (const std::uint64_t bytes : sample.sent_bytes) EXPECT_EQ(bytes, 0u);
-  EXPECT_EQ(sample.phase_seconds[Phase::communicate], 0.0);
-  EXPECT_EQ(sample.phase_seconds[Phase::wait], 0.0);
+  EXPECT_EQ(sample.phase_seconds[static_cast<std::size_t>(Phase::communicate)], 0.0);
+  EXPECT_EQ(sample.phase_seconds[static_cast<std::size_t>(Phase::wait)], 0.0);
 }
 
 TEST(WhatIf, ClusterKeysAreSetFromTheCommandLineAndInSuites) {

@@ -91,9 +91,7 @@ using PairTraffic = std::map<std::pair<int, int>, std::int64_t>;
 Ranks assigned_by_words(const PairTraffic& traffic, const std::vector<double>& workload, int ranks) {
   std::vector<int> order(workload.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return workload[a] > workload[b];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return workload[a] > workload[b]; });
   const double mean = std::accumulate(workload.begin(), workload.end(), 0.0) / ranks;
   Ranks rank(workload.size(), -1);
   Loads load(static_cast<std::size_t>(ranks), 0);

@@ -126,8 +126,8 @@ TEST(ChunkFusion, CountsWhatEachChunkLoads) {
         const std::int64_t cell = t * graph.vertices + v;
         cells[chunk].insert(cell);
         ++own[chunk];
-        for (auto e = graph.row_offsets[cell];
-             e < graph.row_offsets[static_cast<std::size_t>(cell) + 1]; ++e, ++entries[chunk])
+        for (auto e = graph.row_offsets[cell]; e < graph.row_offsets[static_cast<std::size_t>(cell) + 1];
+             ++e, ++entries[chunk])
           cells[chunk].insert(t * graph.vertices + graph.columns[e]);
       }
     }

@@ -11,8 +11,7 @@ Matrix dense_adjacency(const Snapshot& snapshot, std::int64_t vertices) {
   Matrix a(n, std::vector<double>(n, 0.0));
   for (std::size_t v = 0; v < n; ++v) {
     for (std::int64_t e = snapshot.row_offsets[v]; e < snapshot.row_offsets[v + 1]; ++e) {
-      a[v][snapshot.columns[e]] +=
-          snapshot.values[e];
+      a[v][snapshot.columns[e]] += snapshot.values[e];
     }
   }
   return a;

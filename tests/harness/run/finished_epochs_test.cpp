@@ -84,8 +84,7 @@ TEST(FinishedEpochs, RanksOfManyThreadsLoseAndRepeatNothing) {
   for (std::thread& thread : threads) thread.join();
   ASSERT_EQ(kept.calls.size(), static_cast<std::size_t>(epochs));
   for (int epoch = 0; epoch < epochs; ++epoch) {
-    for (int rank = 0; rank < ranks; ++rank)
-      EXPECT_EQ(kept.calls[epoch][rank], (Key{0, epoch, rank}));
+    for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(kept.calls[epoch][rank], (Key{0, epoch, rank}));
   }
 }
 

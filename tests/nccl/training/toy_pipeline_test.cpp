@@ -1,8 +1,9 @@
 // The toy pipeline over communicator nccl, on both emulations, with helpers and groups of ranks on GPUs.
+#include "tests/harness/training/toy_pipeline.hpp"
+
 #include <gtest/gtest.h>
 
 #include "harness/run/run_case.hpp"
-#include "tests/harness/training/toy_pipeline.hpp"
 
 namespace strobe {
 namespace {

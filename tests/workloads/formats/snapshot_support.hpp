@@ -39,8 +39,7 @@ inline Entries entries_of(const PreparedGraph& graph, Step t) {
   Entries entries;
   for (std::int64_t v = 0; v < graph.vertices; ++v) {
     const std::size_t row = t * graph.vertices + v;
-    for (std::size_t e = graph.row_offsets[row];
-         e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
+    for (std::size_t e = graph.row_offsets[row]; e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
       entries[{static_cast<VertexId>(v), graph.columns[e]}] =
           graph.values64.empty() ? static_cast<double>(graph.values32[e]) : graph.values64[e];
     }
@@ -98,7 +97,7 @@ inline std::vector<Entries> draw_steps(const Drift& drift, std::uint64_t seed) {
     for (const auto& [place, old] : now) {
       if (random.uniform(drawn++) < drift.overlap) next[place] = random.uniform(drawn++) < drift.change ? value() : old;
     }
-    const std::size_t wanted = drift.degree * static_cast<double>(n);
+    const auto wanted = static_cast<std::size_t>(drift.degree * static_cast<double>(n));
     for (std::size_t tries = 0; next.size() < wanted && tries < 4 * wanted; ++tries) {
       const VertexId row = drift.skewed && tries % 4 != 0 ? static_cast<VertexId>(drift.vertices / 2) : vertex();
       next.try_emplace({row, vertex()}, value());

@@ -58,8 +58,7 @@ std::map<std::pair<VertexId, VertexId>, std::vector<std::size_t>> flagged_edges(
     for (std::size_t v = 0; v < static_cast<std::size_t>(graph.vertices); ++v) {
       for (auto i = snapshot.row_offsets[v]; i < snapshot.row_offsets[v + 1]; ++i) {
         const VertexId u = snapshot.columns[i];
-        if (graph.vertex_label[v] == 1 && graph.vertex_label[u] == 1)
-          edges[{u, static_cast<VertexId>(v)}].push_back(t);
+        if (graph.vertex_label[v] == 1 && graph.vertex_label[u] == 1) edges[{u, static_cast<VertexId>(v)}].push_back(t);
       }
     }
   }

@@ -83,12 +83,10 @@ TEST(ExtendedStatic, AVertexHasItsWordsFromItsFirstEdgeOn) {
     const auto last = words_at(graph, 9);
     std::vector<bool> there(400), ever(400);
     for (std::int64_t t = 0; t < 10; ++t)
-      for (const auto& [v, u] : pairs_of(*graph.snapshots[t]))
-        ever[v] = true;
+      for (const auto& [v, u] : pairs_of(*graph.snapshots[t])) ever[v] = true;
     std::size_t before = 0;
     for (std::int64_t t = 0; t < 10; ++t) {
-      for (const auto& [v, u] : pairs_of(*graph.snapshots[t]))
-        there[v] = true;
+      for (const auto& [v, u] : pairs_of(*graph.snapshots[t])) there[v] = true;
       const auto words = words_at(graph, t);
       std::size_t now = 0;
       for (std::size_t v = 0; v < 400; ++v) {

@@ -39,8 +39,7 @@ inline void expect_sound_graph(const SnapshotGraph& graph) {
     expect_sorted_rows(snapshot);
     std::vector<float> degrees(vertices * 2, 0.0f);
     for (std::size_t v = 0; v < vertices; ++v) {
-      for (std::size_t i = snapshot.row_offsets[v];
-           i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
+      for (std::size_t i = snapshot.row_offsets[v]; i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
         const std::size_t u = snapshot.columns[i];
         ASSERT_NE(u, v) << "self-loop at step " << t;
         degrees[2 * v] += snapshot.values[i];

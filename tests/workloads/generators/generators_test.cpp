@@ -316,8 +316,7 @@ TEST(DynamicSbm, AVoteOfNeighboursFindsTheCommunity) {
     const Snapshot& snapshot = *graph.snapshots[cell / n];
     std::vector<int> votes(4, 0);
     for (auto i = snapshot.row_offsets[cell % n]; i < snapshot.row_offsets[cell % n + 1]; ++i)
-      ++votes[
-          graph.cell_label[cell / n * n + static_cast<std::size_t>(snapshot.columns[i])]];
+      ++votes[graph.cell_label[cell / n * n + static_cast<std::size_t>(snapshot.columns[i])]];
     right += std::max_element(votes.begin(), votes.end()) - votes.begin() == graph.cell_label[cell];
   }
   EXPECT_GT(right / (4.0 * n), 0.97);

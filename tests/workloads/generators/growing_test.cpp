@@ -14,8 +14,7 @@ std::vector<std::int64_t> first_steps(const SnapshotGraph& graph) {
   for (std::int64_t t = graph.steps() - 1; t >= 0; --t) {
     const Snapshot& snapshot = *graph.snapshots[t];
     for (std::size_t v = 0; v < first.size(); ++v) {
-      for (std::size_t i = snapshot.row_offsets[v];
-           i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
+      for (std::size_t i = snapshot.row_offsets[v]; i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i) {
         first[v] = t;
         first[snapshot.columns[i]] = t;
       }

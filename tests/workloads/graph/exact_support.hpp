@@ -13,8 +13,7 @@ inline std::vector<std::vector<double>> dense_exact(const Snapshot& snapshot) {
   const std::size_t n = snapshot.row_offsets.size() - 1;
   std::vector<std::vector<double>> matrix(n, std::vector<double>(n, 0.0));
   for (std::size_t v = 0; v < n; ++v) {
-    for (std::size_t i = snapshot.row_offsets[v];
-         i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i)
+    for (std::size_t i = snapshot.row_offsets[v]; i < static_cast<std::size_t>(snapshot.row_offsets[v + 1]); ++i)
       matrix[v][snapshot.columns[i]] += exact_value(snapshot, i);
   }
   return matrix;

@@ -91,8 +91,7 @@ std::string konect_file(const TemporaryFolder& folder, const std::vector<PlayedR
 }
 
 void expect_step(const SnapshotGraph& graph, std::size_t t, const Play& edges, const Play& degrees) {
-  std::vector<std::vector<double>> expected(graph.vertices,
-                                            std::vector<double>(graph.vertices, 0.0));
+  std::vector<std::vector<double>> expected(graph.vertices, std::vector<double>(graph.vertices, 0.0));
   for (const auto& [edge, count] : edges) {
     const auto u = static_cast<std::size_t>(edge.first), v = static_cast<std::size_t>(edge.second);
     if (graph.orientation != "out") expected[v][u] += count;

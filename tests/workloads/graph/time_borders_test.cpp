@@ -61,8 +61,7 @@ Numbers judged_windows(const Numbers& times, std::int64_t length, std::int64_t s
 Numbers judged_slices(const Numbers& times, std::int64_t count) {
   Numbers sizes(static_cast<std::size_t>(count), 0);
   const std::int64_t span = times.back() - times.front();
-  for (const std::int64_t time : times)
-    ++sizes[std::min(count - 1, (time - times.front()) * count / span)];
+  for (const std::int64_t time : times) ++sizes[std::min(count - 1, (time - times.front()) * count / span)];
   return sizes;
 }
 

@@ -71,8 +71,7 @@ std::vector<double> loads_by_powers(std::int64_t vertices, const std::vector<Edg
   std::vector<double> load(n);
   for (const Edges& edges : steps) {
     Dense a(n, std::vector<double>(n));
-    for (const auto& [source, target] : edges)
-      a[target][source] = 1;
+    for (const auto& [source, target] : edges) a[target][source] = 1;
     Dense power = a;
     for (int l = 1; l <= hops; ++l) {
       for (std::size_t v = 0; v < n; ++v)

@@ -164,8 +164,8 @@ Matrix entries_of(const PreparedGraph& graph, std::size_t t) {
   const std::size_t n = graph.vertices;
   Matrix a(n, std::vector<double>(n, std::nan("")));
   for (std::size_t v = 0; v < n; ++v)
-    for (std::size_t i = graph.row_offsets[t * n + v];
-         i < static_cast<std::size_t>(graph.row_offsets[t * n + v + 1]); ++i)
+    for (std::size_t i = graph.row_offsets[t * n + v]; i < static_cast<std::size_t>(graph.row_offsets[t * n + v + 1]);
+         ++i)
       a[v][graph.columns[i]] = graph.values64[i];
   return a;
 }

@@ -89,9 +89,9 @@ std::vector<std::int8_t> flags_of(const std::string& file, EventGraph& graph) {
       });
   const auto missing = std::find(listed.begin(), listed.end(), false);
   if (missing != listed.end())
-    throw InvalidInput(file, 0, 0,
-                       fmt::format("account {} has transactions but is not listed",
-                                   graph.original_id[missing - listed.begin()]));
+    throw InvalidInput(
+        file, 0, 0,
+        fmt::format("account {} has transactions but is not listed", graph.original_id[missing - listed.begin()]));
   if (idle > 0)
     graph.provenance.notes.push_back(
         fmt::format("{} accounts of {} have no transaction", idle, std::filesystem::path(file).filename().string()));

@@ -123,8 +123,7 @@ void EventBuilder::fill_features(std::size_t width,
     EventBlock& block = blocks_[b];
     block.feature.resize(block.rows * width);
     for (std::size_t i = 0; i < block.rows; ++i)
-      fill(first[b] + static_cast<std::int64_t>(i),
-           std::span(block.feature).subspan(i * width, width));
+      fill(first[b] + static_cast<std::int64_t>(i), std::span(block.feature).subspan(i * width, width));
   });
 }
 

@@ -38,8 +38,7 @@ std::vector<std::int64_t> fill_edge_features(const std::string& file, const std:
   const std::int64_t width = array.shape[1];
   events.fill_features(static_cast<std::size_t>(width), [&](std::int64_t event, std::span<float> features) {
     const std::int64_t row = rows[event];
-    for (std::int64_t i = 0; i < width; ++i)
-      features[i] = finite_single(array.at(row * width + i), row, i, file);
+    for (std::int64_t i = 0; i < width; ++i) features[i] = finite_single(array.at(row * width + i), row, i, file);
   });
   return array.shape;
 }

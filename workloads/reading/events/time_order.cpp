@@ -132,8 +132,7 @@ class TimeOrder {
     parallel_tasks(parts, [&](std::int64_t part) {
       const Run run = even_share(static_cast<std::int64_t>(blocks_.size()), parts, part);
       std::vector<std::size_t> at = starts_[run.first];
-      for (std::size_t b = run.first; b < static_cast<std::size_t>(run.first + run.count); ++b)
-        distribute(b, at);
+      for (std::size_t b = run.first; b < static_cast<std::size_t>(run.first + run.count); ++b) distribute(b, at);
     });
     parallel_tasks(static_cast<std::int64_t>(bounds_.size()) + 1, [&](std::int64_t bucket) {
       const std::size_t k = bucket;

@@ -133,8 +133,7 @@ void renumber(EventBlock& block, const Numbers& numbers) {
 
 template <class Numbers>
 void renumber_all(std::vector<EventBlock>& blocks, const Numbers& numbers) {
-  parallel_tasks(static_cast<std::int64_t>(blocks.size()),
-                 [&](std::int64_t b) { renumber(blocks[b], numbers); });
+  parallel_tasks(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t b) { renumber(blocks[b], numbers); });
 }
 
 }  // namespace
@@ -148,8 +147,7 @@ std::vector<std::int64_t> number_vertices(std::vector<EventBlock>& blocks, const
   if (largest / 16 <= rows + (std::int64_t{1} << 16)) {
     RankedBits numbers(largest);
     parallel_tasks(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t b) {
-      for (const int side : {0, 1})
-        blocks[b].for_each_id(side, [&](std::int64_t id) { numbers.insert(id); });
+      for (const int side : {0, 1}) blocks[b].for_each_id(side, [&](std::int64_t id) { numbers.insert(id); });
     });
     std::vector<std::int64_t> members = numbers.finish(path);
     renumber_all(blocks, numbers);

@@ -107,8 +107,7 @@ class AttentionMatrices {
       for (const bool is_right : {false, true}) {
         T& target = (is_right ? dright : dleft).template data<T>()[c];
         double total = target;
-        for (std::size_t p = c * 2 * heads_ + head(c) + (is_right ? heads_ : 0); p < sums.size();
-             p += stride)
+        for (std::size_t p = c * 2 * heads_ + head(c) + (is_right ? heads_ : 0); p < sums.size(); p += stride)
           total += sums[p];
         target = static_cast<T>(total);
       }
@@ -116,9 +115,7 @@ class AttentionMatrices {
   }
 
  private:
-  static std::vector<T> zeros(std::int64_t count) {
-    return std::vector<T>(count + most_lanes<T>, T{0});
-  }
+  static std::vector<T> zeros(std::int64_t count) { return std::vector<T>(count + most_lanes<T>, T{0}); }
   std::int64_t head(std::int64_t column) const { return column / (width_ / heads_); }
 
   std::int64_t heads_, width_;

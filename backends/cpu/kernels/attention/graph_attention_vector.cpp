@@ -66,8 +66,7 @@ template <class T, int P>
   Lanes<T, P> factors{};
   for (std::int64_t first = 0; first < heads; first += 4) {
     const auto words = dropout.words(cell, vertex, static_cast<std::uint32_t>(first / 4), random_purpose::edge_dropout);
-    for (int i = 0; i < 4 && first + i < P; ++i)
-      factors[first + i] = words[i] < limit ? T{0} : kept;
+    for (int i = 0; i < 4 && first + i < P; ++i) factors[first + i] = words[i] < limit ? T{0} : kept;
   }
   return factors;
 }
@@ -271,8 +270,7 @@ void backward_range(const BackwardView<T>& view, const AttentionMatrices<T>& mat
     for (std::int64_t c = 0; c < count; ++c) {
       for (std::int64_t h = 0; h < heads; ++h) {
         dscores[(c * 2 + 1) * heads + h] -= means[c * heads + h];
-        dscores[c * 2 * heads + h] =
-            first + c < own_rows ? dleft_scores[(first + c) * heads + h] : T{0};
+        dscores[c * 2 * heads + h] = first + c < own_rows ? dleft_scores[(first + c) * heads + h] : T{0};
       }
     }
     matrices.spread_scores(dscores.data(), count, part.u + first * view.width);

@@ -139,8 +139,7 @@ void codes_back(const NeighbourAttentionBackward& op, const NeighbourView<T>& vi
     for (std::int64_t s = begin; s < end; ++s) {
       const double down = dproducts[s - begin];
       dquery += down * static_cast<double>(view.code[s * codes + c]);
-      dcodes[(s - begin) * codes + c] +=
-          down * query + weight_of<T>(op, root, s, s - begin, head) * dmixed;
+      dcodes[(s - begin) * codes + c] += down * query + weight_of<T>(op, root, s, s - begin, head) * dmixed;
     }
     op.dcode_query.data<T>()[of_head + c] = static_cast<T>(dquery);
   }

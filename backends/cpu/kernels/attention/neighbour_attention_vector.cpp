@@ -79,7 +79,7 @@ class RootRange {
 
  private:
   void draw(std::int64_t root) {
-    const std::uint64_t limit = dropout.rate * 0x1.0p32;
+    const auto limit = static_cast<std::uint64_t>(dropout.rate * 0x1.0p32);
     const T kept = static_cast<T>(1.0 / (1.0 - dropout.rate));
     for (std::int64_t s = 0; s < slots(); ++s) {
       for (std::int64_t head = 0; head < view.heads; head += 4) {

@@ -151,8 +151,7 @@ void backward_vertex(const TemporalAttentionBackward& op, std::int64_t vertex, s
   }
   for (std::int64_t t = 0; t < line.total; ++t) {
     for (std::int64_t i = 0; i < 3 * line.width; ++i) {
-      op.dprojected.data<T>()[(t * n + vertex) * 3 * line.width + i] =
-          static_cast<T>(grown[t * 3 * line.width + i]);
+      op.dprojected.data<T>()[(t * n + vertex) * 3 * line.width + i] = static_cast<T>(grown[t * 3 * line.width + i]);
     }
   }
 }

@@ -159,8 +159,7 @@ void draw_factors(Block<T>& block, std::int64_t t, std::int64_t head) {
     for (std::int64_t first = 0; first <= t; first += 4) {
       const auto words = dropout.words(cell, static_cast<std::uint32_t>(first / 4), static_cast<std::uint32_t>(head),
                                        random_purpose::past_dropout);
-      for (std::int64_t i = 0; i < 4; ++i)
-        out[(first + i) * most_lanes<T> + lane] = words[i] < limit ? T{0} : kept;
+      for (std::int64_t i = 0; i < 4; ++i) out[(first + i) * most_lanes<T> + lane] = words[i] < limit ? T{0} : kept;
     }
   }
 }

@@ -173,9 +173,8 @@ void run_backward(const BlockDenseBackward& op, KernelContext& context) {
     using T = decltype(zero);
     const std::vector<T> turned = turned_blocks<T>(op);
     for_ranges(context, rows, grain, [&](std::int64_t begin, std::int64_t end) {
-      BackwardRange<T> range{
-          op, turned.data(), sums.data() + begin / grain * stride,
-          std::vector<T>(block_rows * op.dy.columns() + most_lanes<T>, T{0})};
+      BackwardRange<T> range{op, turned.data(), sums.data() + begin / grain * stride,
+                             std::vector<T>(block_rows * op.dy.columns() + most_lanes<T>, T{0})};
       backward_range(range, begin, end);
     });
     cpu::add_range_sums<T>(op.dw, sums, 0, stride);

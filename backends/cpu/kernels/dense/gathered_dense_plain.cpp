@@ -56,8 +56,7 @@ void run_gathered_dense_backward(const GatheredDenseBackward& op, KernelContext&
     for (std::int64_t i = 0; i < op.dy.rows(); ++i) add_sample<T>(op, i, sums);
     for (std::int64_t k = 0; k < weights; ++k) op.dw.data<T>()[k] += static_cast<T>(sums[k]);
     if (!op.dbias.defined()) return;
-    for (std::int64_t g = 0; g < width; ++g)
-      op.dbias.data<T>()[g] += static_cast<T>(sums[weights + g]);
+    for (std::int64_t g = 0; g < width; ++g) op.dbias.data<T>()[g] += static_cast<T>(sums[weights + g]);
   });
 }
 

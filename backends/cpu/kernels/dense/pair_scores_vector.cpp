@@ -89,8 +89,7 @@ void run_score_lanes_back(const PairScoresBackward& op, KernelContext& context) 
                             [&](std::int64_t begin, std::int64_t end, double* sums) {
                               std::vector<T> dw(in.width + most_lanes<T>, T{0});
                               for (std::int64_t e = begin; e < end; ++e) event_back(in, op, e, dw.data());
-                              for (std::int64_t f = 0; f < in.width; ++f)
-                                sums[f] += static_cast<double>(dw[f]);
+                              for (std::int64_t f = 0; f < in.width; ++f) sums[f] += static_cast<double>(dw[f]);
                               for (std::int64_t i = begin * in.candidates; i < end * in.candidates; ++i)
                                 sums[in.width] += static_cast<double>(op.dy.data<T>()[i]);
                             });

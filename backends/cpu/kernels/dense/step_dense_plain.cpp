@@ -47,8 +47,7 @@ void backward_rows(const StepDenseBackward& op, std::int64_t step, std::vector<d
         const bool live = op.activation == Activation::none || op.y.data<T>()[r * width + g] > T{0};
         const T dz = live ? op.dy.data<T>()[r * width + g] : T{0};
         product += dz * w[f * width + g];
-        sums[f * width + g] +=
-            static_cast<double>(op.x.data<T>()[r * inner + f]) * static_cast<double>(dz);
+        sums[f * width + g] += static_cast<double>(op.x.data<T>()[r * inner + f]) * static_cast<double>(dz);
       }
       if (!op.dx.defined()) continue;
       T& target = op.dx.data<T>()[r * inner + f];

@@ -64,8 +64,7 @@ void backward_of(const StepDenseBackward& op, const StepRange& rows, double* sum
   step.activation = op.activation;
   step.accumulate_dx = op.accumulate_dx;
   Scratch<T> turned = transposed<T>(step.w);
-  BackwardRange<T> range{step, turned.data(), sums,
-                         std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})};
+  BackwardRange<T> range{step, turned.data(), sums, std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})};
   backward_range(range, rows.begin, rows.end);
 }
 
@@ -92,9 +91,8 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   std::vector<double> sums(ranges.size() * static_cast<std::size_t>(weights), 0.0);
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-      backward_of<T>(op, ranges[i], sums.data() + i * weights);
-    });
+    run_tasks(context, static_cast<std::int64_t>(ranges.size()),
+              [&](std::int64_t i) { backward_of<T>(op, ranges[i], sums.data() + i * weights); });
     add_parts<T>(op, ranges, sums);
   });
 }

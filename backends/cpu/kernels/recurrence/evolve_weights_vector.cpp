@@ -240,8 +240,7 @@ class BackwardRange {
     std::fill(back_.data(), back_.data() + n_, T{0});
     std::fill(dx_.data(), dx_.data() + n_, T{0});
     s_.cell == EvolveCell::lstm ? lstm(t) : gru();
-    for (std::int64_t i = 0; i < s_.gates() * n_; ++i)
-      dbias_[i] += static_cast<double>(dgates_.data()[i]);
+    for (std::int64_t i = 0; i < s_.gates() * n_; ++i) dbias_[i] += static_cast<double>(dgates_.data()[i]);
     if (s_.summary != nullptr) {
       store_dsummary(t);
     } else {

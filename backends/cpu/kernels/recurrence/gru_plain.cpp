@@ -62,8 +62,7 @@ void run_vertex(const GruSequence& op, std::int64_t v) {
     std::copy_n(cpu::state_before(op, op.y, 0, t, v, zeros.data()), s.hidden, h.begin());
     activate_gates(op, s, op.x.data<T>() + row * s.columns, h.data(), gates.data(), reset.data());
     for (std::int64_t u = 0; u < s.hidden; ++u) {
-      const T z = gates[s.hidden + u],
-              fresh = gates[2 * s.hidden + u];
+      const T z = gates[s.hidden + u], fresh = gates[2 * s.hidden + u];
       T& state = h[u];
       state = z * state + (T{1} - z) * fresh;
     }
@@ -136,13 +135,11 @@ void flow_back(const GruSequenceBackward& op, const Sizes& s, std::int64_t v, Fl
     if (dx != nullptr && !op.accumulate_dx) std::fill_n(dx, s.columns, T{0});
     if (op.gates.defined()) {
       std::copy_n(op.gates.data<T>() + row * 3 * s.hidden, 3 * s.hidden, flow.gates.begin());
-      for (std::int64_t u = 0; u < s.hidden; ++u)
-        flow.reset[u] = flow.gates[u] * h[u];
+      for (std::int64_t u = 0; u < s.hidden; ++u) flow.reset[u] = flow.gates[u] * h[u];
     } else {
       activate_gates(op, s, x, h, flow.gates.data(), flow.reset.data());
     }
-    for (std::int64_t u = 0; u < s.hidden; ++u)
-      flow.dh[u] += op.dy.data<T>()[row * s.hidden + u];
+    for (std::int64_t u = 0; u < s.hidden; ++u) flow.dh[u] += op.dy.data<T>()[row * s.hidden + u];
     cell_back(op, s, x, h, dx, flow);
     const std::int64_t origin = cpu::origin_of(op, t, v);
     if (origin == cpu::goes_on) continue;

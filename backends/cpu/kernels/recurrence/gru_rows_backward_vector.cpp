@@ -86,8 +86,7 @@ void multiply_back(Walk<T>& walk, const BlockBack<T>& b, const std::array<Packed
                    int last, const RowStore<T>& store) {
   std::array<RowSource<T>, 3> sources;
   for (int g = first; g < last; ++g) {
-    sources[g - first] = {b.dz + g * walk.sizes.hidden, walk.dz_stride,
-                                                    &weights[g]};
+    sources[g - first] = {b.dz + g * walk.sizes.hidden, walk.dz_stride, &weights[g]};
   }
   multiply_rows<T>(std::span<const RowSource<T>>(sources.data(), static_cast<std::size_t>(last - first)), b.block.rows,
                    walk.ahead, store);

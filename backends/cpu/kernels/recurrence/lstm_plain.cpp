@@ -46,8 +46,7 @@ void activate_gates(const Op& op, const std::vector<T>& in, const T* h, T* gates
   const std::int64_t hidden = op.w_h.rows(), width = 4 * hidden;
   std::copy_n(op.bias.template data<T>(), width, gates);
   for (std::int64_t f = 0; f < op.w_x.rows(); ++f) {
-    for (std::int64_t j = 0; j < width; ++j)
-      gates[j] += in[f] * op.w_x.template data<T>()[f * width + j];
+    for (std::int64_t j = 0; j < width; ++j) gates[j] += in[f] * op.w_x.template data<T>()[f * width + j];
   }
   for (std::int64_t k = 0; k < hidden; ++k) {
     for (std::int64_t j = 0; j < width; ++j) gates[j] += h[k] * op.w_h.template data<T>()[k * width + j];

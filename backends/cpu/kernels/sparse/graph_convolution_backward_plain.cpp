@@ -20,8 +20,7 @@ void row_gradient(const GraphConvolutionBackward& op, std::int64_t row, std::vec
     const double dz = op.dy.data<T>()[row * width + g];
     for (std::int64_t f = 0; f < inner; ++f) {
       ds[f] += dz * static_cast<double>(op.w.data<T>()[f * width + g]);
-      sums[f * width + g] +=
-          dz * static_cast<double>(op.aggregated.data<T>()[row * inner + f]);
+      sums[f * width + g] += dz * static_cast<double>(op.aggregated.data<T>()[row * inner + f]);
     }
   }
 }

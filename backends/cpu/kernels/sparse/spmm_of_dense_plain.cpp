@@ -63,8 +63,7 @@ void add_row(const SpmmOfDenseBackward& op, std::int64_t step, std::int64_t r, s
       if (op.activation == Activation::relu && !(layer_value<T>(op, step, a.indices[k], g) > T{0})) continue;
       const double part = static_cast<double>(a.values[k]) * static_cast<double>(op.dy.data<T>()[r * width + g]);
       for (std::int64_t f = 0; f < inner; ++f)
-        sums[f * width + g] +=
-            part * static_cast<double>(op.x.data<T>()[a.indices[k] * inner + f]);
+        sums[f * width + g] += part * static_cast<double>(op.x.data<T>()[a.indices[k] * inner + f]);
       sums[inner * width + g] += part;
     }
   }

@@ -202,8 +202,7 @@ void run_backward(const StepConvolutionOfDenseBackward& op, KernelContext& conte
     std::vector<double> sums(ranges.size() * static_cast<std::size_t>(stride), 0.0);  // no bias: the last rows stay 0
     with_rows<T, by_length>(op.a, [&](const auto& a) {
       run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) {
-        backward_range_of<T>(op, a, ranges[i], first_sums.data() + i * first_stride,
-                             sums.data() + i * stride);
+        backward_range_of<T>(op, a, ranges[i], first_sums.data() + i * first_stride, sums.data() + i * stride);
       });
     });
     const auto step_of = [&](std::int64_t i) { return ranges[i].step; };

@@ -65,8 +65,7 @@ struct StepBack {
   StepBack(const StepGraphConvolutionBackward& op, std::int64_t step, double* sums)
       : dense(layer(op, step)),
         turned(transposed<T>(dense.w)),
-        range{dense, turned.data(), sums,
-              std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})},
+        range{dense, turned.data(), sums, std::vector<T>(block_rows * op.w.columns() + most_lanes<T>, T{0})},
         ds(static_cast<std::size_t>(block_rows * op.aggregated.columns() + most_lanes<T>)) {}
   StepBack(const StepBack&) = delete;
 

@@ -127,8 +127,7 @@ template <class T, class Body>
 void for_step_ranges(const CompressedView<T>& view, const SparseMatrix& a, const Tensor& in, std::int64_t unit,
                      const KernelContext& context, const Body& body) {
   const std::vector<StepRange> ranges = step_ranges(view, a, in, unit, thread_count(context));
-  run_tasks(context, static_cast<std::int64_t>(ranges.size()),
-            [&](std::int64_t i) { body(ranges[i]); });
+  run_tasks(context, static_cast<std::int64_t>(ranges.size()), [&](std::int64_t i) { body(ranges[i]); });
 }
 
 }  // namespace strobe::cpu

@@ -32,8 +32,8 @@ template <class T>
 void sum_step(const StepSums& op, std::int64_t t, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = op.x.columns();
   const bool squares = op.totals.defined();
-  const std::vector<double> mean = squares ? row_of<T>(op.totals, t, cpu::counted_cells(op, t))
-                                           : std::vector<double>(width, 0.0);
+  const std::vector<double> mean =
+      squares ? row_of<T>(op.totals, t, cpu::counted_cells(op, t)) : std::vector<double>(width, 0.0);
   std::vector<double> sums(width, 0.0);
   for (std::int64_t r = begin; r < end; ++r) {
     const T* x = op.x.data<T>() + r * width;
@@ -42,8 +42,7 @@ void sum_step(const StepSums& op, std::int64_t t, std::int64_t begin, std::int64
       sums[f] += squares ? value * value : value;
     }
   }
-  for (std::int64_t f = 0; f < width; ++f)
-    op.sums.data<T>()[t * width + f] = static_cast<T>(sums[f]);
+  for (std::int64_t f = 0; f < width; ++f) op.sums.data<T>()[t * width + f] = static_cast<T>(sums[f]);
 }
 
 /// The mean and 1 / sqrt(variance + epsilon) of every feature of step t.
@@ -116,7 +115,7 @@ template <class T>
 void drop_rows(const Dropout& op, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = op.x.columns();
   const T scale = static_cast<T>(1.0 / (1.0 - op.rate));
-  const std::uint64_t limit = op.rate * 0x1.0p32;  // a word below it is dropped
+  const auto limit = static_cast<std::uint64_t>(op.rate * 0x1.0p32);  // a word below it is dropped
   const std::array<std::uint32_t, 2> seed{static_cast<std::uint32_t>(op.seed),
                                           static_cast<std::uint32_t>(op.seed >> 32)};
   for (std::int64_t r = begin; r < end; ++r) {
@@ -126,8 +125,7 @@ void drop_rows(const Dropout& op, std::int64_t begin, std::int64_t end) {
                                  random_purpose::dropout + (static_cast<std::uint32_t>(first) << 8), op.key},
                                 seed);
       for (std::int64_t f = first; f < std::min(width, first + 4); ++f) {
-        const T kept =
-            words[f - first] < limit ? T{0} : scale * op.x.data<T>()[r * width + f];
+        const T kept = words[f - first] < limit ? T{0} : scale * op.x.data<T>()[r * width + f];
         T& y = op.y.data<T>()[r * width + f];
         y = op.accumulate ? y + kept : kept;
       }

@@ -30,8 +30,7 @@ class Pattern {
   /// get(column) in double for every column.
   template <class Get>
   Pattern(std::int64_t width, const Get& get) : Pattern(width) {
-    for (std::int64_t i = 0; i < size(); ++i)
-      values_[i] = i < width ? static_cast<T>(get(i)) : (*this)[i - width];
+    for (std::int64_t i = 0; i < size(); ++i) values_[i] = i < width ? static_cast<T>(get(i)) : (*this)[i - width];
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(values_.size()); }

@@ -128,8 +128,7 @@ template <class T>
 void add_loss(const Rows<T>& rows, std::int64_t count, double scale, const Tensor& loss, const KernelContext& context) {
   std::vector<double> sums(divide_up(count, rows_per_task), 0.0);
   for_ranges(context, count, rows_per_task, [&](std::int64_t begin, std::int64_t end) {
-    sums[begin / rows_per_task] =
-        rows_loss(rows.from(begin), end - begin, static_cast<T>(scale));
+    sums[begin / rows_per_task] = rows_loss(rows.from(begin), end - begin, static_cast<T>(scale));
   });
   double& total = *loss.data<double>();
   for (const double sum : sums) total += sum * scale;

@@ -46,8 +46,7 @@ void backward(const DenseMTransformBackward& op) {
             static_cast<double>(std::min(op.window, t + 1));
     }
     for (std::int64_t f = 0; f < op.x.columns(); ++f) {
-      sums[f * width + g] +=
-          static_cast<double>(op.x.data<T>()[row * op.x.columns() + f]) * dh;
+      sums[f * width + g] += static_cast<double>(op.x.data<T>()[row * op.x.columns() + f]) * dh;
     }
   }
   cpu::add_range_sums<T>(op.dw, sums, 0, op.w.elements());

@@ -27,8 +27,7 @@ void sum_range(const FadingSum& op, std::int64_t slab, const std::vector<T>& wei
     for_lanes<T>(begin, end, [&](std::int64_t i, int lanes) {
       const std::int64_t at = step * slab + i;
       Lanes<T, P> total = op.accumulate ? load_first<T, P>(y + at, lanes) : Lanes<T, P>{};
-      for (std::int64_t d = 0; d < terms; ++d)
-        total += weights[d] * load<T, P>(x + at + d * forward);
+      for (std::int64_t d = 0; d < terms; ++d) total += weights[d] * load<T, P>(x + at + d * forward);
       store_first<T, P>(y + at, total, lanes);
     });
   }
