@@ -20,10 +20,10 @@ function(strobe_part name)
   strobe_unite(strobe_${name} ${sources})
 endfunction()
 
-# With STROBE_UNITY, compiles the target's files unity_batch at a time: their headers, read once, are a third of the work. A
+# With STROBE_UNITY, compiles the target's files unity_batch (0: all) at a time: their headers, read once, are a third of the work. A
 # plug-in whose registration is called `registered` stays alone, so it may call its parts what it likes; one that names
 # it after itself promises names of its own throughout.
-set(unity_batch 20)
+set(unity_batch ${STROBE_UNITY_BATCH})
 function(strobe_unite target)
   if(NOT STROBE_UNITY)
     return()

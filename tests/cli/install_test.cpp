@@ -1,6 +1,8 @@
 // An installation by `cmake --install` works without the source tree, and after it is moved. It has the program with
-// its files, and the package with which the strategy of README.md is built outside of the tree.
+// its files, and the package with which the strategies of README.md and docs/first_change.md are built outside of the
+// tree.
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "tests/cli/program.hpp"
 
@@ -17,6 +19,20 @@ class Install : public Program {
   }
   Outcome installed(const std::string& words, const std::string& before = "") {
     return finish(start_shell("cd '" + folder_.string() + "' && " + before + " moved/bin/strobe " + words));
+  }
+  /// Builds `text` as the plug-in mine/build/NAME.so. Returns the variable that loads it.
+  std::string built(const std::string& name, const std::string& text) {
+    std::filesystem::create_directory(folder_ / "mine");
+    write_text(folder_ / "mine" / (name + ".cpp"), text);
+    write_text(folder_ / "mine" / "CMakeLists.txt",
+               "cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(strobe REQUIRED)\n"
+               "strobe_plugin(" +
+                   name + " " + name + ".cpp)\n");
+    const Outcome outcome =
+        finish(start_shell("cd '" + path("mine") + "' && cmake -S . -B build -DCMAKE_PREFIX_PATH='" + path("moved") +
+                           "' && cmake --build build"));
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    return "STROBE_PLUGINS='" + path("mine/build/" + name + ".so") + "'";
   }
 };
 
@@ -53,17 +69,9 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
 TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
   const std::filesystem::path example = std::filesystem::path(STROBE_BINARY).parent_path() / "readme" / "cyclic.cpp";
   if (!std::filesystem::exists(example)) GTEST_SKIP() << "README.md's examples are not there";
-  std::filesystem::create_directory(folder_ / "mine");
-  std::filesystem::copy(example, folder_ / "mine" / "cyclic.cpp");
-  write_text(folder_ / "mine" / "CMakeLists.txt",
-             "cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(strobe REQUIRED)\n"
-             "strobe_plugin(cyclic cyclic.cpp)\n");
-  Outcome outcome = finish(start_shell("cd '" + path("mine") + "' && cmake -S . -B build -DCMAKE_PREFIX_PATH='" +
-                                       path("moved") + "' && cmake --build build"));
-  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-  const std::string plugins = "STROBE_PLUGINS='" + path("mine/build/cyclic.so") + "'";
+  const std::string plugins = built("cyclic", read_text(example));
   EXPECT_EQ(installed("list strategies").out.find("cyclic"), std::string::npos);
-  outcome = installed("list strategies", plugins);
+  Outcome outcome = installed("list strategies", plugins);
   EXPECT_NE(outcome.out.find("cyclic"), std::string::npos) << outcome.err;
   outcome = installed(
       "run --workload uniform:steps=6,vertices=60,density=3 --vary strategy=cyclic,vertex --ranks 3 --epochs 2 "
@@ -81,19 +89,11 @@ TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
 }
 
 TEST_F(Install, AKindOfTrainingOutsideOfTheTreeBringsAllThatTheOthersBring) {
-  std::filesystem::create_directory(folder_ / "mine");
-  std::filesystem::copy(std::string(STROBE_TEST_DIR) + "/plugins/toy_training.cpp", folder_ / "mine" / "toy.cpp");
-  write_text(folder_ / "mine" / "CMakeLists.txt",
-             "cmake_minimum_required(VERSION 3.25)\nproject(mine LANGUAGES CXX)\nfind_package(strobe REQUIRED)\n"
-             "strobe_plugin(toy toy.cpp)\n");
-  Outcome outcome = finish(start_shell("cd '" + path("mine") + "' && cmake -S . -B build -DCMAKE_PREFIX_PATH='" +
-                                       path("moved") + "' && cmake --build build"));
-  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-  const std::string plugins = "STROBE_PLUGINS='" + path("mine/build/toy.so") + "'",
+  const std::string plugins = built("toy", read_text(std::string(STROBE_TEST_DIR) + "/plugins/toy_training.cpp")),
                     toy = "--workload uniform:steps=3,vertices=10,density=1 --model toy-model --task toy-task ";
   EXPECT_NE(installed("run --help", plugins).out.find("--dump-toy"), std::string::npos);
   EXPECT_EQ(installed("run --help").out.find("--dump-toy"), std::string::npos);
-  outcome = installed("run " + toy + "--strategy toy:sums=2 --ranks 3 --out o --dump-toy toy.txt", plugins);
+  Outcome outcome = installed("run " + toy + "--strategy toy:sums=2 --ranks 3 --out o --dump-toy toy.txt", plugins);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const Json row = read_json(folder_ / "o" / "summary.json").at("rows").at(0);
   EXPECT_EQ(row.at("toy_sums"), 2);
@@ -110,6 +110,57 @@ TEST_F(Install, AKindOfTrainingOutsideOfTheTreeBringsAllThatTheOthersBring) {
   ASSERT_EQ(installed("report o --out report.html", plugins).status, 0);
   EXPECT_NE(read_text(folder_ / "report.html").find("What the toy does"), std::string::npos);
   ASSERT_EQ(installed("report o --out report.html").status, 0) << "rows of a kind that is not loaded";
+}
+
+/// Everything that docs/first_change.md tells a newcomer to do after the build.
+const std::string first_change = read_text(STROBE_SOURCE_DIR "/docs/first_change.md");
+
+std::vector<std::string> all_matches(const char* pattern) {
+  const std::regex regex(pattern, std::regex::multiline);
+  const std::sregex_iterator begin(first_change.begin(), first_change.end(), regex), end;
+  std::vector<std::string> found;
+  for (std::sregex_iterator match = begin; match != end; ++match) found.push_back(match->str(1));
+  return found;
+}
+
+TEST_F(Install, TheStrategyOfTheFirstChangeGivesTheLossesAndBytesOfItsPage) {
+  const std::size_t from = first_change.find("```cpp\n") + 7;
+  const std::string plugins = built("striped", first_change.substr(from, first_change.find("```", from) - from));
+  const std::vector<std::string> commands = all_matches("^build-dev/strobe (.+)$");
+  ASSERT_EQ(commands.size(), 3u);
+  for (const std::string& command : commands) {
+    const Outcome outcome = installed(command, plugins);
+    ASSERT_EQ(outcome.status, 0) << command << outcome.err;
+    EXPECT_NE(outcome.out.find("striped"), std::string::npos) << command << outcome.out;
+  }
+  const Json rows = read_json(folder_ / "runs/first/summary.json").at("rows");
+  ASSERT_EQ(rows.size(), 6u);
+  for (const Json& row : rows)
+    EXPECT_NEAR(row.at("loss").back().get<double>(), std::stod(all_matches("the loss ([\\d.]+),").at(0)), 5e-6);
+  const auto megabytes = [&](std::size_t row) { return rows[row].at("sent_bytes").at("total").get<double>() / 1e6; };
+  EXPECT_NEAR(megabytes(1), std::stod(all_matches("`striped` sends ([\\d.]+) MB").at(0)), 5e-3);
+  EXPECT_NEAR(megabytes(4), std::stod(all_matches("`vertex` ([\\d.]+) MB").at(0)), 5e-3);
+}
+
+TEST(FirstChange, NamesTestsPresetsAndFilesThatAreThere) {
+  const std::string build = std::filesystem::path(STROBE_BINARY).parent_path().string();
+  const auto tests = all_matches("^ctest --preset dev -R '([^']+)'");
+  EXPECT_EQ(tests.size(), 2u);
+  for (const std::string& test : tests)
+    EXPECT_EQ(
+        std::system(("ctest --test-dir '" + build + "' -N --no-tests=error -R '" + test + "' >/dev/null").c_str()), 0)
+        << test;
+  std::vector<std::string> presets;
+  const Json all = read_json(STROBE_SOURCE_DIR "/CMakePresets.json");
+  for (const Json& preset : all.at("testPresets")) presets.push_back(preset.at("name"));
+  for (const std::string& preset : all_matches("(?:preset|or) `(\\w+)`"))
+    EXPECT_NE(std::find(presets.begin(), presets.end(), preset), presets.end()) << preset;
+  const auto files = all_matches("((?:scripts|\\.ci|core|backends|workloads|models|results|harness|tests)/[\\w/.]*)");
+  EXPECT_GE(files.size(), 20u);
+  for (const std::string& file : files)
+    if (file.find("striped") == std::string::npos && file != "scripts/check_") {
+      EXPECT_TRUE(std::filesystem::exists(std::string(STROBE_SOURCE_DIR "/") + file)) << file;
+    }
 }
 
 }  // namespace

@@ -155,5 +155,21 @@ TEST_F(Rules, WordsOfProgramsAndPlainSentencesAreNoForbiddenTurns) {
   EXPECT_EQ(check("words").status, 0) << check("words").out;
 }
 
+TEST_F(Rules, AVectorThatIsReadAfterItsMoveIsFoundByClangTidy) {
+  if (std::system("command -v clang-tidy-16 > /dev/null") != 0) GTEST_SKIP() << "clang-tidy-16 is not there";
+  const auto tidy = [&](const std::string& last) {
+    write_text(folder_ / "moved.cpp",
+               "#include <utility>\n#include <vector>\nauto f(std::vector<int> a) {\n  auto b = std::move(a);\n  " +
+                   last + "\n}\n");
+    return finish(start_shell("STROBE_TIDY_DIR='" + path("tidy") +
+                              "' exec '" STROBE_SOURCE_DIR "/scripts/check_tidy' '" + path("moved.cpp") + "'"));
+  };
+  const Outcome clean = tidy("return b.size();");
+  EXPECT_EQ(clean.status, 0) << clean.out << clean.err;
+  const Outcome moved = tidy("return a.size();");
+  EXPECT_EQ(moved.status, 1) << moved.err;
+  EXPECT_NE(moved.out.find("moved.cpp:5:10: warning: 'a' used after it was moved"), std::string::npos) << moved.out;
+}
+
 }  // namespace
 }  // namespace strobe::cli_test

@@ -69,7 +69,7 @@ class DeviceMemory final : public NodeMemory {
 };
 
 /// One array of host memory, and the buffers for its transfers.
-struct HostRows {
+struct StreamedRows {
   HostMemory rows;  // [N, width]
   std::uint64_t row_bytes = 0;
   HostMemory in, out;  // grow to the largest batch
@@ -88,7 +88,7 @@ class HostSideMemory final : public NodeMemory {
   }
 
   void reset() override {
-    for (HostRows* rows : {&memory_, &mails_}) {
+    for (StreamedRows* rows : {&memory_, &mails_}) {
       HostWork work;
       work.name = "reset_memory";
       work.serial = true;
@@ -138,7 +138,7 @@ class HostSideMemory final : public NodeMemory {
     return buffer;
   }
 
-  Tensor bring(HostRows& from, const SharedDraw& drawn, std::int64_t count) {
+  Tensor bring(StreamedRows& from, const SharedDraw& drawn, std::int64_t count) {
     const std::int64_t columns = from.row_bytes / element_bytes(device_.precision());
     const Tensor to = device_.allocate(count, columns);
     const DeviceEvent free = device_.record(Stream::compute);
@@ -156,7 +156,7 @@ class HostSideMemory final : public NodeMemory {
     return to;
   }
 
-  void take(HostRows& to, const Tensor& rows, const SharedDraw& drawn) {
+  void take(StreamedRows& to, const Tensor& rows, const SharedDraw& drawn) {
     const HostMemory& buffer = room(to.out, rows.bytes());
     const DeviceEvent out = device_.start_move_out(rows, buffer.slice(0, rows.bytes()), {written_});
     device_.wait(Stream::compute, out);  // so that the memory of `rows` is not reused before the copy
@@ -177,7 +177,7 @@ class HostSideMemory final : public NodeMemory {
     written_ = device_.run_on_host(std::move(work));
   }
 
-  std::vector<double> values(const HostRows& rows) {
+  std::vector<double> values(const StreamedRows& rows) {
     device_.await(written_);
     const std::uint64_t element = element_bytes(device_.precision());
     return doubles(rows.rows.raw(), static_cast<std::int64_t>(rows.rows.bytes() / element), device_.precision());
@@ -185,7 +185,7 @@ class HostSideMemory final : public NodeMemory {
 
   Device& device_;
   std::int64_t vertices_;
-  HostRows memory_, mails_;
+  StreamedRows memory_, mails_;
   DeviceEvent written_, from_moved_;
 };
 

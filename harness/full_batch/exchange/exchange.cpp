@@ -59,7 +59,8 @@ std::shared_ptr<const PeerPieces> pieces_of(const PeerSide& side, int ranks, std
   for (const PeerPart& part : side.parts()) {
     for (int i = 0; i < part.peers; ++i) {
       for (std::int64_t left = part.count; left > 0; ++move) {
-        (*pieces)[part.peer + i].push_back({(*move).*row_in_tensor, move->rows});
+        (*pieces)[static_cast<std::size_t>(part.peer) + static_cast<std::size_t>(i)].push_back(
+            {(*move).*row_in_tensor, move->rows});
         left -= move->rows;
       }
     }

@@ -112,7 +112,8 @@ PastLists past_lists(const VisibleCells& cells, const PlacedCells& placed, const
     if (!cells.own(c) || cells.step[c] < steps.earlier) continue;
     lists.own_rows[place] = lists.rows[place] - shape.rows_before_block;
     lists.sequences[3 * place + 2] = 1;
-    lists.pairs += static_cast<double>(placed.place[c] / placed.bins.bins - placed.bin_begin[c] + 1);
+    const auto position = placed.place[c] / placed.bins.bins;
+    lists.pairs += static_cast<double>(position - placed.bin_begin[c] + 1);
   }
   return lists;
 }
