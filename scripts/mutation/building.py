@@ -1,4 +1,4 @@
-"""Builds one test program with switches for all mutants of its part, from the commands of an up-to-date build."""
+"""One test program with the switches of all mutants of its part, from the commands of an up-to-date build."""
 import os
 import pathlib
 import re
@@ -34,7 +34,7 @@ class Commands:
             raise SystemExit(f"mutate: {build} has no test program {target}; build it first with scripts/test --build-only")
 
     def flags(self, words):
-        """Flags for instrumented copies: -O1 compiles faster, and a precompiled header needs equal flags."""
+        """Flags for instrumented copies: -O1 compiles faster, and a precompiled header of other flags is of no use."""
         kept, at = [], 0
         while at < len(words):
             word = words[at]
@@ -63,14 +63,14 @@ class Part:
     """The sources of one test program, their sites, and the instrumented program."""
 
     def __init__(self, root, build, folder, target):
-        self.root, self.target, self.folder = root, target, folder
+        self.root, self.target, self.folder, self.label = root, target, folder, target.removeprefix("test_")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.commands = Commands(build, target)
         self.files = {}  # name: (source, sites, flags)
         self.program = folder / target
 
     def read(self, name):
-        """Finds the sites of a file; a file outside the test program has none."""
+        """Finds the sites of a file; a file that the test program does not hold has none."""
         unit = self.commands.unit_of(self.root / name)
         if unit is None:
             return []
@@ -79,73 +79,67 @@ class Part:
         return [mutant for site in found for mutant in site.mutants]
 
     def copy(self, name):
-        """The path of the instrumented copy of a file."""
+        """Where the instrumented copy of a file lies."""
         return self.folder / "sources" / name
 
-    def write(self, name, chosen=None):
-        """Writes the copy, with the given sites or with all."""
+    def write(self, name):
+        """Writes the copy."""
         source, found, _ = self.files[name]
         path = self.copy(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(sites.instrumented(source, found if chosen is None else chosen))
-        return path
+        path.write_bytes(sites.instrumented(source, found))
 
-    def errors(self, name, chosen):
-        """Lines of the first errors of a copy with these sites, or None where it compiles."""
-        path = self.write(name, chosen)
-        done = run([sites.clang(), *self.files[name][2], "-w", "-fsyntax-only", "-ferror-limit=0", str(path)])
-        if done.returncode == 0:
-            return None
-        return {int(line) for line in re.findall(re.escape(str(path)) + r":(\d+):\d+: (?:fatal )?error", done.stdout)}
+    def lines_of_errors(self, output):
+        """{name: lines} of the copies that errors lie in, or that ask for what an error lies in."""
+        found = {}
+        pattern = re.escape(str(self.copy(""))) + r"/(\S+?):(\d+):\d+: +(?:error|fatal error|required from)"
+        for name, line in re.findall(pattern, output):
+            found.setdefault(name, set()).add(int(line))
+        return found
 
-    def check(self, name):
-        """Leaves out sites that do not compile: those on the lines of errors, or else one found by bisection."""
-        _, found, _ = self.files[name]
-        left = [site for site in found if any(mutant.id > 0 for mutant in site.mutants)]
-        while left and (lines := self.errors(name, left)) is not None:
-            bad = [site for site in left if site.mutants[0].line in lines] or [self.culprit(name, left)]
-            # Remove the innermost site first: the sites around it may compile without it.
-            shortest = {}
-            for site in bad:
-                line = site.mutants[0].line
-                if line not in shortest or site.end - site.begin < shortest[line].end - shortest[line].begin:
-                    shortest[line] = site
-            for site in shortest.values():
-                left.remove(site)
-                for mutant in site.mutants:
-                    mutant.state = "not compiled"
-        source, _, flags = self.files[name]
-        self.files[name] = (source, left, flags)
+    def leave_out(self, name, lines):
+        """Leaves the shortest site out of each line with an error; whether there was one."""
+        source, sites_left, flags = self.files[name]
+        begins_of_lines = [0] + [at + 1 for at, byte in enumerate(source) if byte == 10]
+        removed = []
+        for line in lines:
+            first = begins_of_lines[line - 1]
+            last = begins_of_lines[line] if line < len(begins_of_lines) else len(source)
+            touching = [site for site in sites_left if site.begin < last and site.end > first and
+                        any(mutant.id > 0 for mutant in site.mutants)]
+            removed += [min(touching, key=lambda site: site.end - site.begin)] if touching else []
+        for mutant in (mutant for site in removed for mutant in site.mutants):
+            mutant.state = "not compiled"
+        self.files[name] = (source, [site for site in sites_left if site not in removed], flags)
         self.write(name)
+        return bool(removed)
 
-    def culprit(self, name, left):
-        """The last site of the shortest beginning of the list that does not compile."""
-        low, high = 0, len(left)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.errors(name, left[:middle]) is not None else (middle, high)
-        return left[high - 1]
+    def compile_unit(self, number, sources, flags):
+        """Compiles the copies of one unit, without the sites that do not compile. Returns the object."""
+        copies = {str(self.root / name): str(self.copy(name)) for name in self.files}
+        unit, result = self.folder / f"unit_{number}.cpp", self.folder / f"unit_{number}.o"
+        unit.write_text("".join(f'#include "{copies.get(source, source)}"\n' for source in sources), encoding="utf-8")
+        while True:
+            done = run(["c++", *flags, "-O1", "-w", "-Wno-narrowing", "-c", str(unit), "-o", str(result)])
+            if done.returncode == 0:
+                return str(result)
+            left_out = [self.leave_out(*found) for found in self.lines_of_errors(done.stdout).items()]
+            if not any(left_out):
+                raise SystemExit(f"mutate: an instrumented unit does not compile:\n{done.stdout[-4000:]}")
 
     def compile(self, pool, mutants):
         """Compiles every unit with a copy in it, and links the program with them."""
-        list(pool.map(self.check, self.files))
         units = {}
         for name in self.files:
+            self.write(name)
             built, _, sources, flags = self.commands.unit_of(self.root / name)
             units[built] = (sources, flags)
-        copies = {str(self.root / name): str(self.copy(name)) for name in self.files}
-        support = ["-std=c++20", "-O1", f"-DSTROBE_MUTANTS={mutants}", "-c", str(SUPPORT / "support.cpp")]
-        jobs = [["c++", *support, "-o", str(self.folder / "support.o")]]
-        replaced = {}
-        for number, (built, (sources, flags)) in enumerate(units.items()):
-            unit, result = self.folder / f"unit_{number}.cpp", self.folder / f"unit_{number}.o"
-            lines = [f'#include "{copies.get(source, source)}"\n' for source in sources]
-            unit.write_text("".join(lines), encoding="utf-8")
-            replaced[built] = str(result)
-            jobs.append(["c++", *flags, "-O1", "-w", "-c", str(unit), "-o", str(result)])
-        for done in pool.map(run, jobs):
-            if done.returncode != 0:
-                raise SystemExit(f"mutate: an instrumented unit does not compile:\n{done.stdout[-4000:]}")
+        done = run(["c++", "-std=c++20", "-O1", f"-DSTROBE_MUTANTS={mutants}", "-c", str(SUPPORT / "support.cpp"), "-o",
+                    str(self.folder / "support.o")])
+        if done.returncode != 0:
+            raise SystemExit(f"mutate: support.cpp does not compile:\n{done.stdout[-4000:]}")
+        objects = pool.map(lambda each: self.compile_unit(each[0], *each[1]), enumerate(units.values()))
+        replaced = dict(zip(units, objects))
         words = [replaced.get(word, word) for word in self.commands.link] + [str(self.folder / "support.o")]
         words[words.index("-o") + 1] = str(self.program)
         done = run(words, cwd=self.commands.build)

@@ -1,4 +1,4 @@
-"""Finds which tests reach which mutant, then runs them against it, the nearest first."""
+"""Runs tests against mutants: which tests reach which mutant, then the nearest of them first."""
 import collections
 import dataclasses
 import os
@@ -20,8 +20,7 @@ class Test:
 
 
 def limit():
-    """Limits memory, so that a mutant that allocates without end stops. A session of its own lets its children be ended
-    too."""
+    """A mutant that allocates without end ends itself; a session of its own lets its children be ended too."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -51,25 +50,41 @@ class Judge:
                 return None, b""
         return process.returncode, output
 
-    def cover(self, pool, jobs, pattern):
-        """Runs all matching tests without a mutant. Any failure ends the program, because no mutant can be judged
-        then."""
+    def slow(self, seconds):
+        """Tests that took longer in CTest's last runs. No mutant would get the time to run them."""
+        costs, prefix = self.build / "Testing" / "Temporary" / "CTestCostData.txt", self.part.label + "."
+        lines = costs.read_text(encoding="utf-8").splitlines() if costs.exists() else []
+        known = [line.rsplit(" ", 2) for line in lines if line.startswith(prefix)]
+        return [name.removeprefix(prefix) for name, _, cost in known if float(cost) > seconds]
+
+    def cover(self, pool, jobs, pattern, seconds):
+        """Runs all quick tests that match without a mutant. Those that fail, as on a busy machine, can judge nothing."""
+        names = ":".join(self.slow(seconds))
+        pattern += names and (":" if "-" in pattern else "-") + names
+
         def shard(number):
             path = self.part.folder / f"coverage_{number}"
             status, output = self.start([f"--gtest_filter={pattern}"], 3000, STROBE_MUTANT_COVERAGE=path,
                                         GTEST_TOTAL_SHARDS=jobs, GTEST_SHARD_INDEX=number)
-            if status != 0:
-                raise SystemExit(f"mutate: tests fail without a mutant:\n{output[-4000:].decode(errors='replace')}")
+            if status not in (0, 1):
+                raise SystemExit(f"mutate: tests end without a mutant:\n{output[-4000:].decode(errors='replace')}")
             return path.read_text(encoding="utf-8")
 
+        failed = []
         for text in pool.map(shard, range(jobs)):
             for line in text.splitlines():
                 name, file, milliseconds, outcome, ids = line.split("\t")
+                if outcome == "failed":
+                    failed.append(name)
                 if outcome != "passed":
                     continue
                 self.tests[name] = Test(name, os.path.relpath(file, self.root / "tests"), int(milliseconds) / 1000)
                 for mutant in ids.split():
                     self.reaching[int(mutant)].append(name)
+        if len(failed) * 50 > len(self.tests):
+            raise SystemExit(f"mutate: tests fail without a mutant: {', '.join(failed)}")
+        if failed:
+            print(f"mutate: left out, because they fail without a mutant: {', '.join(failed)}", flush=True)
 
     def stages(self, mutant):
         """Tests that reach a mutant: those of the file's own name, then of its room, then all others; short ones first."""

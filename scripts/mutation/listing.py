@@ -1,20 +1,24 @@
-"""Mutants that are known to survive, and the table of all outcomes."""
+"""Mutants that are known to survive, and the table of what became of all."""
 import collections
 
 SEPARATOR = " @@ "
 
 
 def line_of(mutant):
-    """One printed line for a mutant."""
+    """A mutant for the eye."""
     return f"{mutant.path}:{mutant.line}: {mutant.old} -> {mutant.new}   in: {mutant.text}"
 
 
-class Known:
-    """tests/mutants.txt: FILE @@ line of code @@ old -> new @@ reason. It has no line numbers, because edits change
-    them."""
+def key(mutant):
+    """What identifies a mutant from edit to edit."""
+    return mutant.path, mutant.text, f"{mutant.old} -> {mutant.new}"
 
-    def __init__(self, root, path):
-        self.root, self.reasons = root, {}
+
+class Known:
+    """tests/mutants.txt: FILE @@ line of code @@ old -> new @@ reason. Line numbers would change with every edit."""
+
+    def __init__(self, path):
+        self.reasons = {}
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else [], 1):
             if not line or line.startswith("#"):
                 continue
@@ -23,33 +27,27 @@ class Known:
                 raise SystemExit(f"mutate: {path.name}:{number}: expected FILE @@ code @@ old -> new @@ reason")
             self.reasons[tuple(fields[:3])] = fields[3]
 
-    @staticmethod
-    def key(mutant):
-        """The identity of a mutant, which edits elsewhere do not change."""
-        return mutant.path, mutant.text, f"{mutant.old} -> {mutant.new}"
+    def mark(self, mutant):
+        """A survivor with a reason counts as explained."""
+        if mutant.state in ("survived", "not reached") and key(mutant) in self.reasons:
+            mutant.state = "explained"
 
-    def mark(self, mutants):
-        """Marks survivors with a reason as explained."""
-        for mutant in mutants:
-            if mutant.state in ("survived", "not reached") and self.key(mutant) in self.reasons:
-                mutant.state = "explained"
-
-    def complaints(self, mutants):
-        """Entries whose mutant is now killed, or whose code no longer exists."""
+    def complaints(self, drawn, keys, folders):
+        """Entries in the folders whose code is no more, or whose mutants are all killed. `keys`: of all mutants."""
         states = collections.defaultdict(set)
-        for mutant in mutants:
-            states[self.key(mutant)].add(mutant.state)
-        for key, _ in self.reasons.items():
-            path = self.root / key[0]
-            lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-            if key[1] not in (line.strip() for line in lines):
-                yield f"mutants.txt: {key[0]} has no line '{key[1]}' any more; remove the entry"
-            elif states[key] == {"killed"}:
-                yield f"mutants.txt: a test kills '{key[2]}' in {key[0]}, '{key[1]}' now; remove the entry"
+        for mutant in drawn:
+            states[key(mutant)].add(mutant.state)
+        for entry in self.reasons:
+            if not any(entry[0] == folder or entry[0].startswith(folder.rstrip("/") + "/") for folder in folders):
+                continue
+            if entry not in keys:
+                yield f"mutants.txt: {entry[0]} has no '{entry[2]}' in '{entry[1]}' any more; remove the entry"
+            elif states[entry] == {"killed"}:
+                yield f"mutants.txt: a test kills '{entry[2]}' in {entry[0]}, '{entry[1]}' now; remove the entry"
 
 
 def table(mutants, goal):
-    """Prints the outcomes of the mutants by folder; returns 1 when a folder is below the goal."""
+    """Prints what became of the mutants by folder; 1 where a folder is below the goal."""
     states = ("killed", "explained", "survived", "not reached", "not compiled")
     print(f"\n{'folder':<30}{'mutants':>9}" + "".join(f"{state:>14}" for state in states) + f"{'share':>9}")
     below = False

@@ -1,7 +1,7 @@
-"""Finds the places where a source file can be mutated. Clang's syntax tree gives exact ranges, so operators need no
-guess."""
+"""Where a source file can be mutated, from clang's syntax tree: exact ranges, and no guess about what is an operator."""
 import dataclasses
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -13,14 +13,15 @@ SWAP = {"==": ("equal", "!="), "!=": ("unequal", "=="), "+": ("plus", "-"), "-":
 LOGIC = {"&&": "||", "||": "&&"}
 CALLS = ("CallExpr", "CXXMemberCallExpr", "CXXOperatorCallExpr")
 LOOPS = ("ForStmt", "WhileStmt", "DoStmt", "CXXForRangeStmt")
+SOURCE_LOCATION = pathlib.Path(__file__).resolve().parent / "source_location.hpp"
 # These places must stay constants, or only the compiler checks them.
-CONSTANT = ("ConstantExpr", "StaticAssertDecl", "EnumDecl", "FieldDecl", "ParmVarDecl", "CXXRecordDecl",
-            "NonTypeTemplateParmDecl", "TypeAliasDecl", "UnaryExprOrTypeTraitExpr")
+CONSTANT = ("ConstantExpr", "StaticAssertDecl", "EnumDecl", "FieldDecl", "ParmVarDecl", "NonTypeTemplateParmDecl",
+            "TypeAliasDecl", "UnaryExprOrTypeTraitExpr")
 
 
 @dataclasses.dataclass
 class Mutant:
-    """One small change: `old` becomes `new` on `line`, whose code is `text`. `state` is its outcome."""
+    """One small change: `old` becomes `new` on `line`, whose code is `text`. `state` is what became of it."""
     path: str
     line: int
     text: str
@@ -36,17 +37,17 @@ class Mutant:
 
 @dataclasses.dataclass
 class Site:
-    """One place with its mutants: the opening text, the replacement of the operator, and the closing text."""
+    """One place with its mutants: text to open with, what stands for the operator, and text to close with."""
     begin: int
     end: int
     opening: str
     closing: str
-    swap: tuple = None  # (begin, end, text) of the part replaced in the middle
+    swap: tuple = None  # (begin, end, text) of what is replaced in the middle
     mutants: list = dataclasses.field(default_factory=list)
 
 
 def clang():
-    """The clang++ of this machine, of any version."""
+    """The clang++ of this machine, whichever its version."""
     names = ["clang++"] + [f"clang++-{version}" for version in range(20, 13, -1)]
     found = [name for name in names if shutil.which(name)]
     if not found:
@@ -56,7 +57,7 @@ def clang():
 
 def syntax_tree(path, flags):
     """The declarations of namespace strobe in a file and what it includes."""
-    command = [clang(), *flags, "-fsyntax-only", "-w", "-Xclang", "-ast-dump=json", "-Xclang",
+    command = [clang(), *flags, "-include", str(SOURCE_LOCATION), "-fsyntax-only", "-w", "-Xclang", "-ast-dump=json", "-Xclang",
                "-ast-dump-filter=strobe", str(path)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     decoder, at, found = json.JSONDecoder(), 0, []
@@ -76,6 +77,12 @@ def place(node):
     if "offset" not in begin or "offset" not in end or "includedFrom" in begin or "includedFrom" in end:
         return None
     return begin["offset"], end["offset"] + end["tokLen"]
+
+
+def is_pointer(node):
+    """Whether an expression is a pointer, whose sums and differences have no opposite."""
+    kind = node.get("type", {})
+    return kind.get("desugaredQualType", kind.get("qualType", "")).rstrip("const ").endswith("*")
 
 
 class Finder:
@@ -112,15 +119,15 @@ class Finder:
     def walk(self, node, parent=""):
         """Visits what is computed at run time."""
         kind = node.get("kind", "")
-        if kind in CONSTANT and parent != "LambdaExpr" or node.get("constexpr") or node.get("isImplicit"):
+        if kind in CONSTANT or node.get("constexpr") or node.get("isImplicit"):
             return
-        if kind == "CXXRecordDecl":  # the class of a lambda, whose body occurs elsewhere too
+        if kind == "CXXRecordDecl" and parent == "LambdaExpr":  # the body of a lambda comes once more
             return
         if kind == "VarDecl" and parent == "NamespaceDecl":
             return
         children = [child for child in node.get("inner", []) if child]
         getattr(self, "visit_" + kind, lambda *_: None)(node, children)
-        if kind == "CXXForRangeStmt":  # without the nodes that the compiler adds
+        if kind == "CXXForRangeStmt":  # without what the compiler adds
             shown = [child for child in children if child["kind"] == "DeclStmt"][:1] + children[-1:]
             children = shown
         elif kind == "IfStmt" and node.get("isConstexpr"):
@@ -131,7 +138,7 @@ class Finder:
             self.walk(child, kind)
 
     def visit_BinaryOperator(self, node, children):
-        """Swaps relations, arithmetic and logic; of user-defined operators only comparisons for equality."""
+        """Relations, arithmetic and logic; user-defined operators only where they compare for equality."""
         where = [place(child) for child in children[-2:]]
         found = len(where) == 2 and self.between(*where)
         if not found:
@@ -143,7 +150,7 @@ class Finder:
             name, border, opposite = ORDER[operator]
             self.add("relation", first, last, f"strobe_mutation::{name}({{0}}, {{1}}, ", ")",
                      [(operator, border), (operator, opposite)], comma)
-        elif operator in SWAP and not node.get("type", {}).get("qualType", "").endswith("*"):
+        elif operator in SWAP and ("=" in operator or not any(is_pointer(child) for child in children)):
             name, other = SWAP[operator]
             self.add("relation" if "=" in operator else "arithmetic", first, last, f"strobe_mutation::{name}({{0}}, ",
                      ")", [(operator, other)], comma)
@@ -153,7 +160,7 @@ class Finder:
                      ")))) ", [(operator, LOGIC[operator])], (begin, end, f")) {operator} ({on} != static_cast<bool>("))
 
     def visit_CXXOperatorCallExpr(self, node, children):
-        """Swaps comparisons of objects."""
+        """Comparisons of objects."""
         where = [place(child) for child in children[-2:]]
         found = len(children) == 3 and self.between(*where)
         if found and found[0] in ("==", "!="):
@@ -162,7 +169,8 @@ class Finder:
     def visit_UnaryOperator(self, node, _):
         """Drops a negation."""
         where = place(node)
-        if node.get("opcode") == "!" and where and self.source[where[0]:where[0] + 1] == b"!":
+        # The compiler turns != of objects into the negation of ==.
+        if node.get("opcode") == "!" and where and re.match(rb"!(?!=)", self.source[where[0]:where[1]]):
             self.add("negation", *where, "(strobe_mutation::on({0}) != static_cast<bool>(", "))",
                      [(self.words(where), self.words((where[0] + 1, where[1])))])
 
@@ -175,20 +183,20 @@ class Finder:
             self.add("constant", *where, "strobe_mutation::pick({0}, ", f", {other})", [(text, other)])
 
     def visit_IntegerLiteral(self, node, _):
-        """Swaps 0 and 1, and adds one to any other constant."""
+        """0 and 1 for each other, and one more than any other."""
         self.literal(node, r"\d+[uUlL]*", lambda text: {"0": "1", "1": "0"}.get(
             text) or str(int(re.match(r"\d+", text)[0]) + 1))
 
     def visit_FloatingLiteral(self, node, _):
-        """Replaces 1 by 0, and adds one to any other constant."""
+        """As for integers."""
         self.literal(node, r"\d+(\.\d*)?(e-?\d+)?", lambda text: "0.0" if float(text) == 1 else f"({text} + 1.0)")
 
     def visit_CXXBoolLiteralExpr(self, node, _):
-        """Swaps true and false."""
+        """True and false for each other."""
         self.literal(node, "true|false", lambda text: "false" if text == "true" else "true")
 
     def visit_CallExpr(self, node, _):
-        """Swaps min and max."""
+        """min and max for each other."""
         where = place(node)
         found = where and re.match(rb"std::(min|max)(<[^()]*>)?\(", self.source[where[0]:where[1]])
         if found:
@@ -198,7 +206,7 @@ class Finder:
                      (where[0], where[0] + found.end(), text))
 
     def condition(self, node):
-        """Negates a condition that is no operator. Operators have mutants of their own."""
+        """Negates a condition that is no operator, which has mutants of its own."""
         where = place(node)
         bare = node
         while bare["kind"] in ("ImplicitCastExpr", "ExprWithCleanups", "ParenExpr") and bare.get("inner"):
@@ -243,7 +251,7 @@ def sites_of(name, path, flags):
 
 
 def instrumented(source, sites):
-    """The source with every site's switches; lines keep their numbers. Inner sites are nested in outer ones."""
+    """The source with every site's switches; lines keep their numbers. An inner site stands inside an outer one."""
     edits = []
     for order, site in enumerate(sites):
         if not any(mutant.id > 0 for mutant in site.mutants):

@@ -162,6 +162,28 @@ TEST(SeveralClasses, LabelsSayWhichKindIsMeant) {
                    static_cast<double>(of_zero) / static_cast<double>(both.events() - data.split.validation_end));
 }
 
+TEST(SeveralClasses, TheRuleOfSingleLabelsNamesTheMostFrequentOfTraining) {
+  EventGraph graph = test::bursty({{"events", 100}, {"labels", 0.3}});
+  const EventTaskData before = classifying({})->draw(graph, 1);
+  std::vector<std::int8_t> labels;
+  for (EdgeId e = 0; e < graph.events(); ++e) labels.push_back(e < before.split.train_end || e % 4 == 0 ? 1 : 0);
+  graph.event_label = labels;
+  const EventTaskData data = classifying({})->draw(graph, 1);
+  const EdgeId first = before.split.validation_end, events = graph.events();
+  const auto ones = std::count(graph.event_label.begin() + first, graph.event_label.end(), 1);
+  EXPECT_DOUBLE_EQ(data.rules.at("majority_f1_micro"), static_cast<double>(ones) / static_cast<double>(events - first));
+}
+
+TEST(SeveralClasses, TheRuleOfSetsCountsEveryEventOfTraining) {
+  // A split so early that the first event is all of training.
+  const EventGraph graph = classed(2, 6, 2);
+  const EventTaskData data = classifying({{"split", "0.05/0/99.95"}})->draw(graph, 1);
+  ASSERT_EQ(data.split.train_end, 1);
+  std::uint64_t first = 0;
+  event_classes(graph, 0, first);
+  EXPECT_DOUBLE_EQ(data.rules.at("majority_f1_micro"), judged_set(graph, first, 1, graph.events()));
+}
+
 TEST(SeveralClasses, MissingLabelsAreRefused) {
   const auto refused = [](const Json& parameters, const EventGraph& graph, const char* where, const char* advice) {
     try {

@@ -192,6 +192,7 @@ TEST(FutureLinksOfSnapshots, BatchesThatBeginAmidAnInstantAreNoted) {
     for (const std::string& note : data.notes) notes += note + "\n";
     const std::string words = std::to_string(amid) + " of " + std::to_string(begins) + " validation and test batches";
     EXPECT_EQ(notes.find(words) != std::string::npos, amid > 0) << notes;
+    EXPECT_EQ(std::count(data.notes.begin(), data.notes.end(), ""), 0);
   }
 }
 
@@ -214,7 +215,8 @@ TEST(FutureLinksOfSnapshots, RefuseSplitsThatCannotBeJudged) {
   };
   refused(on(Json::object(), events), "/workload", "narrower windows");
   refused(on({{"kept_out", 0.1}}, events), "/task/kept_out", "models of events");
-  refused(on({{"candidates", "none"}}, events), "/task/candidates", "or all");
+  for (const char* candidates : {"none", "0", "-1", "5x", ""})
+    refused(on({{"candidates", candidates}}, events), "/task/candidates", "or all");
   refused([&] { links(Json::object())->draw(graph, 1); }, "/task", "link-prediction");
   refused([] { links(Json::object())->count({}); }, "/task", "the shape");
 }

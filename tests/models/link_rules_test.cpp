@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -227,6 +228,20 @@ TEST(EventCandidates, AreDistinctAndTheFirstIsTheSameForEveryNumber) {
     differs += other.evaluation(e, 5) == candidates.evaluation(e, 5) ? 0 : 1;
   }
   EXPECT_GT(differs, 150) << "another seed draws others";
+}
+
+TEST(EventCandidates, NearlyAllOfThePoolAreUniformToo) {
+  const EventGraph graph = test::make_events(14, {{0, 13, 0}, {1, 12, 1}, {2, 11, 2}});
+  std::map<VertexId, int> often;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const EventCandidates candidates(graph, "any", seed);
+    const std::vector<VertexId> all = candidates.evaluation(0, -1);
+    ASSERT_EQ(all.size(), 13u);
+    EXPECT_EQ(candidates.evaluation(0, 13), all) << "as many as there are";
+    for (const VertexId v : candidates.evaluation(0, 6)) ++often[v];
+  }
+  // Binomial with mean 400 * 6 / 13 = 185 and deviation 10: six deviations to either side.
+  for (VertexId v = 0; v < 13; ++v) EXPECT_NEAR(often[v], 185, 60) << v;
 }
 
 TEST(EventCandidates, NegativesOfTrainingDifferByGroupAndAreNeverTheEventsEnds) {

@@ -163,6 +163,27 @@ TEST(LinkCandidates, ARandomScorerReachesTheStatedChance) {
   }
 }
 
+TEST(LinkCandidates, OfTrainingTargetsAreAsManyAsThereAre) {
+  // The test step leads to vertices that are no target in training.
+  std::mt19937 random(8);
+  const Pairs train = {{0, 1}, {2, 3}, {1, 4}, {5, 6}, {6, 7}};
+  for (const double density : {0.2, 0.6}) {
+    const Pairs test = random_edges(12, density, random);
+    const TaskData data =
+        link_prediction({{"theta", 1.0}, {"negatives", "targets"}, {"ranking_negatives", 5}, {"split", "50/0/50"}})
+            ->draw(graph_of(12, {train, test}), 1);
+    const auto candidates = candidates_of(data.test);
+    for (std::size_t i = 0; i < data.test.step.size(); ++i) {
+      if (data.test.candidate_of[i] >= 0 || data.test.label[i] == 0) continue;
+      const VertexId u = data.test.vertices[2 * i];
+      std::size_t allowed = 0;
+      for (const VertexId v : {1, 3, 4, 6, 7}) allowed += u != v && !test.contains({u, v}) ? 1 : 0;
+      const auto found = candidates.find(static_cast<std::int32_t>(i));
+      EXPECT_EQ(found == candidates.end() ? 0 : found->second.size(), allowed) << u;
+    }
+  }
+}
+
 TEST(LinkCandidates, AnEdgeWithoutAnyIsNotRanked) {
   // 0 leads to all others, 1 to 2 alone.
   const Pairs edges = {{0, 1}, {0, 2}, {0, 3}, {1, 2}};
@@ -174,6 +195,15 @@ TEST(LinkCandidates, AnEdgeWithoutAnyIsNotRanked) {
   EXPECT_EQ(task->metric_samples(data.test).at("auc"), 8);
   EXPECT_EQ(task->metric_samples(data.test).at("seen_share"), 4);
   EXPECT_DOUBLE_EQ(metrics.at("mrr_chance"), (1 + 1.0 / 2 + 1.0 / 3) / 3);
+  const auto reported = [](const TaskData& drawn) {
+    std::string notes;
+    for (const std::string& note : drawn.notes) notes += note + "\n";
+    return notes;
+  };
+  EXPECT_NE(reported(data).find("0 at least; those without any are left out of mrr"), std::string::npos) << reported(data);
+  const std::string some = reported(task->draw(graph_of(4, {{{0, 1}, {0, 2}, {1, 2}}, {{0, 1}, {0, 2}, {1, 2}}}), 1));
+  EXPECT_NE(some.find("1 at least"), std::string::npos) << some;
+  EXPECT_EQ(some.find("left out of mrr"), std::string::npos) << some;
   const TaskData full = task->draw(graph_of(3, {{{1, 2}}, {{0, 1}, {0, 2}}}), 1);
   EXPECT_NE(full.why_absent("mrr"), "");
   EXPECT_EQ(full.why_absent("auc"), "");

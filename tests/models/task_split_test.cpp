@@ -24,6 +24,15 @@ std::string refused(std::int64_t steps, const std::string& split) {
   return "accepted";
 }
 
+std::string message(std::int64_t steps, const std::string& split) {
+  try {
+    split_steps(steps, split, "a task");
+  } catch (const InvalidRequest& error) {
+    return error.message();
+  }
+  return "";
+}
+
 using Parts = std::vector<std::int64_t>;
 
 TEST(TaskSplit, BordersAreRoundedDown) {
@@ -42,6 +51,8 @@ TEST(TaskSplit, EachPartHasAStep) {
   EXPECT_EQ(parts(2, "99/0/1"), (Parts{1, 0, 1}));
   EXPECT_EQ(refused(2, "98/1/1"), "/workload");
   EXPECT_EQ(refused(1, "50/0/50"), "/workload");
+  EXPECT_NE(message(2, "98/1/1").find("at least 3 steps, this graph has 2"), std::string::npos) << message(2, "98/1/1");
+  EXPECT_NE(message(1, "50/0/50").find("at least 2 steps, this graph has 1"), std::string::npos);
 }
 
 TEST(TaskSplit, OtherTextsAreRefused) {

@@ -206,8 +206,14 @@ TEST(VertexTasks, MissingMetricsAreKnownBeforeTraining) {
   EXPECT_EQ(constant.why_absent("r2"), "all 2 test targets are 2.5, and r2 compares with their spread");
   EXPECT_EQ(constant.why_absent("rmse"), "");
   EXPECT_EQ(constant.why_absent("last_value_rmse"), "no test sample has a value measured before it");
+  EXPECT_FALSE(constant.absent.contains("validation_")) << "there is no validation";
+  EXPECT_FALSE(says(constant.notes, "validation"));
   graph.targets[18] = 3;
   EXPECT_EQ(task("vertex-regression")->draw(graph, 1).why_absent("r2"), "");
+  graph.targets[18] = NAN;
+  EXPECT_EQ(task("vertex-regression")->draw(graph, 1).test.count(), 1) << "one sample is enough";
+  graph.targets[15] = NAN;
+  EXPECT_THROW(task("vertex-regression")->draw(graph, 1), InvalidRequest);
 }
 
 /// The workload of hand_graph with a series 60, 0, 60, 0, ... one step ahead; its zeros are NaN.

@@ -301,5 +301,18 @@ TEST(FirstDifference, FindsTheFirstPlace) {
   EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1, {"y/z": 2}], "only": 1, "more": 0})")).a, "absent");
 }
 
+TEST(SummaryFile, WithAPlanHashThatIsNoTextIsRefused) {
+  Json summary = Json::parse(text_of(std::string(STROBE_TEST_DIR) + "/results/golden/summary.json"));
+  summary.erase("sha256");
+  const testing_results::TemporaryFolder folder;
+  const auto read = [&] {
+    testing_results::write_text(folder.file("summary.json"), summary.dump());
+    return read_summary(folder.file("summary.json"));
+  };
+  EXPECT_NO_THROW(read());
+  summary["plan_hash"] = 5;
+  EXPECT_THROW(read(), InvalidInput);
+}
+
 }  // namespace
 }  // namespace strobe

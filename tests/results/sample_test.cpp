@@ -28,6 +28,17 @@ double sum(const EpochSample& sample) {
   return std::accumulate(sample.phase_seconds.begin(), sample.phase_seconds.end(), 0.0);
 }
 
+TEST(SampleFromSpans, TimeInTwoSpansCountsForTheEarlierOne) {
+  const std::vector<Span> spans{span(Phase::compute, 10, 16), span(Phase::wait, 11, 12), span(Phase::wait, 15, 17),
+                                span(Phase::transfer, 17, 17), span(Phase::sample, 19, 23)};
+  const EpochSample sample = sample_from_spans(spans, 0, spans.size(), 10, 20);
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::compute), 6);
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::wait), 1) << "what compute leaves of it";
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::transfer), 0);
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::sample), 1) << "up to the epoch's end";
+  EXPECT_DOUBLE_EQ(sum(sample), sample.epoch_seconds);
+}
+
 TEST(SampleFromSpans, PhasesAddUpAndOtherIsTheRest) {
   std::vector<Span> spans{span(Phase::compute, 10, 13), span(Phase::wait, 13, 14), span(Phase::communicate, 14, 16),
                           span(Phase::transfer, 17, 17.5), span(Phase::sample, 18, 18.25)};

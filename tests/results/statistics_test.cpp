@@ -35,7 +35,8 @@ TEST(Statistics, MedianIntervalMatchesBinomialTables) {
   };
   EXPECT_FALSE(interval_of(5).has_value()) << "1 - 2/32 is below 95 %";
   // Ranks of the textbook table of sign-test intervals (for instance Conover, table A3).
-  const int table[][3] = {{6, 1, 6}, {8, 1, 8}, {9, 2, 8}, {10, 2, 9}, {15, 4, 12}, {20, 6, 15}, {25, 8, 18}};
+  const int table[][3] = {{6, 1, 6},   {8, 1, 8},   {9, 2, 8},   {10, 2, 9},
+                          {15, 4, 12}, {20, 6, 15}, {25, 8, 18}, {100, 40, 61}};
   for (const auto& [n, low, high] : table) {
     const auto interval = interval_of(n);
     ASSERT_TRUE(interval.has_value()) << n;

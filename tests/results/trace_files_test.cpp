@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include "core/errors.hpp"
@@ -54,6 +55,37 @@ std::vector<Span> rank_of(int epochs, double forward, double backward, double la
   std::vector<Span> all = spans.spans();
   for (const Span& range : log.as_spans()) all.push_back(range);
   return all;
+}
+
+std::vector<std::string> table_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(DifferenceTable, ListsTheGreatestAndSumsUpTheOthers) {
+  const std::vector<TraceDifference> all = {{"epoch", "", 0.010, 0.025},
+                                            {"spmm", "compute", 0.004, 0.010},
+                                            {"dense", "compute", 0, 0.003},
+                                            {"copy", "transfer", 0.002, 0.004},
+                                            {"sum", "wait", 0.001, 0}};
+  const auto has = [](const std::string& line, const std::vector<std::string>& words) {
+    for (const std::string& word : words) EXPECT_NE(line.find(word), std::string::npos) << word << " in " << line;
+  };
+  const std::vector<std::string> lines = table_lines(difference_table(all, 2));
+  ASSERT_GE(lines.size(), 4u);
+  const std::size_t first = lines.size() - 4;  // the epoch, two differences, and the others
+  has(lines[first], {"epoch", "10.000", "25.000", "15.000", "2.50"});
+  has(lines[first + 1], {"spmm", "compute", "4.000", "10.000", "6.000", "2.50"});
+  has(lines[first + 2], {"dense", "0.000", "3.000", "-"});
+  EXPECT_EQ(lines[first + 2].find("inf"), std::string::npos) << "nothing is compared with nothing";
+  has(lines[first + 3], {"2 others", "3.000", "4.000", "1.000", "1.33"});
+  for (const std::size_t most : {4u, 5u, 9u}) {
+    const std::vector<std::string> whole = table_lines(difference_table(all, most));
+    EXPECT_EQ(whole.size(), first + 5);
+    EXPECT_EQ(whole.back().find("others"), std::string::npos) << whole.back();
+  }
 }
 
 class TraceFiles : public ::testing::Test {

@@ -86,6 +86,10 @@ TEST(ClusterBand, IsOfTheUnchangedFileAndOfRanksThatWereMeasured) {
   json["epoch_band_90"]["ranks"] = 4;
   EXPECT_EQ(band_refusal(*sim::cluster_from_json(json), 4), "");
   EXPECT_NE(band_refusal(*sim::cluster_from_json(json), 5), "");
+  json["covered_ranks"] = {{"value", 16}, {"source", "a test"}, {"date", "2026-11-28"}};
+  EXPECT_EQ(sim::cluster_from_json(json)->covered_ranks, 16) << "as the file says";
+  json.erase("covered_ranks");
+  EXPECT_EQ(sim::cluster_from_json(json)->covered_ranks, cluster->gpus()) << "all that the sources describe";
   json["epoch_band_90"].erase("ranks");
   EXPECT_NE(band_refusal(*sim::cluster_from_json(json), 2), "") << "one rank, unless the file says more";
 }

@@ -270,6 +270,9 @@ TEST(Clusters, LinksMayBeAbsentOnlyWhereThereIsNothingToLink) {
   EXPECT_EQ(complaint(without("inter_node_bytes_per_second", 1, 8)), "accepted");
   EXPECT_TRUE(complains(without("intra_node_latency_seconds", 2, 8), "/intra_node_latency_seconds", "missing"));
   EXPECT_EQ(complaint(without("intra_node_latency_seconds", 2, 1)), "accepted");
+  Json one = Json::parse(text_of("aimos-v100"));
+  without("inter_node_latency_seconds", 1, 8)(one);
+  EXPECT_EQ(sim::cluster_from_json(one)->inter_node_latency_seconds, 0);
 }
 
 TEST(WhatIf, ChangesAreLaidOverTheFile) {
@@ -332,6 +335,9 @@ TEST(WhatIf, WrongOnesAreRefusedWithTheirPointer) {
   EXPECT_EQ(said("aimos-v100:node=4").rfind("/node|", 0), 0u) << said("aimos-v100:node=4");
   EXPECT_NE(said("aimos-v100:gpu.memory=4").find("'memory' names no unit"), std::string::npos);
   EXPECT_EQ(said("aimos-v100:nodes=many").rfind("/nodes|expected a number", 0), 0u);
+  EXPECT_EQ(said("aimos-v100:hierarchical_collectives=many"),
+            "/hierarchical_collectives|expected true or false, found 'many'");
+  EXPECT_EQ(said("aimos-v100:hierarchical_collectives=false"), "accepted");
   EXPECT_EQ(said("aimos-v100:nodes=-1").rfind("/nodes/value|", 0), 0u);
   EXPECT_EQ(said("aimos-v100:inter_node_latency_seconds=-1e-6"),
             "/inter_node_latency_seconds/value|-1e-06 is negative");
@@ -349,6 +355,18 @@ TEST(Prices, HaveAnAgeInDays) {
   EXPECT_EQ(price_age_days(*cluster, "2026-10-25"), 30);
   EXPECT_EQ(price_age_days(*cluster, "2027-09-25"), 365);
   EXPECT_EQ(price_age_days(*load_cluster("aimos-v100"), "2026-10-25"), -1);
+  Cluster dated;
+  const auto days = [&](const char* from, const char* to) {
+    dated.price_date = from;
+    return price_age_days(dated, to);
+  };
+  EXPECT_EQ(days("soon", "2024-03-01"), -1);
+  EXPECT_EQ(days("2024-02-28", "2024-03-01"), 2) << "a leap year";
+  EXPECT_EQ(days("2023-02-28", "2023-03-01"), 1);
+  EXPECT_EQ(days("2000-02-28", "2000-03-01"), 2) << "a leap year of a century that 400 divides";
+  EXPECT_EQ(days("2100-02-28", "2100-03-01"), 1);
+  EXPECT_EQ(days("2023-03-01", "2023-04-01"), 31);
+  EXPECT_EQ(days("1900-01-01", "2300-01-01"), 146097) << "days in 400 years";
 }
 
 TEST(Clusters, DuplicateKeysAndBrokenTextAreRefused) {

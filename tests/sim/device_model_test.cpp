@@ -27,6 +27,21 @@ TEST(HostIssue, SmallOperationsAreBoundByTheHost) {
   EXPECT_NEAR(time_of(0, 100, 4), 100e-6, 1e-12);
 }
 
+TEST(HostIssue, AnOperationEndsWhenItsWorkDoesNotWhenTheNextIsIssued) {
+  Cluster c = round_cluster();
+  c.gpu.host_issue_seconds = 1e-3;
+  const auto outcome = simulate(request_for(c, 1), [](Device& device, Communicator&) {
+    for (int i = 0; i < 3; ++i) work_of_bytes(device, 1000000);  // 1e-5 s each
+  });
+  int operations = 0;
+  for (const Span& span : outcome.spans[0]) {
+    if (span.stream != Stream::compute) continue;
+    EXPECT_NEAR(span.begin_seconds, operations++ * 1e-3, 1e-12);
+    EXPECT_NEAR(span.end_seconds - span.begin_seconds, 1e-5, 1e-12);
+  }
+  EXPECT_EQ(operations, 3);
+}
+
 TEST(HostLink, GpusOfASwitchShareItsLink) {
   Cluster c = round_cluster();
   c.gpus_per_host_link = 4;

@@ -58,6 +58,29 @@ void expect_all(const std::vector<double>& seconds, double wanted) {
   for (std::size_t r = 0; r < seconds.size(); ++r) EXPECT_NEAR(seconds[r], wanted, 1e-9 * wanted) << "rank " << r;
 }
 
+TEST(SimGroups, ACollectiveWaitsForTheEarlierOneOfAnyOfItsRanks) {
+  const double one = ring_seconds(2, 1, inside_rate);
+  for (const int busy : {0, 1}) {
+    // The busy rank shares a group with rank 2, then one with the other rank; both start before it waits.
+    const int idle = 1 - busy;
+    std::vector<double> ends(3);
+    simulate(request_for(round_cluster(), 3), [&](Device& device, Communicator& c) {
+      const std::unique_ptr<Communicator> first = c.split({{busy, 2}}), second = c.split({{0, 1}});
+      const Tensor a = device.allocate(reduced_elements, 1), b = device.allocate(reduced_elements, 1);
+      device.synchronize();
+      const double begin = device.now();
+      std::vector<std::pair<Communicator*, Request>> under_way;
+      if (c.rank() != idle) under_way.emplace_back(first.get(), first->start_all_reduce(a, Traffic::gradient));
+      if (c.rank() != 2) under_way.emplace_back(second.get(), second->start_all_reduce(b, Traffic::gradient));
+      for (auto& [group, request] : under_way) group->wait(request);
+      ends[c.rank()] = device.now() - begin;
+    });
+    EXPECT_NEAR(ends[2], one, 1e-9 * one);
+    EXPECT_NEAR(ends[busy], 2 * one, 1e-9 * one);
+    EXPECT_NEAR(ends[idle], 2 * one, 1e-9 * one);
+  }
+}
+
 TEST(SimGroups, InsideANodeTheyTakeItsLinks) {
   expect_all(all_reduce_seconds(round_cluster(), 16, blocks(16, 8)), ring_seconds(8, 1, inside_rate));
   expect_all(all_reduce_seconds(round_cluster(), 16, blocks(16, 4)), ring_seconds(4, 1, inside_rate));

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "backends/host/host_work.hpp"
+#include "backends/sim/cluster/calibration.hpp"
 #include "tests/sim/sim_support.hpp"
 
 namespace strobe {
@@ -80,6 +83,33 @@ TEST(SimHostWork, LanesDivideTheShareOfTheirRank) {
   EXPECT_DOUBLE_EQ(seconds(0.25, 1, 8, work_of(1e9, 0)), 2) << "of four cores";
   EXPECT_DOUBLE_EQ(seconds(1, 1, 16, work_of(0, 2e9)), 1) << "a sixteenth of the memory's bandwidth";
   EXPECT_DOUBLE_EQ(seconds(1, 1, 4, work_of(0, 0, 1e9)), 4) << "a quarter of the disk";
+}
+
+TEST(SimHostWork, OneKnownBandwidthDecidesAlone) {
+  for (double HostModel::*unknown : {&HostModel::core_bytes_per_second, &HostModel::memory_bytes_per_second}) {
+    Cluster cluster = cluster_with_hosts();
+    cluster.host.core_bytes_per_second = cluster.host.memory_bytes_per_second = 4e9;
+    cluster.host.*unknown = 0;
+    EXPECT_DOUBLE_EQ(sim::host_seconds(cluster, "work", {0, 8e9, 0}, 0, {1, 1}), 2);
+  }
+}
+
+TEST(SimHostWork, AFitGoesFirstAndTheMemoryAndDiskStayBounds) {
+  Cluster cluster = cluster_with_hosts();
+  const auto fit = [&](const char* terms) {
+    cluster.calibration = sim::read_calibration(Json::parse(terms), "/calibration");
+  };
+  const auto seconds = [&](const Work& work, double disk_bytes, const sim::HostShare& share) {
+    return sim::host_seconds(cluster, "work", work, disk_bytes, share);
+  };
+  fit(R"({"host_operations": {"work": [{"seconds": 8.0}]}})");
+  EXPECT_DOUBLE_EQ(seconds({1e9, 0, 0}, 0, {1, 1}), 8);
+  EXPECT_DOUBLE_EQ(seconds({1e9, 0, 0}, 0, {1, 4}), 2) << "four workers share it";
+  EXPECT_DOUBLE_EQ(seconds({0, 3.2e11, 0}, 0, {1, 1}), 10) << "the memory's bandwidth";
+  EXPECT_DOUBLE_EQ(seconds({0, 0, 0}, 9e9, {1, 1}), 9) << "the disk's";
+  EXPECT_DOUBLE_EQ(sim::host_seconds(cluster, "other", {1e9, 0, 0}, 0, {1, 1}), 1) << "no fit of that name";
+  fit(R"({"host_operations": {"work": [{"seconds": 0.0}]}})");
+  EXPECT_EQ(seconds({1e9, 0, 0}, 0, {1, 1}), 0);
 }
 
 TEST(SimHostWork, RowsThroughAnIndexCountWholeLinesAndChainsTheirLatency) {

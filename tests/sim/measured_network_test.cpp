@@ -60,6 +60,31 @@ TEST(MeasuredNetwork, RoundsAreNeverFasterThanMessagesPostedAtOnce) {
   EXPECT_NEAR(exchange_seconds(rounds, 4, 1000000), 3 * 2e-6 + 3e6 / 1e11, 1e-12);
 }
 
+TEST(MeasuredNetwork, PeersOfOneNodeCostNothingMore) {
+  for (const AllToAll way : {AllToAll::grouped, AllToAll::pairwise}) {
+    Cluster cluster = round_cluster();
+    cluster.all_to_all = way;
+    const double inside = exchange_seconds(cluster, 4, 1000000), over = exchange_seconds(cluster, 16, 1000000);
+    cluster.all_to_all_peer_seconds = 1e-5;
+    EXPECT_EQ(exchange_seconds(cluster, 4, 1000000), inside);
+    EXPECT_NEAR(exchange_seconds(cluster, 16, 1000000), over + 15 * 1e-5, 1e-12);
+  }
+}
+
+TEST(MeasuredNetwork, RoundsLastAsLongAsTheBusiestRankSendsOrReceives) {
+  Cluster rounds = round_cluster();
+  rounds.all_to_all = AllToAll::pairwise;
+  const Topology topology = sim::make_topology(rounds, 4);
+  for (const bool one_sends : {true, false}) {
+    CollectiveLoad load;
+    load.kind = CollectiveKind::all_to_all_v;
+    load.exchange = sim::ExchangeLoad(topology);
+    for (int other = 1; other < 4; ++other)
+      load.exchange.add(topology, one_sends ? 0 : other, one_sends ? other : 0, 1000000);
+    EXPECT_NEAR(sim::collective_seconds(load, topology), 3 * 2e-6 + 3e6 / 1e11, 1e-12);
+  }
+}
+
 TEST(MeasuredNetwork, LevelsPayWherePeersAreDear) {
   Cluster grouped = round_cluster();
   grouped.all_to_all_peer_seconds = 1e-5;
@@ -79,6 +104,7 @@ TEST(MeasuredNetwork, SumsInTheSwitchFollowTheirBusBandwidth) {
   cluster.nvls_level_seconds = 1e-4;
   EXPECT_NEAR(sum_seconds(cluster, 8, 64000000), 1e-5 + 2 * 7.0 / 8 * 64e6 / 2e11, 1e-12);
   EXPECT_EQ(sum_seconds(cluster, 4, 64000000), sum_seconds(round_cluster(), 4, 64000000));  // half a node has none
+  EXPECT_NEAR(sum_seconds(round_cluster(), 8, 0), 14 * 2e-6, 1e-15) << "without that switch, nothing takes its latency";
   // Two nodes: a direction carries the buffer once; three and more: twice.
   EXPECT_NEAR(sum_seconds(cluster, 16, 640000000), 2e-5 + 2 * 8e-6 + 1e-4 + 640e6 / 1e10, 1e-9);
   EXPECT_NEAR(sum_seconds(cluster, 32, 640000000),

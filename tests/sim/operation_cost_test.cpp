@@ -142,6 +142,13 @@ TEST(OperationCost, ACalibrationGoesFirstForTheOperationsThatItKnows) {
   EXPECT_NEAR(outcome.slowest(), 2e-6 + 4e-11 * 4e6 + 1e-5 + 3e-6, 1e-12);
 }
 
+TEST(OperationCost, AFitOfNothingButZerosIsStillAFit) {
+  Cluster cluster = round_cluster();
+  cluster.calibration =
+      sim::read_calibration(Json::parse(R"({"operations": {"fill": [{"seconds": 0.0}]}})"), "/calibration");
+  EXPECT_EQ(operation_seconds(cluster, "fill", {5e6, 3e6, 1e6}, ElementType::f32), 0);
+}
+
 TEST(OperationCost, APairThatACalibrationDoesNotKnowCostsOneOperationOfItsWork) {
   Cluster cluster = round_cluster();
   const auto cost_with = [&](const char* operations) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "backends/sim/cost/collective_cost.hpp"
 #include "sim_support.hpp"
 
 namespace strobe {
@@ -51,6 +52,44 @@ void expect_same(const Outcome& a, const Outcome& b) {
     for (std::size_t i = 0; i < a.spans[r].size(); ++i) {
       EXPECT_TRUE(same(a.spans[r][i], b.spans[r][i])) << "rank " << r << " span " << i;
     }
+  }
+}
+
+TEST(SimRanks, EachHasOneDevice) {
+  static std::vector<int> made;
+  made.clear();
+  LaunchRequest request = request_for(round_cluster(), 5);
+  request.make_device.make = [](const DeviceRequest& wanted) {
+    made.push_back(wanted.rank);
+    EXPECT_EQ(wanted.ranks, 5);
+    return DeviceRegistry::instance().find("sim").value(wanted);
+  };
+  simulate(request, [](Device&, Communicator&) {});
+  EXPECT_EQ(made, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+TEST(SimRanks, GatherAndScatterPayForTheirParts) {
+  // Parts of 1, 2, 3 and 4 million bytes.
+  const auto parts = [] {
+    std::vector<PeerRows> rows;
+    for (std::int64_t q = 0, first = 0; q < 4; first += rows.back().count, ++q)
+      rows.push_back({first, (q + 1) * 125000});
+    return rows;
+  };
+  for (const CollectiveKind kind : {CollectiveKind::all_gather_v, CollectiveKind::reduce_scatter}) {
+    sim::CollectiveLoad load;
+    load.kind = kind;
+    load.bytes = 10000000;
+    load.smallest_part_bytes = 1000000;
+    const double expected = sim::collective_seconds(load, sim::make_topology(round_cluster(), 4));
+    const Outcome outcome = simulate(request_for(round_cluster(), 4), [&](Device& device, Communicator& c) {
+      const Tensor all = device.allocate(1250000, 2), own = device.allocate((c.rank() + 1) * 125000, 2);
+      if (kind == CollectiveKind::all_gather_v)
+        c.all_gather_v(own, all, parts(), Traffic::state);
+      else
+        c.reduce_scatter(all, parts(), own, Traffic::state);
+    });
+    EXPECT_NEAR(outcome.slowest(), expected, 1e-12) << collective_names[static_cast<int>(kind)];
   }
 }
 
@@ -192,6 +231,18 @@ TEST(SimRanks, DisagreementNamesBothSides) {
             "ranks disagree: all_to_all_v: rank 0 has 0 rows for rank 2, which expects 4");
   EXPECT_EQ(message_of(exchange_with(1, 3, 0)),
             "ranks disagree: all_to_all_v: rank 1 has 3 rows for rank 2, which expects 0");
+}
+
+TEST(SimRanks, AMessageOfAnotherSizeNamesBothSides) {
+  try {
+    simulate(request_for(round_cluster(), 3), [](Device& device, Communicator& c) {
+      if (c.rank() == 1) c.send(device.allocate(4, 1), 2, 0, Traffic::state);
+      if (c.rank() == 2) c.receive(device.allocate(5, 1), 1, 0, Traffic::state);
+    });
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "ranks disagree: send of 16 bytes by rank 1 meets receive of 20 bytes by rank 2");
+  }
 }
 
 TEST(SimRanks, TheFirstRealCauseIsRethrownAndPeersAreInformed) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -158,6 +159,30 @@ TEST(SoftwareProfiles, LeaveLessMemoryForTensors) {
   EXPECT_NEAR(left(*theirs), (left(*own) - 1e9) / 2, 2);
   EXPECT_EQ(left(*load_cluster("aimos-v100", path.string() + ":without=memory")), left(*own));
   EXPECT_NE(band_refusal(*theirs, 1).size(), 0u);
+}
+
+TEST(SoftwareProfiles, ListCostsThatNobodyKnows) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "software-unknown.json";
+  Json json = Json::parse(std::ifstream(std::string(STROBE_SOURCE_DIR) + "/backends/software/pytorch-eager.json"));
+  json["gpu"]["coo_bytes_per_entry"] = Json{{"value", nullptr}, {"reason", "a test"}};
+  std::ofstream(path) << json;
+  const auto lists = [&](const std::string& terms) {
+    const std::vector<std::string> missing = load_software(path.string() + terms)->missing;
+    return std::count(missing.begin(), missing.end(), "gpu.coo_seconds_per_entry");
+  };
+  EXPECT_EQ(lists(""), 1);
+  EXPECT_EQ(lists(":without=coo"), 0);
+}
+
+TEST(SoftwareProfiles, SayWhatSerialisingCosts) {
+  const std::string path = std::string(STROBE_SOURCE_DIR) + "/backends/software/pytorch-eager.json";
+  const Json host = Json::parse(std::ifstream(path)).at("host");
+  const auto software = load_software("pytorch-eager");
+  const auto reported = [&](const char* key) { return host.at(key).at("value").get<double>(); };
+  EXPECT_EQ(software->serialise_message_seconds, reported("serialise_seconds_per_message"));
+  EXPECT_EQ(software->serialise_byte_seconds, reported("serialise_seconds_per_byte"));
+  EXPECT_EQ(software->row_seconds, reported("row_seconds"));
+  EXPECT_EQ(load_software("pytorch-eager:without=serialisation")->use(SoftwareTerm::serialisation), false);
 }
 
 /// "POINTER|message" of what is said about the profile once it is changed.

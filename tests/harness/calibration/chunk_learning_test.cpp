@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "harness/calibration/chunks/chunk_calibration.hpp"
@@ -52,6 +53,51 @@ TEST(Mlp, GradientIsThatOfFiniteDifferences) {
     }
     EXPECT_GT(largest, 1e-2);
   }
+}
+
+TEST(Mlp, StartsWithinTheBoundsOfItsLayers) {
+  const Mlp<double> mlp = make_mlp<double>(6, {400, 24}, 3);
+  const std::vector<double> bounds = {1, std::sqrt(6.0 / 400), 0.1 * std::sqrt(6.0 / 24)};
+  ASSERT_EQ(mlp.layers.size(), 3u);
+  for (std::size_t l = 0; l < 3; ++l) {
+    double largest = 0, sum = 0;
+    for (const double weight : mlp.layers[l].weight) largest = std::max(largest, std::abs(weight)), sum += weight;
+    EXPECT_LE(largest, bounds[l]);
+    EXPECT_GT(largest, 0.8 * bounds[l]);
+    EXPECT_LT(std::abs(sum), 0.5 * bounds[l] * static_cast<double>(mlp.layers[l].weight.size()));
+    for (const double bias : mlp.layers[l].bias) EXPECT_EQ(bias, 0);
+  }
+}
+
+TEST(Mlp, MovesByTheRateInTheFirstStepOfAdam) {
+  const std::vector<double> x = {1, 2, 3, -1}, y = {2, 5};
+  const Mlp<double> before = make_mlp<double>(2, {3}, 1);
+  Mlp<double> after = before, gradient;
+  relative_error(before, x, y, &gradient);
+  train(after, x, y, {1, 2, 0.01, 1});
+  int moved = 0;
+  for (std::size_t l = 0; l < 2; ++l) {
+    for (std::size_t i = 0; i < before.layers[l].weight.size(); ++i) {
+      const double slope = gradient.layers[l].weight[i];
+      const double change = after.layers[l].weight[i] - before.layers[l].weight[i];
+      if (std::abs(slope) < 1e-3) continue;
+      EXPECT_NEAR(change, (slope > 0 ? -1 : 1) * 0.0101, 1e-5) << "the first epoch's rate, and a hundredth";
+      ++moved;
+    }
+  }
+  EXPECT_GT(moved, 2);
+}
+
+TEST(Mlp, BatchesAreDrawnAnewFromTheSeed) {
+  std::vector<double> x, y;
+  for (int i = 0; i < 12; ++i) x.push_back(0.3 * i - 1), y.push_back(1 + i % 5);
+  const auto trained = [&](std::uint64_t seed, std::int64_t batch) {
+    Mlp<double> mlp = make_mlp<double>(1, {4}, 1);
+    train(mlp, x, y, {5, batch, 0.05, seed});
+    return mlp.layers[0].weight;
+  };
+  EXPECT_EQ(trained(1, 3), trained(1, 3));
+  EXPECT_NE(trained(1, 3), trained(2, 3));
 }
 
 TEST(Mlp, LearnsAKnownFunctionAndRepeatsItself) {
@@ -157,6 +203,24 @@ TEST_F(ChunkLearning, TheFileComesBackBitByBit) {
   const std::vector<LayerShape> layers = ModelRegistry::instance().find("t-gcn", "").value(learned.model)->layers(2);
   EXPECT_EQ(learned_seconds(back, sizes, {2, layers}), learned_seconds(learned, sizes, {2, layers}));
   EXPECT_EQ(learned_to_json(back), json);
+  LearnedWorkload reported = learned;
+  reported.report = {{"error", 0.25}};
+  EXPECT_EQ(learned_from_json(learned_to_json(reported), "w.json").report, reported.report);
+}
+
+TEST_F(ChunkLearning, InputsThatAreNotThoseOfTheModelAreDamage) {
+  for (const char* list : {"input_shift", "input_scale"}) {
+    Json json = learned_to_json(learned_once().learned);
+    json.erase(digest_key);
+    json["time"][list].push_back(0.5);
+    try {
+      learned_from_json(json, "w.json");
+      ADD_FAILURE() << "accepted with another number of " << list;
+    } catch (const InvalidRequest& error) {
+      EXPECT_NE(error.message().find("is damaged: inputs are not those of the model"), std::string::npos)
+          << error.message();
+    }
+  }
 }
 
 TEST_F(ChunkLearning, ChunksLargerThanAnyMeasuredCountAsSeveral) {

@@ -83,6 +83,53 @@ TEST(ExchangeBytes, OfHalosKnownByNumberGrowsWithRanksNotTheirSquare) {
   EXPECT_GT(vertex(4096, 1e300), 4096.0 * 4096 * sizeof(PeerPart));  // all pairs of ranks may exchange rows
 }
 
+TEST(ExchangeBytes, SlicesAndStepsAddWholeExchanges) {
+  const int ranks = 6;
+  const Placement time = by_time(50, contiguous_owners(12, ranks), ranks), vertex = hashed(50, 12, ranks);
+  const std::vector<strobe::Run> one_block = {{0, 12}};
+  const std::vector<LayerShape> layers(1);
+  const auto bytes = [&](std::int64_t overlap, std::int64_t supports) {
+    return exchange_bytes({vertex, time, one_block, layers, 1e300, supports, overlap});
+  };
+  EXPECT_EQ(bytes(0, 0), bytes(1, 0)) << "one slice is the whole block";
+  EXPECT_GT(bytes(2, 0), bytes(1, 0));
+  EXPECT_NEAR(bytes(2, 0) - bytes(1, 0), 2 * (bytes(3, 0) - bytes(2, 0)), 1) << "k slices and the whole block";
+  EXPECT_GT(bytes(1, 1), bytes(1, 0));
+  EXPECT_NEAR(bytes(1, 2) - bytes(1, 0), 2 * (bytes(1, 1) - bytes(1, 0)), 1);
+}
+
+TEST(ExchangeBytes, OfAPlacementWithItselfListsNoRows) {
+  const auto bytes = [](std::int64_t vertices, std::int64_t steps, double pairs_limit) {
+    const Placement placement = hashed(vertices, steps, 5);
+    const std::vector<strobe::Run> one_block = {{0, steps}};
+    const std::vector<LayerShape> layers(1);
+    return exchange_bytes({placement, placement, one_block, layers, pairs_limit});
+  };
+  EXPECT_EQ(bytes(500, 9, 0), bytes(100, 3, 0)) << "no rows move, whatever there is";
+  EXPECT_GT(bytes(500, 9, 1e300), bytes(500, 9, 0)) << "halos do";
+  EXPECT_EQ(bytes(500, 9, 25), bytes(500, 9, 1e300)) << "at most all pairs of ranks";
+  EXPECT_GT(bytes(500, 9, 25), bytes(500, 9, 24));
+}
+
+TEST(ExchangeBytes, BlocksAddUpAndHandStateOverAtTheirBorders) {
+  const Placement time = by_time(50, contiguous_owners(60, 60), 60), vertex = hashed(50, 60, 60);
+  const double one = bytes_of(vertex, time, 1, TemporalNeed::none), two = bytes_of(vertex, time, 2, TemporalNeed::none);
+  EXPECT_GT(two, one);
+  // Of steps that lie on a rank each, one block hands over 59 times and two blocks do too: once at their border.
+  const auto handed = [&](std::int64_t blocks) {
+    return bytes_of(vertex, time, blocks, TemporalNeed::recurrent) - bytes_of(vertex, time, blocks, TemporalNeed::none);
+  };
+  EXPECT_NEAR(handed(2), handed(1), 1e-6 * handed(1));
+  EXPECT_NEAR(handed(3), handed(1), 1e-6 * handed(1));
+  // Timelines that lie whole on a rank are handed over at borders only, to the rank that has them.
+  const auto kept = [&](std::int64_t blocks) {
+    return bytes_of(time, vertex, blocks, TemporalNeed::recurrent) - bytes_of(time, vertex, blocks, TemporalNeed::none);
+  };
+  EXPECT_EQ(kept(1), 0);
+  EXPECT_GT(kept(2), 0);
+  EXPECT_NEAR(kept(3), 2 * kept(2), 1e-6 * kept(2));
+}
+
 TEST(ExchangeBytes, RefusesWhatDoesNotFit) {
   // Ranks have different numbers of vertices, so that all 10^10 pairs must be listed.
   const int ranks = 100000;
@@ -102,6 +149,7 @@ TEST(ExchangeBytes, RefusesWhatDoesNotFit) {
     FAIL() << "100,000 ranks were not refused";
   } catch (const InvalidRequest& refusal) {
     EXPECT_NE(std::string(refusal.what()).find("100000 ranks"), std::string::npos) << refusal.what();
+    EXPECT_EQ(std::string(refusal.what()).find("smaller nb"), std::string::npos) << "there is one block";
   }
   EXPECT_NO_THROW(exchange_bytes_within_memory({time, time, one_block, layers, 1e300}));
 }

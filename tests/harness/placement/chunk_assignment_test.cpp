@@ -277,6 +277,30 @@ TEST(ChunkWorkloads, UnitsFollowTheRoofline) {
   EXPECT_NEAR(flops.cell, 3 * 16, 1e-6);
 }
 
+TEST(ChunkWorkloads, UnitsCountTheArithmeticOfEveryStage) {
+  // At one flop a second and memory that takes no time.
+  const auto units = [](const LayerShape& layer) { return unit_seconds({layer}, false, {1, 1, 1e12}); };
+  LayerShape layer{4, 6, 6, true, TemporalNeed::none};
+  const double plain = units(layer).cell;
+  EXPECT_EQ(units(layer).earlier_cell, (std::vector<double>{0}));
+  layer.need = TemporalNeed::recurrent;
+  // Three passes over products of each gate with the input and the state, of 6 columns each.
+  for (const auto& [rows, gates] : {std::pair{1, 3}, {2, 4}}) {
+    layer.recurrent_state = {rows, 6};
+    EXPECT_NEAR(units(layer).cell - plain, 3 * 2 * gates * 6 * (6 + 6), 1e-6) << gates << " gates";
+    EXPECT_EQ(units(layer).earlier_cell, (std::vector<double>{0}));
+  }
+  layer.recurrent_state = {4, 6};  // a second LSTM reads the first one's state
+  EXPECT_NEAR(units(layer).cell - plain, 3 * 2 * 4 * 6 * (12 + 12), 1e-6);
+  layer.need = TemporalNeed::window;
+  EXPECT_NEAR(units(layer).cell, plain, 1e-6) << "a sum of rows is counted with the cells that it reads";
+  EXPECT_NEAR(units(layer).earlier_cell.at(0), 2 * 2 * 6, 1e-6);
+  LayerShape walked{9, 9, 4, false, TemporalNeed::none, 0, true};
+  EXPECT_EQ(units(walked).entry, 0);
+  walked.products = {{0, 4}, {1, 5}};
+  EXPECT_NEAR(units(walked).entry, 2 * 2 * (4 + 5), 1e-6);
+}
+
 TEST(TrafficWeights, FollowFromTheLayers) {
   LayerShape first{2, 18, 18, false}, gates{18, 18, 6, true, TemporalNeed::recurrent};  // t-gcn: gates read 3 h columns
   gates.recurrent_state = {1, 6};
@@ -292,6 +316,9 @@ TEST(TrafficWeights, FollowFromTheLayers) {
   const TrafficWeights attention = traffic_weights({{2, 8, 8, true, TemporalNeed::all}}, false, "traffic");
   EXPECT_EQ(attention.spatial, 2);
   EXPECT_EQ(attention.whole_sequence, 8);
+  EXPECT_EQ(traffic_weights({{2, 8, 8, true, TemporalNeed::all}}, false, "unit").whole_sequence, 1);
+  EXPECT_EQ(unit.whole_sequence, 0);
+  EXPECT_EQ(traffic_weights({gates, gates}, false, "traffic").listed, (std::vector<TemporalTerm>{{1, 12, 0}}));
   LayerShape stacked{6, 12, 6, true, TemporalNeed::recurrent};
   stacked.recurrent_state = {4, 6}, stacked.reset_every = 3;
   EXPECT_EQ(traffic_weights({stacked}, false, "traffic").listed, (std::vector<TemporalTerm>{{1, 24, 3}}));

@@ -102,6 +102,13 @@ TEST(TimeSplit, ASumOfSharesIsTheIntendedShare) {
   EXPECT_EQ(split_by_shares(events_at(all), 0.8, 0), (TimeSplit{9, 9}));
 }
 
+TEST(TimeSplit, AShareOfAWholePlaceTakesItsEvent) {
+  // 0.29 * 100 is a rounding below 29. At times as large as these, the quantile is the time of event 29 all the same.
+  std::vector<double> all(101);
+  for (std::size_t e = 0; e < all.size(); ++e) all[e] = 1e9 + static_cast<double>(e);
+  EXPECT_EQ(split_by_shares(events_at(all), 0.29, 0), (TimeSplit{30, 30}));
+}
+
 TEST(TimeSplit, SharesThatAreNoSharesAreRefused) {
   const EventGraph events = events_at({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   EXPECT_THROW(split_by_shares(events, -0.1, 0.5), InvalidRequest);
