@@ -10,7 +10,7 @@ def line_of(mutant):
 
 
 def key(mutant):
-    """What identifies a mutant from edit to edit."""
+    """Identifies a mutant in spite of edits elsewhere in its file."""
     return mutant.path, mutant.text, f"{mutant.old} -> {mutant.new}"
 
 

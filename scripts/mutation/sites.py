@@ -251,7 +251,7 @@ def sites_of(name, path, flags):
 
 
 def instrumented(source, sites):
-    """The source with every site's switches; lines keep their numbers. An inner site stands inside an outer one."""
+    """The source with every site's switches; lines keep their numbers. An inner site lies inside an outer one."""
     edits = []
     for order, site in enumerate(sites):
         if not any(mutant.id > 0 for mutant in site.mutants):

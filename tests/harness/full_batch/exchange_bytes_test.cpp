@@ -115,7 +115,7 @@ TEST(ExchangeBytes, BlocksAddUpAndHandStateOverAtTheirBorders) {
   const Placement time = by_time(50, contiguous_owners(60, 60), 60), vertex = hashed(50, 60, 60);
   const double one = bytes_of(vertex, time, 1, TemporalNeed::none), two = bytes_of(vertex, time, 2, TemporalNeed::none);
   EXPECT_GT(two, one);
-  // Of steps that lie on a rank each, one block hands over 59 times and two blocks do too: once at their border.
+  // Each step lies on a rank of its own. One block hands over 59 times, and so do two blocks: once at their border.
   const auto handed = [&](std::int64_t blocks) {
     return bytes_of(vertex, time, blocks, TemporalNeed::recurrent) - bytes_of(vertex, time, blocks, TemporalNeed::none);
   };
