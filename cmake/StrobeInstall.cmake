@@ -14,7 +14,7 @@ foreach(folder workloads/data workloads/shapes workloads/catalog backends/cluste
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/figures ${CMAKE_SOURCE_DIR}/scripts/report DESTINATION ${strobe_share}/scripts
         FILES_MATCHING PATTERN "*.py")
-install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/report_page.py ${CMAKE_SOURCE_DIR}/scripts/report_words.py
+install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/report_page.py
                  ${CMAKE_SOURCE_DIR}/scripts/fetch_dataset DESTINATION ${strobe_share}/scripts)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")

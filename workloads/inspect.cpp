@@ -13,6 +13,7 @@
 #include <numeric>
 #include <optional>
 
+#include "core/or_null.hpp"
 #include "workloads/continuous/recent_repeats.hpp"
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"
@@ -23,8 +24,6 @@
 
 namespace strobe {
 namespace {
-
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 /// Quantiles of a list with one value per step, each one of its values (`nearest_rank`).
 Json spread_of(std::vector<std::int64_t> values) {
@@ -150,7 +149,7 @@ void describe_steps(const SnapshotGraph& graph, const GraphStatistics& shape, co
                     Json& report) {
   report["steps"] = graph.steps();
   report["empty_steps"] = std::count(shape.edges_per_step.begin(), shape.edges_per_step.end(), 0);
-  report["repeats"] = graph.repeats.empty() ? Json(nullptr) : Json(graph.repeats);
+  report["repeats"] = or_null(graph.repeats);
   report["edges"] = graph.edges();
   report["in_degree"] = to_json(histogram_of(sums.in));
   report["out_degree"] = to_json(histogram_of(sums.out));
@@ -160,7 +159,7 @@ void describe_steps(const SnapshotGraph& graph, const GraphStatistics& shape, co
   report["dropped_self_loops"] = 0;
   report["self_loops_in_steps"] =
       std::accumulate(shape.self_loops_per_step.begin(), shape.self_loops_per_step.end(), std::int64_t{0});
-  report["overlap_mean"] = number_or_null(shape.overlap_mean.value_or(NAN));
+  report["overlap_mean"] = or_null(shape.overlap_mean.value_or(NAN));
   report["edges_per_step_distribution"] = spread_of(shape.edges_per_step);
   report["active_vertices_distribution"] = spread_of(shape.active_vertices_per_step);
   const Json all = to_json(shape);
@@ -244,8 +243,8 @@ void describe_source(const Loaded& loaded, Json& report) {
   const bool steps_file = !loaded.events && !provenance.sha256.empty();
   report["format"] = provenance.format;
   report["source"] = provenance.source;
-  report["sha256"] = provenance.sha256.empty() ? Json(nullptr) : Json(provenance.sha256);
-  report["licence"] = provenance.licence.empty() ? Json(nullptr) : Json(provenance.licence);
+  report["sha256"] = or_null(provenance.sha256);
+  report["licence"] = or_null(provenance.licence);
   report["ids"] = loaded.events || steps_file ? Json(provenance.ids) : Json(nullptr);
   report["vertices"] = loaded.graph.vertices;
   if (loaded.events) {

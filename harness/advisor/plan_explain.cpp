@@ -42,7 +42,7 @@ void add_times(TextTable& table, const PlanOutcome& own, const PlanOutcome& othe
 }
 
 std::string beside(const PlanOutcome& own, const PlanOutcome& other) {
-  TextTable table({{"", false}, {"this point", true}, {"that one", true}, {"this / that", true}});
+  TextTable table("|this point>|that one>|this / that>");
   add_times(table, own, other);
   const auto bytes = [&](const char* what, std::uint64_t a, std::uint64_t b) {
     table.add({what, format_bytes(static_cast<double>(a)), format_bytes(static_cast<double>(b)),

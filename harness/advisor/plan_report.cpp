@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "harness/advisor/choice_costs.hpp"
 #include "harness/advisor/plan_explain.hpp"
@@ -26,12 +27,12 @@ Json phases_json(const PlanOutcome& outcome) {
 void add_limits_json(const PlanReport& report, const PlanOutcome& outcome, Json& json) {
   const std::optional<bool> equal =
       report.best() == nullptr ? std::nullopt : equal_within_bands(outcome, *report.best());
-  json["equal_to_best"] = equal ? Json(*equal) : Json(nullptr);
+  json["equal_to_best"] = or_null(equal);
   const std::optional<double> paid =
       outcome.status == "ok" && report.limits.budget && outcome.currency == report.limits.currency
           ? epochs_for(*report.limits.budget, outcome, report.costs)
           : std::nullopt;
-  json["epochs_for_budget"] = paid ? Json(*paid) : Json(nullptr);
+  json["epochs_for_budget"] = or_null(paid);
 }
 
 Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
@@ -57,16 +58,16 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
       outcome.epoch_band ? Json{{"low", outcome.epoch_band->low}, {"high", outcome.epoch_band->high}} : Json(nullptr);
   json["model"] = point.request.model.at("name");
   add_limits_json(report, outcome, json);
-  json["metric_updates"] = outcome.metric_updates ? Json(*outcome.metric_updates) : Json(nullptr);
-  json["metric_epochs"] = outcome.metric_epochs ? Json(*outcome.metric_epochs) : Json(nullptr);
+  json["metric_updates"] = or_null(outcome.metric_updates);
+  json["metric_epochs"] = or_null(outcome.metric_epochs);
   json["job_seconds"] = ok ? Json(outcome.job_seconds) : Json(nullptr);
   json["billed_seconds"] = ok ? Json(outcome.billed_seconds) : Json(nullptr);
-  json["dollars"] = outcome.dollars ? Json(*outcome.dollars) : Json(nullptr);
-  json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
+  json["dollars"] = or_null(outcome.dollars);
+  json["currency"] = or_null(outcome.currency);
   json["peak_bytes"] = ok ? Json(outcome.peak_bytes) : Json(nullptr);
   json["sent_bytes"] = ok ? Json(outcome.sent_bytes) : Json(nullptr);
   json["updates_of_epoch"] = ok && outcome.update_cells ? Json(outcome.updates) : Json(nullptr);
-  json["mails_lost_share"] = outcome.mails_lost_share ? Json(*outcome.mails_lost_share) : Json(nullptr);
+  json["mails_lost_share"] = or_null(outcome.mails_lost_share);
   json["phase_seconds"] = ok ? phases_json(outcome) : Json(nullptr);
   json["notes"] = outcome.notes;
   json["case"] = case_to_json(point.request);
@@ -77,7 +78,7 @@ Json scaling_json(const ScalingPoint& point) {
   Json json = {{"nodes", point.nodes},
                {"ranks", point.ranks},
                {"status", point.status},
-               {"reason", point.reason.empty() ? Json(nullptr) : Json(point.reason)},
+               {"reason", or_null(point.reason)},
                {"extrapolated", point.extrapolated}};
   if (point.status != "ok") return json;
   Json communicate = Json::object();
@@ -202,20 +203,9 @@ std::string paid_epochs(const PlanReport& report, const PlanOutcome& outcome) {
 }
 
 std::string points_table(const PlanReport& report, std::size_t shown) {
-  const bool budget = report.limits.budget.has_value();
-  TextTable table({{"", false},
-                   {"strategy", false},
-                   {"choices", false},
-                   {"cluster", false},
-                   {"nodes", true},
-                   {"GPUs", true},
-                   {"epoch", true},
-                   {"updates", true},
-                   {"job", true},
-                   {"cost", true},
-                   {"memory/GPU", true},
-                   {budget ? "epochs for budget" : "", true},
-                   {"prediction", false}});
+  TextTable table(
+      fmt::format("|strategy|choices|cluster|nodes>|GPUs>|epoch>|updates>|job>|cost>|memory/GPU>|{}>|prediction",
+                  report.limits.budget ? "epochs for budget" : ""));
   std::size_t dominated = 0;
   for (const PlanVerdict& verdict : report.verdicts) {
     const PlanOutcome& o = report.outcomes[verdict.index];
@@ -272,18 +262,9 @@ std::string discards_text(const PlanReport& report) {
 }
 
 std::string study_text(const ScalingStudy& study) {
-  TextTable table({{"nodes", true},
-                   {"GPUs", true},
-                   {"epoch", true},
-                   {"efficiency", true},
-                   {"compute", true},
-                   {"of it launch-bound", true},
-                   {"exposed communication", false},
-                   {"copies", true},
-                   {"waiting", true},
-                   {"other", true},
-                   {"max/mean busy", true},
-                   {"", false}});
+  TextTable table(
+      "nodes>|GPUs>|epoch>|efficiency>|compute>|of it launch-bound>|exposed "
+      "communication|copies>|waiting>|other>|max/mean busy>|");
   for (const ScalingPoint& p : study.points) {
     const std::string nodes = std::to_string(p.nodes), ranks = std::to_string(p.ranks);
     if (p.status != "ok") {
@@ -337,12 +318,12 @@ std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes)
 Json plan_to_json(const PlanReport& report) {
   Json json = {
       {"schema_version", plan_schema_version}, {"request", report.request}, {"epochs_of_a_job", report.epochs}};
-  json["until"] = report.until.empty() ? Json(nullptr) : Json(report.until);
+  json["until"] = or_null(report.until);
   const PlanLimits& limits = report.limits;
   json["start_up_seconds"] = report.costs.start_up_seconds;
   json["billing_unit_seconds"] = report.costs.billing_unit_seconds;
-  json["deadline_seconds"] = limits.deadline_seconds ? Json(*limits.deadline_seconds) : Json(nullptr);
-  json["budget"] = limits.budget ? Json(*limits.budget) : Json(nullptr);
+  json["deadline_seconds"] = or_null(limits.deadline_seconds);
+  json["budget"] = or_null(limits.budget);
   json["currency"] = currency_json(report);
   json["goal"] = goal_name(report.goal);
   json["best"] = report.best() == nullptr ? Json(nullptr) : Json(report.best()->point.id);

@@ -10,6 +10,7 @@
 #include "backends/device.hpp"
 #include "backends/sim/cost/collective_cost.hpp"
 #include "backends/software.hpp"
+#include "core/or_null.hpp"
 #include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
@@ -105,8 +106,6 @@ Json strategies() {
   return list;
 }
 
-Json count_or_null(const std::optional<std::int64_t>& count) { return count ? Json(*count) : Json(nullptr); }
-
 Json dataset_json(const Entry<DatasetTag::Value>& entry) {
   Json item = entry_json(entry);
   item["parameters"] = parameters_of(with_feature_scale(file_option_fields()));
@@ -130,10 +129,10 @@ Json bundled_set(const Entry<DatasetTag::Value>& entry) {
 Json catalogued_set(const CatalogueSet& set) {
   Json item = dataset_json(set.entry);
   item["kind"] = set.is_graph ? "data set to fetch" : "parameters to fetch";
-  item["vertices"] = count_or_null(set.listed_vertices), item["events"] = count_or_null(set.listed_events);
+  item["vertices"] = or_null(set.listed_vertices), item["events"] = or_null(set.listed_events);
   item["size_source"] = set.listed_source;
   item["fetch"] = "scripts/fetch_dataset " + set.entry.name;
-  item["sha256"] = set.files.front().sha256.empty() ? Json(nullptr) : Json(set.files.front().sha256);
+  item["sha256"] = or_null(set.files.front().sha256);
   return item;
 }
 
@@ -175,11 +174,11 @@ Json shapes() {
                     {"citation", source("vertices").empty() ? source("edges") : source("vertices")},
                     {"file", "workloads/shapes/" + name + ".json"},
                     {"parameters", Json::array()},
-                    {"vertices", count_or_null(shape.vertices)},
-                    {"steps", count_or_null(shape.steps)},
-                    {"edges", count_or_null(shape.edges)},
-                    {"events", count_or_null(shape.events)},
-                    {"feature_width", count_or_null(shape.feature_width)}});
+                    {"vertices", or_null(shape.vertices)},
+                    {"steps", or_null(shape.steps)},
+                    {"edges", or_null(shape.edges)},
+                    {"events", or_null(shape.events)},
+                    {"feature_width", or_null(shape.feature_width)}});
   }
   return list;
 }

@@ -35,7 +35,7 @@ std::vector<std::string> figure_kinds() {
     if (entry.path().extension() != ".py") continue;
     std::ifstream stream(entry.path());
     const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (text.find("r.main(") != std::string::npos) kinds.push_back(entry.path().stem().string());
+    if (text.find("looks.main(") != std::string::npos) kinds.push_back(entry.path().stem().string());
   }
   std::sort(kinds.begin(), kinds.end());
   return kinds;

@@ -210,11 +210,10 @@ void state_goals(Judgement& all) {
                        any && all.epoch.mean_absolute <= 0.10});
   all.goals.push_back(
       {"epoch within 20 % at most", percent(all.epoch.max_absolute), any && all.epoch.max_absolute <= 0.20});
-  all.goals.push_back({"top strategy right in 9 of 10 groups", fmt::format("{} of {}", all.picks.right, all.picks.of),
-                       all.picks.of > 0 && all.picks.fraction() >= 0.9});
+  all.goals.push_back(
+      {"top strategy right in 9 of 10 groups", share_text(all.picks), all.picks.of > 0 && all.picks.fraction() >= 0.9});
   all.goals.push_back({"90 % band covers 9 of 10 cases",
-                       all.covered.of == 0 ? std::string("no case has a band")
-                                           : fmt::format("{} of {}", all.covered.right, all.covered.of),
+                       all.covered.of == 0 ? std::string("no case has a band") : share_text(all.covered),
                        all.covered.of > 0 && all.covered.fraction() >= 0.9});
   all.goals.push_back(
       {"no false fit in memory", fmt::format("{} of {} cases", all.false_fits, all.cases.size()), all.false_fits == 0});

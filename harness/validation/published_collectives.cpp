@@ -63,14 +63,6 @@ std::vector<double> errors_of(const CollectiveTable& table, bool used) {
   return errors;
 }
 
-Json errors_json(const ErrorSummary& e) {
-  const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
-  return {{"mean_absolute", number(e.mean_absolute)},
-          {"max_absolute", number(e.max_absolute)},
-          {"bias", number(e.bias)},
-          {"count", e.count}};
-}
-
 std::string size_text(std::uint64_t bytes) {
   if (bytes >= std::uint64_t{1} << 30) return fmt::format("{:g} GiB", static_cast<double>(bytes) / 0x1p30);
   if (bytes >= std::uint64_t{1} << 20) return fmt::format("{:g} MiB", static_cast<double>(bytes) / 0x1p20);
@@ -78,13 +70,7 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 std::string rows_text(const CollectiveTable& table) {
-  TextTable text({{"collective", false},
-                  {"ranks", true},
-                  {"bytes", true},
-                  {"measured", true},
-                  {"predicted", true},
-                  {"error", true},
-                  {"", false}});
+  TextTable text("collective|ranks>|bytes>|measured>|predicted>|error>|");
   for (const CollectiveRow& row : table.rows) {
     text.add({row.collective, std::to_string(row.ranks), size_text(row.bytes), format_seconds(row.measured_seconds),
               format_seconds(row.predicted_seconds), signed_percent(row.error), row.used ? "in the cluster file" : ""});
@@ -178,13 +164,7 @@ Json collectives_to_json(const std::vector<CollectiveTable>& tables) {
 
 std::string collectives_text(const std::vector<CollectiveTable>& tables) {
   std::string text;
-  TextTable summary({{"table", false},
-                     {"rows that judge", true},
-                     {"mean", true},
-                     {"max", true},
-                     {"bias", true},
-                     {"rows in the file", true},
-                     {"mean", true}});
+  TextTable summary("table|rows that judge>|mean>|max>|bias>|rows in the file>|mean>");
   const auto add = [&summary](const std::string& name, const ErrorSummary& own, const ErrorSummary& used) {
     summary.add({name, std::to_string(own.count), percent(own.mean_absolute), percent(own.max_absolute),
                  signed_percent(own.bias), std::to_string(used.count), percent(used.mean_absolute)});

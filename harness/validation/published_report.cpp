@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/software.hpp"
+#include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 Json term_json(const SpeedupTerm& term, const std::string& quantity) {
   const bool known = term.rate > 0 && term.over_rate > 0;
-  Json json = {{"name", term.name}, {"case_id", term.case_id.empty() ? Json(nullptr) : Json(term.case_id)}};
+  Json json = {{"name", term.name}, {"case_id", or_null(term.case_id)}};
   const bool alone = quantity == "divergence", loading = quantity.starts_with("loading_"),
              epoch = quantity == "epoch_reduction";
   const std::string of = alone     ? "max_over_min"
@@ -33,7 +34,7 @@ Json term_json(const SpeedupTerm& term, const std::string& quantity) {
 
 Json numbers(const std::vector<double>& values) {
   Json list = Json::array();
-  for (const double value : values) list.push_back(number(value));
+  for (const double value : values) list.push_back(or_null(value));
   return list;
 }
 
@@ -43,25 +44,25 @@ Json value_json(const PublishedValue& value) {
   return {{"experiment", value.experiment},
           {"row", value.row},
           {"column", value.column},
-          {"quantity", value.quantity.empty() ? Json(nullptr) : Json(value.quantity)},
-          {"printed", number(value.printed)},
-          {"predicted", number(value.predicted)},
-          {"error", number(value.error)},
-          {"baseline", number(value.baseline)},
-          {"baseline_error", number(value.baseline_error)},
-          {"software", number(value.software)},
-          {"software_error", value.software ? number(value.software_error) : Json(nullptr)},
-          {"software_status", value.software_status.empty() ? Json(nullptr) : Json(value.software_status)},
-          {"case_id", value.case_id.empty() ? Json(nullptr) : Json(value.case_id)},
-          {"status", value.status.empty() ? Json(nullptr) : Json(value.status)},
-          {"nb", value.blocks.empty() ? Json(nullptr) : Json(value.blocks)},
+          {"quantity", or_null(value.quantity)},
+          {"printed", or_null(value.printed)},
+          {"predicted", or_null(value.predicted)},
+          {"error", or_null(value.error)},
+          {"baseline", or_null(value.baseline)},
+          {"baseline_error", or_null(value.baseline_error)},
+          {"software", or_null(value.software)},
+          {"software_error", value.software ? or_null(value.software_error) : Json(nullptr)},
+          {"software_status", or_null(value.software_status)},
+          {"case_id", or_null(value.case_id)},
+          {"status", or_null(value.status)},
+          {"nb", or_null(value.blocks)},
           {"first_fits", value.has_case() ? Json(value.first_fits) : Json(nullptr)},
-          {"split", value.split.empty() ? Json(nullptr) : Json(value.split)},
+          {"split", or_null(value.split)},
           {"terms", terms},
           {"errors_without", numbers(value.errors_without)},
           {"at_most", value.at_most},
           {"assumed", value.assumed},
-          {"reason", value.reason.empty() ? Json(nullptr) : Json(value.reason)}};
+          {"reason", or_null(value.reason)}};
 }
 
 /// The number in the unit of its quantity.
@@ -116,17 +117,8 @@ std::string terms_table(const PublishedPaper& paper) {
 }
 
 std::string predicted_table(const PublishedPaper& paper) {
-  TextTable table({{"experiment", false},
-                   {"row", false},
-                   {"value", false},
-                   {"printed", true},
-                   {"predicted", true},
-                   {"error", true},
-                   {"their software", true},
-                   {"error", true},
-                   {"baseline", true},
-                   {"error", true},
-                   {"predicted split", false}});
+  TextTable table(
+      "experiment|row|value|printed>|predicted>|error>|their software>|error>|baseline>|error>|predicted split");
   for (const PublishedValue& value : paper.values) {
     if (!value.has_case()) continue;
     table.add({value.experiment, value.row, value.column,
@@ -192,9 +184,7 @@ void add_summary(const std::string& name, const PublishedSummary& s, TextTable& 
                fmt::format("{} of {}", e.within_twice, e.count), order, winners,
                tau ? fmt::format("{:.2f}", *tau) : ""});
   };
-  const auto share = [](const Share& pairs) {
-    return pairs.of == 0 ? std::string("-") : fmt::format("{} of {}", pairs.right, pairs.of);
-  };
+  const auto share = [](const Share& pairs) { return pairs.of == 0 ? std::string("-") : share_text(pairs); };
   add("times, strobe", s.times, share(s.order), share(s.winners), s.tau);
   add("times, their software", s.software_times, share(s.software_order), share(s.software_winners), s.software_tau);
   add("times, plain roofline plus ring", s.baseline_times, share(s.baseline_order), share(s.baseline_winners),
@@ -217,29 +207,19 @@ std::string goals_text(const PublishedSummary& s) {
     add("times of their software within 30 % on average", percent(s.software_times.mean_absolute),
         s.software_times.mean_absolute <= 0.30);
   if (s.software_order.of > 0)
-    add("their software's strategies in the printed order in 9 of 10 pairs",
-        fmt::format("{} of {}", s.software_order.right, s.software_order.of), s.software_order.fraction() >= 0.9);
+    add("their software's strategies in the printed order in 9 of 10 pairs", share_text(s.software_order),
+        s.software_order.fraction() >= 0.9);
   if (s.times.count > 0)
     add("times within 30 % on average", percent(s.times.mean_absolute), s.times.mean_absolute <= 0.30);
   if (s.order.of > 0)
-    add("strategies in the printed order in 9 of 10 pairs", fmt::format("{} of {}", s.order.right, s.order.of),
-        s.order.fraction() >= 0.9);
+    add("strategies in the printed order in 9 of 10 pairs", share_text(s.order), s.order.fraction() >= 0.9);
   return text;
 }
 
 std::string summary_text(const std::vector<PublishedPaper>& papers) {
   const PublishedSummary s = summarise_published(papers);
-  TextTable table({{"over printed values", false},
-                   {"", false},
-                   {"count", true},
-                   {"mean", true},
-                   {"max", true},
-                   {"bias", true},
-                   {"typical factor", true},
-                   {"within 2 x", true},
-                   {"pairs in order", true},
-                   {"winners", true},
-                   {"tau-b", true}});
+  TextTable table(
+      "over printed values||count>|mean>|max>|bias>|typical factor>|within 2 x>|pairs in order>|winners>|tau-b>");
   if (papers.size() > 1) {
     for (const PublishedPaper& paper : papers) add_summary(paper.name, summarise_published({paper}), table);
   }
@@ -262,12 +242,10 @@ std::string summary_text(const std::vector<PublishedPaper>& papers) {
 
 Json overall_json(const PublishedSummary& s) {
   const auto errors = [](const ErrorSummary& e) {
-    return Json{{"mean_absolute", number(e.mean_absolute)},
-                {"max_absolute", number(e.max_absolute)},
-                {"bias", number(e.bias)},
-                {"count", e.count},
-                {"factor", number(e.factor)},
-                {"within_twice", e.within_twice}};
+    Json json = errors_json(e);
+    json["factor"] = or_null(e.factor);
+    json["within_twice"] = e.within_twice;
+    return json;
   };
   return {{"time_error", errors(s.times)},
           {"baseline_error", errors(s.baseline_times)},
@@ -276,19 +254,19 @@ Json overall_json(const PublishedSummary& s) {
           {"baseline_speedup_error", errors(s.baseline_speedups)},
           {"loading_reduction_error", errors(s.loading_reductions)},
           {"divergence_error", errors(s.divergences)},
-          {"bounds", {{"right", s.bounds.right}, {"of", s.bounds.of}}},
-          {"software_bounds", {{"right", s.software_bounds.right}, {"of", s.software_bounds.of}}},
-          {"ordered_pairs", {{"right", s.order.right}, {"of", s.order.of}}},
+          {"bounds", share_json(s.bounds)},
+          {"software_bounds", share_json(s.software_bounds)},
+          {"ordered_pairs", share_json(s.order)},
           {"software_time_error", errors(s.software_times)},
           {"software_speedup_error", errors(s.software_speedups)},
-          {"software_ordered_pairs", {{"right", s.software_order.right}, {"of", s.software_order.of}}},
-          {"winners", {{"right", s.winners.right}, {"of", s.winners.of}}},
-          {"software_winners", {{"right", s.software_winners.right}, {"of", s.software_winners.of}}},
-          {"tau_b", s.tau ? Json(*s.tau) : Json(nullptr)},
-          {"software_tau_b", s.software_tau ? Json(*s.software_tau) : Json(nullptr)},
-          {"software_memory_verdicts", {{"right", s.software_memory.right}, {"of", s.software_memory.of}}},
-          {"baseline_ordered_pairs", {{"right", s.baseline_order.right}, {"of", s.baseline_order.of}}},
-          {"memory_verdicts", {{"right", s.memory.right}, {"of", s.memory.of}}},
+          {"software_ordered_pairs", share_json(s.software_order)},
+          {"winners", share_json(s.winners)},
+          {"software_winners", share_json(s.software_winners)},
+          {"tau_b", or_null(s.tau)},
+          {"software_tau_b", or_null(s.software_tau)},
+          {"software_memory_verdicts", share_json(s.software_memory)},
+          {"baseline_ordered_pairs", share_json(s.baseline_order)},
+          {"memory_verdicts", share_json(s.memory)},
           {"values_predicted", s.predicted},
           {"values_withheld", s.withheld},
           {"values_without_case", s.without_case}};
@@ -301,8 +279,8 @@ Json published_to_json(const std::vector<PublishedPaper>& papers) {
   for (const PublishedPaper& paper : papers) {
     Json one = {{"paper", paper.name},
                 {"citation", paper.citation},
-                {"cluster", paper.cluster.empty() ? Json(nullptr) : Json(paper.cluster)},
-                {"software", paper.software.empty() ? Json(nullptr) : Json(paper.software)},
+                {"cluster", or_null(paper.cluster)},
+                {"software", or_null(paper.software)},
                 {"terms", paper.terms},
                 {"assumptions", paper.assumptions},
                 {"values", Json::array()}};

@@ -5,11 +5,15 @@
 #include <string>
 
 #include "core/fields.hpp"
+#include "harness/validation/agreement_statistics.hpp"
 
 namespace strobe {
 
-Json number(double value);
-Json number(const std::optional<double>& value);
+Json errors_json(const ErrorSummary& errors);
+Json share_json(const Share& share);
+
+/// "7 of 9".
+std::string share_text(const Share& share);
 
 /// Writes 0.207 as "20.7 %".
 std::string percent(double fraction);

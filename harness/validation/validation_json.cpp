@@ -5,21 +5,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/or_null.hpp"
 #include "harness/validation/report_cells.hpp"
 #include "harness/validation/validation_report.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
 namespace {
-
-Json summary_json(const ErrorSummary& summary) {
-  return {{"mean_absolute", number(summary.mean_absolute)},
-          {"max_absolute", number(summary.max_absolute)},
-          {"bias", number(summary.bias)},
-          {"count", summary.count}};
-}
-
-Json share_json(const Share& share) { return {{"right", share.right}, {"of", share.of}}; }
 
 template <class Value>
 Json by_phase(const Value& value) {
@@ -53,17 +45,18 @@ Json absent_json(const Row& row) {
 /// The measured or simulated side of a case, without its error.
 Json side_json(const Row& row, double seconds) {
   const bool timed = row.epoch_seconds.has_value();
-  return {{"status", row.status},
-          {"reason", row.reason.empty() ? Json(nullptr) : Json(row.reason)},
-          {"epoch_seconds", timed ? number(seconds) : Json(nullptr)},
-          {"ci95_low", timed ? number(row.epoch_seconds->ci95_low) : Json(nullptr)},
-          {"ci95_high", timed ? number(row.epoch_seconds->ci95_high) : Json(nullptr)},
-          {"phase_seconds", row.phase_seconds ? by_phase([&](std::size_t i) { return number((*row.phase_seconds)[i]); })
-                                              : Json(nullptr)},
-          {"sent_bytes", sent_json(row)},
-          {"peak_bytes",
-           row.peak_bytes ? Json{{"host", row.peak_bytes->host}, {"device", row.peak_bytes->device}} : Json(nullptr)},
-          {"absent", absent_json(row)}};
+  return {
+      {"status", row.status},
+      {"reason", or_null(row.reason)},
+      {"epoch_seconds", timed ? or_null(seconds) : Json(nullptr)},
+      {"ci95_low", timed ? or_null(row.epoch_seconds->ci95_low) : Json(nullptr)},
+      {"ci95_high", timed ? or_null(row.epoch_seconds->ci95_high) : Json(nullptr)},
+      {"phase_seconds",
+       row.phase_seconds ? by_phase([&](std::size_t i) { return or_null((*row.phase_seconds)[i]); }) : Json(nullptr)},
+      {"sent_bytes", sent_json(row)},
+      {"peak_bytes",
+       row.peak_bytes ? Json{{"host", row.peak_bytes->host}, {"device", row.peak_bytes->device}} : Json(nullptr)},
+      {"absent", absent_json(row)}};
 }
 
 Json parts_json(const CaseJudgement& one) {
@@ -72,26 +65,26 @@ Json parts_json(const CaseJudgement& one) {
     parts.push_back({{"part", part.part},
                      {"predicted_seconds", part.predicted_seconds},
                      {"measured_seconds", part.measured_seconds},
-                     {"share_of_epoch", number(part.difference() / one.measured_seconds)}});
+                     {"share_of_epoch", or_null(part.difference() / one.measured_seconds)}});
   }
   return parts;
 }
 
 Json case_json(const CaseJudgement& one) {
   Json json = {{"case_id", one.id}, {"group", one.group}, {"strategy", one.strategy}, {"judged", one.judged}};
-  const auto if_judged = [&one](double value) { return one.judged ? number(value) : Json(nullptr); };
+  const auto if_judged = [&one](double value) { return one.judged ? or_null(value) : Json(nullptr); };
   json["measured"] = side_json(one.measured, one.measured_seconds);
   json["predicted"] = side_json(one.predicted, one.predicted_seconds);
   json["band90"] =
       one.band ? Json{{"low_seconds", one.band->low_seconds}, {"high_seconds", one.band->high_seconds}} : Json(nullptr);
-  json["within_band"] = one.within_band ? Json(*one.within_band) : Json(nullptr);
+  json["within_band"] = or_null(one.within_band);
   json["error"] = if_judged(one.error);
   json["phase_error"] =
-      one.judged ? by_phase([&](std::size_t i) { return number(one.phase_error[i]); }) : Json(nullptr);
+      one.judged ? by_phase([&](std::size_t i) { return or_null(one.phase_error[i]); }) : Json(nullptr);
   json["baseline_seconds"] = if_judged(one.baseline_seconds);
   json["baseline_error"] = if_judged(one.baseline_error);
-  json["bytes_equal"] = one.bytes_equal ? Json(*one.bytes_equal) : Json(nullptr);
-  json["bytes_differ"] = one.bytes_differ.empty() ? Json(nullptr) : Json(one.bytes_differ);
+  json["bytes_equal"] = or_null(one.bytes_equal);
+  json["bytes_differ"] = or_null(one.bytes_differ);
   json["memory_error"] = if_judged(one.memory_error);
   json["false_fit"] = one.false_fit;
   json["explanation"] = parts_json(one);
@@ -101,32 +94,32 @@ Json case_json(const CaseJudgement& one) {
 Json group_json(const GroupJudgement& group) {
   return {{"group", group.group},
           {"strategies", group.strategies},
-          {"tau_b", number(group.tau)},
+          {"tau_b", or_null(group.tau)},
           {"best", group.best},
           {"picked", group.picked},
           {"right", group.right},
           {"right_by_interval", group.by_interval},
-          {"loss", number(group.loss)},
-          {"baseline_tau_b", number(group.baseline_tau)},
+          {"loss", or_null(group.loss)},
+          {"baseline_tau_b", or_null(group.baseline_tau)},
           {"baseline_picked", group.baseline_picked},
           {"baseline_right", group.baseline_right},
-          {"baseline_loss", number(group.baseline_loss)}};
+          {"baseline_loss", or_null(group.baseline_loss)}};
 }
 
 Json overall_json(const Judgement& judgement) {
   return {{"cases", judgement.cases.size()},
           {"judged", judgement.judged},
           {"failed", judgement.failed},
-          {"epoch_error", summary_json(judgement.epoch)},
-          {"baseline_error", summary_json(judgement.baseline)},
-          {"phase_error", by_phase([&](std::size_t i) { return summary_json(judgement.phases[i]); })},
+          {"epoch_error", errors_json(judgement.epoch)},
+          {"baseline_error", errors_json(judgement.baseline)},
+          {"phase_error", by_phase([&](std::size_t i) { return errors_json(judgement.phases[i]); })},
           {"cases_with_bytes", judgement.bytes_compared},
           {"cases_with_other_bytes", judgement.bytes_wrong},
-          {"memory_error", summary_json(judgement.memory)},
+          {"memory_error", errors_json(judgement.memory)},
           {"false_fits", judgement.false_fits},
           {"predicted_below_peak", judgement.below_peak},
-          {"tau_b", number(judgement.tau)},
-          {"baseline_tau_b", number(judgement.baseline_tau)},
+          {"tau_b", or_null(judgement.tau)},
+          {"baseline_tau_b", or_null(judgement.baseline_tau)},
           {"top_strategy", share_json(judgement.picks)},
           {"baseline_top_strategy", share_json(judgement.baseline_picks)},
           {"band_coverage", share_json(judgement.covered)}};
@@ -157,8 +150,7 @@ Json machine_json(const std::vector<MachineShare>& machine) {
 
 Json elsewhere_json(const std::optional<MeasurementOrigin>& origin) {
   if (!origin) return nullptr;
-  const auto text = [](const std::string& value) { return value.empty() ? Json(nullptr) : Json(value); };
-  return {{"path", origin->path}, {"date_utc", text(origin->date)}, {"machine", text(origin->machine)}};
+  return {{"path", origin->path}, {"date_utc", or_null(origin->date)}, {"machine", or_null(origin->machine)}};
 }
 
 /// Why there is no share of the machine's ceilings.

@@ -62,16 +62,7 @@ std::string cases_table(const Judgement& judgement) {
 
 std::string groups_table(const Judgement& judgement, bool is_void) {
   if (judgement.groups.empty()) return "no workload and model has two strategies to choose from\n";
-  TextTable table({{"group", false},
-                   {"strategies", true},
-                   {"tau-b", true},
-                   {"fastest", false},
-                   {"picked", false},
-                   {"", false},
-                   {"loss", true},
-                   {"baseline tau-b", true},
-                   {"baseline picks", false},
-                   {"loss", true}});
+  TextTable table("group|strategies>|tau-b>|fastest|picked||loss>|baseline tau-b>|baseline picks|loss>");
   for (const GroupJudgement& g : judgement.groups) {
     const std::string verdict = is_void         ? "void"
                                 : !g.right      ? "wrong"
@@ -87,17 +78,15 @@ std::string groups_table(const Judgement& judgement, bool is_void) {
 }
 
 std::string overall_table(const Judgement& judgement) {
-  TextTable table(
-      {{"over cases", false}, {"mean", true}, {"max", true}, {"bias", true}, {"tau-b", true}, {"top strategy", true}});
+  TextTable table("over cases|mean>|max>|bias>|tau-b>|top strategy>");
   const auto add = [&table](const std::string& name, const ErrorSummary& errors, const std::string& tau,
                             const std::string& picks) {
     table.add(
         {name, percent(errors.mean_absolute), percent(errors.max_absolute), signed_percent(errors.bias), tau, picks});
   };
-  const auto share = [](const Share& s) { return fmt::format("{} of {}", s.right, s.of); };
-  add("epoch, strobe", judgement.epoch, tau_text(judgement.tau), share(judgement.picks));
+  add("epoch, strobe", judgement.epoch, tau_text(judgement.tau), share_text(judgement.picks));
   add("epoch, plain roofline plus ring", judgement.baseline, tau_text(judgement.baseline_tau),
-      share(judgement.baseline_picks));
+      share_text(judgement.baseline_picks));
   for (const std::size_t i : phases_in_use(judgement)) {
     add(fmt::format("  {}, of the epoch", phase_names[i]), judgement.phases[i], "", "");
   }
@@ -106,7 +95,7 @@ std::string overall_table(const Judgement& judgement) {
 }
 
 std::string goals_text(const Judgement& judgement, bool is_void) {
-  TextTable table({{"goal", false}, {"found", false}, {"", false}});
+  TextTable table("goal|found|");
   for (const Goal& goal : judgement.goals)
     table.add({goal.what, goal.found, is_void ? "void" : goal.reached ? "reached" : "not reached"});
   return table.text();

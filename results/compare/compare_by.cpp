@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "core/errors.hpp"
+#include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "results/compare/case_difference.hpp"
 #include "results/row/table.hpp"
@@ -191,8 +192,6 @@ std::vector<Row> rows_but(const std::vector<LoadedRun>& runs, const Row* one) {
   return rows;
 }
 
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 }  // namespace
 
 ByReport compare_by(const std::vector<std::string>& paths, const std::string& field, const CompareOptions& options) {
@@ -227,11 +226,11 @@ Json by_to_json(const ByReport& report) {
       members.push_back({{"value", member.value},
                          {"case_id", member.case_id},
                          {"run", member.run},
-                         {"seconds", finite_or_null(member.seconds)},
-                         {"times_the_fastest", finite_or_null(member.slower.ratio)},
-                         {"ci99_low", finite_or_null(member.slower.ci99_low)},
-                         {"ci99_high", finite_or_null(member.slower.ci99_high)},
-                         {"until_seconds", finite_or_null(member.until_seconds)},
+                         {"seconds", or_null(member.seconds)},
+                         {"times_the_fastest", or_null(member.slower.ratio)},
+                         {"ci99_low", or_null(member.slower.ci99_low)},
+                         {"ci99_high", or_null(member.slower.ci99_high)},
+                         {"until_seconds", or_null(member.until_seconds)},
                          {"note", member.note}});
     }
     groups.push_back({{"common", group.common}, {"cases", members}, {"best", group.best}, {"why", group.why}});

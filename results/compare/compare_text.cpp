@@ -5,14 +5,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "results/compare/compare.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
 namespace {
-
-Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 const char* outcome_name(GateOutcome outcome) {
   switch (outcome) {
@@ -40,19 +39,19 @@ Json compare_to_json(const CompareReport& report) {
   for (const Comparison& item : report.cases) {
     cases.push_back({{"case_id", item.case_id},
                      {"verdict", item.verdict},
-                     {"base_seconds", number_or_null(item.base_seconds)},
-                     {"new_seconds", number_or_null(item.new_seconds)},
-                     {"ratio", number_or_null(item.ratio)},
-                     {"ci95_low", number_or_null(item.ci95_low)},
-                     {"ci95_high", number_or_null(item.ci95_high)},
-                     {"ci99_low", number_or_null(item.ci99_low)},
-                     {"ci99_high", number_or_null(item.ci99_high)},
+                     {"base_seconds", or_null(item.base_seconds)},
+                     {"new_seconds", or_null(item.new_seconds)},
+                     {"ratio", or_null(item.ratio)},
+                     {"ci95_low", or_null(item.ci95_low)},
+                     {"ci95_high", or_null(item.ci95_high)},
+                     {"ci99_low", or_null(item.ci99_low)},
+                     {"ci99_high", or_null(item.ci99_high)},
                      {"base_rounds", item.base_rounds},
                      {"new_rounds", item.new_rounds},
                      {"note", item.note}});
   }
   return {{"cases", cases},
-          {"geometric_mean_ratio", number_or_null(report.geometric_mean_ratio)},
+          {"geometric_mean_ratio", or_null(report.geometric_mean_ratio)},
           {"base_machine", machine_to_json(report.base_machine)},
           {"new_machine", machine_to_json(report.new_machine)},
           {"regression", report.outcome == GateOutcome::failed},
@@ -61,13 +60,7 @@ Json compare_to_json(const CompareReport& report) {
 }
 
 std::string compare_table(const CompareReport& report) {
-  TextTable table({{"case", false},
-                   {"verdict", false},
-                   {"base", true},
-                   {"new", true},
-                   {"new/base", true},
-                   {"99 % interval", false},
-                   {"note", false}});
+  TextTable table("case|verdict|base>|new>|new/base>|99 % interval|note");
   for (const Comparison& item : report.cases) {
     const bool has_ratio = std::isfinite(item.ratio), has_interval = std::isfinite(item.ci99_low);
     table.add({item.case_id, item.verdict, has_ratio ? format_seconds(item.base_seconds) : "-",

@@ -106,6 +106,15 @@ std::string text_of_cell(const std::string& cell) {
   return cell.starts_with('\'') && begins_formula(cell) ? cell.substr(1) : cell;
 }
 
+TextTable::TextTable(std::string_view titles) {
+  for (std::size_t end = 0; end != std::string_view::npos; titles.remove_prefix(std::min(titles.size(), end + 1))) {
+    end = titles.find('|');
+    const std::string_view title = titles.substr(0, end);
+    const bool right = title.ends_with('>');
+    columns_.push_back({std::string(title.substr(0, title.size() - (right ? 1 : 0))), right});
+  }
+}
+
 std::string TextTable::text() const {
   std::vector<std::size_t> widths;
   Cells titles;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/row/row.hpp"
@@ -19,6 +20,8 @@ class TextTable {
     bool right = false;  // right-aligned, for numbers
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+  /// Titles with '|' between them. A title that ends in '>' is right-aligned.
+  explicit TextTable(std::string_view titles);
 
   /// Adds a line; it must have one cell per column.
   void add(std::vector<std::string> cells) { lines_.push_back(std::move(cells)); }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/or_null.hpp"
 #include "core/shown_text.hpp"
 #include "core/system/machine_limits.hpp"
 #include "core/system/plugins.hpp"
@@ -42,8 +43,6 @@ std::string trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// The value of the first "KEY : VALUE" line of a /proc file, or "".
 std::string proc_value(const std::string& path, const std::string& key) {
@@ -82,8 +81,8 @@ Json cpu() {
   result["cores_allowed"] = count_cores(allowed_cores());
   result["cores_of_container"] = quota > 0 ? Json(quota) : Json(nullptr);
   result["cores_usable"] = usable_cores();
-  result["flags"] = text_or_null(proc_value("/proc/cpuinfo", "flags"));
-  result["governor"] = text_or_null(trimmed(text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
+  result["flags"] = or_null(proc_value("/proc/cpuinfo", "flags"));
+  result["governor"] = or_null(trimmed(text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")));
   return result;
 }
 
@@ -114,7 +113,7 @@ Json mpi_version() {
   if (query == nullptr) return nullptr;
   std::vector<char> text(16384);
   int length = 0;
-  return query(text.data(), &length) == 0 ? text_or_null(trimmed(text.data())) : Json(nullptr);
+  return query(text.data(), &length) == 0 ? or_null(trimmed(text.data())) : Json(nullptr);
 }
 
 Json versions() {
@@ -255,9 +254,9 @@ Json environment() {
   result["memory_bytes_of_container"] = bytes_or_null(container_limits().memory_bytes);
   result["memory_bytes_usable"] = bytes_or_null(static_cast<std::uint64_t>(usable_memory_bytes()));
   result["gpus"] = gpu_models();
-  result["gpu_driver"] = text_or_null(gpu_driver());
-  result["load"] = text_or_null(trimmed(text_of("/proc/loadavg")));
-  result["address_randomisation"] = text_or_null(trimmed(text_of("/proc/sys/kernel/randomize_va_space")));
+  result["gpu_driver"] = or_null(gpu_driver());
+  result["load"] = or_null(trimmed(text_of("/proc/loadavg")));
+  result["address_randomisation"] = or_null(trimmed(text_of("/proc/sys/kernel/randomize_va_space")));
   result["build"] = build();
   result["versions"] = versions();
   result["source"] = source_revision(source_tree, stated_revision);

@@ -191,7 +191,7 @@ std::vector<TraceDifference> compare_traces(const Json& first, const Json& secon
 }
 
 std::string difference_table(const std::vector<TraceDifference>& differences, std::size_t most) {
-  TextTable table({{"where"}, {"phase"}, {"A ms", true}, {"B ms", true}, {"B - A ms", true}, {"B / A", true}});
+  TextTable table("where|phase|A ms>|B ms>|B - A ms>|B / A>");
   const auto add = [&](const TraceDifference& d) {
     table.add({d.where, d.phase, milliseconds(d.first), milliseconds(d.second), milliseconds(d.second - d.first),
                ratio_text(d)});

@@ -157,8 +157,7 @@ def ends_of(row, path):
     """The ends of what is drawn, where rows have them: of the median epoch."""
     if path not in ("epoch_seconds", "epoch_seconds.median"):
         return None
-    low, high = r.interval_of({"epoch_seconds": {"ci95_low": None, "ci95_high": None, **row["epoch_seconds"]},
-                               "epoch_seconds_band90": row.get("epoch_seconds_band90")})
+    low, high = r.interval_of(row)
     return None if low is None else (low, high)
 
 
@@ -257,7 +256,7 @@ def main():
         rows.extend(chosen(r.read_rows(options.run, []), options.where))
         return rows
 
-    status = r.write_figure(options.name, options.out, read, lambda some, plt: draw(some, options, plt))
+    status = looks.write_figure(options.name, options.out, read, lambda some, plt: draw(some, options, plt))
     return status or r.write_table(os.path.join(options.out, options.name + ".csv"), table(rows, options))
 
 

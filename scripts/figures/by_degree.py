@@ -53,7 +53,7 @@ def summary(sources):
 def draw(sources, names, plt):
     figure, axes = plt.subplots(figsize=(5.8, 3.4))
     gains = [a - b for _, a, b in sources]
-    axes.bar(range(len(gains)), gains, width=1.0, color=[r.BLUE if gain >= 0 else r.VERMILION for gain in gains])
+    axes.bar(range(len(gains)), gains, width=1.0, color=[looks.BLUE if gain >= 0 else looks.VERMILION for gain in gains])
     axes.set_xlabel("sources, those of most judged events first")
     axes.set_ylabel("share of first ranks:\n" + f"{names[0]} minus {names[1]}")
     better, worse, many, few = summary(sources)
@@ -69,7 +69,7 @@ def main():
     parser.add_argument("--names", nargs=2, default=["A", "B"], metavar="NAME", help="what to call them")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     options = parser.parse_args()
-    return r.write_figure("by_degree", options.out, lambda: read_both(options.first, options.second),
+    return looks.write_figure("by_degree", options.out, lambda: read_both(options.first, options.second),
                           lambda sources, plt: draw(sources, options.names, plt))
 
 

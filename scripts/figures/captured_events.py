@@ -4,7 +4,6 @@
 usage: strobe inspect W --captured-events 300,600,1200 --csv F.csv; scripts/figures/captured_events.py F.csv --out DIR
 """
 
-import csv
 import sys
 
 from shared import looks
@@ -15,20 +14,11 @@ PREFIX = "captured_"
 
 def read_captured(path):
     """{column: numbers}. Raises Refused when the file is something else."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.reader(file))
-        names = lines[0]
-        columns = {name: [int(line[n]) for line in lines[1:]] for n, name in enumerate(names)}
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    except (ValueError, IndexError, csv.Error) as error:
-        raise r.Refused(f"{path}: not a CSV file of whole numbers ({error})") from error
-    if names[:3] != ["position", "vertex", "events"] or not any(name.startswith(PREFIX) for name in names):
-        raise r.Refused(f"{path}: lacks what strobe inspect --captured-events --csv writes")
-    if not columns["position"]:
-        raise r.Refused(f"{path}: no vertex has events, so there is nothing to draw")
-    return columns
+    lacks = "lacks what strobe inspect --captured-events --csv writes, or vertices that have events"
+    lines = r.read_csv(path, ("position", "vertex", "events"), lacks)
+    if not any(name.startswith(PREFIX) for name in lines[0]):
+        raise r.Refused(f"{path}: {lacks}")
+    return {name: [int(line[name]) for line in lines] for name in lines[0]}
 
 
 def groups_of(count):
@@ -65,5 +55,5 @@ def draw(columns, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.document_main(draw, read_captured, "captured_events",
+    sys.exit(looks.document_main(draw, read_captured, "captured_events",
                              ("F.csv", "output of strobe inspect --captured-events --csv"), __doc__))

@@ -8,7 +8,6 @@ usage: strobe calibrate --chunks --fewest-cells 1000 --most-cells 1000 --dump-ch
        chunk_times.py F.csv --out DIR
 """
 
-import csv
 import sys
 
 from shared import looks
@@ -20,24 +19,14 @@ COLUMNS = ("workload", "hidden", "feature_copies", "cells", "edges", "structure_
 
 def read_chunks(path):
     """{workload, hidden and features: [(cells, edges, seconds, predicted seconds)]}. Raises Refused."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    if not lines or set(COLUMNS) - set(lines[0]):
-        raise r.Refused(f"{path}: lacks what strobe calibrate --chunks --dump-chunks writes")
     chunks = {}
-    try:
-        for line in lines:
-            name = f"{line['workload']}, {line['hidden']} wide"
-            if line["feature_copies"] != "1":
-                name += f", features x {line['feature_copies']}"
-            seconds = float(line["structure_seconds"]) + float(line["time_seconds"])
-            chunks.setdefault(name, []).append((float(line["cells"]), float(line["edges"]), seconds,
-                                                float(line["predicted_seconds"])))
-    except (TypeError, ValueError) as error:
-        raise r.Refused(f"{path}: {error}") from error
+    for line in r.read_csv(path, COLUMNS, "lacks what strobe calibrate --chunks --dump-chunks writes"):
+        name = f"{line['workload']}, {line['hidden']} wide"
+        if line["feature_copies"] != "1":
+            name += f", features x {line['feature_copies']}"
+        seconds = float(line["structure_seconds"]) + float(line["time_seconds"])
+        chunks.setdefault(name, []).append((float(line["cells"]), float(line["edges"]), seconds,
+                                            float(line["predicted_seconds"])))
     return chunks
 
 
@@ -87,7 +76,7 @@ def draw(chunks, plt):
                    marker=looks.MARKERS[number % len(looks.MARKERS)], markersize=2.5, alpha=0.7,
                    color=looks.COLOURS[number % len(looks.COLOURS)])
     both = [chunk[i] * factor for some in chunks.values() for chunk in some for i in (2, 3) if chunk[i] > 0]
-    right.plot([min(both), max(both)], [min(both), max(both)], color=r.GREY, linewidth=0.9)
+    right.plot([min(both), max(both)], [min(both), max(both)], color=looks.GREY, linewidth=0.9)
     right.set_xscale("log")
     right.set_yscale("log")
     for axis in (right.xaxis, right.yaxis):
@@ -100,5 +89,5 @@ def draw(chunks, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.document_main(draw, read_chunks, "chunk_times",
+    sys.exit(looks.document_main(draw, read_chunks, "chunk_times",
                              ("F.csv", "output of strobe calibrate --chunks --dump-chunks"), __doc__))

@@ -7,7 +7,6 @@ predicted epoch times over ranks.
 """
 
 import argparse
-import csv
 import os
 import sys
 
@@ -32,8 +31,8 @@ def bytes_text(row):
 
 def phases_text(row):
     """Shares of an epoch's time by phase, those from 1 % on."""
-    total = sum(row["phase_seconds"][phase] or 0 for phase in p.PHASES) or 1.0
-    shares = [(phase, (row["phase_seconds"][phase] or 0) / total) for phase in p.PHASES]
+    total = sum(row["phase_seconds"][phase] or 0 for phase in r.PHASES) or 1.0
+    shares = [(phase, (row["phase_seconds"][phase] or 0) / total) for phase in r.PHASES]
     return ", ".join(f"{phase} {100 * share:.0f}" for phase, share in shares if share >= 0.01)
 
 
@@ -131,13 +130,7 @@ CASE = CSV_HEAD[:7]  # which case a line is of
 
 def recorded_times(path):
     """{the first columns of CSV_HEAD: line} of a comparison.csv. Raises Refused where it is none."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise r.Refused(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    if not lines or any(lines[0].get(name) is None for name in CSV_HEAD):
-        raise r.Refused(f"{path}: not a comparison.csv of scripts/figures/comparison.py")
+    lines = r.read_csv(path, CSV_HEAD, "not a comparison.csv of scripts/figures/comparison.py")
     return {tuple(line[name] for name in CASE): line for line in lines}
 
 
@@ -158,7 +151,7 @@ def take_times(rows, path):
 
 def csv_line(row):
     """A case in one line, by which cases of several runs compare; nothing where it has nothing to say."""
-    total = sum(row["phase_seconds"][phase] or 0 for phase in p.PHASES) or 1.0
+    total = sum(row["phase_seconds"][phase] or 0 for phase in r.PHASES) or 1.0
     messages = row.get("messages")
     values = [p.seconds_to_metric(row), row.get("until_iterations") if row.get("until_reached") else None,
               row["epoch_seconds"]["median"], (row["phase_seconds"]["compute"] or 0) / total, row["sent_bytes"]["total"],
@@ -242,7 +235,7 @@ def draw(rows, plt):
     settings = r.in_order(p.setting_of(row) for row in rows)
     judged = [setting for setting in settings if p.first_of_each_kind(
         [row for row in rows if p.setting_of(row) == setting])]
-    figure, axes = r.panels(plt.subplots, len(judged) + len(settings), columns=max(1, len(settings)))
+    figure, axes = looks.panels(plt.subplots, len(judged) + len(settings), columns=max(1, len(settings)))
     for place, setting in zip(axes, judged):
         draw_curves(place, rows, setting)
     for place, setting in zip(axes[len(judged):], settings):
@@ -269,7 +262,7 @@ def main():
             take_times(rows, options.times)
         return rows
 
-    status = r.write_figure("comparison", options.out, read, draw)
+    status = looks.write_figure("comparison", options.out, read, draw)
     if status == 0:
         path = os.path.join(options.out, "comparison.md")
         r.write_whole(path, report(rows).encode())

@@ -7,7 +7,6 @@ this prints for the files of results/measured/comparisons. Lines compare within 
 """
 
 import argparse
-import csv
 import sys
 
 from shared import parallelisms as p
@@ -20,14 +19,7 @@ PLAIN = ("snapshot", "vertex", "chunk")
 
 def read(path):
     """Lines of a comparison.csv that were asked for a metric. Raises Refused where it is none."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise r.Refused(f"{path}: {getattr(error, 'strerror', None) or error}") from error
-    for name in NEEDED:
-        if not lines or lines[0].get(name) is None:
-            raise r.Refused(f"{path}: not a comparison.csv of scripts/figures/comparison.py (no column '{name}')")
+    lines = r.read_csv(path, NEEDED, "not a comparison.csv of scripts/figures/comparison.py")
     return [line for line in lines if line["until"]]
 
 

@@ -52,15 +52,6 @@ def draw_panel(axes, panel, rows, name, styles):
     axes.set_ylabel("training loss" if name == "loss" else f"test {name}{samples_of(panel, name)}")
 
 
-def one_curve_each(panel, rows):
-    seen = {}
-    for row in panel:
-        key = key_of(row, rows)
-        if key in seen:
-            raise r.Refused(f"{row['case_id']} and {seen[key]['case_id']} would share one curve")
-        seen[key] = row
-
-
 def draw(rows, plt):
     rows = [row for row in rows if has_values(row)]
     if not rows:
@@ -68,11 +59,11 @@ def draw(rows, plt):
     groups = r.in_order((r.group_label(row, rows), row["time_source"]) for row in rows)
     names = ["loss"] + [name for name in ("mrr", "accuracy", "auc", "f1_micro", "f1_macro", "mse")
                         if all(row["metrics"].get(name) for row in rows)][:2]
-    figure, axes = r.panels(plt.subplots, len(groups) * len(names), columns=len(names))
+    figure, axes = looks.panels(plt.subplots, len(groups) * len(names), columns=len(names))
     styles = looks.styles_of((key_of(row, rows) for row in rows), staggered=True)
     for g, (group, source) in enumerate(groups):
         panel = [row for row in rows if r.group_label(row, rows) == group and row["time_source"] == source]
-        one_curve_each(panel, rows)
+        r.by_key(panel, lambda row: key_of(row, rows), "curve")
         for n, name in enumerate(names):
             draw_panel(axes[g * len(names) + n], panel, rows, name, styles)
         looks.title(axes[g * len(names)], f"{group}: {r.source_label(panel)}")
@@ -81,11 +72,11 @@ def draw(rows, plt):
     labels = [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles]
     seeds = max(row.get("seeds", 1) for row in rows)
     if seeds > 1:
-        handles.append(plt.Rectangle((0, 0), 1, 1, color=r.GREY, alpha=0.3))
+        handles.append(plt.Rectangle((0, 0), 1, 1, color=looks.GREY, alpha=0.3))
         labels.append(f"band: standard deviation over {seeds} seeds")
     looks.legend_below(figure, handles, labels)
     return figure
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "curves", ["epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "curves", ["epoch_seconds"], __doc__))

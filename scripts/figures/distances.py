@@ -81,7 +81,7 @@ def main():
         pairs.extend(read_pair(pair) for pair in options.pairs)
         return pairs
 
-    status = r.write_figure(options.name, options.out, read, draw)
+    status = looks.write_figure(options.name, options.out, read, draw)
     return status or r.write_table(os.path.join(options.out, options.name + ".csv"), table(pairs))
 
 

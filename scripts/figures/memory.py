@@ -25,11 +25,7 @@ def key_of(row, rows):
 
 def draw_line(axes, line, style, value, moved, interval=None):
     """`moved`: factor of the horizontal places, so that intervals do not overlap."""
-    points = {}
-    for row in line:
-        if blocks_of(row) in points:
-            raise r.Refused(f"{row['case_id']} and {points[blocks_of(row)]['case_id']} would share one point")
-        points[blocks_of(row)] = row
+    points = r.by_key(line, blocks_of, "point")
     counts = sorted(points)
     middles = [value(points[n]) for n in counts]
     ends = list(zip(*([max(0, end) for end in interval(points[n])] for n in counts))) if interval else None
@@ -61,7 +57,7 @@ def finish(axes, panel, label):
 def draw(rows, plt):
     without = ("nb",)
     keys = r.in_order((r.group_label(row, rows, without), row["time_source"]) for row in rows)
-    figure, axes = r.panels(plt.subplots, 2 * len(keys), columns=2)
+    figure, axes = looks.panels(plt.subplots, 2 * len(keys), columns=2)
     styles = looks.styles_of((key_of(row, rows) for row in rows), len(looks.MARKERS))
     for k, key in enumerate(keys):
         panel = [row for row in rows if (r.group_label(row, rows, without), row["time_source"]) == key]
@@ -81,7 +77,7 @@ def draw(rows, plt):
                for colour, mark in styles.values()]
     labels = [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles]
     if r.bars_label(rows):
-        handles.append(plt.Line2D([], [], color=r.GREY, marker="|", markersize=8, linestyle=""))
+        handles.append(plt.Line2D([], [], color=looks.GREY, marker="|", markersize=8, linestyle=""))
         labels.append("epoch time, " + r.bars_label(rows))
     more = looks.extra_handles(plt.Line2D, any(r.is_extrapolated(row) for row in rows), False)
     looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more], most=110)
@@ -89,4 +85,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "memory", ["peak_bytes", "epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "memory", ["peak_bytes", "epoch_seconds"], __doc__))

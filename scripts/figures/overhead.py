@@ -6,28 +6,19 @@ Labels above the bars give their share of training.
 usage: scripts/dgc_overhead --csv F.csv; scripts/figures/overhead.py F.csv --out DIR
 """
 
-import csv
 import sys
 
 from shared import looks
 from shared import rows as r
 
-PARTS = {"generation_seconds": ("chunk generation", r.BLUE), "assignment_seconds": ("chunk assignment", r.GREEN),
-         "fusing_seconds": ("fusing", r.ORANGE), "training_seconds": ("training", r.GREY)}
+PARTS = {"generation_seconds": ("chunk generation", looks.BLUE), "assignment_seconds": ("chunk assignment", looks.GREEN),
+         "fusing_seconds": ("fusing", looks.ORANGE), "training_seconds": ("training", looks.GREY)}
 
 
 def read_costs(path):
     """[{workload, model, and seconds of each part}]. Raises Refused."""
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            lines = list(csv.DictReader(file))
-        if not lines or {"workload", "model", *PARTS} - set(lines[0]):
-            raise r.Refused(f"{path}: lacks what scripts/dgc_overhead --csv writes")
-        return [{**line, **{part: float(line[part]) for part in PARTS}} for line in lines]
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    except (TypeError, ValueError) as error:
-        raise r.Refused(f"{path}: {error}") from error
+    lines = r.read_csv(path, ("workload", "model", *PARTS), "lacks what scripts/dgc_overhead --csv writes")
+    return [{**line, **{part: float(line[part]) for part in PARTS}} for line in lines]
 
 
 def share(line, part):
@@ -60,4 +51,4 @@ def draw(lines, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.document_main(draw, read_costs, "overhead", ("F.csv", "output of scripts/dgc_overhead --csv"), __doc__))
+    sys.exit(looks.document_main(draw, read_costs, "overhead", ("F.csv", "output of scripts/dgc_overhead --csv"), __doc__))

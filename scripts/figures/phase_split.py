@@ -7,19 +7,12 @@ import sys
 from shared import looks
 from shared import rows as r
 
-COLOURS = {"compute": r.BLUE, "communicate": r.VERMILION, "transfer": r.ORANGE, "sample": r.GREEN, "wait": r.GREY,
-           "other": r.LIGHT_GREY}
-
 
 def bars_of(rows, all_rows):
     """[(strategy label, [rows by rank count])] of one panel, refusing two rows for one bar."""
-    bars = {}
-    for row in rows:
-        ranks = bars.setdefault(r.label(row, "strategy", all_rows), {})
-        if row["ranks"] in ranks:
-            raise r.Refused(f"{row['case_id']} and {ranks[row['ranks']]['case_id']} would share one bar")
-        ranks[row["ranks"]] = row
-    return [(name, [ranks[n] for n in sorted(ranks)]) for name, ranks in bars.items()]
+    bars = r.by_key(rows, lambda row: (r.label(row, "strategy", all_rows), row["ranks"]), "bar")
+    names = r.in_order(name for name, _ in bars)
+    return [(name, [bars[key] for key in sorted(key for key in bars if key[0] == name)]) for name in names]
 
 
 def top_of(row):
@@ -33,13 +26,13 @@ def draw_bar(axes, position, row, phases, factor):
     bottom, hatch = 0.0, "////" if r.is_extrapolated(row) else None
     for phase in phases:
         height = row["phase_seconds"][phase] * factor
-        axes.bar(position, height, 0.82, bottom=bottom, color=COLOURS[phase], edgecolor="white", linewidth=0.4, hatch=hatch)
+        axes.bar(position, height, 0.82, bottom=bottom, color=looks.PHASES[phase], edgecolor="white", linewidth=0.4, hatch=hatch)
         bottom += height
     median, (low, high) = row["epoch_seconds"]["median"], r.interval_of(row)
     ends = [[max(0, median - low) * factor], [max(0, high - median) * factor]] if low is not None else None
     axes.errorbar([position], [median * factor], yerr=ends, fmt="_", color="black", markersize=6, capsize=2, elinewidth=0.8)
     axes.annotate(f"{median * factor:.3g}", (position, top_of(row) * factor), xytext=(0, 2), textcoords="offset points",
-                  ha="center", fontsize=6 if r.in_column() else 7, color="#404040")
+                  ha="center", fontsize=6 if looks.in_column() else 7, color="#404040")
 
 
 def draw_panel(axes, rows, all_rows, phases):
@@ -71,8 +64,8 @@ def grid_of(rows, groups, sources, plt):
                         for group in groups) for source in sources}
     keys = [(group, source) for group in groups for source in sources]
     there = [key for key in keys if any((r.group_label(row, rows), row["time_source"]) == key for row in rows)]
-    if r.in_column() or len(there) < len(keys):  # a grid would have holes
-        inches = r.COLUMN_INCHES if r.in_column() else max(3.2, 0.42 * max(bars.values()) + 1.2)
+    if looks.in_column() or len(there) < len(keys):  # a grid would have holes
+        inches = looks.COLUMN_INCHES if looks.in_column() else max(3.2, 0.42 * max(bars.values()) + 1.2)
         figure, grid = plt.subplots(len(there), 1, squeeze=False, figsize=(inches, 2.6 * len(there) + 0.4),
                                     gridspec_kw={"hspace": 0.7})
         keys = there
@@ -85,16 +78,16 @@ def grid_of(rows, groups, sources, plt):
 
 
 def handles_of(rows, phases, plt):
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[phase], label=phase) for phase in phases]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=looks.PHASES[phase], label=phase) for phase in phases]
     bars = r.bars_label(rows)
     handles.append(plt.Line2D([], [], color="black", marker="_", linestyle="", label="median" + (f", {bars}" if bars else "")))
     if any(r.is_extrapolated(row) for row in rows):
-        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=r.GREY, hatch="////", label="extrapolated"))
+        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=looks.GREY, hatch="////", label="extrapolated"))
     return handles
 
 
 def draw(rows, plt):
-    phases = [phase for phase in COLOURS if any(row["phase_seconds"].get(phase) for row in rows)]
+    phases = [phase for phase in looks.PHASES if any(row["phase_seconds"].get(phase) for row in rows)]
     groups = r.in_order(r.group_label(row, rows) for row in rows)
     sources = [source for source in ("wall", "virtual") if any(row["time_source"] == source for row in rows)]
     figure, axes = grid_of(rows, groups, sources, plt)
@@ -111,4 +104,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "phase_split", ["phase_seconds", "epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "phase_split", ["phase_seconds", "epoch_seconds"], __doc__))

@@ -5,25 +5,18 @@ usage: strobe plan ... --json > P.json; scripts/figures/plan.py P.json --out DIR
        strobe plan ... --figure F.png does both
 """
 
-import json
 import sys
 
 from shared import looks
 from shared import rows as r
 
-PARTS = (("compute", r.BLUE), ("launch-bound", r.SKY), ("communication", r.VERMILION), ("copies", r.ORANGE),
-         ("waiting", r.PURPLE), ("other", r.LIGHT_GREY))
+PARTS = (("compute", looks.BLUE), ("launch-bound", looks.SKY), ("communication", looks.VERMILION), ("copies", looks.ORANGE),
+         ("waiting", looks.PURPLE), ("other", looks.LIGHT_GREY))
 
 
 def read_plan(path):
     """The JSON of strobe plan. Raises Refused when the file is something else."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            plan = json.load(file)
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise r.Refused(f"{path}: not JSON ({error})") from error
+    plan = r.read_json(path)
     if not isinstance(plan, dict) or "points" not in plan or "scaling" not in plan:
         raise r.Refused(f"{path}: lacks 'points' and 'scaling', which strobe plan --json writes")
     return plan
@@ -62,11 +55,11 @@ def colour_of(point, strategies):
 def draw_limits(axes, plan, currency):
     """Deadline and budget, each with its name."""
     if plan["deadline_seconds"] is not None:
-        axes.axvline(plan["deadline_seconds"], color=r.GREY, linestyle="--", linewidth=0.9)
+        axes.axvline(plan["deadline_seconds"], color=looks.GREY, linestyle="--", linewidth=0.9)
         axes.annotate("deadline", (plan["deadline_seconds"], 0.02), xycoords=("data", "axes fraction"), rotation=90,
                       xytext=(-2, 0), textcoords="offset points", ha="right", va="bottom", fontsize=7, color="#606060")
     if plan["budget"] is not None and currency is not None and currency == plan["currency"]:
-        axes.axhline(plan["budget"], color=r.GREY, linestyle="--", linewidth=0.9)
+        axes.axhline(plan["budget"], color=looks.GREY, linestyle="--", linewidth=0.9)
         axes.annotate("budget", (0.01, plan["budget"]), xycoords=("axes fraction", "data"), xytext=(0, 2),
                       textcoords="offset points", ha="left", va="bottom", fontsize=7, color="#606060")
 
@@ -98,11 +91,11 @@ def add_legend(figure, plan, strategies, clusters, mark):
     """`mark` makes a handle: matplotlib's Line2D."""
     handles = [mark([], [], color=colour, marker="o", fillstyle=looks.FILLS[fill], linestyle="", markersize=5, label=name)
                for (name,), (colour, fill) in strategies.items()]
-    handles += [mark([], [], color=r.GREY, marker=marker, linestyle="", markersize=5, label=name)
+    handles += [mark([], [], color=looks.GREY, marker=marker, linestyle="", markersize=5, label=name)
                 for name, marker in clusters.items()]
     front = [p for p in plan["points"] if p["verdict"] == "kept"]
     if any(job_band(plan, p) for p in front):
-        handles.append(mark([], [], color=r.GREY, linewidth=2.2, alpha=0.5, label="90 % band of the front"))
+        handles.append(mark([], [], color=looks.GREY, linewidth=2.2, alpha=0.5, label="90 % band of the front"))
     scaled = (plan["scaling"] or {"points": []})["points"]
     beyond = any(r.is_extrapolated(p) for p in front) or any(p["extrapolated"] for p in scaled)
     handles += looks.extra_handles(mark, beyond, False)
@@ -142,7 +135,7 @@ def draw(plan, plt):
     if not any(p["status"] == "ok" for p in plan["points"]):
         raise r.Refused("nothing to draw: no point could be simulated to its end")
     fronts, count = fronts_of(plan), sum(p["status"] == "ok" for p in plan["points"])
-    figure, axes = r.panels(plt.subplots, len(fronts) + 1, columns=len(fronts) + 1, size=(5.3, 4.2))
+    figure, axes = looks.panels(plt.subplots, len(fronts) + 1, columns=len(fronts) + 1, size=(5.3, 4.2))
     strategies, clusters = looks_of(plan)
     drawn = sum(len(points) for _, points in fronts)
     for place, (currency, points) in zip(axes, fronts):
@@ -163,5 +156,5 @@ def draw(plan, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.document_main(draw, read_plan, "plan",
+    sys.exit(looks.document_main(draw, read_plan, "plan",
                              ("PLAN.json", "output of strobe plan --json"), __doc__))

@@ -25,11 +25,7 @@ def left_out_of(panel, rows, strategy, source):
 
 def line_of(rows, factor):
     """Rank counts, medians and their bars, in units of 1 / factor seconds; refuses two rows for one point."""
-    points = {}
-    for row in rows:
-        if row["ranks"] in points:
-            raise r.Refused(f"{row['case_id']} and {points[row['ranks']]['case_id']} would share one point")
-        points[row["ranks"]] = row
+    points = r.by_key(rows, r.ranks_of, "point")
     ranks = sorted(points)
     bars = [[factor * end for end in spread_of(points[n])] for n in ranks]
     return ranks, [factor * points[n]["epoch_seconds"]["median"] for n in ranks], list(zip(*bars))
@@ -87,7 +83,7 @@ def legend_of(figure, rows, styles, line_of_legend):
         label = r.source_label(of_source)
         bars = r.bars_label(of_source)
         label += f", {bars}" if bars else ""
-        handles.append(line_of_legend([], [], color=r.GREY, linestyle=line_style, marker="o", fillstyle=fill,
+        handles.append(line_of_legend([], [], color=looks.GREY, linestyle=line_style, marker="o", fillstyle=fill,
                                       markersize=5, label=label))
     handles.append(line_of_legend([], [], color="#B0B0B0", linestyle=":", label="ideal"))
     handles += looks.extra_handles(line_of_legend, any(r.is_extrapolated(row) for row in rows),
@@ -98,7 +94,7 @@ def legend_of(figure, rows, styles, line_of_legend):
 def draw(rows, plt):
     styles = looks.styles_of(((r.label(row, "strategy", rows),) for row in rows), len(looks.MARKERS))
     groups = r.in_order(r.group_label(row, rows) for row in rows)
-    figure, axes = r.panels(plt.subplots, len(groups))
+    figure, axes = looks.panels(plt.subplots, len(groups))
     for place, group in zip(axes, groups):
         draw_panel(place, [row for row in rows if r.group_label(row, rows) == group], rows, styles)
         looks.title(place, group)
@@ -107,4 +103,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "scaling", ["epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "scaling", ["epoch_seconds"], __doc__))

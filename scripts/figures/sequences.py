@@ -7,7 +7,6 @@ usage: strobe inspect W --presence seen,active --json > W.json; scripts/figures/
 """
 
 import argparse
-import json
 import os
 import sys
 
@@ -17,13 +16,7 @@ from shared import rows as r
 
 def read_facts(path):
     """An inspection's report with presences. Raises Refused when the file is something else."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            facts = json.load(file)
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise r.Refused(f"{path}: not JSON ({error})") from error
+    facts = r.read_json(path)
     if not isinstance(facts, dict) or "edges_per_step" not in facts or not facts.get("presence"):
         raise r.Refused(f"{path}: lacks 'presence', which strobe inspect --presence seen,lifetime,active --json writes")
     if not any(found["sequences"] for found in facts["presence"].values()):
@@ -103,7 +96,7 @@ def main():
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     parser.add_argument("--name", default="sequences", help="name of the figures (default: sequences)")
     options = parser.parse_args()
-    return r.write_figure(options.name, options.out, lambda: [read_facts(path) for path in options.documents], draw)
+    return looks.write_figure(options.name, options.out, lambda: [read_facts(path) for path in options.documents], draw)
 
 
 if __name__ == "__main__":

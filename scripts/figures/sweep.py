@@ -53,7 +53,7 @@ def points_of(rows, x, group):
 
 def draw(rows, options, plt):
     lines, name = points_of(rows, options.x, options.group)
-    figure, axes = r.panels(plt.subplots, 2, columns=2)
+    figure, axes = looks.panels(plt.subplots, 2, columns=2)
     for number, (key, points) in enumerate(lines.items()):
         for at, column in ((0, 1), (1, 2)):
             axes[at].plot([point[0] for point in points], [point[column] for point in points],
@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--group", default="", metavar="KEY", help="another one: a line for each of its values")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     options = parser.parse_args()
-    return r.write_figure("sweep", options.out, lambda: r.read_rows(options.run, ["epoch_seconds"]),
+    return looks.write_figure("sweep", options.out, lambda: r.read_rows(options.run, ["epoch_seconds"]),
                           lambda rows, plt: draw(rows, options, plt))
 
 

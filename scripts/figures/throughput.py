@@ -24,16 +24,6 @@ def name_of(group, groups):
     return ", ".join([group[0]] + [part for at, part in enumerate(group) if at > 0 and len({g[at] for g in groups}) > 1])
 
 
-def bars_of(rows):
-    """The rows of a group by ranks; refuses two for one bar."""
-    bars = {}
-    for row in rows:
-        if row["ranks"] in bars:
-            raise r.Refused(f"{row['case_id']} and {bars[row['ranks']]['case_id']} would share one bar")
-        bars[row["ranks"]] = row
-    return dict(sorted(bars.items()))
-
-
 def rate_unit(rates):
     """(factor, prefix) that puts the largest rate between 1 and 1000."""
     for factor, prefix in ((1e-9, "billion "), (1e-6, "million "), (1e-3, "thousand ")):
@@ -63,10 +53,11 @@ def draw(rows, plt):
     groups = r.in_order(group_by_case.values())
     counts = sorted({row["ranks"] for row in rows})
     factor, prefix = rate_unit([r.rate_of(row) for row in rows])
-    figure, (axes,) = r.panels(plt.subplots, 1, size=(max(5.6, 0.36 * len(groups) * (len(counts) + 1)), 4.0))
+    figure, (axes,) = looks.panels(plt.subplots, 1, size=(max(5.6, 0.36 * len(groups) * (len(counts) + 1)), 4.0))
     width = 0.86 / len(counts)
     for at, group in enumerate(groups):
-        bars = bars_of(row for row in rows if group_by_case[row["case_id"]] == group)
+        own = (row for row in rows if group_by_case[row["case_id"]] == group)
+        bars = dict(sorted(r.by_key(own, r.ranks_of, "bar").items()))
         first = next(iter(bars.values()))
         for ranks, row in bars.items():
             place = at + (counts.index(ranks) - (len(counts) - 1) / 2) * width
@@ -86,7 +77,7 @@ def draw(rows, plt):
         handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle=""))
         labels.append(r.bars_label(rows))
     if any(r.is_extrapolated(row) for row in rows):
-        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=r.GREY, hatch="////"))
+        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=looks.GREY, hatch="////"))
         labels.append("hatched: extrapolated")
     looks.legend_below(figure, handles, labels, most=96, drop=0.3 + (0.028 * max(map(len, names)) if turned else 0))
     looks.title(axes, f"{r.source_label(rows)}; numbers: over the group's fewest ranks")
@@ -94,4 +85,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "throughput", ["throughput"], __doc__))
+    sys.exit(looks.main(draw, "throughput", ["throughput"], __doc__))

@@ -29,7 +29,7 @@ def draw_panel(axes, panel, methods):
             moved = found[0]["phase_seconds"]["transfer"] * factor
             rest = sum(found[0]["phase_seconds"].values()) * factor - moved
             axes.bar(position, moved, 0.82, color=looks.COLOURS[i % len(looks.COLOURS)], edgecolor="white", linewidth=0.4)
-            axes.bar(position, rest, 0.82, bottom=moved, color=r.LIGHT_GREY, edgecolor="white", linewidth=0.4)
+            axes.bar(position, rest, 0.82, bottom=moved, color=looks.LIGHT_GREY, edgecolor="white", linewidth=0.4)
             low, high = r.interval_of(found[0])
             if low is not None:
                 axes.errorbar([position], [moved + rest], yerr=[[max(0, moved + rest - low * factor)], [max(0, high * factor - moved - rest)]],
@@ -52,17 +52,8 @@ def key_of(row, rows):
     return r.group_label(row, rows, METHODS), row["time_source"], r.label(row, "strategy", rows)
 
 
-def one_bar_each(rows):
-    seen = {}
-    for row in rows:
-        key = (key_of(row, rows), row["ranks"], method_of(row))
-        if key in seen:
-            raise r.Refused(f"{row['case_id']} and {seen[key]['case_id']} would share one bar")
-        seen[key] = row
-
-
 def draw(rows, plt):
-    one_bar_each(rows)
+    r.by_key(rows, lambda row: (key_of(row, rows), row["ranks"], method_of(row)), "bar")
     keys = [key for key in r.in_order(key_of(row, rows) for row in rows)
             if any(row["transfer_bytes"] for row in rows if key_of(row, rows) == key)]
     if not keys:
@@ -70,13 +61,13 @@ def draw(rows, plt):
                         "has no transfers to draw")
     drawn = [row for row in rows if key_of(row, rows) in keys]
     methods = r.in_order(method_of(row) for row in drawn)
-    figure, axes = r.panels(plt.subplots, len(keys))
+    figure, axes = looks.panels(plt.subplots, len(keys))
     for place, key in zip(axes, keys):
         panel = [row for row in drawn if key_of(row, rows) == key]
         draw_panel(place, panel, methods)
         looks.title(place, f"{key[0]}, {key[2]}: {r.source_label(panel)}", points=8)
     handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[i % len(looks.COLOURS)]) for i in range(len(methods))]
-    handles.append(plt.Rectangle((0, 0), 1, 1, color=r.LIGHT_GREY))
+    handles.append(plt.Rectangle((0, 0), 1, 1, color=looks.LIGHT_GREY))
     labels = [f"transfer: {name}" for name in methods] + ["rest of the epoch"]
     if r.bars_label(drawn):
         handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle=""))
@@ -86,4 +77,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "transfer", ["phase_seconds", "transfer_bytes", "epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "transfer", ["phase_seconds", "transfer_bytes", "epoch_seconds"], __doc__))

@@ -5,7 +5,6 @@ usage: scripts/figures/validation.py DIR/validation.json --out DIR
        strobe validate ... --figure F.png does both
 """
 
-import json
 import sys
 
 from shared import looks
@@ -16,13 +15,7 @@ MARKERS = looks.MARKERS
 
 def read_report(path):
     """The JSON of strobe validate. Raises Refused when the file is something else."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            report = json.load(file)
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise r.Refused(f"{path}: not JSON ({error})") from error
+    report = r.read_json(path)
     if not isinstance(report, dict) or "cases" not in report or "overall" not in report:
         raise r.Refused(f"{path}: lacks 'cases' and 'overall', which strobe validate writes")
     return report
@@ -57,8 +50,8 @@ def draw_limits(axes, cases):
     values = [case[side]["epoch_seconds"] for case in cases for side in ("measured", "predicted")]
     values += [case["band90"][end] for case in cases if case["band90"] for end in ("low_seconds", "high_seconds")]
     ends = [min(values) / 1.5, max(values) * 1.5]
-    axes.plot(ends, ends, color=r.GREY, linewidth=0.9, zorder=0)
-    axes.fill_between(ends, [0.8 * e for e in ends], [1.2 * e for e in ends], color=r.LIGHT_GREY, alpha=0.5,
+    axes.plot(ends, ends, color=looks.GREY, linewidth=0.9, zorder=0)
+    axes.fill_between(ends, [0.8 * e for e in ends], [1.2 * e for e in ends], color=looks.LIGHT_GREY, alpha=0.5,
                       linewidth=0, zorder=0)
     axes.set_xlim(ends)
     axes.set_ylim(ends)
@@ -68,7 +61,7 @@ def add_legend(axes, strategies, groups):
     from matplotlib.lines import Line2D
     handles = [Line2D([], [], color=colour, marker="o", fillstyle=looks.FILLS[fill], linestyle="", markersize=5,
                       label=looks.short(name, 48)) for (name,), (colour, fill) in strategies.items()]
-    handles += [Line2D([], [], color=r.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5,
+    handles += [Line2D([], [], color=looks.GREY, marker=MARKERS[i % len(MARKERS)], linestyle="", markersize=5,
                        label=looks.short(name, 48)) for i, name in enumerate(groups)]
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.0))
 
@@ -96,5 +89,5 @@ def draw(report, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.document_main(draw, read_report, "validation",
+    sys.exit(looks.document_main(draw, read_report, "validation",
                              ("VALIDATION.json", "the report that strobe validate writes"), __doc__))

@@ -6,18 +6,13 @@ import sys
 from shared import looks
 from shared import rows as r
 
-COLOURS = {"redistribute": r.BLUE, "halo": r.VERMILION, "state": r.GREEN, "memory": r.PURPLE, "gradient": r.ORANGE,
-           "parameters": r.SKY, "other": r.LIGHT_GREY}
+COLOURS = {"redistribute": looks.BLUE, "halo": looks.VERMILION, "state": looks.GREEN, "memory": looks.PURPLE, "gradient": looks.ORANGE,
+           "parameters": looks.SKY, "other": looks.LIGHT_GREY}
 
 
 def bars_of(panel, rows):
     """[(strategy label, row)] ordered by rank count, then strategy; refuses two rows for one bar."""
-    bars = {}
-    for row in panel:
-        key = (row["ranks"], r.label(row, "strategy", rows))
-        if key in bars:
-            raise r.Refused(f"{row['case_id']} and {bars[key]['case_id']} would share one bar")
-        bars[key] = row
+    bars = r.by_key(panel, lambda row: (row["ranks"], r.label(row, "strategy", rows)), "bar")
     strategies = r.in_order(name for _, name in bars)
     return sorted(((ranks, name, row) for (ranks, name), row in bars.items()),
                   key=lambda bar: (bar[0], strategies.index(bar[1])))
@@ -29,7 +24,7 @@ def draw_bytes(axes, bars, purposes):
         bottom = 0.0
         for purpose in purposes:
             height = row["sent_bytes"].get(purpose, 0) * factor
-            axes.bar(position, height, 0.8, bottom=bottom, color=COLOURS.get(purpose, r.GREY), edgecolor="white",
+            axes.bar(position, height, 0.8, bottom=bottom, color=COLOURS.get(purpose, looks.GREY), edgecolor="white",
                      linewidth=0.4)
             bottom += height
     # Automatic margins stop at the edges of stacked bars.
@@ -42,7 +37,7 @@ def draw_seconds(axes, bars):
     for position, (_, _, row) in enumerate(bars):
         median, (low, high) = row["epoch_seconds"]["median"], r.interval_of(row)
         ends = [[max(0, median - low) * factor], [max(0, high - median) * factor]] if low is not None else None
-        axes.bar(position, median * factor, 0.8, color=r.SKY, edgecolor="white", linewidth=0.4, yerr=ends, capsize=2,
+        axes.bar(position, median * factor, 0.8, color=looks.SKY, edgecolor="white", linewidth=0.4, yerr=ends, capsize=2,
                  hatch="////" if r.is_extrapolated(row) else None, error_kw={"elinewidth": 0.8})
     tops = [r.interval_of(row)[1] or row["epoch_seconds"]["median"] for _, _, row in bars]
     axes.set_ylim(0, 1.06 * max(tops) * factor)
@@ -53,7 +48,7 @@ def draw(rows, plt):
     purposes = [purpose for purpose in COLOURS if any(row["sent_bytes"].get(purpose) for row in rows)]
     keys = r.in_order((r.group_label(row, rows), row["time_source"]) for row in rows)
     widest = max(sum((r.group_label(row, rows), row["time_source"]) == key for row in rows) for key in keys)
-    figure, axes = r.panels(plt.subplots, 2 * len(keys), columns=2, size=(max(4.3, 0.5 * widest), 3.4))
+    figure, axes = looks.panels(plt.subplots, 2 * len(keys), columns=2, size=(max(4.3, 0.5 * widest), 3.4))
     for k, key in enumerate(keys):
         panel = [row for row in rows if (r.group_label(row, rows), row["time_source"]) == key]
         bars = bars_of(panel, rows)
@@ -68,11 +63,11 @@ def draw(rows, plt):
     if r.bars_label(rows):
         handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle="", label=r.bars_label(rows)))
     if any(r.is_extrapolated(row) for row in rows):
-        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=r.GREY, hatch="////", label="hatched: extrapolated"))
+        handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=looks.GREY, hatch="////", label="hatched: extrapolated"))
     longest = max(len(looks.short(r.label(row, "strategy", rows), 40)) for row in rows)
     looks.legend_below(figure, handles, most=96, drop=0.35 + 0.05 * longest)
     return figure
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "volume", ["sent_bytes", "epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "volume", ["sent_bytes", "epoch_seconds"], __doc__))

@@ -44,7 +44,7 @@ def refuse_equal_graphs(key, line):
 
 
 def draw(rows, plt):
-    figure, (axes,) = r.panels(plt.subplots, 1, size=(5.6, 4.2))
+    figure, (axes,) = looks.panels(plt.subplots, 1, size=(5.6, 4.2))
     keys = r.in_order(key_of(row, rows) for row in rows)
     # The strategy's colour, and a mark for each workload, model and clock of it.
     styles = looks.styles_of(((key[2],) + key for key in keys), len(looks.MARKERS))
@@ -69,7 +69,7 @@ def draw(rows, plt):
     units = " or ".join(unit.split("_")[0] for unit in r.UNITS if any(r.unit_of(row) == unit for row in rows))
     axes.set_ylabel(f"{units} per second over the fewest ranks'")
     if r.bars_label(rows):
-        handles.append(plt.Line2D([], [], color=r.GREY, marker="|", markersize=8, linestyle=""))
+        handles.append(plt.Line2D([], [], color=looks.GREY, marker="|", markersize=8, linestyle=""))
         labels.append(r.bars_label(rows))
     more = looks.extra_handles(plt.Line2D, any(r.is_extrapolated(row) for row in rows), False)
     looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more], most=96)
@@ -77,4 +77,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.main(draw, "weak_scaling", ["throughput"], __doc__))
+    sys.exit(looks.main(draw, "weak_scaling", ["throughput"], __doc__))

@@ -5,7 +5,6 @@ usage: strobe inspect W --json > W.json; scripts/figures/workload.py W.json --ou
        strobe inspect W --figure F.png does both
 """
 
-import json
 import sys
 
 from shared import looks
@@ -16,16 +15,7 @@ CUMULATIVE = "share of {} at or below"
 
 def read_facts(path):
     """An inspection's report or a shape. Raises Refused when the file is neither."""
-    try:
-        if path == "-":
-            facts = json.load(sys.stdin)
-        else:
-            with open(path, encoding="utf-8") as file:
-                facts = json.load(file)
-    except OSError as error:
-        raise r.Refused(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise r.Refused(f"{path}: not JSON ({error})") from error
+    facts = r.read_json(path)
     if not isinstance(facts, dict) or "edges_per_step" not in facts:
         raise r.Refused(f"{path}: lacks 'edges_per_step', which strobe inspect --json writes")
     return facts
@@ -33,7 +23,7 @@ def read_facts(path):
 
 def draw_steps(axes, facts):
     edges = facts["edges_per_step"]
-    axes.fill_between(range(len(edges) + 1), edges + edges[-1:], step="post", color=r.BLUE, alpha=0.85, linewidth=0)
+    axes.fill_between(range(len(edges) + 1), edges + edges[-1:], step="post", color=looks.BLUE, alpha=0.85, linewidth=0)
     axes.set_xlabel("step")
     axes.set_ylabel("edges")
     axes.set_ylim(0, 1.05 * max(max(edges), 1))
@@ -43,10 +33,10 @@ def draw_overlap(axes, facts):
     known = [(t, share) for t, share in enumerate(facts["overlap_per_step"]) if share is not None]
     if not known:
         raise KeyError("overlap_per_step")
-    axes.plot(*zip(*known), ".", markersize=3, color=r.VERMILION)
+    axes.plot(*zip(*known), ".", markersize=3, color=looks.VERMILION)
     mean = facts.get("overlap_mean")
     if mean is not None:
-        axes.axhline(mean, color=r.GREY, linewidth=0.9)
+        axes.axhline(mean, color=looks.GREY, linewidth=0.9)
         axes.set_title(f"Overlap, mean {mean:.3g}", loc="left")
     axes.set_xlabel("step")
     axes.set_ylabel("share kept from the step before")
@@ -55,7 +45,7 @@ def draw_overlap(axes, facts):
 
 def draw_active(axes, facts):
     active = facts["active_vertices_per_step"]
-    axes.fill_between(range(len(active) + 1), active + active[-1:], step="post", color=r.SKY, alpha=0.9, linewidth=0)
+    axes.fill_between(range(len(active) + 1), active + active[-1:], step="post", color=looks.SKY, alpha=0.9, linewidth=0)
     axes.set_xlabel("step")
     axes.set_ylabel("vertices with an edge")
     axes.set_ylim(0, 1.05 * max(max(active), 1))
@@ -64,7 +54,7 @@ def draw_active(axes, facts):
 def draw_size_distribution(axes, facts):
     sizes = sorted(facts["edges_per_step"])
     shares = [(i + 1) / len(sizes) for i in range(len(sizes))]
-    axes.step([0] + sizes, [0] + shares, where="post", color=r.BLUE)
+    axes.step([0] + sizes, [0] + shares, where="post", color=looks.BLUE)
     axes.set_xlabel("edges of a step")
     axes.set_ylabel(CUMULATIVE.format("steps"))
     axes.set_ylim(0, 1.02)
@@ -82,7 +72,7 @@ def cumulative(histogram):
 
 def draw_lengths(axes, facts):
     values, shares = cumulative(facts["sequence_length"])
-    axes.step([0] + values, [0] + shares, where="post", color=r.GREEN)
+    axes.step([0] + values, [0] + shares, where="post", color=looks.GREEN)
     axes.set_xlabel("steps in which a vertex has an edge")
     axes.set_ylabel(CUMULATIVE.format("vertices"))
     axes.set_ylim(0, 1.02)
@@ -90,8 +80,8 @@ def draw_lengths(axes, facts):
 
 def draw_degrees(axes, facts):
     drawn = False
-    for key, other, label, colour, line in (("in_degree", "vertex_in_degree", "in", r.PURPLE, "o-"),
-                                            ("out_degree", "vertex_out_degree", "out", r.ORANGE, "s--")):
+    for key, other, label, colour, line in (("in_degree", "vertex_in_degree", "in", looks.PURPLE, "o-"),
+                                            ("out_degree", "vertex_out_degree", "out", looks.ORANGE, "s--")):
         histogram = facts.get(key) or facts.get(other)
         if not histogram or histogram["max"] == 0:
             continue
@@ -150,5 +140,5 @@ def draw(facts, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(r.document_main(draw, read_facts, "workload",
+    sys.exit(looks.document_main(draw, read_facts, "workload",
                              ("FACTS.json", "output of strobe inspect --json, or a shape; - is standard input"), __doc__))

@@ -27,7 +27,7 @@ def last(series):
 
 def columns_of(rows):
     """(name, value of a row, text of a value) of the columns: what was varied, then what came out."""
-    within = {f"{plugin}.{key}" for plugin, _, key in rows.plugin_keys}  # not those that only some plug-ins have
+    within = {f"{plugin}.{key}" for plugin, own in rows.varying.items() for keys in own.values() for key in keys}  # not those that only some plug-ins have
     keys = [key for key in rows.differ if "." not in key] + [key for key in rows.differ if key in within]
     keys = keys[:MOST_CHOICES]
     columns = [(key, lambda row, key=key: runs.flat(row).get(key), _text) for key in keys]

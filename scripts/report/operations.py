@@ -104,8 +104,8 @@ def _colours(rows):
         for operation in operations:
             if operation.drawn:
                 sums[operation.name] = sums.get(operation.name, 0) + operation.seconds
-    most = sorted(sorted(sums, key=lambda name: -sums[name])[:len(svg.PALETTE) - 1])
-    return {name: svg.PALETTE[i] for i, name in enumerate(most)}
+    most = sorted(sorted(sums, key=lambda name: -sums[name])[:len(svg.DISTINCT)])
+    return dict(zip(most, svg.DISTINCT))
 
 
 def _unlike_first(rows, known):

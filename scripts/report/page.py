@@ -6,7 +6,7 @@ from report import curves, facts, goals, operations, resources, runs, sections
 
 STYLE = """
 :root{color-scheme:light dark;--text:#1a1a1a;--soft:#595959;--line:#d0d0d0;--page:#fff;--best:#0072B2;--same:#56B4E9;--slow:#D55E00}
-@media(prefers-color-scheme:dark){:root{--text:#ececec;--soft:#b0b0b0;--line:#444;--page:#161616;--best:#4aa8e0;--same:#c3e2f5;--slow:#f08a4b}}
+@media(prefers-color-scheme:dark){:root{--text:#ececec;--soft:#b0b0b0;--line:#444;--page:#161616;--best:#4aa8e0;--same:#c3e2f5;--slow:#f08a4b}polyline,circle,rect,.legend line{filter:brightness(1.4)}}
 *{box-sizing:border-box}body{margin:0 auto;max-width:1200px;padding:1rem;font:15px/1.45 system-ui,sans-serif;color:var(--text);background:var(--page)}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid var(--line)}h2 a{color:inherit;text-decoration:none}
 nav a{margin-right:1em}a{color:var(--best)}section{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}

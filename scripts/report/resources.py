@@ -4,6 +4,7 @@ from html import escape
 
 from report import recorded, runs, svg
 from report.sections import MOST_BARS, section
+from shared import looks
 
 MOST_HEAT_ROWS = 200
 MOST_RANK_MAPS = 6
@@ -106,7 +107,7 @@ def memory(rows):
         lines.append([row["case_id"], device, host, share if share is not None else ""])
     if not bars:
         return ""
-    style = {"device": ("#0072B2", ""), "host": ("#8C8C8C", "")}
+    style = {"device": (looks.BLUE, ""), "host": (looks.GREY, "")}
     return section(rows, "Most memory of any rank", svg.legend(style) + svg.stacked_bars("Peak memory", bars[:MOST_BARS], ("device", "host"),
                                                                                          style, runs.bytes_text),
                    "how it changes during an epoch (of runs with --trace that stands below); device and host are peaks of their own and "
@@ -117,7 +118,7 @@ def memory(rows):
 
 def _timeline(title, ranks, limit):
     fullest = sorted(ranks, key=lambda rank: -max(value for _, value in ranks[rank]))[:MOST_TIMELINE_RANKS]
-    style = svg.styles(f"rank {rank:3d}" for rank in fullest)
+    style = {f"rank {rank}": (colour, "") for rank, colour in zip(sorted(fullest), svg.DISTINCT)}
     begin = min(ranks[rank][0][0] for rank in fullest)
     ends = [time - begin for rank in fullest for time, _ in ranks[rank]]
     top = max(value for rank in fullest for _, value in ranks[rank])
@@ -127,9 +128,9 @@ def _timeline(title, ranks, limit):
     if near:
         axes.level(near / 1e6, "limit")
     for rank in sorted(fullest):
-        axes.line([(time - begin, value / 1e6) for time, value in ranks[rank]], style[f"rank {rank:3d}"], f"rank {rank}", marks=False)
+        axes.line([(time - begin, value / 1e6) for time, value in ranks[rank]], style[f"rank {rank}"], f"rank {rank}", marks=False)
     words = title if not limit or near else f"{title} (limit {runs.bytes_text(limit)})"
-    return (f"<figure>{axes.drawing('Memory over time: ' + title)}{svg.legend({name.replace('  ', ' '): look for name, look in style.items()})}"
+    return (f"<figure>{axes.drawing('Memory over time: ' + title)}{svg.legend(style)}"
             f"<figcaption>{escape(words)}</figcaption></figure>")
 
 

@@ -1,7 +1,5 @@
 """Rows of runs: reads them, finds the settings that vary and the cases that differ only in strategy, and gives commands
 to run a case again."""
-import csv
-import io
 import json
 import math
 import os
@@ -9,10 +7,10 @@ import pathlib
 import shlex
 from urllib.parse import quote
 
-from shared.files import Refused
+from shared import rows as r
+from shared.rows import PLUGINS, Refused
 
-PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
-SCALARS = ("device", "comm", "cluster", "numerics", "precision", "ranks", "seed")
+SCALARS = (*r.SCALARS, "ranks")
 
 
 class Rows(list):
@@ -30,12 +28,7 @@ class Rows(list):
                 self.differ.append(key)
             else:
                 self.shared[key] = choices[0].get(key)
-        seen = {}
-        for row in self:
-            for plugin in PLUGINS:
-                for key, value in (row.get(plugin) or {}).items():
-                    seen.setdefault((plugin, _name(row, plugin), key), set()).add(json.dumps(value, sort_keys=True))
-        self.plugin_keys = {place for place, values in seen.items() if len(values) > 1}  # differ among rows of one name
+        self.varying = {plugin: r.varying(self, plugin) for plugin in PLUGINS}
         self.told = self._telling(choices)
         commands = [_words(row) for row in self]
         self.flags = list(dict.fromkeys(pair for own in commands for pair in own))  # each once, whoever has it
@@ -64,30 +57,15 @@ class Rows(list):
         return [quote(os.path.relpath(path, self.beside)) for path in found]
 
 
-def _name(row, plugin):
-    return (row.get(plugin) or {}).get("name", "?")
-
-
-def _parsed(path, part_of):
-    """The result of `part_of` for the JSON of a run's file. Raises Refused."""
-    try:
-        return part_of(json.loads(path.read_text("utf-8")))
-    except OSError as error:
-        raise Refused(f"{path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Refused(f"{path}: not of a run ({type(error).__name__}: {error})") from error
-
-
 def read_run(folder):
     """(name, rows, environment) of a run directory. Raises Refused."""
     folder = pathlib.Path(folder)
-    path = folder / "summary.json"
-    if not folder.is_dir() or not path.is_file():
+    if not (folder / "summary.json").is_file():
         raise Refused(f"{folder}: no run directory (it has no summary.json)")
-    rows = _parsed(path, lambda summary: summary["rows"])
-    environment = _parsed(folder / "env.json", dict) if (folder / "env.json").is_file() else {}
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and "case_id" in row for row in rows):
-        raise Refused(f"{path}: not the summary of a run")
+    rows = r.rows_in(folder)
+    environment = r.read_json(folder / "env.json") if (folder / "env.json").is_file() else {}
+    if not all("case_id" in row for row in rows) or not isinstance(environment, dict):
+        raise Refused(f"{folder}: not the summary and the environment of a run")
     return folder.name, rows, environment
 
 
@@ -123,10 +101,7 @@ def flat(row):
 
 def plugin_label(row, rows, plugin):
     """The plug-in's name with those of its parameters that differ among rows of that name."""
-    own = row.get(plugin) or {}
-    parts = [f"{key}={_text(value)}" for key, value in own.items()
-             if key != "name" and (plugin, _name(row, plugin), key) in rows.plugin_keys]
-    return _name(row, plugin) + (f" ({', '.join(parts)})" if parts else "")
+    return r.name_with(row, plugin, rows.varying[plugin])
 
 
 def strategy_label(row, rows):
@@ -152,13 +127,8 @@ def median(row):
 
 def interval(row):
     """(low, high) of the row's median epoch: measured, or the band of a prediction; None where nothing says it."""
-    seconds = row.get("epoch_seconds") or {}
-    band = row.get("epoch_seconds_band90")
-    if isinstance(band, dict) and band.get("low") is not None:
-        return band["low"], band["high"]
-    if seconds.get("ci95_low") is not None and seconds.get("ci95_high") is not None:
-        return seconds["ci95_low"], seconds["ci95_high"]
-    return None
+    ends = r.interval_of(row)
+    return None if None in ends else ends
 
 
 def by_case(rows):
@@ -234,25 +204,13 @@ def _text(value):
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def as_csv(header, lines):
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(lines)
-    return out.getvalue()
-
-
 def seconds_text(seconds):
     if seconds is None:
         return "-"
-    for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
-        if seconds * factor >= 1:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+    factor, unit = r.time_unit([seconds])
+    return f"{seconds * factor:.3g} {unit}"
 
 
 def bytes_text(count):
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= factor:
-            return f"{count / factor:.3g} {unit}"
-    return f"{count:.0f} B"
+    factor, unit = r.byte_unit([count])
+    return f"{count * factor:.3g} {unit}"

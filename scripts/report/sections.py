@@ -1,14 +1,12 @@
 """The figures of the page. Each returns HTML, or "" where the rows have no data for it. Below each figure are its
 limits and its numbers as a file. The row of a case has the command that runs it again."""
 import base64
-import math
 from html import escape
 
 from report import runs, svg
+from shared import looks
+from shared import rows as r
 
-PHASES = ("compute", "communicate", "transfer", "sample", "wait", "other")
-PHASE_COLOURS = {"compute": "#0072B2", "communicate": "#D55E00", "transfer": "#E69F00", "sample": "#009E73",
-                 "wait": "#CC79A7", "other": "#8C8C8C"}
 MOST_BARS = 60
 
 
@@ -24,7 +22,7 @@ def section(rows, title, body, not_shown, header, lines, source="summary.csv"):
     if not body:
         return ""
     name = anchor(title)
-    text = runs.as_csv(header, lines)
+    text = r.csv_text([header, *lines])
     data = base64.b64encode(text.encode()).decode()
     link = f'<a download="{name}.csv" href="data:text/csv;base64,{data}">numbers (CSV)</a>'
     if len(text) > MOST_CSV:
@@ -113,17 +111,17 @@ def phases(rows):
         if row.get("status") != "ok" or not isinstance(values, dict):
             continue
         name = f"{runs.strategy_label(row, rows)}: {runs.rest_label(row, rows)}"
-        bars.append((name, {phase: values.get(phase) or 0 for phase in PHASES}, ""))
-        lines.append([row["case_id"], *(values.get(phase) or 0 for phase in PHASES)])
+        bars.append((name, {phase: values.get(phase) or 0 for phase in r.PHASES}, ""))
+        lines.append([row["case_id"], *(values.get(phase) or 0 for phase in r.PHASES)])
     if not bars:
         return ""
     more = len(bars) - MOST_BARS
-    style = {phase: (PHASE_COLOURS[phase], "") for phase in PHASES}
-    body = svg.legend(style) + svg.stacked_bars("Phases of an epoch", bars[:MOST_BARS], PHASES, style, runs.seconds_text)
+    style = {phase: (looks.PHASES[phase], "") for phase in r.PHASES}
+    body = svg.legend(style) + svg.stacked_bars("Phases of an epoch", bars[:MOST_BARS], r.PHASES, style, runs.seconds_text)
     return section(rows, "Where an epoch's time goes", body,
                    "of the rank that worked most among those that end last, as a mean; other ranks differ. Communication that hides behind computing is in "
                    "hidden_communicate_seconds, not here." + (f" {more} more cases are in the CSV." if more > 0 else ""),
-                   ["case_id", *PHASES], lines)
+                   ["case_id", *r.PHASES], lines)
 
 
 def scaling(rows):

@@ -3,17 +3,22 @@ red and green, and the page's own text colour, so that it is drawn in the dark a
 import math
 from html import escape
 
-# Okabe and Ito's palette; the name decides the colour, so it is the same in every figure of a page.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#6A51A3", "#636363", "#B15928")
-DASHES = ("", "6 3", "2 3", "8 3 2 3")
+from shared import looks
+
+DISTINCT = (*looks.COLOURS[:6], "#8C6D31", "#6A51A3", "#636363")  # of things that are no strategies, in their order
+NAMED_DASHES = {"-": "", "--": "6 3", ":": "2 3", "-.": "8 3 2 3"}
 RIGHT = 22  # room to the right of the axis for half of the last number
 MOST_SAID = 10  # series that a figure's description in words tells
 
 
 def styles(names):
-    """{name: (colour, dashes)}: colours first, then the same ones dashed."""
-    return {name: (PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)])
-            for i, name in enumerate(sorted(set(names)))}
+    """{name: (colour, dashes)} as in all other figures; black is the page's own text colour."""
+    found = {}
+    for (name,), (colour, mark) in looks.styles_of((name,) for name in sorted(set(names))).items():
+        dashes = looks.DASHES[mark]
+        spaced = NAMED_DASHES[dashes] if isinstance(dashes, str) else " ".join(str(2 * part) for part in dashes[1])
+        found[name] = ("currentColor" if colour == "#000000" else colour, spaced)
+    return found
 
 
 def ticks(low, high, logarithmic):

@@ -139,7 +139,7 @@ TEST_F(ComparisonFigures, MeasuredRowsTakeTheTimesOfAnEarlierTable) {
       "            'until_iterations': 4, 'until_seconds': 1.0, 'loss': [0.5] * 4, 'metrics': {},\n"
       "            'sent_bytes': {'total': 10}, 'epoch_seconds': {'median': 0.02}, 'throughput': {'cells_per_second': "
       "8.0},\n"
-      "            'phase_seconds': {**dict.fromkeys(p.PHASES, None), 'compute': 0.016, 'wait': 0.004}}\n"
+      "            'phase_seconds': {**dict.fromkeys(r.PHASES, None), 'compute': 0.016, 'wait': 0.004}}\n"
       "rows = [row(), row(source='virtual')]\n"
       "comparison.take_times(rows, sys.argv[2])\n"
       "assert rows[0]['epoch_seconds']['median'] == 0.005 and p.seconds_to_metric(rows[0]) == 0.02, rows[0]\n"

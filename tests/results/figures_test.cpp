@@ -20,7 +20,7 @@ std::vector<std::string> figure_names() {
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(std::string(STROBE_SOURCE_DIR) + "/scripts/figures")) {
     // Figures of rows share a main; those that draw something else are tested with what they draw.
-    if (entry.path().extension() == ".py" && text_of(entry.path().string()).find("r.main(") != std::string::npos)
+    if (entry.path().extension() == ".py" && text_of(entry.path().string()).find("looks.main(") != std::string::npos)
       names.push_back(entry.path().stem().string());
   }
   return names;
@@ -75,7 +75,7 @@ class Figures : public ::testing::Test {
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
         "from shared import looks, rows as r\n"
-        "plt = r.start_matplotlib()\n"
+        "plt = looks.start_matplotlib()\n"
         "rows = r.read_rows(sys.argv[2], [])\n" +
         text;
     return testing_results::run_program(
@@ -136,11 +136,11 @@ TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
       "for row in rows:\n"
       "    row['workload']['vertices'] = 100 if sys.argv[3] != 'weak_scaling' else 100 * row['ranks']\n"
       "for width in ('page', 'column'):\n"
-      "    r.LAYOUT['width'] = width\n"
-      "    plt = r.start_matplotlib()\n"
+      "    looks.LAYOUT['width'] = width\n"
+      "    plt = looks.start_matplotlib()\n"
       "    figure = importlib.import_module(sys.argv[3]).draw(rows, plt)\n"
       "    if width == 'column':\n"
-      "        r.fit_column(figure)\n"
+      "        looks.fit_column(figure)\n"
       "    found = checks.complaints(figure)\n"
       "    assert not found, (sys.argv[3], width, found)\n"
       "    assert width == 'page' or abs(figure.get_tightbbox().width - 3.5) < 0.1, figure.get_tightbbox().width\n";
@@ -153,7 +153,7 @@ TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
 TEST_F(Figures, ChecksFindFaults) {
   const std::string program =
       "from shared import checks\n"
-      "figure, (axes,) = r.panels(plt.subplots, 1)\n"
+      "figure, (axes,) = looks.panels(plt.subplots, 1)\n"
       "line, = axes.plot([1, 2, 3], [1, 2, 3])\n"
       "axes.set_xlabel('x')\n"
       "axes.set_ylabel('y')\n"

@@ -23,7 +23,8 @@ class StudyFigures : public ::testing::Test {
   }
   int check(const std::string& text) const {
     return testing_results::run_program(
-        {python_, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import rows as r\n" + text, scripts_},
+        {python_, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import looks, rows as r\n" + text,
+         scripts_},
         folder_.file("output"));
   }
   std::string output() const { return testing_results::text_of(folder_.file("output")); }
@@ -60,7 +61,7 @@ TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
       "assert bars.table(some, options)[1:] == [['wall', 'w', 'm', 'a', 0.002], ['wall', 'w', 'm', 'b (k=3)', 0.004],\n"
       "                                        ['wall', 'w', 'm', 'b (k=4)', 0.008], ['virtual', 'w', 'm', 'a', "
       "3.0]]\n";
-  EXPECT_EQ(check("import bars\nplt = r.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\nplt = looks.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
 }
 
 TEST_F(StudyFigures, BarsAreGroupedByTheGivenKey) {
@@ -106,7 +107,7 @@ TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
       "other = {**one, 'model': {'name': 'other'}, 'loaded_bytes': 3e6}\n"
       "bars.require([one, other], ['loaded_bytes'])\n"
       "options.value = ['loaded_bytes', 'sent_share']\n"
-      "axes = bars.draw([one, other], options, r.start_matplotlib()).axes\n"
+      "axes = bars.draw([one, other], options, looks.start_matplotlib()).axes\n"
       "assert [bar.get_height() for bar in axes[0].patches] == [3], 'what has no number has no bar'\n"
       "for key, why in (('loaded_bytes', 'no chunks'), ('strategy', 'no number')):\n"
       "    try:\n"
@@ -201,7 +202,7 @@ TEST_F(StudyFigures, OverheadIsAShareOfTraining) {
                   costs +
                   "')\n"
                   "assert overhead.share(lines[0], 'generation_seconds') == 0.0625\n"
-                  "axes = overhead.draw(lines, r.start_matplotlib()).axes[0]\n"
+                  "axes = overhead.draw(lines, looks.start_matplotlib()).axes[0]\n"
                   "assert [bar.get_height() for bar in axes.patches] == [0.5, 0.02, 8, 1, 0.1, 0.25, 50]\n"
                   "assert [t.get_text() for t in axes.texts] == ['6.2 %', '0.25 %', '8 s', '2 %', '0.2 %', '0.5 %', "
                   "'50 s'], axes.texts\n"),

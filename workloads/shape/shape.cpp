@@ -13,6 +13,7 @@
 
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
+#include "core/or_null.hpp"
 #include "core/system/program_files.hpp"
 #include "workloads/storage/strict_json.hpp"
 
@@ -54,7 +55,7 @@ std::vector<std::string> quantity_names() {
 // Writing ---------------------------------------------------------------------------------------------------------
 
 Json json_of(std::int64_t value) { return value; }
-Json json_of(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json json_of(double value) { return or_null(value); }
 Json json_of(const Histogram& value) { return to_json(value); }
 
 template <class T>

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/or_null.hpp"
 #include "workloads/storage/strict_json.hpp"
 
 namespace strobe {
@@ -103,9 +104,7 @@ Histogram HistogramBuilder::finish() const {
 
 Json to_json(const Histogram& histogram) {
   Json json{{"count", histogram.count()}};
-  const auto number = [&](const char* key, double value) {
-    json[key] = std::isfinite(value) ? Json(value) : Json(nullptr);
-  };
+  const auto number = [&](const char* key, double value) { json[key] = or_null(value); };
   number("mean", histogram.mean());
   number("variance", histogram.variance());
   json["min"] = histogram.minimum;

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "harness/advisor/training_groups/advice.hpp"
 #include "harness/process/narrate.hpp"
@@ -38,7 +39,7 @@ Json rates_json(const Saturation& saturation) {
   for (const BatchRate& rate : saturation.tried)
     rates.push_back({{"batch", rate.batch},
                      {"events_per_second", rate.events_per_second > 0 ? Json(rate.events_per_second) : Json(nullptr)},
-                     {"reason", rate.reason.empty() ? Json(nullptr) : Json(rate.reason)}});
+                     {"reason", or_null(rate.reason)}});
   return rates;
 }
 
@@ -59,14 +60,14 @@ Json place_json(const GroupAdvice& place, const std::vector<PlanOutcome>& outcom
                {"saturating_batch", count_or_null(place.limits.saturating_batch)},
                {"largest_batch", place.largest.tried.empty() ? Json(nullptr) : Json(place.largest.batch)},
                {"largest_batch_allowed", place.largest.allowed},
-               {"copies", place.limits.copies ? Json(*place.limits.copies) : Json(nullptr)}};
+               {"copies", or_null(place.limits.copies)}};
   const bool chosen = place.choice.groups.has_value();
   json["i"] = chosen ? Json(place.choice.groups->i) : Json(nullptr);
   json["j"] = chosen ? Json(place.choice.groups->j) : Json(nullptr);
   json["k"] = chosen ? Json(place.choice.groups->k) : Json(nullptr);
   json["batch"] = chosen ? Json(place.choice.local_batch) : Json(nullptr);
   json["why"] = steps_of(place);
-  json["refusal"] = place.refusal.empty() ? Json(nullptr) : Json(place.refusal);
+  json["refusal"] = or_null(place.refusal);
   json["point"] = id_or_null(found.rule);
   json["simulated"] = found.simulated;
   json["fastest"] = id_or_null(found.fastest);
@@ -99,17 +100,7 @@ void add_line(const GroupAdvice& place, const std::string& mark, const PlanOutco
 }
 
 std::string places_table(const GroupPlanAdvice& advice, const std::vector<PlanOutcome>& outcomes) {
-  TextTable table({{"cluster", false},
-                   {"nodes", true},
-                   {"GPUs", true},
-                   {"choices", false},
-                   {"", false},
-                   {"i x j x k", true},
-                   {"batch", true},
-                   {"of i ranks", true},
-                   {"epoch", true},
-                   {"of the rule's", true},
-                   {"mails missed", true}});
+  TextTable table("cluster|nodes>|GPUs>|choices||i x j x k>|batch>|of i ranks>|epoch>|of the rule's>|mails missed>");
   for (const GroupAdvice& place : advice.places) {
     const AdviceOutcome found = outcome_of(place, outcomes);
     add_line(place, "rule", found.rule, found.rule, table);
@@ -175,7 +166,7 @@ const Register<PlanAdviceTag> registered{{
 
 Json GroupPlanAdvice::to_json(const std::vector<PlanOutcome>& outcomes) const {
   Json json = {{missing, limits.missing_share},
-               {missing_hubs, limits.hub_missing_share ? Json(*limits.hub_missing_share) : Json(nullptr)},
+               {missing_hubs, or_null(limits.hub_missing_share)},
                {"places", Json::array()}};
   for (const GroupAdvice& place : places) json["places"].push_back(place_json(place, outcomes));
   return json;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/errors.hpp"
+#include "core/or_null.hpp"
 #include "core/shown_text.hpp"
 #include "workloads/reading/table/table_guess.hpp"
 #include "workloads/workload.hpp"
@@ -55,7 +56,7 @@ std::string command_of(const std::string& path, const std::string& option, bool 
 void describe_table(const std::string& path, const TableGuess& guess, Json& facts) {
   facts["form"] = form_text(guess.layout);
   facts["certain"] = guess.certain;
-  facts["doubt"] = guess.doubt.empty() ? Json(nullptr) : Json(guess.doubt);
+  facts["doubt"] = or_null(guess.doubt);
   facts["columns"] = Json::array();
   for (const ColumnGuess& column : guess.columns)
     facts["columns"].push_back({{"name", column.name}, {"role", role_name(column.role)}, {"reason", column.reason}});

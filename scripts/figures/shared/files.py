@@ -1,10 +1,14 @@
 """The one rule for files of scripts: what is written appears whole or not at all, and a program that cannot go on says
 which file is to blame and why, in one line, with status 2 for a wrong file and 1 where the system refuses."""
 
+import csv
 import errno
 import fcntl
+import io
 import itertools
+import json
 import os
+import pathlib
 import re
 import sys
 import traceback
@@ -17,6 +21,31 @@ class Refused(Exception):
 
 class CannotWrite(Exception):
     """The system refuses; the text names the file and the reason."""
+
+
+def _text_of(path):
+    try:
+        return sys.stdin.read() if str(path) == "-" else pathlib.Path(path).read_text("utf-8")
+    except OSError as error:
+        raise Refused(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise Refused(f"{path}: not text ({error})") from error
+
+
+def read_json(path):
+    """The content of a JSON file, or of standard input if the path is "-". Raises Refused."""
+    try:
+        return json.loads(_text_of(path))
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{path}: not JSON ({error})") from error
+
+
+def read_csv(path, columns, why):
+    """The lines of a CSV file as {column: text}. Raises Refused, with `why`, when one of `columns` is not there."""
+    lines = list(csv.DictReader(io.StringIO(_text_of(path), newline="")))
+    if not lines or any(lines[0].get(name) is None for name in columns):
+        raise Refused(f"{path}: {why}")
+    return lines
 
 
 def _remove_abandoned(path):

@@ -1,22 +1,33 @@
-"""How figures look: colours and marks by name, legends that cover nothing, titles that fit, axes that can be read."""
+"""How figures look and are written: colours and marks by name, legends that cover nothing, titles that fit, axes that can be
+read, and the command line of a figure."""
 
+import argparse
+import io
+import os
+import re
 import textwrap
 import zlib
 
 from shared import rows as r
+from shared.files import ending, write_whole
 
-COLOURS = [r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE, r.SKY, "#000000"]
+# Okabe and Ito's palette, told apart with every common form of colour blindness.
+BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"
+GREY, LIGHT_GREY = "#8C8C8C", "#D9D9D9"
+
+COLUMN_INCHES = 3.5  # one of two columns of a paper
+LAYOUT = {"width": "page"}  # or "column": panels are below each other
+COLOURS = [BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, "#000000"]
 MARKERS = "osD^vPX*<>hd"
 DASHES = ["-", "--", ":", "-.", (0, (7, 1)), (0, (1, 1)), (0, (7, 2, 1, 2, 1, 2)), (0, (3, 4)), (0, (9, 4)), (0, (1, 4)),
           (0, (5, 1, 1, 1, 1, 1, 1, 1)), (0, (11, 2, 3, 2))]
 FILLS = ["full", "left", "bottom", "right", "top"]
 # Every strategy has one colour in all figures, whatever else is drawn. No two are alike in any form of colour
 # blindness to the degree that the first seven are; the others, DynaHB's baselines, are told apart by their marks too.
-KNOWN = {"snapshot": r.BLUE, "vertex": r.VERMILION, "pss": r.GREEN, "snapshot_groups": r.ORANGE, "sequential": "#000000",
-         "chunk": r.PURPLE, "hybrid_batch": r.SKY, "event_batch": "#7A4A1F", "dynahb": "#1B4F72", "adt": "#A6761D",
+KNOWN = {"snapshot": BLUE, "vertex": VERMILION, "pss": GREEN, "snapshot_groups": ORANGE, "sequential": "#000000",
+         "chunk": PURPLE, "hybrid_batch": SKY, "event_batch": "#7A4A1F", "dynahb": "#1B4F72", "adt": "#A6761D",
          "pyd": "#66A61E", "dbov": "#E7298A", "dbos": "#7570B3", "bvr": "#8C8C00"}
-
-
+PHASES = dict(zip(r.PHASES, (BLUE, VERMILION, ORANGE, GREEN, GREY, LIGHT_GREY)))
 OTHERS = ["#AA4499", "#882255", "#117733", "#999933", "#44AA99", "#DDCC77", "#661100"]  # of names that nobody knows
 
 
@@ -78,7 +89,7 @@ def title(axes, text, points=9):
 
 def legend_below(figure, handles, labels=None, points=7.5, most=64, drop=0.48):
     """A legend below all panels, `drop` inches, in as many columns as fit."""
-    points, most = (6.5, min(most, 52)) if r.in_column() else (points, most)
+    points, most = (6.5, min(most, 52)) if in_column() else (points, most)
     texts = [short(str(text), most) for text in (labels or [handle.get_label() for handle in handles])]
     widest = max(len(text) for text in texts) * 0.53 * points + 36
     columns = max(1, min(len(texts), int(figure.get_figwidth() * 72 / widest)))
@@ -96,7 +107,7 @@ def aside(number, count):
 def ring_extrapolated(axes, places):
     """Rings around the points (x, y) that lie beyond what was measured or described."""
     for x, y in places:
-        axes.plot([x], [y], "o", markersize=10, fillstyle="none", color=r.GREY, markeredgewidth=0.9)
+        axes.plot([x], [y], "o", markersize=10, fillstyle="none", color=GREY, markeredgewidth=0.9)
 
 
 def cross_left_out(axes, ranks, colour, number):
@@ -109,10 +120,10 @@ def extra_handles(line_of_legend, extrapolated, left_out):
     """Entries of the legend that explain rings and crosses."""
     handles = []
     if extrapolated:
-        handles.append(line_of_legend([], [], color=r.GREY, marker="o", fillstyle="none", markersize=9, linestyle="",
+        handles.append(line_of_legend([], [], color=GREY, marker="o", fillstyle="none", markersize=9, linestyle="",
                                       label="ringed: extrapolated"))
     if left_out:
-        handles.append(line_of_legend([], [], color=r.GREY, marker="x", markersize=6, linestyle="",
+        handles.append(line_of_legend([], [], color=GREY, marker="x", markersize=6, linestyle="",
                                       label="cross: could not run"))
     return handles
 
@@ -130,3 +141,124 @@ def readable_log(axis):
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0)) if wide else MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())
+
+
+def in_column():
+    return LAYOUT["width"] == "column"
+
+
+def panels(figure_of, count, columns=3, size=(4.3, 3.4)):
+    """A figure with a grid of `count` axes, and the axes in order; those left over are switched off."""
+    columns = 1 if in_column() else max(1, min(columns, count))
+    size = (COLUMN_INCHES, 0.8 * COLUMN_INCHES) if in_column() else size
+    lines = -(-count // columns)
+    figure, grid = figure_of(lines, columns, squeeze=False, figsize=(size[0] * columns, size[1] * lines),
+                             gridspec_kw={"hspace": 0.55, "wspace": 0.35})
+    axes = list(grid.flat)
+    for unused in axes[count:]:
+        unused.set_axis_off()
+    return figure, axes[:count]
+
+
+def start_matplotlib():
+    """matplotlib.pyplot without a display, with this project's look and output that is the same every time."""
+    here = os.getcwd()
+    os.chdir(os.path.dirname(os.path.abspath(__file__)))  # matplotlib reads a matplotlibrc of the working folder
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise r.Refused("figures need matplotlib (apt: python3-matplotlib)") from error
+    finally:
+        os.chdir(here)
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    plt.rcParams.update({"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
+                         "axes.axisbelow": True, "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.8,
+                         "legend.frameon": False, "svg.hashsalt": "strobe", "figure.dpi": 100, "savefig.dpi": 160,
+                         "pdf.fonttype": 42})
+    if in_column():
+        plt.rcParams.update({"font.size": 7.5, "axes.titlesize": 8, "savefig.dpi": 300})
+    return plt
+
+
+def show_control_characters(figure):
+    """Names of files and cases may hold characters that are no text: as \\xNN, also because SVG cannot hold them."""
+    from matplotlib.text import Text
+    for text in figure.findobj(Text):
+        shown = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found.group()):02x}", text.get_text())
+        if shown != text.get_text():
+            text.set_text(shown)
+
+
+METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def add_words(figure, title):
+    """The title above, and below what is not drawn: where everything else ends."""
+    bounds = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_figwidth(), figure.get_figheight()
+    if title:
+        figure.text(bounds.x0 / width, (bounds.y1 + 0.08) / height, fit(title, bounds.width, 10), fontsize=10, va="bottom")
+    if r.LEFT_OUT:
+        figure.text(bounds.x0 / width, (bounds.y0 - 0.06) / height,
+                    fit("not drawn: " + r.left_out_text(), 1.15 * bounds.width, 6.5, lines=5), fontsize=6.5, va="top", color="#606060")
+
+
+def fit_column(figure):
+    """Makes what is written as wide as a column of a paper, labels and legends included."""
+    for _ in range(4):
+        bounds = figure.get_tightbbox(figure.canvas.get_renderer())
+        figure.set_figwidth(max(2.4, figure.get_figwidth() + COLUMN_INCHES - bounds.width - 0.04))
+
+
+def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
+    """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and so on; exit status 2 when refused, 1 when it cannot
+    write. It reads the rows before it loads matplotlib, which takes a second, so that a refusal comes sooner."""
+    def write():
+        what = read()
+        figure = draw(what, start_matplotlib())
+        show_control_characters(figure)
+        if in_column():
+            fit_column(figure)
+        add_words(figure, title)
+        os.makedirs(folder, exist_ok=True)
+        for kind in formats:
+            path, drawn = os.path.join(folder, f"{name}.{kind}"), io.BytesIO()
+            figure.savefig(drawn, format=kind, bbox_inches="tight", metadata=METADATA[kind],
+                           pad_inches=0.02 if in_column() else 0.1)
+            write_whole(path, drawn.getvalue())
+            print(path)
+        return 0
+    return ending(write)
+
+
+def document_main(draw, read, name, argument, description):
+    """Command line of a figure of one JSON document: reads it with `read`, draws, writes NAME.png and NAME.svg."""
+    parser = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])
+    parser.add_argument("document", metavar=argument[0], help=argument[1])
+    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    parser.add_argument("--name", default=name, help=f"name of the figures (default: {name})")
+    options = parser.parse_args()
+    return write_figure(options.name, options.out, lambda: read(options.document), draw)
+
+
+def main(draw, name, needed, description, seeds="mean"):
+    """Command line of a figure: reads runs, draws, writes NAME.png, NAME.svg or NAME.pdf; exit status 2 when refused.
+    Rows that differ in their seed alone are drawn as one, with mean and spread, unless `seeds` is "each"."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("runs", metavar="RUN_DIR", nargs="+", help="run directory, or its summary.json")
+    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
+    parser.add_argument("--format", default="png,svg", help="png, svg, pdf, several with commas (default: png,svg)")
+    parser.add_argument("--width", choices=("column", "page"), default="page",
+                        help="one column of a paper, or as wide as the panels need (default)")
+    parser.add_argument("--title", default="", help="a heading (default: none)")
+    options = parser.parse_args()
+    formats = options.format.split(",")
+    if not set(formats) <= set(METADATA):
+        parser.error(f"--format: expected some of {', '.join(METADATA)}, found {options.format}")
+    LAYOUT["width"] = options.width
+
+    def read():
+        rows = r.read_rows(options.runs, needed)
+        return r.over_seeds(rows) if seeds == "mean" else rows
+    return write_figure(name, options.out, read, draw, formats, options.title)

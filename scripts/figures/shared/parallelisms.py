@@ -1,12 +1,12 @@
 """The five ways of parallelising, and what rows say about how soon each is at a metric."""
 
+from shared import looks
 from shared import rows as r
 
 KINDS = ("one rank", "snapshot", "vertex", "chunk", "hybrid batch", "node memory")
-COLOURS = dict(zip(KINDS, ("#000000", r.BLUE, r.VERMILION, r.GREEN, r.ORANGE, r.PURPLE)))
+COLOURS = dict(zip(KINDS, ("#000000", looks.BLUE, looks.VERMILION, looks.GREEN, looks.ORANGE, looks.PURPLE)))
 _STRATEGIES = {"sequential": "one rank", "snapshot": "snapshot", "snapshot_groups": "snapshot", "pss": "snapshot",
                "vertex": "vertex", "adt": "vertex", "chunk": "chunk"}
-PHASES = ("compute", "communicate", "transfer", "sample", "wait", "other")
 
 
 def kind_of(row):
@@ -106,8 +106,8 @@ def why(first, other):
     ratio = seconds_to_metric(other) / seconds_to_metric(first)
     per_update = [seconds_to_metric(row) / max(1, row.get("until_iterations") or epochs_of(row)) for row in (first, other)]
     updates = [max(1, row.get("until_iterations") or epochs_of(row)) for row in (first, other)]
-    times = [{phase: row["phase_seconds"][phase] * epochs_of(row) for phase in PHASES} for row in (first, other)]
-    phase = max(PHASES, key=lambda name: times[1][name] - times[0][name])
+    times = [{phase: row["phase_seconds"][phase] * epochs_of(row) for phase in r.PHASES} for row in (first, other)]
+    phase = max(r.PHASES, key=lambda name: times[1][name] - times[0][name])
     return (f"{way_of(other)} ({other['model']['name']}) takes {ratio:.3g} times as long: {count(other)} against "
             f"{count(first)}, so {updates[1] / updates[0]:.3g} times the updates, each {per_update[1] / per_update[0]:.3g} "
             f"times as long; most of the difference is {phase} time")

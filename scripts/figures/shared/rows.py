@@ -1,27 +1,18 @@
-"""Rows of a run directory for figures: reading, refusing what is incomplete, naming what is drawn."""
+"""Rows of a run directory for figures and reports: reading, refusing what is incomplete, naming what is drawn."""
 
-import argparse
 import copy
 import csv
 import io
 import json
 import os
-import re
 import statistics
 import sys
 
-from shared.files import Refused, ending, write_whole
-
-# Okabe and Ito's palette, told apart with every common form of colour blindness.
-BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"
-GREY, LIGHT_GREY = "#8C8C8C", "#D9D9D9"
+from shared.files import Refused, ending, read_csv, read_json, write_whole  # pylint: disable=unused-import
 
 PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")
-
-
-COLUMN_INCHES = 3.5  # one of two columns of a paper
-LAYOUT = {"width": "page"}  # or "column": panels are below each other
+PHASES = ("compute", "communicate", "transfer", "sample", "wait", "other")
 LEFT_OUT = []  # rows that did not end ok, of the runs that are drawn
 
 
@@ -29,13 +20,8 @@ def rows_in(path):
     """All rows of a run directory (or summary.json)."""
     if os.path.isdir(path):
         path = os.path.join(path, "summary.json")
-    try:
-        with open(path, encoding="utf-8") as file:
-            rows = json.load(file)["rows"]
-    except OSError as error:
-        raise Refused(f"{path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise Refused(f"{path}: not a summary.json ({error!r})") from error
+    summary = read_json(path)
+    rows = summary.get("rows") if isinstance(summary, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Refused(f"{path}: not a summary.json ('rows' is no list of objects)")
     return rows
@@ -128,8 +114,9 @@ def over_seeds(rows):
 def interval_of(row):
     """The ends of the row's median epoch: of the 90 % band of a prediction that has one, of one standard deviation over
     seeds, or of the 95 % interval over epochs; (None, None) where there is none."""
-    times, band = row["epoch_seconds"], row.get("epoch_seconds_band90")
-    return (band["low"], band["high"]) if band else (times["ci95_low"], times["ci95_high"])
+    times, band = row.get("epoch_seconds") or {}, row.get("epoch_seconds_band90")
+    ends = (band["low"], band["high"]) if band else (times.get("ci95_low"), times.get("ci95_high"))
+    return (None, None) if None in ends else ends
 
 
 def bars_label(rows):
@@ -145,12 +132,31 @@ def bars_label(rows):
     return "bars: " + ", ".join(words) if words else ""
 
 
+def by_key(rows, key_of, what):
+    """{key: row} in order of appearance. Raises Refused when two rows have one key, and so would share one `what`."""
+    found = {}
+    for row in rows:
+        key = key_of(row)
+        if key in found:
+            raise Refused(f"{row['case_id']} and {found[key]['case_id']} would share one {what}")
+        found[key] = row
+    return found
+
+
+def ranks_of(row):
+    return row["ranks"]
+
+
 def is_extrapolated(row):
     return any(note.startswith("extrapolated") for note in row["notes"])
 
 
 def parameters(row, kind):
-    return {key: value for key, value in row.get(kind, {}).items() if key != "name"}
+    return {key: value for key, value in (row.get(kind) or {}).items() if key != "name"}
+
+
+def name_of(row, kind):
+    return (row.get(kind) or {}).get("name", "?")
 
 
 def parameter_text(key, value):
@@ -160,13 +166,26 @@ def parameter_text(key, value):
     return f"{key}={str(value).lower() if isinstance(value, bool) else value}"
 
 
+def varying(rows, kind):
+    """{plug-in: its parameters that differ among the rows of its name}."""
+    first, found = {}, {}
+    for row in rows:
+        name, own = name_of(row, kind), parameters(row, kind)
+        other = first.setdefault(name, own)
+        found.setdefault(name, set()).update(key for key in {**own, **other} if own.get(key) != other.get(key))
+    return found
+
+
+def name_with(row, kind, differ):
+    """The plug-in's name, with those of its parameters that `differ`, as `varying` finds them."""
+    name = name_of(row, kind)
+    values = [parameter_text(key, value) for key, value in parameters(row, kind).items() if key in differ.get(name, ())]
+    return name if not values else f"{name} ({', '.join(values)})"
+
+
 def label(row, kind, rows):
     """The plug-in's name, with those of its parameters that differ among `rows` of the same name."""
-    name = row[kind]["name"]
-    same = [parameters(other, kind) for other in rows if other[kind]["name"] == name]
-    varying = [key for key, value in parameters(row, kind).items() if any(other.get(key) != value for other in same)]
-    values = [parameter_text(key, parameters(row, kind)[key]) for key in varying]
-    return name if not values else f"{name} ({', '.join(values)})"
+    return name_with(row, kind, varying(rows, kind))
 
 
 def group_label(row, rows, without=()):
@@ -217,23 +236,6 @@ def in_order(values):
     return list(dict.fromkeys(values))
 
 
-def in_column():
-    return LAYOUT["width"] == "column"
-
-
-def panels(figure_of, count, columns=3, size=(4.3, 3.4)):
-    """A figure with a grid of `count` axes, and the axes in order; those left over are switched off."""
-    columns = 1 if in_column() else max(1, min(columns, count))
-    size = (COLUMN_INCHES, 0.8 * COLUMN_INCHES) if in_column() else size
-    lines = -(-count // columns)
-    figure, grid = figure_of(lines, columns, squeeze=False, figsize=(size[0] * columns, size[1] * lines),
-                             gridspec_kw={"hspace": 0.55, "wspace": 0.35})
-    axes = list(grid.flat)
-    for unused in axes[count:]:
-        unused.set_axis_off()
-    return figure, axes[:count]
-
-
 def byte_unit(values):
     """(factor, unit) that puts the largest of `values` between 1 and 1000."""
     largest = max(values, default=1)
@@ -252,39 +254,6 @@ def time_unit(seconds):
     return 1e9, "ns"
 
 
-def start_matplotlib():
-    """matplotlib.pyplot without a display, with this project's look and output that is the same every time."""
-    here = os.getcwd()
-    os.chdir(os.path.dirname(os.path.abspath(__file__)))  # matplotlib reads a matplotlibrc of the working folder
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise Refused("figures need matplotlib (apt: python3-matplotlib)") from error
-    finally:
-        os.chdir(here)
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    plt.rcParams.update({"font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
-                         "axes.axisbelow": True, "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.8,
-                         "legend.frameon": False, "svg.hashsalt": "strobe", "figure.dpi": 100, "savefig.dpi": 160,
-                         "pdf.fonttype": 42})
-    if in_column():
-        plt.rcParams.update({"font.size": 7.5, "axes.titlesize": 8, "savefig.dpi": 300})
-    return plt
-
-
-def show_control_characters(figure):
-    """Names of files and cases may hold characters that are no text: as \\xNN, also because SVG cannot hold them."""
-    from matplotlib.text import Text
-    for text in figure.findobj(Text):
-        shown = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found.group()):02x}", text.get_text())
-        if shown != text.get_text():
-            text.set_text(shown)
-
-
-METADATA = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-
-
 def left_out_text(most=3):
     """How many rows are not drawn as they did not end ok, by why; of many reasons the most frequent."""
     kinds = {}
@@ -295,46 +264,6 @@ def left_out_text(most=3):
     words = [f"{count} {status} ({reason})" if reason else f"{count} {status}" for (status, reason), count in ordered[:most]]
     rest = sum(count for _, count in ordered[most:])
     return "; ".join(words) + (f"; {rest} for other reasons" if rest else "")
-
-
-def add_words(figure, title):
-    """The title above, and below what is not drawn: where everything else ends."""
-    from shared import looks
-    bounds = figure.get_tightbbox(figure.canvas.get_renderer())
-    width, height = figure.get_figwidth(), figure.get_figheight()
-    if title:
-        figure.text(bounds.x0 / width, (bounds.y1 + 0.08) / height, looks.fit(title, bounds.width, 10), fontsize=10, va="bottom")
-    if LEFT_OUT:
-        figure.text(bounds.x0 / width, (bounds.y0 - 0.06) / height,
-                    looks.fit("not drawn: " + left_out_text(), 1.15 * bounds.width, 6.5, lines=5), fontsize=6.5, va="top", color="#606060")
-
-
-def fit_column(figure):
-    """Makes what is written as wide as a column of a paper, labels and legends included."""
-    for _ in range(4):
-        bounds = figure.get_tightbbox(figure.canvas.get_renderer())
-        figure.set_figwidth(max(2.4, figure.get_figwidth() + COLUMN_INCHES - bounds.width - 0.04))
-
-
-def write_figure(name, folder, read, draw, formats=("png", "svg"), title=""):
-    """Writes draw(read(), matplotlib.pyplot) as FOLDER/NAME.png and so on; exit status 2 when refused, 1 when it cannot
-    write. It reads the rows before it loads matplotlib, which takes a second, so that a refusal comes sooner."""
-    def write():
-        what = read()
-        figure = draw(what, start_matplotlib())
-        show_control_characters(figure)
-        if in_column():
-            fit_column(figure)
-        add_words(figure, title)
-        os.makedirs(folder, exist_ok=True)
-        for kind in formats:
-            path, drawn = os.path.join(folder, f"{name}.{kind}"), io.BytesIO()
-            figure.savefig(drawn, format=kind, bbox_inches="tight", metadata=METADATA[kind],
-                           pad_inches=0.02 if in_column() else 0.1)
-            write_whole(path, drawn.getvalue())
-            print(path)
-        return 0
-    return ending(write)
 
 
 def spreadsheet_cell(value):
@@ -348,44 +277,17 @@ def spreadsheet_cell(value):
     return value
 
 
+def csv_text(lines):
+    """The text of a csv file with these lines, column names first."""
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows([spreadsheet_cell(cell) for cell in line] for line in lines)
+    return text.getvalue()
+
+
 def write_table(path, lines):
     """Writes lines of a csv file, with the column names first; exit status 1 when it cannot."""
     def write():
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\n").writerows([spreadsheet_cell(cell) for cell in line] for line in lines)
-        write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
+        write_whole(path, csv_text(lines).encode("utf-8", "backslashreplace"))
         print(path)
         return 0
     return ending(write)
-
-
-def document_main(draw, read, name, argument, description):
-    """Command line of a figure of one JSON document: reads it with `read`, draws, writes NAME.png and NAME.svg."""
-    parser = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])
-    parser.add_argument("document", metavar=argument[0], help=argument[1])
-    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
-    parser.add_argument("--name", default=name, help=f"name of the figures (default: {name})")
-    options = parser.parse_args()
-    return write_figure(options.name, options.out, lambda: read(options.document), draw)
-
-
-def main(draw, name, needed, description, seeds="mean"):
-    """Command line of a figure: reads runs, draws, writes NAME.png, NAME.svg or NAME.pdf; exit status 2 when refused.
-    Rows that differ in their seed alone are drawn as one, with mean and spread, unless `seeds` is "each"."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("runs", metavar="RUN_DIR", nargs="+", help="run directory, or its summary.json")
-    parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
-    parser.add_argument("--format", default="png,svg", help="png, svg, pdf, several with commas (default: png,svg)")
-    parser.add_argument("--width", choices=("column", "page"), default="page",
-                        help="one column of a paper, or as wide as the panels need (default)")
-    parser.add_argument("--title", default="", help="a heading (default: none)")
-    options = parser.parse_args()
-    formats = options.format.split(",")
-    if not set(formats) <= set(METADATA):
-        parser.error(f"--format: expected some of {', '.join(METADATA)}, found {options.format}")
-    LAYOUT["width"] = options.width
-
-    def read():
-        rows = read_rows(options.runs, needed)
-        return over_seeds(rows) if seeds == "mean" else rows
-    return write_figure(name, options.out, read, draw, formats, options.title)
