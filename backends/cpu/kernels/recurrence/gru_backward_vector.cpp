@@ -3,10 +3,8 @@
 // more. The gates' gradients and r h leave a step as rows of the tile in cache, from which the weight gradients are
 // summed with x and y as they lie in memory; few of them are summed from the turned values (strip_sums.hpp). Cost 6 h
 // (2 h + 2 F) FLOPs a cell, 6 h (h + F) and 3 h activations more without kept gates.
-#include "backends/cpu/kernels/dense/strip_sums.hpp"
-#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/recurrence/gru_panels.hpp"
-#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
+#include "backends/cpu/kernels/recurrence/recurrent_walks.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
@@ -35,52 +33,28 @@ struct BackPanels {
 };
 
 template <class T>
-struct Walk {
-  const GruSequenceBackward& op;
+struct Walk : WalkBack<T, GruSequenceBackward, TurnedStates<T>> {
   const GruPanels<T>& panels;
   const BackPanels<T>& back;
-  bool turned;  // whether weight gradients are summed from turned values, which few of them are
-  StripSums<T> sums;
   NextStrip next;
-  Scratch<T> x, h, reset, dz;             // turned; of all strips of the tile when `turned`, else of the one at hand
-  Scratch<T> gates, work, dx;             // of the strip at hand, turned
-  Scratch<T> dz_rows, reset_rows, zeros;  // of the tile, as rows
-  Scratch<T> gathered;                    // h_{t-1} of the tile, where some come from elsewhere than the rows above
-  const T* h_before = nullptr;            // h_{t-1} of the tile, rows [., h]
+  Scratch<T> x, h, reset, dz;      // turned; of all strips of the tile when `turned`, else of the one at hand
+  Scratch<T> gates, work, dx;      // of the strip at hand, turned
+  Scratch<T> dz_rows, reset_rows;  // of the tile, as rows
 
   Walk(const GruSequenceBackward& operation, const GruPanels<T>& packed, const BackPanels<T>& packed_back,
        double* total)
-      : op(operation),
+      : WalkBack<T, GruSequenceBackward, TurnedStates<T>>(operation, total),
         panels(packed),
         back(packed_back),
-        turned(!op.gates.defined() && op.w_x.elements() + op.w_h.elements() <= most_turned_sums),
-        sums(op.w_x.elements() + op.w_h.elements(), 3 * packed.hidden, total, turned),
-        x(slots() * packed.columns * strip<T>),
-        h(slots() * packed.hidden * strip<T>),
-        reset(slots() * packed.hidden * strip<T>),
-        dz(slots() * 3 * packed.hidden * strip<T>),
+        x(this->slots() * packed.columns * strip<T>),
+        h(this->slots() * packed.hidden * strip<T>),
+        reset(this->slots() * packed.hidden * strip<T>),
+        dz(this->slots() * 3 * packed.hidden * strip<T>),
         gates(3 * packed.hidden * strip<T>),
         work(packed.hidden * strip<T>),
         dx(packed.columns * strip<T>),
         dz_rows(3 * packed.hidden * strip<T> * strips_per_tile),
-        reset_rows(packed.hidden * strip<T> * strips_per_tile),
-        zeros(packed.hidden * strip<T> * strips_per_tile),
-        gathered(op.restarts.defined() ? packed.hidden * strip<T> * strips_per_tile : 0) {}
-
-  /// Comes to step t of the tile of `rows` vertices from v on.
-  [[gnu::noinline]] void begin_step(std::int64_t t, std::int64_t v, std::int64_t rows) {
-    if (any_restarts(op, t, v, rows)) {
-      gather_states(op, op.y, 0, t, v, rows, gathered.data());
-      h_before = gathered.data();
-    } else if (t > 0) {
-      h_before = op.y.template data<T>() + ((t - 1) * panels.n + v) * panels.hidden;
-    } else {
-      h_before = op.start.defined() ? op.start.template data<T>() + v * panels.hidden : zeros.data();
-    }
-  }
-
-  /// Strips whose values are kept until the weight gradients are summed.
-  std::int64_t slots() const { return turned ? strips_per_tile : 1; }
+        reset_rows(packed.hidden * strip<T> * strips_per_tile) {}
 };
 
 /// The turned values of the s-th strip of the tile that the weight gradients are summed from.
@@ -95,7 +69,7 @@ struct StripValues {
     h = walk.h.data() + slot * hidden;
     reset = walk.reset.data() + slot * hidden;
     dz = walk.dz.data() + slot * 3 * hidden;
-    h_before = walk.h_before + s * strip<T> * hidden;
+    h_before = walk.before[0].first + s * strip<T> * hidden;
   }
 };
 
@@ -152,7 +126,8 @@ void leave_rows(Walk<T>& walk, std::int64_t rows, std::int64_t s) {
 
 /// One step of the strip of vertices [v, v + rows), the `s`-th of its tile.
 template <class T>
-void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64_t rows, std::int64_t s) {
+[[gnu::noinline]] void step_strip(Walk<T>& walk, T* dh, std::int64_t t, std::int64_t v, std::int64_t rows,
+                                  std::int64_t s) {
   const GruSequenceBackward& op = walk.op;
   const GruPanels<T>& p = walk.panels;
   const std::int64_t row = t * p.n + v;
@@ -199,63 +174,28 @@ void add_step_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64
   const T* dz = walk.dz_rows.data();
   for (std::int64_t g = 0; g < 3; ++g) {
     walk.sums.add(g * p.inputs * h, h, x + g * p.own, p.columns, p.inputs, dz + g * h, width, h, rows);
-    const T* state = g == gru_candidate ? walk.reset_rows.data() : walk.h_before;
+    const T* state = g == gru_candidate ? walk.reset_rows.data() : walk.before[0].first;
     walk.sums.add(behind_x + g * h * h, h, state, h, h, dz + g * h, width, h, rows);
   }
 }
 
-/// Leaves the gradient of the state before the lanes `at` whose sequence begins, and asks for what follows. A function
-/// of its own: what timelines never need is none of their loop's registers.
-template <class T>
-[[gnu::noinline]] void leave_restarts(const GruSequenceBackward& op, const NextStrip& at, T* dh) {
-  prefetch_sequences(op, at, -1);
-  leave_lanes(list_rows(op.restarts, at.step * op.vertices() + at.vertex), at.rows, op.dstart.data<T>(),
-              op.w_h.columns(), dh);
-}
-
 template <class T>
 void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
-  const GruSequenceBackward& op = walk.op;
-  const GruPanels<T>& p = walk.panels;
-  std::vector<Scratch<T>> states;
-  for (std::int64_t v = begin; v < end; v += strip<T>) states.emplace_back(p.hidden * strip<T>);
-  for (std::int64_t t = op.steps - 1; t >= 0; --t) {
-    walk.begin_step(t, begin, end - begin);
-    for (std::size_t s = 0; s < states.size(); ++s) {
-      const std::int64_t at = s;
-      const std::int64_t v = begin + at * strip<T>, rows = std::min<std::int64_t>(strip<T>, end - v);
-      walk.next = strip_after<T>(v, t, t - 1, begin, end);
-      step_strip(walk, states[s].data(), t, v, rows, at);
-      if (op.restarts.defined()) leave_restarts(op, {t, v, rows}, states[s].data());
-    }
+  const auto step = [&](const NextStrip& at, const NextStrip& next, std::int64_t first) {
+    walk.next = next;
+    step_strip(walk, walk.gradients[0].data() + first * walk.hidden, at.step, at.vertex, at.rows, first / strip<T>);
+  };
+  walk_back(walk, begin, end, step, [&](std::int64_t t) {
     walk.turned ? add_turned_sums(walk, divide_up(end - begin, strip<T>)) : add_step_sums(walk, t, begin, end - begin);
-    if (t % steps_per_flush == 0) walk.sums.flush();
-  }
-  for (std::size_t s = 0; op.dstart.defined() && !op.restarts.defined() && s < states.size(); ++s) {
-    const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
-    store_turned(static_cast<const T*>(states[s].data()), op.dstart.data<T>() + v * p.hidden, p.hidden, p.hidden,
-                 std::min<std::int64_t>(strip<T>, end - v));
-  }
+  });
 }
 
 template <class T>
 void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
   const GruPanels<T> panels(op);
   const BackPanels<T> back(op, panels);
-  const TileRanges ranges(op.vertices(), strip<T> * strips_per_tile);
-  const std::int64_t matrices = 3 * (panels.inputs + panels.hidden) * panels.hidden;
-  const std::int64_t stride = matrices + 3 * panels.hidden;
-  std::vector<double> totals(ranges.count() * stride, 0.0);
-  run_tasks(context, ranges.count(), [&](std::int64_t range) {
-    Walk<T> walk(op, panels, back, totals.data() + range * stride);
-    const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);
-    for (std::int64_t v = range * ranges.grain; v < end; v += ranges.tile) {
-      walk_tile(walk, v, std::min(end, v + ranges.tile));
-    }
-  });
-  add_range_sums<T>(op.dw_x, totals, 0, stride);
-  add_range_sums<T>(op.dw_h, totals, 3 * panels.inputs * panels.hidden, stride);
-  add_range_sums<T>(op.dbias, totals, matrices, stride);
+  sum_weight_gradients<T>(
+      op, context, [&](double* sums) { return Walk<T>(op, panels, back, sums); }, walk_tile<T>);
 }
 
 void run(const GruSequenceBackward& op, KernelContext& context) {

@@ -3,26 +3,14 @@
 
 #include "backends/cpu/kernels/dense/vertex_strip.hpp"
 #include "backends/cpu/kernels/lane_math.hpp"
+#include "backends/cpu/kernels/recurrence/recurrent_sums.hpp"
 
 namespace strobe::cpu {
 
 /// Gates in the order of the operation.
 enum GruGate : int { gru_reset, gru_update, gru_candidate };
 
-/// Sizes of one operation; gate g reads columns (turned: rows) from own * g on of x, own = 0 when all share one input.
-struct GruSizes {
-  std::int64_t n, hidden, columns, inputs, own;
-
-  template <class Op>
-  explicit GruSizes(const Op& op)
-      : n(op.vertices()),
-        hidden(op.w_h.columns()),
-        columns(op.x.columns()),
-        inputs(op.w_x.rows() / 3),
-        own(columns == 3 * inputs ? inputs : 0) {}
-};
-
-/// And its weights.
+/// The sizes of an operation and its weights.
 template <class T>
 struct GruPanels : GruSizes {
   GatePanels<T> gate[3];

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "backends/cpu/kernels/range_sums.hpp"
-#include "backends/cpu/kernels/recurrence/states_before.hpp"
+#include "backends/cpu/kernels/recurrence/recurrent_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
@@ -14,18 +13,7 @@ namespace {
 
 constexpr std::int64_t vertices_per_task = 64;
 
-/// Sizes of one operation: gate g reads x[own * g, own * g + inputs), own = 0 when all gates share one input.
-struct Sizes {
-  std::int64_t n, hidden, columns, inputs, own;
-
-  template <class Op>
-  explicit Sizes(const Op& op)
-      : n(op.vertices()),
-        hidden(op.w_h.columns()),
-        columns(op.x.columns()),
-        inputs(op.w_x.rows() / 3),
-        own(columns == 3 * inputs ? inputs : 0) {}
-};
+using Sizes = cpu::GruSizes;
 
 /// Gate `g` (0 = r, 1 = z, 2 = n) of one cell from its input and its state (r h for gate 2), activated.
 template <class Op, class T>
@@ -159,23 +147,17 @@ void run_forward(const GruSequence& op, KernelContext& context) {
 
 void run_backward(const GruSequenceBackward& op, KernelContext& context) {
   const Sizes s(op);
-  const std::int64_t weights_x = 3 * s.inputs * s.hidden, weights_h = 3 * s.hidden * s.hidden;
-  const std::int64_t stride = weights_x + weights_h + 3 * s.hidden;
-  const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(s.n, 64));
-  std::vector<double> sums(cpu::divide_up(s.n, grain) * stride, 0.0);
   cpu::with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    cpu::for_ranges(context, s.n, grain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(s.n, 64));
+    cpu::sum_range_gradients<T>(op, context, grain, [&](std::int64_t begin, std::int64_t end, double* sums) {
       Flow<T> flow;
       flow.gates.resize(3 * s.hidden);
       flow.dz = flow.gates;
       flow.reset.resize(s.hidden);
-      flow.sums = sums.data() + begin / grain * stride;
+      flow.sums = sums;
       for (std::int64_t v = begin; v < end; ++v) flow_back(op, s, v, flow);
     });
-    cpu::add_range_sums<T>(op.dw_x, sums, 0, stride);
-    cpu::add_range_sums<T>(op.dw_h, sums, weights_x, stride);
-    cpu::add_range_sums<T>(op.dbias, sums, weights_x + weights_h, stride);
   });
 }
 

@@ -5,7 +5,6 @@
 // Cost 6 h (2 h + 2 F) FLOPs a cell, 6 h (h + F) and 3 h activations more without kept gates.
 #include <optional>
 
-#include "backends/cpu/kernels/range_sums.hpp"
 #include "backends/cpu/kernels/recurrence/gru_rows.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
@@ -32,32 +31,17 @@ struct BackWeights {
 };
 
 template <class T>
-struct Walk {
-  const GruSequenceBackward& op;
+struct Walk : RowsBack<T, GruSequenceBackward> {
   const GruSizes& sizes;
   const BackWeights<T>& weights;
-  std::int64_t dz_stride;
-  StripSums<T> sums;
-  double* bias_total;
-  LinesAhead ahead;
-  Scratch<T> dh, dz, reset;  // of the tile, [rows, h], [rows, 3 h] and [rows, h]
-  Scratch<T> gates, to_reset;
-  StatesBefore<T> states;
-  StateRows<T> h_before{};  // of the tile
+  Scratch<T> reset, to_reset;  // of the tile and of a block, [rows, h]
 
   Walk(const GruSequenceBackward& operation, const GruSizes& shape, const BackWeights<T>& packed, double* total)
-      : op(operation),
+      : RowsBack<T, GruSequenceBackward>(operation, total),
         sizes(shape),
         weights(packed),
-        dz_stride(spread_rows<T>(3 * sizes.hidden)),
-        sums(op.w_x.elements() + op.w_h.elements(), 0, total),
-        bias_total(total + op.w_x.elements() + op.w_h.elements()),
-        dh(recurrent_tile_rows * sizes.hidden),
-        dz(recurrent_tile_rows * dz_stride),
         reset(recurrent_tile_rows * sizes.hidden),
-        gates(op.gates.defined() ? 0 : recurrent_block_rows * 3 * sizes.hidden),
-        to_reset(recurrent_block_rows * sizes.hidden),
-        states(op, op.y, 0, recurrent_tile_rows) {}
+        to_reset(recurrent_block_rows * sizes.hidden) {}
 };
 
 /// One block of a tile: rows of the activated gates, of dy, and of what the tile keeps.
@@ -126,19 +110,19 @@ void through_reset(Walk<T>& walk, const BlockBack<T>& b) {
   }
 }
 
-/// Step t of vertices [v, v + rows), `first` rows into their tile: leaves their dz and r h for the weight gradients,
-/// and dh for the step before.
+/// One step of the block `at`, `first` rows into its tile: leaves dz and r h for the weight gradients, and dh for the
+/// step before.
 template <class T>
-void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, std::int64_t first) {
+void step_block(Walk<T>& walk, const NextStrip& at, std::int64_t first) {
   const GruSequenceBackward& op = walk.op;
   const GruSizes& s = walk.sizes;
-  const std::int64_t row = t * s.n + v, h = s.hidden;
+  const std::int64_t row = at.step * s.n + at.vertex, h = s.hidden;
   T* const reset = walk.reset.data() + first * h;
-  const GruRowBlock<T> block{op.x.data<T>() + row * s.columns, rows, walk.h_before.from(first)};
+  const GruRowBlock<T> block{op.x.data<T>() + row * s.columns, at.rows, walk.before[0].from(first)};
   const BlockBack<T> b{block,
                        gates_of(walk, block, row, reset),
                        op.dy.data<T>() + row * h,
-                       walk.dh.data() + first * h,
+                       walk.gradients[0].data() + first * h,
                        walk.dz.data() + first * walk.dz_stride,
                        reset};
   through_update(walk, b);
@@ -153,24 +137,13 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
     multiply_back<T>(walk, b, walk.weights.to_x, g, g + 1, {dx + g * s.inputs, s.columns, s.inputs, add});
 }
 
-/// Prefetches the rows that the next block reads and writes.
-template <class T>
-void look_ahead(Walk<T>& walk, const NextStrip& next) {
-  const GruSequenceBackward& op = walk.op;
-  walk.ahead.clear();
-  walk.ahead.add(next, walk.sizes.n, op.gates);
-  walk.ahead.add(next, walk.sizes.n, op.dy);
-  walk.ahead.add(next, walk.sizes.n, op.y, 1);
-  for (const Tensor* tensor : {&op.x, &op.dx}) walk.ahead.add(next, walk.sizes.n, *tensor);
-}
-
 /// Adds the weight gradients of step t of a tile of vertices [begin, begin + rows).
 template <class T>
 void add_weight_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int64_t rows) {
   const GruSizes& s = walk.sizes;
   const std::int64_t h = s.hidden, behind_x = 3 * s.inputs * h;
   const T *x = walk.op.x.template data<T>() + (t * s.n + begin) * s.columns, *dz = walk.dz.data();
-  const StateRows<T>& before = walk.h_before;
+  const StateRows<T>& before = walk.before[0];
   for (std::int64_t g = 0; g < 3; ++g) {
     walk.sums.add(g * s.inputs * h, h, x + g * s.own, s.columns, s.inputs, dz + g * h, walk.dz_stride, h, rows);
     if (before.stride == 0) continue;  // states of zeros add nothing, nor does r h
@@ -182,42 +155,19 @@ void add_weight_sums(Walk<T>& walk, std::int64_t t, std::int64_t begin, std::int
 
 template <class T>
 void walk_tile(Walk<T>& walk, std::int64_t begin, std::int64_t end) {
-  const GruSequenceBackward& op = walk.op;
-  const std::int64_t h = walk.sizes.hidden;
-  std::fill_n(walk.dh.data(), (end - begin) * h, T{0});
-  for (std::int64_t t = op.steps - 1; t >= 0; --t) {
-    walk.h_before = walk.states.rows(op, t, begin, end - begin);
-    for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
-      const std::int64_t rows = std::min(recurrent_block_rows, end - v);
-      const NextStrip next = rows_after(v, recurrent_block_rows, t, t - 1, begin, end);
-      if (op.restarts.defined()) prefetch_sequences(op, {t, v, rows}, -1);
-      look_ahead(walk, next);
-      step_block(walk, t, v, rows, v - begin);
-    }
-    leave_rows(op, t, begin, end - begin, op.dstart.data<T>(), walk.dh.data());
-    add_weight_sums(walk, t, begin, end - begin);
-    if (t % steps_per_flush == 0) walk.sums.flush();
-  }
-  if (op.dstart.defined() && !op.restarts.defined())
-    std::copy_n(walk.dh.data(), (end - begin) * h, op.dstart.data<T>() + begin * h);
+  const auto step = [&](const NextStrip& at, const NextStrip& next, std::int64_t first) {
+    walk.look_ahead(next);
+    step_block(walk, at, first);
+  };
+  walk_back(walk, begin, end, step, [&](std::int64_t t) { add_weight_sums(walk, t, begin, end - begin); });
 }
 
 template <class T>
 void run_typed(const GruSequenceBackward& op, const KernelContext& context) {
   const GruSizes sizes(op);
   const BackWeights<T> weights(op, sizes);
-  const TileRanges ranges(op.vertices(), recurrent_tile_rows);
-  const std::int64_t matrices = 3 * (sizes.inputs + sizes.hidden) * sizes.hidden, stride = matrices + 3 * sizes.hidden;
-  std::vector<double> totals(ranges.count() * stride, 0.0);
-  run_tasks(context, ranges.count(), [&](std::int64_t range) {
-    Walk<T> walk(op, sizes, weights, totals.data() + range * stride);
-    const std::int64_t end = std::min(ranges.vertices, (range + 1) * ranges.grain);
-    for (std::int64_t v = range * ranges.grain; v < end; v += ranges.tile)
-      walk_tile(walk, v, std::min(end, v + ranges.tile));
-  });
-  add_range_sums<T>(op.dw_x, totals, 0, stride);
-  add_range_sums<T>(op.dw_h, totals, 3 * sizes.inputs * sizes.hidden, stride);
-  add_range_sums<T>(op.dbias, totals, matrices, stride);
+  sum_weight_gradients<T>(
+      op, context, [&](double* sums) { return Walk<T>(op, sizes, weights, sums); }, walk_tile<T>);
 }
 
 void run(const GruSequenceBackward& op, KernelContext& context) {

@@ -25,18 +25,20 @@ struct Walk {
         weights(packed),
         gates(recurrent_block_rows * 3 * sizes.hidden),
         reset(recurrent_block_rows * sizes.hidden),
-        h_before(op, op.y, 0, recurrent_block_rows) {}
+        h_before(op, op.y, 0, recurrent_block_rows, 1) {}
 };
 
-/// Step t of vertices [v, v + rows); `next` is the block that the walk visits afterwards.
+/// One step of the block `at`; `next` is the block that the walk visits afterwards.
 template <class T>
-void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, const NextStrip& next) {
+void step_block(Walk<T>& walk, const NextStrip& at, const NextStrip& next) {
   constexpr int P = most_lanes<T>;
   const GruSequence& op = walk.op;
-  const std::int64_t n = walk.sizes.n, hidden = walk.sizes.hidden, row = t * n + v, width = 3 * hidden;
+  const std::int64_t n = walk.sizes.n, hidden = walk.sizes.hidden, row = at.step * n + at.vertex, width = 3 * hidden;
+  const std::int64_t rows = at.rows;
   walk.ahead.clear();
   for (const Tensor* tensor : {&op.x, &op.y}) walk.ahead.add(next, n, *tensor);
-  const GruRowBlock<T> block{op.x.data<T>() + row * walk.sizes.columns, rows, walk.h_before.rows(op, t, v, rows)};
+  const GruRowBlock<T> block{op.x.data<T>() + row * walk.sizes.columns, rows,
+                             walk.h_before.rows(op, at.step, at.vertex, rows)};
   gates_of_rows(walk.sizes, walk.weights, block, walk.ahead, walk.gates.data(), walk.reset.data());
   for (std::int64_t r = 0; r < rows; ++r) {
     const T *own = walk.gates.data() + r * width, *before = block.h_before.row(r);
@@ -49,29 +51,15 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   }
 }
 
-template <class T>
-void walk_tile(const GruSequence& op, const GruSizes& sizes, const GruRowWeights<T>& weights, std::int64_t begin,
-               std::int64_t end) {
-  Walk<T> walk(op, sizes, weights);
-  for (std::int64_t t = 0; t < op.steps; ++t) {
-    for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
-      NextStrip next = rows_after(v, recurrent_block_rows, t, t + 1, begin, end);
-      if (next.step == op.steps) next = {};
-      const std::int64_t rows = std::min(recurrent_block_rows, end - v);
-      if (op.restarts.defined()) prefetch_sequences(op, {t, v, rows}, 1);
-      step_block(walk, t, v, rows, next);
-    }
-  }
-  end_streams();
-}
-
 void run(const GruSequence& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const GruSizes sizes(op);
     const GruRowWeights<T> weights(op, sizes);
-    for_ranges(context, op.vertices(), recurrent_tile_rows,
-               [&](std::int64_t begin, std::int64_t end) { walk_tile(op, sizes, weights, begin, end); });
+    for_ranges(context, op.vertices(), recurrent_tile_rows, [&](std::int64_t begin, std::int64_t end) {
+      Walk<T> walk(op, sizes, weights);
+      walk_rows(op, begin, end, [&](const NextStrip& at, const NextStrip& next) { step_block(walk, at, next); });
+    });
   });
 }
 

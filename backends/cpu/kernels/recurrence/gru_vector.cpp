@@ -1,9 +1,8 @@
 // Vector GRU over all steps: a tile of 4 strips of vertices walks through time with its state turned in cache
 // (vertex_strip.hpp). x is read once, y and, when asked for, gates are written once.
 // Cost 6 h (F + h) FLOPs and 3 h activations a cell.
-#include "backends/cpu/kernels/dense/strip_sums.hpp"
 #include "backends/cpu/kernels/recurrence/gru_panels.hpp"
-#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
+#include "backends/cpu/kernels/recurrence/recurrent_walks.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
 namespace strobe {
@@ -25,9 +24,10 @@ struct Walk {
         reset(panels.hidden * strip<T>) {}
 };
 
-/// One step of the strip whose first row is `row`; `h` is its turned state.
+/// One step of the strip whose first row is `row`; `h` is its turned state, `next` the strip that the walk visits
+/// afterwards.
 template <class T>
-void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, const NextStrip& next) {
+void step_strip(Walk<T>& walk, std::int64_t row, std::int64_t rows, T* h, const NextStrip& next) {
   constexpr int P = most_lanes<T>;
   const GruSequence& op = walk.op;
   const std::int64_t columns = walk.panels.columns, hidden = walk.panels.hidden, size = hidden * strip<T>;
@@ -46,45 +46,16 @@ void step_strip(Walk<T>& walk, T* h, std::int64_t row, std::int64_t rows, const 
   }
 }
 
-/// Sets the turned state of the lanes `at` whose sequence begins, and asks for what follows. A function of its own:
-/// what timelines never need is none of their loop's registers.
-template <class T>
-[[gnu::noinline]] void restart_strip(const GruSequence& op, const NextStrip& at, T* h) {
-  prefetch_sequences(op, at, 1);
-  restart_lanes<T>(list_rows(op.restarts, at.step * op.vertices() + at.vertex), at.rows, op.start.data<T>(),
-                   op.w_h.columns(), h);
-}
-
-template <class T>
-void walk_tile(const GruSequence& op, const GruPanels<T>& panels, std::int64_t begin, std::int64_t end) {
-  Walk<T> walk(op, panels);
-  const std::int64_t hidden = panels.hidden;
-  std::vector<Scratch<T>> states;
-  for (std::int64_t v = begin; v < end; v += strip<T>) {
-    states.emplace_back(hidden * strip<T>);
-    if (!op.start.defined() || op.restarts.defined()) continue;
-    load_turned(op.start.data<T>() + v * hidden, hidden, hidden, std::min<std::int64_t>(strip<T>, end - v),
-                states.back().data());
-  }
-  for (std::int64_t t = 0; t < op.steps; ++t) {
-    for (std::size_t s = 0; s < states.size(); ++s) {
-      const std::int64_t v = begin + static_cast<std::int64_t>(s) * strip<T>;
-      NextStrip next = strip_after<T>(v, t, t + 1, begin, end);
-      if (next.step == op.steps) next = {};
-      const std::int64_t rows = std::min<std::int64_t>(strip<T>, end - v), row = t * panels.n + v;
-      if (op.restarts.defined()) restart_strip(op, {t, v, rows}, states[s].data());
-      step_strip(walk, states[s].data(), row, rows, next);
-    }
-  }
-  end_streams();
-}
-
 void run(const GruSequence& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const GruPanels<T> panels(op);
-    for_ranges(context, op.vertices(), strip<T> * strips_per_tile,
-               [&](std::int64_t begin, std::int64_t end) { walk_tile(op, panels, begin, end); });
+    for_ranges(context, op.vertices(), strip<T> * strips_per_tile, [&](std::int64_t begin, std::int64_t end) {
+      Walk<T> walk(op, panels);
+      walk_strips<T>(op, begin, end, [&](std::int64_t row, std::int64_t rows, T* h, const NextStrip& next) {
+        step_strip(walk, row, rows, h, next);
+      });
+    });
   });
 }
 

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "backends/cpu/kernels/range_sums.hpp"
-#include "backends/cpu/kernels/recurrence/states_before.hpp"
+#include "backends/cpu/kernels/recurrence/recurrent_sums.hpp"
 #include "backends/cpu/kernels/support.hpp"
 #include "backends/operations/operations_recurrent.hpp"
 
@@ -81,7 +80,7 @@ void run_vertex(const LstmSequence& op, std::int64_t v) {
 template <class T>
 struct Flow {
   std::vector<T> dh, dc, gates, dz, in, din;  // `in` and `din` [F]: the inputs of a cell and their gradients
-  double* sums;                               // [(F + h + 1) 4 h + f G]: dw_x, dw_h, dbias, dw_in
+  double* sums;                               // [(F + h + 1) 4 h + f G]: dw_x, dw_h, dw_in, dbias
 };
 
 /// dz [4 h] of one cell from the gradients of h_t and c_t; leaves the gradient of c_{t-1} in dc.
@@ -179,9 +178,9 @@ void flow_back(const LstmSequenceBackward& op, std::int64_t v, Flow<T>& flow) {
     }
     for (std::int64_t u = 0; u < hidden; ++u) flow.dh[u] += op.dy.data<T>()[row * hidden + u];
     gate_gradients(flow, hidden, c, op.cells.data<T>() + row * hidden);
-    double* bias = flow.sums + (inputs + hidden) * width;
+    double *sums_in = flow.sums + (inputs + hidden) * width, *bias = sums_in + op.w_in.elements();
     through_weights(flow.dz, op.w_x, static_cast<const T*>(flow.in.data()), flow.sums, flow.din.data());
-    if (op.w_in.defined()) through_input_layer(op, row, flow, bias + width);
+    if (op.w_in.defined()) through_input_layer(op, row, flow, sums_in);
     put_gradient(op.dx, row, static_cast<const T*>(flow.din.data()), op.accumulate_dx);
     put_gradient(op.dx_right, row, static_cast<const T*>(flow.din.data()) + op.x.columns(), op.accumulate_dx_right);
     through_weights(flow.dz, op.w_h, h, flow.sums + inputs * width, flow.dh.data());
@@ -199,24 +198,17 @@ void run_forward(const LstmSequence& op, KernelContext& context) {
 }
 
 void run_backward(const LstmSequenceBackward& op, KernelContext& context) {
-  const std::int64_t n = op.vertices(), width = op.w_h.columns(), inputs = op.w_x.rows(), hidden = op.w_h.rows();
-  const std::int64_t stride = (inputs + hidden + 1) * width + op.w_in.elements();
-  const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(n, 64));
-  std::vector<double> sums(cpu::divide_up(n, grain) * stride, 0.0);
   cpu::with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
-    cpu::for_ranges(context, n, grain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t grain = std::max(vertices_per_task, cpu::divide_up(op.vertices(), 64));
+    cpu::sum_range_gradients<T>(op, context, grain, [&](std::int64_t begin, std::int64_t end, double* sums) {
       Flow<T> flow;
-      flow.gates.resize(width);
+      flow.gates.resize(op.w_h.columns());
       flow.dz = flow.gates;
-      flow.din.resize(inputs);
-      flow.sums = sums.data() + begin / grain * stride;
+      flow.din.resize(op.w_x.rows());
+      flow.sums = sums;
       for (std::int64_t v = begin; v < end; ++v) flow_back(op, v, flow);
     });
-    cpu::add_range_sums<T>(op.dw_x, sums, 0, stride);
-    cpu::add_range_sums<T>(op.dw_h, sums, inputs * width, stride);
-    cpu::add_range_sums<T>(op.dbias, sums, (inputs + hidden) * width, stride);
-    cpu::add_range_sums<T>(op.dw_in, sums, (inputs + hidden + 1) * width, stride);
   });
 }
 

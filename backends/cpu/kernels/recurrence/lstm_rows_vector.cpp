@@ -15,28 +15,28 @@ struct Walk {
   const LstmSequence& op;
   const LstmRowWeights<T>& weights;
   Scratch<T> gates;
-  StatesBefore<T> h_before, c_before;
+  std::array<StatesBefore<T>, 2> before;
   LinesAhead ahead;
 
   Walk(const LstmSequence& operation, const LstmRowWeights<T>& packed)
       : op(operation),
         weights(packed),
         gates(recurrent_block_rows * 4 * op.w_h.rows()),
-        h_before(op, op.y, 0, recurrent_block_rows),
-        c_before(op, op.cells, op.start.rows() / 2, recurrent_block_rows) {}
+        before(states_before<T>(op, recurrent_block_rows, 1)) {}
 };
 
-/// Step t of vertices [v, v + rows); `next` is the block that the walk visits afterwards.
+/// One step of the block `at`; `next` is the block that the walk visits afterwards.
 template <class T>
-void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows, const NextStrip& next) {
+void step_block(Walk<T>& walk, const NextStrip& at, const NextStrip& next) {
   const LstmSequence& op = walk.op;
+  const std::int64_t t = at.step, v = at.vertex, rows = at.rows;
   const std::int64_t n = op.vertices(), hidden = op.w_h.rows(), row = t * n + v;
   T* const gates = walk.gates.data();
   walk.ahead.clear();
   for (const Tensor* tensor : {&op.x, &op.x_right, &op.y, &op.cells}) walk.ahead.add(next, n, *tensor);
-  const RowBlock<T> block{t, v, rows, walk.h_before.rows(op, t, v, rows)};
+  const RowBlock<T> block{t, v, rows, walk.before[0].rows(op, t, v, rows)};
   sum_gates_of_rows(op, walk.weights, block, walk.ahead, gates);
-  const StateRows<T> before = walk.c_before.rows(op, t, v, rows);
+  const StateRows<T> before = walk.before[1].rows(op, t, v, rows);
   T *cells = op.cells.data<T>() + row * hidden, *y = op.y.data<T>() + row * hidden;
   for (std::int64_t r = 0; r < rows; ++r) {
     T* const own = gates + r * 4 * hidden;
@@ -46,27 +46,14 @@ void step_block(Walk<T>& walk, std::int64_t t, std::int64_t v, std::int64_t rows
   }
 }
 
-template <class T>
-void walk_tile(const LstmSequence& op, const LstmRowWeights<T>& weights, std::int64_t begin, std::int64_t end) {
-  Walk<T> walk(op, weights);
-  for (std::int64_t t = 0; t < op.steps; ++t) {
-    for (std::int64_t v = begin; v < end; v += recurrent_block_rows) {
-      NextStrip next = rows_after(v, recurrent_block_rows, t, t + 1, begin, end);
-      if (next.step == op.steps) next = {};
-      const std::int64_t rows = std::min(recurrent_block_rows, end - v);
-      if (op.restarts.defined()) prefetch_sequences(op, {t, v, rows}, 1);
-      step_block(walk, t, v, rows, next);
-    }
-  }
-  end_streams();
-}
-
 void run(const LstmSequence& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const LstmRowWeights<T> weights(op);
-    for_ranges(context, op.vertices(), recurrent_tile_rows,
-               [&](std::int64_t begin, std::int64_t end) { walk_tile(op, weights, begin, end); });
+    for_ranges(context, op.vertices(), recurrent_tile_rows, [&](std::int64_t begin, std::int64_t end) {
+      Walk<T> walk(op, weights);
+      walk_rows(op, begin, end, [&](const NextStrip& at, const NextStrip& next) { step_block(walk, at, next); });
+    });
   });
 }
 

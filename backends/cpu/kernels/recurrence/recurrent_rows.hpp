@@ -2,10 +2,8 @@
 // states and gates as they lie in memory, a block of vertices at a time.
 #pragma once
 
-#include <algorithm>
-
 #include "backends/cpu/kernels/dense/row_products.hpp"
-#include "backends/cpu/kernels/recurrence/restarted_lanes.hpp"
+#include "backends/cpu/kernels/recurrence/recurrent_walks.hpp"
 
 namespace strobe::cpu {
 
@@ -22,62 +20,6 @@ bool serves_rows(const Op& op) {
   return op.y.columns() % (2 * lanes) == 0;
 }
 
-/// Rows of a state, `stride` values apart; a stride of 0 repeats one row.
-template <class T>
-struct StateRows {
-  const T* first;
-  std::int64_t stride;
-  const T* row(std::int64_t r) const { return first + r * stride; }
-  StateRows from(std::int64_t r) const { return {row(r), stride}; }
-};
-
-/// Where rows of the states before come from: y and the first rows of start, or cells and the rows of start from
-/// `first` on.
-template <class T>
-class StatesBefore {
- public:
-  /// For up to `most_rows` rows of `states` [T n, h].
-  template <class Op>
-  StatesBefore(const Op& op, const Tensor& states, std::int64_t first, std::int64_t most_rows)
-      : states_(states),
-        start_(op.start.defined() ? op.start.template data<T>() + first * states.columns() : nullptr),
-        first_(first),
-        gathered_((op.restarts.defined() ? most_rows : 1) * states.columns()) {}
-
-  /// The rows of vertices or lanes [v, v + rows) at step t; valid until the next call.
-  template <class Op>
-  StateRows<T> rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows) {
-    const std::int64_t hidden = states_.columns();
-    if (any_restarts(op, t, v, rows)) {
-      gather_states(op, states_, first_, t, v, rows, gathered_.data());
-      return {gathered_.data(), hidden};
-    }
-    if (t > 0) return {states_.data<T>() + ((t - 1) * op.vertices() + v) * hidden, hidden};
-    if (start_ != nullptr) return {start_ + v * hidden, hidden};
-    return {gathered_.data(), 0};  // zeros
-  }
-
- private:
-  Tensor states_;
-  const T* start_;
-  std::int64_t first_;
-  Scratch<T> gathered_;
-};
-
-/// Leaves the gradient rows [rows, h] of the states before lanes [v, v + rows) whose sequence begins at step t to the
-/// rows of `dstart`, which may be null, and goes on with zero.
-template <class T, class Op>
-void leave_rows(const Op& op, std::int64_t t, std::int64_t v, std::int64_t rows, T* dstart, T* gradient) {
-  if (!any_restarts(op, t, v, rows)) return;
-  const std::int64_t hidden = op.y.columns();
-  const std::int32_t* entries = list_rows(op.restarts, t * op.vertices() + v);
-  for_listed(entries, rows, [=](std::int64_t r) {
-    T* const own = gradient + r * hidden;
-    if (entries[r] >= 0 && dstart != nullptr) std::copy_n(own, hidden, dstart + entries[r] * hidden);
-    std::fill_n(own, hidden, T{0});
-  });
-}
-
 /// Stores `count` values, whole registers, at `to`, past the caches when they are whole lines; end_streams() follows
 /// the last of them.
 template <class T>
@@ -89,5 +31,72 @@ void keep_values(const T* from, T* to, std::int64_t count) {
   }
   for (std::int64_t i = 0; i < count; i += P) stream_line(to + i, load<T, P>(from + i));
 }
+
+/// Takes a tile of vertices [begin, end) through time; step(at, next) takes a block one step on.
+template <class Op, class Step>
+void walk_rows(const Op& op, std::int64_t begin, std::int64_t end, const Step& step) {
+  for (std::int64_t t = 0; t < op.steps; ++t) {
+    over_parts(op, t, 1, recurrent_block_rows, begin, end, [&](const NextStrip& at, const NextStrip& next) {
+      if (op.restarts.defined()) prefetch_sequences(op, at, 1);
+      step(at, next);
+    });
+  }
+  end_streams();
+}
+
+/// States of blocks as they lie in memory.
+template <class T>
+struct StatesInRows {
+  static constexpr bool turned = false;
+  static constexpr std::int64_t part = recurrent_block_rows, tile = recurrent_tile_rows;
+
+  static void load(const T* from, std::int64_t hidden, std::int64_t rows, T* to) {
+    std::copy_n(from, rows * hidden, to);
+  }
+  static void store(const T* from, std::int64_t hidden, std::int64_t rows, T* to) {
+    std::copy_n(from, rows * hidden, to);
+  }
+  static void add_last(const std::int32_t* ends, std::int64_t rows, const T* dlast, std::int64_t hidden, T* gradient) {
+    for_listed(ends, rows, [=](std::int64_t r) {
+      for (std::int64_t u = 0; u < hidden; ++u) gradient[r * hidden + u] += dlast[ends[r] * hidden + u];
+    });
+  }
+  static void leave(const std::int32_t* entries, std::int64_t rows, T* dstart, std::int64_t hidden, T* gradient) {
+    for_listed(entries, rows, [=](std::int64_t r) {
+      T* const own = gradient + r * hidden;
+      if (entries[r] >= 0 && dstart != nullptr) std::copy_n(own, hidden, dstart + entries[r] * hidden);
+      std::fill_n(own, hidden, T{0});
+    });
+  }
+};
+
+/// The walk of any cell back through time by rows.
+template <class T, class Op>
+struct RowsBack : WalkBack<T, Op, StatesInRows<T>> {
+  std::int64_t dz_stride;
+  double* bias_total;
+  LinesAhead ahead;
+  Scratch<T> dz, gates;  // of the tile, [rows, width], and of a block
+
+  RowsBack(const Op& operation, double* total)
+      : WalkBack<T, Op, StatesInRows<T>>(operation, total),
+        dz_stride(spread_rows<T>(this->width)),
+        bias_total(total + matrix_elements(operation)),
+        dz(recurrent_tile_rows * dz_stride),
+        gates(operation.gates.defined() ? 0 : recurrent_block_rows * this->width) {}
+
+  /// Prefetches the rows that the next block reads and writes.
+  void look_ahead(const NextStrip& next) {
+    const Op& of = this->op;
+    ahead.clear();
+    for (const Tensor* tensor : {&of.gates, &of.dy}) ahead.add(next, this->n, *tensor);
+    if constexpr (HasCells<Op>) ahead.add(next, this->n, of.cells, 1);
+    ahead.add(next, this->n, of.y, 1);
+    for (const Tensor* tensor : {&of.x, &of.dx}) ahead.add(next, this->n, *tensor);
+    if constexpr (HasCells<Op>) {
+      for (const Tensor* tensor : {&of.x_right, &of.dx_right}) ahead.add(next, this->n, *tensor);
+    }
+  }
+};
 
 }  // namespace strobe::cpu

@@ -10,6 +10,14 @@
 
 namespace strobe::cpu {
 
+/// Whether the cells of an operation hand on a cell state next to h, as those of an LSTM do.
+template <class Op>
+concept HasCells = requires(const Op& op) {
+  op.cells;
+};
+template <class Op>
+inline constexpr std::size_t states_of = HasCells<Op> ? 2 : 1;
+
 inline constexpr std::int64_t goes_on = -1, from_nothing = -2;
 
 /// Row of `start`, or goes_on (the row above), or from_nothing, of the state before vertex or lane v at step t.

@@ -33,9 +33,9 @@ __global__ void step_dense(Product<T> p, StepParts steps) {
 template <class T>
 struct Gradient {
   const T *x, *w, *y, *dy;  // y is null without activation
-  T *dx, *dw;
+  T* dx;
   std::int64_t rows, inner, width;
-  bool accumulate_dx, accumulate_dw;
+  bool accumulate_dx;
   __device__ std::int64_t weights() const { return inner * width; }
 };
 
@@ -65,16 +65,6 @@ __global__ void weight_sums(Gradient<T> p, StepParts steps, double* sums) {
   }
 }
 
-template <class T>
-__global__ void add_step_parts(Gradient<T> p, StepParts steps, const double* sums) {
-  for (std::int64_t i = grid_thread(); i < steps.steps * p.weights(); i += grid_threads()) {
-    double total = p.accumulate_dw ? static_cast<double>(p.dw[i]) : 0.0;
-    const double* const of_step = sums + i / p.weights() * steps.parts * p.weights() + i % p.weights();
-    for (std::int64_t part = 0; part < steps.parts; ++part) total += of_step[part * p.weights()];
-    p.dw[i] = static_cast<T>(total);
-  }
-}
-
 void run_forward(const StepDense& op, KernelContext& context) {
   const StepParts steps{op.step_rows.data<std::int64_t>(), op.step_rows.rows() - 1, 1};
   with_element(op.y.type(), [&](auto zero) {
@@ -97,17 +87,17 @@ void run_backward(const StepDenseBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
     const T* y = op.activation == Activation::relu ? op.y.data<T>() : nullptr;
-    const Gradient<T> p{op.x.data<T>(),   op.w.data<T>(),  y,
-                        op.dy.data<T>(),  op.dx.data<T>(), op.dw.data<T>(),
-                        op.dy.rows(),     op.x.columns(),  op.w.columns(),
-                        op.accumulate_dx, op.accumulate_dw};
+    const Gradient<T> p{op.x.data<T>(),  op.w.data<T>(),  y,
+                        op.dy.data<T>(), op.dx.data<T>(), op.dy.rows(),
+                        op.x.columns(),  op.w.columns(),  op.accumulate_dx};
     if (op.dx.defined()) {
       launch(context, blocks_for(op.dx.elements(), threads), threads, 0, input_gradient<T>, p, steps);
     }
     double* const sums = part_sums_memory(context, steps.steps * steps.parts, weights);
     launch(context, blocks_for(steps.steps * steps.parts * weights, threads), threads, 0, weight_sums<T>, p, steps,
            sums);
-    launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, p, steps, sums);
+    launch(context, blocks_for(steps.steps * weights, threads), threads, 0, add_step_parts<T>, op.dw.data<T>(), steps,
+           weights, weights, static_cast<const double*>(sums), op.accumulate_dw);
   });
 }
 

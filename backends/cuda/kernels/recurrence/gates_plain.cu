@@ -1,9 +1,7 @@
 // Gates of a step-by-step recurrence: one thread a cell of the state, so that neighbouring threads read neighbouring
 // columns of states and gates alike. A thread begins all its loads before it stores: what it stores might, for all that
 // the compiler knows, be what it loads next. Cost: one launch each; every value read once and written once.
-#include <cmath>
-
-#include "backends/cuda/kernel_language.hpp"
+#include "backends/cuda/kernels/recurrence/gate_values.hpp"
 #include "backends/operations/operations_gate.hpp"
 
 namespace strobe::cuda {
@@ -18,23 +16,6 @@ struct Cells {
 };
 
 Cells cells_of(const Tensor& state) { return {state.elements(), state.columns()}; }
-
-template <class T>
-__device__ T sigmoid(T x) {
-  return T{1} / (T{1} + std::exp(-x));
-}
-
-/// Where a gradient goes: it is stored, or added. Nowhere when `to` is null.
-template <class T>
-struct Target {
-  T* to;
-  bool accumulate;
-  /// The value that is added to value i.
-  __device__ T before(std::int64_t i) const { return to != nullptr && accumulate ? to[i] : T{0}; }
-  __device__ void put(std::int64_t i, T value, T before) const {
-    if (to != nullptr) to[i] = accumulate ? before + value : value;
-  }
-};
 
 template <class T>
 __global__ void gru_gates(Cells cells, const T* a, const T* state, T* r, T* u, T* reset) {

@@ -197,33 +197,6 @@ struct Scratch {
 };
 
 template <class T>
-RecurrentTerms<T> terms_of(const GruSequenceBackward& op, const Gru<T>& arrays, double* sums, const T* dz) {
-  const std::int64_t hidden = arrays.hidden, inputs = arrays.inputs;
-  RecurrentTerms<T> terms{};
-  terms.x = arrays.x, terms.y = arrays.y, terms.start = arrays.start, terms.reset = arrays.reset, terms.dz = dz;
-  terms.n = arrays.n, terms.columns = arrays.columns, terms.inputs = terms.left = inputs, terms.own = arrays.own;
-  terms.hidden = hidden, terms.gates = 3;
-  terms.input_row = terms.state_row = hidden, terms.input_gate = inputs * hidden, terms.state_gate = hidden * hidden;
-  terms.stride = recurrent_stride(op), terms.sums = sums;
-  return terms;
-}
-
-/// Goes back chunk by chunk: the gradients of gates and states, then their part of the weights' sums.
-template <class T>
-void run_chunks(const KernelContext& context, std::int64_t chunk, Gru<T> arrays, Gradients<T> to,
-                RecurrentTerms<T> terms) {
-  const std::int64_t n = arrays.n, grain = terms.parts.grain;
-  for (; to.end > 0; to.end = to.begin, terms.add = true) {
-    arrays.reset_begin = to.begin = std::max<std::int64_t>(to.end - chunk, 0);
-    launch(context, divide_up(n, panel_vertices), panel_threads, 0, backward<T>, arrays, to);
-    const std::int64_t rows = (to.end - to.begin) * n;
-    terms.first = to.begin * n;
-    terms.parts = {rows, grain, divide_up(rows, grain)};
-    recurrent_weight_sums(context, terms);
-  }
-}
-
-template <class T>
 void run_as(const GruSequenceBackward& op, const KernelContext& context) {
   const std::int64_t n = op.vertices(), hidden = op.w_h.columns(), inputs = inputs_of(op);
   if (n == 0) return;
@@ -254,9 +227,8 @@ void run_as(const GruSequenceBackward& op, const KernelContext& context) {
                         static_cast<int>(inner),
                         op.accumulate_dx,
                         op.dstart.defined()};
-  RecurrentTerms<T> terms = terms_of(op, arrays, reinterpret_cast<double*>(scratch), dz);
-  terms.parts.grain = parts.grain;
-  run_chunks(context, chunk, arrays, to, terms);
+  const RecurrentTerms<T> terms = terms_of<T>(op, 3, parts, reinterpret_cast<double*>(scratch), dz, reset);
+  run_chunks(context, chunk, backward<T>, arrays, to, terms);
   add_recurrent_parts<T>(context, op, terms.sums, parts.count);
 }
 

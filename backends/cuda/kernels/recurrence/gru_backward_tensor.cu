@@ -71,27 +71,6 @@ struct GruLayout {
   }
 };
 
-/// The values of a step t that a lane reads: x_t, and for its states h_{t-1} and dy_t.
-template <class Sizes>
-struct GruValues {
-  float x[Sizes::tiles][4], h[Sizes::states], dy[Sizes::states];
-
-  __device__ void clear() {
-    for (int e = 0; e < Sizes::tiles * 4; ++e) x[e / 4][e % 4] = 0.0f;
-    for (int i = 0; i < Sizes::states; ++i) h[i] = dy[i] = 0.0f;
-  }
-  __device__ void bring(const SequenceGradientArrays<float>& op, int t, const std::int64_t (&place)[Sizes::states],
-                        const bool (&valid)[Sizes::states]) {
-    const bool from = t > 0 || op.start != nullptr;
-    const float* const before = t > 0 ? op.y - op.state_step : op.start;
-#pragma unroll
-    for (int i = 0; i < Sizes::states; ++i) {
-      if (valid[i]) dy[i] = op.dy[place[i]];
-      h[i] = from && valid[i] ? before[place[i]] : 0.0f;
-    }
-  }
-};
-
 /// Factors of a step's gradients. dz of gates z and n are dh times their factors; dz of r is the gradient of r h times
 /// its own factor. dh of the step before gets r times the gradient of r h, and z times dh. `r h` itself is here too.
 template <int states>
@@ -111,7 +90,7 @@ struct GruLane {
   __device__ void begin(const Arrays&, int i, std::int64_t, std::int64_t, bool) { dh[i] = 0.0f; }
   /// The factors of the step with these values.
   template <class Sequence>
-  __device__ void prepare(const GruValues<Sizes>& in, const Sequence& of) {
+  __device__ void prepare(const TileValues<Sizes, false>& in, const Sequence& of) {
     const TileLane<Sizes>& own = of.own;
     const auto& weights = of.weights;
     TileSums sum[gru_gate_tiles];
@@ -137,7 +116,7 @@ struct GruLane {
   }
   /// Writes the step's gradients to the warp's rows, next to the values that they are multiplied with.
   template <class Sequence>
-  __device__ void stage(const GruValues<Sizes>& in, const float (&dz)[3][states], const Sequence& of) const {
+  __device__ void stage(const TileValues<Sizes, false>& in, const float (&dz)[3][states], const Sequence& of) const {
     stage_inputs<Sizes, Rows>(of.own, in.x, of.rows);
 #pragma unroll
     for (int i = 0; i < states; ++i) {
@@ -149,7 +128,7 @@ struct GruLane {
   }
   /// Gradients of the gates from dh, which becomes that of the step before, without the products of_h.
   template <class Sequence>
-  __device__ void differentiate(const GruValues<Sizes>& in, const Sequence& of, BackProducts<Sizes>& products) {
+  __device__ void differentiate(const TileValues<Sizes, false>& in, const Sequence& of, BackProducts<Sizes>& products) {
     const TileLane<Sizes>& own = of.own;
     const auto& back = of.back;
     float dz[3][states];
@@ -188,8 +167,6 @@ struct Cell : GruTiles {
   using Layout = GruLayout<Sizes>;
   template <class Sizes>
   using BackWeights = GruBackWeights<Sizes>;
-  template <class Sizes>
-  using Values = GruValues<Sizes>;
   template <class Sizes>
   using Lane = GruLane<Sizes>;
 };

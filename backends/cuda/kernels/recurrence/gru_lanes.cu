@@ -13,19 +13,9 @@ struct Cell : GruLanes {
   /// Bounds registers to 80, 96 or 168.
   static constexpr int resident(int inputs) { return inputs <= 6 ? 12 : inputs <= 8 ? 10 : 6; }
 
-  template <class T>
-  struct State {
-    T h;
-
-    __device__ void begin(const SequenceArrays<T>& op, std::int64_t at, bool given, std::int64_t) {
-      h = given ? op.start[at] : T{0};
-    }
-    __device__ void put(const SequenceArrays<T>& op, std::int64_t place) const { op.y[place] = h; }
-  };
-
   template <class Sizes, class T, class Weights>
   __device__ static Gates<T> advance(const SequenceArrays<T>& op, T* row, const Weights& weights,
-                                     const LaneUnit<Sizes>& own, State<T>& state) {
+                                     const LaneUnit<Sizes>& own, LaneState<T, false>& state) {
     Gates<T> gate = first_gru_gates<Sizes>(op, reinterpret_cast<const Gates<T>*>(row), weights);
     if (!own.spare) row[Row<Sizes>::reset + own.unit] = gate.of[0] * state.h;
     __syncwarp();

@@ -11,26 +11,17 @@ namespace strobe::cuda {
 namespace gru_tensor_kernels {
 
 template <class Sizes>
-struct GruState {
-  float h[Sizes::states];
-
-  __device__ void begin(const SequenceArrays<float>& op, int i, std::int64_t at, bool from) {
-    h[i] = from ? op.start[at] : 0.0f;
-  }
-};
-
-template <class Sizes>
 struct GruProducts {
   TileSums both[2], candidate[1];
 
   __device__ GruProducts(const TileLane<Sizes>& own, const GruTileWeights<Sizes>& weights,
-                         const TileSums (&sums)[gru_gate_tiles], const GruState<Sizes>& state)
+                         const TileSums (&sums)[gru_gate_tiles], const TileStates<Sizes, false>& state)
       : both{sums[0], sums[1]}, candidate{sums[2]} {
     multiply_tiles(both, own.left(state.h), weights.of_h);
   }
   template <class Put>
-  __device__ void finish(const TileLane<Sizes>& own, const GruTileWeights<Sizes>& weights, GruState<Sizes>& state,
-                         Gates<float> (&gate)[Sizes::states], const Put& put) {
+  __device__ void finish(const TileLane<Sizes>& own, const GruTileWeights<Sizes>& weights,
+                         TileStates<Sizes, false>& state, Gates<float> (&gate)[Sizes::states], const Put& put) {
     float reset[Sizes::states];
 #pragma unroll
     for (int i = 0; i < Sizes::states; ++i) {
@@ -52,9 +43,6 @@ struct GruProducts {
 };
 
 struct Cell : GruTiles {
-  static constexpr bool has_cells = false;
-  template <class Sizes>
-  using State = GruState<Sizes>;
   template <class Sizes>
   using Products = GruProducts<Sizes>;
 };

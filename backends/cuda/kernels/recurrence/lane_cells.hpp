@@ -110,6 +110,7 @@ __device__ void activate_lstm(Gates<T>& gate) {
 }
 
 struct LstmLanes {
+  static constexpr bool has_cells = true;
   static constexpr int gates = 4, copied = 1;  // `copied`: gates that may have inputs of their own
   template <class Sizes>
   using Row = LstmRow<Sizes>;
@@ -148,6 +149,7 @@ struct LstmLanes {
 };
 
 struct GruLanes {
+  static constexpr bool has_cells = false;
   static constexpr int gates = 3, copied = 3;
   template <class Sizes>
   using Row = GruRow<Sizes>;

@@ -2,8 +2,6 @@
 // A warp copies x_t in storage order, two steps ahead, into registers and from there to its staged rows, which exist
 // twice. Packed sequences have kernels of their own, so that those of timelines hold no register for them. Cell is what
 // an LSTM and a GRU differ in: LstmLanes or GruLanes, and of the forward pass
-//   State<T>: a unit's h and what else passes from step to step; put(op, place)
-//     begin(op, at, given, states): from value `at` of start, whose blocks lie `states` values apart, or zero
 //   advance<Sizes>(op, row, weights, own, state): a step's gates, from which the state becomes the next one
 //   resident(inputs): blocks on a multiprocessor, which bound registers
 #pragma once
@@ -23,6 +21,22 @@ struct LaneSequenceLayout {
   static constexpr std::size_t bytes =
       Weights::shared_gates * sizeof(Gates<T>) + lane_sequence_warps * 2 * rows * sizeof(T);
   static constexpr int resident = Cell::resident(Sizes::inputs);
+};
+
+/// A unit's states h and, in an LSTM, c.
+template <class T, bool has_cells>
+struct LaneState {
+  T h, c;
+
+  /// From value `at` of start, whose blocks lie `states` values apart, or zero.
+  __device__ void begin(const SequenceArrays<T>& op, std::int64_t at, bool given, std::int64_t states) {
+    h = given ? op.start[at] : T{0};
+    if constexpr (has_cells) c = given ? op.start[at + states] : T{0};
+  }
+  __device__ void put(const SequenceArrays<T>& op, std::int64_t place) const {
+    op.y[place] = h;
+    if constexpr (has_cells) op.cells[place] = c;
+  }
 };
 
 /// Where the state of a lane's unit comes from: of timelines, once from start.
@@ -72,7 +86,7 @@ template <class Arrays, class Sizes, class Cell>
 struct LaneSequence {
   using T = typename Arrays::Element;
   using Own = LaneSequenceLayout<T, Sizes, Cell>;
-  using State = typename Cell::template State<T>;
+  using State = LaneState<T, Cell::has_cells>;
   const typename Own::Weights& weights;
   T* const staged;  // the warp's rows, twice
   const LaneUnit<Sizes>& own;

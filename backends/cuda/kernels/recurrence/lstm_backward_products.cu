@@ -156,37 +156,6 @@ struct WeightRows {
   }
 };
 
-template <class T>
-RecurrentTerms<T> terms_of(const LstmSequenceBackward& op, const RowParts& parts, double* sums, const T* dz) {
-  const std::int64_t hidden = op.w_h.rows(), inputs = op.w_x.rows(), width = 4 * hidden;
-  return {op.x.data<T>(), op.x_right.data<T>(),
-          op.y.data<T>(), op.start.data<T>(),
-          nullptr,        dz,
-          op.vertices(),  0,
-          op.x.columns(), inputs,
-          op.x.columns(), 0,
-          hidden,         4,
-          width,          hidden,
-          width,          hidden,
-          parts,          width * (inputs + hidden + 1),
-          sums,           false};
-}
-
-/// Goes back chunk by chunk: the gradients of gates and states, then their part of the weights' sums.
-template <class T>
-void run_chunks(const KernelContext& context, std::int64_t n, std::int64_t chunk, const Lstm<T>& arrays,
-                Gradients<T> to, RecurrentTerms<T> terms) {
-  const std::int64_t grain = terms.parts.grain;
-  for (; to.end > 0; to.end = to.begin, terms.add = true) {
-    to.begin = std::max<std::int64_t>(to.end - chunk, 0);
-    launch(context, divide_up(n, panel_vertices), panel_threads, 0, backward<T>, arrays, to);
-    const std::int64_t chunk_rows = (to.end - to.begin) * n;
-    terms.first = to.begin * n;
-    terms.parts = {chunk_rows, grain, divide_up(chunk_rows, grain)};
-    recurrent_weight_sums(context, terms);
-  }
-}
-
 /// `rows` are the packed weights, `inner` their rows; dz [chunk, n, 4 h], dh and dc [n, h].
 template <class T>
 Gradients<T> gradients_of(const LstmSequenceBackward& op, const T* rows, T* dz, T* dh, T* dc, int inner) {
@@ -232,8 +201,8 @@ void run_backward_as(const LstmSequenceBackward& op, const KernelContext& contex
                                  inner, panels, rows);
   const Lstm<T> arrays = arrays_of<T>(op, units);
   const Gradients<T> to = gradients_of(op, rows, dz, dh, dc, static_cast<int>(inner));
-  const RecurrentTerms<T> terms = terms_of(op, parts, reinterpret_cast<double*>(scratch), dz);
-  run_chunks(context, n, chunk, arrays, to, terms);
+  const RecurrentTerms<T> terms = terms_of<T>(op, 4, parts, reinterpret_cast<double*>(scratch), dz, nullptr);
+  run_chunks(context, chunk, backward<T>, arrays, to, terms);
   add_recurrent_parts<T>(context, op, terms.sums, parts.count);
 }
 

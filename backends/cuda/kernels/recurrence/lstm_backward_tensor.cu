@@ -60,30 +60,6 @@ struct LstmLayout {
   }
 };
 
-/// The values of a step t that a lane reads: x_t, and for its states h_{t-1}, c_{t-1} and dy_t.
-template <class Sizes>
-struct LstmValues {
-  float x[Sizes::tiles][4], h[Sizes::states], c[Sizes::states], dy[Sizes::states];
-
-  __device__ void clear() {
-    for (int e = 0; e < Sizes::tiles * 4; ++e) x[e / 4][e % 4] = 0.0f;
-    for (int i = 0; i < Sizes::states; ++i) h[i] = c[i] = dy[i] = 0.0f;
-  }
-  __device__ void bring(const SequenceGradientArrays<float>& op, int t, const std::int64_t (&place)[Sizes::states],
-                        const bool (&valid)[Sizes::states]) {
-    const bool from = t > 0 || op.start != nullptr;
-    const std::int64_t to_start = -t * op.state_step;
-    const float* const before = t > 0 ? op.y - op.state_step : op.start + to_start;
-    const float* const cells = t > 0 ? op.cells - op.state_step : op.start + op.state_step + to_start;
-#pragma unroll
-    for (int i = 0; i < Sizes::states; ++i) {
-      if (valid[i]) dy[i] = op.dy[place[i]];
-      h[i] = from && valid[i] ? before[place[i]] : 0.0f;
-      c[i] = from && valid[i] ? cells[place[i]] : 0.0f;
-    }
-  }
-};
-
 /// Factors of a step's gradients: dc += dh cell; dz of gate o is dh times its factor, that of the others dc times
 /// theirs; and dc of the step before is dc keep.
 template <int states>
@@ -107,7 +83,7 @@ struct LstmLane {
   }
   /// The factors of the step with these values; c is its own cell state, and then the one before.
   template <class Sequence>
-  __device__ void prepare(const LstmValues<Sizes>& in, const Sequence& of) {
+  __device__ void prepare(const TileValues<Sizes, true>& in, const Sequence& of) {
     TileSums sum[lstm_gate_tiles];
     of.weights.add_inputs(in.x, sum);
     multiply_tiles(sum, of.own.left(in.h), of.weights.of_h);
@@ -126,7 +102,7 @@ struct LstmLane {
   }
   /// Writes the step's gradients to the warp's rows, next to the values that they are multiplied with.
   template <class Sequence>
-  __device__ static void stage(const LstmValues<Sizes>& in, const float (&dz)[4][states], const Sequence& of) {
+  __device__ static void stage(const TileValues<Sizes, true>& in, const float (&dz)[4][states], const Sequence& of) {
     stage_inputs<Sizes, Rows>(of.own, in.x, of.rows);
 #pragma unroll
     for (int i = 0; i < states; ++i) {
@@ -137,7 +113,7 @@ struct LstmLane {
     }
   }
   template <class Sequence>
-  __device__ void differentiate(const LstmValues<Sizes>& in, const Sequence& of, BackProducts<Sizes>& products) {
+  __device__ void differentiate(const TileValues<Sizes, true>& in, const Sequence& of, BackProducts<Sizes>& products) {
     float dz[4][states];
 #pragma unroll
     for (int i = 0; i < states; ++i) {
@@ -168,8 +144,6 @@ struct Cell : LstmTiles {
   using Layout = LstmLayout<Sizes>;
   template <class Sizes>
   using BackWeights = LstmBackWeights<Sizes>;
-  template <class Sizes>
-  using Values = LstmValues<Sizes>;
   template <class Sizes>
   using Lane = LstmLane<Sizes>;
 };

@@ -14,20 +14,6 @@ struct Cell : LstmLanes {
   /// Bounds registers to 96, 128 or 168.
   static constexpr int resident(int inputs) { return inputs <= 8 ? 10 : inputs <= 12 ? 8 : 6; }
 
-  template <class T>
-  struct State {
-    T h, c;
-
-    __device__ void begin(const SequenceArrays<T>& op, std::int64_t at, bool given, std::int64_t states) {
-      h = given ? op.start[at] : T{0};
-      c = given ? op.start[at + states] : T{0};
-    }
-    __device__ void put(const SequenceArrays<T>& op, std::int64_t place) const {
-      op.y[place] = h;
-      op.cells[place] = c;
-    }
-  };
-
   template <class Sizes, class T, class Weights>
   __device__ static Gates<T> gates_of(const SequenceArrays<T>& op, const T* row, const Weights& weights) {
     const auto* in = reinterpret_cast<const Gates<T>*>(row);
@@ -49,7 +35,7 @@ struct Cell : LstmLanes {
   }
   template <class Sizes, class T, class Weights>
   __device__ static Gates<T> advance(const SequenceArrays<T>& op, const T* row, const Weights& weights,
-                                     const LaneUnit<Sizes>&, State<T>& state) {
+                                     const LaneUnit<Sizes>&, LaneState<T, true>& state) {
     const Gates<T> gate = gates_of<Sizes>(op, row, weights);
     state.c = gate.of[1] * state.c + gate.of[0] * gate.of[2];
     state.h = gate.of[3] * quick_squash_both(state.c);

@@ -10,26 +10,16 @@ namespace strobe::cuda {
 namespace lstm_tensor_kernels {
 
 template <class Sizes>
-struct LstmState {
-  float h[Sizes::states], c[Sizes::states];
-
-  __device__ void begin(const SequenceArrays<float>& op, int i, std::int64_t at, bool from) {
-    h[i] = from ? op.start[at] : 0.0f;
-    c[i] = from ? op.start[op.state_step + at] : 0.0f;
-  }
-};
-
-template <class Sizes>
 struct LstmProducts {
   TileSums sum[lstm_gate_tiles];
 
   __device__ LstmProducts(const TileLane<Sizes>& own, const LstmTileWeights<Sizes>& weights,
-                          const TileSums (&inputs)[lstm_gate_tiles], const LstmState<Sizes>& state) {
+                          const TileSums (&inputs)[lstm_gate_tiles], const TileStates<Sizes, true>& state) {
     for (int j = 0; j < lstm_gate_tiles; ++j) sum[j] = inputs[j];
     multiply_tiles(sum, own.left(state.h), weights.of_h);
   }
   template <class Put>
-  __device__ void finish(const TileLane<Sizes>& own, const LstmTileWeights<Sizes>&, LstmState<Sizes>& state,
+  __device__ void finish(const TileLane<Sizes>& own, const LstmTileWeights<Sizes>&, TileStates<Sizes, true>& state,
                          Gates<float> (&gate)[Sizes::states], const Put& put) const {
 #pragma unroll
     for (int i = 0; i < Sizes::states; ++i) {
@@ -43,9 +33,6 @@ struct LstmProducts {
 };
 
 struct Cell : LstmTiles {
-  static constexpr bool has_cells = true;
-  template <class Sizes>
-  using State = LstmState<Sizes>;
   template <class Sizes>
   using Products = LstmProducts<Sizes>;
 };

@@ -1,30 +1,14 @@
 // Updates of memory: one thread a value of the state, so that neighbouring threads read neighbouring columns; the
 // gradients of a projection's rows one thread a column of a range of rows, and a second launch that adds the ranges.
 // Cost: every value read and written once; one launch each, two where rows are summed.
-#include <cmath>
-
 #include "backends/cuda/kernels/part_sums.hpp"
+#include "backends/cuda/kernels/recurrence/gate_values.hpp"
 #include "backends/operations/operations_memory.hpp"
 
 namespace strobe::cuda {
 namespace memory_plain_kernels {
 
 constexpr int threads = 256;
-
-template <class T>
-__device__ T sigmoid(T x) {
-  return T{1} / (T{1} + std::exp(-x));
-}
-
-/// Where a gradient goes: it is stored, or added. Nowhere when `to` is null.
-template <class T>
-struct Gradient {
-  T* to;
-  bool accumulate;
-  __device__ void put(std::int64_t i, T value) const {
-    if (to != nullptr) to[i] = accumulate ? to[i] + value : value;
-  }
-};
 
 /// Products of a cell; value i of the state [R, h] has its gates at gate(i), gate(i) + h and gate(i) + 2 h.
 template <class T>
@@ -55,7 +39,7 @@ __global__ void gru_cell(CellValues<T> in, T* y) {
 }
 
 template <class T>
-__global__ void gru_cell_backward(CellValues<T> in, const T* dy, T* dgi, T* dgh, Gradient<T> dstate) {
+__global__ void gru_cell_backward(CellValues<T> in, const T* dy, T* dgi, T* dgh, Target<T> dstate) {
 #pragma unroll 1  // one turn up to 2^28 values
   for (std::int64_t i = grid_thread(); i < in.count; i += grid_threads()) {
     const std::int64_t g = in.gate(i);
@@ -81,7 +65,7 @@ __global__ void squash(const T* x, T* y, std::int64_t count) {
 }
 
 template <class T>
-__global__ void squash_backward(const T* y, const T* dy, Gradient<T> dx, std::int64_t count) {
+__global__ void squash_backward(const T* y, const T* dy, Target<T> dx, std::int64_t count) {
 #pragma unroll 1  // one turn up to 2^28 values
   for (std::int64_t i = grid_thread(); i < count; i += grid_threads()) {
     const T squashed = y[i];
@@ -108,7 +92,7 @@ __global__ void project(Projected<T> in, T* y, std::int64_t count) {
 
 /// Leaves the sums of a range of rows in a row of `sums`: of the slopes' gradients, then of the shifts'.
 template <class T>
-__global__ void project_backward(Projected<T> in, const T* dy, Gradient<T> dx, RowParts parts, double* sums) {
+__global__ void project_backward(Projected<T> in, const T* dy, Target<T> dx, RowParts parts, double* sums) {
 #pragma unroll 1
   for (std::int64_t at = grid_thread(); at < parts.count * in.width; at += grid_threads()) {
     const std::int64_t range = at / in.width, column = at % in.width, end = parts.end(range);
@@ -149,7 +133,7 @@ void run_cell(const GruCell& op, KernelContext& context) {
 void run_cell_backward(const GruCellBackward& op, KernelContext& context) {
   with_element(op.dy.type(), [&](auto zero) {
     using T = decltype(zero);
-    const Gradient<T> dstate{op.dstate.data<T>(), op.accumulate_dstate};
+    const Target<T> dstate{op.dstate.data<T>(), op.accumulate_dstate};
     launch(context, blocks_for(op.dy.elements(), threads), threads, 0, gru_cell_backward<T>, cell_of<T>(op),
            op.dy.data<T>(), op.dgi.data<T>(), op.dgh.data<T>(), dstate);
   });
@@ -167,7 +151,7 @@ void run_tanh_backward(const TanhBackward& op, KernelContext& context) {
   with_element(op.y.type(), [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t count = op.y.elements();
-    const Gradient<T> dx{op.dx.data<T>(), op.accumulate};
+    const Target<T> dx{op.dx.data<T>(), op.accumulate};
     launch(context, blocks_for(count, threads), threads, 0, squash_backward<T>, op.y.data<T>(), op.dy.data<T>(), dx,
            count);
   });
@@ -188,7 +172,7 @@ void run_projection_backward(const TimeProjectionBackward& op, KernelContext& co
     const RowParts parts = row_parts(op.dy.rows(), 2 * width, 1);
     if (parts.count == 0) return;
     double* const sums = part_sums_memory(context, parts.count, 2 * width);
-    const Gradient<T> dx{op.dx.data<T>(), op.accumulate_dx};
+    const Target<T> dx{op.dx.data<T>(), op.accumulate_dx};
     launch(context, blocks_for(parts.count * width, threads), threads, 0, project_backward<T>, projection_of<T>(op),
            op.dy.data<T>(), dx, parts, sums);
     add_part_sums<T>(context, op.dslope, width, op.dshift, sums, parts.count, 2 * width);

@@ -279,4 +279,42 @@ RowParts recurrent_parts(std::int64_t rows, std::int64_t inner, std::int64_t gat
 void recurrent_weight_sums(const KernelContext& context, const RecurrentTerms<float>& terms);
 void recurrent_weight_sums(const KernelContext& context, const RecurrentTerms<double>& terms);
 
+/// The terms of an operation of `gates` gates; `reset` is null in an LSTM.
+template <class T, class Op>
+RecurrentTerms<T> terms_of(const Op& op, std::int64_t gates, const RowParts& parts, double* sums, const T* dz,
+                           const T* reset) {
+  const std::int64_t hidden = op.y.columns(), columns = op.x.columns(), inputs = op.w_x.elements() / (gates * hidden);
+  RecurrentTerms<T> terms{};
+  terms.x = op.x.template data<T>(), terms.y = op.y.template data<T>(), terms.start = op.start.template data<T>();
+  terms.reset = reset, terms.dz = dz, terms.n = op.vertices(), terms.columns = columns, terms.hidden = hidden;
+  terms.inputs = inputs, terms.gates = gates;
+  terms.parts = parts, terms.stride = recurrent_stride(op), terms.sums = sums;
+  if constexpr (requires { op.x_right; }) {  // all gates of a unit in a row of the weights
+    terms.x_right = op.x_right.template data<T>(), terms.left = columns;
+    terms.input_row = terms.state_row = gates * hidden, terms.input_gate = terms.state_gate = hidden;
+  } else {
+    terms.left = inputs, terms.own = columns == gates * inputs ? inputs : 0;
+    terms.input_row = terms.state_row = hidden;
+    terms.input_gate = inputs * hidden, terms.state_gate = hidden * hidden;
+  }
+  return terms;
+}
+
+/// Goes back chunk by chunk: `backward` leaves the gradients of gates and states, then comes their part of the weights'
+/// sums.
+template <class T, class Arrays, class Gradients>
+void run_chunks(const KernelContext& context, std::int64_t chunk, void (*backward)(Arrays, Gradients), Arrays arrays,
+                Gradients to, RecurrentTerms<T> terms) {
+  const std::int64_t grain = terms.parts.grain;
+  for (; to.end > 0; to.end = to.begin, terms.add = true) {
+    to.begin = std::max<std::int64_t>(to.end - chunk, 0);
+    if constexpr (requires { arrays.reset_begin; }) arrays.reset_begin = to.begin;
+    launch(context, divide_up(terms.n, panel_vertices), panel_threads, 0, backward, arrays, to);
+    const std::int64_t rows = (to.end - to.begin) * terms.n;
+    terms.first = to.begin * terms.n;
+    terms.parts = {rows, grain, divide_up(rows, grain)};
+    recurrent_weight_sums(context, terms);
+  }
+}
+
 }  // namespace strobe::cuda

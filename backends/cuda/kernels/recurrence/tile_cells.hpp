@@ -21,6 +21,17 @@ struct TileInputWeights {
   }
 };
 
+/// A lane's states h and, in an LSTM, c.
+template <class Sizes, bool has_cells>
+struct TileStates {
+  float h[Sizes::states], c[has_cells ? Sizes::states : 1];
+
+  __device__ void begin(const SequenceArrays<float>& op, int i, std::int64_t at, bool from) {
+    h[i] = from ? op.start[at] : 0.0f;
+    if constexpr (has_cells) c[i] = from ? op.start[op.state_step + at] : 0.0f;
+  }
+};
+
 inline constexpr int lstm_gate_tiles = 4;
 
 /// A lane's share of an LSTM's weights. Gates come in tiles of columns: of the first units i and f, and g and o; then
@@ -101,6 +112,7 @@ struct GruTileWeights : TileInputWeights<Sizes, gru_gate_tiles> {
 };
 
 struct LstmTiles {
+  static constexpr bool has_cells = true;
   static constexpr int gates = 4, gate_tiles = lstm_gate_tiles;
   template <class Sizes>
   using Weights = LstmTileWeights<Sizes>;
@@ -127,6 +139,7 @@ struct LstmTiles {
 };
 
 struct GruTiles {
+  static constexpr bool has_cells = false;
   static constexpr int gates = 3, gate_tiles = gru_gate_tiles;
   template <class Sizes>
   using Weights = GruTileWeights<Sizes>;

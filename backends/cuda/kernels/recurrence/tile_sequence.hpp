@@ -2,11 +2,9 @@
 // vertices (recurrent_tensor.hpp). Weights of all gates are a lane's right factors, in registers; x_t is read steps
 // ahead, straight into the left factor, and its products are added up a step ahead. No shared memory, no barriers, no
 // scratch. Cell is what an LSTM and a GRU differ in: LstmTiles or GruTiles, and of the forward pass
-//   State<Sizes>: a lane's states h and what else passes from step to step; begin(op, i, at, there)
 //   Products<Sizes>(own, weights, sums, state): those of a step with h, which begin there, before others use the cores
 //     finish(own, weights, state, gate, put): what is left of the step; the states become the next ones, and put(i)
 //     stores number i
-//   has_cells: whether State has c, which goes to op.cells
 #pragma once
 
 #include "backends/cuda/kernels/recurrence/tile_cells.hpp"
@@ -24,7 +22,7 @@ struct TileSequence {
   TileInputs<Sizes> inputs;
   bool valid[states];
   unsigned place[states];  // of the states, in bytes from the tile's first one
-  typename Cell::template State<Sizes> state;
+  TileStates<Sizes, Cell::has_cells> state;
   float x[Sizes::ahead][Sizes::tiles][4];
   TileSums sums[Cell::gate_tiles];  // of the step that is next, without h
 

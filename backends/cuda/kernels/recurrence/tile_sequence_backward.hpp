@@ -5,7 +5,6 @@
 // second launch adds the blocks' parts. Cell holds the difference between an LSTM and a GRU: LstmTiles or GruTiles,
 // with
 //   Layout<Sizes>: rows, sums, weights forward and back, in registers or not; place: where a weight's gradient lies
-//   Values<Sizes>: the values of a step that a lane reads; clear(), bring(op, i, place, t, valid) for all but x
 //   Lane<Sizes>: the values that pass from step to step; begin, prepare(values, sequence),
 //     differentiate(values, sequence, products), take(products, own), put_start
 #pragma once
@@ -25,12 +24,38 @@ struct BackProducts {
   }
 };
 
+/// The values of a step t that a lane reads: x_t, and for its states dy_t, h_{t-1} and, in an LSTM, c_{t-1}.
+template <class Sizes, bool has_cells>
+struct TileValues {
+  static constexpr int states = Sizes::states;
+  float x[Sizes::tiles][4], h[states], c[has_cells ? states : 1], dy[states];
+
+  __device__ void clear() {
+    for (int e = 0; e < Sizes::tiles * 4; ++e) x[e / 4][e % 4] = 0.0f;
+    for (int i = 0; i < states; ++i) h[i] = c[has_cells ? i : 0] = dy[i] = 0.0f;
+  }
+  /// All but x.
+  __device__ void bring(const SequenceGradientArrays<float>& op, int t, const std::int64_t (&place)[states],
+                        const bool (&valid)[states]) {
+    const bool from = t > 0 || op.start != nullptr;
+    const std::int64_t to_start = has_cells ? -t * op.state_step : 0;
+    const float* const before = t > 0 ? op.y - op.state_step : op.start + to_start;
+    const float* const cells = t > 0 ? op.cells - op.state_step : op.start + op.state_step + to_start;
+#pragma unroll
+    for (int i = 0; i < states; ++i) {
+      if (valid[i]) dy[i] = op.dy[place[i]];
+      h[i] = from && valid[i] ? before[place[i]] : 0.0f;
+      if constexpr (has_cells) c[i] = from && valid[i] ? cells[place[i]] : 0.0f;
+    }
+  }
+};
+
 /// A lane's share of a warp's vertices.
 template <class Sizes, class Cell>
 struct TileSequenceBackward {
   using Layout = typename Cell::template Layout<Sizes>;
   using Rows = typename Layout::Rows;
-  using Values = typename Cell::template Values<Sizes>;
+  using Values = TileValues<Sizes, Cell::has_cells>;
   using Arrays = SequenceGradientArrays<float>;
   static constexpr int states = Sizes::states;
   const Arrays& op;

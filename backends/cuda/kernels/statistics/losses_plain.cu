@@ -1,11 +1,13 @@
-// Plain losses with their gradients: one thread a row, the row's arithmetic in double as on the cpu. The largest logit
-// is taken off first, so no exponential overflows. The loss is summed over the block's threads as a tree, block by
-// block into scratch memory, and a second launch of one block adds those sums; blocks depend on the rows only, so the
-// sum is the same in every run. Cost: two launches; inputs read once (logits again for the gradient, from the cache),
-// gradient written once, and 8 bytes per block.
+// Plain losses with their gradients: one thread a row, or a logit of binary cross-entropy, in double as on the cpu. The
+// largest logit is taken off first, so no exponential overflows. Binary cross-entropy takes e = exp(-|x|), which cannot
+// overflow: softplus(x) = max(x, 0) + log(1 + e), with the derivative 1 / (1 + e) or e / (1 + e). The loss is summed
+// over the block's threads as a tree, block by block into scratch memory, and a second launch of one block adds those
+// sums; blocks depend on the rows only, so the sum is the same in every run. Cost: two launches; inputs read once
+// (logits again for the gradient, from the cache), gradient written once, and 8 bytes per block.
 #include <cmath>
 
 #include "backends/cuda/kernel_language.hpp"
+#include "backends/operations/operations_events.hpp"
 #include "backends/operations/operations_loss.hpp"
 
 namespace strobe::cuda {
@@ -63,6 +65,37 @@ __global__ void squared_error(const T* outputs, const T* targets, T* gradient, s
     const double error = static_cast<double>(outputs[r]) - static_cast<double>(targets[r]);
     if (gradient != nullptr) gradient[r] = static_cast<T>(2.0 * error * scale);
     sum += error * error;
+  }
+  sum = block_sum(sum, scratch);
+  if (threadIdx.x == 0) block_sums[blockIdx.x] = sum;
+}
+
+template <class T>
+struct Logits {
+  const T* logits;
+  T* gradient;                  // null: none
+  const std::int64_t* targets;  // [E] bit c: column c is true; null: the first column is
+  std::int64_t count, columns;
+  double scale;
+};
+
+/// Whether the i-th logit's column is true.
+template <class T>
+__device__ bool is_true(const Logits<T>& in, std::int64_t i) {
+  const std::int64_t column = i % in.columns;
+  if (in.targets == nullptr) return column == 0;
+  return (static_cast<std::uint64_t>(in.targets[i / in.columns]) >> column & 1) != 0;
+}
+
+template <class T>
+__global__ void binary_cross_entropy(Logits<T> in, double* block_sums) {
+  STROBE_SHARED(double[warp_lanes], scratch);
+  double sum = 0;
+  for (std::int64_t i = grid_thread(); i < in.count; i += grid_threads()) {
+    const double sign = is_true(in, i) ? -1.0 : 1.0, x = sign * static_cast<double>(in.logits[i]);
+    const double e = std::exp(-std::abs(x));
+    sum += (x > 0 ? x : 0.0) + std::log1p(e);
+    if (in.gradient != nullptr) in.gradient[i] = static_cast<T>(sign * in.scale * (x > 0 ? 1.0 : e) / (1.0 + e));
   }
   sum = block_sum(sum, scratch);
   if (threadIdx.x == 0) block_sums[blockIdx.x] = sum;
@@ -128,9 +161,27 @@ void run_squared(const MeanSquaredError& op, KernelContext& context) {
   launch(context, 1, threads, 0, add_block_sums, sums, blocks, op.scale, op.loss.data<double>());
 }
 
+void run_binary(const BinaryCrossEntropy& op, KernelContext& context) {
+  const std::int64_t count = op.logits.elements(), blocks = blocks_of(count);
+  if (count == 0) return;
+  double* const sums = block_sums_of(context, blocks);
+  with_element(op.logits.type(), [&](auto zero) {
+    using T = decltype(zero);
+    const Logits<T> in{op.logits.data<T>(),
+                       op.gradient.data<T>(),
+                       op.targets.data<std::int64_t>(),
+                       count,
+                       op.logits.columns(),
+                       op.scale};
+    launch(context, blocks, threads, 0, binary_cross_entropy<T>, in, sums);
+  });
+  launch(context, 1, threads, 0, add_block_sums, sums, blocks, op.scale, op.loss.data<double>());
+}
+
 const RegisterKernel<SoftmaxCrossEntropy> softmax_plain{"cuda", {"plain", 0, nullptr, run_softmax}};
 const RegisterKernel<WeightedCrossEntropy> weighted_plain{"cuda", {"plain", 0, nullptr, run_weighted}};
 const RegisterKernel<MeanSquaredError> squared_plain{"cuda", {"plain", 0, nullptr, run_squared}};
+const RegisterKernel<BinaryCrossEntropy> binary_plain{"cuda", {"plain", 0, nullptr, run_binary}};
 
 }  // namespace losses_plain_kernels
 }  // namespace strobe::cuda
