@@ -1,5 +1,6 @@
 // `strobe compare`: compares two runs, with a gate for continuous integration; or configurations; or a machine with
 // itself.
+#include "results/answer/answer.hpp"
 #include "results/compare/compare.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,6 @@
 #include "harness/measure/rerun.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/request/option_text.hpp"
-#include "results/compare/compare_by.hpp"
 
 namespace strobe {
 namespace {
@@ -75,8 +75,12 @@ int compare_configurations(const CompareRequest& request, const CompareOptions& 
     throw InvalidRequest("--by", "compares cases of finished runs; leave out --rerun and --fail-on-regression");
   std::vector<std::string> runs{request.measured.base};
   if (!request.measured.changed.empty()) runs.push_back(request.measured.changed);
-  const ByReport report = reading_runs([&] { return compare_by(runs, request.by, options); });
-  print_report(request, by_to_json(report), by_text(report));
+  const Answers answers = reading_runs([&] {
+    std::vector<LoadedRun> loaded;
+    for (const std::string& run : runs) loaded.push_back(load_run(run));
+    return answer(loaded, request.by, options);
+  });
+  print_report(request, answers_to_json(answers), answers_text(answers));
   return 0;
 }
 

@@ -12,12 +12,10 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "results/compare/case_difference.hpp"
+#include "results/answer/case_difference.hpp"
 
 namespace strobe {
 namespace {
-
-constexpr std::uint64_t bootstrap_seed = 1;
 
 void refuse_different_work(const Row& base, const Row& changed) {
   for (const auto& [name, same] :
@@ -26,85 +24,32 @@ void refuse_different_work(const Row& base, const Row& changed) {
   }
 }
 
-std::string verdict_of(double ratio, double low, double high, double threshold) {
-  if (high < 1 && ratio < 1 - threshold) return "FASTER";
-  if (low > 1 && ratio > 1 + threshold) return "SLOWER";
-  if (low >= 1 - threshold && high <= 1 + threshold) return "SAME";
-  return "UNSURE";
-}
-
 std::string status_text(const Row& row) {
   return row.reason.empty() ? row.status : fmt::format("{} ({})", row.status, row.reason);
 }
 
-/// Seconds of both sides' rounds; of one session only those that both sides have, in pairs.
-struct Sides {
-  Rounds base, changed;
-  Pairing pairing = Pairing::none;
-};
-
-Sides sides_of(const std::map<int, std::vector<double>>& base, const std::map<int, std::vector<double>>& changed,
-               bool paired, double factor) {
-  Sides sides;
-  sides.pairing = paired ? Pairing::by_round : Pairing::none;
-  for (const auto& [round, seconds] : base)
-    if (!paired || changed.count(round) != 0) sides.base.push_back(seconds);
-  for (auto [round, seconds] : changed) {
-    if (paired && base.count(round) == 0) continue;
-    for (double& value : seconds) value *= factor;
-    sides.changed.push_back(std::move(seconds));
-  }
-  return sides;
+std::string in_capitals(std::string word) {
+  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return word;
 }
 
-double geometric_mean_of_medians(const Rounds& rounds) {
-  double logs = 0;
-  for (const std::vector<double>& seconds : rounds) logs += std::log(median(seconds));
-  return std::exp(logs / static_cast<double>(rounds.size()));
-}
-
-std::string processes(std::size_t n) { return n == 0 ? "no" : n == 1 ? "one" : fmt::format("{}", n); }
-
-/// Why sides have no interval: epochs of one process say nothing about the next process.
-std::string too_few_rounds(const Sides& sides) {
-  const std::size_t a = sides.base.size(), b = sides.changed.size();
-  if (a == 0 || b == 0) return fmt::format("samples.jsonl has no measured epoch of {}", a == 0 ? "base" : "new");
-  const std::string who =
-      a == b ? fmt::format("{} process a side", processes(a))
-             : fmt::format("{} process{} in base and {} in new", processes(a), a == 1 ? "" : "es", processes(b));
-  return who + ": its epochs share one speed of the machine; measure with --rounds 5";
-}
-
-std::string too_wide(const LogEstimate& ratio, double threshold) {
-  constexpr int most = 200;
-  const int needed = rounds_for_width(ratio, verdict_confidence, std::log1p(threshold), most);
-  return fmt::format("the interval is too wide for a verdict; {} {} rounds would make it as narrow as {:.3g} %",
-                     needed >= most ? "more than" : "about", needed, threshold * 100);
-}
-
-void take_intervals(const LogEstimate& ratio, Comparison& result) {
-  const ConfidenceInterval narrow = ratio.interval(0.95), wide = ratio.interval(verdict_confidence);
-  result.ratio = ratio.value();
-  result.ci95_low = narrow.low, result.ci95_high = narrow.high;
-  result.ci99_low = wide.low, result.ci99_high = wide.high;
-}
-
-void compare_wall(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
-                  const CompareOptions& options, Comparison& result) {
-  const bool paired = before.rounds && after.rounds && before.rounds->session == after.rounds->session;
-  const Sides sides = sides_of(base.seconds_of(before), changed.seconds_of(after), paired, options.planted_factor);
-  result.base_rounds = static_cast<int>(sides.base.size());
-  result.new_rounds = static_cast<int>(sides.changed.size());
-  const auto ratio = ratio_of_rounds(sides.base, sides.changed, sides.pairing, bootstrap_seed, options.resamples);
-  if (!ratio) {
-    result.note = too_few_rounds(sides);
-    return;
-  }
-  result.base_seconds = geometric_mean_of_medians(sides.base);
-  result.new_seconds = geometric_mean_of_medians(sides.changed);
-  take_intervals(*ratio, result);
-  result.verdict = verdict_of(result.ratio, result.ci99_low, result.ci99_high, options.threshold);
-  if (result.verdict == "UNSURE") result.note = too_wide(*ratio, options.threshold);
+void compare_times(const LoadedRun& base, const Row& before, const LoadedRun& changed, const Row& after,
+                   const CompareOptions& options, Comparison& result) {
+  Trials old_side{{0, trial_of(base, before)}}, new_side{{0, trial_of(changed, after)}};
+  for (auto& [round, seconds] : new_side.at(0).rounds)
+    for (double& value : seconds) value *= options.planted_factor;
+  keep_common({&old_side, &new_side});
+  if (before.time_source == "wall") result.base_rounds = static_cast<int>(old_side.at(0).rounds.size());
+  if (after.time_source == "wall") result.new_rounds = static_cast<int>(new_side.at(0).rounds.size());
+  const TimeRatio found = compare_trials(old_side, new_side, options);
+  result.base_seconds = level_of(old_side);
+  result.new_seconds = level_of(new_side);
+  result.ratio = found.ratio;
+  result.ci95_low = found.interval95.low, result.ci95_high = found.interval95.high;
+  result.ci99_low = found.interval.low, result.ci99_high = found.interval.high;
+  result.verdict = in_capitals(verdict_name(found.verdict));
+  result.note = found.note;
+  result.fails = found.verdict == Verdict::slower;
 }
 
 void add_note(std::string& note, const std::string& more) {
@@ -116,11 +61,6 @@ MachineState machine_of(const LoadedRun& run) {
   for (const Row& row : run.summary.rows)
     if (row.machine) state.add(*row.machine);
   return state;
-}
-
-std::string in_capitals(std::string word) {
-  for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return word;
 }
 
 /// A row that did not end ok, on one side or both. A combination that cannot run was never measured, so it cannot get
@@ -205,17 +145,7 @@ Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRu
     tell_status(before, after, result);
     return result;
   }
-  result.base_seconds = before.epoch_seconds->median;
-  result.new_seconds = after.epoch_seconds->median * options.planted_factor;
-  result.ratio = result.new_seconds / result.base_seconds;
-  if (before.time_source == "virtual" && after.time_source == "virtual") {
-    result.ci95_low = result.ci95_high = result.ci99_low = result.ci99_high = result.ratio;
-    result.verdict = verdict_of(result.ratio, result.ratio, result.ratio, options.threshold);
-    result.fails = result.verdict == "SLOWER";
-    return result;
-  }
-  compare_wall(base, before, changed, after, options, result);
-  result.fails = result.verdict == "SLOWER";
+  compare_times(base, before, changed, after, options, result);
   if (before.machine && after.machine) add_note(result.note, machine_difference(*before.machine, *after.machine));
   return result;
 }

@@ -8,25 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "results/answer/answer.hpp"
 #include "results/row/row.hpp"
 #include "results/row/statistics.hpp"
 #include "results/run/loaded_run.hpp"
 
 namespace strobe {
 
-struct CompareOptions {
-  double threshold = 0.05;            // smallest relative change that counts
-  bool allow_different_host = false;  // compare wall times of different machines all the same
-  int resamples = 1000;               // of the bootstrap
+struct CompareOptions : AnswerOptions {
   double planted_factor = 1;          // multiplies the new run's times: a change that is known, to see it found
   int min_verdicts = 1;               // cases that must have a verdict before the gate passes; `all_verdicts`: each
 };
 
 /// Every case that both runs measured must have a verdict.
 inline constexpr int all_verdicts = -1;
-
-/// A verdict is wrong in one comparison of a hundred at most; a gate looks at many cases.
-inline constexpr double verdict_confidence = 0.99;
 
 /// One case of either run. `ratio` is new over base; below 1 is faster. NaN where absent.
 struct Comparison {

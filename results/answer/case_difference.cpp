@@ -1,5 +1,5 @@
 // Fields are named as --vary and --set name them.
-#include "results/compare/case_difference.hpp"
+#include "results/answer/case_difference.hpp"
 
 #include <fmt/format.h>
 

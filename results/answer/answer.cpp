@@ -1,0 +1,215 @@
+// Method: Hoefler and Belli SC'15 (intervals of ratios of medians, never a bare difference). The unit of repetition is
+// the process, since its epochs share one speed of the machine; docs/compare.md shows why. Cost: one bootstrap for each
+// contender.
+#include "results/answer/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/errors.hpp"
+#include "results/answer/question.hpp"
+#include "results/answer/reasons.hpp"
+#include "results/answer/sentences.hpp"
+#include "results/answer/case_difference.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// A contender with what its numbers are computed from.
+struct Entrant {
+  Contender contender;
+  Trials trials;  // seconds of epochs, later of units of work
+  Trials until;   // seconds to the metric
+  std::map<std::int64_t, EpochWork> works;
+};
+
+bool has_time(const Row& row) { return row.status == "ok" && row.epoch_seconds.has_value(); }
+
+void add_note(std::string& note, const std::string& more) {
+  if (!more.empty() && note.find(more) == std::string::npos) note += (note.empty() ? "" : "; ") + more;
+}
+
+void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
+  Contender& contender = entrant.contender;
+  const Row& row = *one.row;
+  contender.case_ids.push_back(row.case_id);
+  if (std::find(contender.runs.begin(), contender.runs.end(), one.run->folder) == contender.runs.end())
+    contender.runs.push_back(one.run->folder);
+  if (row.until && row.until->reached && std::isfinite(row.until->seconds)) {
+    ++contender.until_reached;
+    entrant.until[row.seed] = {{{0, {row.until->seconds}}}, "", true};
+  }
+  if (!has_time(row)) {
+    const std::string status = row.reason.empty() ? row.status : row.status + ": " + row.reason;
+    add_note(contender.note, several ? fmt::format("seed {}: {}", row.seed, status) : status);
+    return;
+  }
+  if (contender.row == nullptr) contender.row = &row;
+  entrant.trials[row.seed] = trial_of(*one.run, row);
+  entrant.works[row.seed] = work_of(row);
+  contender.simulated = row.time_source == "virtual";
+}
+
+Entrant entrant_of(const Candidate& candidate) {
+  Entrant entrant;
+  entrant.contender.value = candidate.label;
+  for (const PlacedRow& one : candidate.rows) take_row(one, candidate.rows.size() > 1, entrant);
+  return entrant;
+}
+
+EpochWork mean_work(const Entrant& entrant) {
+  EpochWork sum;
+  const auto n = static_cast<double>(entrant.trials.size());
+  for (const auto& [seed, trial] : entrant.trials) {
+    const EpochWork& work = entrant.works.at(seed);
+    sum.cells += work.cells / n, sum.edges += work.edges / n;
+    sum.events += work.events / n, sum.updates += work.updates / n;
+  }
+  return sum;
+}
+
+/// The unit that all have, else the one that most of them have.
+WorkUnit unit_of(const std::vector<Entrant*>& timed) {
+  std::vector<EpochWork> works;
+  for (const Entrant* one : timed) works.push_back(one->contender.work);
+  if (const WorkUnit unit = common_unit(works); unit != WorkUnit::none || works.size() < 2) return unit;
+  WorkUnit best = WorkUnit::none;
+  std::ptrdiff_t most = 1;
+  for (const WorkUnit unit : {WorkUnit::event, WorkUnit::cell, WorkUnit::edge}) {
+    const auto count =
+        std::count_if(works.begin(), works.end(), [&](const EpochWork& work) { return units_in(work, unit) > 0; });
+    if (count > most) best = unit, most = count;
+  }
+  return best;
+}
+
+void measure_per_unit(WorkUnit unit, Entrant& entrant) {
+  Contender& contender = entrant.contender;
+  contender.seconds = level_of(entrant.trials);
+  for (auto& [seed, trial] : entrant.trials) {
+    contender.seeds.push_back(seed);
+    if (!trial.exact) contender.rounds += static_cast<int>(trial.rounds.size());
+    const double units = units_in(entrant.works.at(seed), unit);
+    for (auto& [round, seconds] : trial.rounds)
+      for (double& value : seconds) value /= units;
+  }
+  if (units_in(contender.work, unit) > 0) contender.unit_seconds = level_of(entrant.trials);
+}
+
+void refuse_mixed_machines(const Question& question, const AnswerOptions& options) {
+  const LoadedRun* first = nullptr;
+  for (const Candidate& candidate : question.candidates) {
+    for (const PlacedRow& one : candidate.rows) {
+      if (one.row->time_source != "wall") continue;
+      if (first == nullptr) first = one.run;
+      if (one.run != first && !options.allow_different_host) refuse_different_hosts(*first, *one.run);
+    }
+  }
+}
+
+/// Times to the metric, relative to the contender that reaches it first under every seed.
+void compare_until(std::vector<Entrant>& entrants, const AnswerOptions& options) {
+  std::vector<Trials*> all;
+  for (Entrant& one : entrants)
+    if (one.contender.until_reached > 0) all.push_back(&one.until);
+  keep_common(all);
+  const Entrant* first = nullptr;
+  for (Entrant& one : entrants) {
+    if (one.contender.until_reached < static_cast<int>(one.contender.case_ids.size())) continue;
+    one.contender.until_seconds = level_of(one.until);
+    if (first == nullptr || one.contender.until_seconds < first->contender.until_seconds) first = &one;
+  }
+  if (first == nullptr) return;
+  for (Entrant& one : entrants)
+    if (&one != first && std::isfinite(one.contender.until_seconds))
+      one.contender.later = compare_trials(first->until, one.until, options, SeedSpread::always);
+}
+
+/// Sorts by time per unit, and compares each with the first.
+void compare_times(std::vector<Entrant>& entrants, const AnswerOptions& options) {
+  const auto key = [](const Entrant& one) {
+    return std::isfinite(one.contender.unit_seconds) ? one.contender.unit_seconds : INFINITY;
+  };
+  std::stable_sort(entrants.begin(), entrants.end(),
+                   [&](const Entrant& a, const Entrant& b) { return key(a) < key(b); });
+  for (std::size_t i = 1; i < entrants.size(); ++i) {
+    Entrant& one = entrants[i];
+    if (!std::isfinite(one.contender.unit_seconds)) continue;
+    one.contender.slower = compare_trials(entrants.front().trials, one.trials, options, SeedSpread::as_found);
+    if (one.contender.simulated != entrants.front().contender.simulated)
+      add_note(one.contender.note, "one time is measured, the other predicted");
+  }
+}
+
+Answer answer_of(const Question& question, const std::string& field, const AnswerOptions& options) {
+  refuse_mixed_machines(question, options);
+  Answer answer;
+  answer.field = field;
+  answer.common = question.common;
+  std::vector<Entrant> entrants;
+  for (const Candidate& candidate : question.candidates) entrants.push_back(entrant_of(candidate));
+  std::vector<Entrant*> timed;
+  std::vector<Trials*> trials;
+  for (Entrant& one : entrants) {
+    if (!one.trials.empty()) timed.push_back(&one), trials.push_back(&one.trials);
+  }
+  keep_common(trials);
+  for (Entrant* one : timed) one->contender.work = mean_work(*one);
+  answer.unit = timed.empty() ? WorkUnit::none : unit_of(timed);
+  for (Entrant* one : timed) measure_per_unit(answer.unit, *one);
+  compare_until(entrants, options);
+  compare_times(entrants, options);
+  const Json& any = question.candidates.front().rows.front().json;
+  answer.until = any.value("until", std::string());
+  for (Entrant& one : entrants) answer.contenders.push_back(std::move(one.contender));
+  answer.sentences = sentences_of(answer, place_of(question, field), options.threshold);
+  answer.why = reasons_of(answer);
+  return answer;
+}
+
+std::vector<Row> other_rows(const std::vector<LoadedRun>& runs, const Row* one) {
+  std::vector<Row> rows;
+  for (const LoadedRun& run : runs)
+    for (const Row& row : run.summary.rows)
+      if (&row != one) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace
+
+Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, const AnswerOptions& options) {
+  Answers answers;
+  answers.field = field;
+  for (const Question& question : questions_of(runs, field)) {
+    if (question.candidates.size() > 1) {
+      answers.questions.push_back(answer_of(question, field, options));
+      continue;
+    }
+    for (const PlacedRow& one : question.candidates.front().rows)
+      answers.alone.push_back({one.row->case_id, nearest_text(*one.row, other_rows(runs, one.row))});
+  }
+  if (!answers.questions.empty()) return answers;
+  std::string why;
+  if (!answers.alone.empty() && !answers.alone.front().nearest.empty())
+    why = fmt::format("; of {}: {}", answers.alone.front().case_id, answers.alone.front().nearest);
+  throw NotComparable(fmt::format("no two cases differ in {} alone{}", field, why));
+}
+
+std::string natural_field(const std::vector<Row>& rows) {
+  std::vector<std::string> differing;
+  for (const Row& row : rows) {
+    for (const FieldDifference& difference : differences_of(case_json_of(rows.front()), case_json_of(row))) {
+      if (difference.field == "seed" || difference.a == "-" || difference.b == "-") continue;
+      if (difference.field == "strategy") return "strategy";
+      if (std::find(differing.begin(), differing.end(), difference.field) == differing.end())
+        differing.push_back(difference.field);
+    }
+  }
+  return differing.size() == 1 ? differing.front() : "";
+}
+
+}  // namespace strobe

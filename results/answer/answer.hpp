@@ -1,0 +1,77 @@
+// The one answer to "which is best here, by how much, and how sure is that?". Everything that prints a comparison of
+// configurations reads it.
+//
+// Rows that differ in one field only are one question. A setting that some of them do not have is no difference. Rows
+// that differ in their seed are pooled. Times are compared per epoch where all epochs do the same work, otherwise per
+// unit of work, otherwise not at all. Where cases train until a metric, the times to it are compared as well.
+#pragma once
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/answer/time_ratio.hpp"
+#include "results/answer/work.hpp"
+#include "results/run/loaded_run.hpp"
+
+namespace strobe {
+
+/// One value of the field: the rows that have it, over all seeds.
+struct Contender {
+  std::string value;                  // "vertex"; with the settings in which contenders of one name differ
+  std::vector<std::string> case_ids;  // of all seeds
+  std::vector<std::string> runs;      // their folders, each once
+  std::vector<std::int64_t> seeds;    // those that are compared, ascending
+  int rounds = 0;                     // processes that measured it; 0 for simulated times
+  bool simulated = false;             // its times are of a simulation
+  EpochWork work;                     // of an epoch, the mean over seeds
+  double seconds = std::numeric_limits<double>::quiet_NaN();        // of an epoch
+  double unit_seconds = seconds;                                    // per unit of work
+  TimeRatio slower;                                                 // than the best, per unit of work
+  double until_seconds = std::numeric_limits<double>::quiet_NaN();  // to the metric, the geometric mean over seeds
+  int until_reached = 0;                                            // seeds under which the metric was reached
+  TimeRatio later;                                                  // than the contender that reaches it first
+  std::string note;                                                 // its status, or why it cannot be compared
+  const Row* row = nullptr;                                         // one of its rows, for the reasons
+};
+
+/// One question and its answer.
+struct Answer {
+  std::string field;                   // "strategy", "ranks", "model.hidden"
+  std::vector<std::string> common;     // what distinguishes this question from others: "ucsocial, t-gcn", "ranks 2"
+  WorkUnit unit = WorkUnit::none;      // in which times are compared
+  std::string until;                   // the metric that training lasts to: "mrr=0.3"; "" = none
+  std::vector<Contender> contenders;   // the fastest per unit first, those without a time last
+  std::vector<std::string> sentences;  // the answer in words, to be read without the table
+  std::string why;                     // phases and bytes that make the difference; "" when they are not known
+};
+
+/// A row that no other differs from in the field alone.
+struct Unpaired {
+  std::string case_id;
+  std::string nearest;  // in words
+};
+
+struct Answers {
+  std::string field;
+  std::vector<Answer> questions;
+  std::vector<Unpaired> alone;
+};
+
+/// Answers for the rows of some runs. Throws InvalidRequest("--by") for a field that no case has; NotComparable where
+/// no two rows differ in it alone, or where wall times of different machines meet (unless allowed).
+Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, const AnswerOptions& options = {});
+
+/// The field to ask for where the user named none: the strategy if it varies, otherwise the only field that does; ""
+/// when there is no such field.
+std::string natural_field(const std::vector<Row>& rows);
+
+/// The answer as JSON; docs/compare.md describes the keys. Absent values are null.
+Json answers_to_json(const Answers& answers);
+
+/// For each question a table and its sentences.
+std::string answers_text(const Answers& answers);
+
+}  // namespace strobe

@@ -1,0 +1,120 @@
+// Answers as JSON and as text.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/units.hpp"
+#include "results/answer/answer.hpp"
+#include "results/row/table.hpp"
+
+namespace strobe {
+namespace {
+
+Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json known_or_null(double count) { return count > 0 ? Json(count) : Json(nullptr); }
+
+Json ratio_json(const TimeRatio& times) {
+  return {{"ratio", finite_or_null(times.ratio)},
+          {"ci99_low", finite_or_null(times.interval.low)},
+          {"ci99_high", finite_or_null(times.interval.high)},
+          {"verdict", times.verdict == Verdict::none ? Json(nullptr) : Json(verdict_name(times.verdict))},
+          {"note", times.note}};
+}
+
+Json contender_json(const Contender& one) {
+  const EpochWork& work = one.work;
+  return {{"value", one.value},
+          {"case_ids", one.case_ids},
+          {"runs", one.runs},
+          {"seeds", one.seeds},
+          {"rounds", one.rounds},
+          {"time_source", one.simulated ? "virtual" : "wall"},
+          {"work",
+           {{"cells", known_or_null(work.cells)},
+            {"edges", known_or_null(work.edges)},
+            {"events", known_or_null(work.events)},
+            {"updates", known_or_null(work.updates)}}},
+          {"epoch_seconds", finite_or_null(one.seconds)},
+          {"unit_seconds", finite_or_null(one.unit_seconds)},
+          {"times_the_fastest", ratio_json(one.slower)},
+          {"until_seconds", finite_or_null(one.until_seconds)},
+          {"until_reached", one.until_reached},
+          {"times_the_first", ratio_json(one.later)},
+          {"note", one.note}};
+}
+
+std::string ratio_cell(bool first, const TimeRatio& times) {
+  return first ? "1" : std::isfinite(times.ratio) ? fmt::format("{:.3f}", times.ratio) : "-";
+}
+
+std::string interval_cell(const TimeRatio& times) {
+  return std::isfinite(times.interval.low) ? fmt::format("{:.3f} .. {:.3f}", times.interval.low, times.interval.high)
+                                           : "-";
+}
+
+std::string time_cell(double seconds) { return std::isfinite(seconds) ? format_seconds(seconds) : "-"; }
+
+std::string note_of(const Contender& one) {
+  std::string note = one.note;
+  if (!one.slower.note.empty()) note += (note.empty() ? "" : "; ") + one.slower.note;
+  return note;
+}
+
+std::vector<std::string> cells_of(const Answer& answer, const Contender& one, bool per_unit) {
+  const bool first = &one == &answer.contenders.front() && std::isfinite(one.unit_seconds);
+  std::vector<std::string> cells{one.value, time_cell(one.seconds)};
+  if (per_unit) cells.push_back(time_cell(one.unit_seconds));
+  cells.insert(cells.end(), {ratio_cell(first, one.slower), interval_cell(one.slower)});
+  if (!answer.until.empty())
+    cells.push_back(std::isfinite(one.until_seconds) ? format_seconds(one.until_seconds) : "not reached");
+  cells.push_back(note_of(one));
+  return cells;
+}
+
+std::string table_of(const Answer& answer) {
+  const bool per_unit = answer.unit != WorkUnit::epoch && answer.unit != WorkUnit::none;
+  std::vector<TextTable::Column> columns{{answer.field, false}, {"epoch", true}};
+  if (per_unit) columns.push_back({"per " + unit_name(answer.unit), true});
+  columns.insert(columns.end(), {{"times the fastest", true}, {"99 % interval", false}});
+  if (!answer.until.empty()) columns.push_back({"to " + answer.until, true});
+  columns.push_back({"note", false});
+  TextTable table(columns);
+  for (const Contender& one : answer.contenders) table.add(cells_of(answer, one, per_unit));
+  return table.text();
+}
+
+}  // namespace
+
+Json answers_to_json(const Answers& answers) {
+  Json questions = Json::array();
+  for (const Answer& answer : answers.questions) {
+    Json contenders = Json::array();
+    for (const Contender& one : answer.contenders) contenders.push_back(contender_json(one));
+    questions.push_back({{"common", answer.common},
+                         {"unit", answer.unit == WorkUnit::none ? Json(nullptr) : Json(unit_name(answer.unit))},
+                         {"until", answer.until.empty() ? Json(nullptr) : Json(answer.until)},
+                         {"contenders", contenders},
+                         {"sentences", answer.sentences},
+                         {"why", answer.why}});
+  }
+  Json alone = Json::array();
+  for (const Unpaired& one : answers.alone) alone.push_back({{"case_id", one.case_id}, {"nearest", one.nearest}});
+  return {{"by", answers.field}, {"questions", questions}, {"alone", alone}};
+}
+
+std::string answers_text(const Answers& answers) {
+  std::string text;
+  for (const Answer& answer : answers.questions) {
+    text += fmt::format("{}{}:\n{}{}\n", text.empty() ? "" : "\n", fmt::join(answer.common, ", "), table_of(answer),
+                        fmt::join(answer.sentences, "\n"));
+    if (!answer.why.empty()) text += answer.why + "\n";
+  }
+  for (const Unpaired& one : answers.alone)
+    text += fmt::format("\n{} has no case to compare with: {}\n", one.case_id, one.nearest);
+  return text;
+}
+
+}  // namespace strobe

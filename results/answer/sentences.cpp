@@ -1,0 +1,144 @@
+#include "results/answer/sentences.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "core/units.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::size_t most_named = 3;  // contenders that a sentence names; it counts the others
+
+using Contenders = std::vector<const Contender*>;
+
+std::string number_text(double value) {
+  return value < 10 ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
+}
+
+/// "1.30 ± 0.05 times"; without the interval where it has no width or is not known.
+std::string times_text(const TimeRatio& times) {
+  const double half = (times.interval.high - times.interval.low) / 2;
+  if (!(half > 0.005)) return number_text(times.ratio) + " times";
+  return fmt::format("{} ± {} times", number_text(times.ratio), number_text(half));
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  if (names.size() < 2) return names.empty() ? "" : names.front();
+  return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
+}
+
+std::string names_of(const Contenders& contenders) {
+  std::vector<std::string> names;
+  for (const Contender* one : contenders) names.push_back(one->value);
+  if (names.size() > most_named + 1) {
+    const std::size_t more = names.size() - most_named;
+    names.resize(most_named);
+    names.push_back(fmt::format("{} others", more));
+  }
+  return listed(names);
+}
+
+Contenders with_verdict(const Answer& answer, Verdict verdict) {
+  Contenders found;
+  for (const Contender& one : answer.contenders)
+    if (one.slower.verdict == verdict) found.push_back(&one);
+  return found;
+}
+
+std::string per_text(WorkUnit unit) { return "per " + unit_name(unit); }
+
+/// "vertex is 1.30 ± 0.05 times as fast as snapshot per epoch, and 2.10 times as fast as pss".
+std::string faster_text(const Answer& answer, const Contenders& slower) {
+  std::string text = answer.contenders.front().value + " is";
+  for (std::size_t i = 0; i < std::min(slower.size(), most_named); ++i) {
+    text += fmt::format("{} {} as fast as {}",
+                        i == 0                   ? ""
+                        : i + 1 == slower.size() ? " and"
+                                                 : ",",
+                        times_text(slower[i]->slower), slower[i]->value);
+    if (i == 0) text += " " + per_text(answer.unit);
+  }
+  if (slower.size() > most_named)
+    text += fmt::format(", and at least {} times as fast as {} others", number_text(slower[most_named]->slower.ratio),
+                        slower.size() - most_named);
+  return text;
+}
+
+std::string with_place(const std::string& place, const std::string& text) {
+  return place.empty() ? text : place + ", " + text;
+}
+
+/// Adds the sentences on times of epochs, or of units of work.
+void tell_times(const Answer& answer, const std::string& place, double threshold, std::vector<std::string>& sentences) {
+  const std::string& first = answer.contenders.front().value;
+  const Contenders slower = with_verdict(answer, Verdict::slower), same = with_verdict(answer, Verdict::same),
+                   unsure = with_verdict(answer, Verdict::unsure);
+  if (!slower.empty()) sentences.push_back(with_place(place, faster_text(answer, slower)) + ".");
+  const std::string begin = sentences.empty() ? place : "";
+  if (!same.empty())
+    sentences.push_back(
+        with_place(begin, fmt::format("{} {} as fast as {} {} within {:.3g} %.", names_of(same),
+                                      same.size() == 1 ? "is" : "are", first, per_text(answer.unit), threshold * 100)));
+  if (!unsure.empty())
+    sentences.push_back(with_place(sentences.empty() ? place : "",
+                                   fmt::format("{} cannot be distinguished from {} {} ({}).", names_of(unsure), first,
+                                               per_text(answer.unit), unsure.front()->slower.note)));
+}
+
+/// Who reaches the metric first.
+void tell_until(const Answer& answer, std::vector<std::string>& sentences) {
+  const Contender* first = nullptr;
+  Contenders later, never;
+  for (const Contender& one : answer.contenders) {
+    if (!std::isfinite(one.until_seconds)) {
+      never.push_back(&one);
+    } else if (first == nullptr || one.until_seconds < first->until_seconds) {
+      first = &one;
+    }
+  }
+  if (first == nullptr) {
+    sentences.push_back(fmt::format("None reaches {}.", answer.until));
+    return;
+  }
+  std::string text =
+      fmt::format("{} reaches {} first, in {}", first->value, answer.until, format_seconds(first->until_seconds));
+  for (const Contender& one : answer.contenders) {
+    if (&one == first || !std::isfinite(one.until_seconds)) continue;
+    text += fmt::format("; {} takes {} as long", one.value, times_text(one.later));
+    if (!one.later.note.empty()) text += fmt::format(" ({})", one.later.note);
+  }
+  sentences.push_back(text + ".");
+  for (const Contender* one : never) {
+    sentences.push_back(one->until_reached == 0 ? fmt::format("{} does not reach it.", one->value)
+                                                : fmt::format("{} reaches it under {} of {} seeds.", one->value,
+                                                              one->until_reached, one->case_ids.size()));
+  }
+}
+
+/// Whose times are not compared.
+void tell_refusals(const Answer& answer, std::vector<std::string>& sentences) {
+  const Contender& first = answer.contenders.front();
+  for (const Contender& one : answer.contenders) {
+    if (!std::isfinite(one.seconds) || std::isfinite(one.unit_seconds)) continue;
+    sentences.push_back(fmt::format("The time of {} is not compared: its epoch is {}, one of {} is {}.", one.value,
+                                    work_text(one.work), first.value, work_text(first.work)));
+  }
+  for (const Contender& one : answer.contenders)
+    if (!std::isfinite(one.seconds)) sentences.push_back(fmt::format("{} has no time: {}.", one.value, one.note));
+}
+
+}  // namespace
+
+std::vector<std::string> sentences_of(const Answer& answer, const std::string& place, double threshold) {
+  std::vector<std::string> sentences;
+  if (answer.contenders.empty() || !std::isfinite(answer.contenders.front().seconds)) return {"No case has a time."};
+  if (std::isfinite(answer.contenders.front().unit_seconds)) tell_times(answer, place, threshold, sentences);
+  if (!answer.until.empty()) tell_until(answer, sentences);
+  tell_refusals(answer, sentences);
+  return sentences;
+}
+
+}  // namespace strobe

@@ -1,0 +1,15 @@
+// The answer in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/answer/answer.hpp"
+
+namespace strobe {
+
+/// Whole sentences: who is fastest and by how much, who reaches the metric first, and whose times cannot be compared.
+/// `place` begins the first one, such as "On 2 ranks".
+std::vector<std::string> sentences_of(const Answer& answer, const std::string& place, double threshold);
+
+}  // namespace strobe

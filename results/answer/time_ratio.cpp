@@ -1,0 +1,73 @@
+#include "results/answer/time_ratio.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace strobe {
+namespace {
+
+std::string too_wide(const LogEstimate& ratio, double threshold) {
+  constexpr int most = 200;
+  const int needed = rounds_for_width(ratio, verdict_confidence, std::log1p(threshold), most);
+  return fmt::format("the interval is too wide for a verdict; {} {} rounds would make it as narrow as {:.3g} %",
+                     needed >= most ? "more than" : "about", needed, threshold * 100);
+}
+
+}  // namespace
+
+std::string verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::faster:
+      return "faster";
+    case Verdict::slower:
+      return "slower";
+    case Verdict::same:
+      return "same";
+    case Verdict::unsure:
+      return "unsure";
+    case Verdict::none:
+      break;
+  }
+  return "";
+}
+
+Verdict verdict_of(double ratio, ConfidenceInterval interval, double threshold) {
+  if (interval.high < 1 && ratio < 1 - threshold) return Verdict::faster;
+  if (interval.low > 1 && ratio > 1 + threshold) return Verdict::slower;
+  if (interval.low >= 1 - threshold && interval.high <= 1 + threshold) return Verdict::same;
+  return Verdict::unsure;
+}
+
+Trial trial_of(const LoadedRun& run, const Row& row) {
+  Trial trial;
+  trial.exact = row.time_source == "virtual";
+  if (row.rounds) trial.session = row.rounds->session;
+  if (!trial.exact) trial.rounds = run.seconds_of(row);
+  if (!trial.rounds.empty()) return trial;
+  if (!trial.exact && row.rounds) {  // without samples there are still the medians of the rounds
+    for (std::size_t r = 0; r < row.rounds->seconds.size(); ++r)
+      if (std::isfinite(row.rounds->seconds[r])) trial.rounds[static_cast<int>(r)] = {row.rounds->seconds[r]};
+  }
+  if (trial.rounds.empty()) trial.rounds[0] = {row.epoch_seconds->median};
+  return trial;
+}
+
+TimeRatio compare_trials(const Trials& base, const Trials& changed, const AnswerOptions& options, SeedSpread spread) {
+  TimeRatio found;
+  found.ratio = level_of(changed) / level_of(base);
+  const auto estimate = ratio_of_trials(base, changed, options.resamples, spread);
+  if (!estimate) {
+    found.verdict = Verdict::unsure;
+    found.note = spread == SeedSpread::always ? "one seed" : why_no_interval(base, changed);
+    return found;
+  }
+  found.interval = estimate->interval(verdict_confidence);
+  found.interval95 = estimate->interval(0.95);
+  found.verdict = verdict_of(found.ratio, found.interval, options.threshold);
+  if (found.verdict == Verdict::unsure && spread == SeedSpread::as_found)
+    found.note = too_wide(*estimate, options.threshold);
+  return found;
+}
+
+}  // namespace strobe

@@ -1,0 +1,41 @@
+// The work of an epoch, and the unit in which the times of several epochs can be compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/row/row.hpp"
+
+namespace strobe {
+
+/// The work of one epoch over all ranks; 0 = not known.
+struct EpochWork {
+  double cells = 0;    // vertices of the trained steps
+  double edges = 0;    // edges of the trained steps
+  double events = 0;   // timed edges
+  double updates = 0;  // of the weights
+};
+
+/// From the throughput of a row and its number of updates.
+EpochWork work_of(const Row& row);
+
+/// Whether two epochs do the same work, as far as both are known. A number that only one side knows is a difference.
+bool same_work(const EpochWork& a, const EpochWork& b);
+
+/// "1 update on 160 cells".
+std::string work_text(const EpochWork& work);
+
+/// A unit of work: times per unit can be compared.
+enum class WorkUnit : std::uint8_t { epoch, event, cell, edge, none };
+
+/// `epoch` when all do the same work. Otherwise the first of event, cell, edge that all of them know; `none` when there
+/// is no such unit.
+WorkUnit common_unit(const std::vector<EpochWork>& works);
+
+/// The number of units in an epoch; 1 for `epoch`.
+double units_in(const EpochWork& work, WorkUnit unit);
+
+/// "epoch", "event", "cell", "edge", "".
+std::string unit_name(WorkUnit unit);
+
+}  // namespace strobe

@@ -1,0 +1,228 @@
+// The answer engine, on rows that are made up, so that every number is known.
+#include "results/answer/answer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/errors.hpp"
+#include "tests/results/made_run.hpp"
+
+namespace strobe {
+namespace {
+
+using testing_results::MadeCase;
+using testing_results::MadeRun;
+using testing_results::TemporaryFolder;
+
+Answers ask(const std::vector<std::string>& folders, const std::string& field, const AnswerOptions& options = {}) {
+  std::vector<LoadedRun> runs;
+  for (const std::string& folder : folders) runs.push_back(load_run(folder));
+  return answer(runs, field, options);
+}
+
+std::string sentences(const Answer& answer) {
+  std::string text;
+  for (const std::string& sentence : answer.sentences) text += sentence + "\n";
+  return text;
+}
+
+const Contender& contender(const Answer& answer, const std::string& value) {
+  for (const Contender& one : answer.contenders)
+    if (one.value == value) return one;
+  throw Error("no contender " + value);
+}
+
+TEST(Answer, TheFastestIsFirstAndTheRatioIsTheQuotientOfTheTimes) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  // The machine drifts by half; each strategy keeps its place.
+  run.add({.strategy = "vertex", .rounds = {2.0, 3.0, 2.02, 3.03, 2.01}});
+  run.add({.strategy = "snapshot", .rounds = {1.0, 1.5, 1.0, 1.5, 1.0}});
+  run.add({.strategy = "pss", .rounds = {1.01, 1.49, 1.0, 1.52, 0.99}});
+  const Answers all = ask({folder.file("run")}, "strategy");
+  ASSERT_EQ(all.questions.size(), 1u);
+  const Answer& found = all.questions[0];
+  EXPECT_EQ(found.unit, WorkUnit::epoch);
+  EXPECT_EQ(found.contenders.front().value, "snapshot");
+  const Contender& vertex = contender(found, "vertex");
+  EXPECT_EQ(vertex.slower.verdict, Verdict::slower);
+  EXPECT_NEAR(vertex.slower.ratio, 2, 0.02);
+  EXPECT_GT(vertex.slower.interval.low, 1.9) << "rounds of one session compare pair by pair";
+  for (const Contender& one : found.contenders)
+    if (&one != &found.contenders.front())
+      EXPECT_DOUBLE_EQ(one.slower.ratio, one.unit_seconds / found.contenders.front().unit_seconds);
+  EXPECT_NE(sentences(found).find("On 2 ranks, snapshot is 2.01 ± "), std::string::npos) << sentences(found);
+  EXPECT_NE(sentences(found).find(" times as fast as vertex per epoch."), std::string::npos) << sentences(found);
+  EXPECT_NE(sentences(found).find("pss is as fast as snapshot per epoch within 5 %."), std::string::npos);
+  EXPECT_NE(found.why.find("less compute"), std::string::npos) << found.why;
+}
+
+TEST(Answer, EpochsOfOtherWorkCompareByTheUnitThatTheyShare) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  run.add({.strategy = "snapshot", .rounds = {0.73}, .cells = 12500, .simulated = true});
+  run.add({.strategy = "hybrid_batch", .rounds = {0.545}, .cells = 160, .simulated = true});
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(found.unit, WorkUnit::cell);
+  EXPECT_EQ(found.contenders.front().value, "snapshot");
+  EXPECT_NEAR(contender(found, "hybrid_batch").slower.ratio, 0.545 / 160 / (0.73 / 12500), 1e-6);
+  EXPECT_NE(sentences(found).find("snapshot is 58.3 times as fast as hybrid_batch per cell."), std::string::npos)
+      << sentences(found);
+  EXPECT_EQ(found.why, "") << "phases of epochs of other work say nothing";
+}
+
+TEST(Answer, TimesWithoutAUnitInCommonAreNotCompared) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  run.add({.strategy = "snapshot", .rounds = {0.73}, .cells = 12500, .simulated = true});
+  run.add({.strategy = "vertex", .rounds = {0.80}, .cells = 12500, .simulated = true});
+  run.add({.strategy = "event_batch", .rounds = {0.1}, .events = 400, .updates = 4, .simulated = true});
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_TRUE(std::isnan(contender(found, "event_batch").slower.ratio));
+  EXPECT_NE(sentences(found).find("The time of event_batch is not compared: its epoch is 4 updates on 400 events, one "
+                                  "of snapshot is 1 update on 12500 cells."),
+            std::string::npos)
+      << sentences(found);
+  EXPECT_NE(sentences(found).find("snapshot is 1.10 times as fast as vertex"), std::string::npos) << sentences(found);
+}
+
+TEST(Answer, ASettingThatAStrategyLacksIsNoDifference) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  run.add({.strategy = "snapshot", .rounds = {1.0}, .settings = {{"nb", "1"}}, .simulated = true});
+  run.add({.strategy = "snapshot", .rounds = {1.5}, .settings = {{"nb", "4"}}, .simulated = true});
+  run.add({.strategy = "hybrid_batch", .rounds = {2.0}, .settings = {{"host_threads", 1}}, .simulated = true});
+  const Answers all = ask({folder.file("run")}, "strategy");
+  ASSERT_EQ(all.questions.size(), 1u);
+  std::vector<std::string> values;
+  for (const Contender& one : all.questions[0].contenders) values.push_back(one.value);
+  EXPECT_EQ(values, (std::vector<std::string>{"snapshot nb=1", "snapshot nb=4", "hybrid_batch"}));
+}
+
+TEST(Answer, ASettingThatAllHaveSeparatesQuestions) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const char* nb : {"1", "4"})
+    for (const char* strategy : {"snapshot", "vertex"})
+      run.add({.strategy = strategy, .rounds = {1.0}, .settings = {{"nb", nb}}, .simulated = true});
+  const Answers all = ask({folder.file("run")}, "strategy");
+  ASSERT_EQ(all.questions.size(), 2u);
+  EXPECT_EQ(all.questions[1].common.back(), "nb 4");
+}
+
+TEST(Answer, SeedsArePooledAndTheirSpreadCounts) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const std::int64_t seed : {1, 2, 3}) {
+    run.add({.strategy = "vertex", .rounds = {1.0}, .seed = seed, .simulated = true});
+    run.add({.strategy = "chunk", .rounds = {2.0 + 0.01 * static_cast<double>(seed)}, .seed = seed, .simulated = true});
+    run.add({.strategy = "pss", .rounds = {seed == 1 ? 1.5 : 0.9}, .seed = seed, .simulated = true});
+  }
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(found.contenders.size(), 3u);
+  EXPECT_EQ(contender(found, "chunk").seeds, (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(contender(found, "chunk").slower.verdict, Verdict::slower);
+  EXPECT_EQ(contender(found, "pss").slower.verdict, Verdict::unsure) << "it is faster under two seeds of three";
+}
+
+TEST(Answer, TimesToAMetricSayWhoReachesItFirst) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const std::int64_t seed : {1, 2, 3}) {
+    const double drift = 1 + 0.01 * static_cast<double>(seed);
+    run.add({.strategy = "vertex", .rounds = {1.0}, .seed = seed, .until = 30 * drift, .simulated = true});
+    run.add({.strategy = "hybrid_batch", .rounds = {0.5}, .cells = 10, .seed = seed, .until = 10, .simulated = true});
+    run.add({.strategy = "chunk", .rounds = {1.1}, .seed = seed, .until = -1, .simulated = true});
+  }
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(contender(found, "vertex").later.verdict, Verdict::slower);
+  EXPECT_NEAR(contender(found, "vertex").later.ratio, 3.06, 0.01);
+  EXPECT_NE(sentences(found).find("hybrid_batch reaches mrr=0.3 first, in 10 s; vertex takes 3.06 ± "),
+            std::string::npos)
+      << sentences(found);
+  EXPECT_NE(sentences(found).find("chunk does not reach it."), std::string::npos) << sentences(found);
+}
+
+TEST(Answer, OneProcessASideGivesNoVerdict) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  run.add({.strategy = "vertex", .rounds = {1.0}});
+  run.add({.strategy = "chunk", .rounds = {2.0}});
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(contender(found, "chunk").slower.verdict, Verdict::unsure);
+  EXPECT_NE(sentences(found).find("measure with --rounds 5"), std::string::npos) << sentences(found);
+}
+
+TEST(Answer, RunsOfOtherMachinesAreRefused) {
+  const TemporaryFolder folder;
+  MadeRun a(folder, "a"), b(folder, "b");
+  a.add({.strategy = "vertex", .rounds = {1.0, 1.0, 1.01}});
+  b.add({.strategy = "chunk", .rounds = {3.0, 3.03, 3.0}});
+  const std::vector<std::string> both{folder.file("a"), folder.file("b")};
+  EXPECT_EQ(ask(both, "strategy").questions.at(0).contenders.at(1).value, "chunk");
+  testing_results::write_text(folder.file("b/env.json"), R"({"host_class": {"text": "host B"}})");
+  EXPECT_THROW(ask(both, "strategy"), NotComparable);
+  EXPECT_NO_THROW(ask(both, "strategy", {.allow_different_host = true}));
+  EXPECT_THROW(ask({folder.file("a")}, "strategy"), NotComparable);
+  EXPECT_THROW(ask({folder.file("a")}, "strateg"), InvalidRequest);
+}
+
+TEST(Answer, TheNaturalFieldIsTheStrategyOrTheOnlyOneThatDiffers) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run"), widths(folder, "widths");
+  run.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 2});
+  run.add({.strategy = "chunk", .rounds = {1.0}, .ranks = 4});
+  EXPECT_EQ(natural_field(load_run(folder.file("run")).summary.rows), "strategy");
+  widths.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 2});
+  EXPECT_EQ(natural_field(load_run(folder.file("widths")).summary.rows), "");
+  widths.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 4});
+  EXPECT_EQ(natural_field(load_run(folder.file("widths")).summary.rows), "ranks");
+}
+
+/// Runs with a known truth: rounds of a drifting machine with noise, several seeds, missing rounds, other work.
+TEST(AnswerLaws, FalseVerdictsAreRare) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal;
+  int judged = 0, wrong = 0;
+  for (int trial = 0; trial < 60; ++trial) {
+    const TemporaryFolder folder;
+    MadeRun run(folder, "run");
+    const std::vector<std::pair<std::string, double>> truths{
+        {"vertex", 1.0}, {"chunk", trial % 3 == 0 ? 1.0 : 1.0 + 0.3 * static_cast<double>(random() % 5)}, {"pss", 1.08}};
+    for (const std::int64_t seed : {1, 2}) {
+      if (seed == 2 && trial % 2 == 0) continue;
+      std::vector<double> drift;
+      for (int round = 0; round < 6; ++round) drift.push_back(std::exp(0.2 * normal(random)));
+      for (const auto& [strategy, factor] : truths) {
+        MadeCase made{.strategy = strategy, .seed = seed};
+        const double cells = strategy == "pss" ? 500 : 1000;
+        made.cells = cells;
+        for (const double speed : drift)
+          made.rounds.push_back(factor * cells / 1000 * speed * std::exp(0.02 * normal(random)));
+        if (strategy == "chunk" && trial % 5 == 0) made.rounds[3] = std::nan("");
+        run.add(made);
+      }
+    }
+    const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+    const std::string& best = found.contenders.front().value;
+    const auto truth = [&](const std::string& value) {
+      for (const auto& [strategy, factor] : truths)
+        if (strategy == value) return factor;
+      return std::nan("");
+    };
+    for (const Contender& one : found.contenders) {
+      if (one.slower.verdict == Verdict::none) continue;
+      ++judged;
+      const double ratio = truth(one.value) / truth(best);
+      wrong += one.slower.verdict == Verdict::slower && ratio <= 1 ? 1 : 0;
+      wrong += one.slower.verdict == Verdict::same && std::abs(ratio - 1) > 0.05 ? 1 : 0;
+      EXPECT_NE(one.slower.verdict, Verdict::faster);
+    }
+  }
+  EXPECT_EQ(judged, 120);
+  EXPECT_LE(wrong, 2) << "at most 2 % of the verdicts";
+}
+
+}  // namespace
+}  // namespace strobe
