@@ -9,10 +9,10 @@
 #include <cmath>
 
 #include "core/errors.hpp"
+#include "results/answer/case_difference.hpp"
 #include "results/answer/question.hpp"
 #include "results/answer/reasons.hpp"
 #include "results/answer/sentences.hpp"
-#include "results/answer/case_difference.hpp"
 
 namespace strobe {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "results/answer/answer.hpp"
 #include "results/row/table.hpp"
@@ -12,14 +13,12 @@
 namespace strobe {
 namespace {
 
-Json finite_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json known_or_null(double count) { return count > 0 ? Json(count) : Json(nullptr); }
 
 Json ratio_json(const TimeRatio& times) {
-  return {{"ratio", finite_or_null(times.ratio)},
-          {"ci99_low", finite_or_null(times.interval.low)},
-          {"ci99_high", finite_or_null(times.interval.high)},
+  return {{"ratio", or_null(times.ratio)},
+          {"ci99_low", or_null(times.interval.low)},
+          {"ci99_high", or_null(times.interval.high)},
           {"verdict", times.verdict == Verdict::none ? Json(nullptr) : Json(verdict_name(times.verdict))},
           {"note", times.note}};
 }
@@ -37,10 +36,10 @@ Json contender_json(const Contender& one) {
             {"edges", known_or_null(work.edges)},
             {"events", known_or_null(work.events)},
             {"updates", known_or_null(work.updates)}}},
-          {"epoch_seconds", finite_or_null(one.seconds)},
-          {"unit_seconds", finite_or_null(one.unit_seconds)},
+          {"epoch_seconds", or_null(one.seconds)},
+          {"unit_seconds", or_null(one.unit_seconds)},
           {"times_the_fastest", ratio_json(one.slower)},
-          {"until_seconds", finite_or_null(one.until_seconds)},
+          {"until_seconds", or_null(one.until_seconds)},
           {"until_reached", one.until_reached},
           {"times_the_first", ratio_json(one.later)},
           {"note", one.note}};
@@ -76,12 +75,11 @@ std::vector<std::string> cells_of(const Answer& answer, const Contender& one, bo
 
 std::string table_of(const Answer& answer) {
   const bool per_unit = answer.unit != WorkUnit::epoch && answer.unit != WorkUnit::none;
-  std::vector<TextTable::Column> columns{{answer.field, false}, {"epoch", true}};
-  if (per_unit) columns.push_back({"per " + unit_name(answer.unit), true});
-  columns.insert(columns.end(), {{"times the fastest", true}, {"99 % interval", false}});
-  if (!answer.until.empty()) columns.push_back({"to " + answer.until, true});
-  columns.push_back({"note", false});
-  TextTable table(columns);
+  std::string titles = answer.field + "|epoch>";
+  if (per_unit) titles += fmt::format("|per {}>", unit_name(answer.unit));
+  titles += "|times the fastest>|99 % interval";
+  if (!answer.until.empty()) titles += fmt::format("|to {}>", answer.until);
+  TextTable table(titles + "|note");
   for (const Contender& one : answer.contenders) table.add(cells_of(answer, one, per_unit));
   return table.text();
 }

@@ -13,8 +13,8 @@ namespace strobe::testing_results {
 
 struct MadeCase {
   std::string strategy = "snapshot";
-  std::vector<double> rounds;  // seconds of an epoch in each process; NaN: the process measured nothing
-  double cells = 1000;         // of an epoch; 0 with events
+  std::vector<double> rounds = {};  // seconds of an epoch in each process; NaN: the process measured nothing
+  double cells = 1000;              // of an epoch; 0 with events
   double events = 0;
   std::int64_t updates = 1;
   std::int64_t seed = 3;
