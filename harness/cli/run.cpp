@@ -320,7 +320,7 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
     if (ranks.first()) narrate_prices(suite);
     if (const RunDirectory* directory = sweep.directory()) {
       print_data(request.json ? read_text_file(directory->file("summary.json"))
-                              : shown_lines(table_on_terminal(directory->rows())));
+                              : shown_lines(table_on_terminal(*directory)));
     }
     return status;
   } catch (const RanksLost& lost) {

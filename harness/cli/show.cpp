@@ -12,6 +12,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/request/option_text.hpp"
 #include "harness/request/suite.hpp"
+#include "results/answer/conclusion.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
@@ -63,7 +64,11 @@ int show(const ShowRequest& request) {
     }
   }
   if (rows.empty()) throw InvalidRequest(request.filter.empty() ? "RUN" : "--filter", "no row is there to be shown");
-  const std::string table = rows_table(rows, requests, runs);
+  std::string table = rows_table(rows, requests, runs);
+  if (requests.format == TableFormat::text && request.by.empty() && request.columns.empty()) {
+    const std::string conclusion = conclusion_of(request.runs, wanted);
+    if (!conclusion.empty()) table += "\n" + conclusion;
+  }
   print_data(requests.format == TableFormat::csv ? table : shown_lines(table));
   return 0;
 }

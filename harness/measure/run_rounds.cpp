@@ -16,6 +16,7 @@
 #include "harness/process/output_path.hpp"
 #include "harness/process/signals.hpp"
 #include "harness/request/output_files.hpp"
+#include "results/answer/conclusion.hpp"
 #include "results/row/table.hpp"
 #include "results/run/environment.hpp"
 
@@ -82,10 +83,11 @@ RoundSide side_of(const Suite& suite, RunDirectory& directory) {
 
 }  // namespace
 
-std::string table_on_terminal(const std::vector<Row>& rows) {
+std::string table_on_terminal(const RunDirectory& directory) {
   TableOptions requests;
   requests.width = terminal_width();
-  return rows_table(rows, requests);
+  const std::string conclusion = conclusion_of(directory.path());
+  return rows_table(directory.rows(), requests) + (conclusion.empty() ? "" : "\n" + conclusion);
 }
 
 bool asks_for_rounds(const RunRequest& request) {
@@ -108,8 +110,7 @@ int run_in_rounds(RunRequest& request, Suite& suite, const World& world) {
   for (const char* key : {"rounds", "launch", "session"}) sides.front().outputs.erase(key);
   take_left_rounds(sides.front());
   const bool all_ok = run_rounds(sides, plan);
-  print_data(request.json ? read_text_file(directory.file("summary.json"))
-                          : shown_lines(table_on_terminal(directory.rows())));
+  print_data(request.json ? read_text_file(directory.file("summary.json")) : shown_lines(table_on_terminal(directory)));
   return all_ok ? 0 : 1;
 }
 

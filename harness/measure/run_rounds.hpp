@@ -2,12 +2,11 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "harness/measure/run_request.hpp"
 #include "harness/process/world.hpp"
 #include "harness/request/suite.hpp"
-#include "results/row/row.hpp"
+#include "results/run/run_directory.hpp"
 
 namespace strobe {
 
@@ -17,7 +16,7 @@ bool asks_for_rounds(const RunRequest& request);
 /// Checks the request before the first case is measured, then runs the rounds. Returns the exit status.
 int run_in_rounds(RunRequest& request, Suite& suite, const World& world);
 
-/// The table of a run's rows, as wide as the terminal.
-std::string table_on_terminal(const std::vector<Row>& rows);
+/// The table of a run's rows, as wide as the terminal, and the answer to the question that they pose.
+std::string table_on_terminal(const RunDirectory& directory);
 
 }  // namespace strobe

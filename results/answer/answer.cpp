@@ -29,7 +29,7 @@ struct Entrant {
 
 bool has_time(const Row& row) { return row.status == "ok" && row.epoch_seconds.has_value(); }
 
-void add_note(std::string& note, const std::string& more) {
+void append_note(std::string& note, const std::string& more) {
   if (!more.empty() && note.find(more) == std::string::npos) note += (note.empty() ? "" : "; ") + more;
 }
 
@@ -45,7 +45,7 @@ void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
   }
   if (!has_time(row)) {
     const std::string status = row.reason.empty() ? row.status : row.status + ": " + row.reason;
-    add_note(contender.note, several ? fmt::format("seed {}: {}", row.seed, status) : status);
+    append_note(contender.note, several ? fmt::format("seed {}: {}", row.seed, status) : status);
     return;
   }
   if (contender.row == nullptr) contender.row = &row;
@@ -141,7 +141,7 @@ void compare_times(std::vector<Entrant>& entrants, const AnswerOptions& options)
     if (!std::isfinite(one.contender.unit_seconds)) continue;
     one.contender.slower = compare_trials(entrants.front().trials, one.trials, options, SeedSpread::as_found);
     if (one.contender.simulated != entrants.front().contender.simulated)
-      add_note(one.contender.note, "one time is measured, the other predicted");
+      append_note(one.contender.note, "one time is measured, the other predicted");
   }
 }
 

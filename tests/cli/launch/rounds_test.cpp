@@ -221,22 +221,24 @@ TEST_F(Rounds, CasesThatDifferInOneFieldAreToldApart) {
                               "model.hidden=6,12", "--ranks", "2", "--device", "sim", "--epochs", "2", "--out", "all"});
   ASSERT_EQ(ran.status, 0) << ran.err;
   const Json by = Json::parse(strobe({"compare", "all", "--by", "strategy", "--json"}).out);
-  ASSERT_EQ(by.at("groups").size(), 2u);
+  ASSERT_EQ(by.at("questions").size(), 2u);
   std::map<std::string, double> seconds;
   for (const Json& row : rows_of("all"))
     seconds[row.at("case_id")] = row.at("epoch_seconds").at("median").get<double>();
-  for (const Json& group : by.at("groups")) {
-    ASSERT_EQ(group.at("cases").size(), 2u);
-    const Json &fast = group.at("cases")[0], &slow = group.at("cases")[1];
-    EXPECT_LE(seconds.at(fast.at("case_id")), seconds.at(slow.at("case_id")));
-    EXPECT_NEAR(slow.at("times_the_fastest").get<double>(),
-                seconds.at(slow.at("case_id")) / seconds.at(fast.at("case_id")), 1e-12);
+  for (const Json& group : by.at("questions")) {
+    ASSERT_EQ(group.at("contenders").size(), 2u);
+    const Json &fast = group.at("contenders")[0], &slow = group.at("contenders")[1];
+    EXPECT_LE(seconds.at(fast.at("case_ids")[0]), seconds.at(slow.at("case_ids")[0]));
+    EXPECT_NEAR(slow.at("times_the_fastest").at("ratio").get<double>(),
+                seconds.at(slow.at("case_ids")[0]) / seconds.at(fast.at("case_ids")[0]), 1e-12);
     EXPECT_NE(group.at("common").dump().find("model.hidden"), std::string::npos);
     EXPECT_NE(group.at("why").get<std::string>().find("less "), std::string::npos) << group;
   }
   const Outcome text = strobe({"compare", "all", "--by", "model.hidden"});
   EXPECT_EQ(text.status, 0) << text.err;
-  EXPECT_NE(text.out.find("6 is as fast as 12 within the threshold"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("12 is as fast as 6 per epoch within 5 %."), std::string::npos) << text.out;
+  EXPECT_NE(ran.out.find("model.hidden 6: On 2 GPUs of "), std::string::npos) << ran.out;
+  EXPECT_EQ(strobe({"show", "all"}).out, ran.out) << "both say the same";
   expect_refusal(strobe({"compare", "all", "--by", "stratgy"}), 2, {"--by", "did you mean 'strategy'"});
   expect_refusal(strobe({"compare", "all", "--by", "kernels"}), 4, {"no two cases differ in kernels alone"});
 }

@@ -1,0 +1,56 @@
+#include "results/answer/conclusion.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/errors.hpp"
+#include "results/answer/answer.hpp"
+
+namespace strobe {
+namespace {
+
+/// Without the number of ranks, which the first sentence names.
+std::vector<std::string> place_free(std::vector<std::string> common) {
+  std::erase_if(common, [](const std::string& part) { return part.starts_with("ranks "); });
+  return common;
+}
+
+}  // namespace
+
+std::string conclusion_of(const std::vector<LoadedRun>& runs) {
+  std::vector<Row> rows;
+  for (const LoadedRun& run : runs) rows.insert(rows.end(), run.summary.rows.begin(), run.summary.rows.end());
+  const std::string field = rows.size() < 2 ? "" : natural_field(rows);
+  if (field.empty()) return "";
+  try {
+    const Answers answers = answer(runs, field);
+    std::string text;
+    for (const Answer& one : answers.questions) {
+      if (answers.questions.size() > 1) text += fmt::format("{}: ", fmt::join(place_free(one.common), ", "));
+      text += fmt::format("{}\n", fmt::join(one.sentences, " "));
+    }
+    return text;
+  } catch (const NotComparable&) {
+    return "";
+  }
+}
+
+std::string conclusion_of(const std::vector<std::string>& folders,
+                          const std::function<bool(const std::string&)>& wanted) {
+  try {
+    std::vector<LoadedRun> runs;
+    for (const std::string& folder : folders) {
+      runs.push_back(load_run(folder));
+      std::erase_if(runs.back().summary.rows, [&](const Row& row) { return !wanted(row.case_id); });
+    }
+    return conclusion_of(runs);
+  } catch (const Error&) {  // the table has been printed; `verify` says what is wrong with the files
+    return "";
+  }
+}
+
+std::string conclusion_of(const std::string& folder) {
+  return conclusion_of(std::vector<std::string>{folder}, [](const std::string&) { return true; });
+}
+
+}  // namespace strobe
