@@ -262,8 +262,8 @@ TEST(Compare, OneProcessASideGivesAdvice) {
   write_run(folder.file("slow"), {{"x", 60, 2.0, "ok", "wall", 1}});
   write_run(folder.file("five"), {{"x", 12, 2.0}});
   for (const auto& [a, b, words] : {std::tuple{"one", "slow", "one process a side"},
-                                    {"one", "five", "one process in base and 5 in new"},
-                                    {"five", "one", "5 processes in base and one in new"}}) {
+                                    {"one", "five", "one process against 5 processes"},
+                                    {"five", "one", "5 processes against one process"}}) {
     const CompareReport report = compare_runs(folder.file(a), folder.file(b));
     const Comparison& item = report.cases.at(0);
     EXPECT_EQ(item.verdict, "UNSURE");

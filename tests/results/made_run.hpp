@@ -49,7 +49,7 @@ class MadeRun {
       directory_.append_round(records.back(), result.samples);
       all.insert(all.end(), result.samples.begin(), result.samples.end());
     }
-    directory_.add_row(row_of_rounds(records, all, static_cast<int>(made.rounds.size())));
+    directory_.add_row(row_of_rounds(records, all, static_cast<int>(records.size())));
   }
 
  private:
