@@ -4,6 +4,7 @@ bytes and memory go, loss and metrics, and predicted against measured times. Eve
 `strobe report` calls this script; it needs only Python.
 
 usage: report_page.py RUN [RUN ...] --out FILE.html [--title WORDS] [--peaks FP32,FP64,BYTES] [--beside FOLDER] [--kinds FILE]
+                      [--answers FILE]
 """
 import argparse
 import json
@@ -24,10 +25,12 @@ def main():
     parser.add_argument("--peaks", default="", type=lambda text: [float(part) for part in text.split(",")] if text else None)
     parser.add_argument("--beside", default="", help="where the page will lie, which its links start from (default: that of FILE)")
     parser.add_argument("--kinds", default="", help="sections of kinds of training: [{title, fields: [{key, unit, help}]}]")
+    parser.add_argument("--answers", default="", help="JSON of strobe compare RUN --by FIELD --json")
     chosen = parser.parse_args()
     kinds = json.loads(pathlib.Path(chosen.kinds).read_text()) if chosen.kinds else []
+    answers = json.loads(pathlib.Path(chosen.answers).read_text("utf-8")) if chosen.answers else {}
     rows, environments = read_runs(chosen.runs, pathlib.Path(chosen.beside or pathlib.Path(chosen.out).parent))
-    text = page(rows, environments, chosen.title or "Strobe: " + ", ".join(environments), chosen.peaks, kinds)
+    text = page(rows, environments, chosen.title or "Strobe: " + ", ".join(environments), chosen.peaks, kinds, answers)
     write_whole(chosen.out, text.encode("utf-8", "xmlcharrefreplace"))
     return 0
 

@@ -14,6 +14,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/python.hpp"
+#include "results/answer/answer.hpp"
 #include "results/row/facts.hpp"
 #include "results/run/files.hpp"
 #include "results/run/loaded_run.hpp"
@@ -33,6 +34,23 @@ std::string peaks_of(const ReportRequest& request) {
   const auto cluster = load_cluster(request.cluster);
   return fmt::format("{},{},{}", cluster->gpu.flops_fp32_per_second, cluster->gpu.flops_fp64_per_second,
                      cluster->gpu.memory_bytes_per_second);
+}
+
+/// The answer that `strobe compare --by` gives about the runs; empty where they pose no question.
+Json answers_of(const std::vector<std::string>& folders) {
+  std::vector<LoadedRun> runs;
+  std::vector<Row> rows;
+  for (const std::string& folder : folders) {
+    runs.push_back(load_run(folder));
+    rows.insert(rows.end(), runs.back().summary.rows.begin(), runs.back().summary.rows.end());
+  }
+  const std::string field = rows.size() < 2 ? "" : natural_field(rows);
+  if (field.empty()) return {};
+  try {
+    return answers_to_json(answer(runs, field, {.allow_different_host = true}));
+  } catch (const NotComparable&) {
+    return {};
+  }
 }
 
 int report(const ReportRequest& request) {
@@ -58,6 +76,10 @@ int report(const ReportRequest& request) {
   if (const Json kinds = fact_sections(); !kinds.empty()) {
     write_file_atomically(scratch.file("kinds.json"), kinds.dump());
     words.push_back("--kinds=" + scratch.file("kinds.json"));
+  }
+  if (const Json answers = answers_of(request.runs); !answers.empty()) {
+    write_file_atomically(scratch.file("answers.json"), answers.dump());
+    words.push_back("--answers=" + scratch.file("answers.json"));
   }
   run_script(words, "RUN", fmt::format("the report {} could not be written", out));
   write_file_atomically(out, read_text_file(page));

@@ -54,7 +54,10 @@ std::string interval_cell(const TimeRatio& times) {
                                            : "-";
 }
 
-std::string time_cell(double seconds) { return std::isfinite(seconds) ? format_seconds(seconds) : "-"; }
+std::string time_cell(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  return seconds < 1e-6 ? fmt::format("{:.3g} ns", seconds * 1e9) : format_seconds(seconds);
+}
 
 std::string note_of(const Contender& one) {
   std::string note = one.note;

@@ -18,11 +18,14 @@ std::string number_text(double value) {
   return value < 10 ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
 }
 
-/// "1.30 ± 0.05 times"; without the interval where it has no width or is not known.
+/// "1.30 ± 0.05 times", "9.83 (2.62 to 36.9) times"; without the interval where it has no width or is not known.
 std::string times_text(const TimeRatio& times) {
   const double half = (times.interval.high - times.interval.low) / 2;
   if (!(half > 0.005)) return number_text(times.ratio) + " times";
-  return fmt::format("{} ± {} times", number_text(times.ratio), number_text(half));
+  constexpr double wide = 0.2;  // an interval of a logarithm is about symmetric below this share
+  if (half < wide * times.ratio) return fmt::format("{} ± {} times", number_text(times.ratio), number_text(half));
+  return fmt::format("{} ({} to {}) times", number_text(times.ratio), number_text(times.interval.low),
+                     number_text(times.interval.high));
 }
 
 std::string listed(const std::vector<std::string>& names) {

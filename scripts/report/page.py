@@ -2,7 +2,7 @@
 import re
 from html import escape
 
-from report import curves, facts, goals, operations, resources, runs, sections
+from report import answers as answered, curves, facts, goals, operations, resources, runs, sections
 
 STYLE = """
 :root{color-scheme:light dark;--text:#1a1a1a;--soft:#595959;--line:#d0d0d0;--page:#fff;--best:#0072B2;--same:#56B4E9;--slow:#D55E00}
@@ -58,35 +58,16 @@ for (const filter of document.querySelectorAll('input.filter')) {
 """
 
 
-def summary(rows):
-    """The first lines: how many, and for each case which strategy."""
-    good = sum(row.get("status") == "ok" for row in rows)
-    table = runs.by_case(rows)
-    words = [f"{len(rows)} row{'s' if len(rows) != 1 else ''}, {good} ok."]
-    if len(table) == 1:
-        words += [verdict[:1].upper() + verdict[1:] + "." for verdict in (runs.verdict(case) for case in table.values())]
-    elif table:
-        wins = {}
-        for case in table.values():
-            if len(case) > 1:
-                best = min(case, key=lambda name: runs.median(case[name]))
-                wins[best] = wins.get(best, 0) + 1
-        ranked = sorted(wins.items(), key=lambda item: -item[1])
-        words += [f"{name} has the shortest epoch in {count} of {sum(wins.values())} cases." for name, count in ranked[:3]]
-    if any(row.get("time_source") == "virtual" for row in rows):
-        words.append("Virtual times are predictions.")
-    return " ".join(words)
-
-
-def page(rows, environments, title, peaks=None, kinds=()):
-    """The whole page; `kinds`: sections that kinds of training ask for; `peaks`: (fp32 flops, fp64 flops, bytes) a second of the device that measured rows ran on."""
-    body = [sections.ratios(rows), goals.times_to_metric(rows), sections.scaling(rows), sections.phases(rows), curves.losses(rows),
+def page(rows, environments, title, peaks=None, kinds=(), answers=None):
+    """The whole page; `answers`: what `strobe compare --by` says of the rows; `kinds`: sections that kinds of training ask for; `peaks`: (fp32 flops, fp64 flops, bytes) a second of the device that measured rows ran on."""
+    body = [answered.table(rows, answers or {}), goals.times_to_metric(rows), sections.scaling(rows), sections.phases(rows), curves.losses(rows),
             curves.metrics(rows), resources.heat_map(rows), resources.by_rank(rows), resources.memory(rows),
             resources.memory_over_time(rows), operations.rooflines(rows, peaks), operations.whole_epochs(rows), sections.predicted(rows),
             *(facts.of_kind(rows, kind) for kind in kinds),
             facts.troubles(rows), facts.table(rows), facts.shared(rows), facts.environments(rows, environments)]
     body = [part for part in body if part]
-    links = "".join(f'<a href="#{name}">{name.replace("-", " ")}</a>' for part in body for name in re.findall('<section id="([^"]*)"', part))
+    links = "".join(f'<a href="#{name}">{title}</a>' for part in body
+                    for name, title in re.findall('<section id="([^"]*)"><h2><a [^>]*>([^<]*)</a>', part))
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
-            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1><p>{escape(summary(rows))}</p>"
+            f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><h1>{escape(title)}</h1><p>{escape(answered.summary(rows, answers or {}))}</p>"
             f"<nav aria-label='sections'>{links}</nav>{''.join(body)}<script>{SCRIPT}</script></body></html>\n")

@@ -1,7 +1,6 @@
 """Rows of runs: reads them, finds the settings that vary and the cases that differ only in strategy, and gives commands
 to run a case again."""
 import json
-import math
 import os
 import pathlib
 import shlex
@@ -129,44 +128,6 @@ def interval(row):
     """(low, high) of the row's median epoch: measured, or the band of a prediction; None where nothing says it."""
     ends = r.interval_of(row)
     return None if None in ends else ends
-
-
-def by_case(rows):
-    """{rest: {strategy: row}} of the rows that are ok and have a time."""
-    table = {}
-    for row in rows:
-        if row.get("status") == "ok" and median(row) is not None:
-            table.setdefault(rest_label(row, rows), {}).setdefault(strategy_label(row, rows), row)
-    return table
-
-
-def geometric_means(table):
-    """Ratio to the fastest of each case, as a geometric mean over the cases that *all* strategies have:
-    ({strategy: mean}, number of cases). With none in common, ({}, 0)."""
-    strategies = list(dict.fromkeys(name for row in table.values() for name in row))
-    common = [row for row in table.values() if all(name in row for name in strategies)]
-    if not common:
-        return {}, 0
-    means = {}
-    for name in strategies:
-        logs = [math.log(median(row[name]) / min(median(other) for other in row.values())) for row in common]
-        means[name] = math.exp(sum(logs) / len(logs))
-    return means, len(common)
-
-
-def verdict(rows):
-    """One sentence about the strategies of one case, as far as their intervals carry it."""
-    ordered = sorted(rows.items(), key=lambda item: median(item[1]))
-    if len(ordered) == 1:
-        return f"only {ordered[0][0]} ran"
-    (first, best), (second, next_best) = ordered[:2]
-    ratio = median(next_best) / median(best)
-    own, other = interval(best), interval(next_best)
-    if own is None or other is None:
-        return f"{first} had the shortest median, {ratio:.2f} times shorter than {second}; without intervals that says little"
-    if own[1] < other[0]:
-        return f"{first} is fastest: {ratio:.2f} times as fast as {second}, and their intervals do not meet"
-    return f"{first} and {second} are not told apart: {ratio:.2f} times, and their intervals meet"
 
 
 def _words(row):

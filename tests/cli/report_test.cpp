@@ -1,6 +1,8 @@
 // `strobe report`: its page shows the values of the rows, whatever their names.
 #include "tests/cli/report.hpp"
 
+#include <fmt/format.h>
+
 namespace strobe::cli_test {
 namespace {
 
@@ -14,7 +16,7 @@ TEST_F(Report, IsOneWholePageWithoutANetwork) {
   const Json rows = read_json(folder_ / "o/summary.json").at("rows");
   for (const Json& row : rows)
     EXPECT_NE(page.find("id=\"" + row.at("case_id").get<std::string>() + "\""), std::string::npos);
-  for (const char* part : {"How long an epoch takes", "Where an epoch", "Training loss", "Bytes an epoch",
+  for (const char* part : {"Which strategy is best", "Where an epoch", "Training loss", "Bytes an epoch",
                            "Not shown:", "prefers-color-scheme:dark", "role=\"img\"", "@media print"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   const Outcome checked = python(check_page);
@@ -57,26 +59,24 @@ TEST_F(Report, TheCommandOfARowMakesItsCase) {
   EXPECT_EQ(number, rows.size());
 }
 
-/// Means of ratios, computed by hand. Only cases that every strategy has count, and intervals decide the verdict.
-TEST_F(Report, MeansAndVerdictsAreThoseOfTheRows) {
-  const Outcome outcome = python(R"(
-from report import runs
-def row(case, strategy, median, low=None, high=None):
-    return {'case_id': case + strategy, 'run': 'r', 'status': 'ok', 'workload': {'name': case}, 'model': {'name': 'm'},
-            'strategy': {'name': strategy}, 'epoch_seconds': {'median': median, 'ci95_low': low, 'ci95_high': high}}
-rows = runs.Rows([row('a', 'x', 1), row('a', 'y', 2), row('b', 'x', 8), row('b', 'y', 1), row('c', 'x', 5)])
-table = runs.by_case(rows)
-means, matched = runs.geometric_means(table)
-assert matched == 2 and abs(means['x'] - 8 ** 0.5) < 1e-12 and abs(means['y'] - 2 ** 0.5) < 1e-12, (means, matched)
-apart = {'x': row('a', 'x', 1, 0.9, 1.1), 'y': row('a', 'y', 2, 1.8, 2.2)}
-assert runs.verdict(apart).startswith('x is fastest: 2.00 times'), runs.verdict(apart)
-near = {'x': row('a', 'x', 1, 0.5, 1.9), 'y': row('a', 'y', 2, 1.8, 2.2)}
-assert 'not told apart' in runs.verdict(near)
-assert 'without intervals' in runs.verdict(table['a'])
-assert 'only x ran' in runs.verdict(table['c'])
-assert runs.geometric_means({'a': {'x': rows[0]}, 'b': {'y': rows[3]}}) == ({}, 0)
-)");
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
+/// The page's first sentences and first table are those of `compare`, `run` and `show`.
+TEST_F(Report, AnswersAsTheOtherCommandsDo) {
+  const Outcome ran = strobe({"run", "--workload", tiny, "--vary", "strategy=snapshot,vertex,hybrid_batch", "--ranks",
+                              "2", "--device", "sim", "--epochs", "2", "--model", "t-gcn", "--out", "o"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  ASSERT_EQ(strobe({"report", "o", "--out", "page.html"}).status, 0);
+  const std::string page = read_text(folder_ / "page.html");
+  const Json question = Json::parse(strobe({"compare", "o", "--by", "strategy", "--json"}).out).at("questions").at(0);
+  EXPECT_EQ(question.at("unit"), "cell") << "an epoch of hybrid batches has other work";
+  for (const Json& sentence : question.at("sentences")) {
+    EXPECT_NE(page.find(sentence.get<std::string>()), std::string::npos) << sentence;
+    EXPECT_NE(ran.out.find(sentence.get<std::string>()), std::string::npos) << sentence;
+  }
+  for (const Json& one : question.at("contenders")) {
+    if (!one.at("times_the_fastest").at("ratio").is_number()) continue;
+    const std::string cell = fmt::format("{:.2f}<small>", one.at("times_the_fastest").at("ratio").get<double>());
+    EXPECT_NE(page.find(cell), std::string::npos) << cell;
+  }
 }
 
 TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
