@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/units.hpp"
+#include "harness/advisor/judge.hpp"
 
 namespace strobe {
 namespace {
@@ -96,6 +97,7 @@ void keep_fastest(std::vector<ChoiceCost>& costs, ChoiceCost cost) {
 std::vector<ChoiceCost> choice_costs(const std::vector<PlanOutcome>& outcomes, const PlanOutcome& best) {
   std::vector<ChoiceCost> costs;
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    if (!same_job(outcomes[i], best)) continue;
     const PlanOutcome& other = outcomes[i];
     if (&other == &best || !same_place_of_choice(other.point, best.point)) continue;
     const std::string choice = difference(other.point, best.point);

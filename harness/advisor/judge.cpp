@@ -96,8 +96,9 @@ void find_front(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdic
   std::vector<std::size_t> front;
   for (const std::size_t i : order) {
     const Objectives own = objectives_of(outcomes[i]);
-    const auto better = std::find_if(front.begin(), front.end(),
-                                     [&](std::size_t f) { return dominates(objectives_of(outcomes[f]), own); });
+    const auto better = std::find_if(front.begin(), front.end(), [&](std::size_t f) {
+      return same_job(outcomes[f], outcomes[i]) && dominates(objectives_of(outcomes[f]), own);
+    });
     if (better == front.end()) {
       front.push_back(i);
       verdicts[i].kept = true;
@@ -117,6 +118,10 @@ bool comes_first(const Objectives& a, const Objectives& b, PlanGoal goal) {
 }
 
 }  // namespace
+
+bool same_job(const PlanOutcome& a, const PlanOutcome& b) {
+  return (a.metric_updates && b.metric_updates) || a.point.request.model == b.point.request.model;
+}
 
 std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal) {
   std::vector<PlanVerdict> verdicts(outcomes.size());

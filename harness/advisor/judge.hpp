@@ -15,9 +15,14 @@ struct PlanLimits {
 /// has a value.
 enum class PlanGoal { time, dollars, memory, time_to_metric };
 
+/// Whether the times of two points are of the same job. Jobs until a metric always are. Jobs of a number of epochs are
+/// only if they train the same model, since epochs of two models are other work.
+bool same_job(const PlanOutcome& a, const PlanOutcome& b);
+
 /// A verdict on one point, given by its position among the outcomes. `kept` points form the Pareto front of (job
 /// seconds, cost, peak bytes): no other point within the limits is at least as good in all three and better in one. A
-/// point without a price counts as more expensive than any point with one. Costs in different currencies do not
+/// point without a price counts as more expensive than any point with one. Points of different jobs never dominate each
+/// other. Costs in different currencies do not
 /// compare, so their points never dominate each other.
 struct PlanVerdict {
   std::size_t index = 0;

@@ -12,6 +12,7 @@
 #include "core/units.hpp"
 #include "harness/advisor/choice_costs.hpp"
 #include "harness/advisor/plan_explain.hpp"
+#include "harness/advisor/plan_subject.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
@@ -25,8 +26,8 @@ Json phases_json(const PlanOutcome& outcome) {
 
 /// Adds whether the point equals the best one, and the number of epochs that the budget pays for there.
 void add_limits_json(const PlanReport& report, const PlanOutcome& outcome, Json& json) {
-  const std::optional<bool> equal =
-      report.best() == nullptr ? std::nullopt : equal_within_bands(outcome, *report.best());
+  const PlanOutcome* best = report.best_of_job(outcome);
+  const std::optional<bool> equal = best == nullptr ? std::nullopt : equal_within_bands(outcome, *best);
   json["equal_to_best"] = or_null(equal);
   const std::optional<double> paid =
       outcome.status == "ok" && report.limits.budget && outcome.currency == report.limits.currency
@@ -190,9 +191,10 @@ std::string money(double amount) {
 /// "best", "front" or nothing, with an equals sign if the bands do not separate the point from the best one.
 std::string mark_of(const PlanReport& report, const PlanVerdict& verdict) {
   const PlanOutcome& outcome = report.outcomes[verdict.index];
-  if (&outcome == report.best()) return "best";
+  const PlanOutcome* best = report.best_of_job(outcome);
+  if (&outcome == best) return "best";
   const std::string mark = verdict.kept ? "front" : "";
-  if (report.best() == nullptr || !equal_within_bands(outcome, *report.best()).value_or(false)) return mark;
+  if (best == nullptr || !equal_within_bands(outcome, *best).value_or(false)) return mark;
   return mark.empty() ? "=" : mark + " =";
 }
 
@@ -289,6 +291,12 @@ std::string study_text(const ScalingStudy& study) {
 
 }  // namespace
 
+const PlanOutcome* PlanReport::best_of_job(const PlanOutcome& outcome) const {
+  for (const PlanVerdict& verdict : verdicts)
+    if (verdict.kept && same_job(outcomes[verdict.index], outcome)) return &outcomes[verdict.index];
+  return nullptr;
+}
+
 const PlanOutcome* PlanReport::best() const {
   return verdicts.empty() || !verdicts.front().kept ? nullptr : &outcomes[verdicts.front().index];
 }
@@ -351,10 +359,10 @@ Json plan_to_json(const PlanReport& report) {
 }
 
 std::string plan_text(const PlanReport& report, std::size_t shown) {
-  std::string text = report.until.empty()
-                         ? fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs)
-                         : fmt::format("{} points, a job lasts until {}, {} epochs at most\n", report.outcomes.size(),
-                                       report.until, report.epochs);
+  std::string text = subject_text(report);
+  text += report.until.empty() ? fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs)
+                               : fmt::format("{} points, a job lasts until {}, {} epochs at most\n",
+                                             report.outcomes.size(), report.until, report.epochs);
   text += search_text(report.search);
   if (report.best() != nullptr) {
     text += "\n" + points_table(report, shown) + equals_text(report);

@@ -30,6 +30,8 @@ struct PlanReport {
   std::map<std::string, std::shared_ptr<const PlanAdvice>> advice;  // by the name of the rule; those that apply
 
   const PlanOutcome* best() const;
+  /// The best point of the same job as `outcome`; null when none of its points is kept.
+  const PlanOutcome* best_of_job(const PlanOutcome& outcome) const;
 };
 
 inline constexpr const char* plan_schema_version = "1.6.0";

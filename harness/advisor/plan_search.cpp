@@ -214,7 +214,7 @@ class Search {
 
   bool dominated(const PlanOutcome& outcome) const {
     return std::any_of(incumbents_.begin(), incumbents_.end(), [&](const PlanOutcome& other) {
-      return other.job_seconds <= outcome.job_seconds && costs_no_more(other, outcome);
+      return same_job(other, outcome) && other.job_seconds <= outcome.job_seconds && costs_no_more(other, outcome);
     });
   }
 

@@ -32,7 +32,7 @@ std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bo
   return digests;
 }
 
-void check_checkpoint_wishes(const ModelOutputs& outputs, const Suite& suite, bool kept) {
+void check_checkpoint_request(const ModelOutputs& outputs, const Suite& suite, bool kept) {
   if (outputs.checkpoint.empty()) {
     if (!outputs.resume_training && outputs.checkpoint_every == 0) return;
     throw InvalidRequest(outputs.resume_training ? "--resume-training" : "--checkpoint-every",
@@ -98,7 +98,7 @@ void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
       throw InvalidRequest(flag, "numerics none computes no values to write");
     path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
   }
-  check_checkpoint_wishes(outputs, suite, kept);
+  check_checkpoint_request(outputs, suite, kept);
 }
 
 CaseResult skipped_case(const Case& c, const std::string& reason) {

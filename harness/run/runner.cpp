@@ -234,7 +234,7 @@ void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
     if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
 }
 
-RankRequest rank_wishes(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
+RankRequest rank_request(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
                         Divergence& divergence) {
   RankRequest requests;
   requests.spans = spans;
@@ -341,7 +341,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   StopCheck gate(time_limit_seconds, may_close && comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
-    RankRequest requests = rank_wishes(*plan, trace != nullptr, outputs, start, divergence);
+    RankRequest requests = rank_request(*plan, trace != nullptr, outputs, start, divergence);
     requests.gate = &gate;
     requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);

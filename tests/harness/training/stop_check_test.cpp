@@ -46,7 +46,7 @@ LaunchRequest three_ranks() {
   return request;
 }
 
-TEST(EpochGates, OfSeveralProcessesCloseTogether) {
+TEST(StopChecks, OfSeveralProcessesCloseTogether) {
   // A gate for each rank acts as a process with its own clock. Only the second rank's time is up.
   std::array<StopCheck, 3> gates{StopCheck{much_time, true}, StopCheck{no_time, true}, StopCheck{much_time, true}};
   std::atomic<int> open{0};
@@ -58,7 +58,7 @@ TEST(EpochGates, OfSeveralProcessesCloseTogether) {
   for (const StopCheck& gate : gates) EXPECT_TRUE(gate.closed());
 }
 
-TEST(EpochGates, ASignalClosesForAllRanksAtTheSameStep) {
+TEST(StopChecks, ASignalClosesForAllRanksAtTheSameStep) {
   StopCheck gate(0, false);
   std::atomic<int> open{0};
   const auto& local = CommunicatorRegistry::instance().find("local").value;
@@ -77,7 +77,7 @@ TEST(EpochGates, ASignalClosesForAllRanksAtTheSameStep) {
   EXPECT_EQ(gate.signal(), SIGUSR1);
 }
 
-TEST(EpochGates, StayOpenWhileThereIsTime) {
+TEST(StopChecks, StayOpenWhileThereIsTime) {
   for (const double limit : {0.0, much_time}) {
     StopCheck gate(limit, true);
     std::atomic<int> open{0};
