@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/content_digest.hpp"
+#include "core/names_elsewhere.hpp"
 #include "core/shown_text.hpp"
 #include "core/system/plugins.hpp"
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/signals.hpp"
 #include "harness/process/world.hpp"
+#include "harness/request/case.hpp"
 #include "results/run/environment.hpp"
 
 namespace strobe {
@@ -48,11 +50,27 @@ std::string positional_hint(const CLI::App& app) {
   return fmt::format(" Without an option: strobe {} {}.", app.get_name(), fmt::join(names, " "));
 }
 
+/// The words to type in place of a flag that other programs have, such as "--lr"; "" when it means nothing here.
+std::string words_for(const std::string& flag, const std::vector<std::string>& known) {
+  const auto has = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
+  const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+  std::string key;
+  if (const NameElsewhere* elsewhere = name_elsewhere("key", name)) key = elsewhere->here;
+  for (const std::string& own : case_fields().names())
+    if (plain_name(own) == plain_name(name)) key = own;
+  if (key.empty()) return "";
+  if (has("--" + key)) return fmt::format("--{} VALUE", key);
+  if (key == "ranks" && has("--nodes")) return "--nodes N (`strobe list clusters` says how many GPUs a node has)";
+  return has("--set") ? fmt::format("--set {}=VALUE", key) : "";
+}
+
 /// Refuses arguments that no option took: unknown flags and superfluous words.
 void refuse_remaining(const CLI::App& app) {
   for (const std::string& argument : app.remaining()) {
     if (argument.size() > 1 && argument.front() == '-') {
       const std::string flag = argument.substr(0, argument.find('='));
+      if (const std::string words = words_for(flag, flag_names(app)); !words.empty())
+        throw InvalidRequest("", fmt::format("unknown option '{}'; type {}", flag, words));
       throw InvalidRequest("", unknown_name_message("option", flag, flag_names(app)) + positional_hint(app));
     }
   }

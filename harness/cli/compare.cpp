@@ -1,6 +1,5 @@
 // `strobe compare`: compares two runs, with a gate for continuous integration; or configurations; or a machine with
 // itself.
-#include "results/answer/answer.hpp"
 #include "results/compare/compare.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include "harness/measure/rerun.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/request/option_text.hpp"
+#include "results/answer/answer.hpp"
 
 namespace strobe {
 namespace {
@@ -110,7 +110,11 @@ int min_verdicts_of(const CompareRequest& request) {
 }
 
 CompareOptions options_of(const CompareRequest& request) {
-  const double percent = number_from_text(request.threshold, "--threshold");
+  // "3%" is 3 percent, and so is 0.03; numbers from 1 on were percent before there was a sign for it.
+  const bool has_sign = request.threshold.ends_with('%');
+  const std::string number = request.threshold.substr(0, request.threshold.size() - (has_sign ? 1 : 0));
+  const double typed = number_from_text(number, "--threshold");
+  const double percent = !has_sign && typed < 1 ? 100 * typed : typed;
   if (!std::isfinite(percent) || percent < 0) {
     throw InvalidRequest("--threshold", fmt::format("{} is not a percentage of at least 0", percent));
   }
@@ -141,8 +145,8 @@ CommandAction define_compare(CommandOptions& options) {
   RerunRequest& measured = request->measured;
   options.positional("BASE", measured.base, "run directory to compare with");
   options.positional("NEW", measured.changed, "run directory to judge");
-  options.text("--threshold", request->threshold, "smallest change of the median that counts, in percent (default 5)",
-               "X");
+  options.text("--threshold", request->threshold,
+               "smallest change of the median that counts, such as 3% or 0.03 (default 5%)", "X");
   options.text("--by", request->by,
                "compare the cases of one or both runs that differ in this field alone, such as strategy, kernels or "
                "model.hidden: the fastest of each group, and why",

@@ -357,7 +357,17 @@ std::string as_text(const Json& entries) {
   return text;
 }
 
-int list_kind(const std::string& wanted, bool json) {
+/// The plural of a kind that was typed in the singular.
+std::string plural_of(const std::string& typed) {
+  const bool ends_in_y = typed.size() > 1 && typed.back() == 'y';
+  const std::string plural = ends_in_y ? typed.substr(0, typed.size() - 1) + "ies" : typed + "s";
+  const std::vector<Kind>& all = kinds();
+  const bool known = std::any_of(all.begin(), all.end(), [&](const Kind& kind) { return plural == kind.name; });
+  return known ? plural : typed;
+}
+
+int list_kind(const std::string& typed, bool json) {
+  const std::string wanted = plural_of(typed);
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) {
     names.push_back(kind.name);

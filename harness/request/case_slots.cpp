@@ -87,7 +87,16 @@ const RegisterNames case_slots_elsewhere{"key",
                                           {"world_size", "ranks", ""},
                                           {"workers", "ranks", ""},
                                           {"dataset", "workload", ""},
-                                          {"dtype", "precision", ""}}};
+                                          {"dtype", "precision", ""},
+                                          {"window", "workload.window", ""},
+                                          {"hidden", "model.hidden", ""},
+                                          {"hidden_channels", "model.hidden", ""},
+                                          {"num_gpus", "ranks", ""},
+                                          {"nproc_per_node", "ranks", ""},
+                                          {"np", "ranks", ""},
+                                          {"n", "ranks", ""},
+                                          {"num_epochs", "epochs", ""},
+                                          {"backend", "comm", ""}}};
 
 }  // namespace
 

@@ -79,11 +79,12 @@ std::optional<std::int64_t> whole_number(const std::string& text) {
   return number;
 }
 
-/// The numbers of a range "1..5"; empty when the text is not a range.
+/// The numbers of a range "1..5" or "1-5"; empty when the text is not a range.
 std::vector<std::string> numbers_of_range(const std::string& text) {
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) return {};
-  const auto first = whole_number(text.substr(0, dots)), last = whole_number(text.substr(dots + 2));
+  const std::size_t dots = text.find(".."), dash = text.find('-', 1);
+  const std::size_t mark = dots != std::string::npos ? dots : dash, width = dots != std::string::npos ? 2 : 1;
+  if (mark == std::string::npos) return {};
+  const auto first = whole_number(text.substr(0, mark)), last = whole_number(text.substr(mark + width));
   if (!first || !last) return {};
   if (*last < *first) throw InvalidRequest("--vary", fmt::format("the range {} ends before it begins", text));
   if (static_cast<std::uint64_t>(*last) - static_cast<std::uint64_t>(*first) >= most_cases)

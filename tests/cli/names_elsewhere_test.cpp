@@ -74,5 +74,28 @@ TEST_F(NamesElsewhere, AreNamedInRefusals) {
   refused({"--set", "batch_size=600"}, {"it is 'strategy.batch' here"});
 }
 
+TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsToType) {
+  const auto refused = [&](std::vector<std::string> command, const std::string& words) {
+    expect_refusal(strobe(command), 2, {"; type " + words});
+  };
+  refused({"run", "--workload", tiny, "--lr", "0.1"}, "--set optimizer.rate=VALUE");
+  refused({"run", "--workload", tiny, "--hidden=8"}, "--set model.hidden=VALUE");
+  refused({"run", "--workload", tiny, "--window", "7d"}, "--set workload.window=VALUE");
+  refused({"run", "--workload", tiny, "--batch-size", "600"}, "--set strategy.batch=VALUE");
+  refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks VALUE");
+  refused({"run", "--workload", tiny, "-n", "4"}, "--ranks VALUE");
+  refused({"plan", "--workload", tiny, "--gpus", "8"}, "--nodes N");
+  refused({"plan", "--workload", tiny, "--memory-limit-gib", "30"}, "--set memory_limit_gib=VALUE");
+}
+
+TEST_F(NamesElsewhere, SingularKindsAndRangesWithADashAreUnderstood) {
+  EXPECT_EQ(strobe({"list", "strategy"}).out, strobe({"list", "strategies"}).out);
+  EXPECT_EQ(strobe({"list", "model"}).out, strobe({"list", "models"}).out);
+  const Outcome swept =
+      strobe({"run", "--workload", tiny, "--vary", "ranks=1-3", "--strategy", "snapshot", "--dry-run"});
+  EXPECT_EQ(swept.status, 0) << swept.err;
+  EXPECT_NE(swept.err.find("3 cases"), std::string::npos) << swept.err;
+}
+
 }  // namespace
 }  // namespace strobe
