@@ -359,11 +359,9 @@ std::string as_text(const Json& entries) {
 
 /// The plural of a kind that was typed in the singular.
 std::string plural_of(const std::string& typed) {
-  const bool ends_in_y = typed.size() > 1 && typed.back() == 'y';
-  const std::string plural = ends_in_y ? typed.substr(0, typed.size() - 1) + "ies" : typed + "s";
-  const std::vector<Kind>& all = kinds();
-  const bool known = std::any_of(all.begin(), all.end(), [&](const Kind& kind) { return plural == kind.name; });
-  return known ? plural : typed;
+  const std::string plural = typed.ends_with('y') ? typed.substr(0, typed.size() - 1) + "ies" : typed + "s";
+  return std::any_of(kinds().begin(), kinds().end(), [&](const Kind& kind) { return plural == kind.name; }) ? plural
+                                                                                                            : typed;
 }
 
 int list_kind(const std::string& typed, bool json) {

@@ -91,8 +91,7 @@ TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsToType) {
 TEST_F(NamesElsewhere, SingularKindsAndRangesWithADashAreUnderstood) {
   EXPECT_EQ(strobe({"list", "strategy"}).out, strobe({"list", "strategies"}).out);
   EXPECT_EQ(strobe({"list", "model"}).out, strobe({"list", "models"}).out);
-  const Outcome swept =
-      strobe({"run", "--workload", tiny, "--vary", "ranks=1-3", "--strategy", "snapshot", "--dry-run"});
+  const auto swept = strobe({"run", "--workload", tiny, "--vary", "ranks=1-3", "--strategy", "snapshot", "--dry-run"});
   EXPECT_EQ(swept.status, 0) << swept.err;
   EXPECT_NE(swept.err.find("3 cases"), std::string::npos) << swept.err;
 }
