@@ -28,7 +28,7 @@ struct GpuModel {
   std::uint64_t reserved_bytes = 0;  // context and other memory that no tensor can use
   double launch_seconds = 0;         // smallest time of one operation
   // Optional fields; each comment says what absence means.
-  std::string architecture = "";                 // volta, turing, ampere, hopper: NCCL's limits; "": none are applied
+  std::string architecture = "";                 // volta to blackwell: NCCL's limits; "": none are applied
   double round_seconds = 0;                      // for one round that depends on the one before (Work::rounds); 0: not
                                                  // known
   double host_issue_seconds = -1;                // host's time to issue one operation; below 0: launch_seconds

@@ -120,11 +120,14 @@ TEST(Clusters, AimosHasItsNumbers) {
   EXPECT_FALSE(cluster->calibrated);
 }
 
-TEST(Clusters, ThoseOfThePapersAndOfTheCloudAreThere) {
+TEST(Clusters, ThoseOfThePapersAndOfTheCloudsAreThere) {
   const std::vector<std::tuple<std::string, int, int, bool>> wanted = {
-      {"aimos-v100", 16, 8, false},   {"g4dn-t4", 4, 8, true},      {"p3dn-v100", 16, 8, true},
-      {"p4d-a100", 4, 8, true},       {"p5-h100", 16, 8, true},     {"p5en-h200", 16, 8, true},
-      {"dynahb-2080ti", 5, 1, false}, {"dynahb-a6000", 1, 8, false}};
+      {"aimos-v100", 16, 8, false},   {"g4dn-t4", 4, 8, true},        {"p3dn-v100", 16, 8, true},
+      {"p4d-a100", 4, 8, true},       {"p5-h100", 16, 8, true},       {"p5en-h200", 16, 8, true},
+      {"dynahb-2080ti", 5, 1, false}, {"dynahb-a6000", 1, 8, false},  {"g5-a10g", 4, 8, true},
+      {"g6e-l40s", 4, 8, true},       {"p4de-a100", 4, 8, true},      {"p6-b200", 16, 8, true},
+      {"azure-nd-a100", 4, 8, true},  {"azure-nd-h100", 16, 8, true}, {"azure-nd-mi300x", 16, 8, true},
+      {"gcp-a2-a100", 1, 8, true},    {"gcp-a3-h100", 16, 8, true}};
   for (const auto& [name, nodes, gpus, sold] : wanted) {
     const auto cluster = load_cluster(name);
     EXPECT_EQ(cluster->nodes, nodes) << name;

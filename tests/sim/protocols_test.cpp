@@ -78,7 +78,7 @@ TEST(Protocols, RingAllReduceIsItsClosedForm) {
 }
 
 TEST(Protocols, NeverBeatTheLinksAndHalfTheBandwidthIsNeverFaster) {
-  for (const char* architecture : {"volta", "turing", "ampere", "hopper"}) {
+  for (const char* architecture : {"volta", "turing", "ampere", "hopper", "blackwell"}) {
     const Cluster nccl = with_architecture(architecture);
     Cluster slow = nccl;
     slow.intra_node_bytes_per_second /= 2;
@@ -116,7 +116,8 @@ TEST(Protocols, SmallCollectivesAreNearPublishedMeasurements) {
       {"p4d-a100", CollectiveKind::all_reduce, 2, 10.1},     {"p4d-a100", CollectiveKind::all_gather_v, 8, 15.0},
       {"p4d-a100", CollectiveKind::reduce_scatter, 8, 15.3}, {"p5-h100", CollectiveKind::all_reduce, 4, 9.8},
       {"p5-h100", CollectiveKind::all_reduce, 2, 6.4},       {"p5-h100", CollectiveKind::all_gather_v, 8, 10.6},
-      {"p5-h100", CollectiveKind::reduce_scatter, 8, 10.5}};
+      {"p5-h100", CollectiveKind::reduce_scatter, 8, 10.5},  {"p6-b200", CollectiveKind::all_reduce, 8, 25.6},
+      {"p6-b200", CollectiveKind::reduce_scatter, 8, 16.4}};
   double sum = 0;
   for (const Measured& m : table) {
     CollectiveLoad load;

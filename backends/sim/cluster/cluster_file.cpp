@@ -87,7 +87,7 @@ GpuModel read_gpu(const Json& json) {
   const auto bytes = [&numbers](const char* name) { return static_cast<std::uint64_t>(numbers.at(name, 0)); };
   GpuModel gpu;
   gpu.name = text_at(json, "name", "/gpu");
-  gpu.architecture = choice_at(json, "architecture", "/gpu", {"volta", "turing", "ampere", "hopper"}, "");
+  gpu.architecture = choice_at(json, "architecture", "/gpu", {"volta", "turing", "ampere", "hopper", "blackwell"}, "");
   gpu.flops_fp32_per_second = numbers.at("flops_fp32_per_second");
   gpu.flops_fp64_per_second = numbers.at("flops_fp64_per_second");
   gpu.memory_bytes_per_second = numbers.at("memory_bytes_per_second");

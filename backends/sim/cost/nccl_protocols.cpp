@@ -32,7 +32,8 @@ struct Limits {
 constexpr Limits limits[] = {{"volta", {39 * GB, 39 * GB, 20.4 * GB}},
                              {"turing", {39 * GB, 39 * GB, 20.4 * GB}},
                              {"ampere", {87.7 * GB, 22.5 * GB, 19 * GB}},
-                             {"hopper", {141 * GB, 45 * GB, 35 * GB}}};
+                             {"hopper", {141 * GB, 45 * GB, 35 * GB}},
+                             {"blackwell", {282 * GB, 90 * GB, 70 * GB}}};
 
 /// Bandwidth distinguishes NVLink from PCIe: the bound is more than PCIe 4 x16 reaches, less than two NVLinks of any
 /// GPU.
