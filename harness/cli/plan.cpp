@@ -131,8 +131,12 @@ void read_budget(const std::string& text, const std::vector<std::string>& curren
   if (currency.empty() && currencies.size() > 1) {
     refuse(fmt::format(": the clusters are priced in {}; name the one that is meant", fmt::join(currencies, " and ")));
   }
+  if (currencies.empty()) throw InvalidRequest("--budget", "none of these clusters has a price");
   limits.budget = budget;
-  limits.currency = !currency.empty() ? currency_code(currency) : currencies.empty() ? "USD" : currencies.front();
+  limits.currency = currency.empty() ? currencies.front() : currency_code(currency);
+  if (std::find(currencies.begin(), currencies.end(), limits.currency) == currencies.end())
+    throw InvalidRequest("--budget", fmt::format("none of these clusters is priced in {}, but in {}", limits.currency,
+                                                 fmt::join(currencies, " and ")));
 }
 
 PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>& currencies) {

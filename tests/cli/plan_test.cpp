@@ -305,8 +305,10 @@ TEST_F(Currencies, ABudgetIsANumberAndThenACurrency) {
     EXPECT_EQ(budget(text), (std::pair<Json, Json>(amount, "USD"))) << text;
   }
   EXPECT_EQ(budget("500", "yen.json").second, "JPY") << "the currency of the clusters";
-  EXPECT_EQ(budget("500eur").second, "EUR");
-  EXPECT_EQ(budget("1e1eur").first, 10.0);
+  EXPECT_EQ(budget("1e1usd").first, 10.0);
+  for (const char* text : {"500eur", "1e1eur"})
+    expect_refusal(both({"--budget", text}, "dollars.json"), 2,
+                   {"--budget", "none of these clusters is priced in EUR"});
   for (const char* text : {"$500", "500k", "1,000usd", "usd", "", " ", "-3usd", "0usd", "5E10X", "500us", "500 usd usd",
                            "inf", "nanusd", "1e999usd", "0x10usd", "500abc"}) {
     if (*text != '\0') expect_refusal(both({"--budget", text}, "dollars.json"), 2, {"--budget", "500usd"});
