@@ -73,6 +73,10 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
                "measure every case in this number of processes of its own, all cases in turn: intervals then show how "
                "much processes differ (default 1: all in this process)",
                "N");
+  options.text("--until-interval", request.until_interval,
+               "measure rounds, at least 5, until the 99 % interval of every ratio to the fastest case reaches at most "
+               "this share to either side, such as 3%",
+               "SHARE");
   options.text("--launch", request.launch,
                "with --rounds: words before each process, such as \"mpirun -n {ranks}\" for cases of several processes",
                "WORDS");

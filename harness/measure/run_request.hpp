@@ -22,6 +22,7 @@ struct RunRequest {
   std::string time_limit;        // --time-limit, as typed
   double limit_seconds = 0;      // the parsed time limit; 0 = none
   std::string rounds;            // --rounds, as typed
+  std::string until_interval;    // --until-interval, as typed
   std::string launch;            // --launch: words before the program, for processes of rounds
   std::string session;           // of a resumed run's rounds; "" = a new one
   std::string byte_matrix;       // folder of --byte-matrix; "" = none

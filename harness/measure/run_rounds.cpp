@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/signals.hpp"
+#include "harness/request/option_text.hpp"
 #include "harness/request/output_files.hpp"
 #include "results/answer/conclusion.hpp"
 #include "results/row/table.hpp"
@@ -81,6 +83,27 @@ RoundSide side_of(const Suite& suite, RunDirectory& directory) {
   return side;
 }
 
+constexpr int fewest_rounds_of_interval = 5;  // below, one slow process decides the interval
+constexpr int most_rounds_of_interval = 101;  // then the machine is too noisy for the interval that was asked for
+
+/// Whether --until-interval asks for more rounds. Says how wide the widest interval is, and what stands in the way.
+bool wants_more_rounds(const RunRequest& request, const std::string& folder, int rounds) {
+  if (request.until_interval.empty()) return false;
+  const double wanted = share_from_text(request.until_interval, "--until-interval");
+  const WidestInterval widest = widest_interval(folder);
+  if (widest.of.empty()) {
+    narrate("no two cases can be compared, so there is no interval to narrow");
+    return false;
+  }
+  if (widest.share <= wanted) return false;
+  const bool goes_on = rounds + 2 <= most_rounds_of_interval;
+  narrate(fmt::format(
+      "after {} rounds the interval of {} against {} reaches {:.2g} % to either side{}", rounds, widest.of, widest.than,
+      100 * widest.share,
+      goes_on ? "" : "; the machine is too noisy for a narrower one, use a quieter machine or longer epochs"));
+  return goes_on;
+}
+
 }  // namespace
 
 std::string table_on_terminal(const RunDirectory& directory) {
@@ -92,8 +115,10 @@ std::string table_on_terminal(const RunDirectory& directory) {
 
 bool asks_for_rounds(const RunRequest& request) {
   const int rounds = number_of_rounds(request.rounds);
-  if (rounds == 1 && !request.launch.empty()) throw InvalidRequest("--launch", "goes with --rounds");
-  return rounds > 1;
+  const bool until_interval = !request.until_interval.empty();
+  if (until_interval) share_from_text(request.until_interval, "--until-interval");
+  if (rounds == 1 && !until_interval && !request.launch.empty()) throw InvalidRequest("--launch", "goes with --rounds");
+  return rounds > 1 || until_interval;
 }
 
 int run_in_rounds(RunRequest& request, Suite& suite, const World& world) {
@@ -102,14 +127,21 @@ int run_in_rounds(RunRequest& request, Suite& suite, const World& world) {
   check_cases(request, suite);
   install_signal_handlers();
   RunDirectory directory = open_directory(request, suite);
-  const RoundPlan plan{number_of_rounds(request.rounds), request.session};
+  RoundPlan plan{number_of_rounds(request.rounds), request.session};
+  if (!request.until_interval.empty()) plan.rounds = std::max(plan.rounds, fewest_rounds_of_interval);
   narrate(fmt::format("{} in {} rounds into {}", counted(suite.cases.size(), "case"), plan.rounds, directory.path()));
   std::vector<RoundSide> sides{side_of(suite, directory)};
   sides.front().process.launch = request.launch;
   sides.front().outputs = kept_outputs(request);
   for (const char* key : {"rounds", "launch", "session"}) sides.front().outputs.erase(key);
   take_left_rounds(sides.front());
-  const bool all_ok = run_rounds(sides, plan);
+  for (const RoundCase& c : sides.front().cases)  // an earlier run may have asked for more
+    for (const RoundRecord& record : c.records) plan.rounds = std::max(plan.rounds, record.round + 1);
+  bool all_ok = run_rounds(sides, plan);
+  while (all_ok && wants_more_rounds(request, directory.path(), plan.rounds)) {
+    plan.rounds += 2;
+    all_ok = run_rounds(sides, plan);
+  }
   print_data(request.json ? read_text_file(directory.file("summary.json")) : shown_lines(table_on_terminal(directory)));
   return all_ok ? 0 : 1;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+
 #include "core/errors.hpp"
 #include "results/answer/answer.hpp"
 
@@ -47,6 +49,25 @@ std::string conclusion_of(const std::vector<std::string>& folders,
   } catch (const Error&) {  // the table has been printed; `verify` says what is wrong with the files
     return "";
   }
+}
+
+WidestInterval widest_interval(const std::string& folder) {
+  const LoadedRun run = load_run(folder);
+  const std::string field = run.summary.rows.size() < 2 ? "" : natural_field(run.summary.rows);
+  WidestInterval widest;
+  if (field.empty()) return widest;
+  try {
+    for (const Answer& one : answer({run}, field).questions) {
+      for (const Contender& other : one.contenders) {
+        if (!std::isfinite(other.slower.ratio)) continue;
+        const ConfidenceInterval interval = other.slower.interval;
+        const double share = std::isfinite(interval.low) ? std::sqrt(interval.high / interval.low) - 1 : INFINITY;
+        if (widest.of.empty() || share > widest.share) widest = {share, other.value, one.contenders.front().value};
+      }
+    }
+  } catch (const NotComparable&) {  // no two cases differ in this field alone
+  }
+  return widest;
 }
 
 std::string conclusion_of(const std::string& folder) {

@@ -18,4 +18,11 @@ std::string conclusion_of(const std::vector<std::string>& folders,
                           const std::function<bool(const std::string&)>& wanted);
 std::string conclusion_of(const std::string& folder);
 
+/// The widest interval among the verdicts of the answer, to either side of its ratio, as a share.
+struct WidestInterval {
+  double share = 0;      // infinite where a ratio has no interval
+  std::string of, than;  // the two that it compares; "" when nothing is compared
+};
+WidestInterval widest_interval(const std::string& folder);
+
 }  // namespace strobe

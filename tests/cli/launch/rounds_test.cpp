@@ -216,6 +216,31 @@ TEST_F(Rounds, LaunchedProcessesAreFreshInEveryRound) {
   EXPECT_EQ(row.at("comm"), "mpi");
 }
 
+TEST_F(Rounds, GoOnUntilTheIntervalIsNarrowEnough) {
+  const std::vector<std::string> command{"run",
+                                         "--workload",
+                                         tiny,
+                                         "--vary",
+                                         "strategy=snapshot,vertex",
+                                         "--epochs",
+                                         "2",
+                                         "--until-interval",
+                                         "90%",
+                                         "--out",
+                                         "narrow",
+                                         "--ranks",
+                                         "1"};
+  const Outcome ran = strobe(command);
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const Json question =
+      Json::parse(strobe({"compare", "narrow", "--by", "strategy", "--json"}).out).at("questions").at(0);
+  const Json &slow = question.at("contenders").at(1), &ratio = slow.at("times_the_fastest");
+  const double reach = std::sqrt(ratio.at("ci99_high").get<double>() / ratio.at("ci99_low").get<double>()) - 1;
+  EXPECT_GE(slow.at("rounds"), 5);
+  EXPECT_TRUE(reach <= 0.9 || slow.at("rounds") == 101) << reach;
+  expect_refusal(strobe({"run", "--workload", tiny, "--until-interval", "3"}), 2, {"--until-interval", "3% or 0.03"});
+}
+
 TEST_F(Rounds, CasesThatDifferInOneFieldAreToldApart) {
   const Outcome ran = strobe({"run", "--workload", tiny, "--vary", "strategy=snapshot,vertex", "--vary",
                               "model.hidden=6,12", "--ranks", "2", "--device", "sim", "--epochs", "2", "--out", "all"});
