@@ -86,7 +86,7 @@ RoundSide side_of(const Suite& suite, RunDirectory& directory) {
 constexpr int fewest_rounds_of_interval = 5;  // below, one slow process decides the interval
 constexpr int most_rounds_of_interval = 101;  // then the machine is too noisy for the interval that was asked for
 
-/// Whether --until-interval asks for more rounds. Says how wide the widest interval is, and what stands in the way.
+/// Whether --until-interval asks for more rounds. Says how wide the widest interval is, and why it cannot be narrower.
 bool wants_more_rounds(const RunRequest& request, const std::string& folder, int rounds) {
   if (request.until_interval.empty()) return false;
   const double wanted = share_from_text(request.until_interval, "--until-interval");

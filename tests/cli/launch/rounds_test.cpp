@@ -1,5 +1,6 @@
 // Processes that run in turn: `strobe run --rounds`, `strobe compare --rerun` and `--self-check`. Comparisons by a
 // field.
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
