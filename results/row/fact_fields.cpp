@@ -8,7 +8,7 @@ namespace {
 
 RowField row_field_of(const FactField& fact) {
   const std::string key = fact.key;
-  RowField field{key, fact.unit, fact.help, row_codec::or_null(fact.schema)};
+  RowField field{key, fact.unit, fact.help, row_codec::or_null(fact.schema), {}, {}};
   field.get = [key](const Row& row) {
     const auto found = row.facts.find(key);
     return found == row.facts.end() ? Json(nullptr) : found->second;
