@@ -174,7 +174,7 @@ TEST(Until, GoesOnFromACheckpointAndSaysWhatIsNotKnown) {
     run_case(case_from_json(whole, ""), nullptr, outputs);
     ADD_FAILURE() << "there was nothing left to do";
   } catch (const InvalidRequest& error) {
-    EXPECT_NE(std::string(error.what()).find("until=converged:patience=6 already"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("already reached until=converged:patience=6"), std::string::npos) << error.what();
   }
   std::filesystem::remove(path);
 }
