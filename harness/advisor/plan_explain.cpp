@@ -163,7 +163,7 @@ std::string explain_point(const PlanReport& report, const std::string& id) {
     text += verdict.kept ? "is on the front: no other point is as good in time, cost and memory\n"
                          : fmt::format("is left out ({}): {}\n", verdict.cause, verdict.reason);
   if (own.status == "ok" && other != nullptr && other != &own)
-    text += fmt::format("\nbeside {}\n{}{}", other->point.id, beside(own, *other), bands_text(own, *other));
+    text += fmt::format("\ncompared with {}\n{}{}", other->point.id, beside(own, *other), bands_text(own, *other));
   for (const std::string& note : own.notes) text += fmt::format("  {}\n", note);
   return text + fmt::format("\nas a case of a suite\n{}\n", case_to_json(own.point.request).dump());
 }

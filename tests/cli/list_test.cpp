@@ -36,8 +36,9 @@ std::set<std::string> registering_files() {
       const std::string text = read_text(item.path());
       std::smatch match;
       if (!std::regex_search(text, match, registers) || match[1] == "Command") continue;
-      if (match[1] == "Facts" || match[1] == "OutputFile") continue;  // the schema of rows and --help list these
-      if (match[1] == "EventTask") continue;                          // listed under the task for models of snapshots
+      // The schema of rows and --help list these.
+      if (match[1] == "Facts" || match[1] == "OutputFile" || match[1] == "PlanAdvice") continue;
+      if (match[1] == "EventTask") continue;  // listed under the task for models of snapshots
       files.insert(std::filesystem::relative(item.path(), root).string());
     }
   }
