@@ -24,7 +24,7 @@ using event_test::event_case;
 const Json keeping_out = {{"kept_out", 0.15}};
 
 /// The lines of a file, the header first.
-std::vector<std::string> lines_of(const std::string& path) {
+std::vector<std::string> left_lines_of(const std::string& path) {
   std::ifstream file(path);
   std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(line);
@@ -54,7 +54,7 @@ std::vector<EdgeId> touching(const EventCase& c, EdgeId first, EdgeId last, bool
   return found;
 }
 
-std::unique_ptr<Device> cpu_of(const EventCase& c) {
+std::unique_ptr<Device> cpu_of_case(const EventCase& c) {
   DeviceRequest request;
   request.precision = c.fp64() ? ElementType::f64 : ElementType::f32;
   return DeviceRegistry::instance().find("cpu").value(request);
@@ -140,7 +140,7 @@ TEST(KeptOut, FeaturesInTrainingAreThoseOfTheEventsOwnNumbers) {
     const std::vector<EdgeId> left = touching(c, 0, c.data.task->split.train_end, false);
     ASSERT_GE(left.size(), 132u) << "the batch below is one of training";
     ASSERT_GT(left[100], 100) << "events before this one are left out";
-    const auto device = cpu_of(c);
+    const auto device = cpu_of_case(c);
     BatchDrawer drawer(c, c.training);
     BatchLoader loader(c.training, *device);
     MemoryClock clock(c.training.graph->vertices);
@@ -166,7 +166,7 @@ TEST(KeptOut, FeaturesInTrainingAreThoseOfTheEventsOwnNumbers) {
 /// parts as `c`.
 EventCase case_without(const EventCase& c, const std::string& visits, const test::TemporaryFolder& folder,
                        const Json& model) {
-  const std::vector<std::string> lines = lines_of(visits);
+  const std::vector<std::string> lines = left_lines_of(visits);
   const TimeSplit& split = c.data.task->split;
   std::vector<std::string> kept{lines.front()};
   std::array<double, 3> parts{};
@@ -222,7 +222,7 @@ TEST(KeptOut, WhatTheirTrainingEventsAreLikeChangesNeitherLossesNorWeights) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     const std::string visits = event_test::random_visits(folder, seed, 400);
     const EventCase c = begin_event_case(event_case(visits, {{"task", keeping_out}, {"seed", seed}}));
-    std::vector<std::string> lines = lines_of(visits);
+    std::vector<std::string> lines = left_lines_of(visits);
     int changed = 0;
     for (const EdgeId e : touching(c, 30, c.data.task->split.train_end, true)) {  // earlier events name every vertex
       std::string& line = lines[static_cast<std::size_t>(e) + 1];
@@ -254,7 +254,7 @@ TEST(KeptOut, InductiveMetricsAreAddedAndOthersStay) {
   const std::string visits = event_test::random_visits(folder, 5, 400);
   const EventCase plain = begin_event_case(event_case(visits)),
                   split = begin_event_case(event_case(visits, {{"task", keeping_out}}));
-  const auto device = cpu_of(plain);
+  const auto device = cpu_of_case(plain);
   const Parameters parameters(*device, plain.parameters, 3);
   const auto usual = EvaluationPass(plain, *device).metrics(parameters),
              with = EvaluationPass(split, *device).metrics(parameters);
@@ -306,7 +306,7 @@ TEST(KeptOut, InductiveMetricsAreThoseOfTheScoresOfTheirEvents) {
     task["candidates"] = "1";
     const EventCase c =
         begin_event_case(event_case(event_test::random_visits(folder, seed, 400), {{"task", task}, {"seed", seed}}));
-    const auto device = cpu_of(c);
+    const auto device = cpu_of_case(c);
     const Parameters parameters(*device, c.parameters, seed);
     EvaluationPass replay(c, *device);
     replay.keep({"embeddings"});
@@ -350,7 +350,7 @@ TEST(KeptOut, AStoppedRunGoesOnBitForBitAndSamplesAreOfTrainedEvents) {
 
   const EventCase c = begin_event_case(event_case(visits, {{"task", keeping_out}}));
   std::set<EdgeId> listed;
-  const auto lines = lines_of(samples.files["samples"]);
+  const auto lines = left_lines_of(samples.files["samples"]);
   for (const std::string& line : lines) {
     if (line.find(",training,") != std::string::npos) listed.insert(std::stoll(line));
   }
