@@ -46,7 +46,8 @@ std::string subject_text(const PlanReport& report) {
   const std::vector<const Case*> cases = cases_by_model(report);
   if (cases.empty()) return "";
   const Case& first = *cases.front();
-  std::string text = fmt::format("workload   {}\n", value_at({{"workload", first.workload}}, "workload"));
+  const std::string workload = value_at({{"workload", first.workload}}, "workload");
+  std::string text = fmt::format("workload   {}\n", report.request.value("workload", workload));
   const std::string request = report.request.dump();
   for (const Case* c : cases)
     text += fmt::format("model      {}{}\n", value_at({{"model", c->model}}, "model"), defaults_text(*c, request));
