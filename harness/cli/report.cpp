@@ -77,7 +77,11 @@ int report(const ReportRequest& request) {
     words.push_back("--kinds=" + scratch.file("kinds.json"));
   }
   if (const Json answers = answers_of(request.runs); !answers.empty()) {
-    write_file_atomically(scratch.file("answers.json"), answers.dump());
+    try {
+      write_file_atomically(scratch.file("answers.json"), answers.dump());
+    } catch (const SystemError& error) {
+      throw SystemError(fmt::format("the report {} could not be written: {}", out, error.what()));
+    }
     words.push_back("--answers=" + scratch.file("answers.json"));
   }
   run_script(words, "RUN", fmt::format("the report {} could not be written", out));
