@@ -11,9 +11,12 @@
 namespace strobe {
 namespace {
 
-/// Without the number of ranks, which the first sentence names.
+/// Without the place, which the first sentence names.
 std::vector<std::string> place_free(std::vector<std::string> common) {
-  std::erase_if(common, [](const std::string& part) { return part.starts_with("ranks "); });
+  std::erase_if(common, [](const std::string& part) {
+    const std::string field = part.substr(0, part.find(' '));
+    return field == "ranks" || field == "device" || field == "comm" || field == "cluster" || field == "numerics";
+  });
   return common;
 }
 
