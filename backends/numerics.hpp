@@ -20,7 +20,7 @@ class Numerics {
   Numerics(const char* name, Numerics base) : id_(id_of(name)), base_(base.id_) {}
 
   int id() const { return id_; }
-  /// The family whose kernels it has besides; `none` where there is no such family.
+  /// The family whose kernels complete it; `none` if there is no such family.
   Numerics base() const { return Numerics(base_); }
   /// "none" of the family without kernels.
   const std::string& name() const;

@@ -19,7 +19,7 @@ namespace strobe {
 
 class CpuDevice : public Device {
  public:
-  /// `numerics`: the kernels that compute, of a device that has some of its own besides those of cpu.
+  /// `numerics`: the family of kernels. A device with kernels of its own names cpu as the base of its family.
   explicit CpuDevice(const DeviceRequest& request, Numerics numerics = "cpu")
       : Device(request, numerics),
         pool_(HostPool::of_rank(request.rank)),

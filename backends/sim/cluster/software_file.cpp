@@ -228,7 +228,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster, const st
   GpuModel& gpu = laid->gpu;
   const std::uint64_t taken = gpu.reserved_bytes + laid->software->context_bytes;
   const std::uint64_t left = gpu.memory_bytes > taken ? gpu.memory_bytes - taken : 1;
-  const std::uint64_t usable = static_cast<double>(left) / laid->software->saved_factor;
+  const auto usable = static_cast<std::uint64_t>(static_cast<double>(left) / laid->software->saved_factor);
   gpu.reserved_bytes = gpu.memory_bytes - std::max<std::uint64_t>(usable, 1);
   return laid;
 }

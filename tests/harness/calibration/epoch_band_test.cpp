@@ -73,7 +73,7 @@ std::vector<KeptValidation> kept_validations() {
 /// The k-th smallest that bounds the next one with this probability.
 double bound_of(std::vector<double> scores, double probability) {
   std::sort(scores.begin(), scores.end());
-  const std::size_t k = std::ceil(probability * static_cast<double>(scores.size() + 1));
+  const auto k = static_cast<std::size_t>(std::ceil(probability * static_cast<double>(scores.size() + 1)));
   return scores.at(std::min(k, scores.size()) - 1);
 }
 

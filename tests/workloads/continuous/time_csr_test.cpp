@@ -127,7 +127,7 @@ TEST(TimeSplit, SharesAreMetUpToTheTiesOfTheLastEvent) {
   for (const double train : {0.1, 0.5, 0.7, 0.85}) {
     const TimeSplit split = split_by_shares(events, train, 0.1);
     expect_clean_cuts(events, split);
-    const std::size_t below = train * 999;
+    const auto below = static_cast<std::size_t>(train * 999);
     EXPECT_GT(split.train_end, static_cast<EdgeId>(below));
     EXPECT_EQ(events.time[static_cast<std::size_t>(split.train_end) - 1], events.time[below]);
     EXPECT_GT(split.validation_end, split.train_end);

@@ -81,7 +81,7 @@ inline double variance(const std::vector<double>& values) {
 
 /// The value below which a share of the ascending values lies.
 inline double quantile(const std::vector<double>& ascending, double share) {
-  return ascending[share * static_cast<double>(ascending.size() - 1) + 0.5];
+  return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
 }
 
 /// Largest difference between the shares of `a` and of `b` (both ascending) that are at most x, over all x (Kolmogorov

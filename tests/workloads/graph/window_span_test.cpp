@@ -71,7 +71,7 @@ TEST(WindowSpan, CutsCalendarDays) {
 
 /// The number of the calendar's unit that holds a time.
 std::int64_t unit_of(const std::string& unit, double time) {
-  const std::int64_t days = std::floor(time / day);
+  const auto days = static_cast<std::int64_t>(std::floor(time / day));
   if (unit == "day") return days;
   if (unit == "week") return static_cast<std::int64_t>(std::floor(static_cast<double>(days + 3) / 7));  // Thursday 1970
   const std::chrono::year_month_day when{std::chrono::sys_days(std::chrono::days(days))};

@@ -75,7 +75,7 @@ TEST(ShapeGraph, ReadersAreOutDegreesAndOfAWalkAlongTheEdgesInDegrees) {
 TEST(ShapeGraph, PoissonDegreesHoldTheirCellsAndEdges) {
   for (const double mean : {0.01, 0.5, 3.0, 40.0, 300.0}) {
     const std::int64_t cells = 1000000;
-    const std::int64_t edges = mean * static_cast<double>(cells);
+    const auto edges = static_cast<std::int64_t>(mean * static_cast<double>(cells));
     const Histogram degrees = poisson_degrees(cells, edges);
     EXPECT_EQ(degrees.count(), cells) << mean;
     EXPECT_NEAR(static_cast<double>(degrees.sum()), static_cast<double>(edges), 1e-3 * static_cast<double>(edges) + 20);
