@@ -149,8 +149,8 @@ DeviceEvent Device::do_run_on_host(HostWork work) {
     Workers workers(1);
     work.body(workers);
   }
-  spans_.append({work.name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
-  return {0, nullptr, nullptr, Phase::sample, work.name};
+  spans_.append({work.name, Phase::host, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
+  return {0, nullptr, nullptr, Phase::host, work.name};
 }
 
 void Device::do_when(const void*, std::vector<DeviceEvent>, Then then) { then(0, nullptr); }

@@ -127,7 +127,7 @@ class Device {
   DeviceEvent start_move_out(const Tensor& from, const HostMemory& to, const std::vector<DeviceEvent>& after = {});
 
   /// Gives work to the host stream of this rank, which runs in parallel with the device and the program, in the order
-  /// given. Returns the event of its end. Leaves a span of phase `sample` with name and work.
+  /// given. Returns the event of its end. Leaves a span of phase `host` with name and work.
   DeviceEvent run_on_host(HostWork work);
   /// Calls `then` as soon as all events in `after` have come, on any thread. `seconds` is the time when they came; the
   /// exception says why one will never come, or is null. Calls with the same `order` follow each other. `then` must be

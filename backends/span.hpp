@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/enum_array.hpp"
+
 namespace strobe {
 
 /// Rows that an operation reads, or writes, through an index, and so several times. Bytes of all accesses, of the
@@ -31,22 +33,28 @@ struct Work {
 };
 
 /// The kinds of time in an epoch. `other` is time that no span covers.
-enum class Phase : std::uint8_t { compute, communicate, transfer, sample, wait, other };
+enum class Phase : std::uint8_t { compute, communicate, transfer, host, wait, other };
 inline constexpr int phase_count = 6;
-inline constexpr std::string_view phase_names[phase_count] = {"compute", "communicate", "transfer",
-                                                              "sample",  "wait",        "other"};
+template <class T>
+using PerPhase = EnumArray<Phase, T, phase_count>;
+inline constexpr PerPhase<std::string_view> phase_names = {
+    {"compute", "communicate", "transfer", "host", "wait", "other"}};
 
 /// The purpose of a collective's bytes. `memory`: rows of node memory; `parameters`: weights that are averaged.
 enum class Traffic : std::uint8_t { redistribute, halo, state, memory, gradient, parameters, other };
 inline constexpr int traffic_count = 7;
-inline constexpr std::string_view traffic_names[traffic_count] = {"redistribute", "halo",       "state", "memory",
-                                                                  "gradient",     "parameters", "other"};
+template <class T>
+using PerTraffic = EnumArray<Traffic, T, traffic_count>;
+inline constexpr PerTraffic<std::string_view> traffic_names = {
+    {"redistribute", "halo", "state", "memory", "gradient", "parameters", "other"}};
 
 /// Queues of a rank. Each runs in order, and they run in parallel. The device has four: `copy` moves from the host to
 /// the device and `copy_back` the other way. The host has one.
 enum class Stream : std::uint8_t { compute, copy, communicate, copy_back, host };
 inline constexpr int stream_count = 5;
-inline constexpr std::string_view stream_names[stream_count] = {"compute", "copy", "communicate", "copy back", "host"};
+template <class T>
+using PerStream = EnumArray<Stream, T, stream_count>;
+inline constexpr PerStream<std::string_view> stream_names = {{"compute", "copy", "communicate", "copy back", "host"}};
 
 /// One interval on one stream of one rank. Times are seconds on the rank's clock (wall or virtual).
 /// `blocking` spans occupy the rank's critical path: phases add up over them. A collective that overlaps compute leaves

@@ -4,7 +4,7 @@
 #include "backends/operations/operations_attention.hpp"
 #include "bench/graph.hpp"
 #include "bench/measure.hpp"
-#include "tests/conformance/operations/packed_lanes.hpp"
+#include "tests/conformance/operations/packed_bins.hpp"
 
 namespace strobe::bench {
 namespace {
@@ -70,7 +70,7 @@ void past(benchmark::State& state, const std::string& variant, bool wide, bool b
 
 template <class Op>
 void set_packed(Device& d, const Shape& s, Op& op) {
-  const conformance::PackedLanes packed = conformance::random_packing(s.steps, s.vertices, 15, 3, 0);
+  const conformance::PackedBins packed = conformance::random_packing(s.steps, s.vertices, 15, 3, 0);
   const std::vector<std::int32_t> rows = packed.sequences();
   op.projected = varied(d, s.rows(), 3 * s.width(), -0.5f);
   op.steps = s.steps, op.heads = s.heads, op.scale = 0.5;

@@ -3,7 +3,7 @@
 // many rows, in which sequences of 1 to 15 steps lie end to end, half of them given a state, half handing theirs on.
 #include "backends/operations/operations_recurrent.hpp"
 #include "bench/measure.hpp"
-#include "tests/conformance/operations/packed_lanes.hpp"
+#include "tests/conformance/operations/packed_bins.hpp"
 
 namespace strobe::bench {
 namespace {
@@ -22,7 +22,7 @@ const std::vector<std::pair<std::string, Size>> sizes{{"narrow", {shrunk(16384),
                                                       {"units:32_packed", {shrunk(16384), 64, 32, 32, true}},
                                                       {"wide_packed", {shrunk(4096), 32, 64, 64, true}}};
 
-conformance::PackedLanes packing(const Size& s) { return conformance::random_packing(s.steps, s.vertices, 15, 3, 0); }
+conformance::PackedBins packing(const Size& s) { return conformance::random_packing(s.steps, s.vertices, 15, 3, 0); }
 
 Tensor listed(Device& device, const std::vector<std::int32_t>& values) {
   return device.move_in(values.data(), static_cast<std::int64_t>(values.size()), 1, ElementType::i32);
@@ -39,7 +39,7 @@ void set_inputs(Device& device, const Size& s, bool lstm, Op& op) {
   op.y = device.allocate(rows, h);
   if (keeps_gates(s.inputs + h)) op.gates = device.allocate(rows, (lstm ? 4 : 3) * h);
   if (!s.packed) return;
-  const conformance::PackedLanes packed = packing(s);
+  const conformance::PackedBins packed = packing(s);
   op.restarts = listed(device, packed.restarts());
   op.start = varied(device, (lstm ? 2 : 1) * packed.starts, h, -0.5f);
 }

@@ -40,7 +40,7 @@ class CudaDevice : public Device {
     if (runtime != "cuda") return std::nullopt;
     return native(stream);
   }
-  runtime::StreamHandle native(Stream stream) const { return streams_.of[static_cast<std::size_t>(stream)]; }
+  runtime::StreamHandle native(Stream stream) const { return streams_.of[stream]; }
 
  private:
   /// A span whose times the GPU has not reported yet: its number among the device's spans, its events, and its own

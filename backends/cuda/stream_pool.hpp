@@ -19,7 +19,7 @@ namespace strobe::cuda {
 struct RankStreams {
   static constexpr std::size_t staging_bytes = std::size_t{8} << 20;
 
-  std::array<runtime::StreamHandle, stream_count> of{};
+  PerStream<runtime::StreamHandle> of{};
   std::byte* staging = nullptr;
 };
 

@@ -164,7 +164,7 @@ class WallPost final : public HelperPost {
     const double begin = wall_seconds();
     if (work.body) work.body(workers_);
     spans().append(
-        {work.name, Phase::sample, Stream::host, Traffic::other, true, begin, wall_seconds(), work.work, 0, 0, 0});
+        {work.name, Phase::host, Stream::host, Traffic::other, true, begin, wall_seconds(), work.work, 0, 0, 0});
   }
 
   void give_answer(std::size_t channel) override {

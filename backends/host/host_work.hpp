@@ -1,6 +1,6 @@
 // Host work that runs in parallel with the device: drawing neighbours, encoding batches, gathering rows of host memory.
 // It states its cost, as operations of the device do. It runs on the host stream of its rank in the order given, or on
-// a lane of that stream in parallel with other lanes.
+// a channel of that stream in parallel with other channels.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@ struct HostWork {
   /// not use the device, the communicator, or data that others write meanwhile, unless `after` orders the two.
   std::function<void(Workers&)> body;
   std::vector<DeviceEvent> after;  // events that must have come before it begins
-  int lane = 0;                    // work of one lane runs in the order given; lanes run in parallel
-  int lanes = 1;                   // number of lanes that share the rank's part of its node's host
+  int channel = 0;                 // work of one channel runs in the order given; channels run in parallel
+  int channels = 1;                // number of channels that share the rank's part of its node's host
   bool serial = false;             // whether a single worker does it all, however many there are
 };
 

@@ -1,5 +1,5 @@
 // Invariants: spans are appended in the order in which work was given, by the rank's own thread; their times are set
-// when the lanes are idle, which a device is asked for at both ends of an epoch. Cost: O(1) per piece of work.
+// when the channels are idle, which a device is asked for at both ends of an epoch. Cost: O(1) per piece of work.
 #include "backends/host/wall_host.hpp"
 
 #include <utility>
@@ -8,22 +8,22 @@
 
 namespace strobe {
 
-HostStream& WallHost::lane(int number) {
-  std::unique_ptr<HostStream>& stream = lanes_[number];
+HostStream& WallHost::channel(int number) {
+  std::unique_ptr<HostStream>& stream = channels_[number];
   if (stream == nullptr) stream = std::make_unique<HostStream>(threads_, native_);
   return *stream;
 }
 
 DeviceEvent WallHost::run(HostWork work, SpanRecorder& spans) {
-  HostStream::Given given = lane(work.lane).give(std::move(work.body), std::move(work.after));
+  HostStream::Given given = channel(work.channel).give(std::move(work.body), std::move(work.after));
   untimed_.push_back({spans.size(), given});
-  spans.append({work.name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
-  return {0, nullptr, given.event, Phase::sample, work.name};
+  spans.append({work.name, Phase::host, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
+  return {0, nullptr, given.event, Phase::host, work.name};
 }
 
 void WallHost::when(const void* order, std::vector<DeviceEvent> after, HostStream::Then then) {
-  if (lanes_.empty() && after.empty()) return then(nullptr);
-  lane(0).when(order, std::move(after), std::move(then));
+  if (channels_.empty() && after.empty()) return then(nullptr);
+  channel(0).when(order, std::move(after), std::move(then));
 }
 
 void WallHost::synchronize(SpanRecorder& spans, const std::function<void()>& look) {

@@ -115,8 +115,8 @@ struct GraphAttentionBackward {
 /// of n vertices over first + S steps, time-major; each of the three is H heads of F / H columns. offsets [first + S, 3
 /// F] are added to every row of their step. For the steps t of [first, first + S):
 /// o_t = sum over t' <= t of softmax_t'(scale q_t . k_t') v_t', per head, after dropout; o [S n, F].
-/// Packed sequences: n lanes hold sequences end to end, and first = 0. `sequences` i32 [S n, 3] has three numbers for
-/// each row: the lane's step at which its sequence begins, the row's step in the graph, and 1 if its output is wanted.
+/// Packed sequences: n bins hold sequences end to end, and first = 0. `sequences` i32 [S n, 3] has three numbers for
+/// each row: the bin's step at which its sequence begins, the row's step in the graph, and 1 if its output is wanted.
 /// With 0 the row is only looked at (o = 0, its d_o is not read). t' then starts where the sequence begins. offsets are
 /// undefined, because `projected` includes them. Dropout has one id for each row, and steps count as in the graph.
 struct TemporalAttention {
@@ -163,7 +163,7 @@ struct TemporalAttentionBackward {
   }
 };
 
-/// Whether lanes are timelines, for kernels that do not support packed sequences.
+/// Whether bins are timelines, for kernels that do not support packed sequences.
 template <class Op>
 bool without_sequences(const Op& op) {
   return !op.sequences.defined();

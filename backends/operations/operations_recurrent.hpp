@@ -2,11 +2,11 @@
 // at step t, for n vertices and `steps` steps. Weight gradients always accumulate, in an order that depends on shapes
 // only. `kept` lists the values that forward and backward share in addition to the outputs. With the activated gates in
 // it, the backward pass reads them; without, it computes them again from x and y (see keeps_gates).
-// Packed sequences: the n "vertices" may be lanes that hold pieces of timelines end to end. Then `restarts` i32 [T n,
-// 1] gives the origin of each row's previous state: -1 the row above it in its lane (n rows up); k >= 0 row k of
+// Packed sequences: the n "vertices" may be bins that hold pieces of timelines end to end. Then `restarts` i32 [T n,
+// 1] gives the origin of each row's previous state: -1 the row above it in its bin (n rows up); k >= 0 row k of
 // `start`; -2 none, the piece starts from zero. `start` has one row for each piece with a given state (LSTM: all hidden
-// states above all cell states), and so has dstart; every row of it is named once. Rows that pad a lane restart from
-// zero, and their x and dy are zero. Without restarts, lanes are timelines and start has a row for each.
+// states above all cell states), and so has dstart; every row of it is named once. Rows that pad a bin restart from
+// zero, and their x and dy are zero. Without restarts, bins are timelines and start has a row for each.
 #pragma once
 
 #include "backends/operations/operations.hpp"
@@ -19,7 +19,7 @@ inline double bytes_if(const Tensor& t) { return t.defined() ? bytes_of(t) : 0.0
 
 }  // namespace operations_detail
 
-/// Whether lanes are timelines, for kernels that do not support packed sequences.
+/// Whether bins are timelines, for kernels that do not support packed sequences.
 template <class Op>
 bool without_restarts(const Op& op) {
   return !op.restarts.defined();

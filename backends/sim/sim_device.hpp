@@ -77,18 +77,18 @@ class SimDevice final : public Device {
   void settle(SimEvent& event, std::string_view what);
   double seconds_of(const DeviceEvent& event);
   void forget_settled();
-  double& at(Stream stream) { return streams_[static_cast<std::size_t>(stream)]; }
-  double at(Stream stream) const { return streams_[static_cast<std::size_t>(stream)]; }
+  double& at(Stream stream) { return streams_[stream]; }
+  double at(Stream stream) const { return streams_[stream]; }
 
   std::shared_ptr<const Cluster> cluster_;
   double computing_ranks_;
-  std::array<double, stream_count> streams_{};  // seconds at which each stream is idle
-  double host_ = 0;                             // seconds at which the host is free to issue
-  double program_ = 0;                          // seconds at which the program's last wait ended
-  double slowness_ = 1;                         // factor over predicted times, for this rank in this epoch
-  std::uint64_t epoch_ = 0;                     // number of times that all was idle
-  double transfer_rate_ = 0;                    // bytes per second between host and this GPU
-  std::unique_ptr<Workers> workers_;            // numerics cpu only
+  PerStream<double> streams_{};       // seconds at which each stream is idle
+  double host_ = 0;                   // seconds at which the host is free to issue
+  double program_ = 0;                // seconds at which the program's last wait ended
+  double slowness_ = 1;               // factor over predicted times, for this rank in this epoch
+  std::uint64_t epoch_ = 0;           // number of times that all was idle
+  double transfer_rate_ = 0;          // bytes per second between host and this GPU
+  std::unique_ptr<Workers> workers_;  // numerics cpu only
 
   /// Work or a transfer whose end is not known yet.
   struct Unsettled {
@@ -100,12 +100,12 @@ class SimDevice final : public Device {
   HostShare host_share_;
   SnapshotCount snapshots_;
   Workers host_workers_{1};  // virtual time does not depend on the number of workers
-  /// A lane of the host stream.
-  struct HostLane {
-    double idle = 0;             // seconds at which the lane is idle
+  /// A channel of the host stream.
+  struct HostChannel {
+    double idle = 0;             // seconds at which the channel is idle
     std::exception_ptr failure;  // of its work; later work then fails too
   };
-  std::map<int, HostLane> host_lanes_;
+  std::map<int, HostChannel> host_channels_;
   std::vector<Unsettled> unsettled_;
   WaitingActions actions_;
 };

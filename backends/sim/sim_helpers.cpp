@@ -119,7 +119,7 @@ void SimPost::run(HostWork work) {
   if (work.serial) share.threads = 1;
   clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share) +
             framework_host_seconds(cluster_, work.work);
-  spans().append({work.name, Phase::sample, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
+  spans().append({work.name, Phase::host, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
 }
 
 void SimPost::give_answer(std::size_t channel) {

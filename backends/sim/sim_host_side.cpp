@@ -20,31 +20,32 @@ DeviceEvent SimDevice::do_run_on_host(HostWork work) {
   const auto event = std::make_shared<SimEvent>();
   const std::size_t span = spans().size();
   const std::string_view name = work.name;
-  spans().append({name, Phase::sample, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
+  spans().append({name, Phase::host, Stream::host, Traffic::other, false, 0, 0, work.work, 0, 0, 0});
   const std::vector<DeviceEvent> after = std::exchange(work.after, {});
-  HostLane& lane = host_lanes_[work.lane];
+  HostChannel& channel = host_channels_[work.channel];
   HostShare share = host_share_;
-  share.lanes = work.lanes;
+  share.channels = work.channels;
   if (work.serial) share.threads = 1;
-  const auto act = [this, &lane, share, event, span, work = std::move(work)](double ready, std::exception_ptr failure) {
-    const double begin = std::max(ready, lane.idle);
-    if (lane.failure) failure = lane.failure;
+  const auto act = [this, &channel, share, event, span, work = std::move(work)](double ready,
+                                                                                std::exception_ptr failure) {
+    const double begin = std::max(ready, channel.idle);
+    if (channel.failure) failure = channel.failure;
     try {
       if (!failure && work.body) work.body(host_workers_);
     } catch (...) {
       failure = std::current_exception();
     }
-    lane.failure = failure;
+    channel.failure = failure;
     const double end = begin + host_seconds(*cluster_, work.name, work.work, work.disk_bytes, share) +
                        framework_host_seconds(*cluster_, work.work);
-    lane.idle = end;
+    channel.idle = end;
     spans().set_times(span, begin, end);
     event->settle(end, failure);
   };
   unsettled_.push_back({event, name});
-  actions_.add(&lane, program_seconds(), after, act);
+  actions_.add(&channel, program_seconds(), after, act);
   forget_settled();
-  return {0, nullptr, event, Phase::sample, name};
+  return {0, nullptr, event, Phase::host, name};
 }
 
 DeviceEvent SimDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
@@ -94,10 +95,10 @@ double SimDevice::seconds_of(const DeviceEvent& event) {
 void SimDevice::do_wait(Stream stream, const DeviceEvent& event) {
   const double came = seconds_of(event), asked = at(stream);
   at(stream) = std::max(asked, came);
-  if (event.phase == Phase::sample || event.phase == Phase::wait) program_ = std::max(program_, came);
+  if (event.phase == Phase::host || event.phase == Phase::wait) program_ = std::max(program_, came);
   if (stream != Stream::compute || event.phase == Phase::other || came <= asked) return;
-  const Stream lane = event.phase == Phase::transfer ? Stream::copy : Stream::host;
-  spans().append({event.name, event.phase, lane, Traffic::other, true, asked, came, {}, 0, 0, 0});
+  const Stream source = event.phase == Phase::transfer ? Stream::copy : Stream::host;
+  spans().append({event.name, event.phase, source, Traffic::other, true, asked, came, {}, 0, 0, 0});
 }
 
 void SimDevice::do_await(const DeviceEvent& event) {
@@ -123,8 +124,8 @@ void SimDevice::do_synchronize() {
     (void)one.event->seconds();  // throws what it failed with
   }
   double idle = std::max(program_seconds(), *std::max_element(streams_.begin(), streams_.end()));
-  for (const auto& [number, lane] : host_lanes_) idle = std::max(idle, lane.idle);
-  for (auto& [number, lane] : host_lanes_) lane.idle = idle;
+  for (const auto& [number, channel] : host_channels_) idle = std::max(idle, channel.idle);
+  for (auto& [number, channel] : host_channels_) channel.idle = idle;
   streams_.fill(idle);
   host_ = program_ = idle;
   draw_jitter();

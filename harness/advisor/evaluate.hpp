@@ -33,7 +33,7 @@ struct PlanOutcome {
   /// number), and updates in an epoch of the plan.
   std::optional<double> update_cells;
   double updates = 0;
-  std::array<double, phase_count> phase_seconds{};  // of the slowest rank
+  PerPhase<double> phase_seconds{};  // of the slowest rank
   std::vector<std::string> notes;
 };
 

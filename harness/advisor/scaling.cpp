@@ -41,7 +41,7 @@ void add_spans(const std::vector<Span>& spans, double launch_seconds, double ran
       const bool launch_bound = span.end_seconds - span.begin_seconds <= launch_seconds * launch_slack;
       if (launch_bound) point.launch_bound_seconds += seconds;
     } else if (span.phase == Phase::communicate) {
-      point.communicate_seconds[static_cast<std::size_t>(span.traffic)] += seconds;
+      point.communicate_seconds[span.traffic] += seconds;
     } else if (span.phase == Phase::transfer) {
       point.transfer_seconds += seconds;
     } else if (span.phase == Phase::wait) {

@@ -14,10 +14,10 @@ struct ScalingPoint {
   bool extrapolated = false;          // more nodes or ranks than the cluster's file and its sources describe
   double epoch_seconds = 0;
   double compute_seconds = 0;
-  double launch_bound_seconds = 0;                          // part of compute: operations no longer than a launch
-  std::array<double, traffic_count> communicate_seconds{};  // exposed waits of compute, by traffic
-  double transfer_seconds = 0;                              // exposed host-to-device copies
-  double wait_seconds = 0;  // for slower ranks, at collectives and at the end of the epoch
+  double launch_bound_seconds = 0;           // part of compute: operations no longer than a launch
+  PerTraffic<double> communicate_seconds{};  // exposed waits of compute, by traffic
+  double transfer_seconds = 0;               // exposed host-to-device copies
+  double wait_seconds = 0;                   // for slower ranks, at collectives and at the end of the epoch
   double other_seconds = 0;
   double max_over_mean_busy = 1;  // imbalance
   double efficiency = 1;          // relative to the fewest ranks of the study that fit: (T0 P0) / (T P)

@@ -42,7 +42,7 @@ double gap_seconds(const CaseResult& result, const std::vector<Span>& spans) {
   double epochs = 0;
   for (const EpochSample& sample : result.samples) epochs += sample.rank == 0 ? 1 : 0;
   for (const EpochSample& sample : result.samples) {
-    if (sample.rank == 0 && !sample.warmup) gaps.push_back(sample.phase_seconds[static_cast<int>(Phase::other)]);
+    if (sample.rank == 0 && !sample.warmup) gaps.push_back(sample.phase_seconds[Phase::other]);
   }
   return gaps.empty() || operations == 0 ? 0 : median(gaps) / (operations / epochs);
 }

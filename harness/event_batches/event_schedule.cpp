@@ -39,10 +39,9 @@ class EventSchedule final : public SchedulePlan {
     const std::uint64_t bytes = static_cast<std::uint64_t>(weights) * (case_->fp64() ? 8 : 4);
     const std::int64_t updates = plan_.order.first_iteration(epoch + 1) - plan_.order.first_iteration(epoch);
     ByteBudget budget;
-    budget.bytes[static_cast<std::size_t>(Traffic::gradient)] =
-        2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * updates);
+    budget.bytes[Traffic::gradient] = 2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * updates);
     if (plan_.remote != nullptr)
-      budget.bytes[static_cast<std::size_t>(Traffic::memory)] = plan_.remote->sent_bytes(
+      budget.bytes[Traffic::memory] = plan_.remote->sent_bytes(
           plan_.order.first_iteration(epoch), plan_.order.first_iteration(epoch + 1), plan_.memory.row_bytes());
     return budget;
   }

@@ -82,7 +82,7 @@ BatchFeed::Pending BatchFeed::give(std::size_t action, double times, std::functi
   work.name = making_batches;
   work.serial = true;
   work.work = making_work(plan_, action, times);
-  work.lane = static_cast<int>(generator), work.lanes = static_cast<int>(generators_.size());
+  work.channel = static_cast<int>(generator), work.channels = static_cast<int>(generators_.size());
   work.body = [maker = generators_[generator].maker, to = pending.batch, make = std::move(make)](Workers&) {
     *to = make(*maker);
   };

@@ -37,7 +37,7 @@ class BatchFeed {
     std::shared_ptr<SharedBatch> batch;  // filled in when `ready` is reached
     DeviceEvent ready;
   };
-  /// Makes batches of some sizes on a host lane of its own.
+  /// Makes batches of some sizes on a host channel of its own.
   struct Generator {
     std::shared_ptr<BatchMaker> maker;  // shared with the host's work, which may end after this object
     std::size_t turn = 0;               // the size that it makes next

@@ -237,7 +237,7 @@ void note_calibration(HybridPlan& plan) {
   if (cluster->calibration->host_seconds(making_batches, making_work(plan, plan.first_action)) >= 0) return;
   plan.notes.emplace_back(
       "uncalibrated: the cluster file does not say what making batches takes (calibration/host_operations/make_batch), "
-      "so phase sample follows from the rates of its host; measure it again with strobe calibrate");
+      "so phase host follows from the rates of its host; measure it again with strobe calibrate");
 }
 
 /// Owners by the partitioner, and each vertex's load. Vertices of a shape all have the same load and are dealt in turn.

@@ -200,7 +200,7 @@ class HybridSchedule final : public SchedulePlan {
 
   ByteBudget budget_of_epoch() const {
     ByteBudget budget;
-    const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[static_cast<std::size_t>(traffic)]; };
+    const auto to = [&](Traffic traffic) -> std::uint64_t& { return budget.bytes[traffic]; };
     const std::uint64_t element = plan_->full->model.fp64 ? 8 : 4;
     const auto ring = 2 * (static_cast<std::uint64_t>(plan_->ranks()) - 1);
     const auto weights = static_cast<std::uint64_t>(plan_->full->model.parameter_count) * element;

@@ -29,7 +29,7 @@ namespace {
 
 /// Every epoch must send the planned bytes: exactly, or at most as many where the plan is an upper bound.
 void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
-  std::map<std::pair<int, int>, std::array<std::uint64_t, traffic_count>> sent;
+  std::map<std::pair<int, int>, PerTraffic<std::uint64_t>> sent;
   for (const EpochSample& sample : result.samples) {
     auto& epoch = sent[{sample.repetition, sample.epoch}];
     for (std::size_t i = 0; i < epoch.size(); ++i) epoch[i] += sample.sent_bytes[i];
@@ -235,7 +235,7 @@ void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
 }
 
 RankRequest rank_request(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
-                        Divergence& divergence) {
+                         Divergence& divergence) {
   RankRequest requests;
   requests.spans = spans;
   requests.weights = !outputs.weights.empty();

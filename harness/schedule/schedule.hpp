@@ -33,8 +33,8 @@ enum class Promise : std::uint8_t {
 
 /// Bytes that all ranks together send in one measured epoch, by traffic in order of `traffic_names`.
 struct ByteBudget {
-  std::array<std::uint64_t, traffic_count> bytes{};
-  std::array<Promise, traffic_count> promise{};  // exact unless stated
+  PerTraffic<std::uint64_t> bytes{};
+  PerTraffic<Promise> promise{};  // exact unless stated
 
   /// Whether the plan allows `sent` bytes of that traffic.
   bool allows(std::size_t traffic, std::uint64_t sent) const;

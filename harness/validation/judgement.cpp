@@ -186,7 +186,7 @@ void summarise_cases(Judgement& all) {
   all.epoch = summarise_errors(values_of(judged, &CaseJudgement::error));
   all.baseline = summarise_errors(values_of(judged, &CaseJudgement::baseline_error));
   std::vector<double> peaks;
-  std::array<std::vector<double>, phase_count> phases;
+  PerPhase<std::vector<double>> phases;
   for (const CaseJudgement* one : judged) {
     if (one->measured.peak_bytes) peaks.push_back(one->memory_error);
     if (!one->measured.phase_seconds) continue;

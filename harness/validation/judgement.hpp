@@ -19,12 +19,12 @@ struct CaseJudgement {
   bool judged = false;                                                       // both runs ended ok
   double predicted_seconds = 0, measured_seconds = 0, baseline_seconds = 0;  // median epochs
   double error = 0, baseline_error = 0;                                      // relative to the measured epoch
-  std::array<double, phase_count> phase_error{};  // predicted minus measured, as a share of the measured epoch; or NaN
-  std::optional<bool> bytes_equal;                // empty when no bytes were measured
-  std::string bytes_differ;                       // which traffic differs and by how much; "" when none does
-  double memory_error = 0;                        // of the largest rank's peak; NaN when none was measured
-  bool false_fit = false;                         // predicted to fit, but the real run went out of memory
-  bool below_peak = false;  // predicted peak below the measured one: a limit between them would be a false fit
+  PerPhase<double> phase_error{};   // predicted minus measured, as a share of the measured epoch; or NaN
+  std::optional<bool> bytes_equal;  // empty when no bytes were measured
+  std::string bytes_differ;         // which traffic differs and by how much; "" when none does
+  double memory_error = 0;          // of the largest rank's peak; NaN when none was measured
+  bool false_fit = false;           // predicted to fit, but the real run went out of memory
+  bool below_peak = false;          // predicted peak below the measured one: a limit between them would be a false fit
   std::optional<PredictedBand> band;
   std::optional<bool> within_band;
   std::vector<PartDifference> parts;  // the parts with most of the difference
@@ -52,7 +52,7 @@ struct Judgement {
   std::vector<CaseJudgement> cases;
   std::vector<GroupJudgement> groups;  // with two strategies or more
   ErrorSummary epoch, baseline, memory;
-  std::array<ErrorSummary, phase_count> phases;
+  PerPhase<ErrorSummary> phases;
   std::optional<double> tau, baseline_tau;  // over all cases
   Share picks, baseline_picks;              // groups
   Share covered;                            // cases with a band

@@ -83,12 +83,12 @@ Prediction simulate(const Json& json, const DataCache& cache) {
 double sent_values(const Row& row) {
   double bytes = 0;
   for (const Traffic traffic : {Traffic::redistribute, Traffic::halo, Traffic::state}) {
-    bytes += static_cast<double>((*row.sent_bytes)[static_cast<std::size_t>(traffic)]);
+    bytes += static_cast<double>((*row.sent_bytes)[traffic]);
   }
   return bytes / (row.precision == "fp64" ? 8 : 4);
 }
 
-double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[static_cast<std::size_t>(phase)]; }
+double phase_seconds(const Row& row, Phase phase) { return (*row.phase_seconds)[phase]; }
 
 std::string split_of(const Row& row) {
   std::vector<std::pair<double, std::string_view>> parts;
@@ -205,7 +205,7 @@ void take(const Prediction& prediction, PublishedValue& value) {
   } else if (value.quantity == "communicate_seconds") {
     value.predicted = phase_seconds(row, Phase::communicate) + phase_seconds(row, Phase::wait);
   } else if (value.quantity == "sample_seconds") {
-    value.predicted = phase_seconds(row, Phase::sample);
+    value.predicted = phase_seconds(row, Phase::host);
   } else if (value.quantity == "transfer_seconds") {
     value.predicted = prediction.transfer_seconds;
   } else if (value.quantity == "update_seconds") {

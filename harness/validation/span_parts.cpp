@@ -9,9 +9,9 @@ namespace strobe {
 namespace {
 
 std::string part_name(const Span& span) {
-  std::string name = std::string(phase_names[static_cast<std::size_t>(span.phase)]) + " " + std::string(span.name);
+  std::string name = std::string(phase_names[span.phase]) + " " + std::string(span.name);
   if (span.phase == Phase::communicate) {
-    name += " " + std::string(traffic_names[static_cast<std::size_t>(span.traffic)]);
+    name += " " + std::string(traffic_names[span.traffic]);
   }
   return name;
 }

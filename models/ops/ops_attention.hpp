@@ -23,7 +23,7 @@ struct PackedPast {
   double pairs = 0;
 };
 
-/// The same over the rows of n lanes of packed sequences: projected [steps n, 3 F], positions included; result [steps
+/// The same over the rows of n bins of packed sequences: projected [steps n, 3 F], positions included; result [steps
 /// n, F], 0 in rows that need no output.
 Var packed_temporal_attention(Tape& tape, const Var& projected, std::int64_t steps, std::int64_t heads, double scale,
                               const PackedPast& past, const AttentionDropout& dropout = {});

@@ -12,7 +12,7 @@ struct Recurrence {
   Var state;
 };
 
-/// Where the pieces of packed sequences begin and end (operations_recurrent.hpp): x is [steps * n, F] of n lanes.
+/// Where the pieces of packed sequences begin and end (operations_recurrent.hpp): x is [steps * n, F] of n bins.
 struct PackedSequences {
   Tensor restarts;         // i32 [steps * n, 1]
   Tensor ends, last_rows;  // i32 [steps * n, 1], i64 [E, 1]: pieces that hand their state on, by row and row by piece

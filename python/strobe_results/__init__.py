@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterable, Union
+from typing import Any, Iterable, Optional, Union
 
 import pandas as pd
 
@@ -25,6 +25,12 @@ _PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 
 class NotARun(ValueError):
     """The folder holds no rows of a run; the text names the file and says what is wrong with it."""
+
+
+def _rename_host(phases: Optional[dict[str, Any]]) -> None:
+    """Rows of version 1 call phase `host` "sample"."""
+    if phases and "sample" in phases:
+        phases["host"] = phases.pop("sample")
 
 
 def _rows(run: Path) -> list[dict[str, Any]]:
@@ -39,6 +45,8 @@ def _rows(run: Path) -> list[dict[str, Any]]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "case_id" in row for row in rows):
         raise NotARun(f"{path}: not the summary of a run")
     _check_values(path, rows, os.path.join(os.fspath(run), "values.jsonl"))
+    for row in rows:
+        _rename_host(row.get("phase_seconds"))
     return rows
 
 
@@ -140,4 +148,6 @@ def samples(run: Path) -> pd.DataFrame:
         lines = _lines(path, "sample")
     except OSError as error:
         raise NotARun(f"{path}: {error.strerror}") from error
+    for line in lines:
+        _rename_host(line.get("phase_seconds"))
     return pd.json_normalize(lines).drop(columns="sha256", errors="ignore")

@@ -39,13 +39,13 @@ void take_settings(const Json& case_json, Row& row) {
 void take_times(const std::vector<const EpochSample*>& slowest, const std::vector<const EpochSample*>& busiest,
                 Row& row) {
   std::vector<double> seconds;
-  std::array<double, phase_count> phases{};
+  PerPhase<double> phases{};
   double hidden = 0;
   const double n = slowest.size();
   for (std::size_t e = 0; e < slowest.size(); ++e) {
     const EpochSample* const sample = busiest[e];
     seconds.push_back(slowest[e]->epoch_seconds);
-    phases[static_cast<std::size_t>(Phase::wait)] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
+    phases[Phase::wait] += (slowest[e]->epoch_seconds - sample->epoch_seconds) / n;
     hidden += sample->hidden_communicate_seconds / n;
     for (std::size_t i = 0; i < phases.size(); ++i) phases[i] += sample->phase_seconds[i] / n;
   }

@@ -1,8 +1,8 @@
 // Rows: one per case, everything that is reported about it. A row is plain data; `summarise` makes it from samples.
 //
 // Version of the written form: schema_version, semantic versioning. A key added raises the minor number; a key removed,
-// renamed or given another meaning or unit raises the major number. Readers refuse another major number and ignore keys
-// that they do not know.
+// renamed or given another meaning or unit raises the major number. Readers refuse a newer major number and ignore keys
+// that they do not know. Version 2 renamed phase `sample` to `host`; version 1 is still read.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "1.10.0";
+inline constexpr const char* summary_schema_version = "2.0.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -74,7 +74,7 @@ struct RoundTimes {
 inline constexpr std::string_view throughput_keys[] = {throughput_units[0], throughput_units[1], throughput_units[2],
                                                        "nonzeros_per_second"};
 
-using SentBytes = std::array<std::uint64_t, traffic_count + 1>;  // by traffic, then the total
+using SentBytes = EnumArray<Traffic, std::uint64_t, traffic_count + 1>;  // by traffic, then the total
 
 /// Everything reported about one case. Optional and NaN values are written as null, with the reason in `absent` under
 /// the value's JSON pointer within the row ("/loss", "/epoch_seconds/ci95_low").
@@ -89,7 +89,7 @@ struct Row {
   std::optional<EpochBand> epoch_seconds_band90;  // of predicted times
   std::optional<RoundTimes> rounds;               // of rows that several processes measured
   std::optional<MachineState> machine;            // what else it did meanwhile
-  std::optional<std::array<double, phase_count>> phase_seconds;
+  std::optional<PerPhase<double>> phase_seconds;
   double hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
   std::optional<std::map<std::string, double>> operation_seconds, operation_flops, operation_bytes;  // by operation
   std::optional<SentBytes> sent_bytes;

@@ -79,13 +79,18 @@ inline void decode(const Json& json, MachineState& value) { value = machine_from
 
 inline std::string traffic_name(std::size_t i) { return i < traffic_count ? std::string(traffic_names[i]) : "total"; }
 
-inline Json encode(const std::array<double, phase_count>& value) {
+inline Json encode(const PerPhase<double>& value) {
   Json result = Json::object();
   for (std::size_t i = 0; i < value.size(); ++i) result[std::string(phase_names[i])] = encode(value[i]);
   return result;
 }
-inline void decode(const Json& json, std::array<double, phase_count>& value) {
-  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(std::string(phase_names[i])), value[i]);
+/// Rows of version 1 call phase `host` "sample".
+inline std::string written_phase(const Json& json, std::size_t i) {
+  const std::string name(phase_names[i]);
+  return name == "host" && !json.contains(name) ? "sample" : name;
+}
+inline void decode(const Json& json, PerPhase<double>& value) {
+  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(written_phase(json, i)), value[i]);
 }
 inline Json encode(const SentBytes& value) {
   Json result = Json::object();

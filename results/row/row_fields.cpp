@@ -279,7 +279,7 @@ Row row_from_json(const Json& json, const std::string& file) {
 }
 
 Json summary_schema() {
-  const Json version{{"type", "string"}, {"pattern", "^1\\.[0-9]+\\.[0-9]+$"}};
+  const Json version{{"type", "string"}, {"pattern", "^2\\.[0-9]+\\.[0-9]+$"}};
   const Json rows{{"type", "array"}, {"items", {{"$ref", "#/$defs/row"}}}};
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "Strobe summary.json"}};
   schema["description"] = "One row per case of a run directory. Units in brackets; a null has its reason in absent.";

@@ -35,6 +35,9 @@ bool stands_in_id(const std::string& key) {
          key == "time_source";
 }
 
+/// The name of a column today: phase `host` was called `sample` in rows of version 1.
+std::string name_today(const std::string& name) { return name == "sample" ? "host" : name; }
+
 class RowsTable {
  public:
   RowsTable(const std::vector<Row>& rows, const TableOptions& requests, const std::vector<std::string>& runs)
@@ -96,6 +99,7 @@ class RowsTable {
 
   void choose_columns() {
     std::vector<std::string> names = requests_.columns;
+    std::transform(names.begin(), names.end(), names.begin(), name_today);
     if (names.empty()) {
       if (several_runs_ && !averaged_) names.emplace_back("run");
       if (!averaged_) names.emplace_back("case");
@@ -191,7 +195,7 @@ class RowsTable {
   void sort() {
     if (requests_.sort.empty()) return;
     const bool descending = requests_.sort.front() == '-';
-    const std::string name = descending ? requests_.sort.substr(1) : requests_.sort;
+    const std::string name = name_today(descending ? requests_.sort.substr(1) : requests_.sort);
     const std::size_t shown = columns_.size();
     const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const auto& c) { return c.name == name; });
     if (found == columns_.end()) add_column_to_sort(name);
@@ -290,7 +294,7 @@ class RowsTable {
     if (!averaged_ && (fits || requests_.width == 0)) drop_what_id_says();
     if (requests_.width == 0 || requests_.format != TableFormat::text || width() <= requests_.width) return "";
     std::vector<std::string> left_out;
-    std::vector<std::string> candidates{"sample",      "other",   "wait", "transfer", "busy",
+    std::vector<std::string> candidates{"host",        "other",   "wait", "transfer", "busy",
                                         "communicate", "compute", "band", "sent"};
     if (!averaged_ && !keys_.empty()) candidates.insert(candidates.begin(), "case");
     for (const std::string& name : candidates) {

@@ -49,17 +49,17 @@ std::vector<Interval> split_phases(const std::vector<const Span*>& blocking, dou
     if (part.end <= part.begin) continue;
     covered_until = part.end;
     if (span->phase == Phase::other) continue;
-    sample.phase_seconds[static_cast<std::size_t>(span->phase)] += part.end - part.begin;
+    sample.phase_seconds[span->phase] += part.end - part.begin;
     covered += part.end - part.begin;
     if (span->phase == Phase::communicate || span->phase == Phase::wait) held_up.push_back(part);
   }
-  sample.phase_seconds[static_cast<std::size_t>(Phase::other)] = std::max(0.0, sample.epoch_seconds - covered);
+  sample.phase_seconds[Phase::other] = std::max(0.0, sample.epoch_seconds - covered);
   return held_up;
 }
 
 /// Operations of the device, and those of the host that run at the same time. Collectives and transfers are none.
 bool is_operation(const Span& span) {
-  return span.phase == Phase::compute || (span.phase == Phase::sample && span.stream == Stream::host && !span.blocking);
+  return span.phase == Phase::compute || (span.phase == Phase::host && span.stream == Stream::host && !span.blocking);
 }
 
 std::vector<OperationTotals> totals_by_operation(const std::vector<Span>& spans, std::size_t first, std::size_t last) {
@@ -89,10 +89,10 @@ EpochSample sample_from_spans(const std::vector<Span>& spans, std::size_t first,
   const std::vector<Interval> held_up =
       split_phases(blocking_in_order(spans, first, last), begin_seconds, end_seconds, sample);
   sample.operations = totals_by_operation(spans, first, last);
-  sample.busy_seconds = sample.epoch_seconds - sample.phase_seconds[static_cast<std::size_t>(Phase::wait)];
+  sample.busy_seconds = sample.epoch_seconds - sample.phase_seconds[Phase::wait];
   for (std::size_t i = first; i < last; ++i) {
     const Span& span = spans[i];
-    sample.sent_bytes[static_cast<std::size_t>(span.traffic)] += span.sent_bytes;
+    sample.sent_bytes[span.traffic] += span.sent_bytes;
     sample.transfer_bytes += span.transfer_bytes;
     sample.messages += span.messages;
     if (span.phase == Phase::compute) {

@@ -31,8 +31,8 @@ struct EpochNumbers {
   double begin_seconds = 0;  // of the epoch, on this rank's clock; not written to files
   double epoch_seconds = 0;  // from the common start to this rank's end, before the closing barrier
   double busy_seconds = 0;   // epoch minus wait
-  std::array<double, phase_count> phase_seconds{};
-  std::array<std::uint64_t, traffic_count> sent_bytes{};
+  PerPhase<double> phase_seconds{};
+  PerTraffic<std::uint64_t> sent_bytes{};
   std::uint64_t transfer_bytes = 0;
   std::uint64_t messages = 0;
   double hidden_communicate_seconds = 0;  // communication at the same time as compute

@@ -7,24 +7,25 @@
 
 #include "core/kept_text.hpp"
 #include "results/row/json_lines.hpp"
+#include "results/row/row_codec.hpp"
 
 namespace strobe {
 namespace {
 
 template <class T, std::size_t N>
-Json named_values(const std::array<T, N>& values, const std::string_view* names) {
+Json named_values(const std::array<T, N>& values, const std::array<std::string_view, N>& names) {
   Json result = Json::object();
   for (std::size_t i = 0; i < N; ++i) result[std::string(names[i])] = values[i];
   return result;
 }
 
-template <class T, std::size_t N>
-void read_named_values(const Json& json, const std::string_view* names, std::array<T, N>& values) {
-  for (std::size_t i = 0; i < N; ++i) values[i] = json.at(std::string(names[i])).get<T>();
+void read_phases(const Json& json, PerPhase<double>& seconds) {
+  for (std::size_t i = 0; i < seconds.size(); ++i)
+    seconds[i] = json.at(row_codec::written_phase(json, i)).get<double>();
 }
 
 /// A line that lacks a kind of traffic was written before that kind existed: 0.
-void read_sent_bytes(const Json& json, std::array<std::uint64_t, traffic_count>& bytes) {
+void read_sent_bytes(const Json& json, PerTraffic<std::uint64_t>& bytes) {
   for (std::size_t i = 0; i < traffic_count; ++i)
     bytes[i] = json.value(std::string(traffic_names[i]), std::uint64_t{0});
 }
@@ -96,7 +97,7 @@ EpochSample sample_from_json(const Json& json) {
   sample.warmup = json.at("warmup").get<bool>();
   sample.epoch_seconds = json.at("epoch_seconds").get<double>();
   sample.busy_seconds = json.at("busy_seconds").get<double>();
-  read_named_values(json.at("phase_seconds"), phase_names, sample.phase_seconds);
+  read_phases(json.at("phase_seconds"), sample.phase_seconds);
   sample.hidden_communicate_seconds = json.at("hidden_communicate_seconds").get<double>();
   read_sent_bytes(json.at("sent_bytes"), sample.sent_bytes);
   sample.transfer_bytes = json.at("transfer_bytes").get<std::uint64_t>();

@@ -12,14 +12,17 @@
 namespace strobe {
 namespace {
 
-/// Throws InvalidInput for JSON that is no summary, or one of another major version.
+std::string major_of(const std::string& version) { return version.substr(0, version.find('.')); }
+
+/// Throws InvalidInput for JSON that is no summary, or one of another major version. Version 1 is read too: it differs
+/// only in the name of phase `host`.
 void check_form(const Json& json, const std::string& path) {
   if (!json.is_object() || !json.contains("rows") || !json.contains("schema_version") || !json["rows"].is_array() ||
       !json["schema_version"].is_string()) {
     throw InvalidInput(path, 0, 0, "not a summary.json: schema_version or rows are missing");
   }
   const std::string version = json["schema_version"].get<std::string>(), known = summary_schema_version;
-  if (version.substr(0, version.find('.')) != known.substr(0, known.find('.'))) {
+  if (major_of(version) != major_of(known) && major_of(version) != "1") {
     throw InvalidInput(path, 0, 0,
                        fmt::format("schema version {} cannot be read; this program knows {}", version, known));
   }

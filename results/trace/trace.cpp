@@ -41,7 +41,7 @@ std::size_t process_of(std::size_t rank) { return rank + 1; }
 
 int thread_of(Stream stream, int slot) { return static_cast<int>(stream) + stream_count * slot; }
 
-/// The lane of ranges, beyond those of all streams.
+/// The track of ranges, beyond those of all streams.
 constexpr int program_thread = 1000000;
 
 /// A wait has another name than the work that it waits for.
@@ -71,10 +71,10 @@ std::vector<int> slots_of(const std::vector<Span>& spans, const std::vector<Trac
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(intervals[a].begin, -intervals[a].end) < std::pair(intervals[b].begin, -intervals[b].end);
   });
-  std::array<std::vector<std::vector<std::int64_t>>, stream_count> open;  // ends of the spans around now, by slot
+  PerStream<std::vector<std::vector<std::int64_t>>> open;  // ends of the spans around now, by slot
   std::vector<int> slots(spans.size());
   for (const std::size_t i : order) {
-    auto& of_stream = open[static_cast<std::size_t>(spans[i].stream)];
+    auto& of_stream = open[spans[i].stream];
     std::size_t slot = 0;
     for (; slot < of_stream.size(); ++slot) {
       std::vector<std::int64_t>& ends = of_stream[slot];
@@ -108,10 +108,10 @@ void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<S
         "{{\"name\":\"thread_sort_index\",\"ph\":\"M\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":-1}}}}",
         process_of(rank), program_thread);
   }
-  // The three streams that every device has always get their lanes, so that traces of several runs line up.
-  std::array<int, stream_count> last{0, 0, 0, -1, -1};
+  // The three streams that every device has always get their tracks, so that traces of several runs line up.
+  PerStream<int> last{0, 0, 0, -1, -1};
   for (std::size_t i = 0; i < spans.size(); ++i) {
-    int& of_stream = last[static_cast<std::size_t>(spans[i].stream)];
+    int& of_stream = last[spans[i].stream];
     of_stream = std::max(of_stream, slots[i]);
   }
   for (int stream = 0; stream < stream_count; ++stream) {
@@ -123,17 +123,16 @@ void append_names(fmt::memory_buffer& out, std::size_t rank, const std::vector<S
 
 void append_span(fmt::memory_buffer& out, std::size_t rank, const Span& span, const TraceInterval& interval, int slot) {
   const auto to = std::back_inserter(out);
-  fmt::format_to(
-      to, ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":", json_text(shown_name(span)),
-      phase_names[static_cast<int>(span.phase)], process_of(rank), thread_of(span.stream, slot));
+  fmt::format_to(to, ",\n{{\"name\":{},\"cat\":\"{}\",\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":",
+                 json_text(shown_name(span)), phase_names[span.phase], process_of(rank), thread_of(span.stream, slot));
   append_microseconds(out, interval.begin);
   fmt::format_to(to, ",\"dur\":");
   append_microseconds(out, interval.end - interval.begin);
   fmt::format_to(to, ",\"args\":{{\"blocking\":{},\"flops\":{},\"read_bytes\":{},\"written_bytes\":{}", span.blocking,
                  span.work.flops, span.work.bytes_read, span.work.bytes_written);
   if (span.sent_bytes != 0 || span.messages != 0) {
-    fmt::format_to(to, ",\"traffic\":\"{}\",\"sent_bytes\":{},\"messages\":{}",
-                   traffic_names[static_cast<int>(span.traffic)], span.sent_bytes, span.messages);
+    fmt::format_to(to, ",\"traffic\":\"{}\",\"sent_bytes\":{},\"messages\":{}", traffic_names[span.traffic],
+                   span.sent_bytes, span.messages);
   }
   if (span.transfer_bytes != 0) fmt::format_to(to, ",\"transfer_bytes\":{}", span.transfer_bytes);
   fmt::format_to(to, "}}}}");
@@ -163,33 +162,33 @@ void append_range(fmt::memory_buffer& out, std::size_t rank, const Span& range, 
 }
 
 /// The operations of one rank with their places in the trace.
-struct Lanes {
+struct Tracks {
   std::vector<Span> spans, ranges;
   std::vector<TraceInterval> intervals;
   std::vector<int> slots;
 };
 
-Lanes lanes_of(const std::vector<Span>& spans, double origin) {
-  Lanes lanes;
-  for (const Span& span : spans) (is_range(span) ? lanes.ranges : lanes.spans).push_back(span);
-  lanes.intervals = intervals_of(lanes.spans, origin);
-  lanes.slots = slots_of(lanes.spans, lanes.intervals);
-  return lanes;
+Tracks tracks_of(const std::vector<Span>& spans, double origin) {
+  Tracks tracks;
+  for (const Span& span : spans) (is_range(span) ? tracks.ranges : tracks.spans).push_back(span);
+  tracks.intervals = intervals_of(tracks.spans, origin);
+  tracks.slots = slots_of(tracks.spans, tracks.intervals);
+  return tracks;
 }
 
-void append_flow_end(fmt::memory_buffer& out, const char* phase, std::size_t flow, std::size_t rank, const Lanes& lanes,
-                     std::size_t span, std::int64_t at) {
+void append_flow_end(fmt::memory_buffer& out, const char* phase, std::size_t flow, std::size_t rank,
+                     const Tracks& tracks, std::size_t span, std::int64_t at) {
   fmt::format_to(std::back_inserter(out),
                  ",\n{{\"name\":{},\"cat\":\"exchange\",\"ph\":{},\"id\":{},\"pid\":{},\"tid\":{},\"ts\":",
-                 json_text(lanes.spans[span].name), phase, flow, process_of(rank),
-                 thread_of(lanes.spans[span].stream, lanes.slots[span]));
+                 json_text(tracks.spans[span].name), phase, flow, process_of(rank),
+                 thread_of(tracks.spans[span].stream, tracks.slots[span]));
   append_microseconds(out, at);
   fmt::format_to(std::back_inserter(out), "}}");
 }
 
-void append_flows(fmt::memory_buffer& out, const std::vector<Lanes>& ranks) {
+void append_flows(fmt::memory_buffer& out, const std::vector<Tracks>& ranks) {
   std::vector<std::vector<Span>> spans;
-  for (const Lanes& lanes : ranks) spans.push_back(lanes.spans);
+  for (const Tracks& tracks : ranks) spans.push_back(tracks.spans);
   std::size_t number = 0;
   for (const TraceFlow& flow : trace_flows(spans)) {
     const TraceInterval &from = ranks[flow.from_rank].intervals[flow.from_span],
@@ -203,13 +202,13 @@ void append_flows(fmt::memory_buffer& out, const std::vector<Lanes>& ranks) {
   }
 }
 
-void append_rank(fmt::memory_buffer& out, std::size_t rank, const Lanes& lanes, double origin) {
-  append_names(out, rank, lanes.spans, lanes.slots, !lanes.ranges.empty());
-  const std::vector<TraceInterval> ranges = intervals_of(lanes.ranges, origin);
-  for (std::size_t i = 0; i < ranges.size(); ++i) append_range(out, rank, lanes.ranges[i], ranges[i]);
-  for (std::size_t i = 0; i < lanes.spans.size(); ++i)
-    append_span(out, rank, lanes.spans[i], lanes.intervals[i], lanes.slots[i]);
-  append_memory(out, rank, lanes.spans, origin);
+void append_rank(fmt::memory_buffer& out, std::size_t rank, const Tracks& tracks, double origin) {
+  append_names(out, rank, tracks.spans, tracks.slots, !tracks.ranges.empty());
+  const std::vector<TraceInterval> ranges = intervals_of(tracks.ranges, origin);
+  for (std::size_t i = 0; i < ranges.size(); ++i) append_range(out, rank, tracks.ranges[i], ranges[i]);
+  for (std::size_t i = 0; i < tracks.spans.size(); ++i)
+    append_span(out, rank, tracks.spans[i], tracks.intervals[i], tracks.slots[i]);
+  append_memory(out, rank, tracks.spans, origin);
 }
 
 }  // namespace
@@ -222,13 +221,13 @@ std::string trace_json(const std::string& case_id, const std::vector<std::vector
                  "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"case_id\":{},"
                  "\"time_source\":{},\"origin_seconds\":{},\"ranks\":{}}},\n\"traceEvents\":[\n",
                  json_text(case_id), json_text(time_source), origin, ranks.size());
-  std::vector<Lanes> lanes;
+  std::vector<Tracks> tracks;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     if (rank != 0) fmt::format_to(std::back_inserter(out), ",\n");
-    lanes.push_back(lanes_of(ranks[rank], origin));
-    append_rank(out, rank, lanes.back(), origin);
+    tracks.push_back(tracks_of(ranks[rank], origin));
+    append_rank(out, rank, tracks.back(), origin);
   }
-  append_flows(out, lanes);
+  append_flows(out, tracks);
   fmt::format_to(std::back_inserter(out), "\n]}}\n");
   return fmt::to_string(out);
 }

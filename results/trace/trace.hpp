@@ -1,5 +1,5 @@
 // Traces: the spans of a case as Chrome trace JSON, which Perfetto and chrome://tracing open. Real and simulated runs
-// give the same form, so their lanes can be laid side by side.
+// give the same form, so their tracks can be laid side by side.
 #pragma once
 
 #include <string>

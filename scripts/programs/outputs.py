@@ -22,7 +22,7 @@ ENVIRONMENT = {"arguments", "date_utc", "host", "load", "megahertz", "build", "s
 # Keys left out of traces with measured times: moments, and kinds of spans that occur only when a thread came late. The
 # names of threads are left out for the same reason.
 MOMENTS = {"ts", "dur"}
-CHANCE = {"wait", "sample", "exchange"}
+CHANCE = {"wait", "host", "sample", "exchange"}
 LOAD_NOTES = re.compile(r"^(other programs kept|the machine changed|a hypervisor took) ")
 # In notes: the time to train static node memory, which is measured on device sim too.
 TRAINING_TIME = re.compile(r"(?<= epochs in )\S+ s(?=, loss )")

@@ -58,7 +58,7 @@ std::set<std::string> chosen_for_packed(std::int64_t gates, std::int64_t hidden,
   return {chosen(op), chosen(back)};
 }
 
-TEST(EmulatedChoice, PackedLanesOfNarrowRecurrencesKeepTheKernelOfLanes) {
+TEST(EmulatedChoice, PackedBinsOfNarrowRecurrencesKeepTheKernelOfLanes) {
   const std::set<std::string> lanes{"lanes"};
   for (const ElementType type : {ElementType::f32, ElementType::f64}) {
     for (const std::int64_t hidden : {1, 6, 8}) {
@@ -84,7 +84,7 @@ std::set<std::string> attention_chosen_for_packed(std::int64_t steps, std::int64
   return {chosen(op), chosen(back)};
 }
 
-TEST(EmulatedChoice, PackedLanesOfAttentionKeepTheirKernels) {
+TEST(EmulatedChoice, PackedBinsOfAttentionKeepTheirKernels) {
   for (const std::int64_t depth : {3, 8, 16}) {
     EXPECT_EQ(attention_chosen_for_packed(24, depth), std::set<std::string>{"tiles"}) << depth;
     EXPECT_EQ(attention_chosen_for_packed(3000, depth), std::set<std::string>{"vertices"}) << depth;

@@ -6,13 +6,13 @@
 #include "models/ops/ops_attention.hpp"
 #include "models/ops/ops_recurrent.hpp"
 #include "models/ops/ops_statistics.hpp"
-#include "tests/conformance/operations/packed_lanes.hpp"
+#include "tests/conformance/operations/packed_bins.hpp"
 #include "tests/models/differences.hpp"
 
 namespace strobe {
 namespace {
 
-using conformance::PackedLanes;
+using conformance::PackedBins;
 using conformance::Piece;
 using conformance::random_packing;
 
@@ -24,7 +24,7 @@ Tensor listed(Device& device, const std::vector<T>& values, std::int64_t columns
   return device.move_in(values.data(), static_cast<std::int64_t>(values.size()) / columns, columns, type);
 }
 
-PackedSequences sequences_of(Device& device, const PackedLanes& packed) {
+PackedSequences sequences_of(Device& device, const PackedBins& packed) {
   return {listed(device, packed.restarts()), listed(device, packed.end_rows()), listed(device, packed.last_rows())};
 }
 
@@ -74,7 +74,7 @@ std::vector<Form> forms() {
 }
 
 /// Values of a form: x, weights and, last, the rows of start.
-std::vector<Tensor> values_of(Device& device, const Form& form, const PackedLanes& packed) {
+std::vector<Tensor> values_of(Device& device, const Form& form, const PackedBins& packed) {
   std::vector<Tensor> values{random_tensor(device, packed.rows(), form.inputs, 1)};
   std::uint32_t key = 2;
   for (const auto& [rows, columns] : form.weights) values.push_back(random_tensor(device, rows, columns, key++));
@@ -82,7 +82,7 @@ std::vector<Tensor> values_of(Device& device, const Form& form, const PackedLane
   return values;
 }
 
-Var run_packed(Tape& tape, const Form& form, const PackedLanes& packed, const std::vector<Var>& v) {
+Var run_packed(Tape& tape, const Form& form, const PackedBins& packed, const std::vector<Var>& v) {
   const std::vector<Var> weights(v.begin() + 1, v.end() - 1);
   const Recurrence all =
       form.run(tape, v[0], weights, packed.steps, v.back(), true, sequences_of(tape.device(), packed));
@@ -95,13 +95,13 @@ Var rows_of(Tape& tape, const Var& x, const std::vector<std::int64_t>& rows) {
 }
 
 /// The state that `piece` is given, of all starts; null where it begins from zero.
-Var start_of(Tape& tape, const Piece& piece, const PackedLanes& packed, const Var& starts, int states) {
+Var start_of(Tape& tape, const Piece& piece, const PackedBins& packed, const Var& starts, int states) {
   if (piece.start < 0) return nullptr;
   return rows_of(tape, starts,
                  states == 1 ? std::vector{piece.start} : std::vector{piece.start, packed.starts + piece.start});
 }
 
-std::vector<std::int64_t> piece_rows(const PackedLanes& packed, const Piece& piece) {
+std::vector<std::int64_t> piece_rows(const PackedBins& packed, const Piece& piece) {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < piece.length; ++i) rows.push_back(packed.row(piece, i));
   return rows;
@@ -111,7 +111,7 @@ TEST(PackedGradients, Recurrences) {
   const auto device = cpu();
   for (const Form& form : forms()) {
     for (const std::uint32_t key : {1u, 2u}) {
-      const PackedLanes packed = random_packing(5, 3, 3, key);
+      const PackedBins packed = random_packing(5, 3, 3, key);
       ASSERT_GT(packed.starts, 0);
       ASSERT_GT(packed.ends, 0);
       check_gradients(*device, values_of(*device, form, packed),
@@ -121,7 +121,7 @@ TEST(PackedGradients, Recurrences) {
 }
 
 /// The rows of y of every piece, followed by the state that it hands on, of all pieces run together or one by one.
-Var piece_results(Tape& tape, const Form& form, const PackedLanes& packed, const std::vector<Var>& v, bool together) {
+Var piece_results(Tape& tape, const Form& form, const PackedBins& packed, const std::vector<Var>& v, bool together) {
   const Var all = together ? run_packed(tape, form, packed, v) : nullptr;
   std::vector<Var> results;
   for (const Piece& piece : packed.pieces) {
@@ -140,7 +140,7 @@ Var piece_results(Tape& tape, const Form& form, const PackedLanes& packed, const
 }
 
 /// These results, followed by the gradients of all values.
-std::vector<double> results_and_gradients(Device& device, const Form& form, const PackedLanes& packed, bool together) {
+std::vector<double> results_and_gradients(Device& device, const Form& form, const PackedBins& packed, bool together) {
   Tape tape(device);
   std::vector<Var> v;
   std::vector<Tensor> tensors;
@@ -161,7 +161,7 @@ TEST(PackedGradients, RecurrencesOfOneSequenceAtATime) {
   const auto device = cpu();
   for (const Form& form : forms()) {
     for (std::uint32_t key = 3; key < 8; ++key) {
-      const PackedLanes packed = random_packing(7, 9 + 8 * (key % 3), key % 2 == 0 ? 4 : 9, key);
+      const PackedBins packed = random_packing(7, 9 + 8 * (key % 3), key % 2 == 0 ? 4 : 9, key);
       const std::vector<double> together = results_and_gradients(*device, form, packed, true),
                                 single = results_and_gradients(*device, form, packed, false);
       ASSERT_EQ(together.size(), single.size());
@@ -176,7 +176,7 @@ AttentionDropout dropout_of(Device& device, const std::vector<std::int64_t>& ids
 }
 
 /// Vertices of a packing's rows: every piece is of one.
-std::vector<std::int64_t> row_ids(const PackedLanes& packed) {
+std::vector<std::int64_t> row_ids(const PackedBins& packed) {
   std::vector<std::int64_t> ids(packed.rows(), 0);
   std::int64_t vertex = 0;
   for (const Piece& piece : packed.pieces) {
@@ -187,7 +187,7 @@ std::vector<std::int64_t> row_ids(const PackedLanes& packed) {
   return ids;
 }
 
-Var attend(Tape& tape, const PackedLanes& packed, const Var& projected, double rate) {
+Var attend(Tape& tape, const PackedBins& packed, const Var& projected, double rate) {
   Device& device = tape.device();
   return packed_temporal_attention(tape, projected, packed.steps, 2, 0.7,
                                    {listed(device, packed.sequences(), 3), packed.pairs()},
@@ -198,7 +198,7 @@ TEST(PackedGradients, Past) {
   const auto device = cpu();
   for (const double rate : {0.0, 0.4}) {
     for (const std::uint32_t key : {11u, 12u}) {
-      const PackedLanes packed = random_packing(6, 3, 4, key);
+      const PackedBins packed = random_packing(6, 3, 4, key);
       check_gradients(*device, {random_tensor(*device, packed.rows(), 12, 1)},
                       [&](Tape& tape, const std::vector<Var>& v) { return attend(tape, packed, v[0], rate); });
     }
@@ -210,7 +210,7 @@ TEST(PackedGradients, Past) {
 TEST(PackedGradients, PastOfOneSequenceAtATime) {
   const auto device = cpu();
   for (std::uint32_t key = 13; key < 18; ++key) {
-    const PackedLanes packed = random_packing(9, 11 + 10 * (key % 2), key % 2 == 0 ? 4 : 12, key);
+    const PackedBins packed = random_packing(9, 11 + 10 * (key % 2), key % 2 == 0 ? 4 : 12, key);
     const Tensor values = random_tensor(*device, packed.rows(), 12, key);
     const Tensor weights = random_tensor(*device, packed.rows(), 4, 40);
     Tape tape(*device);
@@ -245,7 +245,7 @@ TEST(PackedGradients, DropoutFollowsTheStepsOfTheGraph) {
   const auto device = cpu();
   const std::int64_t n = 5, steps = 6;
   std::vector<std::int64_t> ids, vertices;
-  PackedLanes packed{steps, n};
+  PackedBins packed{steps, n};
   for (std::int64_t v = 0; v < n; ++v) packed.pieces.push_back({v, 0, steps}), vertices.push_back(3 + 7 * v);
   for (std::int64_t r = 0; r < steps * n; ++r) ids.push_back(r / n * 100 + vertices[r % n]);
   const Tensor x = random_tensor(*device, steps * n, 12, 1);
@@ -253,13 +253,13 @@ TEST(PackedGradients, DropoutFollowsTheStepsOfTheGraph) {
   const Tensor nothing = zeros(*device, random_tensor(*device, steps, 12, 1));
   const Var whole = temporal_attention(tape, Tape::constant(x), Tape::constant(nothing), 0, steps, 2, 0.7,
                                        dropout_of(*device, vertices, 0.4));
-  const Var lanes = packed_temporal_attention(tape, Tape::constant(x), steps, 2, 0.7,
-                                              {listed(*device, packed.sequences(), 3), packed.pairs()},
-                                              dropout_of(*device, ids, 0.4));
+  const Var bins = packed_temporal_attention(tape, Tape::constant(x), steps, 2, 0.7,
+                                             {listed(*device, packed.sequences(), 3), packed.pairs()},
+                                             dropout_of(*device, ids, 0.4));
   for (std::int64_t i = 0; i < whole->value.elements(); ++i)
-    EXPECT_NEAR(lanes->value.data<double>()[i], whole->value.data<double>()[i], 1e-15);
-  // The same timelines end to end in one lane, at other steps of the lane.
-  PackedLanes one{steps * n, 1};
+    EXPECT_NEAR(bins->value.data<double>()[i], whole->value.data<double>()[i], 1e-15);
+  // The same timelines end to end in one bin, at other steps of the bin.
+  PackedBins one{steps * n, 1};
   std::vector<std::int64_t> order, own_ids;
   for (std::int64_t v = 0; v < n; ++v) {
     one.pieces.push_back({0, v * steps, steps});

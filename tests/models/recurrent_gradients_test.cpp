@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t all_steps = 4, lanes = 3, hidden = 2;
+constexpr std::int64_t all_steps = 4, bins = 3, hidden = 2;
 
 /// The result and the state handed on, as one value.
 Var joined(Tape& tape, const Recurrence& recurrence) {
@@ -24,9 +24,9 @@ TEST(RecurrentGradients, Lstm) {
   for (const std::int64_t inputs : {3, 60}) {  // the second keeps its gates
     for (const bool cut : {false, true}) {
       std::vector<Tensor> values{
-          random_tensor(*device, all_steps * lanes, inputs, 1), random_tensor(*device, inputs, 4 * hidden, 2),
+          random_tensor(*device, all_steps * bins, inputs, 1), random_tensor(*device, inputs, 4 * hidden, 2),
           random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4)};
-      if (cut) values.push_back(random_tensor(*device, 2 * lanes, hidden, 6));
+      if (cut) values.push_back(random_tensor(*device, 2 * bins, hidden, 6));
       check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
         return joined(tape, lstm_sequence(tape, {v[0]}, v[1], v[2], v[3], all_steps, cut ? v[4] : nullptr, cut));
       });
@@ -38,9 +38,9 @@ TEST(RecurrentGradients, LstmOfTwoParts) {
   const auto device = cpu();
   for (const std::int64_t right : {2, 50}) {  // the second keeps its gates
     const std::vector<Tensor> values{
-        random_tensor(*device, all_steps * lanes, 3, 1), random_tensor(*device, 3 + right, 4 * hidden, 2),
+        random_tensor(*device, all_steps * bins, 3, 1), random_tensor(*device, 3 + right, 4 * hidden, 2),
         random_tensor(*device, hidden, 4 * hidden, 3), random_tensor(*device, 1, 4 * hidden, 4),
-        random_tensor(*device, all_steps * lanes, right, 5)};
+        random_tensor(*device, all_steps * bins, right, 5)};
     check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
       return lstm_sequence(tape, {v[0], v[4]}, v[1], v[2], v[3], all_steps, nullptr, false).y;
     });
@@ -67,11 +67,11 @@ TEST(RecurrentGradients, LstmAfterASkipLayer) {
   for (const std::int64_t made : {3, 60}) {
     EXPECT_EQ(makes_inputs(3, made, hidden), made == 3);
     for (const bool cut : {false, true}) {
-      std::vector<Tensor> values{random_tensor(*device, all_steps * lanes, 3, 1), random_tensor(*device, 3, made, 7),
+      std::vector<Tensor> values{random_tensor(*device, all_steps * bins, 3, 1), random_tensor(*device, 3, made, 7),
                                  random_tensor(*device, 3 + made, 4 * hidden, 2),
                                  random_tensor(*device, hidden, 4 * hidden, 3),
                                  random_tensor(*device, 1, 4 * hidden, 4)};
-      if (cut) values.push_back(random_tensor(*device, 2 * lanes, hidden, 6));
+      if (cut) values.push_back(random_tensor(*device, 2 * bins, hidden, 6));
       const auto run = [&](Tape& tape, const std::vector<Var>& v) {
         return joined(tape,
                       skip_lstm_sequence(tape, v[0], v[1], v[2], v[3], v[4], all_steps, cut ? v[5] : nullptr, cut));
@@ -91,7 +91,7 @@ TEST(RecurrentGradients, LstmAfterASkipLayer) {
 TEST(RecurrentGradients, MoreThanTwoPartsAreRefused) {
   const auto device = cpu();
   Tape tape(*device);
-  const Var x = Tape::constant(random_tensor(*device, all_steps * lanes, 3, 1));
+  const Var x = Tape::constant(random_tensor(*device, all_steps * bins, 3, 1));
   EXPECT_THROW(lstm_sequence(tape, {x, x, x}, x, x, x, all_steps, nullptr, false), Error);
   EXPECT_THROW(lstm_sequence(tape, {}, x, x, x, all_steps, nullptr, false), Error);
 }
@@ -101,10 +101,10 @@ TEST(RecurrentGradients, Gru) {
   for (const std::int64_t inputs : {3, 50}) {  // the second keeps its gates
     for (const int flags : {0, 1, 2, 3}) {
       const bool cut = (flags & 1) != 0, own = (flags & 2) != 0;
-      std::vector<Tensor> values{random_tensor(*device, all_steps * lanes, own ? 3 * inputs : inputs, 1),
+      std::vector<Tensor> values{random_tensor(*device, all_steps * bins, own ? 3 * inputs : inputs, 1),
                                  random_tensor(*device, 3 * inputs, hidden, 2),
                                  random_tensor(*device, 3 * hidden, hidden, 3), random_tensor(*device, 3, hidden, 4)};
-      if (cut) values.push_back(random_tensor(*device, lanes, hidden, 6));
+      if (cut) values.push_back(random_tensor(*device, bins, hidden, 6));
       check_gradients(*device, values, [&](Tape& tape, const std::vector<Var>& v) {
         return joined(tape, gru_sequence(tape, v[0], v[1], v[2], v[3], all_steps, cut ? v[4] : nullptr, cut));
       });

@@ -78,8 +78,8 @@ inline EpochSample make_sample(int repetition, int epoch, int rank, double compu
   sample.epoch_seconds = compute + communicate + wait;
   sample.busy_seconds = compute + communicate;
   sample.phase_seconds = {compute, communicate, 0, 0, wait, 0};
-  sample.sent_bytes[static_cast<std::size_t>(Traffic::redistribute)] = 100;
-  sample.sent_bytes[static_cast<std::size_t>(Traffic::gradient)] = 24;
+  sample.sent_bytes[Traffic::redistribute] = 100;
+  sample.sent_bytes[Traffic::gradient] = 24;
   sample.messages = 3;
   sample.transfer_bytes = 7;
   sample.work = {1e9, 2e8, 1e8};

@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "results/row/row.hpp"
+#include "results/row/table.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {
@@ -161,6 +163,28 @@ TEST(Csv, HoldsNoFormulas) {
   EXPECT_EQ(cell_of(csv, "case_id"), "'=a#1");
   EXPECT_EQ(cell_of(csv, "workload"), "'=cmd|' -C calc'!A1.csv");
   EXPECT_EQ(cell_of(csv, "reason"), "+1") << "a number";
+}
+
+TEST(Summary, PhaseHostIsCalledSampleInVersionOne) {
+  const testing_results::TemporaryFolder folder;
+  Row row = summarise(case_json(), "a#1", make_result());
+  ASSERT_TRUE(row.phase_seconds);
+  (*row.phase_seconds)[Phase::host] = 0.125;
+  Json json = summary_to_json({"hash", {row}});
+  json["schema_version"] = "1.10.0";
+  Json& phases = json["rows"][0]["phase_seconds"];
+  phases["sample"] = phases.at("host");
+  phases.erase("host");
+  json["rows"][0] = with_digest(json["rows"][0]);
+  testing_results::write_text(folder.file("old"), json.dump());
+  const Row read = read_summary(folder.file("old")).rows.at(0);
+  EXPECT_EQ((*read.phase_seconds)[Phase::host], 0.125);
+  const auto table_of = [&](const std::string& column) {
+    TableOptions options;
+    options.columns = {column};
+    return rows_table({read}, options);
+  };
+  EXPECT_EQ(table_of("sample"), table_of("host"));
 }
 
 }  // namespace

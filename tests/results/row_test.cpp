@@ -175,8 +175,8 @@ TEST(Summarise, OfRanksThatEndTogetherThePhasesAreThoseOfTheOneThatTheOthersWait
     asked["ranks"] = ranks;
     const Row row = summarise(asked, "c", result);
     const auto& phases = *row.phase_seconds;
-    EXPECT_NEAR(phases[static_cast<std::size_t>(Phase::compute)], mean(most_work), 0.05) << "seed " << seed;
-    EXPECT_LT(phases[static_cast<std::size_t>(Phase::wait)], 0.09) << "seed " << seed;
+    EXPECT_NEAR(phases[Phase::compute], mean(most_work), 0.05) << "seed " << seed;
+    EXPECT_LT(phases[Phase::wait], 0.09) << "seed " << seed;
     EXPECT_NEAR(std::accumulate(phases.begin(), phases.end(), 0.0), row.epoch_seconds->mean, 1e-12);
   }
 }
@@ -186,8 +186,8 @@ TEST(Summarise, ARankThatEndsEarlierIsNotTheEpochs) {
   CaseResult result;
   result.samples = {make_sample(0, 0, 0, 4, 1, 0), make_sample(0, 0, 1, 2, 1, 2.5)};
   const Row row = summarise(case_json(), "c", result);
-  EXPECT_EQ((*row.phase_seconds)[static_cast<std::size_t>(Phase::compute)], 2);
-  EXPECT_EQ((*row.phase_seconds)[static_cast<std::size_t>(Phase::wait)], 2.5);
+  EXPECT_EQ((*row.phase_seconds)[Phase::compute], 2);
+  EXPECT_EQ((*row.phase_seconds)[Phase::wait], 2.5);
 }
 
 TEST(Summarise, BytesThatChangeBetweenEpochsAreNoted) {
@@ -375,12 +375,12 @@ TEST(Summary, OtherMajorVersionAndForeignFilesAreRefused) {
   Json json = summary_to_json({"hash", {summarise(case_json(), "a#1", make_result())}});
   testing_results::write_text(folder.file("good"), json.dump());
   EXPECT_EQ(read_summary(folder.file("good")).rows.size(), 1u);
-  json["schema_version"] = "1.7.0";
+  json["schema_version"] = "2.7.0";
   json["rows"][0]["a_key_of_a_newer_minor_version"] = 1;
   json["rows"][0] = with_digest(json["rows"][0]);
   testing_results::write_text(folder.file("minor"), json.dump());
   EXPECT_EQ(read_summary(folder.file("minor")).rows[0].case_id, "a#1");
-  json["schema_version"] = "2.0.0";
+  json["schema_version"] = "3.0.0";
   testing_results::write_text(folder.file("major"), json.dump());
   EXPECT_THROW(read_summary(folder.file("major")), InvalidInput);
   testing_results::write_text(folder.file("foreign"), "[1, 2");

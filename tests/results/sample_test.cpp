@@ -30,18 +30,18 @@ double sum(const EpochSample& sample) {
 
 TEST(SampleFromSpans, TimeInTwoSpansCountsForTheEarlierOne) {
   const std::vector<Span> spans{span(Phase::compute, 10, 16), span(Phase::wait, 11, 12), span(Phase::wait, 15, 17),
-                                span(Phase::transfer, 17, 17), span(Phase::sample, 19, 23)};
+                                span(Phase::transfer, 17, 17), span(Phase::host, 19, 23)};
   const EpochSample sample = sample_from_spans(spans, 0, spans.size(), 10, 20);
   EXPECT_DOUBLE_EQ(phase(sample, Phase::compute), 6);
   EXPECT_DOUBLE_EQ(phase(sample, Phase::wait), 1) << "what compute leaves of it";
   EXPECT_DOUBLE_EQ(phase(sample, Phase::transfer), 0);
-  EXPECT_DOUBLE_EQ(phase(sample, Phase::sample), 1) << "up to the epoch's end";
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::host), 1) << "up to the epoch's end";
   EXPECT_DOUBLE_EQ(sum(sample), sample.epoch_seconds);
 }
 
 TEST(SampleFromSpans, PhasesAddUpAndOtherIsTheRest) {
   std::vector<Span> spans{span(Phase::compute, 10, 13), span(Phase::wait, 13, 14), span(Phase::communicate, 14, 16),
-                          span(Phase::transfer, 17, 17.5), span(Phase::sample, 18, 18.25)};
+                          span(Phase::transfer, 17, 17.5), span(Phase::host, 18, 18.25)};
   spans[0].work = {100, 10, 1};
   spans[2].traffic = Traffic::halo;
   spans[2].sent_bytes = 64;
@@ -54,11 +54,11 @@ TEST(SampleFromSpans, PhasesAddUpAndOtherIsTheRest) {
   EXPECT_DOUBLE_EQ(phase(sample, Phase::communicate), 2);
   EXPECT_DOUBLE_EQ(phase(sample, Phase::wait), 1);
   EXPECT_DOUBLE_EQ(phase(sample, Phase::transfer), 0.5);
-  EXPECT_DOUBLE_EQ(phase(sample, Phase::sample), 0.25);
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::host), 0.25);
   EXPECT_DOUBLE_EQ(phase(sample, Phase::other), 3.25);
   EXPECT_DOUBLE_EQ(sum(sample), sample.epoch_seconds);
   EXPECT_DOUBLE_EQ(sample.busy_seconds, 9);
-  EXPECT_EQ(sample.sent_bytes[static_cast<std::size_t>(Traffic::halo)], 64u);
+  EXPECT_EQ(sample.sent_bytes[Traffic::halo], 64u);
   EXPECT_EQ(sample.messages, 2u);
   EXPECT_EQ(sample.transfer_bytes, 32u);
   EXPECT_DOUBLE_EQ(sample.work.flops, 100) << "only compute spans count";
@@ -101,8 +101,8 @@ TEST(SampleFromSpans, EmptyEpochIsAllOther) {
 
 TEST(SampleFromSpans, OperationsAreAddedUpByNameAlsoWhereTheyOverlap) {
   std::vector<Span> spans{span(Phase::compute, 0, 1),     span(Phase::compute, 1, 1.5),
-                          span(Phase::compute, 1.5, 3.5), span(Phase::sample, 0, 3, false, Stream::host),
-                          span(Phase::sample, 3.5, 4),  // waiting for the host
+                          span(Phase::compute, 1.5, 3.5), span(Phase::host, 0, 3, false, Stream::host),
+                          span(Phase::host, 3.5, 4),  // waiting for the host
                           span(Phase::communicate, 4, 5), span(Phase::transfer, 5, 6, false, Stream::copy)};
   const std::string same = "spmm";  // equal text at another place is the same operation
   spans[0].name = "spmm";
@@ -120,20 +120,20 @@ TEST(SampleFromSpans, OperationsAreAddedUpByNameAlsoWhereTheyOverlap) {
 }
 
 TEST(SampleFromSpans, OnlyWhatRunsOnTheHostBesideOthersIsAnOperation) {
-  std::vector<Span> spans{span(Phase::sample, 0, 2, false, Stream::host), span(Phase::sample, 2, 5, true, Stream::host),
-                          span(Phase::sample, 5, 9, false, Stream::copy)};
+  std::vector<Span> spans{span(Phase::host, 0, 2, false, Stream::host), span(Phase::host, 2, 5, true, Stream::host),
+                          span(Phase::host, 5, 9, false, Stream::copy)};
   spans[0].name = "beside";
   spans[1].name = "blocks";
   spans[2].name = "not_of_the_host";
   const EpochSample sample = sample_from_spans(spans, 0, spans.size(), 0, 9);
   EXPECT_EQ(sample.operations, (std::vector<OperationTotals>{{"beside", 2}}));
-  EXPECT_DOUBLE_EQ(phase(sample, Phase::sample), 3) << "a span that blocks is a phase instead";
+  EXPECT_DOUBLE_EQ(phase(sample, Phase::host), 3) << "a span that blocks is a phase instead";
 }
 
 TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   EpochSample sample = testing_results::make_sample(0, 1, 0, 1, 1, 1);
   sample.operations = {{"dense", 0.1, 1e300, 7}, {"spmm", 1.0 / 3.0, 0, 1.0 / 7.0}};
-  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 12;
+  sample.sent_bytes[Traffic::parameters] = 12;
   Json json = Json::parse(sample_to_json("a", sample).dump());
   EXPECT_EQ(sample_from_json(json).operations, sample.operations);
   EXPECT_EQ(sample_from_json(json).sent_bytes, sample.sent_bytes);
@@ -142,7 +142,7 @@ TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const EpochSample older = sample_from_json(json);
   EXPECT_TRUE(older.operations.empty());
-  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = 0;
+  sample.sent_bytes[Traffic::parameters] = 0;
   EXPECT_EQ(older.sent_bytes, sample.sent_bytes);
   json["operation_seconds"] = {{"spmm", 2.0}, {"dense", 1.0}};
   const std::vector<OperationTotals> in_order{{"dense", 1}, {"spmm", 2}};

@@ -91,7 +91,7 @@ TEST_F(SchemaValidation, WrongSummariesDoNot) {
   const Json good = summary_to_json({"hash", {summarise(case_json(), "a", make_result())}});
   const std::pair<const char*, Json> faults[] = {
       {"/rows/0/status", "fine"}, {"/rows/0/ranks", 0},       {"/rows/0/phase_seconds/compute", "1"},
-      {"/rows/0/exact", false},   {"/rows/0/unknown_key", 1}, {"/schema_version", "2.0.0"}};
+      {"/rows/0/exact", false},   {"/rows/0/unknown_key", 1}, {"/schema_version", "3.0.0"}};
   for (const auto& [pointer, value] : faults) {
     Json bad = good;
     bad[Json::json_pointer(pointer)] = value;

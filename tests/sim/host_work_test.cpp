@@ -74,8 +74,8 @@ TEST(SimHostWork, TakesTheShareOfItsNode) {
 
 TEST(SimHostWork, LanesDivideTheShareOfTheirRank) {
   const auto cluster = cluster_with_hosts();  // 16 cores
-  const auto seconds = [&](double part, int threads, int lanes, const HostWork& work) {
-    return sim::host_seconds(cluster, "work", work.work, work.disk_bytes, {part, threads, lanes});
+  const auto seconds = [&](double part, int threads, int channels, const HostWork& work) {
+    return sim::host_seconds(cluster, "work", work.work, work.disk_bytes, {part, threads, channels});
   };
   EXPECT_DOUBLE_EQ(seconds(1, 1, 16, work_of(1e9, 0)), 1) << "a core each";
   EXPECT_DOUBLE_EQ(seconds(1, 1, 32, work_of(1e9, 0)), 2) << "half a core each";
@@ -140,7 +140,7 @@ TEST(SimHostWork, RunsDuringComputeAndDelaysItOnlyAtWaits) {
   double compute_end = 0, stalled = 0;
   for (const Span& span : outcome.spans[0]) {
     if (span.phase == Phase::compute) compute_end = span.end_seconds;
-    if (span.phase == Phase::sample && span.blocking) stalled += span.end_seconds - span.begin_seconds;
+    if (span.phase == Phase::host && span.blocking) stalled += span.end_seconds - span.begin_seconds;
   }
   EXPECT_GT(compute_end, 0.001);
   EXPECT_NEAR(stalled, work[0].end_seconds - compute_end, 1e-12);

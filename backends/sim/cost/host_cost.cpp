@@ -32,9 +32,9 @@ double smaller_known(double a, double b) {
 double host_seconds(const Cluster& cluster, std::string_view name, const Work& work, double disk_bytes,
                     const HostShare& share) {
   const HostModel& host = cluster.host;
-  const double part = share.part / share.lanes;
-  // A rank has a core at least; its lanes may have less than one each.
-  const double cores = host.cores > 0 ? std::max(1.0, host.cores * share.part) / share.lanes : share.threads;
+  const double part = share.part / share.channels;
+  // A rank has a core at least; its channels may have less than one each.
+  const double cores = host.cores > 0 ? std::max(1.0, host.cores * share.part) / share.channels : share.threads;
   const double workers = std::min<double>(share.threads, cores);
   const double disk = quotient(disk_bytes, host.disk_bytes_per_second * part);
   if (cluster.calibration != nullptr) {

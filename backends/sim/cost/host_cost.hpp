@@ -9,17 +9,17 @@ namespace strobe::sim {
 
 /// The share of one rank, or one helper, in its node's host.
 struct HostShare {
-  double part = 1;  // share of the cores, and of the memory's and the disk's bandwidth, 0 to 1
-  int threads = 1;  // workers of each piece of work
-  int lanes = 1;    // lanes of the rank, which divide the part and are assumed to be busy at the same time
+  double part = 1;   // share of the cores, and of the memory's and the disk's bandwidth, 0 to 1
+  int threads = 1;   // workers of each piece of work
+  int channels = 1;  // channels of the rank, which divide the part and are assumed to be busy at the same time
 };
 
 /// Seconds of host work: by the fit of its name if the cluster was measured, otherwise
 ///   max(flops / (n operations), bytes / min(n core bandwidth, part of the memory's), rounds x random access,
 ///       disk bytes / part of the disk)
-/// with n = min(threads, a lane's part of the cores) workers; costs that the cluster does not know are 0. Rows read or
-/// written through an index count whole cache lines. A core has some ten of them under way at once, and its bandwidth
-/// includes that. So only accesses that must follow each other (Work::rounds) pay the latency of each.
+/// with n = min(threads, a channel's part of the cores) workers; costs that the cluster does not know are 0. Rows read
+/// or written through an index count whole cache lines. A core has some ten of them under way at once, and its
+/// bandwidth includes that. So only accesses that must follow each other (Work::rounds) pay the latency of each.
 double host_seconds(const Cluster& cluster, std::string_view name, const Work& work, double disk_bytes,
                     const HostShare& share);
 

@@ -23,7 +23,7 @@ struct FullBatchPlan : FullBatchCase {
   std::shared_ptr<const FusionPlan> fusion;  // null for strategies without chunks
   /// Bytes that all ranks together send in one epoch, by traffic, in order of `traffic_names`. If rows may be stale, in
   /// the first epoch.
-  std::array<std::uint64_t, traffic_count> planned_bytes{};
+  PerTraffic<std::uint64_t> planned_bytes{};
   std::uint64_t exchange_bytes = 0;  // approximate memory of the plans of all exchanges
 
   /// Whether the last block keeps its records from the first forward pass, so that it is not computed again.
@@ -46,8 +46,8 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
 std::vector<std::int64_t> useful_block_counts(std::int64_t steps);
 
 /// The bytes that these blocks will send in one epoch. The last block is walked twice unless `keeps_last`.
-std::array<std::uint64_t, traffic_count> count_planned_bytes(const FullBatchCase& c,
-                                                             const std::vector<BlockPlan>& blocks, bool keeps_last);
+PerTraffic<std::uint64_t> count_planned_bytes(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
+                                              bool keeps_last);
 
 /// Bytes from rank to rank of one pass of an exchange of rows of `row_bytes`: [P][P].
 std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, std::uint64_t row_bytes);

@@ -44,10 +44,10 @@ class ByteCount {
     to(Traffic::other) += 2 * others() * sizeof(double);  // the loss
   }
 
-  const std::array<std::uint64_t, traffic_count>& planned() const { return planned_; }
+  const PerTraffic<std::uint64_t>& planned() const { return planned_; }
 
  private:
-  std::uint64_t& to(Traffic traffic) { return planned_[static_cast<std::size_t>(traffic)]; }
+  std::uint64_t& to(Traffic traffic) { return planned_[traffic]; }
   std::uint64_t others() const { return static_cast<std::uint64_t>(case_.ranks()) - 1; }
 
   std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width) const {
@@ -86,13 +86,13 @@ class ByteCount {
 
   const FullBatchCase& case_;
   std::uint64_t element_;
-  std::array<std::uint64_t, traffic_count> planned_{};
+  PerTraffic<std::uint64_t> planned_{};
 };
 
 }  // namespace
 
-std::array<std::uint64_t, traffic_count> count_planned_bytes(const FullBatchCase& c,
-                                                             const std::vector<BlockPlan>& blocks, bool keeps_last) {
+PerTraffic<std::uint64_t> count_planned_bytes(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
+                                              bool keeps_last) {
   ByteCount count(c);
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const bool once = b + 1 == blocks.size() && keeps_last;

@@ -11,7 +11,7 @@ namespace {
 
 struct EpochBytes {
   int ranks = 0;
-  std::array<std::uint64_t, traffic_count> sent{};
+  PerTraffic<std::uint64_t> sent{};
 };
 
 /// Bytes of the covered exchanges: the bytes of their kinds of traffic, minus the bytes of other exchanges.

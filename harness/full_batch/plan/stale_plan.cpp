@@ -109,8 +109,8 @@ namespace {
 
 /// Adds the bytes of exchanges that the policy covers, and of all others of their kinds of traffic.
 void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
-                 const std::array<std::uint64_t, traffic_count>& exact_bytes, StalePlan& plan) {
-  std::array<std::uint64_t, traffic_count> first{}, later{};
+                 const PerTraffic<std::uint64_t>& exact_bytes, StalePlan& plan) {
+  PerTraffic<std::uint64_t> first{}, later{};
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const bool once = b + 1 == blocks.size() && c.options.keeps_last_block(blocks.size());
     for (const CoveredExchange& covered : covered_exchanges(c.model.layers, blocks[b])) {
@@ -137,7 +137,7 @@ void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
 }  // namespace
 
 StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
-                         const std::array<std::uint64_t, traffic_count>& exact_bytes, std::vector<std::string>& notes) {
+                         const PerTraffic<std::uint64_t>& exact_bytes, std::vector<std::string>& notes) {
   StalePlan plan;
   if (!strategy.staleness.reuses()) return plan;
   refuse_what_does_not_fit(c);

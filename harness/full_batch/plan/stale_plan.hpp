@@ -27,8 +27,8 @@ std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& la
 
 /// Traffic of exchanges that may leave rows out: bytes in an epoch, all ranks together.
 struct StaleTraffic {
-  std::array<std::uint64_t, traffic_count> exact{};   // their bytes if they sent all rows
-  std::array<std::uint64_t, traffic_count> beside{};  // of other exchanges with the same kinds of traffic
+  PerTraffic<std::uint64_t> exact{};   // their bytes if they sent all rows
+  PerTraffic<std::uint64_t> beside{};  // of other exchanges with the same kinds of traffic
 };
 
 /// The plan of a policy. Two kinds of exchanges always send all rows: halos of samples, before the task's head, and
@@ -40,7 +40,7 @@ struct StalePlan {
   bool approximates = false;  // whether any covered exchange carries more than constant inputs
   StaleTraffic traffic;
   /// Bytes that all ranks together send in the first epoch, by traffic, and at most in each later one.
-  std::array<std::uint64_t, traffic_count> first_epoch{}, at_most{};
+  PerTraffic<std::uint64_t> first_epoch{}, at_most{};
   /// A digest of who owns which cell in which block: numbers below 2^16.
   std::vector<double> layout;
 
@@ -52,6 +52,6 @@ struct StalePlan {
 /// is nothing to cover, or if the share of sent rows is assumed. Throws InvalidRequest if the case has options that
 /// stale rows do not support.
 StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
-                         const std::array<std::uint64_t, traffic_count>& exact_bytes, std::vector<std::string>& notes);
+                         const PerTraffic<std::uint64_t>& exact_bytes, std::vector<std::string>& notes);
 
 }  // namespace strobe

@@ -12,7 +12,7 @@ from shared.files import Refused, ending, read_csv, read_json, write_whole  # py
 
 PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")
-PHASES = ("compute", "communicate", "transfer", "sample", "wait", "other")
+PHASES = ("compute", "communicate", "transfer", "host", "wait", "other")
 LEFT_OUT = []  # rows that did not end ok, of the runs that are drawn
 
 
@@ -24,6 +24,9 @@ def rows_in(path):
     rows = summary.get("rows") if isinstance(summary, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise Refused(f"{path}: not a summary.json ('rows' is no list of objects)")
+    for phases in (row.get("phase_seconds") for row in rows):
+        if phases and "sample" in phases:  # its name in version 1
+            phases["host"] = phases.pop("sample")
     return rows
 
 

@@ -65,7 +65,7 @@ void work_leaves_spans(Device& device) {
   }
   require_that(found.size() == 2 && found[0].name == "first" && found[1].name == "second", "spans are missing");
   for (const Span& span : found) {
-    require_that(span.phase == Phase::sample && span.work.flops == 10 && span.work.bytes_read == 1 << 20,
+    require_that(span.phase == Phase::host && span.work.flops == 10 && span.work.bytes_read == 1 << 20,
                  "a span has another phase or work");
     require_that(span.end_seconds >= span.begin_seconds && span.end_seconds > 0, "a span has no times");
   }
@@ -73,38 +73,38 @@ void work_leaves_spans(Device& device) {
 }
 
 void channels_run_concurrently(Device& device) {
-  constexpr int lanes = 3, pieces = 20;
-  std::vector<std::vector<int>> order(lanes);
+  constexpr int channels = 3, pieces = 20;
+  std::vector<std::vector<int>> order(channels);
   std::vector<DeviceEvent> last;
   for (int i = 0; i < pieces; ++i) {
-    for (int lane = 0; lane < lanes; ++lane) {
-      HostWork work = named("step", [&mine = order[lane], i](Workers&) { mine.push_back(i); });
-      work.lane = lane, work.lanes = lanes;
-      // Each third piece waits for what the lane before was given just now, in a ring that never closes.
-      if (lane > 0 && i % 3 == 0) work.after = {last.back()};
+    for (int channel = 0; channel < channels; ++channel) {
+      HostWork work = named("step", [&mine = order[channel], i](Workers&) { mine.push_back(i); });
+      work.channel = channel, work.channels = channels;
+      // Each third piece waits for what the channel before was given just now, in a ring that never closes.
+      if (channel > 0 && i % 3 == 0) work.after = {last.back()};
       last.push_back(device.run_on_host(std::move(work)));
     }
   }
   for (const DeviceEvent& event : last) device.await(event);
   std::vector<int> wanted(pieces);
   std::iota(wanted.begin(), wanted.end(), 0);
-  for (const std::vector<int>& of_lane : order)
-    require_that(of_lane == wanted, "work of a lane was carried out in another order than it was given");
+  for (const std::vector<int>& of_channel : order)
+    require_that(of_channel == wanted, "work of a channel was carried out in another order than it was given");
 }
 
 void a_channel_that_fails_leaves_the_others(Device& device) {
   HostWork fails = named("fails", [](Workers&) { throw InvalidRequest("/host", "no such row"); });
-  fails.lane = 1, fails.lanes = 2;
+  fails.channel = 1, fails.channels = 2;
   const DeviceEvent failed = device.run_on_host(std::move(fails));
   bool done = false;
   device.await(device.run_on_host(named("goes on", [&done](Workers&) { done = true; })));
-  require_that(done, "work of one lane was held up by the failure of another");
+  require_that(done, "work of one channel was held up by the failure of another");
   try {
     device.await(failed);
   } catch (const InvalidRequest&) {
     return;
   }
-  throw ConformanceFailure("work of a lane failed and was waited for without a word");
+  throw ConformanceFailure("work of a channel failed and was waited for without a word");
 }
 
 constexpr int batches = 7, depth = 2;
@@ -255,8 +255,8 @@ constexpr DeviceCase cases_of_the_host[] = {
     {"transfers leave spans with their bytes", transfers_leave_spans_with_their_bytes},
     {"host waits join the next work", host_waits_join_the_next_work},
     {"failures reach whoever waits", failures_reach_whoever_waits},
-    {"lanes run in parallel", channels_run_concurrently},
-    {"a lane that fails leaves the others", a_channel_that_fails_leaves_the_others},
+    {"channels run in parallel", channels_run_concurrently},
+    {"a channel that fails leaves the others", a_channel_that_fails_leaves_the_others},
     {"wrong sizes are refused", wrong_sizes_are_refused},
     {"nothing moves where there is nothing", nothing_moves_where_there_is_nothing},
     {"calls of one order follow each other", calls_of_one_order_follow_each_other},

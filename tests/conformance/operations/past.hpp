@@ -4,11 +4,11 @@
 
 #include "backends/operations/operations_attention.hpp"
 #include "tests/conformance/operations/evolve.hpp"
-#include "tests/conformance/operations/packed_lanes.hpp"
+#include "tests/conformance/operations/packed_bins.hpp"
 
 namespace strobe::conformance {
 
-/// Attention over time for n vertices with queries from step `first` on; with `most`, for n lanes of packed sequences
+/// Attention over time for n vertices with queries from step `first` on; with `most`, for n bins of packed sequences
 /// with up to `most` rows.
 struct TemporalShape {
   std::int64_t first, steps, vertices, heads, depth;
@@ -22,7 +22,7 @@ struct TemporalShape {
            " vertices, " + std::to_string(heads) + " heads of " + std::to_string(depth) +
            (dropped > 0 ? ", dropout" : "") + (most > 0 ? ", packed by up to " + std::to_string(most) : "");
   }
-  PackedLanes packing() const {
+  PackedBins packing() const {
     return random_packing(steps, vertices, most, static_cast<std::uint32_t>(9 * steps + vertices));
   }
   /// For row r: the first step that it looks at, its step in the graph, and whether its output is wanted.
@@ -88,7 +88,7 @@ struct JudgedTemporal {
       for (std::int64_t i = 0; i < s.vertices * s.heads; ++i) query(s, shifted, t, i / s.heads, i % s.heads, scale);
     }
   }
-  /// For the row of vertex or lane v at step t: entry `what` of TemporalShape::sequences.
+  /// For the row of vertex or bin v at step t: entry `what` of TemporalShape::sequences.
   std::int64_t known(const TemporalShape& s, std::int64_t t, std::int64_t v, std::size_t what) const {
     return sequences[static_cast<std::size_t>(3 * (t * s.vertices + v)) + what];
   }

@@ -6,21 +6,21 @@
 
 #include "backends/operations/operations_recurrent.hpp"
 #include "tests/conformance/operations/operations.hpp"
-#include "tests/conformance/operations/packed_lanes.hpp"
+#include "tests/conformance/operations/packed_bins.hpp"
 #include "tests/conformance/operations/scalar_tape.hpp"
 
 namespace strobe::conformance {
 
 /// `own_inputs`: every gate of a GRU reads columns of its own. The last `right` columns of an LSTM's inputs are
-/// x_right; w_in makes `made` columns from the others. With `most`, vertices are lanes of packed sequences with up to
+/// x_right; w_in makes `made` columns from the others. With `most`, vertices are bins of packed sequences with up to
 /// `most` rows. If `start` is set, some begin with a given state and some hand theirs on.
 struct RecurrentShape {
   std::int64_t steps, vertices, inputs, hidden;
   bool start, kept, own_inputs;
   std::int64_t right = 0, made = 0, most = 0;
 
-  PackedLanes packing() const {
-    PackedLanes packed = random_packing(steps, vertices, most, static_cast<std::uint32_t>(7 * steps + vertices));
+  PackedBins packing() const {
+    PackedBins packed = random_packing(steps, vertices, most, static_cast<std::uint32_t>(7 * steps + vertices));
     if (start) return packed;
     packed.starts = packed.ends = 0;
     for (Piece& piece : packed.pieces) piece.start = piece.end = -1;
@@ -70,13 +70,13 @@ inline std::vector<RecurrentShape> recurrent_shapes() {
   shapes.push_back({3, 3, 70, 66, true, false, true});
   shapes.push_back({1, 9, 130, 40, false, true, true});
   shapes.push_back({3, 33, 3, 33, false, false, true});
-  // Narrow ones: the most inputs and units that a lane holds, a last warp of one vertex, more tiles than blocks in
+  // Narrow ones: the most inputs and units that a bin holds, a last warp of one vertex, more tiles than blocks in
   // fp64.
   shapes.push_back({3, 43, 16, 7, true, false, true});
   shapes.push_back({4, 1, 12, 8, false, true, false});
   shapes.push_back({2, 41, 6, 6, true, false, true});
   shapes.push_back({1, 4101, 2, 1, false, false, false});
-  // Packed sequences: short ones, so that every tile restarts, and some longer than a lane is left.
+  // Packed sequences: short ones, so that every tile restarts, and some longer than a bin is left.
   for (const bool both : {false, true}) {
     shapes.push_back({7, 3, 2, 2, both, both, both, 0, 0, 3});
     shapes.push_back({9, 75, 6, 6, both, both, both, 0, 0, 12});

@@ -154,7 +154,7 @@ void expect_bounds(std::uint64_t first, std::uint64_t last) {
         EXPECT_GE(memory_of(other) * memory_reach, memory_of(base)) << other.point.id << " of seed " << seed;
         closest = std::min(closest, other.epoch_seconds / bound);
         least_share = std::min(least_share, memory_of(other) / memory_of(base));
-        const auto phase = [&](Phase p) { return base.phase_seconds[static_cast<std::size_t>(p)]; };
+        const auto phase = [&](Phase p) { return base.phase_seconds[p]; };
         const double exchanged = phase(Phase::communicate);
         const double rest = base.epoch_seconds - phase(Phase::transfer) - phase(Phase::wait) - exchanged;
         if (!slices && exchanged > 0)

@@ -351,7 +351,7 @@ TEST(PlanScaling, PartsAddUpToTheEpochAndTheEpochIsThePoints) {
     for (const double seconds : point.communicate_seconds) sum += seconds;
     EXPECT_NEAR(sum, point.epoch_seconds, 1e-9 * point.epoch_seconds) << point.nodes;
     EXPECT_LE(point.launch_bound_seconds, point.compute_seconds);
-    EXPECT_GT(point.communicate_seconds[static_cast<std::size_t>(Traffic::halo)], 0);
+    EXPECT_GT(point.communicate_seconds[Traffic::halo], 0);
     EXPECT_GE(point.max_over_mean_busy, 1 - 1e-12);  // a mean of equal times may round up
   }
   EXPECT_EQ(study.points[1].epoch_seconds, evaluate({best}, 1, 1).front().epoch_seconds);

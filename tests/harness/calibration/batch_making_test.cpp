@@ -104,7 +104,7 @@ Json held_out_case(int ranks) {
 double sample_seconds(const CaseResult& result) {
   std::vector<double> seconds;
   for (const EpochSample& sample : result.samples) {
-    if (sample.rank == 0) seconds.push_back(sample.phase_seconds[static_cast<std::size_t>(Phase::sample)]);
+    if (sample.rank == 0) seconds.push_back(sample.phase_seconds[Phase::host]);
   }
   return median(seconds);
 }

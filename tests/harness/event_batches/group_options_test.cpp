@@ -98,8 +98,7 @@ TEST(GroupOptions, ADistributedMemoryIsSimulatedWithTheSameBytes) {
   const TrainedRun real = train(folder, case_of(visits, {2, 2, 1}, how));
   const auto sent = [](const TrainedRun& run) {
     std::uint64_t bytes = 0;
-    for (const EpochSample& sample : run.result.samples)
-      bytes += sample.sent_bytes[static_cast<std::size_t>(Traffic::memory)];
+    for (const EpochSample& sample : run.result.samples) bytes += sample.sent_bytes[Traffic::memory];
     return bytes;
   };
   ASSERT_GT(sent(real), 0u);

@@ -225,7 +225,7 @@ TEST(BlockBytes, SnapshotPartitioningSendsTheVolumeOfThePaper) {
       request["ranks"] = v.p;
       request["nb"] = v.nb;
       const auto plan = test::full_batch_plan(case_from_json(request, ""));
-      const std::uint64_t planned = plan->planned_bytes[static_cast<std::size_t>(Traffic::redistribute)];
+      const std::uint64_t planned = plan->planned_bytes[Traffic::redistribute];
       EXPECT_EQ(planned, 4 * 3 * widths * moved_rows(v.n, v.t, v.p, v.nb)) << model << v.n << " " << v.t << " " << v.p;
       if (v.n % v.p != 0 || v.t % (v.p * v.nb) != 0) continue;
       const auto n = static_cast<std::uint64_t>(v.n), t = static_cast<std::uint64_t>(v.t);

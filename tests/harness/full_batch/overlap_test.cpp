@@ -46,8 +46,8 @@ std::vector<std::size_t> slices_of(Json request, int overlap) {
   return slices;
 }
 
-std::array<std::uint64_t, traffic_count> epoch_bytes(const CaseResult& result) {
-  std::array<std::uint64_t, traffic_count> bytes{};
+PerTraffic<std::uint64_t> epoch_bytes(const CaseResult& result) {
+  PerTraffic<std::uint64_t> bytes{};
   for (const EpochSample& sample : result.samples) {
     if (sample.epoch != 1) continue;
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] += sample.sent_bytes[i];
@@ -55,9 +55,7 @@ std::array<std::uint64_t, traffic_count> epoch_bytes(const CaseResult& result) {
   return bytes;
 }
 
-std::uint64_t bytes_of(const CaseResult& result, Traffic traffic) {
-  return epoch_bytes(result)[static_cast<std::size_t>(traffic)];
-}
+std::uint64_t bytes_of(const CaseResult& result, Traffic traffic) { return epoch_bytes(result)[traffic]; }
 
 void expect_same(const CaseResult& a, const CaseResult& b, const std::string& what) {
   ASSERT_EQ(a.loss.per_epoch.size(), b.loss.per_epoch.size()) << what;
@@ -191,7 +189,7 @@ Simulated simulate(const std::string& model, int overlap) {
   Simulated most;
   for (const EpochSample& sample : result.samples) {
     most.epoch = std::max(most.epoch, sample.epoch_seconds);
-    const auto phase = [&](Phase p) { return sample.phase_seconds[static_cast<std::size_t>(p)]; };
+    const auto phase = [&](Phase p) { return sample.phase_seconds[p]; };
     most.exposed = std::max(most.exposed, phase(Phase::communicate) + phase(Phase::wait));
     most.hidden = std::max(most.hidden, sample.hidden_communicate_seconds);
   }
@@ -223,9 +221,9 @@ struct Split {
 Split split_of(Device& device, double begin, double end) {
   const EpochSample sample = sample_from_spans(device.spans().spans(), 0, device.spans().size(), begin, end);
   Split split;
-  split.blocking = sample.phase_seconds[static_cast<std::size_t>(Phase::communicate)];
+  split.blocking = sample.phase_seconds[Phase::communicate];
   split.hidden = sample.hidden_communicate_seconds;
-  split.bytes = sample.sent_bytes[static_cast<std::size_t>(Traffic::redistribute)];
+  split.bytes = sample.sent_bytes[Traffic::redistribute];
   return split;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 std::uint64_t sent_halo_bytes(const CaseResult& result) {
   std::uint64_t bytes = 0;
-  for (const EpochSample& sample : result.samples) bytes += sample.sent_bytes[static_cast<std::size_t>(Traffic::halo)];
+  for (const EpochSample& sample : result.samples) bytes += sample.sent_bytes[Traffic::halo];
   return bytes;
 }
 
@@ -49,7 +49,7 @@ void expect_one_volume(const Json& request, const std::string& what) {
   const std::uint64_t values = values_per_cut_row(*plan);
   EXPECT_GT(values, 0u) << what;
   const std::uint64_t bytes = static_cast<std::uint64_t>(cut) * values * sizeof(double) + sample_halo_bytes(*plan);
-  EXPECT_EQ(plan->planned_bytes[static_cast<std::size_t>(Traffic::halo)], bytes) << what;
+  EXPECT_EQ(plan->planned_bytes[Traffic::halo], bytes) << what;
   const CaseResult result = run_case(c);
   EXPECT_EQ(result.status, "ok") << what << ": " << result.reason;
   EXPECT_EQ(sent_halo_bytes(result), bytes) << what;

@@ -108,8 +108,7 @@ TEST(Transfer, BytesAreThoseOfTheDefinitionRealAndSimulated) {
         if (method != "least") {
           EXPECT_EQ(moved(real), defined_bytes(*plan, format == "coo64", method != "full")) << what;
         }
-        for (const EpochSample& sample : real.samples)
-          EXPECT_GT(sample.phase_seconds[static_cast<std::size_t>(Phase::transfer)], 0.0) << what;
+        for (const EpochSample& sample : real.samples) EXPECT_GT(sample.phase_seconds[Phase::transfer], 0.0) << what;
         for (const std::string numerics : {"none", "cpu"}) {
           Json simulated = request;
           simulated["device"] = "sim";

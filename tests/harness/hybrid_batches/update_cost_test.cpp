@@ -44,8 +44,8 @@ TEST(UpdateCost, IsWhatASimulatedUpdateOfThatSizeComputesAndSends) {
       double seconds = 0, count = 0;
       for (const EpochSample& sample : result.samples) {
         if (sample.epoch < 2) continue;
-        const double made = sample.phase_seconds[static_cast<std::size_t>(Phase::sample)];
-        const double waited = sample.phase_seconds[static_cast<std::size_t>(Phase::wait)];
+        const double made = sample.phase_seconds[Phase::host];
+        const double waited = sample.phase_seconds[Phase::wait];
         seconds += sample.epoch_seconds - made - waited, ++count;
       }
       EXPECT_NEAR(plan->update_seconds[action], seconds / count, 0.25 * seconds / count) << cluster << " " << action;

@@ -53,7 +53,7 @@ TEST_P(SimulatedBytes, AreThoseOfTheRealPlanAtEveryRankCount) {
     const CaseResult result = run(simulated);
     ASSERT_EQ(result.status, "ok") << result.reason;
     const std::shared_ptr<const FullBatchPlan> plan = test::full_batch_plan(case_from_json(real, ""));
-    std::array<std::uint64_t, traffic_count> sent{};
+    PerTraffic<std::uint64_t> sent{};
     for (const EpochSample& sample : result.samples) {
       for (std::size_t i = 0; i < sent.size(); ++i) sent[i] += sample.sent_bytes[i];
     }
@@ -102,8 +102,8 @@ TEST(WholeEpochs, IdealLinksLeaveTheTimeOfTheDevices) {
   const CaseResult result = run(json);
   ASSERT_EQ(result.status, "ok") << result.reason;
   for (const EpochSample& sample : result.samples) {
-    EXPECT_LT(sample.phase_seconds[static_cast<std::size_t>(Phase::communicate)], 1e-12);
-    EXPECT_GT(sample.phase_seconds[static_cast<std::size_t>(Phase::compute)], 0.0);
+    EXPECT_LT(sample.phase_seconds[Phase::communicate], 1e-12);
+    EXPECT_GT(sample.phase_seconds[Phase::compute], 0.0);
   }
   std::filesystem::remove(path);
 }
@@ -113,8 +113,8 @@ TEST(WholeEpochs, OneRankSendsNothingAndWaitsForNobody) {
   ASSERT_EQ(result.samples.size(), 1u);
   const EpochSample& sample = result.samples[0];
   for (const std::uint64_t bytes : sample.sent_bytes) EXPECT_EQ(bytes, 0u);
-  EXPECT_EQ(sample.phase_seconds[static_cast<std::size_t>(Phase::communicate)], 0.0);
-  EXPECT_EQ(sample.phase_seconds[static_cast<std::size_t>(Phase::wait)], 0.0);
+  EXPECT_EQ(sample.phase_seconds[Phase::communicate], 0.0);
+  EXPECT_EQ(sample.phase_seconds[Phase::wait], 0.0);
 }
 
 TEST(WhatIf, ClusterKeysAreSetFromTheCommandLineAndInSuites) {

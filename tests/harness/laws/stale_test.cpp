@@ -44,7 +44,7 @@ Json fixed(double theta) { return {{"stale", "static"}, {"stale_theta", theta}};
 std::uint64_t bytes_of(const CaseResult& result, int epoch, Traffic traffic) {
   std::uint64_t bytes = 0;
   for (const EpochSample& sample : result.samples)
-    if (sample.epoch == epoch) bytes += sample.sent_bytes[static_cast<std::size_t>(traffic)];
+    if (sample.epoch == epoch) bytes += sample.sent_bytes[traffic];
   return bytes;
 }
 

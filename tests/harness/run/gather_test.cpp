@@ -21,7 +21,7 @@ EpochSample sample_of_rank(int rank, const std::string& prefix) {
   EpochSample sample;
   sample.rank = rank;
   sample.epoch_seconds = 1 + rank;
-  sample.sent_bytes[static_cast<std::size_t>(Traffic::parameters)] = static_cast<std::uint64_t>(rank);
+  sample.sent_bytes[Traffic::parameters] = static_cast<std::uint64_t>(rank);
   for (int i = 0; i < rank; ++i) sample.operations.push_back({prefix, rank + 0.5, 2.0 * rank, 3.0 * rank});
   return sample;
 }

@@ -12,7 +12,7 @@ namespace strobe::test {
 inline std::uint64_t epoch_bytes(const CaseResult& result, Traffic traffic) {
   std::uint64_t bytes = 0;
   for (const EpochSample& sample : result.samples) {
-    if (sample.repetition == 0 && sample.epoch == 1) bytes += sample.sent_bytes[static_cast<std::size_t>(traffic)];
+    if (sample.repetition == 0 && sample.epoch == 1) bytes += sample.sent_bytes[traffic];
   }
   return bytes;
 }

@@ -238,10 +238,10 @@ class PipelinePlan final : public SchedulePlan {
     groups_.resize(ranks_ > 1 ? 2 : 1);
     for (int r = 0; r < ranks_; ++r) groups_[r % 2].push_back(r);
     const auto of = [](std::size_t members) { return 2 * (members - 1) * width * sizeof(double) * iterations; };
-    auto& gradient = budget_.bytes[static_cast<std::size_t>(Traffic::gradient)];
+    auto& gradient = budget_.bytes[Traffic::gradient];
     for (const std::vector<int>& group : groups_) gradient += of(group.size());
     gradient += of(static_cast<std::size_t>(ranks_));
-    budget_.bytes[static_cast<std::size_t>(Traffic::parameters)] = of(static_cast<std::size_t>(ranks_));
+    budget_.bytes[Traffic::parameters] = of(static_cast<std::size_t>(ranks_));
     summary_.items = {40, "events_per_second", 0, iterations};
     summary_.parameters = {{"weight", width, 1}};
     summary_.metrics = {{"weight"}, {}, {{"weight", 1}}};

@@ -53,7 +53,7 @@ TEST(Published, TermsAreTheLargestOverTheFirstThatRunsAsOneOfItsRanks) {
   ASSERT_EQ(paper.values.size(), 4u);  // one row has only words
   predict(paper);
   const Json defaults = transfers().at("defaults");
-  const auto loading = [](const Row& row) { return (*row.phase_seconds)[static_cast<std::size_t>(Phase::transfer)]; };
+  const auto loading = [](const Row& row) { return (*row.phase_seconds)[Phase::transfer]; };
   std::vector<double> speedups;
   for (const char* size : {"small", "large"})
     speedups.push_back(loading(transfer_row(defaults, size, 2, "full")) /
@@ -82,12 +82,12 @@ TEST(Published, TransfersAndUpdatesArePredictedExceptForExceptions) {
   EXPECT_EQ(paper.values[4].printed, 0.5);
   EXPECT_EQ(paper.values[4].predicted, paper.values[0].predicted);
   const Row row = transfer_row(transfers().at("defaults"), "small", 2, "difference");
-  EXPECT_NEAR(*paper.values[0].predicted, (*row.phase_seconds)[static_cast<std::size_t>(Phase::transfer)], 1e-12);
+  EXPECT_NEAR(*paper.values[0].predicted, (*row.phase_seconds)[Phase::transfer], 1e-12);
   EXPECT_EQ(paper.values[2].reason, "moved once");
   EXPECT_FALSE(paper.values[2].predicted.has_value());
   // This model exchanges gradients and the loss, a few bytes each, so latency dominates and each takes half. The term
   // of the gradients includes the optimiser's step, which is one launch.
-  const double exchange = (*row.phase_seconds)[static_cast<std::size_t>(Phase::communicate)];
+  const double exchange = (*row.phase_seconds)[Phase::communicate];
   const double launch = load_cluster("aimos-v100")->gpu.launch_seconds;
   EXPECT_GT(launch, 0);
   EXPECT_NEAR(*paper.values[1].predicted, exchange / 2 + launch, 0.01 * exchange);

@@ -294,7 +294,7 @@ TEST(Published, DivergencesAndLoadingReductionsAreThoseOfTheRows) {
   const Row small = row_of(defaults, 60, "both"), large = row_of(defaults, 300, "both");
   EXPECT_GT(large.imbalance->max_over_min, 1);
   EXPECT_NEAR(*paper.values[0].predicted, (small.imbalance->max_over_min + large.imbalance->max_over_min) / 2, 1e-12);
-  const auto loading = [](const Row& row) { return (*row.phase_seconds)[static_cast<std::size_t>(Phase::transfer)]; };
+  const auto loading = [](const Row& row) { return (*row.phase_seconds)[Phase::transfer]; };
   const double saved = 1 - loading(large) / loading(row_of(defaults, 300, "none"));
   EXPECT_GT(saved, 0.1);
   EXPECT_NEAR(*paper.values[1].predicted, saved, 1e-12);

@@ -22,14 +22,14 @@ namespace {
 constexpr std::size_t bucket_rows = std::size_t{1} << 16, most_buckets = 2048, samples_per_bucket = 32;
 
 /// One column of the result: `width` bytes an event.
-struct Lane {
+struct Column {
   Pages memory;
   std::size_t width = 0;
 };
 
-/// The lanes of a block in the same order, as bytes.
-struct BlockLanes {
-  std::vector<const std::byte*> lanes;
+/// The columns of a block in the same order, as bytes.
+struct BlockColumns {
+  std::vector<const std::byte*> columns;
   std::vector<std::byte> times;  // in the result's form
   std::vector<double> exact;     // weights, of a block without exact ones
 };
@@ -100,7 +100,7 @@ class TimeOrder {
          {compact_ ? sizeof(std::uint32_t) : sizeof(double), sizeof(VertexId), sizeof(VertexId),
           any.weight.empty() ? 0 : sizeof(float), any.label.empty() ? 0 : sizeof(std::int8_t),
           any.feature.size() / any.rows * sizeof(float), exact_ ? sizeof(double) : 0}) {
-      lanes_.push_back({Pages(rows_ * width), width});
+      columns_.push_back({Pages(rows_ * width), width});
     }
   }
 
@@ -113,10 +113,11 @@ class TimeOrder {
 
   void copy() {
     for_each_block([&](std::size_t b) {
-      const BlockLanes from = lanes_of(blocks_[b]);
-      for (std::size_t l = 0; l < lanes_.size(); ++l) {
-        const std::size_t width = lanes_[l].width;
-        if (width > 0) std::memcpy(lanes_[l].memory.data() + first_[b] * width, from.lanes[l], blocks_[b].rows * width);
+      const BlockColumns from = columns_of(blocks_[b]);
+      for (std::size_t l = 0; l < columns_.size(); ++l) {
+        const std::size_t width = columns_[l].width;
+        if (width > 0)
+          std::memcpy(columns_[l].memory.data() + first_[b] * width, from.columns[l], blocks_[b].rows * width);
       }
       blocks_[b] = EventBlock();
     });
@@ -142,30 +143,30 @@ class TimeOrder {
 
   void finish(EventGraph& graph) {
     graph.time = take_times();
-    graph.source = make_column<VertexId>(std::move(lanes_[1].memory), rows_);
-    graph.target = make_column<VertexId>(std::move(lanes_[2].memory), rows_);
-    graph.weight = make_column<float>(std::move(lanes_[3].memory), lanes_[3].width > 0 ? rows_ : 0);
-    graph.event_label = make_column<std::int8_t>(std::move(lanes_[4].memory), lanes_[4].width > 0 ? rows_ : 0);
-    const std::size_t features = lanes_[5].width / sizeof(float);
+    graph.source = make_column<VertexId>(std::move(columns_[1].memory), rows_);
+    graph.target = make_column<VertexId>(std::move(columns_[2].memory), rows_);
+    graph.weight = make_column<float>(std::move(columns_[3].memory), columns_[3].width > 0 ? rows_ : 0);
+    graph.event_label = make_column<std::int8_t>(std::move(columns_[4].memory), columns_[4].width > 0 ? rows_ : 0);
+    const std::size_t features = columns_[5].width / sizeof(float);
     graph.edge_feature_width = static_cast<std::int64_t>(features);
-    graph.edge_features = make_column<float>(std::move(lanes_[5].memory), features * rows_);
+    graph.edge_features = make_column<float>(std::move(columns_[5].memory), features * rows_);
     if (!exact_) return;
-    const auto* const weights = reinterpret_cast<const double*>(lanes_[6].memory.data());
+    const auto* const weights = reinterpret_cast<const double*>(columns_[6].memory.data());
     graph.exact_weight.assign(weights, weights + rows_);
   }
 
  private:
-  /// The sorted times from the lane, packed when that is smaller.
+  /// The sorted times from the column, packed when that is smaller.
   TimeColumn take_times() {
-    const auto* const distances = reinterpret_cast<const std::uint32_t*>(lanes_[0].memory.data());
-    const auto* const doubles = reinterpret_cast<const double*>(lanes_[0].memory.data());
+    const auto* const distances = reinterpret_cast<const std::uint32_t*>(columns_[0].memory.data());
+    const auto* const doubles = reinterpret_cast<const double*>(columns_[0].memory.data());
     const auto copy_to = [&](std::size_t first, std::span<double> out) {
       for (std::size_t i = 0; i < out.size(); ++i)
         out[i] = compact_ ? base_ + static_cast<double>(distances[first + i]) : doubles[first + i];
     };
     PackedTimes packed = PackedTimes::pack(rows_, copy_to);
     if (!packed.empty()) return TimeColumn(std::move(packed));
-    if (!compact_) return TimeColumn(make_column<double>(std::move(lanes_[0].memory), rows_));
+    if (!compact_) return TimeColumn(make_column<double>(std::move(columns_[0].memory), rows_));
     std::vector<double> times(rows_);
     copy_to(0, times);
     return TimeColumn(std::move(times));
@@ -176,24 +177,24 @@ class TimeOrder {
                    [&](std::int64_t b) { visit(static_cast<std::size_t>(b)); });
   }
 
-  BlockLanes lanes_of(const EventBlock& block) const {
-    BlockLanes from;
-    from.times.resize(block.rows * lanes_[0].width);
+  BlockColumns columns_of(const EventBlock& block) const {
+    BlockColumns from;
+    from.times.resize(block.rows * columns_[0].width);
     if (compact_)
       block.copy_distances(base_, {reinterpret_cast<std::uint32_t*>(from.times.data()), block.rows});
     else
       block.copy_times({reinterpret_cast<double*>(from.times.data()), block.rows});
     const auto bytes = [](const auto* values) { return reinterpret_cast<const std::byte*>(values); };
-    from.lanes = {from.times.data(),
-                  bytes(block.ids<std::uint32_t>(0).data()),
-                  bytes(block.ids<std::uint32_t>(1).data()),
-                  bytes(block.weight.data()),
-                  bytes(block.label.data()),
-                  bytes(block.feature.data()),
-                  bytes(block.exact_weight.data())};
+    from.columns = {from.times.data(),
+                    bytes(block.ids<std::uint32_t>(0).data()),
+                    bytes(block.ids<std::uint32_t>(1).data()),
+                    bytes(block.weight.data()),
+                    bytes(block.label.data()),
+                    bytes(block.feature.data()),
+                    bytes(block.exact_weight.data())};
     if (!exact_ || !block.exact_weight.empty()) return from;
     from.exact.assign(block.weight.begin(), block.weight.end());
-    from.lanes.back() = bytes(from.exact.data());
+    from.columns.back() = bytes(from.exact.data());
     return from;
   }
 
@@ -252,13 +253,13 @@ class TimeOrder {
   }
 
   void distribute(std::size_t b, std::vector<std::size_t>& at) {
-    const BlockLanes from = lanes_of(blocks_[b]);
+    const BlockColumns from = columns_of(blocks_[b]);
     std::vector<std::size_t> to(blocks_[b].rows);
     std::transform(buckets_[b].begin(), buckets_[b].end(), to.begin(), [&](std::uint16_t k) { return at[k]++; });
-    for (std::size_t l = 0; l < lanes_.size(); ++l) {
-      const std::size_t width = lanes_[l].width;
-      std::byte* const out = lanes_[l].memory.data();
-      const std::byte* const in = from.lanes[l];
+    for (std::size_t l = 0; l < columns_.size(); ++l) {
+      const std::size_t width = columns_[l].width;
+      std::byte* const out = columns_[l].memory.data();
+      const std::byte* const in = from.columns[l];
       if (width == sizeof(std::uint32_t)) {
         for (std::size_t i = 0; i < to.size(); ++i) std::memcpy(out + 4 * to[i], in + 4 * i, 4);
       } else if (width > 0) {
@@ -274,15 +275,15 @@ class TimeOrder {
         compact_ ? order_of<std::uint32_t>(begin, end) : order_of<double>(begin, end);
     if (order.empty()) return;
     std::vector<std::byte> sorted;
-    for (Lane& lane : lanes_) {
-      if (lane.width == 0) continue;
-      sorted.resize(order.size() * lane.width);
-      std::byte* const values = lane.memory.data() + begin * lane.width;
-      if (lane.width == sizeof(std::uint32_t)) {
+    for (Column& column : columns_) {
+      if (column.width == 0) continue;
+      sorted.resize(order.size() * column.width);
+      std::byte* const values = column.memory.data() + begin * column.width;
+      if (column.width == sizeof(std::uint32_t)) {
         for (std::size_t i = 0; i < order.size(); ++i) std::memcpy(sorted.data() + 4 * i, values + 4 * order[i], 4);
       } else {
         for (std::size_t i = 0; i < order.size(); ++i)
-          std::memcpy(sorted.data() + i * lane.width, values + order[i] * lane.width, lane.width);
+          std::memcpy(sorted.data() + i * column.width, values + order[i] * column.width, column.width);
       }
       std::memcpy(values, sorted.data(), sorted.size());
     }
@@ -292,7 +293,7 @@ class TimeOrder {
   /// unless its time is one.
   template <class Time>
   std::vector<std::uint32_t> order_of(std::size_t begin, std::size_t end) const {
-    const std::span<const Time> times(reinterpret_cast<const Time*>(lanes_[0].memory.data()) + begin, end - begin);
+    const std::span<const Time> times(reinterpret_cast<const Time*>(columns_[0].memory.data()) + begin, end - begin);
     if (std::is_sorted(times.begin(), times.end())) return {};
     return stable_order(times);
   }
@@ -302,7 +303,7 @@ class TimeOrder {
   bool compact_ = false;
   bool exact_ = false;  // some block has weights that fp32 rounds
   double base_ = 0;
-  std::vector<Lane> lanes_;         // times, sources, targets, weights, labels, features, exact weights
+  std::vector<Column> columns_;     // times, sources, targets, weights, labels, features, exact weights
   std::vector<std::size_t> first_;  // [blocks] rows before each
   std::vector<double> bounds_;      // [buckets - 1]
   std::vector<std::size_t> bucket_begin_;

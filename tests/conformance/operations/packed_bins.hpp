@@ -1,5 +1,5 @@
-// Random packed sequences: pieces of timelines end to end in lanes, some of them given a state and some handing theirs
-// on, with rows that fill lanes up (operations_recurrent.hpp, operations_attention.hpp).
+// Random packed sequences: pieces of timelines end to end in bins, some of them given a state and some handing theirs
+// on, with rows that fill bins up (operations_recurrent.hpp, operations_attention.hpp).
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,20 @@
 
 namespace strobe::conformance {
 
-/// Rows [first, first + length) of `lane`; the rows of start and of dlast that are its own, or -1. As seen by
+/// Rows [first, first + length) of `bin`; the rows of start and of dlast that are its own, or -1. As seen by
 /// attention, its first row is `graph_step` in the graph and outputs are wanted from row `wanted` of the piece on.
 struct Piece {
-  std::int64_t lane = 0, first = 0, length = 0;
+  std::int64_t bin = 0, first = 0, length = 0;
   std::int64_t start = -1, end = -1;
   std::int64_t graph_step = 0, wanted = 0;
 };
 
-struct PackedLanes {
-  std::int64_t steps = 0, lanes = 0, starts = 0, ends = 0;
-  std::vector<Piece> pieces = {};  // without the rows that fill lanes up
+struct PackedBins {
+  std::int64_t steps = 0, bins = 0, starts = 0, ends = 0;
+  std::vector<Piece> pieces = {};  // without the rows that fill bins up
 
-  std::int64_t row(const Piece& piece, std::int64_t i) const { return (piece.first + i) * lanes + piece.lane; }
-  std::int64_t rows() const { return steps * lanes; }
+  std::int64_t row(const Piece& piece, std::int64_t i) const { return (piece.first + i) * bins + piece.bin; }
+  std::int64_t rows() const { return steps * bins; }
 
   /// i32 [T n]: where each row's state before comes from.
   std::vector<std::int32_t> restarts() const {
@@ -49,11 +49,11 @@ struct PackedLanes {
       if (piece.end >= 0) last[piece.end] = row(piece, piece.length - 1);
     return last;
   }
-  /// i32 [T n, 3]: where each row's sequence begins in its lane, its step in the graph, whether its output is wanted.
+  /// i32 [T n, 3]: where each row's sequence begins in its bin, its step in the graph, whether its output is wanted.
   std::vector<std::int32_t> sequences() const {
     std::vector<std::int32_t> of_rows;
     for (std::int64_t r = 0; r < rows(); ++r) {
-      const auto own = static_cast<std::int32_t>(r / lanes);
+      const auto own = static_cast<std::int32_t>(r / bins);
       of_rows.insert(of_rows.end(), {own, 0, 0});
     }
     for (const Piece& piece : pieces) {
@@ -75,20 +75,20 @@ struct PackedLanes {
   }
 };
 
-/// Lanes of `steps` rows with pieces of 1 to `most` rows. After one piece in `full` the lane is filled up; with `full`
-/// 0 no lane is. The same `key` gives the same lanes everywhere.
-inline PackedLanes random_packing(std::int64_t steps, std::int64_t lanes, std::int64_t most, std::uint32_t key,
-                                  std::int64_t full = 8) {
+/// Bins of `steps` rows with pieces of 1 to `most` rows. After one piece in `full` the bin is filled up; with `full`
+/// 0 no bin is. The same `key` gives the same bins everywhere.
+inline PackedBins random_packing(std::int64_t steps, std::int64_t bins, std::int64_t most, std::uint32_t key,
+                                 std::int64_t full = 8) {
   const RandomStream random(2025, random_purpose::test, key);
   std::uint64_t drawn = 0;
   const auto below = [&](std::int64_t n) {
     return static_cast<std::int64_t>(random.below(drawn++, static_cast<std::uint64_t>(n)));
   };
-  PackedLanes packed{steps, lanes};
+  PackedBins packed{steps, bins};
   std::vector<std::int64_t> free_starts, free_ends;
-  for (std::int64_t lane = 0; lane < lanes; ++lane) {
+  for (std::int64_t bin = 0; bin < bins; ++bin) {
     for (std::int64_t t = 0; t < steps;) {
-      Piece piece{lane, t, std::min(steps - t, 1 + below(most))};
+      Piece piece{bin, t, std::min(steps - t, 1 + below(most))};
       t += piece.length;
       if (below(2) == 0) piece.start = packed.starts++;
       if (below(2) == 0) piece.end = packed.ends++;
