@@ -23,7 +23,9 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} F
 install(CODE "
   set(program \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/strobe\")
   foreach(pair \"man;${CMAKE_INSTALL_MANDIR}/man1/strobe.1\"
-               \"completion|bash;${CMAKE_INSTALL_DATADIR}/bash-completion/completions/strobe\")
+               \"completion|bash;${CMAKE_INSTALL_DATADIR}/bash-completion/completions/strobe\"
+               \"completion|fish;${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d/strobe.fish\"
+               \"completion|zsh;${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_strobe\")
     list(GET pair 0 words)
     list(GET pair 1 file)
     string(REPLACE \"|\" \";\" words \"\${words}\")

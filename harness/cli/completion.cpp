@@ -1,114 +1,108 @@
-// `strobe completion bash`: a script that completes commands, options and names, from the definitions and registries.
+// `strobe completion SHELL`: a script for bash, fish or zsh. While a user types, the script asks
+// `strobe completion words WORD...` what can follow, so plug-ins and new options are completed too.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "backends/cluster.hpp"
-#include "backends/communicator.hpp"
-#include "backends/device.hpp"
 #include "core/errors.hpp"
+#include "core/registry_names.hpp"
 #include "harness/cli/command.hpp"
+#include "harness/cli/completion_words.hpp"
 #include "harness/process/narrate.hpp"
-#include "harness/request/bundled_suite.hpp"
-#include "harness/request/case.hpp"
-#include "harness/request/case_slots.hpp"
-#include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
 
-using OptionWords = std::map<std::string, std::vector<std::string>>;
+// Answers of `strobe completion words`: a line for each word. A first line "<path>" says that paths may follow too. The
+// word being typed comes last and may be empty. `--` keeps its dashes from being read as options.
 
-void add_choices(const FieldTable& table, OptionWords& words) {
-  for (const Field& field : table.fields()) {
-    std::string flag = "--" + field.name;
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    if (!field.choices.empty()) words[flag] = field.choices;
-    if (field.type == FieldType::boolean) words[flag] = {"true", "false"};
-  }
+// Readline splits words at ':' and '='. So the script splits the line at blanks itself, and gives back only what
+// follows the last of these characters.
+constexpr const char* bash_script =
+    R"sh(# Completion of strobe for bash: source this file, or keep it as strobe in bash-completion's folder.
+_strobe() {
+  local line="${COMP_LINE:0:COMP_POINT}" typed="" kept="" word
+  local -a words found
+  read -ra words <<< "$line"
+  if [[ $line == *[[:space:]] ]]; then words+=(""); fi
+  typed="${words[${#words[@]}-1]}"
+  [[ $typed != *[:=]* ]] || kept="${typed%"${typed##*[:=]}"}"
+  COMPREPLY=()
+  mapfile -t found < <("${words[0]}" completion words -- "${words[@]:1}" 2>/dev/null)
+  if [[ ${found[0]:-} == "<path>" ]]; then
+    compopt -o default 2>/dev/null
+    found=("${found[@]:1}")
+    while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -- "${typed#"$kept"}")
+  fi
+  for word in "${found[@]}"; do
+    COMPREPLY+=("${word#"$kept"}")
+    [[ $word != *[:=.] ]] || compopt -o nospace 2>/dev/null
+  done
 }
+complete -F _strobe strobe
+)sh";
 
-/// The values of options that choose from a list, for all commands.
-OptionWords words_of_options() {
-  OptionWords words;
-  add_choices(case_fields(), words);
-  add_choices(file_option_fields(), words);
-  for (const CaseSlot& slot : case_slots()) words["--" + slot.name] = slot.names();
-  words["--device"] = DeviceRegistry::instance().names();
-  words["--comm"] = CommunicatorRegistry::instance().names();
-  words["--cluster"] = words["--clusters"] = cluster_names();
-  words["--format"] = FormatRegistry::instance().names();
-  return words;
+constexpr const char* zsh_script = R"sh(#compdef strobe
+# Completion of strobe for zsh: keep this file as _strobe in a folder of $fpath.
+_strobe() {
+  local -a found whole open
+  found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  if [[ ${found[1]} == "<path>" ]]; then
+    shift found
+    _files
+  fi
+  whole=(${found:#*[:=.]})
+  open=(${(M)found:#*[:=.]})
+  (( $#whole )) && compadd -- $whole
+  (( $#open )) && compadd -S '' -- $open
 }
+if [[ $zsh_eval_context == *loadautofunc ]]; then _strobe "$@"; else compdef _strobe strobe; fi
+)sh";
 
-/// The words that a command accepts as positional arguments, in addition to files.
-std::vector<std::string> words_of(const DescribedCommand& command) {
-  if (command.name == "inspect") return words_of_options().at("--workload");
-  if (command.name == "trace") return {"merge", "diff"};
-  if (command.name == "completion") return {"bash"};
-  for (const char* taker : {"run", "validate", "calibrate"})
-    if (command.name == taker) return bundled_suite_names();
-  if (command.name != "list") return {};
-  return {"workloads",     "shapes",     "models",   "strategies", "schedules",  "devices",
-          "communicators", "clusters",   "software", "formats",    "tasks",      "generators",
-          "partitioners",  "optimizers", "kernels",  "suites",     "cost-models"};
-}
+constexpr const char* fish_script =
+    R"sh(# Completion of strobe for fish: keep this file as strobe.fish in ~/.config/fish/completions.
+function __strobe_words
+  set -l words (commandline -opc) (commandline -ct)
+  set -l found ($words[1] completion words -- $words[2..-1] 2>/dev/null)
+  if test "$found[1]" = "<path>"
+    set -e found[1]
+    __fish_complete_path (commandline -ct)
+  end
+  test (count $found) -eq 0; or printf '%s\n' $found
+end
+complete -c strobe -f -a '(__strobe_words)'
+)sh";
 
-std::string bash_case(const std::string& pattern, const std::vector<std::string>& words) {
-  return fmt::format("    {}) _strobe_words \"{}\"; return ;;\n", pattern, fmt::join(words, " "));
-}
+const std::map<std::string, const char*> scripts{{"bash", bash_script}, {"fish", fish_script}, {"zsh", zsh_script}};
 
-std::string bash_script() {
-  const DescribedProgram program = describe_program();
-  const OptionWords words = words_of_options();
-  std::vector<std::string> names;
-  std::string values, flags, bare;
-  for (const DescribedCommand& command : program.commands) {
-    names.push_back(command.name);
-    std::vector<std::string> own;
-    for (const DescribedOption& option : command.options) {
-      if (option.positional) continue;
-      own.insert(own.end(), option.flags.begin(), option.flags.end());
-      if (!option.takes_value) continue;
-      for (const std::string& flag : option.flags) {
-        const auto known = words.find(flag);
-        values += known == words.end() ? fmt::format("    {}:{}) _strobe_files; return ;;\n", command.name, flag)
-                                       : bash_case(command.name + ":" + flag, known->second);
-      }
-    }
-    flags += bash_case(command.name, own);
-    if (const std::vector<std::string> some = words_of(command); !some.empty()) bare += bash_case(command.name, some);
-  }
-  return fmt::format(
-      "# Completion of strobe for bash: source this file, or keep it as strobe in bash-completion's folder.\n"
-      "_strobe_files() {{ compopt -o default 2>/dev/null; COMPREPLY=($(compgen -f -- \"$cur\")); }}\n"
-      "_strobe_words() {{\n  COMPREPLY=($(compgen -W \"$1\" -- \"$cur\"))\n"
-      "  [[ $cur == -* || -z $cur ]] || COMPREPLY+=($(compgen -f -- \"$cur\"))\n}}\n"
-      "_strobe() {{\n"
-      "  local cur=\"${{COMP_WORDS[COMP_CWORD]}}\" prev=\"${{COMP_WORDS[COMP_CWORD-1]}}\" command=\"\" i\n"
-      "  COMPREPLY=()\n"
-      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-      "    case \"${{COMP_WORDS[i]}}\" in\n    {0}) command=\"${{COMP_WORDS[i]}}\"; break ;;\n    esac\n  done\n"
-      "  if [[ -z $command ]]; then\n"
-      "    COMPREPLY=($(compgen -W \"{1} help --help --version\" -- \"$cur\"))\n    return\n  fi\n"
-      "  case \"$command:$prev\" in\n{2}  esac\n"
-      "  if [[ $cur == -* ]]; then\n    case \"$command\" in\n{3}    esac\n  fi\n"
-      "  case \"$command\" in\n{4}  esac\n  _strobe_files\n}}\ncomplete -F _strobe strobe\n",
-      fmt::join(names, "|"), fmt::join(names, " "), values, flags, bare);
+std::string answer(const std::vector<std::string>& words) {
+  const Completions found = complete_words(words);
+  std::string text = found.files ? "<path>\n" : "";
+  for (const std::string& word : found.words) text += word + "\n";
+  return text;
 }
 
 CommandAction define_completion(CommandOptions& options) {
-  const auto shell = std::make_shared<std::string>();
-  options.positional("shell", *shell, "bash");
-  options.example("Example: strobe completion bash > ~/.local/share/bash-completion/completions/strobe");
-  return [shell] {
-    if (*shell != "bash") throw InvalidRequest("", fmt::format("completion is there for bash, not for '{}'", *shell));
-    print_data(bash_script());
+  const auto words = std::make_shared<std::vector<std::string>>();
+  options.positionals("shell", *words, "bash, fish or zsh; or the word `words`, --, and words of a command line");
+  options.example(
+      "Examples: strobe completion bash > ~/.local/share/bash-completion/completions/strobe\n"
+      "          strobe completion zsh > ~/.zfunc/_strobe\n"
+      "          strobe completion fish > ~/.config/fish/completions/strobe.fish");
+  return [words] {
+    if (!words->empty() && words->front() == "words") {
+      print_data(answer({words->begin() + 1, words->end()}));
+      return 0;
+    }
+    const std::string shell = words->empty() ? "" : words->front();
+    const auto script = scripts.find(shell);
+    if (script == scripts.end())
+      throw InvalidRequest("", fmt::format("completion is there for bash, fish and zsh, not for '{}'", shell));
+    print_data(script->second);
     return 0;
   };
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/fields.hpp"
 
@@ -14,5 +15,8 @@ void check_figure_path(const std::string& path);
 /// Throws Unavailable without Python or matplotlib, InvalidRequest when there is nothing to draw, and SystemError with
 /// the script's message when it fails.
 void draw_figure(const std::string& script, const Json& facts, const std::string& path);
+
+/// Kinds of figures that `strobe plot` draws, sorted: the names of their scripts.
+std::vector<std::string> figure_kinds();
 
 }  // namespace strobe

@@ -13,6 +13,7 @@
 #include "core/errors.hpp"
 #include "core/system/program_files.hpp"
 #include "harness/cli/command.hpp"
+#include "harness/cli/figure.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/python.hpp"
@@ -26,20 +27,6 @@ struct PlotRequest {
   std::vector<std::string> words;  // KIND RUN...
   std::string out, format = "png,svg", width = "page", title;
 };
-
-/// Scripts that draw the rows of runs. Other scripts draw other files.
-std::vector<std::string> figure_kinds() {
-  std::vector<std::string> kinds;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(program_folder(STROBE_FIGURE_DIR), ignored)) {
-    if (entry.path().extension() != ".py") continue;
-    std::ifstream stream(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (text.find("looks.main(") != std::string::npos) kinds.push_back(entry.path().stem().string());
-  }
-  std::sort(kinds.begin(), kinds.end());
-  return kinds;
-}
 
 void check_choices(const std::string& option, const std::string& text, const std::vector<std::string>& known) {
   const std::vector<std::string> given = split_text(text, ',');
@@ -105,4 +92,18 @@ const Register<CommandTag> plot_registered{
     {"plot", "draw a figure of runs: scaling, phases, curves, memory and others", "", {}, define_plot, {}}};
 
 }  // namespace
+
+std::vector<std::string> figure_kinds() {
+  std::vector<std::string> kinds;  // scripts that draw the rows of runs; other scripts draw other files
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(program_folder(STROBE_FIGURE_DIR), ignored)) {
+    if (entry.path().extension() != ".py") continue;
+    std::ifstream stream(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), {}};
+    if (text.find("looks.main(") != std::string::npos) kinds.push_back(entry.path().stem().string());
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return kinds;
+}
+
 }  // namespace strobe

@@ -57,7 +57,8 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
   outcome = installed(
       "run --workload amazon --strategy snapshot --device sim --cluster p5-h100 --ranks 8 --epochs 1 --out s");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  for (const char* file : {"share/man/man1/strobe.1", "share/bash-completion/completions/strobe"})
+  for (const char* file : {"share/man/man1/strobe.1", "share/bash-completion/completions/strobe",
+                           "share/fish/vendor_completions.d/strobe.fish", "share/zsh/site-functions/_strobe"})
     EXPECT_GT(std::filesystem::file_size(folder_ / "moved" / file), 1000u) << file;
   if (std::system("python3 -c 'import json' 2> /dev/null") == 0) {
     outcome = installed("report o --out report.html");

@@ -34,13 +34,10 @@ class Manual : public Program {
     }
     return found;
   }
-  /// The completions that bash offers while the last of the words is being typed.
-  std::set<std::string> completions(const std::vector<std::string>& words) {
-    std::string script = "source '" + path("completion") + "'; COMP_WORDS=(";
-    for (const std::string& word : words) script += "'" + word + "' ";
-    script += "); COMP_CWORD=" + std::to_string(words.size() - 1) + "; _strobe; printf '%s\\n' \"${COMPREPLY[@]}\"";
+  /// The lines that a script of a shell prints, whose function completes the last of the words.
+  std::set<std::string> lines_of(const std::string& shell, const std::string& script) {
     write_text(folder_ / "script", script);
-    const Outcome outcome = finish(start({"bash", path("script")}));
+    const Outcome outcome = finish(start({shell, path("script")}));
     EXPECT_EQ(outcome.err, "");
     std::set<std::string> result;
     std::istringstream lines(outcome.out);
@@ -48,38 +45,84 @@ class Manual : public Program {
       if (!line.empty()) result.insert(line);
     return result;
   }
+  void write_completion(const std::string& shell) {
+    const Outcome script = strobe({"completion", shell});
+    ASSERT_EQ(script.status, 0) << script.err;
+    write_text(folder_ / "completion", script.out);
+  }
+  /// What bash offers in place of the end of the line, after the last blank, ':' and '='.
+  std::set<std::string> completions(const std::string& line) {
+    return lines_of("bash", "source '" + path("completion") + "'; strobe() { " + std::string(STROBE_BINARY) +
+                                " \"$@\"; }\nCOMP_LINE='" + line +
+                                "'; COMP_POINT=${#COMP_LINE}; _strobe; printf '%s\\n' \"${COMPREPLY[@]}\"");
+  }
 };
 
 TEST_F(Manual, BashCompletesEveryCommandAndFlag) {
-  const Outcome script = strobe({"completion", "bash"});
-  ASSERT_EQ(script.status, 0) << script.err;
-  write_text(folder_ / "completion", script.out);
+  write_completion("bash");
   const std::vector<std::string> names = commands();
   ASSERT_GE(names.size(), 10u);
-  std::set<std::string> offered = completions({"strobe", ""});
+  std::set<std::string> offered = completions("strobe ");
   for (const std::string& name : names) {
     EXPECT_EQ(offered.count(name), 1u) << name;
-    const std::set<std::string> known = flags(name), complete = completions({"strobe", name, "--"});
+    const std::set<std::string> known = flags(name), complete = completions("strobe " + name + " --");
     EXPECT_FALSE(known.empty()) << name;
     for (const std::string& flag : known) EXPECT_EQ(complete.count(flag), 1u) << name << " " << flag;
   }
-  EXPECT_EQ(completions({"strobe", "comp"}), (std::set<std::string>{"compare", "completion"}));
+  EXPECT_EQ(completions("strobe comp"), (std::set<std::string>{"compare", "completion"}));
 }
 
 TEST_F(Manual, BashCompletesWhatOptionsTake) {
-  write_text(folder_ / "completion", strobe({"completion", "bash"}).out);
+  write_completion("bash");
   for (const auto& [option, kind] : std::vector<std::pair<std::string, std::string>>{
            {"--strategy", "strategies"}, {"--model", "models"}, {"--task", "tasks"}, {"--cluster", "clusters"}}) {
     const Json entries = Json::parse(strobe({"list", kind, "--json"}).out).at("entries");
-    const std::set<std::string> complete = completions({"strobe", "run", option, ""});
+    const std::set<std::string> complete = completions("strobe run " + option + " ");
     for (const Json& entry : entries)
       EXPECT_EQ(complete.count(entry.at("name").get<std::string>()), 1u) << entry.at("name");
   }
-  EXPECT_EQ(completions({"strobe", "run", "--precision", "fp6"}), (std::set<std::string>{"fp64"}));
-  EXPECT_EQ(completions({"strobe", "list", "strat"}), (std::set<std::string>{"strategies"}));
+  using Offered = std::set<std::string>;
+  EXPECT_EQ(completions("strobe run --precision fp6"), Offered{"fp64"});
+  EXPECT_EQ(completions("strobe run --precision=fp6"), Offered{"fp64"});
+  EXPECT_EQ(completions("strobe list strat"), Offered{"strategies"});
+  EXPECT_EQ(completions("strobe run --strategy sna"), (Offered{"snapshot", "snapshot_groups"}));
+  EXPECT_EQ(completions("strobe run --strategy vertex:part"), Offered{"partitioner="});
+  EXPECT_EQ(completions("strobe run --strategy vertex:partitioner=met"), Offered{"metis"});
+  EXPECT_EQ(completions("strobe run --vary strategy=snapshot,vertex:partitioner=met"), Offered{"metis"});
+  EXPECT_EQ(completions("strobe plan --strategy vertex:partitioner=metis,hybrid_b"), Offered{"metis,hybrid_batch"});
+  EXPECT_EQ(completions("strobe plan --model t-gcn,jod"), Offered{"t-gcn,jodie"});
+  EXPECT_EQ(completions("strobe run --set strategy.partitioner=hyp"), Offered{"hypergraph"});
+  EXPECT_EQ(completions("strobe run --vary ran"), Offered{"ranks="});
+  EXPECT_EQ(completions("strobe plot phase_s"), Offered{"phase_split"});
   write_text(folder_ / "mine.csv", "source,target,time\n");
-  EXPECT_EQ(completions({"strobe", "run", "--out", path("mine")}), (std::set<std::string>{path("mine.csv")}));
-  expect_refusal(strobe({"completion", "tcsh"}), 2, {"bash", "'tcsh'"});
+  EXPECT_EQ(completions("strobe run --out " + path("mine")), Offered{path("mine.csv")});
+  expect_refusal(strobe({"completion", "tcsh"}), 2, {"bash", "zsh", "'tcsh'"});
+}
+
+TEST_F(Manual, FishCompletes) {
+  if (std::system("command -v fish > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no fish";
+  write_completion("fish");
+  const auto offered = [&](const std::string& line) {
+    return lines_of("fish", "function strobe; " + std::string(STROBE_BINARY) + " $argv; end\nsource '" +
+                                path("completion") + "'\ncomplete -C '" + line + "'");
+  };
+  EXPECT_EQ(offered("strobe comp"), (std::set<std::string>{"compare", "completion"}));
+  EXPECT_EQ(offered("strobe run --strategy vertex:partitioner=met"), std::set<std::string>{"vertex:partitioner=metis"});
+  EXPECT_EQ(offered("strobe run --preci"), std::set<std::string>{"--precision"});
+}
+
+TEST_F(Manual, ZshCompletes) {
+  if (std::system("command -v zsh > /dev/null 2>&1") != 0) GTEST_SKIP() << "there is no zsh";
+  write_completion("zsh");
+  const auto offered = [&](const std::string& words, int count) {  // compadd and _files are zsh's own; here they print
+    return lines_of("zsh", "compdef() { }; compadd() { print -l -- \"$@\" }; _files() { print paths }\nstrobe() { " +
+                               std::string(STROBE_BINARY) + " \"$@\" }\nsource '" + path("completion") + "'\nwords=(" +
+                               words + "); CURRENT=" + std::to_string(count) + "; _strobe");
+  };
+  EXPECT_EQ(offered("strobe comp", 2), (std::set<std::string>{"--", "compare", "completion"}));
+  EXPECT_EQ(offered("strobe run --strategy vertex:part", 4),
+            (std::set<std::string>{"-S", "--", "vertex:partitioner="}));
+  EXPECT_EQ(offered("strobe run --out ''", 4), (std::set<std::string>{"paths"}));
 }
 
 TEST_F(Manual, ThePageHasEveryCommandFlagAndVariable) {

@@ -1,0 +1,18 @@
+// What can follow on a command line that is being typed, from the definitions of options and the registries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace strobe {
+
+struct Completions {
+  std::vector<std::string> words;  // whole words that may stand in place of the last one, sorted
+  bool files = false;              // the last word may also be a path
+};
+
+/// What may stand in place of the last of the words, which is being typed and may be empty. `words` is the command line
+/// without the program's name. A word that ends in ':', '=' or '.' goes on.
+Completions complete_words(const std::vector<std::string>& words);
+
+}  // namespace strobe
