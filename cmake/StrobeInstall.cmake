@@ -51,3 +51,15 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/strobeConfig.cmake.in ${
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/strobeConfigVersion.cmake COMPATIBILITY ExactVersion)
 install(FILES ${CMAKE_BINARY_DIR}/strobeConfig.cmake ${CMAKE_BINARY_DIR}/strobeConfigVersion.cmake
         DESTINATION ${strobe_package})
+
+# `cpack -G DEB` in the build folder writes a Debian package of the same files.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)  # the program is enough; CPack would build all tests
+set(CPACK_PACKAGE_NAME strobe)
+set(CPACK_PACKAGE_CONTACT "The Strobe authors")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-matplotlib, python3-pandas, python3-jinja2")
+include(CPack)
