@@ -67,6 +67,21 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
   }
 }
 
+TEST_F(Install, ADebianPackageHoldsAProgramThatRuns) {
+  if (std::system("command -v cpack dpkg-deb dpkg-shlibdeps > /dev/null 2>&1") != 0) GTEST_SKIP() << "no Debian tools";
+  const std::string build = std::filesystem::path(STROBE_BINARY).parent_path().string();
+  Outcome outcome = finish(start_shell("cd '" + folder_.string() + "' && cpack -G DEB -B package --config '" + build +
+                                       "/CPackConfig.cmake' && dpkg-deb -x package/strobe_*.deb unpacked && " +
+                                       "dpkg-deb -f package/strobe_*.deb Depends Version"));
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("libc6"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("libopenmpi"), std::string::npos) << outcome.out;
+  outcome = finish(start_shell("cd '" + folder_.string() +
+                               "' && unpacked/usr/bin/strobe run --workload ucsocial:window=7d "
+                               "--epochs 1 --out o && test -f unpacked/usr/share/man/man1/strobe.1"));
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
   const std::filesystem::path example = std::filesystem::path(STROBE_BINARY).parent_path() / "readme" / "cyclic.cpp";
   if (!std::filesystem::exists(example)) GTEST_SKIP() << "README.md's examples are not there";
