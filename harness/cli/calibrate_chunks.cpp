@@ -175,7 +175,8 @@ std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result
 
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.toggle("--chunks", chunks.chunks,
-                 "learn instead what chunks of a model take, for strategy chunk with cost=mlp (docs/dgc.md)");
+                 "learn instead what chunks of a model take, for strategy chunk with cost=mlp "
+                 "(docs/howto/learn_chunk_workloads.md)");
   options.text("--model", chunks.model, "with --chunks: the model, NAME or NAME:key=value,... (default t-gcn)", "NAME");
   options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)", "fp32|fp64");
   options.text("--cluster", chunks.cluster, "with --chunks and --device sim: the cluster that is simulated",

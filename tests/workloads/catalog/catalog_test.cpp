@@ -163,14 +163,15 @@ TEST(Catalogue, DataIsLookedForWhereItIsFetchedTo) {
   EXPECT_EQ(find_data_file("CollegeMsg/x"), folder.file("own/CollegeMsg/x"));
 }
 
-TEST(Documentation, NamesEveryOptionFormatAndFieldOfAShape) {
-  const std::string text = test::read_bytes(std::string(STROBE_SOURCE_DIR) + "/docs/workloads.md");
-  std::vector<std::string> names = file_option_fields().names();
-  for (const std::string& name : FormatRegistry::instance().names()) names.push_back(name);
+TEST(Documentation, NamesEveryFormatAndFieldOfAShape) {
+  const std::string folder = std::string(STROBE_SOURCE_DIR) + "/docs/reference/";
+  const std::string formats = test::read_bytes(folder + "formats.md"), shapes = test::read_bytes(folder + "shapes.md");
+  for (const std::string& name : FormatRegistry::instance().names())
+    EXPECT_NE(formats.find("`" + name + "`"), std::string::npos) << name;
   const Json shape = to_json(load_shape("epinions"));
   for (const auto& [key, value] : shape.items())
-    if (key != "strobe_shape" && key != "name" && key != "description") names.push_back(key);
-  for (const std::string& name : names) EXPECT_NE(text.find("`" + name + "`"), std::string::npos) << name;
+    if (key != "strobe_shape" && key != "name" && key != "description")
+      EXPECT_NE(shapes.find("`" + key + "`"), std::string::npos) << key;
 }
 
 TEST(Catalogue, AShapeIsNotAGraph) {

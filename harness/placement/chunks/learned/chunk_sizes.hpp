@@ -17,8 +17,8 @@ struct ChunkSizes {
   /// up to the last cell in the chunk.
   double mean_length = 0, longest = 0;
   /// Rounds that walk the chunk's runs of steps. A run waits for the earlier runs of its sequence, which other chunks
-  /// have (docs/cells.md). Also consecutive steps: the sum of each round's longest run. An attention has one round,
-  /// from the beginning.
+  /// have (docs/explanation/cells.md). Also consecutive steps: the sum of each round's longest run. An attention has
+  /// one round, from the beginning.
   double rounds = 0, walked = 0;
 };
 
