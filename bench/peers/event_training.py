@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Trains tgn-attn (docs/event_models.md, every option at its default) in PyTorch as fast as it goes on a CPU, and
-prints events per second, sampling and optimiser included.
+"""Trains tgn-attn (docs/reference/event_models.md, every option at its default) in PyTorch as fast as it goes on a CPU,
+and prints events per second, sampling and optimiser included.
 
     bench/peers/event_training.py [--memory 100] [--events 60000] [--batch 600] [--rounds 3] [--json [FILE]]
 

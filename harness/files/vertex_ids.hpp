@@ -1,5 +1,5 @@
 // Maps the vertex numbers in output files to the input's vertices. Outputs number vertices from 0; extra columns or
-// files hold the input's numbers and names (docs/interchange.md).
+// files hold the input's numbers and names (docs/reference/output_formats.md).
 #pragma once
 
 #include <cstdint>

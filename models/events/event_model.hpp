@@ -1,6 +1,6 @@
 // Model of events: it updates the memory of vertices from their mails and embeds vertices at a moment from their recent
-// neighbours (docs/event_models.md). It knows neither ranks nor where memory lies. Its caller draws the batch, reads
-// and writes memory, and scores.
+// neighbours (docs/reference/event_models.md). It knows neither ranks nor where memory lies. Its caller draws the
+// batch, reads and writes memory, and scores.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // JODIE on the pieces of TGN: memory by a recurrent layer from the most recent mail, embedded by a projection through
-// the time since; no neighbours (docs/event_models.md).
+// the time since; no neighbours (docs/reference/event_models.md).
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"

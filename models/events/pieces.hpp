@@ -1,5 +1,5 @@
-// The parts of models of events (docs/event_models.md): time encodings, features of vertices, and one level of
-// attention over recent neighbours.
+// The parts of models of events (docs/reference/event_models.md): time encodings, features of vertices, and one
+// level of attention over recent neighbours.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // TGAT: no memory; two levels of attention over neighbours of neighbours, each at the moment of the event that makes it
-// one (docs/event_models.md).
+// one (docs/reference/event_models.md).
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"

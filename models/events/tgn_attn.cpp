@@ -1,6 +1,6 @@
 // TGN with attention, as DistTGL trains it: memory by a GRU from the most recent mail of the global batch, reversed
-// order against the information leak, one level of temporal attention (docs/event_models.md). Where the paper and the
-// released code differ the paper's reading is the default, and the other one an option.
+// order against the information leak, one level of temporal attention (docs/reference/event_models.md). Where the paper
+// and the released code differ the paper's reading is the default, and the other one an option.
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"

@@ -2,8 +2,9 @@
 """The guide of several comparisons: which parallelism is at the metric first, by data and by where it trains.
 
 Reads files comparison.csv, which comparison.py writes, and prints a table in Markdown: of each parallelism the soonest
-case, in milliseconds, with its strategy where a parallelism has several, and its model. docs/comparison.md holds what
-this prints for the files of results/measured/comparisons. Lines compare within themselves: each has its own data and metric.
+case, in milliseconds, with its strategy where a parallelism has several, and its model.
+docs/studies/2026-11-29_parallelisms_predicted.md holds the table that this prints for the files of
+results/measured/comparisons. Lines compare within themselves: each has its own data and metric.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 // The comparison of parallelisms and the pages of papers: tables made from rows small enough to check by hand. Also
-// checks that docs/comparison.md holds the guide that its script prints.
+// checks that the study of predictions holds the guide that its script prints.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -92,8 +92,9 @@ TEST_F(ComparisonFigures, TheCommittedGuideIsThePrintedOne) {
   for (const char* name : {"ucsocial", "chess", "amlsim-20k", "mathoverflow"})
     command.push_back(root_ + "/results/measured/comparisons/" + name + ".csv");
   ASSERT_EQ(run(command), 0) << output();
-  const std::string guide = testing_results::text_of(root_ + "/docs/comparison.md");
-  EXPECT_NE(guide.find(output()), std::string::npos) << "docs/comparison.md has another table than\n" << output();
+  const std::string page = root_ + "/docs/studies/2026-11-29_parallelisms_predicted.md";
+  EXPECT_NE(testing_results::text_of(page).find(output()), std::string::npos) << page << " has another table than\n"
+                                                                              << output();
 }
 
 TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {

@@ -1,6 +1,6 @@
 // Training on events on device cuda: every model of events gives the curve of device cpu in fp64 to 1e-10. Memory is on
 // the host or the device, and launches are issued one by one or in graphs. Times are short, because a time encoding's
-// trained frequencies multiply rounding by them (docs/event_models.md).
+// trained frequencies multiply rounding by them (docs/explanation/event_models.md).
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

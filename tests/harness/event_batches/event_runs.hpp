@@ -43,7 +43,8 @@ inline std::string random_visits(const test::TemporaryFolder& folder, std::uint6
   });
 }
 
-/// Times stay within some seconds, because trained frequencies multiply rounding by them (docs/event_models.md).
+/// Times stay within some seconds, because trained frequencies multiply rounding by them
+/// (docs/explanation/event_models.md).
 inline std::string short_visits(const test::TemporaryFolder& folder, std::uint64_t seed, int count) {
   const RandomStream random(seed, 9);
   return jodie_file(folder, fmt::format("short{}.csv", seed), count, [&](int e) {

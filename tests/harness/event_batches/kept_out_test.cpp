@@ -267,7 +267,7 @@ TEST(KeptOut, InductiveMetricsAreAddedAndOthersStay) {
 }
 
 /// Scores of an event's destination and of its first negative, from dumped embeddings and the decoder of
-/// docs/event_models.md.
+/// docs/reference/event_tasks.md.
 class DecodedPairs {
  public:
   DecodedPairs(Device& device, const Parameters& parameters, std::vector<double> embeddings, std::int64_t width)

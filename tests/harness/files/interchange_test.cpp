@@ -1,5 +1,5 @@
-// The Python blocks of docs/interchange.md: each block whose packages are installed here runs on files of a fresh run,
-// and must read the run's values.
+// The Python blocks of docs/howto/export_weights.md: each block whose packages are installed here runs on files of a
+// fresh run, and must read the run's values.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ namespace strobe {
 namespace {
 
 std::vector<std::string> python_blocks() {
-  std::istringstream text(read_text_file(std::string(STROBE_SOURCE_DIR) + "/docs/interchange.md"));
+  std::istringstream text(read_text_file(std::string(STROBE_SOURCE_DIR) + "/docs/howto/export_weights.md"));
   std::vector<std::string> blocks;
   bool inside = false;
   for (std::string line; std::getline(text, line);) {

@@ -72,7 +72,7 @@ class ResumedPairs {
     outputs.resume_training = true;
     const Run resumed = run(request, whole_epochs, outputs);
     ASSERT_TRUE(resumed.result) << what << ": " << resumed.refusal;
-    // A checkpoint does not have the ready batches of a pipeline (docs/dynahb.md).
+    // A checkpoint does not have the ready batches of a pipeline (docs/explanation/dynahb.md).
     if (request["strategy"].value("generator", "inline") == "inline")
       expect_same(*whole.result, *resumed.result, stop, what);
     else

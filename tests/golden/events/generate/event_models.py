@@ -1,5 +1,5 @@
-"""The event models of docs/event_models.md in float64, written from that document alone: many rows at a time, gradients
-by PyTorch."""
+"""The event models of docs/reference/event_models.md in float64, written from that document alone: many rows at a
+time, gradients by PyTorch."""
 
 import math
 

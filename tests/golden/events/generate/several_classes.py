@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Golden fixtures of event-classification with several classes per event, from PyTorch in float64: the classifier of
-docs/event_models.md on random embeddings of the two ends, logits, loss, every gradient and F1-micro.
+docs/reference/event_tasks.md on random embeddings of the two ends, logits, loss, every gradient and F1-micro.
 usage: several_classes.py            writes tests/golden/events/several-classes-K.safetensors for K = 1, 5 and 64 classes
        several_classes.py --check    computes them again and compares with the committed files (relative 1e-10)"""
 
