@@ -1,6 +1,6 @@
-# `cmake --install`: the program, what it reads at run time, its headers and the package that plug-ins outside this tree are
-# built with (find_package(strobe), docs/plugins.md). A folder keeps its path of the source tree below share/strobe, where
-# core/system/program_files.cpp looks for it.
+# `cmake --install`: the program, what it reads at run time, its headers and the package that plug-ins outside this tree
+# are built with (find_package(strobe), docs/howto/own_strategy.md). A folder keeps its path of the source tree below
+# share/strobe, where core/system/program_files.cpp looks for it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

@@ -1,5 +1,6 @@
 // Marks the tests that only long runs make (scripts/test --long). A suite or an instantiation whose name begins with
-// "Long" is registered under CTest's label `long`, which ordinary runs leave out; docs/testing.md says what that is.
+// "Long" is registered under CTest's label `long`, which ordinary runs leave out. docs/contributing/testing.md says what
+// that is.
 #pragma once
 
 #include <gtest/gtest.h>

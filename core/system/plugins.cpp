@@ -40,7 +40,7 @@ std::vector<std::string>& plugins() {
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw InvalidRequest("$STROBE_PLUGINS",
                        fmt::format("the plug-in '{}' cannot be loaded: {}; build it against this program "
-                                   "(find_package(strobe), docs/plugins.md)",
+                                   "(find_package(strobe), docs/howto/own_strategy.md)",
                                    path, why));
 }
 

@@ -87,7 +87,7 @@ struct BandPowers {
 /// ranks on 2 cores). These powers of a calibration's factors cover 95 % of the ratios on either side. Method: split
 /// conformal prediction, with the calibration's own factors as the scale of a score. A fit extrapolates to workloads
 /// that it leaves out, but real graphs lie between the fitted ones. So without these powers the bands cover 98.9 %
-/// (docs/calibration.md).
+/// (docs/explanation/calibration.md).
 inline constexpr BandPowers powers_of_one_rank{0.67, 0.35}, powers_of_measured_ranks{0.57, 0.46},
     powers_of_twice_the_ranks{0.71, 0.69};
 

@@ -21,7 +21,7 @@ constexpr std::pair<std::string_view, std::string_view> manual_variables[] = {
     {"STROBE_CLUSTER_DIR", "folder of the cluster files that have names"},
     {"STROBE_DATA_DIR", "where fetched data sets lie (~/.local/share/strobe)"},
     {"STROBE_KEPT_PLANS_GIB", "memory for plans that cases of one run share"},
-    {"STROBE_PLUGINS", "plug-ins to load, paths between colons (docs/plugins.md)"},
+    {"STROBE_PLUGINS", "plug-ins to load, paths between colons (docs/howto/own_strategy.md)"},
     {"STROBE_PYTHON", "the Python that draws figures and writes reports"}};
 
 /// Escapes text for troff, so that no line is a troff request, and hyphens can be copied.

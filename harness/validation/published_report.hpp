@@ -10,7 +10,7 @@ namespace strobe {
 
 inline constexpr const char* published_schema_version = "1.2.0";
 
-/// Every value of every paper; docs/validation.md describes the keys. Absent values are null.
+/// Every value of every paper; docs/reference/validation_files.md describes the keys. Absent values are null.
 Json published_to_json(const std::vector<PublishedPaper>& papers);
 
 /// One line per value with a case (CSV, RFC 4180).

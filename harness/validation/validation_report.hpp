@@ -34,7 +34,7 @@ inline constexpr const char* validation_schema_version = "1.3.0";
 ///   their median.
 std::vector<std::string> void_reasons(const ValidationReport& report);
 
-/// The report; docs/validation.md describes the keys. Absent values are null.
+/// The report; docs/reference/validation_files.md describes the keys. Absent values are null.
 Json validation_to_json(const ValidationReport& report);
 
 /// One line per case, RFC 4180.

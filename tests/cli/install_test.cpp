@@ -1,6 +1,6 @@
 // An installation by `cmake --install` works without the source tree, and after it is moved. It has the program with
-// its files, and the package with which the strategies of README.md and docs/first_change.md are built outside of the
-// tree.
+// its files, and the package with which the strategies of docs/howto/own_strategy.md and
+// docs/contributing/first_change.md are built outside of the tree.
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -84,7 +84,7 @@ TEST_F(Install, ADebianPackageHoldsAProgramThatRuns) {
 
 TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
   const std::filesystem::path example = std::filesystem::path(STROBE_BINARY).parent_path() / "readme" / "cyclic.cpp";
-  if (!std::filesystem::exists(example)) GTEST_SKIP() << "README.md's examples are not there";
+  if (!std::filesystem::exists(example)) GTEST_SKIP() << "the examples of the pages are not there";
   const std::string plugins = built("cyclic", read_text(example));
   EXPECT_EQ(installed("list strategies").out.find("cyclic"), std::string::npos);
   Outcome outcome = installed("list strategies", plugins);
@@ -128,8 +128,8 @@ TEST_F(Install, AKindOfTrainingOutsideOfTheTreeBringsAllThatTheOthersBring) {
   ASSERT_EQ(installed("report o --out report.html").status, 0) << "rows of a kind that is not loaded";
 }
 
-/// Everything that docs/first_change.md tells a newcomer to do after the build.
-const std::string first_change = read_text(STROBE_SOURCE_DIR "/docs/first_change.md");
+/// Everything that docs/contributing/first_change.md tells a newcomer to do after the build.
+const std::string first_change = read_text(STROBE_SOURCE_DIR "/docs/contributing/first_change.md");
 
 std::vector<std::string> all_matches(const char* pattern) {
   const std::regex regex(pattern, std::regex::multiline);

@@ -1,4 +1,5 @@
-// The examples of README.md are compiled into this program: each registers by its one file, and works.
+// The C++ examples of README.md and of the pages docs/howto/own_*.md are compiled into this program: each registers by
+// its one file, and works.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,12 +31,12 @@ CaseResult train(const std::string& model, const std::string& strategy, int rank
                                  ""));
 }
 
-TEST(Readme, TheModelTrainsAndTheStrategyGivesTheSameLosses) {
+TEST(Readme, TheModelsTrainAndTheStrategyGivesTheSameLosses) {
   const CaseResult one = train("gcn", "sequential", 1);
   ASSERT_EQ(one.status, "ok") << one.reason;
   ASSERT_EQ(one.loss.per_epoch.size(), 3u);
   EXPECT_NE(one.loss.per_epoch.front(), one.loss.per_epoch.back());
-  for (const char* model : {"gcn", "tm-gcn"}) {
+  for (const char* model : {"gcn", "gru-gcn", "tm-gcn"}) {
     const CaseResult reference = train(model, "sequential", 1), dealt = train(model, "cyclic", 3);
     ASSERT_EQ(dealt.status, "ok") << dealt.reason;
     ASSERT_EQ(dealt.loss.per_epoch.size(), reference.loss.per_epoch.size());
@@ -70,24 +71,23 @@ TEST(Readme, TheFormatIsRecognisedAndNamesTheLineOfAnError) {
 namespace strobe {
 namespace {
 
-TEST(ReadmeAdditions, NamesTestsAndFilesThatAreThere) {
+TEST(Additions, NamesTestsAndFilesThatAreThere) {
   const std::filesystem::path root = STROBE_SOURCE_DIR;
   const auto text_of = [](const std::filesystem::path& path) {
     std::ifstream file(path);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  std::string readme = text_of(root / "README.md"), tests;
-  readme = readme.substr(readme.find("What the suite asks for"));
-  readme = readme.substr(0, readme.find("## The house"));
+  const std::string page = text_of(root / "docs/contributing/add_a_part.md");
+  std::string tests;
   for (const auto& item : std::filesystem::recursive_directory_iterator(root / "tests"))
     if (item.path().extension() == ".cpp") tests += text_of(item.path());
   const std::regex test("`([A-Z]\\w+)\\.([A-Z]\\w+)`"), file("`(tests/[\\w/.]+)`");
   int named = 0;
-  for (std::sregex_iterator it(readme.begin(), readme.end(), test), end; it != end; ++it, ++named) {
+  for (std::sregex_iterator it(page.begin(), page.end(), test), end; it != end; ++it, ++named) {
     const std::string body = "(" + it->str(1) + ", " + it->str(2) + ")";
     EXPECT_NE(tests.find(body), std::string::npos) << body;
   }
-  for (std::sregex_iterator it(readme.begin(), readme.end(), file), end; it != end; ++it, ++named)
+  for (std::sregex_iterator it(page.begin(), page.end(), file), end; it != end; ++it, ++named)
     if (it->str(1).find("NAME") == std::string::npos) {
       EXPECT_TRUE(std::filesystem::exists(root / it->str(1))) << it->str(1);
     }

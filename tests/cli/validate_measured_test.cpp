@@ -145,7 +145,8 @@ TEST_F(ValidateMeasured, AnH100IsJudgedWhereThereIsNone) {
 }
 
 TEST_F(ValidateMeasured, OneCardsCalibrationIsComparedWithAnothersEpochs) {
-  // The values of docs/validation.md. The bounds allow for changed kernels, not for a changed cost model.
+  // The values of docs/studies/2026-11-26_other_gpu.md. The bounds allow for changed kernels, not for a changed cost
+  // model.
   const fs::path kept = fs::path(STROBE_SOURCE_DIR) / "results" / "measured";
   const auto errors = [&](const std::string& calibrated, const std::string& measured) {
     const Outcome outcome = strobe(

@@ -67,7 +67,7 @@ TEST_F(Validate, ACalibratedClusterIsComparedWithTheMachineAsItIs) {
 TEST_F(Validate, EveryKeyOfTheJsonIsDocumented) {
   const Outcome outcome = validate({"--json", "--out", "v"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "validation.md");
+  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "reference" / "validation_files.md");
   const Json json = Json::parse(outcome.out);
   std::set<std::string> keys;
   for (const Json* object : {&json, &json.at("overall"), &json.at("cases")[0], &json.at("groups")[0]})

@@ -1,4 +1,5 @@
-// docs/validation.md says of predictions what scripts/validation_figures finds in its small form, figure by figure.
+// docs/explanation/predictions.md says of predictions what scripts/validation_figures finds in its small form, figure
+// by figure.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -30,12 +31,12 @@ TEST(ValidationPage, EqualsANewRunOfTheScript) {
                                          folder.file("found")),
             0)
       << testing_results::text_of(folder.file("found"));
-  std::vector<std::string> page = believed(testing_results::text_of(root + "/docs/validation.md"));
+  std::vector<std::string> page = believed(testing_results::text_of(root + "/docs/explanation/predictions.md"));
   std::istringstream found(testing_results::text_of(folder.file("found")));
   size_t count = 0;
   for (std::string line; std::getline(found, line); ++count) {
     const auto place = std::find(page.begin(), page.end(), line);
-    ASSERT_NE(place, page.end()) << "docs/validation.md has no line\n" << line;
+    ASSERT_NE(place, page.end()) << "docs/explanation/predictions.md has no line\n" << line;
     page.erase(place);
   }
   EXPECT_GE(count, 14u);

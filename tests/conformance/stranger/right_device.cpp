@@ -21,7 +21,7 @@ const RegisterKernel<AddScaled> own_addition{stranger, {"own", 50, nullptr, add_
 const Register<DeviceTag> registered{{
     "stranger",
     "cpu with an addition of its own",
-    "docs/plugins.md",
+    "docs/howto/own_backend.md",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> {
        return std::make_unique<CpuDevice>(request, stranger);

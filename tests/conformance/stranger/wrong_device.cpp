@@ -31,7 +31,7 @@ const RegisterKernel<Fill> inexact_fill{wrong, {"inexact", 50, nullptr, fill_a_l
 const Register<DeviceTag> registered{{
     "wrong",
     "cpu with two faults",
-    "docs/plugins.md",
+    "docs/howto/own_backend.md",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> {
        return std::make_unique<CpuDevice>(request, wrong);

@@ -174,7 +174,7 @@ TEST(BatchMaking, SamplesAreTheCallsOfASizeWithoutTheFirst) {
 }
 
 /// On a busy machine single measurements vary, so the test takes the nearest of a few tries, and the band is wide.
-/// docs/calibration.md has the results of a quiet machine.
+/// docs/studies/2026-11-28_batch_making.md has the results of a quiet machine.
 TEST(BatchMaking, WhatWasMeasuredPredictsThePhaseOfAnotherCase) {
   constexpr double band = 3;
   double nearest = 1e9;
