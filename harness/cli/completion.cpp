@@ -41,7 +41,8 @@ OptionWords words_of_options() {
   for (const CaseSlot& slot : case_slots()) words["--" + slot.name] = slot.names();
   words["--device"] = DeviceRegistry::instance().names();
   words["--comm"] = CommunicatorRegistry::instance().names();
-  words["--cluster"] = words["--clusters"] = cluster_names();
+  words["--cluster"] = words["--clusters"] = words["--from"] = cluster_names();
+  words["--smoothing"] = {"union:edges=", "m_product:edges=", "edge_life:edges="};
   words["--format"] = FormatRegistry::instance().names();
   return words;
 }
@@ -51,6 +52,7 @@ std::vector<std::string> words_of(const DescribedCommand& command) {
   if (command.name == "inspect") return words_of_options().at("--workload");
   if (command.name == "trace") return {"merge", "diff"};
   if (command.name == "completion") return {"bash"};
+  if (command.name == "shape" || command.name == "cluster") return {"new"};
   for (const char* taker : {"run", "validate", "calibrate"})
     if (command.name == taker) return bundled_suite_names();
   if (command.name != "list") return {};
