@@ -67,7 +67,7 @@ Json turning_json(const TurningStudy& study) {
 
 }  // namespace
 
-std::string cost_text(const PlanOutcome& outcome) {
+std::string priced_text(const PlanOutcome& outcome) {
   if (!outcome.dollars) return "not sold";
   const double amount = *outcome.dollars;  // three significant digits, but all before the decimal point
   return fmt::format("{} {}", amount < 100 ? fmt::format("{:.3g}", amount) : fmt::format("{:.0f}", amount),
@@ -86,7 +86,7 @@ std::string gpu_tables_text(const PlanReport& report) {
       }
       const PlanOutcome& own = report.outcomes[*row.best];
       table.add({std::to_string(row.ranks), std::to_string(row.nodes), row_choices(own.point),
-                 format_seconds(own.epoch_seconds), format_seconds(own.job_seconds), cost_text(own),
+                 format_seconds(own.epoch_seconds), format_seconds(own.job_seconds), priced_text(own),
                  format_bytes(static_cast<double>(own.peak_bytes)), fmt::format("{:.0f} %", 100 * row.efficiency),
                  band_text(own), extrapolated_text(own)});
     }

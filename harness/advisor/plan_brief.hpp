@@ -8,7 +8,7 @@
 namespace strobe {
 
 /// "12.3 USD", or "not sold".
-std::string cost_text(const PlanOutcome& outcome);
+std::string priced_text(const PlanOutcome& outcome);
 
 /// One table for each cluster and model, with what its efficiencies compare with and why it stops scaling; "" without
 /// --gpus.

@@ -12,8 +12,8 @@ std::vector<int> nodes_of(const PlanSpace& space, const Cluster& cluster) {
   return counts;
 }
 
-std::vector<Place> places_of(const PlanSpace& space, const Cluster& cluster) {
-  std::vector<Place> places;
+std::vector<PlanPlace> places_of(const PlanSpace& space, const Cluster& cluster) {
+  std::vector<PlanPlace> places;
   for (const int gpus : space.gpus) {
     if (suit_nodes(cluster, gpus)) places.push_back({std::max(1, gpus / cluster.gpus_per_node), gpus});
   }
@@ -27,8 +27,8 @@ std::vector<Place> places_of(const PlanSpace& space, const Cluster& cluster) {
 
 }  // namespace
 
-std::vector<Site> sites_of(const PlanSpace& space) {
-  std::vector<Site> sites;
+std::vector<PlanSite> sites_of(const PlanSpace& space) {
+  std::vector<PlanSite> sites;
   for (const std::string& text : space.clusters.empty() ? cluster_names() : space.clusters) {
     const auto cluster = load_cluster(text);
     sites.push_back({text, cluster, places_of(space, *cluster)});

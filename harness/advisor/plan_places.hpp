@@ -11,20 +11,20 @@
 namespace strobe {
 
 /// Nodes, and the GPUs that are used on them.
-struct Place {
+struct PlanPlace {
   int nodes = 1, ranks = 1;
 };
 
 /// A cluster with the places to try.
-struct Site {
+struct PlanSite {
   std::string text;  // as the user requested it
   std::shared_ptr<const Cluster> cluster;
-  std::vector<Place> places;
+  std::vector<PlanPlace> places;
 };
 
 /// The clusters of the space. Each has the GPUs that the user counts and that suit its nodes, or those of the node
 /// counts: all, and on one node also 1, 2, 4, ... of them.
-std::vector<Site> sites_of(const PlanSpace& space);
+std::vector<PlanSite> sites_of(const PlanSpace& space);
 
 /// Whether that many GPUs are whole nodes of the cluster, or a part of one node.
 bool suit_nodes(const Cluster& cluster, int gpus);

@@ -248,7 +248,7 @@ bool overrides(const StrategyTag::Searched& tried, const Case& base, const Strat
   });
 }
 
-void add_points(const PlanSpace& space, const Case& base, const Site& site, const StrategyChoice& variant,
+void add_points(const PlanSpace& space, const Case& base, const PlanSite& site, const StrategyChoice& variant,
                 const Choices& knobs, const std::vector<OpenSetting>& open, std::vector<PlanPoint>& points) {
   Choices choices = variant.parameters;
   choices.insert(choices.end(), knobs.begin(), knobs.end());
@@ -303,13 +303,13 @@ PlanSpace space_of(const PlanSpace& space, const StrategyChoice& model) {
 }
 
 std::vector<PlanPoint> points_of_model(const PlanSpace& space) {
-  const std::vector<Site> sites = sites_of(space);
+  const std::vector<PlanSite> sites = sites_of(space);
   std::vector<PlanPoint> points;
   for (const StrategyChoice& variant : all_variants(space)) {
     std::vector<OpenSetting> open;
     for (const Choices& chosen : combinations(knobs_of(space, variant.name, open))) {
       const Case base = case_of(space, variant, chosen, sites.front().text);
-      for (const Site& site : sites) add_points(space, base, site, variant, chosen, open, points);
+      for (const PlanSite& site : sites) add_points(space, base, site, variant, chosen, open, points);
     }
   }
   return points;

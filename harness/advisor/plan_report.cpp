@@ -209,7 +209,7 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
     const PlanOutcome& o = report.outcomes[verdict.index];
     if (!verdict.kept && (verdict.cause != "dominated" || ++dominated > shown)) continue;
     const std::string mark = mark_of(report, verdict);
-    const std::string cost = cost_text(o);
+    const std::string cost = priced_text(o);
     table.add({mark, o.point.request.strategy.at("name").get<std::string>(), choices_text(o.point), o.point.cluster,
                std::to_string(o.point.nodes), std::to_string(o.point.request.ranks), format_seconds(o.epoch_seconds),
                o.metric_updates ? std::to_string(*o.metric_updates) : "", format_seconds(o.job_seconds), cost,

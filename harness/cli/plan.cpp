@@ -258,7 +258,7 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
   if (!command.gpus.empty()) report.gpu_tables = gpu_tables(report.outcomes, report.limits, report.goal, cache);
   if (report.best() == nullptr) return;
   report.study = study_scaling(report.best()->point, cache);
-  if (report.until.empty())
+  if (report.until.empty() && wanted.empty())
     report.turning =
         study_turning(report.outcomes, report.verdicts,
                       {report.limits, report.costs, report.goal, report.epochs, static_cast<int>(threads)}, cache);
