@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 
 namespace strobe {
 namespace {
@@ -39,6 +41,17 @@ std::string currency_code(const std::string& text) {
 
 std::string unknown_currency_message(const std::string& text) {
   return fmt::format("'{}' is no currency code of ISO 4217, such as USD", text);
+}
+
+std::optional<std::pair<double, std::string>> amount_from_text(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ') + 1;
+  if (begin == std::string::npos) return std::nullopt;
+  double amount = 0;
+  const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, amount);
+  if (error != std::errc() || !std::isfinite(amount) || amount <= 0) return std::nullopt;
+  std::string letters(rest, text.data() + end);
+  letters.erase(0, letters.find_first_not_of(' '));
+  return std::pair(amount, letters);
 }
 
 }  // namespace strobe

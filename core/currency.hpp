@@ -2,7 +2,9 @@
 // rates.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace strobe {
@@ -13,6 +15,10 @@ const std::vector<std::string>& currency_codes();
 
 /// "USD" for "usd", "Usd" or "USD"; "" when `text` is not in `currency_codes`.
 std::string currency_code(const std::string& text);
+
+/// An amount with the letters that follow it: {500, "usd"} for "500usd", "500 usd" or "5e2usd"; {500, ""} for "500".
+/// Nothing unless the text begins with a finite amount above 0.
+std::optional<std::pair<double, std::string>> amount_from_text(const std::string& text);
 
 /// "'usdd' is no currency code of ISO 4217, such as USD"
 std::string unknown_currency_message(const std::string& text);

@@ -18,6 +18,13 @@ std::string located(const std::string& file, std::uint64_t line, std::uint64_t c
   return fmt::format("{}:{}:{}: {}", file, line, column, message);
 }
 
+/// "3 mistakes: /a: ...; /b: ...".
+std::string several(const std::vector<InvalidRequest>& all) {
+  std::string text = fmt::format("{} mistakes", all.size());
+  for (const InvalidRequest& one : all) text += fmt::format("{} {}", &one == &all.front() ? ":" : ";", one.what());
+  return text;
+}
+
 std::size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -40,6 +47,34 @@ InvalidInput::InvalidInput(std::string file, std::uint64_t line, std::uint64_t c
 
 InvalidRequest::InvalidRequest(std::string where, const std::string& message)
     : Error(where.empty() ? message : where + ": " + message), where_(std::move(where)), message_(message) {}
+
+InvalidRequest::InvalidRequest(std::vector<InvalidRequest> all)
+    : Error(several(all)), where_(all.front().where()), message_(several(all)), all_(std::move(all)) {}
+
+InvalidRequest InvalidRequest::each(const std::function<InvalidRequest(const InvalidRequest&)>& change) const {
+  if (all_.empty()) return change(*this);
+  std::vector<InvalidRequest> changed;
+  for (const InvalidRequest& one : all_) changed.push_back(change(one));
+  return InvalidRequest(std::move(changed));
+}
+
+void Complaints::hear(const std::function<void()>& check) {
+  const auto keep = [this](const InvalidRequest& one) {
+    const auto same = [&one](const InvalidRequest& other) { return std::string(one.what()) == other.what(); };
+    if (std::none_of(kept_.begin(), kept_.end(), same)) kept_.push_back(one);
+  };
+  try {
+    check();
+  } catch (const InvalidRequest& error) {
+    if (error.all().empty()) keep(error);
+    for (const InvalidRequest& one : error.all()) keep(one);
+  }
+}
+
+void Complaints::raise() const {
+  if (kept_.size() == 1) throw kept_.front();
+  if (!kept_.empty()) throw InvalidRequest(kept_);
+}
 
 OutOfMemory::OutOfMemory(int rank, std::uint64_t requested_bytes, std::uint64_t live_bytes, std::uint64_t limit_bytes)
     : Error(limit_bytes == 0

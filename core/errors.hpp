@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -33,13 +34,33 @@ class InvalidInput : public Error {
 class InvalidRequest : public Error {
  public:
   InvalidRequest(std::string where, const std::string& message);
+  /// Several mistakes at once; at least two. `where` is that of the first; `message` lists all.
+  explicit InvalidRequest(std::vector<InvalidRequest> all);
   const std::string& where() const { return where_; }
   /// The reason, without `where`.
   const std::string& message() const { return message_; }
+  /// Every mistake, if there are several; else empty.
+  const std::vector<InvalidRequest>& all() const { return all_; }
+  /// What `change` makes of every mistake.
+  InvalidRequest each(const std::function<InvalidRequest(const InvalidRequest&)>& change) const;
 
  private:
   std::string where_;
   std::string message_;
+  std::vector<InvalidRequest> all_;
+};
+
+/// Collects what is wrong with a file or request, so that its author sees all mistakes at once.
+class Complaints {
+ public:
+  /// Calls `check` and keeps the InvalidRequest that it throws, unless the same mistake is there already.
+  void hear(const std::function<void()>& check);
+  /// Throws what was kept: one mistake as it was, several as one InvalidRequest. Does nothing without any.
+  void raise() const;
+  bool empty() const { return kept_.empty(); }
+
+ private:
+  std::vector<InvalidRequest> kept_;
 };
 
 /// This machine lacks a backend, device, library or number of ranks that was asked for.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -105,25 +106,48 @@ std::vector<std::string> FieldTable::names() const {
   return result;
 }
 
+const Preset* FieldTable::preset(const std::string& name) const {
+  for (const Preset& one : presets_) {
+    if (one.name == name) return &one;
+  }
+  return nullptr;
+}
+
+void FieldTable::apply_preset(void* object, const Json& name, const std::string& where) const {
+  if (!name.is_string()) throw InvalidRequest(where, "expected the name of a preset, found " + name.dump());
+  const Preset* found = preset(name.get<std::string>());
+  std::vector<std::string> known;
+  for (const Preset& one : presets_) known.push_back(one.name);
+  if (found == nullptr) throw InvalidRequest(where, unknown_name_message(preset_key, name.get<std::string>(), known));
+  for (const auto& [key, value] : found->values) apply_value(object, key, json_of(value), where, false);
+}
+
+void FieldTable::apply_value(void* object, const std::string& key, const Json& raw, const std::string& where,
+                             bool from_text) const {
+  const auto field =
+      std::find_if(fields_.begin(), fields_.end(), [&key](const Field& candidate) { return candidate.name == key; });
+  if (field == fields_.end()) throw InvalidRequest(where, unknown_name_message("parameter", key, names()));
+  const Json value = from_text && raw.is_string() ? parse_text(*field, raw.get<std::string>()) : raw;
+  if (!has_type(*field, value)) {
+    throw InvalidRequest(where, fmt::format("{} must be {}, found {}", key, type_name(field->type), value.dump()));
+  }
+  if (field->type == FieldType::integer || field->type == FieldType::real) check_range(*field, value, where);
+  if (field->type == FieldType::choice) check_choice(*field, value.get<std::string>(), where);
+  field->set(object, stored(*field, value));
+}
+
 void FieldTable::apply(void* object, const Json& values, const std::string& pointer, bool from_text) const {
   if (values.is_null()) return;
   if (!values.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + values.dump());
+  Complaints complaints;
+  const bool chosen = !presets_.empty() && values.contains(preset_key);
+  if (chosen)
+    complaints.hear([&] { apply_preset(object, values.at(preset_key), fmt::format("{}/{}", pointer, preset_key)); });
   for (const auto& [key, raw] : values.items()) {
-    if (key == "name" || key == "description" || key == "$comment") continue;
-    const std::string here = pointer + "/" + key;
-    const Field* field = nullptr;
-    for (const Field& candidate : fields_) {
-      if (candidate.name == key) field = &candidate;
-    }
-    if (field == nullptr) throw InvalidRequest(here, unknown_name_message("parameter", key, names()));
-    const Json value = from_text && raw.is_string() ? parse_text(*field, raw.get<std::string>()) : raw;
-    if (!has_type(*field, value)) {
-      throw InvalidRequest(here, fmt::format("{} must be {}, found {}", key, type_name(field->type), value.dump()));
-    }
-    if (field->type == FieldType::integer || field->type == FieldType::real) check_range(*field, value, here);
-    if (field->type == FieldType::choice) check_choice(*field, value.get<std::string>(), here);
-    field->set(object, stored(*field, value));
+    if (key == "name" || key == "description" || key == "$comment" || (chosen && key == preset_key)) continue;
+    complaints.hear([&, &key = key, &raw = raw] { apply_value(object, key, raw, pointer + "/" + key, from_text); });
   }
+  complaints.raise();
 }
 
 Json FieldTable::to_json(const void* object) const {

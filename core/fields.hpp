@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,6 +37,16 @@ struct Field {
   std::function<std::vector<std::string>(bool sizes_only)> searched;
 };
 
+/// Values that one name stands for, such as the sizes of a paper.
+struct Preset {
+  std::string name;
+  std::string source;  // who published the values
+  std::vector<std::pair<std::string, FieldValue>> values;
+};
+
+/// The key that chooses a preset, next to the names of fields.
+inline constexpr const char* preset_key = "preset";
+
 /// The fields of one parameter struct, in declaration order. An empty table belongs to a plug-in without parameters.
 class FieldTable {
  public:
@@ -48,11 +59,16 @@ class FieldTable {
     fields_.back().searched = std::move(values);
   }
   std::vector<std::string> names() const;
+  const std::vector<Preset>& presets() const { return presets_; }
+  void add_preset(Preset preset) { presets_.push_back(std::move(preset)); }
+  /// The preset of that name, or null.
+  const Preset* preset(const std::string& name) const;
 
-  /// Sets the fields of `object` named in `values` (a JSON object). Unknown keys, wrong types and values out of range
-  /// throw InvalidRequest with the JSON pointer `pointer + "/" + key` and the nearest match. The keys "name",
-  /// "description" and "$comment" are ignored. A text value is converted when the field is a number or boolean
-  /// (`from_text`); --set and key=value lists pass text.
+  /// Sets the fields of `object` named in `values` (a JSON object). The key "preset" sets the values of a preset;
+  /// fields that `values` names win over them. Unknown keys, wrong types and values out of range throw InvalidRequest
+  /// with the JSON pointer `pointer + "/" + key` and the nearest match. The keys "name", "description" and "$comment"
+  /// are ignored. A text value is converted when the field is a number or boolean (`from_text`); --set and key=value
+  /// lists pass text.
   void apply(void* object, const Json& values, const std::string& pointer, bool from_text = false) const;
 
   /// Every field of `object` as a JSON object, in table order.
@@ -69,7 +85,12 @@ class FieldTable {
   std::function<std::shared_ptr<void>()> make_default;
 
  private:
+  void apply_preset(void* object, const Json& name, const std::string& where) const;
+  void apply_value(void* object, const std::string& key, const Json& raw, const std::string& where,
+                   bool from_text) const;
+
   std::vector<Field> fields_;
+  std::vector<Preset> presets_;
 };
 
 /// Builds the field table of struct `S` (default constructible): `make_fields<S>().integer("window", &S::window, ...)`.

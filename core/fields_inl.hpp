@@ -48,6 +48,13 @@ class FieldTableBuilder {
     return *this;
   }
 
+  /// A name for several values; `source` says who published them.
+  FieldTableBuilder& preset(const char* name, const char* source,
+                            std::vector<std::pair<std::string, FieldValue>> values) {
+    table_.add_preset({name, source, std::move(values)});
+    return *this;
+  }
+
   operator FieldTable() const { return table_; }  // NOLINT: the builder is the table's literal
 
  private:

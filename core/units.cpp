@@ -42,6 +42,19 @@ double parse_duration_seconds(const std::string& text, const std::string& where)
   return in_seconds(value, found->second);
 }
 
+std::int64_t parse_count(const std::string& text, const std::string& where) {
+  static const std::map<std::string, double> scales = {{"", 1},    {"K", 1e3}, {"M", 1e6}, {"G", 1e9},
+                                                       {"k", 1e3}, {"m", 1e6}, {"g", 1e9}};
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto scale = scales.find(std::string(end, static_cast<std::size_t>(text.data() + text.size() - end)));
+  const double count = error == std::errc() && scale != scales.end() ? in_seconds(value, {scale->second, 1}) : 0;
+  if (count >= 1 && count <= 9007199254740992.0 && count == std::floor(count)) return static_cast<std::int64_t>(count);
+  throw InvalidRequest(where, fmt::format("expected a whole number from 1 on, such as 5000000, 5M, 1.5G or 1e8, "
+                                          "found '{}'",
+                                          text));
+}
+
 std::string format_bytes(double bytes) {
   static const char* const names[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   int scale = 0;

@@ -131,11 +131,15 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
   if (dollars_per_second > 0) outcome.dollars = outcome.job_seconds * dollars_per_second;
 }
 
+}  // namespace
+
 /// The plan of a group, or the reason why there is none.
 struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
   std::string status, refusal;
 };
+
+namespace {
 
 PlannedGroup plan_group(Case c, const DataCache& cache) {
   try {
@@ -187,6 +191,26 @@ bool plans_one_at_a_time(const Case& c) { return !is_shape_workload(c.workload.a
 bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c) || family_of(c.model) == "events"; }
 
 }  // namespace
+
+RepricedPoint::RepricedPoint(PlanPoint point, std::int64_t epochs, const DataCache& cache)
+    : point_(std::move(point)), epochs_(epochs), cache_(cache) {
+  if (trains_full_batch(point_.request)) plan_ = std::make_unique<PlannedGroup>(plan_group(point_.request, cache_));
+}
+
+RepricedPoint::~RepricedPoint() = default;
+
+PlanOutcome RepricedPoint::on(const std::string& cluster) const {
+  static std::mutex planning;  // libraries that partition graphs are not thread-safe
+  PlanOutcome outcome;
+  outcome.point = point_;
+  outcome.point.request.cluster = cluster;
+  const auto plan_here = [&] {
+    const std::lock_guard lock(planning);
+    return plan_group(outcome.point.request, cache_);
+  };
+  simulate(plan_ != nullptr ? *plan_ : plan_here(), epochs_, nullptr, cache_, outcome);
+  return outcome;
+}
 
 void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes) {
   for (PlanOutcome& outcome : outcomes) {

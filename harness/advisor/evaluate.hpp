@@ -3,6 +3,7 @@
 
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "harness/advisor/metric_job.hpp"
@@ -52,6 +53,24 @@ struct PlanOutcome {
 std::vector<PlanOutcome> evaluate(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads,
                                   const std::function<void(std::size_t)>& progress = {}, MetricJob* metric = nullptr,
                                   const DataCache& cache = {});
+
+struct PlannedGroup;
+
+/// One point, simulated on changed clusters. Its plan is made once if it does not depend on the cluster. `cache` must
+/// outlive it.
+class RepricedPoint {
+ public:
+  RepricedPoint(PlanPoint point, std::int64_t epochs, const DataCache& cache);
+  ~RepricedPoint();
+  /// The point's outcome on this cluster, as `evaluate` gives it. May be called from several threads.
+  PlanOutcome on(const std::string& cluster) const;
+
+ private:
+  PlanPoint point_;
+  std::int64_t epochs_;
+  const DataCache& cache_;
+  std::unique_ptr<const PlannedGroup> plan_;
+};
 
 /// The cost of a job in addition to its epochs.
 struct JobCosts {

@@ -123,6 +123,12 @@ bool same_job(const PlanOutcome& a, const PlanOutcome& b) {
   return (a.metric_updates && b.metric_updates) || a.point.request.model == b.point.request.model;
 }
 
+bool comes_before(const PlanOutcome& a, const PlanOutcome& b, PlanGoal goal) {
+  const Objectives p = objectives_of(a), q = objectives_of(b);
+  if (comes_first(p, q, goal) || comes_first(q, p, goal)) return comes_first(p, q, goal);
+  return a.point.id < b.point.id;
+}
+
 std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal) {
   std::vector<PlanVerdict> verdicts(outcomes.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -134,10 +140,7 @@ std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const P
   std::stable_sort(verdicts.begin(), verdicts.end(), [&](const PlanVerdict& a, const PlanVerdict& b) {
     if (group(a) != group(b)) return group(a) < group(b);
     if (group(a) == 2) return false;
-    const PlanOutcome &x = outcomes[a.index], &y = outcomes[b.index];
-    const Objectives p = objectives_of(x), q = objectives_of(y);
-    if (comes_first(p, q, goal) || comes_first(q, p, goal)) return comes_first(p, q, goal);
-    return x.point.id < y.point.id;
+    return comes_before(outcomes[a.index], outcomes[b.index], goal);
   });
   return verdicts;
 }

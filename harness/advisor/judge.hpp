@@ -34,6 +34,9 @@ struct PlanVerdict {
   std::size_t dominated_by = 0;  // with cause `dominated`: a kept point
 };
 
+/// Whether the goal puts `a` before `b`. Ties are decided by the other two quantities, then by the point's id.
+bool comes_before(const PlanOutcome& a, const PlanOutcome& b, PlanGoal goal);
+
 /// Verdicts in the order of the plan: kept points by the goal, then dominated ones by the goal, then the rest in the
 /// order of the outcomes. Ties are decided by the other two quantities, then by the point's id. When sorted by cost,
 /// points are grouped by currency name. Cost O(points x front).

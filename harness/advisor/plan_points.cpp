@@ -13,24 +13,19 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
+#include "harness/advisor/plan_places.hpp"
 #include "harness/event_batches/strategies/event_options.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/shape_case.hpp"
+#include "harness/request/typed_settings.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
 namespace {
 
 using Choices = std::vector<std::pair<std::string, std::string>>;
-
-/// A cluster with the node counts to try.
-struct Site {
-  std::string text;  // as the user requested it
-  std::shared_ptr<const Cluster> cluster;
-  std::vector<int> nodes;
-};
 
 void refuse_decided(const PlanSpace& space) {
   const auto check = [](const std::string& path, const std::string& origin) {
@@ -169,17 +164,6 @@ std::vector<StrategyChoice> all_variants(const PlanSpace& space) {
   return variants;
 }
 
-std::vector<Site> sites_of(const PlanSpace& space) {
-  std::vector<Site> sites;
-  for (const std::string& text : space.clusters.empty() ? cluster_names() : space.clusters) {
-    Site site{text, load_cluster(text), space.nodes};
-    for (int nodes = 1; space.nodes.empty() && nodes < site.cluster->nodes; nodes *= 2) site.nodes.push_back(nodes);
-    if (space.nodes.empty()) site.nodes.push_back(site.cluster->nodes);
-    sites.push_back(std::move(site));
-  }
-  return sites;
-}
-
 std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
   std::vector<Choices> all{{}};
   for (const Knob& knob : knobs) {
@@ -228,15 +212,8 @@ Case case_of(const PlanSpace& space, const StrategyChoice& variant, const Choice
     settings.push_back({"numerics", "cpu", "--until"});
   if (!user_sets(space, "epochs")) settings.push_back({"epochs", "1", "--epochs"});
   if (!user_sets(space, "warmup")) settings.push_back({"warmup", "1", "--warmup"});
+  if (space.paper_sizes) add_paper_sizes(settings);
   return suite_from_settings(settings).cases.front();
-}
-
-/// Numbers of GPUs to try on this number of nodes.
-std::vector<int> ranks_on(const Cluster& cluster, int nodes) {
-  std::vector<int> ranks;
-  for (int few = 1; nodes == 1 && few < cluster.gpus_per_node; few *= 2) ranks.push_back(few);
-  ranks.push_back(nodes * cluster.gpus_per_node);
-  return ranks;
 }
 
 std::string short_name(const std::string& cluster) {
@@ -271,27 +248,25 @@ bool overrides(const StrategyTag::Searched& tried, const Case& base, const Strat
   });
 }
 
-void add_points(const PlanSpace& space, const Case& base, const Site& site, const StrategyChoice& variant,
+void add_points(const PlanSpace& space, const Case& base, const PlanSite& site, const StrategyChoice& variant,
                 const Choices& knobs, const std::vector<OpenSetting>& open, std::vector<PlanPoint>& points) {
   Choices choices = variant.parameters;
   choices.insert(choices.end(), knobs.begin(), knobs.end());
   const StrategyTag::Value& strategy = StrategyRegistry::instance().find(variant.name, "--strategy").value;
-  for (const int nodes : site.nodes) {
-    for (const int ranks : ranks_on(*site.cluster, nodes)) {
-      if (!strategy.distinct(base.strategy, ranks)) continue;
-      const std::vector<StrategyTag::Searched> searched =
-          strategy.searched_at == nullptr ? std::vector<StrategyTag::Searched>(1)
-                                          : strategy.searched_at(base.strategy, ranks, ranks / nodes);
-      for (const StrategyTag::Searched& tried : searched) {
-        if (overrides(tried, base, variant, space)) continue;
-        PlanPoint point{"", base, site.text, nodes, choices, open};
-        point.request.ranks = ranks;
-        point.request.cluster =
-            nodes > site.cluster->nodes ? change_cluster(site.text, "nodes", std::to_string(nodes)) : site.text;
-        add_searched(tried, variant, point);
-        name_point(point);
-        points.push_back(std::move(point));
-      }
+  for (const auto& [nodes, ranks] : site.places) {
+    if (!strategy.distinct(base.strategy, ranks)) continue;
+    const std::vector<StrategyTag::Searched> searched = strategy.searched_at == nullptr
+                                                            ? std::vector<StrategyTag::Searched>(1)
+                                                            : strategy.searched_at(base.strategy, ranks, ranks / nodes);
+    for (const StrategyTag::Searched& tried : searched) {
+      if (overrides(tried, base, variant, space)) continue;
+      PlanPoint point{"", base, site.text, nodes, choices, open};
+      point.request.ranks = ranks;
+      point.request.cluster =
+          nodes > site.cluster->nodes ? change_cluster(site.text, "nodes", std::to_string(nodes)) : site.text;
+      add_searched(tried, variant, point);
+      name_point(point);
+      points.push_back(std::move(point));
     }
   }
 }
@@ -328,13 +303,13 @@ PlanSpace space_of(const PlanSpace& space, const StrategyChoice& model) {
 }
 
 std::vector<PlanPoint> points_of_model(const PlanSpace& space) {
-  const std::vector<Site> sites = sites_of(space);
+  const std::vector<PlanSite> sites = sites_of(space);
   std::vector<PlanPoint> points;
   for (const StrategyChoice& variant : all_variants(space)) {
     std::vector<OpenSetting> open;
     for (const Choices& chosen : combinations(knobs_of(space, variant.name, open))) {
       const Case base = case_of(space, variant, chosen, sites.front().text);
-      for (const Site& site : sites) add_points(space, base, site, variant, chosen, open, points);
+      for (const PlanSite& site : sites) add_points(space, base, site, variant, chosen, open, points);
     }
   }
   return points;
@@ -373,7 +348,7 @@ std::vector<PlanPoint> plan_points(const PlanSpace& space) {
     if (!seen.insert(point.id).second)
       throw InvalidRequest("", fmt::format("{} is asked for twice; name each choice once", point.id));
   }
-  if (points.empty()) throw InvalidRequest("--nodes", "no point is left to try");
+  if (points.empty()) throw InvalidRequest(space.gpus.empty() ? "--nodes" : "--gpus", "no point is left to try");
   return points;
 }
 

@@ -28,11 +28,13 @@ struct PlanSpace {
   std::vector<StrategyChoice> strategies;  // empty = every strategy with its variants
   std::vector<std::string> clusters;       // names or files, possibly followed by changes; empty = all built-in ones
   std::vector<int> nodes;                  // empty = 1, 2, 4, ... and all nodes of each cluster
+  std::vector<int> gpus;                   // instead of nodes; each cluster takes the counts that suit_nodes
   std::vector<Knob> knobs;
   /// Several models, each searched with the strategies that train it. Options about steps are left out for models of
   /// events. Empty = the model of `settings`.
   std::vector<StrategyChoice> models;
   bool until_metric = false;  // jobs last until a metric, so epochs may differ in length
+  bool paper_sizes = false;   // a model without sizes gets those of its paper
 };
 
 /// One point: a case on some nodes of a cluster. It uses all their GPUs, except that `sequential` uses one. On a single

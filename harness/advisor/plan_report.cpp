@@ -11,6 +11,7 @@
 #include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "harness/advisor/choice_costs.hpp"
+#include "harness/advisor/plan_brief.hpp"
 #include "harness/advisor/plan_explain.hpp"
 #include "harness/advisor/plan_subject.hpp"
 #include "results/row/table.hpp"
@@ -183,11 +184,6 @@ std::string certainty(const PlanOutcome& outcome) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Three significant digits, but all digits before the decimal point.
-std::string money(double amount) {
-  return amount < 100 ? fmt::format("{:.3g}", amount) : fmt::format("{:.0f}", amount);
-}
-
 /// "best", "front" or nothing, with an equals sign if the bands do not separate the point from the best one.
 std::string mark_of(const PlanReport& report, const PlanVerdict& verdict) {
   const PlanOutcome& outcome = report.outcomes[verdict.index];
@@ -213,7 +209,7 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
     const PlanOutcome& o = report.outcomes[verdict.index];
     if (!verdict.kept && (verdict.cause != "dominated" || ++dominated > shown)) continue;
     const std::string mark = mark_of(report, verdict);
-    const std::string cost = o.dollars ? fmt::format("{} {}", money(*o.dollars), o.currency) : "not sold";
+    const std::string cost = priced_text(o);
     table.add({mark, o.point.request.strategy.at("name").get<std::string>(), choices_text(o.point), o.point.cluster,
                std::to_string(o.point.nodes), std::to_string(o.point.request.ranks), format_seconds(o.epoch_seconds),
                o.metric_updates ? std::to_string(*o.metric_updates) : "", format_seconds(o.job_seconds), cost,
@@ -354,6 +350,7 @@ Json plan_to_json(const PlanReport& report) {
     const auto advice = report.advice.find(rule);
     json[rule] = advice == report.advice.end() ? Json(nullptr) : advice->second->to_json(report.outcomes);
   }
+  add_brief(report, json);
   json["notes"] = all_notes(report);
   return json;
 }
@@ -363,7 +360,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
   text += report.until.empty() ? fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs)
                                : fmt::format("{} points, a job lasts until {}, {} epochs at most\n",
                                              report.outcomes.size(), report.until, report.epochs);
-  text += search_text(report.search);
+  text += search_text(report.search) + gpu_tables_text(report);
   if (report.best() != nullptr) {
     text += "\n" + points_table(report, shown) + equals_text(report);
   } else {
@@ -374,6 +371,7 @@ std::string plan_text(const PlanReport& report, std::size_t shown) {
   text += discards_text(report);
   for (const auto& [rule, advice] : report.advice) text += advice->text(report.outcomes);
   if (report.study) text += study_text(*report.study);
+  text += turning_text(report);
   std::vector<std::string> notes = all_notes(report);
   std::erase_if(notes, [](const std::string& note) {
     return marks_prediction(note) && note.rfind("extrapolated beyond", 0) != 0;

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "harness/advisor/gpu_table.hpp"
 #include "harness/advisor/judge.hpp"
 #include "harness/advisor/plan_advice.hpp"
 #include "harness/advisor/plan_search.hpp"
 #include "harness/advisor/scaling.hpp"
+#include "harness/advisor/turning.hpp"
 
 namespace strobe {
 
@@ -24,9 +26,11 @@ struct PlanReport {
   JobCosts costs;  // in addition to epochs
   PlanGoal goal = PlanGoal::time;
   std::vector<PlanOutcome> outcomes;
-  SearchCounts search;                // numbers of combinations of settings, by their treatment
-  std::vector<PlanVerdict> verdicts;  // in the order of `judge`
-  std::optional<ScalingStudy> study;  // of the best point; nothing if no point is kept
+  SearchCounts search;                  // numbers of combinations of settings, by their treatment
+  std::vector<PlanVerdict> verdicts;    // in the order of `judge`
+  std::optional<ScalingStudy> study;    // of the best point; nothing if no point is kept
+  std::vector<GpuTable> gpu_tables;     // if the user counts GPUs
+  std::optional<TurningStudy> turning;  // of the best point; nothing with a metric, or if no point is kept
   std::map<std::string, std::shared_ptr<const PlanAdvice>> advice;  // by the name of the rule; those that apply
 
   const PlanOutcome* best() const;
@@ -34,7 +38,7 @@ struct PlanReport {
   const PlanOutcome* best_of_job(const PlanOutcome& outcome) const;
 };
 
-inline constexpr const char* plan_schema_version = "1.6.0";
+inline constexpr const char* plan_schema_version = "1.7.0";
 
 std::string goal_name(PlanGoal goal);
 

@@ -194,26 +194,39 @@ class Search {
     return one.front();
   }
 
+  /// The points of one contest have the same text: all points, or those of a cluster and a number of ranks.
+  std::string contest_of(const PlanPoint& point) const {
+    return rules_.each_place ? point.cluster + " " + std::to_string(point.request.ranks) : "";
+  }
+
   /// Finds the outcomes that bounds are compared with: undominated times and costs, the least memory within the limits,
-  /// and the front of all three.
+  /// and the front of all three; for each contest.
   void find_incumbents() {
+    std::map<std::string, std::vector<std::size_t>> contests;
+    for (std::size_t i = 0; i < found_.outcomes.size(); ++i)
+      contests[contest_of(found_.outcomes[i].point)].push_back(i);
+    incumbents_.clear(), front_.clear(), least_bytes_.clear();
+    for (const auto& [contest, members] : contests) find_incumbents(contest, members);
+  }
+
+  void find_incumbents(const std::string& contest, const std::vector<std::size_t>& members) {
     std::vector<PlanOutcome> outcomes;
-    for (std::size_t i = 0; i < found_.outcomes.size(); ++i) outcomes.push_back(priced(i));
-    incumbents_.clear(), front_.clear();
-    least_bytes_ = UINT64_MAX;
+    for (const std::size_t i : members) outcomes.push_back(priced(i));
+    std::uint64_t& least = least_bytes_.emplace(contest, UINT64_MAX).first->second;
     for (const PlanOutcome& own : outcomes) {
-      if (own.status == "ok" && within(own, rules_.limits)) least_bytes_ = std::min(least_bytes_, own.peak_bytes);
+      if (own.status == "ok" && within(own, rules_.limits)) least = std::min(least, own.peak_bytes);
     }
     for (const PlanVerdict& verdict : judge(outcomes, {}, PlanGoal::time)) {
       if (!verdict.kept) break;
       const PlanOutcome& own = outcomes[verdict.index];
-      front_.insert(verdict.index);
-      if (!dominated(own)) incumbents_.push_back(own);
+      front_.insert(members[verdict.index]);
+      if (!dominated(own)) incumbents_[contest].push_back(own);
     }
   }
 
-  bool dominated(const PlanOutcome& outcome) const {
-    return std::any_of(incumbents_.begin(), incumbents_.end(), [&](const PlanOutcome& other) {
+  bool dominated(const PlanOutcome& outcome) {
+    const std::vector<PlanOutcome>& others = incumbents_[contest_of(outcome.point)];
+    return std::any_of(others.begin(), others.end(), [&](const PlanOutcome& other) {
       return same_job(other, outcome) && other.job_seconds <= outcome.job_seconds && costs_no_more(other, outcome);
     });
   }
@@ -221,14 +234,14 @@ class Search {
   /// Whether other values of the point's settings from `level` on may lead to a useful point. It may be faster or
   /// cheaper, be on the front with less of one quantity, or have the least memory. A point that does not fit may fit
   /// with other values, and no bound excludes that.
-  bool promises(std::size_t index, std::size_t level) const {
+  bool promises(std::size_t index, std::size_t level) {
     const PlanOutcome& own = found_.outcomes[index];
     if (!can_vary(own)) return false;
     if (rules_.exhaustive || own.status == "out_of_memory" || front_.contains(index)) return true;
     const PlanOutcome least = with_epoch(own, least_epoch(own, shortened_from(own.point.open, level)), rules_.costs);
     if (!dominated(least)) return true;
-    return static_cast<double>(own.peak_bytes) <= memory_reach * static_cast<double>(least_bytes_) &&
-           within(least, rules_.limits);
+    const double reach = memory_reach * static_cast<double>(least_bytes_.at(contest_of(own.point)));
+    return static_cast<double>(own.peak_bytes) <= reach && within(least, rules_.limits);
   }
 
   /// Tries one setting after the other on these points and on all points that earlier settings added.
@@ -295,9 +308,9 @@ class Search {
   };
   std::vector<Origin> origins_;  // [outcomes]
   std::set<std::string> seen_;
-  std::vector<PlanOutcome> incumbents_;
+  std::map<std::string, std::vector<PlanOutcome>> incumbents_;  // [contest]
   std::set<std::size_t> front_;
-  std::uint64_t least_bytes_ = UINT64_MAX;
+  std::map<std::string, std::uint64_t> least_bytes_;  // [contest]
 };
 
 }  // namespace

@@ -16,7 +16,8 @@ struct SearchRules {
   PlanLimits limits;
   JobCosts costs;
   PlanGoal goal = PlanGoal::time;
-  std::string wanted;  // id of a point that is always simulated; "" = none
+  std::string wanted;       // id of a point that is always simulated; "" = none
+  bool each_place = false;  // find the fastest and cheapest point of each cluster and number of ranks, not of all
 };
 
 /// Numbers of combinations, by their treatment.

@@ -6,13 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "models/snapshots/model.hpp"
 #include "results/answer/case_difference.hpp"
 
 namespace strobe {
 namespace {
-
-/// The widths of a model that decide its cost.
-constexpr const char* widths[] = {"hidden", "memory", "embedding"};
 
 /// The cases of the points, one for each model, in their order.
 std::vector<const Case*> cases_by_model(const PlanReport& report) {
@@ -25,13 +23,17 @@ std::vector<const Case*> cases_by_model(const PlanReport& report) {
   return cases;
 }
 
-/// "; hidden=6 is a default for tests, set model.hidden"; "" when the user gave every width.
-std::string defaults_text(const Case& c, const std::string& request) {
+/// "; sizes of the paper (dysat:preset=paper)", or that a width is one of tests; "" when the user gave every width.
+std::string sizes_text(const Case& c, const std::string& request) {
+  const std::string name = c.model.at("name"), preset = preset_of(c.model);
+  if (preset == "paper") return fmt::format("; sizes of the paper ({}:{}=paper)", name, preset_key);
+  if (preset == "small") return fmt::format("; sizes of tests ({}:{}=small), a paper's are larger", name, preset_key);
+  if (!preset.empty()) return fmt::format("; sizes of {}:{}={}", name, preset_key, preset);
   std::string text;
-  for (const char* width : widths) {
-    if (!c.model.contains(width) || request.find(width) != std::string::npos) continue;
-    text += fmt::format("; {}={} is a default for tests, give --model {}:{}=N", width, c.model.at(width).dump(),
-                        c.model.at("name").get<std::string>(), width);
+  for (const char* width : model_widths) {
+    const Json value = c.model.value(width, Json());
+    if (!value.is_number() || value == 0 || request.find(width) != std::string::npos) continue;
+    text += fmt::format("; {}={} is a default for tests, give --model {}:{}=N", width, value.dump(), name, width);
   }
   return text;
 }
@@ -50,7 +52,7 @@ std::string subject_text(const PlanReport& report) {
   std::string text = fmt::format("workload   {}\n", report.request.value("workload", workload));
   const std::string request = report.request.dump();
   for (const Case* c : cases)
-    text += fmt::format("model      {}{}\n", value_at({{"model", c->model}}, "model"), defaults_text(*c, request));
+    text += fmt::format("model      {}{}\n", value_at({{"model", c->model}}, "model"), sizes_text(*c, request));
   text += fmt::format("task       {}\nprecision  {}, memory {}\n", value_at({{"task", first.task}}, "task"),
                       first.precision, memory_text(first));
   if (cases.size() > 1 && report.until.empty())

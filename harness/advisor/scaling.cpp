@@ -144,17 +144,20 @@ std::string limiting_part(const ScalingPoint& few, const ScalingPoint& many) {
   return std::max_element(excess.begin(), excess.end())->second;
 }
 
+std::string step_text(const ScalingPoint& few, const ScalingPoint& many) {
+  const std::string step = fmt::format("from {} to {} ranks", few.ranks, many.ranks);
+  if (many.status != "ok") return fmt::format("{} it stops: {}", step, many.reason);
+  const double gain = few.epoch_seconds / many.epoch_seconds;
+  return fmt::format("{} an epoch takes {} instead of {} ({:.2f} x as fast); what scales least is {}", step,
+                     format_seconds(many.epoch_seconds), format_seconds(few.epoch_seconds), gain,
+                     limiting_part(few, many));
+}
+
 std::string summarise_study(const std::vector<ScalingPoint>& points, int best_nodes) {
   const auto at_best = std::find_if(points.begin(), points.end(),
                                     [best_nodes](const ScalingPoint& point) { return point.nodes == best_nodes; });
   const auto next = at_best + 1;
-  if (next == points.end()) return "only one node count could be studied";
-  const std::string step = fmt::format("from {} to {} ranks", at_best->ranks, next->ranks);
-  if (next->status != "ok") return fmt::format("{} it stops: {}", step, next->reason);
-  const double gain = at_best->epoch_seconds / next->epoch_seconds;
-  return fmt::format("{} an epoch takes {} instead of {} ({:.2f} x as fast); what scales least is {}", step,
-                     format_seconds(next->epoch_seconds), format_seconds(at_best->epoch_seconds), gain,
-                     limiting_part(*at_best, *next));
+  return next == points.end() ? "only one node count could be studied" : step_text(*at_best, *next);
 }
 
 }  // namespace
@@ -179,6 +182,10 @@ ScalingStudy study_scaling(const PlanPoint& best, const DataCache& cache) {
   }
   study.summary = alone ? "one rank runs sequentially: nothing is divided" : summarise_study(study.points, best.nodes);
   return study;
+}
+
+std::string step_between(const PlanPoint& few, const PlanPoint& many, const DataCache& cache) {
+  return step_text(simulate(few, few.nodes, cache), simulate(many, many.nodes, cache));
 }
 
 }  // namespace strobe

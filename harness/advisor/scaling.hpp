@@ -33,4 +33,8 @@ struct ScalingStudy {
 /// `cache`.
 ScalingStudy study_scaling(const PlanPoint& best, const DataCache& cache = {});
 
+/// Why an epoch of `many` is no shorter in proportion to its ranks than one of `few`: both times, and the part that
+/// scales least. Simulates both points. Their data may be in `cache`.
+std::string step_between(const PlanPoint& few, const PlanPoint& many, const DataCache& cache = {});
+
 }  // namespace strobe

@@ -60,7 +60,7 @@ std::string words_for(const std::string& flag, const std::vector<std::string>& k
     if (plain_name(own) == plain_name(name)) key = own;
   if (key.empty()) return "";
   if (has("--" + key)) return fmt::format("--{} VALUE", key);
-  if (key == "ranks" && has("--nodes")) return "--nodes N (`strobe list clusters` says how many GPUs a node has)";
+  if (key == "ranks" && has("--gpus")) return "--gpus N";
   return has("--set") ? fmt::format("--set {}=VALUE", key) : "";
 }
 

@@ -42,7 +42,8 @@ std::map<std::string, Words> words_of_options() {
   add_choices(file_option_fields(), words);
   words["--device"] = DeviceRegistry::instance().names();
   words["--comm"] = CommunicatorRegistry::instance().names();
-  words["--cluster"] = words["--clusters"] = cluster_names();
+  words["--cluster"] = words["--clusters"] = words["--from"] = cluster_names();
+  words["--smoothing"] = {"union:edges=", "m_product:edges=", "edge_life:edges="};
   words["--format"] = FormatRegistry::instance().names();
   return words;
 }
@@ -51,6 +52,7 @@ std::map<std::string, Words> words_of_options() {
 Words words_of_command(const std::string& command) {
   if (command == "inspect") return find_case_slot("workload")->names();
   if (command == "trace") return {"merge", "diff"};
+  if (command == "shape" || command == "cluster") return {"new"};
   if (command == "completion") return {"bash", "fish", "zsh"};
   if (command == "plot") return figure_kinds();
   for (const char* taker : {"run", "validate", "calibrate"})

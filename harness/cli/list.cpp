@@ -14,6 +14,7 @@
 #include "core/shown_text.hpp"
 #include "core/units.hpp"
 #include "harness/cli/command.hpp"
+#include "harness/cli/list_text.hpp"
 #include "harness/cli/prices.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/process/narrate.hpp"
@@ -63,13 +64,26 @@ Json parameters_of(const FieldTable& table) {
   return list;
 }
 
+Json presets_of(const FieldTable& table) {
+  Json list = Json::array();
+  for (const Preset& preset : table.presets()) {
+    Json values = Json::object();
+    for (const auto& [key, value] : preset.values)
+      values[key] = std::visit([](const auto& held) { return Json(held); }, value);
+    list.push_back({{"name", preset.name}, {"values", values}, {"source", preset.source}});
+  }
+  return list;
+}
+
 template <class T>
 Json entry_json(const Entry<T>& entry) {
-  return {{"name", entry.name},
-          {"description", entry.description},
-          {"citation", entry.citation},
-          {"file", entry.file},
-          {"parameters", parameters_of(entry.parameters)}};
+  Json json = {{"name", entry.name},
+               {"description", entry.description},
+               {"citation", entry.citation},
+               {"file", entry.file},
+               {"parameters", parameters_of(entry.parameters)}};
+  if (!entry.parameters.presets().empty()) json["presets"] = presets_of(entry.parameters);
+  return json;
 }
 
 template <class Registry>
@@ -295,68 +309,6 @@ const std::vector<Kind>& kinds() {
   return table;
 }
 
-/// A line on the host of a cluster's nodes; "" if nothing is known.
-std::string host_text(const Json& host) {
-  std::string text;
-  if (!host["cores"].is_null()) text += fmt::format(", {} cores", host["cores"].get<int>());
-  if (!host["memory_bytes_per_second"].is_null())
-    text += fmt::format(", memory {}/s", format_bytes(host["memory_bytes_per_second"].get<double>()));
-  if (!host["disk_bytes_per_second"].is_null())
-    text += fmt::format(", disk {}/s", format_bytes(host["disk_bytes_per_second"].get<double>()));
-  if (!host["memory_bytes"].is_null())
-    text += fmt::format(", {} of memory", format_bytes(host["memory_bytes"].get<double>()));
-  return text.empty() ? "" : "    host: " + text.substr(2) + "\n";
-}
-
-/// Kind, size and terms of a workload; size of a shape; GPUs and price of a cluster.
-std::string size_text(const Json& entry) {
-  std::string size;
-  for (const char* key : {"vertices", "steps", "edges", "events"}) {
-    if (!entry.contains(key) || entry[key].is_null()) continue;
-    size += fmt::format("{}{} {}", size.empty() ? "" : ", ", format_count(entry[key].get<std::int64_t>()), key);
-  }
-  std::string text;
-  for (const char* key : {"family", "schedule"}) {
-    if (entry.contains(key)) text += fmt::format("    {}: {}\n", key, entry[key].get<std::string>());
-  }
-  if (entry.contains("kind")) text += fmt::format("    {}\n", entry["kind"].get<std::string>());
-  if (!size.empty()) text += fmt::format("    size: {}\n", size);
-  if (entry.contains("gpus_per_node")) {
-    text += fmt::format("    {} nodes x {} {}\n{}    price: {}\n", entry["nodes"].get<int>(),
-                        entry["gpus_per_node"].get<int>(), entry["gpu"].get<std::string>(), host_text(entry["host"]),
-                        entry["price"].get<std::string>());
-  }
-  if (entry.contains("licence")) text += fmt::format("    terms: {}\n", entry["licence"].get<std::string>());
-  if (entry.contains("origin")) text += fmt::format("    from: {}\n", entry["origin"].get<std::string>());
-  return text;
-}
-
-std::string parameter_text(const Json& field) {
-  const std::string unit = field["unit"].get<std::string>();
-  const std::string text = fmt::format("    {} = {}{}  {}", field["name"].get<std::string>(), field["default"].dump(),
-                                       unit.empty() ? "" : " " + unit, field["help"].get<std::string>());
-  return text + (field.contains("choices") ? " " + field["choices"].dump() : "") + "\n";
-}
-
-std::string as_text(const Json& entries) {
-  std::string text;
-  Json shared = Json::array();  // print options that all data sets share only once
-  for (const Json& entry : entries) {
-    text += fmt::format("{}\n    {}\n", entry["name"].get<std::string>(), entry["description"].get<std::string>());
-    const std::string citation = entry["citation"].get<std::string>();
-    if (!citation.empty()) text += fmt::format("    source: {}\n", citation);
-    text += size_text(entry);
-    if (entry.contains("origin")) {
-      shared = entry["parameters"];
-      continue;
-    }
-    for (const Json& field : entry["parameters"]) text += parameter_text(field);
-  }
-  if (!shared.empty()) text += "Every data set and file:\n";
-  for (const Json& field : shared) text += parameter_text(field);
-  return text;
-}
-
 /// The plural of a kind that was typed in the singular.
 std::string plural_of(const std::string& typed) {
   const std::string plural = typed.ends_with('y') ? typed.substr(0, typed.size() - 1) + "ies" : typed + "s";
@@ -371,7 +323,7 @@ int list_kind(const std::string& typed, bool json) {
     names.push_back(kind.name);
     if (wanted != kind.name) continue;
     const Json entries = kind.list();
-    print_data(json ? Json{{"kind", wanted}, {"entries", entries}}.dump(2) + "\n" : shown_lines(as_text(entries)));
+    print_data(json ? Json{{"kind", wanted}, {"entries", entries}}.dump(2) + "\n" : shown_lines(listed_text(entries)));
     return 0;
   }
   if (wanted.empty()) throw InvalidRequest("", fmt::format("list what? One of: {}.", fmt::join(names, ", ")));

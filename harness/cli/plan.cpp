@@ -14,6 +14,7 @@
 #include "core/shown_text.hpp"
 #include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
+#include "harness/advisor/gpu_counts.hpp"
 #include "harness/advisor/plan_explain.hpp"
 #include "harness/advisor/plan_report.hpp"
 #include "harness/advisor/plan_search.hpp"
@@ -36,9 +37,9 @@ struct PlanCommand {
   std::map<std::string, std::string> scalars;  // --precision, --seed
   std::map<std::string, std::string> advice;   // options of the rules that advise
   std::vector<std::string> strategies, clusters, sets, knobs;
-  std::string nodes, deadline, budget, goal, until, figure;
+  std::string nodes, gpus, deadline, budget, goal, until, figure;
   std::string start_up, billing_unit, explain;
-  std::string epochs = "100", top = "10", threads = "0";
+  std::string epochs = "100", top, threads = "0";
   bool json = false, exhaustive = false;
 };
 
@@ -91,11 +92,15 @@ PlanSpace space_of(const PlanCommand& command) {
   space.settings = typed_settings(plugins, command.scalars, command.sets);
   space.strategies = choices_of<StrategyRegistry>(names_of(command.strategies), "--strategy");
   space.until_metric = !command.until.empty();
+  space.paper_sizes = true;
   space.clusters = names_of(command.clusters);
   for (const std::string& cluster : space.clusters) check_cluster(cluster, "--clusters");
   for (const std::string& text : split_text(command.nodes, ',')) {
     space.nodes.push_back(static_cast<int>(whole(text, "--nodes", 1, 100000)));
   }
+  if (!command.gpus.empty()) space.gpus = gpu_counts(command.gpus, space.clusters);
+  if (!command.gpus.empty() && !command.nodes.empty())
+    throw InvalidRequest("--gpus", "is another way to say --nodes; give one of them");
   for (const std::string& text : command.knobs) {
     const auto [path, values] = split_assignment(text, "--vary");
     space.knobs.push_back({path, varied_values(path, values), "--vary " + path});
@@ -120,23 +125,26 @@ void read_budget(const std::string& text, const std::vector<std::string>& curren
     throw InvalidRequest(
         "--budget", fmt::format("expected an amount above 0 with a currency, such as 500usd, found '{}'{}", text, why));
   };
-  const std::size_t begin = text.find_first_not_of(' '), end = text.find_last_not_of(' ') + 1;
-  if (begin == std::string::npos) refuse("");
-  double budget = 0;
-  const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, budget);
-  if (error != std::errc() || !std::isfinite(budget) || budget <= 0) refuse("");
-  std::string currency(rest, static_cast<const char*>(text.data() + end));
-  currency.erase(0, currency.find_first_not_of(' '));
+  const auto amount = amount_from_text(text);
+  if (!amount) refuse("");
+  const std::string& currency = amount->second;
   if (!currency.empty() && currency_code(currency).empty()) refuse(": " + unknown_currency_message(currency));
   if (currency.empty() && currencies.size() > 1) {
     refuse(fmt::format(": the clusters are priced in {}; name the one that is meant", fmt::join(currencies, " and ")));
   }
   if (currencies.empty()) throw InvalidRequest("--budget", "none of these clusters has a price");
-  limits.budget = budget;
+  limits.budget = amount->first;
   limits.currency = currency.empty() ? currencies.front() : currency_code(currency);
   if (std::find(currencies.begin(), currencies.end(), limits.currency) == currencies.end())
     throw InvalidRequest("--budget", fmt::format("none of these clusters is priced in {}, but in {}", limits.currency,
                                                  fmt::join(currencies, " and ")));
+}
+
+double duration_from(const std::string& text, const std::string& option) {
+  if (text.empty()) return 0;
+  const double seconds = parse_duration_seconds(text, option);
+  if (seconds >= 0) return seconds;
+  throw InvalidRequest(option, fmt::format("expected a time of at least 0, found {}", text));
 }
 
 PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>& currencies) {
@@ -145,6 +153,11 @@ PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>&
     limits.deadline_seconds = parse_duration_seconds(command.deadline, "--deadline");
     if (!(*limits.deadline_seconds > 0)) throw InvalidRequest("--deadline", "a deadline must lie ahead");
   }
+  const double start_up = duration_from(command.start_up, "--start-up");
+  if (limits.deadline_seconds && start_up >= *limits.deadline_seconds)
+    throw InvalidRequest("--deadline",
+                         fmt::format("the job starts after {} (--start-up), so no epoch is done within {}",
+                                     command.start_up, command.deadline));
   if (!command.budget.empty()) read_budget(command.budget, currencies, limits);
   return limits;
 }
@@ -166,8 +179,13 @@ PlanGoal goal_of(const PlanCommand& command) {
   throw InvalidRequest("--goal", unknown_name_message("goal", command.goal, names));
 }
 
-/// Refuses to look for the cheapest point among several currencies. A budget keeps only points in its currency.
+/// Refuses to look for the cheapest point among several currencies, or without any price. A budget keeps only points in
+/// its currency.
 void check_goal(PlanGoal goal, const PlanCommand& command, const std::vector<std::string>& currencies) {
+  if (goal == PlanGoal::dollars && currencies.empty() && !command.goal.empty())
+    throw InvalidRequest("--goal",
+                         "none of these clusters has a price; ask for time or memory, or give one: "
+                         "strobe cluster new --from NAME --set price_per_node_hour=12usd --out FILE");
   if (goal != PlanGoal::dollars || currencies.size() < 2 || !command.budget.empty()) return;
   throw InvalidRequest(
       command.goal.empty() ? "--deadline" : "--goal",
@@ -184,6 +202,7 @@ Json request_json(const PlanCommand& command) {
     if (!value.empty()) request[key] = value;
   };
   add("strategy", command.strategies), add("clusters", command.clusters), add("nodes", command.nodes);
+  add("gpus", command.gpus);
   add("set", command.sets), add("vary", command.knobs);
   add("deadline", command.deadline), add("budget", command.budget), add("until", command.until);
   add("start_up", command.start_up), add("billing_unit", command.billing_unit);
@@ -207,13 +226,6 @@ std::map<std::string, std::shared_ptr<const PlanAdvice>> advice_of(const PlanCom
   return all;
 }
 
-double duration_from(const std::string& text, const std::string& option) {
-  if (text.empty()) return 0;
-  const double seconds = parse_duration_seconds(text, option);
-  if (seconds >= 0) return seconds;
-  throw InvalidRequest(option, fmt::format("expected a time of at least 0, found {}", text));
-}
-
 /// Simulates points and reports progress.
 std::vector<PlanOutcome> simulated(const std::vector<PlanPoint>& points, std::int64_t epochs, int threads, bool more,
                                    MetricJob* metric, const DataCache& cache) {
@@ -233,23 +245,36 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
   if (threads == 0) threads = usable_cores();
   std::unique_ptr<MetricJob> metric;
   if (!report.until.empty()) metric = std::make_unique<MetricJob>(report.until, report.epochs);
-  SearchResult found = search_settings(points, {command.exhaustive, report.limits, report.costs, report.goal, wanted},
-                                       [&, more = false](const std::vector<PlanPoint>& some) mutable {
-                                         return simulated(some, report.epochs, static_cast<int>(threads),
-                                                          std::exchange(more, true), metric.get(), cache);
-                                       });
+  SearchResult found = search_settings(
+      points, {command.exhaustive, report.limits, report.costs, report.goal, wanted, !command.gpus.empty()},
+      [&, more = false](const std::vector<PlanPoint>& some) mutable {
+        return simulated(some, report.epochs, static_cast<int>(threads), std::exchange(more, true), metric.get(),
+                         cache);
+      });
   report.outcomes = std::move(found.outcomes);
   report.search = std::move(found.counts);
   add_costs(report.costs, report.outcomes);
   report.verdicts = judge(report.outcomes, report.limits, report.goal);
-  if (report.best() != nullptr) report.study = study_scaling(report.best()->point, cache);
+  if (!command.gpus.empty()) report.gpu_tables = gpu_tables(report.outcomes, report.limits, report.goal, cache);
+  if (report.best() == nullptr) return;
+  report.study = study_scaling(report.best()->point, cache);
+  if (report.until.empty() && wanted.empty())
+    report.turning =
+        study_turning(report.outcomes, report.verdicts,
+                      {report.limits, report.costs, report.goal, report.epochs, static_cast<int>(threads)}, cache);
+}
+
+/// Dominated points to show: a table by numbers of GPUs needs none.
+std::size_t shown_points(const PlanCommand& command) {
+  const std::string otherwise = command.gpus.empty() ? "10" : "0";
+  return static_cast<std::size_t>(whole(command.top.empty() ? otherwise : command.top, "--top", 0, 1e6));
 }
 
 std::string reported(const PlanCommand& command, const PlanReport& report, const Json& json,
                      const std::string& wanted) {
   if (command.json) return json.dump(2) + "\n";
-  const auto top = static_cast<std::size_t>(whole(command.top, "--top", 0, 1e6));
-  return shown_lines(command.explain.empty() ? plan_text(report, top) : explain_point(report, wanted));
+  return shown_lines(command.explain.empty() ? plan_text(report, shown_points(command))
+                                             : explain_point(report, wanted));
 }
 
 int plan(const PlanCommand& command) {
@@ -259,7 +284,7 @@ int plan(const PlanCommand& command) {
   report.epochs = whole(command.epochs, "--epochs", 1, 1e9);
   report.goal = goal_of(command);
   report.until = command.until;
-  whole(command.top, "--top", 0, 1e6);
+  shown_points(command);
   whole(command.threads, "--threads", 0, 4096);
   report.costs = {duration_from(command.start_up, "--start-up"), duration_from(command.billing_unit, "--billing-unit")};
   const PlanSpace space = space_of(command);
@@ -303,6 +328,10 @@ void define_space(CommandOptions& options, PlanCommand& command) {
                    "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)", "NAMES");
   options.text("--nodes", command.nodes,
                "node counts to try, such as 1,2,4 (default: powers of two up to each cluster)", "N,...");
+  options.text(
+      "--gpus", command.gpus,
+      "numbers of GPUs instead of nodes, such as 8,16,32 or 8..128; prints a table of the best strategy of each",
+      "N,...");
   options.repeated("--vary", command.knobs, "key.path=a,b,...: try these values, such as nb=1,4 or model.window=3..5",
                    "KEY=VALUES");
   options.toggle("--exhaustive", command.exhaustive,
@@ -343,7 +372,7 @@ CommandAction define_plan(CommandOptions& options) {
   define_space(options, *command);
   define_job(options, *command);
   options.group("What is printed");
-  options.text("--top", command->top, "dominated points to show after the front (default 10)", "N");
+  options.text("--top", command->top, "dominated points to show after the front (default 10, with --gpus 0)", "N");
   options.text("--explain", command->explain,
                "say why this point (its id, or a part that no other has) is kept or left out, and which point is "
                "better",

@@ -115,9 +115,18 @@ int finish(const ValidateCommand& command, const ValidationReport& report, const
   return void_reasons(report).empty() ? 0 : void_status;
 }
 
+/// A model that --set names without sizes gets those of its paper.
 Suite suite_of(const ValidateCommand& command, CaseRuns runs) {
-  return load_suite(command.suite.empty() ? bundled_suite("validate") : suite_path(command.suite),
-                    set_settings(command.sets), runs);
+  std::vector<Setting> settings = set_settings(command.sets);
+  const auto model =
+      std::find_if(settings.begin(), settings.end(), [](const Setting& one) { return one.path == "model"; });
+  if (model != settings.end()) {
+    const std::string name = model->text;
+    const std::size_t typed = settings.size();
+    add_paper_sizes(settings);
+    if (settings.size() > typed) narrate(fmt::format("model {}: sizes of the paper ({}:preset=paper)", name, name));
+  }
+  return load_suite(command.suite.empty() ? bundled_suite("validate") : suite_path(command.suite), settings, runs);
 }
 
 int validate_here(const ValidateCommand& command) {

@@ -134,7 +134,8 @@ void check_cluster(const std::string& cluster, const std::string& option) {
   try {
     load_cluster(cluster);
   } catch (const InvalidRequest& error) {
-    throw InvalidRequest(option, words_of_place(error, cluster_base(cluster)));
+    throw error.each(
+        [&](const InvalidRequest& one) { return InvalidRequest(option, words_of_place(one, cluster_base(cluster))); });
   }
 }
 

@@ -36,6 +36,12 @@ int report_failure(const std::exception& error) {
   if (another_speaks || dynamic_cast<const AlreadyReported*>(&error) != nullptr) return status_of(error);
   const World world = world_if_any();
   const std::string who = world.size > 1 ? fmt::format("rank {} of {}: ", world.rank, world.size) : "";
+  if (const auto* request = dynamic_cast<const InvalidRequest*>(&error);
+      request != nullptr && !request->all().empty()) {
+    narrate(fmt::format("strobe: {}{} mistakes:", who, request->all().size()));
+    for (const InvalidRequest& one : request->all()) narrate(fmt::format("  {}", one.what()));
+    return status_of(error);
+  }
   narrate(fmt::format("strobe: {}{}", who, failure_text(error)));
   return status_of(error);
 }

@@ -116,7 +116,9 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
     }
   } catch (const InvalidRequest& error) {
     if (error.where() == "/ranks") throw InvalidRequest(pointer + "/ranks", error.message());
-    throw InvalidRequest(pointer + "/cluster", words_of_place(error, cluster_base(c.cluster)));
+    throw error.each([&](const InvalidRequest& one) {
+      return InvalidRequest(pointer + "/cluster", words_of_place(one, cluster_base(c.cluster)));
+    });
   }
   try {
     load_software(c.software);
@@ -279,19 +281,25 @@ namespace {
 Case parse_case(const Json& json, const std::string& pointer) {
   if (!json.is_object()) throw InvalidRequest(pointer, "expected a case object, found " + json.dump());
   Json scalars = Json::object();
-  for (const auto& [key, value] : json.items()) {
+  Complaints complaints;
+  for (const auto& item : json.items()) {
+    const std::string& key = item.key();
+    const Json& value = item.value();
     if (find_case_slot(key) != nullptr || key == "description" || key == "$comment") continue;
     const std::vector<std::string> scalar_keys = case_fields().names();
     if (std::find(scalar_keys.begin(), scalar_keys.end(), key) == scalar_keys.end()) {
-      throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, case_keys()));
+      complaints.hear(
+          [&] { throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, case_keys())); });
+      continue;
     }
     // the number of blocks may also be written as a number
     scalars[key] = key == "nb" && value.is_number_integer() ? Json(value.dump()) : value;
   }
   Case c;
-  case_fields().apply(&c, scalars, pointer);
+  complaints.hear([&] { case_fields().apply(&c, scalars, pointer); });
   for (const CaseSlot& slot : case_slots())
-    c.*slot.member = plugin_object(slot, json, pointer, default_plugin(slot, c.model));
+    complaints.hear([&] { c.*slot.member = plugin_object(slot, json, pointer, default_plugin(slot, c.model)); });
+  complaints.raise();
   return c;
 }
 

@@ -63,7 +63,12 @@ Json typed_parameters(const FieldTable& table, const std::vector<std::pair<std::
   for (const auto& [key, text] : texts) typed[key] = text;
   table.apply(object.get(), typed, "", true);
   const Json complete = table.to_json(object.get());
-  for (const auto& [key, text] : texts) parameters[key] = complete.at(key);
+  for (const auto& [key, text] : texts) {
+    if (complete.contains(key)) parameters[key] = complete.at(key);
+    const Preset* preset = key == preset_key ? table.preset(text) : nullptr;
+    if (preset == nullptr) continue;
+    for (const auto& [name, value] : preset->values) parameters[name] = complete.at(name);
+  }
   return parameters;
 }
 

@@ -31,18 +31,25 @@ bool is_comment(const std::string& key) { return key == "description" || key == 
 
 void check_keys(const Json& object, const std::vector<std::string>& known, const std::string& pointer) {
   if (!object.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + object.dump());
-  for (const auto& [key, value] : object.items()) {
-    if (is_comment(key)) continue;
-    if (std::find(known.begin(), known.end(), key) == known.end()) {
-      throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, known));
-    }
+  Complaints complaints;
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
+    if (is_comment(key) || std::find(known.begin(), known.end(), key) != known.end()) continue;
+    complaints.hear([&] { throw InvalidRequest(pointer + "/" + key, unknown_name_message("key", key, known)); });
   }
+  complaints.raise();
 }
 
 std::string text_of(const Json& json, const std::string& key) {
   if (!json.contains(key)) return "";
   if (!json.at(key).is_string()) throw InvalidRequest("/" + key, "expected text, found " + json.at(key).dump());
   return json.at(key).get<std::string>();
+}
+
+std::string name_of(const Json& suite) {
+  const std::string name = text_of(suite, "name");
+  if (name.find('/') == std::string::npos && name.rfind('.', 0) != 0) return name;
+  throw InvalidRequest("/name", fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front", name));
 }
 
 /// One value for each key of the matrix.
@@ -113,7 +120,7 @@ Json setting_value(const CaseTree& tree, const Setting& setting) {
   } catch (const InvalidRequest& error) {
     throw InvalidRequest(setting.origin, error.message());
   }
-  return table.to_json(object.get()).at(key);
+  return key == preset_key ? Json(setting.text) : table.to_json(object.get()).at(key);
 }
 
 /// The place that set the value at `where` or at the nearest level above it. For a default, no place is known, so this
@@ -135,8 +142,10 @@ struct Expansion {
 };
 
 InvalidRequest blamed(const CaseTree& tree, const InvalidRequest& error) {
-  const std::string& where = error.where();
-  return where.empty() || where.front() != '/' ? error : InvalidRequest(blame(tree.origin, where), error.message());
+  return error.each([&tree](const InvalidRequest& one) {
+    const std::string& where = one.where();
+    return where.empty() || where.front() != '/' ? one : InvalidRequest(blame(tree.origin, where), one.message());
+  });
 }
 
 /// The case of the tree. `refusal` gets the reason why a kept case cannot run.
@@ -179,12 +188,17 @@ void check_unique_paths(const std::vector<Setting>& settings) {
   }
 }
 
+/// Names come first, because they decide which parameters exist. Presets follow, so that single parameters win.
+int turn_of(const Setting& setting) {
+  const std::string& path = setting.path;
+  if (find_case_slot(path) != nullptr || path.ends_with(".name") || path == "cluster") return 0;
+  return path.ends_with(std::string(".") + preset_key) ? 1 : 2;
+}
+
 void apply_settings(CaseTree& tree, const std::vector<Setting>& settings) {
-  for (const bool names : {true, false}) {  // names first, because they decide which parameters exist
+  for (const int turn : {0, 1, 2}) {
     for (const Setting& setting : settings) {
-      const bool is_name =
-          find_case_slot(setting.path) != nullptr || setting.path.ends_with(".name") || setting.path == "cluster";
-      if (is_name == names) set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
+      if (turn_of(setting) == turn) set_path(tree, setting.path, setting_value(tree, setting), setting.origin, true);
     }
   }
 }
@@ -213,23 +227,22 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
 
 Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs, ImpossibleCases impossible,
                    const std::string& folder) {
-  check_keys(json, {"$schema", "name", "defaults", "cases"}, "");
   check_unique_paths(settings);
   Suite suite;
-  suite.name = text_of(json, "name");
-  if (suite.name.find('/') != std::string::npos || suite.name.rfind('.', 0) == 0) {
-    throw InvalidRequest("/name",
-                         fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front", suite.name));
-  }
-  suite.description = text_of(json, "description");
-  if (!json.contains("cases") || !json.at("cases").is_array() || json.at("cases").empty()) {
-    throw InvalidRequest("/cases", "a suite needs a list of at least one case");
-  }
+  Complaints complaints;
+  complaints.hear([&] { check_keys(json, {"$schema", "name", "defaults", "cases"}, ""); });
+  complaints.hear([&] { suite.name = name_of(json); });
+  complaints.hear([&] { suite.description = text_of(json, "description"); });
+  const Json cases = json.value("cases", Json());
+  if (!cases.is_array() || cases.empty())
+    complaints.hear([] { throw InvalidRequest("/cases", "a suite needs a list of at least one case"); });
   std::map<std::string, std::string> seen;
-  for (std::size_t i = 0; i < json.at("cases").size(); ++i) {
-    expand_case(suite, seen, json, json.at("cases")[i], fmt::format("/cases/{}", i),
-                {settings, runs, impossible, folder});
+  for (std::size_t i = 0; cases.is_array() && i < cases.size(); ++i) {
+    complaints.hear([&] {
+      expand_case(suite, seen, json, cases[i], fmt::format("/cases/{}", i), {settings, runs, impossible, folder});
+    });
   }
+  complaints.raise();
   if (suite.cases.empty()) throw InvalidRequest("/cases", "every case is excluded, so there is nothing to run");
   return suite;
 }
@@ -243,8 +256,10 @@ Suite load_suite(const std::string& path, const std::vector<Setting>& settings, 
     if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();
     return suite;
   } catch (const InvalidRequest& error) {
-    if (error.where().rfind('/', 0) != 0) throw;  // a setting outside the file
-    throw InvalidRequest(path + "#" + error.where(), error.message());
+    throw error.each([&path](const InvalidRequest& one) {
+      const bool in_file = one.where().rfind('/', 0) == 0;  // else it is a setting outside the file
+      return in_file ? InvalidRequest(path + "#" + one.where(), one.message()) : one;
+    });
   }
 }
 

@@ -47,7 +47,8 @@ struct Suite {
 /// defaults. Files that the suite names are first looked for in `folder`.
 ///
 /// Throws InvalidRequest for unknown keys, impossible values, two equal cases and an empty matrix, naming the JSON
-/// pointer or the option. For cases that run here, throws Unavailable when a backend is not built.
+/// pointer or the option. One exception holds the mistakes of all cases. For cases that run here, throws Unavailable
+/// when a backend is not built.
 Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs = CaseRuns::here,
                    ImpossibleCases impossible = ImpossibleCases::refused, const std::string& folder = "");
 

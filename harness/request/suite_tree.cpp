@@ -28,6 +28,18 @@ void forget_origins(CaseTree& tree, const std::string& pointer) {
   std::erase_if(tree.origin, [&](const auto& entry) { return entry.first.rfind(pointer + "/", 0) == 0; });
 }
 
+/// Removes the values that earlier layers gave and the preset `name` sets, so that the preset wins over them.
+void forget_preset_values(CaseTree& tree, const std::string& slot, const Json& name, const std::string& where) {
+  const CaseSlot* known = find_case_slot(slot);
+  Json& held = tree.json[slot];
+  const Json plugin = held.value("name", Json(default_plugin(*known, tree.json.value("model", Json()))));
+  if (!plugin.is_string() || !name.is_string() || plugin == "") return;
+  const FieldTable table = known->fields(plugin.get<std::string>(), where);
+  const Preset* preset = table.preset(name.get<std::string>());
+  if (preset == nullptr) return;
+  for (const auto& [key, value] : preset->values) held.erase(key);
+}
+
 void set_plugin(CaseTree& tree, const std::string& slot, const Json& value, const std::string& where, bool replaces) {
   const Json wanted = as_object(value);
   if (!wanted.is_object()) {
@@ -40,6 +52,8 @@ void set_plugin(CaseTree& tree, const std::string& slot, const Json& value, cons
     held = Json::object();
     forget_origins(tree, "/" + slot);
   }
+  if (wanted.contains("name")) held["name"] = wanted.at("name");
+  if (wanted.contains(preset_key)) forget_preset_values(tree, slot, wanted.at(preset_key), where);
   for (const auto& [key, parameter] : wanted.items()) {
     held[key] = parameter;
     tree.origin["/" + slot + "/" + key] = value.is_string() ? where : where + "/" + key;
@@ -115,12 +129,17 @@ void set_path(CaseTree& tree, const std::string& path, const Json& value, const 
 
 void lay_over(CaseTree& tree, const Json& object, const std::string& where) {
   if (!object.is_object()) throw InvalidRequest(where, "expected an object of case keys, found " + object.dump());
-  for (const auto& [key, value] : object.items()) {
+  Complaints complaints;
+  for (const auto& item : object.items()) {
+    const std::string& key = item.key();
     if (key == "description" || key == "$comment") continue;
-    const std::string here = where + "/" + key;
-    require_key(key, here);
-    set_path(tree, key, value, here, true);
+    complaints.hear([&] {
+      const std::string here = where + "/" + key;
+      require_key(key, here);
+      set_path(tree, key, item.value(), here, true);
+    });
   }
+  complaints.raise();
 }
 
 bool holds(const CaseTree& tree, const std::string& path, const Json& value, const std::string& where) {

@@ -4,6 +4,7 @@
 
 #include "harness/request/case_slots.hpp"
 #include "harness/request/option_text.hpp"
+#include "models/snapshots/model.hpp"
 
 namespace strobe {
 
@@ -37,6 +38,22 @@ std::vector<Setting> typed_settings(const std::map<std::string, std::string>& pl
   }
   for (Setting& setting : set_settings(sets)) settings.push_back(std::move(setting));
   return settings;
+}
+
+void add_paper_sizes(std::vector<Setting>& settings) {
+  const auto find = [&settings](const std::string& path) {
+    return std::find_if(settings.begin(), settings.end(), [&](const Setting& one) { return one.path == path; });
+  };
+  const auto typed = find("model");
+  const std::string name = typed == settings.end() ? find_case_slot("model")->default_plugin : typed->text;
+  if (!ModelRegistry::instance().contains(name)) return;
+  const Preset* paper = ModelRegistry::instance().find(name).parameters.preset("paper");
+  if (paper == nullptr || find(std::string("model.") + preset_key) != settings.end()) return;
+  for (const auto& [key, value] : paper->values) {
+    const bool width = std::find(model_widths.begin(), model_widths.end(), key) != model_widths.end();
+    if (width && find("model." + key) != settings.end()) return;
+  }
+  settings.push_back({std::string("model.") + preset_key, paper->name, "--model"});
 }
 
 }  // namespace strobe

@@ -18,4 +18,8 @@ std::vector<Setting> typed_settings(const std::map<std::string, std::string>& pl
                                     const std::map<std::string, std::string>& scalars,
                                     const std::vector<std::string>& sets);
 
+/// Adds the sizes of the model's paper (preset "paper") to the settings, if the model has such a preset and the
+/// settings choose neither a preset nor a width.
+void add_paper_sizes(std::vector<Setting>& settings);
+
 }  // namespace strobe

@@ -38,7 +38,10 @@ const FieldTable& tgat_fields() {
           .choice("intra_batch_history", &P::intra_batch_history, {"sampler", "none"},
                   "whether earlier events of the own batch are neighbours")
           .real("dropout", &P::dropout, "", "share of coefficients, and of merged inputs, dropped in training", 0,
-                0.999);
+                0.999)
+          .preset("paper", "defaults of the authors' code, StatsXu/TGAT learn_edge.py",
+                  {{"hidden", 100}, {"time", 100}, {"neighbours", 20}, {"heads", 2}})
+          .preset("tgl", "TGL, VLDB'22", {{"hidden", 100}, {"time", 100}, {"neighbours", 10}, {"heads", 2}});
   return table;
 }
 

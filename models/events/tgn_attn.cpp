@@ -64,7 +64,11 @@ const FieldTable& tgn_fields() {
                   "a vector of each vertex that no event changes, as wide as memory: none; trained beforehand on the "
                   "static graph of the training events, then frozen (DistTGL); a table trained with the weights")
           .integer("static_epochs", &P::static_epochs, "", "epochs of the training beforehand", 1, 1 << 20)
-          .real("static_rate", &P::static_rate, "", "its learning rate", 0, 1e3);
+          .real("static_rate", &P::static_rate, "", "its learning rate", 0, 1e3)
+          .preset("paper", "DistTGL, SC'23, section 4: memory and neighbours; the other sizes are TGL's",
+                  {{"memory", 100}, {"time", 100}, {"neighbours", 10}, {"heads", 2}})
+          .preset("tgn", "defaults of the authors' code, twitter-research/tgn",
+                  {{"memory", 172}, {"time", 100}, {"neighbours", 10}, {"heads", 2}, {"embedding", 100}});
   return table;
 }
 

@@ -30,7 +30,9 @@ const FieldTable& cd_gcn_fields() {
           .choice("concat", &CdGcnParameters::concat, {"aggregated", "input"},
                   "the columns next to the convolution: the aggregated features (the paper's formula) or the layer's "
                   "input (its text)")
-          .boolean("precompute", &CdGcnParameters::precompute, "compute the first layer's A~ X once, before training");
+          .boolean("precompute", &CdGcnParameters::precompute, "compute the first layer's A~ X once, before training")
+          .preset("paper", "ESDG, SC'21, section 6.1: intermediate feature lengths of 6",
+                  {{"hidden", 6}, {"output", 6}, {"layers", 2}});
   return table;
 }
 

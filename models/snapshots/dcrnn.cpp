@@ -49,7 +49,10 @@ const FieldTable& dcrnn_fields() {
                   "whether a step reads the state of the one before; DynaHB's example has none")
           .real("gate_bias", &DcrnnParameters::gate_bias, "",
                 "where the biases of r and u start; 1 in the authors' code")
-          .boolean("precompute", &DcrnnParameters::precompute, "make the hops of the features once, before training");
+          .boolean("precompute", &DcrnnParameters::precompute, "make the hops of the features once, before training")
+          .preset("paper", "the authors' code, liyaguang/DCRNN dcrnn_la.yaml",
+                  {{"hidden", 64}, {"layers", 2}, {"hops", 2}})
+          .preset("small", "sizes of Strobe's tests", {{"hidden", 6}, {"layers", 1}, {"hops", 2}});
   return table;
 }
 

@@ -47,7 +47,10 @@ const FieldTable& dysat_fields() {
           .real("structural_dropout", &DysatParameters::structural_dropout, "",
                 "share of the coefficients over neighbours dropped in training", 0, 0.99)
           .real("temporal_dropout", &DysatParameters::temporal_dropout, "",
-                "share of the coefficients over time dropped in training", 0, 0.99);
+                "share of the coefficients over time dropped in training", 0, 0.99)
+          .preset("paper", "defaults of the authors' code, aravindsankar28/DySAT flags.py",
+                  {{"hidden", 128}, {"structural_heads", 16}, {"temporal_heads", 16}})
+          .preset("small", "sizes of Strobe's tests", {{"hidden", 6}, {"structural_heads", 2}, {"temporal_heads", 2}});
   return table;
 }
 

@@ -36,7 +36,10 @@ auto evolution_fields() {
       .choice("backpropagation", Text(&S::backpropagation), {"full", "detached"},
               "full: through all steps; detached: a step's weights count as constants for the next step")
       .choice("last_activation", Text(&S::last_activation), {"relu", "none"}, "activation of the second layer")
-      .boolean("precompute", Flag(&S::precompute), "compute the first layer's A~ X once, before training");
+      .boolean("precompute", Flag(&S::precompute), "compute the first layer's A~ X once, before training")
+      .preset("paper", "the authors' code, IBM/EvolveGCN, parameters of UCI messages",
+              {{"hidden", 100}, {"output", 100}})
+      .preset("small", "sizes of Strobe's tests, and of ESDG, SC'21, section 6.1", {{"hidden", 6}, {"output", 6}});
 }
 
 /// Edge life, then D^-1/2 (A + I) D^-1/2.

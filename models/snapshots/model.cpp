@@ -1,6 +1,7 @@
 #include "models/snapshots/model.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace strobe {
 
@@ -33,6 +34,19 @@ std::string untrained_steps_note(const ModelTraits& traits, const std::string& n
   return name + " reads steps " + std::to_string(trained_steps) + " to " + std::to_string(steps - 1) +
          ", which are not trained on, with the " + traits.step_vectors->what + " of step " +
          std::to_string(trained_steps - 1);
+}
+
+std::string preset_of(const Json& model) {
+  const std::string name = model.value("name", std::string());
+  if (!ModelRegistry::instance().contains(name)) return "";
+  const auto holds = [&model](const auto& named) {
+    const Json wanted = std::visit([](const auto& held) { return Json(held); }, named.second);
+    return model.contains(named.first) && model.at(named.first) == wanted;
+  };
+  for (const Preset& preset : ModelRegistry::instance().find(name).parameters.presets()) {
+    if (std::all_of(preset.values.begin(), preset.values.end(), holds)) return preset.name;
+  }
+  return "";
 }
 
 }  // namespace strobe

@@ -3,6 +3,7 @@
 // how its functions are called, and in which order.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -263,5 +264,11 @@ struct ModelTag {
   };
 };
 using ModelRegistry = Registry<ModelTag>;
+
+/// Parameters of models that are widths. They decide what an epoch costs.
+inline constexpr std::array model_widths{"hidden", "output", "memory", "embedding"};
+
+/// The name of the first preset whose values a complete model has; "" if there is none.
+std::string preset_of(const Json& model);
 
 }  // namespace strobe

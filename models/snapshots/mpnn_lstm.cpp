@@ -44,7 +44,9 @@ const FieldTable& mpnn_lstm_fields() {
           .real("dropout", &MpnnLstmParameters::dropout, "", "share of the convolutions' outputs dropped in training",
                 0, 0.99)
           .boolean("precompute", &MpnnLstmParameters::precompute,
-                   "compute the first convolution's A~ X once, before training");
+                   "compute the first convolution's A~ X once, before training")
+          .preset("paper", "default of the authors' code, geopanag/pandemic_tgnn", {{"hidden", 64}})
+          .preset("small", "width of Strobe's tests", {{"hidden", 6}});
   return table;
 }
 

@@ -38,7 +38,11 @@ const FieldTable& t_gcn_fields() {
           .choice(
               "conv", &TGcnParameters::conv, {"x", "xh"},
               "what the gates' convolutions read: the features, or features and state together, as the authors' code")
-          .real("gate_bias", &TGcnParameters::gate_bias, "", "with conv=xh: where the biases of r and u start");
+          .real("gate_bias", &TGcnParameters::gate_bias, "", "with conv=xh: where the biases of r and u start")
+          .preset("paper",
+                  "width: default of the authors' code, lehaifeng/T-GCN; convolutions: DGC, SIGMOD'23, section 7.1",
+                  {{"hidden", 64}, {"gcn_layers", 2}})
+          .preset("small", "sizes of Strobe's tests", {{"hidden", 6}, {"gcn_layers", 2}});
   return table;
 }
 

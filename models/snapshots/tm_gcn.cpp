@@ -41,7 +41,9 @@ const FieldTable& tm_gcn_fields() {
                   "M-transform over a window: the mean, or the sum with weights 1 / (t - s + 1)")
           .choice("last_activation", &TmGcnParameters::last_activation, {"relu", "none"},
                   "activation of the second layer, with network=esdg")
-          .boolean("precompute", &TmGcnParameters::precompute, "compute the first layer's A~ X once, before training");
+          .boolean("precompute", &TmGcnParameters::precompute, "compute the first layer's A~ X once, before training")
+          .preset("paper", "ESDG, SC'21, section 6.1, and the authors' code, IBM/TM-GCN: lengths of 6",
+                  {{"hidden", 6}, {"output", 6}});
   return table;
 }
 

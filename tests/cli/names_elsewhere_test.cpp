@@ -84,7 +84,7 @@ TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsToType) {
   refused({"run", "--workload", tiny, "--batch-size", "600"}, "--set strategy.batch=VALUE");
   refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks VALUE");
   refused({"run", "--workload", tiny, "-n", "4"}, "--ranks VALUE");
-  refused({"plan", "--workload", tiny, "--gpus", "8"}, "--nodes N");
+  refused({"plan", "--workload", tiny, "--ranks", "8"}, "--gpus N");
   refused({"plan", "--workload", tiny, "--memory-limit-gib", "30"}, "--set memory_limit_gib=VALUE");
 }
 

@@ -1,4 +1,5 @@
 // Errors, registry, units, hashes, shares and the thread pool.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -162,6 +163,19 @@ TEST(Workers, RethrowATasksException) {
   std::atomic<int> sum{0};
   workers.run(4, [&](std::int64_t i) { sum += static_cast<int>(i); });
   EXPECT_EQ(sum.load(), 6);
+}
+
+TEST(Units, CountsTakeScalesAndOnlyWholeNumbersFromOneOn) {
+  for (const auto& [text, count] : std::vector<std::pair<std::string, std::int64_t>>{
+           {"1", 1}, {"5M", 5000000}, {"1.1G", 1100000000}, {"1e8", 100000000}, {"2.5k", 2500}, {"0.001K", 1}})
+    EXPECT_EQ(parse_count(text, "--edges"), count) << text;
+  for (std::int64_t number = 1; number < 2000; number += 7) {
+    EXPECT_EQ(parse_count(std::to_string(number) + "K", ""), number * 1000);
+    EXPECT_EQ(parse_count(fmt::format("{}.{:03}M", number, number % 1000), ""),
+              number * 1000000 + number % 1000 * 1000);
+  }
+  for (const char* text : {"", "0", "-3", "1.5", "5T", "M", "1 M", "1.0000001K", "1e400", "nan", "5MM", "0x10", "1e16"})
+    EXPECT_THROW(parse_count(text, "--edges"), InvalidRequest) << text;
 }
 
 }  // namespace

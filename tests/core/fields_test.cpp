@@ -82,5 +82,65 @@ TEST(Fields, JoinedTablesReadAndWriteAnObjectOfEach) {
   EXPECT_EQ(chosen_fields(other, {"note", "share"}).names(), other.names()) << "in the order of the table";
 }
 
+const FieldTable& preset_fields() {
+  static const FieldTable table = make_fields<Params>()
+                                      .integer("window", &Params::window, "steps", "M-transform window", 1, 1000)
+                                      .real("rate", &Params::rate, "", "learning rate", 0.0, 1.0)
+                                      .choice("mode", &Params::mode, {"in", "out"}, "orientation")
+                                      .preset("paper", "a paper", {{"window", 40}, {"mode", "out"}})
+                                      .preset("fast", "nobody", {{"rate", 0.5}});
+  return table;
+}
+
+TEST(Fields, APresetSetsItsValuesAndAnExplicitValueWinsWhereverItStands) {
+  for (const char* text : {R"({"preset": "paper", "window": 7})", R"({"window": 7, "preset": "paper"})"}) {
+    const Params params = from_json<Params>(preset_fields(), Json::parse(text), "");
+    EXPECT_EQ(params.window, 7) << text;
+    EXPECT_EQ(params.mode, "out") << text;
+    EXPECT_DOUBLE_EQ(params.rate, 0.01) << text;
+  }
+  const Json complete = preset_fields().complete(Json{{"preset", "paper"}}, "");
+  EXPECT_EQ(complete, (Json{{"window", 40}, {"rate", 0.01}, {"mode", "out"}})) << "the preset is resolved";
+}
+
+TEST(Fields, AnUnknownPresetNamesThoseThatExistAndATableWithoutAnyRefusesTheKey) {
+  for (const Json& wrong : {Json("papr"), Json("small"), Json(3)}) {
+    try {
+      preset_fields().complete(Json{{"preset", wrong}}, "/model");
+      FAIL() << wrong;
+    } catch (const InvalidRequest& error) {
+      EXPECT_EQ(error.where(), "/model/preset");
+      if (wrong.is_string()) {
+        EXPECT_NE(error.message().find("Known: paper, fast."), std::string::npos) << error.message();
+      }
+    }
+  }
+  EXPECT_THROW(params_fields().complete(Json{{"preset", "paper"}}, ""), InvalidRequest);
+}
+
+TEST(Fields, EveryMistakeIsNamedAndOneMistakeAloneIsAsBefore) {
+  const std::vector<std::pair<std::string, Json>> wrong = {{"windw", 7},    {"rate", 2},     {"mode", "sideways"},
+                                                           {"fast", "yes"}, {"window", 1.5}, {"other", 1}};
+  for (std::size_t set = 1; set < (std::size_t{1} << wrong.size()); ++set) {
+    Json values = Json::object();
+    std::vector<std::string> places;
+    for (std::size_t i = 0; i < wrong.size(); ++i) {
+      if ((set >> i & 1) == 0) continue;
+      values[wrong[i].first] = wrong[i].second;
+      places.push_back("/model/" + wrong[i].first);
+    }
+    try {
+      params_fields().complete(values, "/model");
+      FAIL() << values;
+    } catch (const InvalidRequest& error) {
+      std::vector<std::string> named;
+      for (const InvalidRequest& one : error.all()) named.push_back(one.where());
+      if (places.size() == 1) named = {error.where()};
+      EXPECT_EQ(error.all().size(), places.size() == 1 ? 0 : places.size());
+      EXPECT_EQ(named, places) << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace strobe

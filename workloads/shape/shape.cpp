@@ -136,13 +136,34 @@ std::map<std::string, std::string> read_texts(const Json& json, const std::strin
                                               const std::vector<std::string>& known) {
   if (!json.is_object()) throw InvalidRequest(where, "expected an object of texts");
   std::map<std::string, std::string> texts;
-  for (const auto& [key, value] : json.items()) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw InvalidRequest(where + "/" + key, unknown_name_message("quantity", key, known));
-    texts[key] = text_at(json, key, where);
-    if (texts[key].empty()) throw InvalidRequest(where + "/" + key, "is empty");
+  Complaints complaints;
+  for (const auto& item : json.items()) {
+    const std::string key = item.key();
+    complaints.hear([&] {
+      if (std::find(known.begin(), known.end(), key) == known.end())
+        throw InvalidRequest(where + "/" + key, unknown_name_message("quantity", key, known));
+      texts[key] = text_at(json, key, where);
+      if (texts[key].empty()) throw InvalidRequest(where + "/" + key, "is empty");
+    });
   }
+  complaints.raise();
   return texts;
+}
+
+/// Reads one quantity that is there. An unknown one has a reason, a known one a source.
+template <class T>
+void read_quantity(const Json& json, const std::string& name, const std::string& where, const GraphStatistics& shape,
+                   T& value) {
+  const bool explained = shape.unknown.count(name) != 0;
+  if (json.at(name).is_null()) {
+    if (!explained && shape.unknown.count("*") == 0)
+      throw InvalidRequest(where + "/unknown/" + name, "the value is null, so its reason must be given");
+    return;
+  }
+  if (explained) throw InvalidRequest(where + "/unknown/" + name, "the value is known");
+  if (shape.sources.count(name) == 0 && shape.sources.count("*") == 0)
+    throw InvalidRequest(where + "/sources/" + name, "a number needs its source");
+  read(json.at(name), where + "/" + name, value);
 }
 
 /// Lists have one value per step, and sums agree with them.
@@ -179,27 +200,26 @@ GraphStatistics shape_from_json(const Json& json, const std::string& where) {
   const std::vector<std::string> quantities = quantity_names();
   std::vector<std::string> keys = {"strobe_shape", "name", "description", "sources", "unknown"};
   keys.insert(keys.end(), quantities.begin(), quantities.end());
-  expect_keys(json, keys, {}, where);
-  if (whole_at(json, "strobe_shape", where) != shape_version)
-    throw InvalidRequest(where + "/strobe_shape", fmt::format("only version {} is known", shape_version));
   GraphStatistics shape;
-  shape.name = text_at(json, "name", where);
-  shape.description = text_at(json, "description", where);
+  Complaints complaints;
+  complaints.hear([&] { expect_keys(json, keys, {}, where); });
+  const auto read_key = [&](const std::string& key, const auto& read) {
+    if (json.is_object() && json.contains(key)) complaints.hear(read);
+  };
+  read_key("strobe_shape", [&] {
+    if (whole_at(json, "strobe_shape", where) != shape_version)
+      throw InvalidRequest(where + "/strobe_shape", fmt::format("only version {} is known", shape_version));
+  });
+  read_key("name", [&] { shape.name = text_at(json, "name", where); });
+  read_key("description", [&] { shape.description = text_at(json, "description", where); });
   std::vector<std::string> explained = quantities;
   explained.push_back("*");
-  shape.sources = read_texts(json.at("sources"), where + "/sources", explained);
-  shape.unknown = read_texts(json.at("unknown"), where + "/unknown", explained);
+  read_key("sources", [&] { shape.sources = read_texts(json.at("sources"), where + "/sources", explained); });
+  read_key("unknown", [&] { shape.unknown = read_texts(json.at("unknown"), where + "/unknown", explained); });
   for_each_quantity(shape, [&](const std::string& name, auto& value) {
-    if (json.at(name).is_null()) {
-      if (shape.unknown.count(name) == 0 && shape.unknown.count("*") == 0)
-        throw InvalidRequest(where + "/unknown/" + name, "the value is null, so its reason must be given");
-      return;
-    }
-    if (shape.unknown.count(name) != 0) throw InvalidRequest(where + "/unknown/" + name, "the value is known");
-    if (shape.sources.count(name) == 0 && shape.sources.count("*") == 0)
-      throw InvalidRequest(where + "/sources/" + name, "a number needs its source");
-    read(json.at(name), where + "/" + name, value);
+    read_key(name, [&] { read_quantity(json, name, where, shape, value); });
   });
+  complaints.raise();
   check_sums(shape, where);
   return shape;
 }

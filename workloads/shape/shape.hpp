@@ -69,7 +69,7 @@ Json to_json(const GraphStatistics& shape);
 
 /// Reads JSON written by `to_json`. `where` is "FILE#" or a pointer. Throws InvalidRequest(where + JSON pointer) for an
 /// unknown or missing key, a wrong type, lists of another length than `steps`, a null without its reason and a number
-/// without its source.
+/// without its source. One exception holds all these mistakes.
 GraphStatistics shape_from_json(const Json& json, const std::string& where);
 
 /// The published shape called so, or the shape in a file. Throws InvalidRequest with the nearest name.

@@ -17,6 +17,10 @@ const Json& member(const Json& object, const std::string& key, const std::string
   return object.at(key);
 }
 
+[[noreturn]] void refuse_key(const std::string& key, const std::vector<std::string>& known, const std::string& where) {
+  throw InvalidRequest(where + "/" + key, unknown_name_message("key", key, known));
+}
+
 }  // namespace
 
 Json read_strict_json(const std::string& path) {
@@ -37,11 +41,13 @@ void expect_keys(const Json& object, const std::vector<std::string>& required, c
   if (!object.is_object()) throw InvalidRequest(where, "expected a JSON object, found " + object.dump().substr(0, 60));
   std::vector<std::string> known = required;
   known.insert(known.end(), optional.begin(), optional.end());
+  Complaints complaints;
   for (const auto& [key, value] : object.items()) {
     if (key == "$comment" || key == "$schema" || std::find(known.begin(), known.end(), key) != known.end()) continue;
-    throw InvalidRequest(where + "/" + key, unknown_name_message("key", key, known));
+    complaints.hear([&, &key = key] { refuse_key(key, known, where); });
   }
-  for (const std::string& key : required) member(object, key, where);
+  for (const std::string& key : required) complaints.hear([&] { member(object, key, where); });
+  complaints.raise();
 }
 
 std::string text_at(const Json& object, const std::string& key, const std::string& where) {

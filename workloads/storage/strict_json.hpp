@@ -14,7 +14,7 @@ namespace strobe {
 Json read_strict_json(const std::string& path);
 
 /// Checks that `object` is an object with every key of `required` and none beyond those and `optional`; `where` is
-/// "FILE#POINTER". "$comment" and "$schema" may always be there.
+/// "FILE#POINTER". Throws all missing and unknown keys at once. "$comment" and "$schema" may always be there.
 void expect_keys(const Json& object, const std::vector<std::string>& required, const std::vector<std::string>& optional,
                  const std::string& where);
 

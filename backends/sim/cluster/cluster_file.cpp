@@ -284,9 +284,7 @@ std::int64_t covered_ranks(const Numbers& numbers, const Cluster& cluster) {
   return std::max(judged, cluster.calibration->most_ranks());
 }
 
-}  // namespace
-
-std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
+std::shared_ptr<const Cluster> read_cluster(const Json& json) {
   check_keys(json, cluster_keys, "");
   const Numbers numbers(json, cluster_keys, "");
   auto cluster = std::make_shared<Cluster>();
@@ -307,6 +305,36 @@ std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
   read_price(json.at("price_per_node_hour"), *cluster);
   cluster->raw = json;
   return cluster;
+}
+
+/// Throws everything that is wrong with a file whose reading ended with `first`.
+[[noreturn]] void refuse_file(const Json& json, const InvalidRequest& first) {
+  Complaints complaints;
+  hear_values(json, cluster_keys, "", complaints);
+  const auto hear_part = [&](const char* key, const auto& read) {
+    if (json.is_object() && json.contains(key)) complaints.hear([&] { read(json.at(key)); });
+  };
+  if (json.is_object() && json.contains("gpu")) hear_values(json.at("gpu"), gpu_keys, "/gpu", complaints);
+  hear_part("host", [](const Json& host) { read_host(host); });
+  hear_part("calibration", [](const Json& fits) { read_calibration(fits, "/calibration"); });
+  hear_part("epoch_band_90", [](const Json& bands) { read_bands(bands); });
+  hear_part("price_per_node_hour", [](const Json& price) {
+    Cluster priced;
+    read_price(price, priced);
+  });
+  complaints.hear([&] { throw InvalidRequest(first); });
+  complaints.raise();
+  throw InvalidRequest(first);
+}
+
+}  // namespace
+
+std::shared_ptr<const Cluster> cluster_from_json(const Json& json) {
+  try {
+    return read_cluster(json);
+  } catch (const InvalidRequest& first) {
+    refuse_file(json, first);
+  }
 }
 
 void change_value(Json& cluster, const std::string& path, const std::string& value) {

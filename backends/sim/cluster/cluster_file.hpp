@@ -12,7 +12,7 @@ namespace strobe::sim {
 
 /// Parses and checks the text of a cluster file. Throws InvalidInput(file, line, column) when it is not JSON, and
 /// InvalidRequest with the JSON pointer for a duplicate, unknown or missing key, a key without its unit, a number
-/// without source or date, or one out of range.
+/// without source or date, or one out of range. One exception holds all mistakes about keys and values.
 std::shared_ptr<const Cluster> parse_cluster(const std::string& text, const std::string& file);
 
 /// The same for JSON that is already parsed.

@@ -80,12 +80,28 @@ const Key* find_key(Keys keys, const std::string& name) {
 
 void check_keys(const Json& object, Keys keys, const std::string& pointer) {
   if (!object.is_object()) throw InvalidRequest(pointer, "expected a JSON object, found " + object.dump());
-  for (const auto& [name, value] : object.items()) {
-    if (find_key(keys, name) == nullptr) refuse_key(keys, name, pointer);
+  Complaints complaints;
+  for (const auto& item : object.items()) {
+    if (find_key(keys, item.key()) == nullptr) complaints.hear([&] { refuse_key(keys, item.key(), pointer); });
   }
   for (const Key& key : keys) {
-    if (key.need == Need::always && !object.contains(key.name)) {
-      throw InvalidRequest(pointer + "/" + key.name, "this key is missing");
+    if (key.need != Need::always || object.contains(key.name)) continue;
+    complaints.hear([&] { throw InvalidRequest(pointer + "/" + key.name, "this key is missing"); });
+  }
+  complaints.raise();
+}
+
+void hear_values(const Json& object, Keys keys, const std::string& pointer, Complaints& complaints) {
+  complaints.hear([&] { check_keys(object, keys, pointer); });
+  const Numbers numbers(object, keys, pointer);
+  for (const Key& key : keys) {
+    if (!object.is_object() || !object.contains(key.name) || key.name[0] == '$') continue;
+    if (key.form == Form::text) {
+      complaints.hear([&] { text_at(object, key.name, pointer); });
+    } else if (key.form == Form::flag) {
+      complaints.hear([&] { flag_at(object, key.name, pointer); });
+    } else if (key.form != Form::object && key.form != Form::price) {
+      complaints.hear([&] { numbers.at(key.name, 0); });
     }
   }
 }

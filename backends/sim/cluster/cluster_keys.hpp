@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/errors.hpp"
 #include "core/fields.hpp"
 
 namespace strobe::sim {
@@ -31,8 +32,11 @@ const Key* find_key(Keys keys, const std::string& name);
 /// The error that no such key is known; it suggests a key.
 [[noreturn]] void refuse_key(Keys keys, const std::string& name, const std::string& pointer);
 
-/// Refuses unknown keys of an object, and missing ones that are always required.
+/// Refuses unknown keys of an object, and missing ones that are always required: all at once.
 void check_keys(const Json& object, Keys keys, const std::string& pointer);
+
+/// Hears what is wrong with the keys of an object and with their texts, flags and numbers.
+void hear_values(const Json& object, Keys keys, const std::string& pointer, Complaints& complaints);
 
 std::string text_at(const Json& object, const char* key, const std::string& pointer);
 
