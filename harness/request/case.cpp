@@ -66,6 +66,19 @@ const RegisterNames devices_elsewhere{"device",
                                       {{"gpu", "cuda", "type --device cuda; --device sim predicts a GPU"},
                                        {"nvidia", "cuda", "type --device cuda; --device sim predicts a GPU"}}};
 
+const RegisterNames communicators_elsewhere{
+    "communicator", {{"gloo", "local", "threads of one process; mpi joins processes, nccl joins GPUs"}}};
+const RegisterNames precisions_elsewhere{"value of precision",
+                                         {{"float", "fp32", ""},
+                                          {"float32", "fp32", ""},
+                                          {"double", "fp64", ""},
+                                          {"float64", "fp64", ""},
+                                          {"fp16", "", "training is in fp32 or fp64"},
+                                          {"float16", "", "training is in fp32 or fp64"},
+                                          {"half", "", "training is in fp32 or fp64"},
+                                          {"bf16", "", "training is in fp32 or fp64"},
+                                          {"bfloat16", "", "training is in fp32 or fp64"}}};
+
 std::string how_to_build(const std::string& backend) {
   return backend == "mpi"
              ? "install MPI (apt: libopenmpi-dev), then configure and build again"

@@ -162,6 +162,13 @@ void compare_times(std::vector<Entrant>& entrants, const AnswerOptions& options)
   }
 }
 
+/// "vertex", "ranks 2", "batch 100".
+std::string named_value(const std::string& field, const std::string& value) {
+  for (const char* slot : {"workload", "model", "strategy", "task", "optimizer"})
+    if (field == slot) return value;
+  return field.substr(field.rfind('.') + 1) + " " + value;
+}
+
 Answer answer_of(const Question& question, const std::string& field, const AnswerOptions& options) {
   refuse_mixed_machines(question, options);
   Answer answer;
@@ -187,7 +194,7 @@ Answer answer_of(const Question& question, const std::string& field, const Answe
   answer.sentences = sentences_of(answer, place_of(question, field), options.threshold);
   answer.why = reasons_of(answer);
   std::vector<std::pair<std::string, const KindFacts*>> named;
-  for (const Contender& one : answer.contenders) named.emplace_back(one.value, &one.facts);
+  for (const Contender& one : answer.contenders) named.emplace_back(named_value(field, one.value), &one.facts);
   answer.facts = differing_facts(named);
   return answer;
 }

@@ -43,7 +43,7 @@ struct Contender {
 /// One question and its answer.
 struct Answer {
   std::string field;                   // "strategy", "ranks", "model.hidden"
-  std::vector<std::string> common;     // what distinguishes this question from others: "ucsocial, t-gcn", "ranks 2"
+  std::vector<std::string> common;     // what distinguishes this question from others: "ucsocial", "t-gcn", "ranks 2"
   WorkUnit unit = WorkUnit::none;      // in which times are compared
   std::string apart;                   // "models", "tasks": epochs of different ones are not compared; "" = they are
   std::string until;                   // the metric that training lasts to: "mrr=0.3"; "" = none

@@ -110,7 +110,10 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
       fmt::format("{} reaches {} first, in {}", first->value, answer.until, format_seconds(first->until_seconds));
   for (const Contender& one : answer.contenders) {
     if (&one == first || !std::isfinite(one.until_seconds)) continue;
-    text += fmt::format("; {} takes {} as long", one.value, times_text(one.later));
+    const bool scattered = one.later.verdict == Verdict::unsure && one.later.note.empty();
+    text += fmt::format("; {} takes {} as long", one.value,
+                        scattered ? number_text(one.later.ratio) + " times" : times_text(one.later));
+    if (scattered) text += " (its seeds differ too much for a verdict)";
     if (!one.later.note.empty()) text += fmt::format(" ({})", one.later.note);
   }
   sentences.push_back(with_place(place, text) + ".");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/cli/command.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case_slots.hpp"
 #include "models/snapshots/model.hpp"
@@ -27,6 +28,15 @@ std::vector<std::string> real_names(const std::string& kind) {
   if (kind == "partitioner") return Registry<PartitionerTag>::instance().names();
   if (kind == "task") return TaskRegistry::instance().names();
   if (kind == "device") return {"cpu", "sim", "cuda"};  // not every build has cuda
+  if (kind == "communicator") return {"local", "sim", "mpi", "nccl"};
+  if (kind == "value of precision") return {"fp32", "fp64"};
+  if (kind == "option") {
+    std::vector<std::string> flags;
+    for (const DescribedCommand& command : describe_program().commands)
+      for (const DescribedOption& option : command.options)
+        flags.insert(flags.end(), option.flags.begin(), option.flags.end());
+    return flags;
+  }
   std::vector<std::string> keys = case_fields().names();
   for (const CaseSlot& slot : case_slots()) keys.push_back(slot.name);
   return keys;
@@ -81,6 +91,11 @@ TEST_F(NamesElsewhere, AreNamedInRefusals) {
           {"it is 'vertex-classification' here", "type --task vertex-classification"});
   refused({"--task", "edge-classification"}, {"type --task event-classification"});
   refused({"--device", "sim", "--cluster", "a100"}, {"did you mean one of", "'p4d-a100'"});
+  refused({"--output", "x"}, {"unknown option '--output'; it is '--out' here."});
+  refused({"--seeds", "3"}, {"type --vary seed=1..3"});
+  refused({"--precision", "float32"}, {"it is 'fp32' here"});
+  refused({"--precision", "bf16"}, {"Strobe does not have it", "fp32 or fp64"});
+  refused({"--comm", "gloo"}, {"it is 'local' here", "mpi joins processes"});
   refused({"--set", "batch_size=600"}, {"it is 'strategy.batch' here"});
 }
 
@@ -94,6 +109,9 @@ TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsToType) {
   refused({"run", "--workload", tiny, "--batch-size", "600"}, "--set strategy.batch=VALUE");
   refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks VALUE");
   refused({"run", "--workload", tiny, "-n", "4"}, "--ranks VALUE");
+  refused({"run", "--workload", tiny, "--dropout", "0.1"}, "--set model.dropout=VALUE");
+  refused({"plan", "--workload", tiny, "--cluster", "p4d-a100"}, "--clusters VALUE");
+  refused({"plan", "--workload", tiny, "--device", "sim"}, "--clusters NAMES; the search decides device itself");
   refused({"plan", "--workload", tiny, "--gpus", "8"}, "--nodes N");
   refused({"plan", "--workload", tiny, "--memory-limit-gib", "30"}, "--set memory_limit_gib=VALUE");
 }

@@ -44,6 +44,7 @@ TEST(Answer, TheFastestIsFirstAndTheRatioIsTheQuotientOfTheTimes) {
   const Answers all = ask({folder.file("run")}, "strategy");
   ASSERT_EQ(all.questions.size(), 1u);
   const Answer& found = all.questions[0];
+  EXPECT_EQ(found.common, (std::vector<std::string>{"chess", "tm-gcn"}));
   EXPECT_EQ(found.unit, WorkUnit::epoch);
   EXPECT_EQ(found.contenders.front().value, "snapshot");
   const Contender& vertex = contender(found, "vertex");
@@ -101,6 +102,7 @@ TEST(Answer, DifferentModelsAreComparedByTheTimeToAMetricAlone) {
           {.rounds = {seconds}, .seed = seed, .settings = named("model", model), .until = reached, .simulated = true});
   }
   const Answer refused = ask({folder.file("run")}, "model").questions.at(0);
+  EXPECT_EQ(refused.common, (std::vector<std::string>{"chess"}));
   EXPECT_EQ(refused.apart, "models");
   EXPECT_TRUE(std::isnan(contender(refused, "dysat").slower.ratio));
   EXPECT_EQ(sentences(refused),
@@ -224,6 +226,20 @@ TEST(Answer, TimesToAMetricSayWhoReachesItFirst) {
             std::string::npos)
       << sentences(found);
   EXPECT_NE(sentences(found).find("chunk does not reach it."), std::string::npos) << sentences(found);
+}
+
+TEST(Answer, TimesToAMetricInWhichSeedsDisagreeHaveNoVerdict) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const auto& [seed, reached] : {std::pair{1, 5.0}, {2, 500.0}}) {
+    run.add({.strategy = "vertex", .rounds = {1.0}, .seed = seed, .until = 10, .simulated = true});
+    run.add({.strategy = "chunk", .rounds = {1.0}, .seed = seed, .until = reached, .simulated = true});
+  }
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(contender(found, "chunk").later.verdict, Verdict::unsure);
+  EXPECT_NE(sentences(found).find("chunk takes 5.00 times as long (its seeds differ too much for a verdict)."),
+            std::string::npos)
+      << sentences(found);
 }
 
 TEST(Answer, OneProcessASideGivesNoVerdict) {
