@@ -177,7 +177,6 @@ const RegisterNames t_gcn_elsewhere{"model",
                                      {"gconvgru", "", "nearest is t-gcn"},
                                      {"a3tgcn", "", "nearest is t-gcn"},
                                      {"stgcn", "", "nearest is t-gcn"},
-                                     {"gcn", "", "it has no time; nearest is t-gcn"},
                                      {"graphsage", "", "it has no time; nearest is t-gcn"}}};
 
 }  // namespace

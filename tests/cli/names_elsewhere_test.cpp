@@ -85,7 +85,7 @@ TEST_F(NamesElsewhere, AreNamedInRefusals) {
   refused({"--strategy", "dgc"}, {"it is 'chunk' here"});
   refused({"--strategy", "data_parallel"}, {"it is 'hybrid_batch' here", "event_batch"});
   refused({"--strategy", "epoch-parallel"}, {"it is 'event_batch' here", "its parameter j"});
-  refused({"--model", "gcn"}, {"Strobe does not have it", "nearest is t-gcn"});
+  refused({"--model", "gcn"}, {"did you mean one of 'cd-gcn'", "'t-gcn'", "'tm-gcn'?"});
   refused({"--strategy", "dp"}, {"it is 'hybrid_batch' here"});
   refused({"--task", "node-classification"},
           {"it is 'vertex-classification' here", "type --task vertex-classification"});

@@ -65,7 +65,7 @@ for row in rows: assert slowest[row['case_id']] == row['epoch_seconds']['median'
 
 TEST_F(PythonPackage, TheAnswersOfTheProgramAreLines) {
   const Outcome outcome = python(R"(
-import os, subprocess
+import os, shutil, subprocess
 program = ')" STROBE_BINARY R"('
 table = strobe.compare('o', by='strategy', program=program)
 printed = json.loads(subprocess.run([program, 'compare', 'o', '--by', 'strategy', '--json'], stdout=subprocess.PIPE).stdout)
@@ -74,7 +74,8 @@ assert list(table['strategy']) == [c['value'] for c in printed['questions'][0]['
 assert table['epoch_seconds'].dtype == float and list(table['work.cells']) == [rows[0]['epoch_work']['cells']] * 2
 assert table.attrs['sentences'] == [printed['questions'][0]['sentences']]
 os.environ['STROBE_PROGRAM'] = program
-assert len(strobe.compare(['o', 'o', 'o'])) == 6, 'a case of three runs is a contender in each'
+for copy in ('o2', 'o3'): shutil.copytree('o', copy)
+assert len(strobe.compare(['o', 'o2', 'o3'])) == 6, 'a case of three runs is a contender in each'
 for call, kind, word in ((lambda: strobe.compare('o', by='kernels'), strobe.NotComparable, 'kernels'),
                          (lambda: strobe.compare('o', by='stratgy'), strobe.NotComparable, "'strategy'"),
                          (lambda: strobe.compare('nowhere'), strobe.NotARun, 'nowhere'),
