@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <utility>
 
 #include "core/names_elsewhere.hpp"
 
@@ -25,19 +26,31 @@ std::string several(const std::vector<InvalidRequest>& all) {
   return text;
 }
 
+/// Letters to insert, delete or replace; two neighbours in the wrong order count once.
 std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1), above, before;
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before = std::exchange(above, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
+}
+
+/// "; did you mean one of 'p4d-a100', 'p5-h100'?": the candidates that contain the name; "" without any.
+std::string containing_text(const std::string& name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t least = 3, most = 6;
+  const std::string plain = plain_name(name);
+  std::vector<std::string> found;
+  for (const std::string& candidate : candidates)
+    if (plain.size() >= least && plain_name(candidate).find(plain) != std::string::npos && found.size() < most)
+      found.push_back("'" + candidate + "'");
+  return found.empty() ? ""
+                       : fmt::format("; did you mean {}{}?", found.size() > 1 ? "one of " : "", fmt::join(found, ", "));
 }
 
 }  // namespace
@@ -98,7 +111,8 @@ Interrupted::Interrupted(int signal) : Error(fmt::format("interrupted by signal 
 
 std::string nearest_name(const std::string& name, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
+  constexpr std::size_t short_name = 3;  // two wrong letters would leave too little of it
+  std::size_t best_distance = name.size() <= short_name ? 2 : std::max<std::size_t>(2, name.size() / 3) + 1;
   const std::string plain = plain_name(name);
   for (const std::string& candidate : candidates)
     if (!plain.empty() && plain_name(candidate) == plain) return candidate;  // spelt in another way
@@ -122,7 +136,9 @@ std::string unknown_name_message(const std::string& kind, const std::string& nam
     message += more ? fmt::format(" ({}).", elsewhere->about) : ".";
   } else {
     const std::string nearest = meant.empty() ? nearest_name(name, candidates) : meant;
-    message += nearest.empty() ? "." : fmt::format("; did you mean '{}'?", nearest);
+    const std::string hint =
+        nearest.empty() ? containing_text(name, candidates) : fmt::format("; did you mean '{}'?", nearest);
+    message += hint.empty() ? "." : hint;
   }
   if (!candidates.empty()) message += fmt::format(" Known: {}.", fmt::join(candidates, ", "));
   return message;

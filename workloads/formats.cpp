@@ -34,14 +34,17 @@ const FormatTag::Value& detect(const std::string& path) {
   refuse_foreign_file(path, head);
   const auto table = guess_table(head, head.size() < probed_bytes, name);
   if (table && table->certain) return FormatRegistry::instance().find("table").value;
-  if (table) throw InvalidInput(path, 0, 0, "no format recognises this file; " + describe_doubt(*table));
+  if (table) throw InvalidInput(path, 0, 0, "no format recognises this file; " + describe_doubt(path, *table));
+  const bool text = head.find('\0') == std::string::npos;
+  constexpr std::size_t shown = 120;
   throw InvalidInput(
       path, 0, 0,
       fmt::format("{}; known formats: {}; give format=NAME if it is one of them, or make it csv: a first line "
                   "'source,target,time' or 'source,target,time,weight', and whole numbers or names as vertices; of a "
                   "table with other names say them: columns=source:from/target:to/time:when",
-                  head.find('\0') == std::string::npos ? "no format recognises this file"
-                                                       : "no format recognises this binary file",
+                  text ? fmt::format("no format recognises this file, whose first line is '{}'",
+                                     first_line(head).substr(0, shown))
+                       : "no format recognises this binary file",
                   fmt::join(FormatRegistry::instance().names(), ", ")));
 }
 

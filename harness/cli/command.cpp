@@ -50,6 +50,17 @@ std::string positional_hint(const CLI::App& app) {
   return fmt::format(" Without an option: strobe {} {}.", app.get_name(), fmt::join(names, " "));
 }
 
+const RegisterNames options_elsewhere{"option",
+                                      {{"output", "--out", ""},
+                                       {"output_dir", "--out", ""},
+                                       {"o", "--out", ""},
+                                       {"save", "--save-model", ""},
+                                       {"config", "", "name the suite file without an option: strobe run FILE"},
+                                       {"verbose", "", "progress is always printed"},
+                                       {"v", "", "progress is always printed; strobe --version names the version"},
+                                       {"version", "", "type strobe --version"},
+                                       {"seeds", "", "type --vary seed=1..3"}}};
+
 /// The words to type in place of a flag that other programs have, such as "--lr"; "" when it means nothing here.
 std::string words_for(const std::string& flag, const std::vector<std::string>& known) {
   const auto has = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
@@ -59,8 +70,11 @@ std::string words_for(const std::string& flag, const std::vector<std::string>& k
   for (const std::string& own : case_fields().names())
     if (plain_name(own) == plain_name(name)) key = own;
   if (key.empty()) return "";
-  if (has("--" + key)) return fmt::format("--{} VALUE", key);
+  for (const std::string& own : {key, key + "s"})
+    if (has("--" + own)) return fmt::format("--{} VALUE", own);
   if (key == "ranks" && has("--gpus")) return "--gpus N";
+  for (const char* decided : {"device", "comm", "numerics", "repeat"})
+    if (key == decided && has("--nodes")) return fmt::format("--clusters NAMES; the search decides {} itself", decided);
   return has("--set") ? fmt::format("--set {}=VALUE", key) : "";
 }
 

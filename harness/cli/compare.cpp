@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "core/shown_text.hpp"
 #include "harness/cli/command.hpp"
@@ -22,6 +24,7 @@ struct CompareRequest {
   RerunRequest measured;        // BASE, NEW and how to measure them again
   std::string threshold = "5";  // percent
   std::string by, min_verdicts;
+  std::vector<std::string> more;  // runs, with --by
   bool allow_different_host = false, fail_on_regression = false, json = false, rerun = false, self_check = false;
 };
 
@@ -75,6 +78,7 @@ int compare_configurations(const CompareRequest& request, const CompareOptions& 
     throw InvalidRequest("--by", "compares cases of finished runs; leave out --rerun and --fail-on-regression");
   std::vector<std::string> runs{request.measured.base};
   if (!request.measured.changed.empty()) runs.push_back(request.measured.changed);
+  runs.insert(runs.end(), request.more.begin(), request.more.end());
   const Answers answers = reading_runs([&] {
     std::vector<LoadedRun> loaded;
     for (const std::string& run : runs) loaded.push_back(load_run(run));
@@ -128,6 +132,9 @@ CompareOptions options_of(const CompareRequest& request) {
 int compare(const CompareRequest& request) {
   const CompareOptions options = options_of(request);
   const RerunRequest& measured = request.measured;
+  if (!request.more.empty() && request.by.empty())
+    throw InvalidRequest("",
+                         fmt::format("two runs are compared, BASE and NEW; '{}' goes with --by", request.more.front()));
   if (request.self_check) return check_machine(request, options);
   if (measured.base.empty() || (measured.changed.empty() && !request.rerun && request.by.empty()))
     throw InvalidRequest("", "compare needs two run directories: BASE and NEW (--by FIELD and --rerun do with one)");
@@ -145,11 +152,11 @@ CommandAction define_compare(CommandOptions& options) {
   RerunRequest& measured = request->measured;
   options.positional("BASE", measured.base, "run directory to compare with");
   options.positional("NEW", measured.changed, "run directory to judge");
+  options.positionals("MORE", request->more, "with --by: further run directories");
   options.text("--threshold", request->threshold,
                "smallest change of the median that counts, such as 3% or 0.03 (default 5%)", "X");
   options.text("--by", request->by,
-               "compare the cases of one or both runs that differ in this field alone, such as strategy, kernels or "
-               "model.hidden: the fastest of each group, and why",
+               "compare the cases that differ in this field alone, such as strategy or model.hidden: who is fastest, why",
                "KEY");
   options.toggle("--rerun", request->rerun,
                  "measure the plans of BASE and NEW again, their processes in turn (A B, B A, ...), then compare; "

@@ -40,6 +40,12 @@ void check_plot(const PlotRequest& request) {
   const std::vector<std::string> kinds = figure_kinds();
   if (request.words.empty())
     throw InvalidRequest("KIND", fmt::format("which figure? One of: {}", fmt::join(kinds, ", ")));
+  if (request.words.front().ends_with(".py"))
+    throw InvalidRequest("KIND",
+                         fmt::format("'{}' is a script of your own; type python3 {} with the run directory, whose "
+                                     "rows `strobe show RUN --format csv` or the Python package strobe_results "
+                                     "read",
+                                     request.words.front(), request.words.front()));
   if (std::find(kinds.begin(), kinds.end(), request.words.front()) == kinds.end())
     throw InvalidRequest("KIND", unknown_name_message("figure", request.words.front(), kinds));
   if (request.words.size() < 2) throw InvalidRequest("RUN", "name at least one run directory");

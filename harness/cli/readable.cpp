@@ -34,6 +34,17 @@ std::string list_text(const Json& list) {
   return text;
 }
 
+bool is_sentence(const Json& value) {
+  return value.is_string() && value.get_ref<const std::string&>().find(' ') != std::string::npos;
+}
+
+/// Sentences, such as notes: one a line, below each other.
+std::string sentences_text(const Json& list, std::size_t column) {
+  std::string text;
+  for (const Json& one : list) text += (text.empty() ? "" : "\n" + std::string(column, ' ')) + scalar_text(one);
+  return text;
+}
+
 bool is_table(const Json& value) { return value.is_array() && !value.empty() && value.front().is_structured(); }
 
 std::string table_text(const Json& rows, const std::string& indent) {
@@ -60,8 +71,11 @@ std::string readable(const Json& object, const std::string& indent) {
       text += fmt::format("{}{}\n{}", indent, shown_line(key), table_text(value, indent + "  "));
     } else {
       const std::size_t width = 26 - std::min<std::size_t>(indent.size(), 20);
+      const bool sentences = value.is_array() && std::any_of(value.begin(), value.end(), is_sentence);
       text += fmt::format("{}{:<{}} {}\n", indent, shown_line(key), width,
-                          value.is_array() ? list_text(value) : scalar_text(value));
+                          sentences          ? sentences_text(value, indent.size() + width + 1)
+                          : value.is_array() ? list_text(value)
+                                             : scalar_text(value));
     }
   }
   return text;

@@ -153,6 +153,7 @@ class HybridSchedule final : public SchedulePlan {
     if (plan_->adjusts()) items.count = 0;
     items.unit = "cells_per_second";
     items.iterations = std::max<std::int64_t>(1, plan_->iterations());
+    if (plan_->exact) items.edges = full_->summary().items.count;  // then an update is a full batch
     return items;
   }
 

@@ -15,6 +15,7 @@
 #include "backends/software.hpp"
 #include "core/errors.hpp"
 #include "core/hash.hpp"
+#include "core/names_elsewhere.hpp"
 #include "harness/request/case_slots.hpp"
 #include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
@@ -61,16 +62,42 @@ constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
     "validation samples and its value, as auc=0.8 or rmse=0.5; empty = never";
 
+const RegisterNames devices_elsewhere{"device",
+                                      {{"gpu", "cuda", "type --device cuda; --device sim predicts a GPU"},
+                                       {"nvidia", "cuda", "type --device cuda; --device sim predicts a GPU"}}};
+
+const RegisterNames communicators_elsewhere{
+    "communicator", {{"gloo", "local", "threads of one process; mpi joins processes, nccl joins GPUs"}}};
+const RegisterNames precisions_elsewhere{"value of precision",
+                                         {{"float", "fp32", ""},
+                                          {"float32", "fp32", ""},
+                                          {"double", "fp64", ""},
+                                          {"float64", "fp64", ""},
+                                          {"fp16", "", "training is in fp32 or fp64"},
+                                          {"float16", "", "training is in fp32 or fp64"},
+                                          {"half", "", "training is in fp32 or fp64"},
+                                          {"bf16", "", "training is in fp32 or fp64"},
+                                          {"bfloat16", "", "training is in fp32 or fp64"}}};
+
+std::string how_to_build(const std::string& backend) {
+  return backend == "mpi"
+             ? "install MPI (apt: libopenmpi-dev), then configure and build again"
+             : "install the CUDA Toolkit, version 12 or newer, then configure and build again (docs/cuda.md)";
+}
+
 /// Looks for a backend that a build may lack; its name is then no misspelling. Returns whether this build has it.
 /// Throws Unavailable if it is missing and the case runs here.
 template <class Tag>
 bool require_backend(const std::string& name, const std::string& pointer, CaseRuns runs,
                      const std::vector<std::string>& optional) {
   if (Registry<Tag>::instance().contains(name)) return true;
+  const NameElsewhere* elsewhere = name_elsewhere(Tag::kind, name);
+  const std::string meant = elsewhere == nullptr ? name : elsewhere->here;
   for (const std::string& known : optional) {
-    if (name != known) continue;
-    if (runs == CaseRuns::elsewhere) return false;
-    throw Unavailable(fmt::format("the {} {} is not built into this strobe", Tag::kind, name));
+    if (meant != known || Registry<Tag>::instance().contains(known)) continue;
+    if (runs == CaseRuns::elsewhere && name == known) return false;
+    throw Unavailable(
+        fmt::format("the {} {} is not built into this strobe; {}", Tag::kind, known, how_to_build(known)));
   }
   Registry<Tag>::instance().find(name, pointer);
   return true;

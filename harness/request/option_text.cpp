@@ -94,11 +94,11 @@ double number_from_text(const std::string& text, const std::string& where) {
   return number;
 }
 
-double share_from_text(const std::string& text, const std::string& where) {
+double share_from_text(const std::string& text, const std::string& where, bool may_be_whole) {
   const bool has_sign = text.ends_with('%');
   const double number = number_from_text(text.substr(0, text.size() - (has_sign ? 1 : 0)), where);
   const double share = has_sign ? number / 100 : number;
-  if (share > 0 && share < 1) return share;
+  if (share > 0 && (share < 1 || (may_be_whole && share == 1))) return share;
   throw InvalidRequest(where, fmt::format("expected a share such as 3% or 0.03, found '{}'", text));
 }
 

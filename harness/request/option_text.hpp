@@ -33,7 +33,8 @@ std::vector<std::string> split_text(const std::string& text, char separator);
 /// The number in `text`. Throws InvalidRequest(where, ...) when it is not one.
 double number_from_text(const std::string& text, const std::string& where);
 
-/// The share in "3%" or "0.03", above 0 and below 1. Throws InvalidRequest(where, ...).
-double share_from_text(const std::string& text, const std::string& where);
+/// The share in "3%" or "0.03", above 0 and below 1, or 1 where the whole makes sense. Throws InvalidRequest(where,
+/// ...).
+double share_from_text(const std::string& text, const std::string& where, bool may_be_whole = false);
 
 }  // namespace strobe

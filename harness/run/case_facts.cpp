@@ -64,6 +64,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.throughput_unit = items.unit;
   result.nonzeros_per_epoch = items.nonzeros;
   result.cells_per_epoch = items.cells;
+  result.edges_per_epoch = items.edges;
   result.iterations_per_epoch = items.iterations;
   result.facts = plan.schedule->facts({});
   result.approximations = summary.approximations;

@@ -47,6 +47,7 @@ struct EpochItems {
   double nonzeros = 0;                    // stored entries of the matrices that are multiplied with; 0 = unknown
   std::int64_t iterations = 1;            // weight updates
   double cells = 0;                       // vertices of all steps trained on, where `unit` is not cells; 0 = not stated
+  double edges = 0;                       // edges of all steps trained on, where `unit` is not edges; 0 = not stated
 };
 
 /// The metrics that an evaluation gives.

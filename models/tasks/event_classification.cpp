@@ -9,6 +9,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_events.hpp"
@@ -212,6 +213,9 @@ const Register<EventTaskTag> event_classification_registered{{
     },
     {},
 }};
+
+const RegisterNames event_classification_elsewhere{
+    "task", {{"edge-classification", "event-classification", "type --task event-classification"}}};
 
 }  // namespace
 }  // namespace strobe

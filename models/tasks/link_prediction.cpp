@@ -25,6 +25,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/tasks/link_samples.hpp"
 #include "models/tasks/task_split.hpp"
@@ -218,6 +219,9 @@ const Register<TaskTag> link_prediction_registered{{
     },
     {},
 }};
+
+const RegisterNames link_prediction_elsewhere{"task",
+                                              {{"edge-prediction", "link-prediction", "type --task link-prediction"}}};
 
 }  // namespace
 }  // namespace strobe

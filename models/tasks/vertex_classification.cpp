@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/names_elsewhere.hpp"
 #include "core/random.hpp"
 #include "models/ops/ops.hpp"
 #include "models/tasks/vertex_samples.hpp"
@@ -273,6 +274,11 @@ const Register<TaskTag> vertex_classification_registered{{
     },
     {},
 }};
+
+const RegisterNames vertex_classification_elsewhere{
+    "task",
+    {{"node-classification", "vertex-classification", "type --task vertex-classification"},
+     {"node-property-prediction", "vertex-classification", "type --task vertex-classification"}}};
 
 }  // namespace
 }  // namespace strobe

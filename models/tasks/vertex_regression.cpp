@@ -14,6 +14,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
 #include "models/tasks/vertex_samples.hpp"
 
@@ -230,6 +231,9 @@ const Register<TaskTag> vertex_regression_registered{{
     },
     {},
 }};
+
+const RegisterNames vertex_regression_elsewhere{
+    "task", {{"node-regression", "vertex-regression", "type --task vertex-regression"}}};
 
 }  // namespace
 }  // namespace strobe

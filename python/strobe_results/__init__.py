@@ -5,6 +5,7 @@
     cases[["workload", "strategy", "ranks", "epoch_seconds", "loss", "mrr"]]
     strobe.curves("runs/quickstart")                     # one line a case and epoch: loss and metrics
     strobe.samples("runs/quickstart")                    # one line a case, repetition, epoch and rank
+    strobe.compare("runs/quickstart", by="strategy")     # which is best, by how much, how sure: the verdicts of Strobe
 
 Times are seconds, sizes bytes; names are those of summary.json (results/schema in Strobe's source has every key, its unit
 and its meaning). A value that does not exist is NaN or None, and `absent` says why.
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from typing import Any, Iterable, Optional, Union
 
 import pandas as pd
 
-__all__ = ["NotARun", "curves", "read", "samples"]
+__all__ = ["NoProgram", "NotARun", "NotComparable", "answers", "compare", "curves", "read", "samples"]
 
 Path = Union[str, "os.PathLike[str]"]
 _PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
@@ -25,6 +28,14 @@ _PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 
 class NotARun(ValueError):
     """The folder holds no rows of a run; the text names the file and says what is wrong with it."""
+
+
+class NoProgram(RuntimeError):
+    """The program `strobe`, which compares the rows, was not found or cannot be run."""
+
+
+class NotComparable(ValueError):
+    """Strobe refuses the comparison; the text is its message."""
 
 
 def _rename_host(phases: Optional[dict[str, Any]]) -> None:
@@ -115,6 +126,10 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
+def _folders(runs: Union[Path, Iterable[Path]]) -> list[Path]:
+    return [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
+
+
 def read(runs: Union[Path, Iterable[Path]]) -> pd.DataFrame:
     """One line for every case of one or several run directories.
 
@@ -123,7 +138,7 @@ def read(runs: Union[Path, Iterable[Path]]) -> pd.DataFrame:
     the like stand beside it; `loss` and every metric are their last value, `mrr.samples` over how many it was taken;
     `sent_bytes.halo` and `phase_seconds.wait` are columns. `run` is the folder. Raises NotARun.
     """
-    folders = [runs] if isinstance(runs, (str, os.PathLike)) else list(runs)
+    folders = _folders(runs)
     lines = [{"run": os.fspath(folder), **_flat(row)} for folder in folders for row in _rows(folder)]
     return pd.DataFrame(lines)
 
@@ -151,3 +166,55 @@ def samples(run: Path) -> pd.DataFrame:
     for line in lines:
         _rename_host(line.get("phase_seconds"))
     return pd.json_normalize(lines).drop(columns="sha256", errors="ignore")
+
+
+def answers(runs: Union[Path, Iterable[Path]], by: str = "strategy", threshold: float = 0.05,
+            program: Union[Path, None] = None) -> dict[str, Any]:
+    """The answer of `strobe compare RUN... --by FIELD --json` about one or several run directories, as a dictionary:
+    `questions`, `alone` (cases that no other differs from in this field alone) and `facts` (units and help of the facts
+    of contenders). docs/compare.md describes the keys. Times are seconds.
+
+    `by` is any field that `strobe run --vary` takes. `threshold` is the smallest share that counts as a difference.
+    `program` is the program to ask; without it, $STROBE_PROGRAM, else `strobe` in PATH. Raises NoProgram without a
+    program, NotARun for a folder without rows, and NotComparable where Strobe refuses the comparison.
+    """
+    folders = [os.fspath(folder) for folder in _folders(runs)]
+    for folder in folders:
+        _rows(folder)
+    asked = os.fspath(program or os.environ.get("STROBE_PROGRAM") or "strobe")
+    found = shutil.which(asked)
+    if found is None:
+        raise NoProgram(f"there is no program '{asked}'; put strobe into PATH, set STROBE_PROGRAM, or give program=")
+    # A name that begins with '-' is no option.
+    names = ["./" + folder if folder.startswith("-") else folder for folder in folders]
+    done = subprocess.run([found, "compare", *names, f"--by={by}", f"--threshold={threshold * 100:.17g}%", "--json"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    if done.returncode in (2, 4):
+        raise NotComparable(done.stderr.strip())
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise NoProgram(f"{found} ended with status {done.returncode}: {done.stderr.strip() or 'it printed no answer'}") from error
+
+
+def compare(runs: Union[Path, Iterable[Path]], by: str = "strategy", threshold: float = 0.05,
+            program: Union[Path, None] = None) -> pd.DataFrame:
+    """Which value of the field `by` is best: one line for every contender of every question, the fastest of each first.
+
+    `question` counts from 0, `common` says what distinguishes it, and the column named like the field has the contender.
+    `epoch_seconds` and `unit_seconds` are seconds of an epoch and of one unit of work (`unit`: epoch, event, cell or
+    edge); NaN where it cannot be compared. `times_the_fastest.ratio`, `.ci99_low`, `.ci99_high` and `.verdict` compare
+    with the first line of the question, whose own ratio is NaN. `until_seconds` is the time to the metric `until`.
+    `work.cells` and the like are numbers of an epoch, `facts.KEY` what its kind of training states. The sentences of each
+    question are in `attrs["sentences"]`. Arguments and errors are those of `answers`.
+    """
+    questions = answers(runs, by, threshold, program)["questions"]
+    lines = [{"question": number, "common": ", ".join(question["common"]), "unit": question["unit"],
+              "until": question["until"], by: contender["value"], **contender}
+             for number, question in enumerate(questions) for contender in question["contenders"]]
+    table = pd.json_normalize(lines).drop(columns="value")
+    numbers = [column for column in table
+               if column.endswith(("_seconds", ".ratio", ".ci99_low", ".ci99_high")) or column.startswith("work.")]
+    table[numbers] = table[numbers].astype(float)
+    table.attrs["sentences"] = [question["sentences"] for question in questions]
+    return table

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "results/answer/case_difference.hpp"
@@ -25,6 +27,7 @@ struct Entrant {
   Trials trials;  // seconds of epochs, later of units of work
   Trials until;   // seconds to the metric
   std::map<std::int64_t, EpochWork> works;
+  std::vector<const Row*> rows;  // those with a time
 };
 
 bool has_time(const Row& row) { return row.status == "ok" && row.epoch_seconds.has_value(); }
@@ -51,6 +54,7 @@ void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
   if (contender.row == nullptr) contender.row = &row;
   entrant.trials[row.seed] = trial_of(*one.run, row);
   entrant.works[row.seed] = work_of(row);
+  entrant.rows.push_back(&row);
   contender.simulated = row.time_source == "virtual";
 }
 
@@ -58,6 +62,7 @@ Entrant entrant_of(const Candidate& candidate) {
   Entrant entrant;
   entrant.contender.value = candidate.label;
   for (const PlacedRow& one : candidate.rows) take_row(one, candidate.rows.size() > 1, entrant);
+  entrant.contender.facts = pooled_facts(entrant.rows);
   return entrant;
 }
 
@@ -85,6 +90,16 @@ WorkUnit unit_of(const std::vector<Entrant*>& timed) {
     if (count > most) best = unit, most = count;
   }
   return best;
+}
+
+/// "models" or "tasks", if the timed contenders are of several: an epoch of one is no epoch of another.
+std::string what_is_apart(const std::vector<Entrant*>& timed) {
+  for (const auto& [name, slot] : {std::pair{"models", &Row::model}, {"tasks", &Row::task}}) {
+    for (const Entrant* one : timed)
+      if ((one->contender.row->*slot).value("name", "") != (timed.front()->contender.row->*slot).value("name", ""))
+        return name;
+  }
+  return "";
 }
 
 void measure_per_unit(WorkUnit unit, Entrant& entrant) {
@@ -129,10 +144,12 @@ void compare_until(std::vector<Entrant>& entrants, const AnswerOptions& options)
       one.contender.later = compare_trials(first->until, one.until, options, SeedSpread::always);
 }
 
-/// Sorts by time per unit, and compares each with the first.
+/// Sorts by time per unit, then by time to the metric, and compares each with the first.
 void compare_times(std::vector<Entrant>& entrants, const AnswerOptions& options) {
   const auto key = [](const Entrant& one) {
-    return std::isfinite(one.contender.unit_seconds) ? one.contender.unit_seconds : INFINITY;
+    const auto or_last = [](double seconds) { return std::isfinite(seconds) ? seconds : INFINITY; };
+    const Contender& contender = one.contender;
+    return std::tuple{or_last(contender.unit_seconds), or_last(contender.until_seconds), one.trials.empty()};
   };
   std::stable_sort(entrants.begin(), entrants.end(),
                    [&](const Entrant& a, const Entrant& b) { return key(a) < key(b); });
@@ -143,6 +160,13 @@ void compare_times(std::vector<Entrant>& entrants, const AnswerOptions& options)
     if (one.contender.simulated != entrants.front().contender.simulated)
       append_note(one.contender.note, "one time is measured, the other predicted");
   }
+}
+
+/// "vertex", "ranks 2", "batch 100".
+std::string named_value(const std::string& field, const std::string& value) {
+  for (const char* slot : {"workload", "model", "strategy", "task", "optimizer"})
+    if (field == slot) return value;
+  return field.substr(field.rfind('.') + 1) + " " + value;
 }
 
 Answer answer_of(const Question& question, const std::string& field, const AnswerOptions& options) {
@@ -159,7 +183,8 @@ Answer answer_of(const Question& question, const std::string& field, const Answe
   }
   keep_common(trials);
   for (Entrant* one : timed) one->contender.work = mean_work(*one);
-  answer.unit = timed.empty() ? WorkUnit::none : unit_of(timed);
+  answer.apart = what_is_apart(timed);
+  answer.unit = timed.empty() || !answer.apart.empty() ? WorkUnit::none : unit_of(timed);
   for (Entrant* one : timed) measure_per_unit(answer.unit, *one);
   compare_until(entrants, options);
   compare_times(entrants, options);
@@ -168,6 +193,9 @@ Answer answer_of(const Question& question, const std::string& field, const Answe
   for (Entrant& one : entrants) answer.contenders.push_back(std::move(one.contender));
   answer.sentences = sentences_of(answer, place_of(question, field), options.threshold);
   answer.why = reasons_of(answer);
+  std::vector<std::pair<std::string, const KindFacts*>> named;
+  for (const Contender& one : answer.contenders) named.emplace_back(named_value(field, one.value), &one.facts);
+  answer.facts = differing_facts(named);
   return answer;
 }
 

@@ -3,7 +3,8 @@
 //
 // Rows that differ in one field only are one question. A setting that some of them do not have is no difference. Rows
 // that differ in their seed are pooled. Times are compared per epoch where all epochs do the same work, otherwise per
-// unit of work, otherwise not at all. Where cases train until a metric, the times to it are compared as well.
+// unit of work, otherwise not at all. Where cases train until a metric, the times to it are compared as well. Different
+// models, or tasks, are compared by that time alone.
 #pragma once
 
 #include <limits>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "results/answer/kind_facts.hpp"
 #include "results/answer/time_ratio.hpp"
 #include "results/answer/work.hpp"
 #include "results/run/loaded_run.hpp"
@@ -35,17 +37,20 @@ struct Contender {
   TimeRatio later;                                                  // than the contender that reaches it first
   std::string note;                                                 // its status, or why it cannot be compared
   const Row* row = nullptr;                                         // one of its rows, for the reasons
+  KindFacts facts;                                                  // what its kind of training states
 };
 
 /// One question and its answer.
 struct Answer {
   std::string field;                   // "strategy", "ranks", "model.hidden"
-  std::vector<std::string> common;     // what distinguishes this question from others: "ucsocial, t-gcn", "ranks 2"
+  std::vector<std::string> common;     // what distinguishes this question from others: "ucsocial", "t-gcn", "ranks 2"
   WorkUnit unit = WorkUnit::none;      // in which times are compared
+  std::string apart;                   // "models", "tasks": epochs of different ones are not compared; "" = they are
   std::string until;                   // the metric that training lasts to: "mrr=0.3"; "" = none
   std::vector<Contender> contenders;   // the fastest per unit first, those without a time last
   std::vector<std::string> sentences;  // the answer in words, to be read without the table
   std::string why;                     // phases and bytes that make the difference; "" when they are not known
+  std::vector<std::string> facts;      // of kinds of training, where contenders differ: one sentence each, no full stop
 };
 
 /// A row that no other differs from in the field alone.

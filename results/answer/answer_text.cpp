@@ -42,6 +42,7 @@ Json contender_json(const Contender& one) {
           {"until_seconds", or_null(one.until_seconds)},
           {"until_reached", one.until_reached},
           {"times_the_first", ratio_json(one.later)},
+          {"facts", one.facts},
           {"note", one.note}};
 }
 
@@ -87,6 +88,17 @@ std::string table_of(const Answer& answer) {
   return table.text();
 }
 
+/// Units and help of the keys under "facts" of contenders.
+Json fact_table(const Answers& answers) {
+  std::vector<const KindFacts*> all;
+  for (const Answer& answer : answers.questions)
+    for (const Contender& one : answer.contenders) all.push_back(&one.facts);
+  Json table = Json::array();
+  for (const FactField& field : stated_facts(all))
+    table.push_back({{"key", field.key}, {"unit", field.unit}, {"help", field.help}});
+  return table;
+}
+
 }  // namespace
 
 Json answers_to_json(const Answers& answers) {
@@ -99,11 +111,12 @@ Json answers_to_json(const Answers& answers) {
                          {"until", answer.until.empty() ? Json(nullptr) : Json(answer.until)},
                          {"contenders", contenders},
                          {"sentences", answer.sentences},
-                         {"why", answer.why}});
+                         {"why", answer.why},
+                         {"facts", answer.facts}});
   }
   Json alone = Json::array();
   for (const Unpaired& one : answers.alone) alone.push_back({{"case_id", one.case_id}, {"nearest", one.nearest}});
-  return {{"by", answers.field}, {"questions", questions}, {"alone", alone}};
+  return {{"by", answers.field}, {"questions", questions}, {"alone", alone}, {"facts", fact_table(answers)}};
 }
 
 std::string answers_text(const Answers& answers) {
@@ -112,6 +125,7 @@ std::string answers_text(const Answers& answers) {
     text += fmt::format("{}{}:\n{}{}\n", text.empty() ? "" : "\n", fmt::join(answer.common, ", "), table_of(answer),
                         fmt::join(answer.sentences, "\n"));
     if (!answer.why.empty()) text += answer.why + "\n";
+    for (const std::string& fact : answer.facts) text += fact + ".\n";
   }
   for (const Unpaired& one : answers.alone)
     text += fmt::format("\n{} has no case to compare with: {}\n", one.case_id, one.nearest);

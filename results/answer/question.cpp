@@ -148,7 +148,8 @@ void name_questions(const std::string& field, std::vector<Question>& questions) 
         differing.push_back(difference.field);
   for (Question& question : questions) {
     const Json& json = question.candidates.front().rows.front().json;
-    question.common.push_back(value_at(json, "workload", false) + ", " + value_at(json, "model", false));
+    for (const char* slot : {"workload", "model"})
+      if (field != slot) question.common.push_back(value_at(json, slot, false));
     for (const std::string& name : differing)
       if (name != "workload" && name != "model" && has_field(json, name))
         question.common.push_back(name + " " + value_at(json, name, false));

@@ -92,7 +92,7 @@ void tell_times(const Answer& answer, const std::string& place, double threshold
 }
 
 /// Who reaches the metric first.
-void tell_until(const Answer& answer, std::vector<std::string>& sentences) {
+void tell_until(const Answer& answer, const std::string& place, std::vector<std::string>& sentences) {
   const Contender* first = nullptr;
   Contenders later, never;
   for (const Contender& one : answer.contenders) {
@@ -110,10 +110,13 @@ void tell_until(const Answer& answer, std::vector<std::string>& sentences) {
       fmt::format("{} reaches {} first, in {}", first->value, answer.until, format_seconds(first->until_seconds));
   for (const Contender& one : answer.contenders) {
     if (&one == first || !std::isfinite(one.until_seconds)) continue;
-    text += fmt::format("; {} takes {} as long", one.value, times_text(one.later));
+    const bool scattered = one.later.verdict == Verdict::unsure && one.later.note.empty();
+    text += fmt::format("; {} takes {} as long", one.value,
+                        scattered ? number_text(one.later.ratio) + " times" : times_text(one.later));
+    if (scattered) text += " (its seeds differ too much for a verdict)";
     if (!one.later.note.empty()) text += fmt::format(" ({})", one.later.note);
   }
-  sentences.push_back(text + ".");
+  sentences.push_back(with_place(place, text) + ".");
   for (const Contender* one : never) {
     sentences.push_back(one->until_reached == 0 ? fmt::format("{} does not reach it.", one->value)
                                                 : fmt::format("{} reaches it under {} of {} seeds.", one->value,
@@ -124,7 +127,16 @@ void tell_until(const Answer& answer, std::vector<std::string>& sentences) {
 /// Whose times are not compared.
 void tell_refusals(const Answer& answer, std::vector<std::string>& sentences) {
   const Contender& first = answer.contenders.front();
+  if (!answer.apart.empty())
+    sentences.push_back(fmt::format("Epochs of different {} are not compared{}.", answer.apart,
+                                    answer.until.empty()
+                                        ? "; run them with --until METRIC=VALUE to compare the time to "
+                                          "a metric"
+                                        : ""));
+  if (answer.apart == "tasks" && !answer.until.empty())
+    sentences.push_back("Each task takes the metric over samples of its own.");
   for (const Contender& one : answer.contenders) {
+    if (!answer.apart.empty() || &one == &first) continue;
     if (!std::isfinite(one.seconds) || std::isfinite(one.unit_seconds)) continue;
     sentences.push_back(fmt::format("The time of {} is not compared: its epoch is {}, one of {} is {}.", one.value,
                                     work_text(one.work), first.value, work_text(first.work)));
@@ -139,7 +151,7 @@ std::vector<std::string> sentences_of(const Answer& answer, const std::string& p
   std::vector<std::string> sentences;
   if (answer.contenders.empty() || !std::isfinite(answer.contenders.front().seconds)) return {"No case has a time."};
   if (std::isfinite(answer.contenders.front().unit_seconds)) tell_times(answer, place, threshold, sentences);
-  if (!answer.until.empty()) tell_until(answer, sentences);
+  if (!answer.until.empty()) tell_until(answer, sentences.empty() ? place : "", sentences);
   tell_refusals(answer, sentences);
   return sentences;
 }

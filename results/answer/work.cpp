@@ -34,20 +34,6 @@ std::string counted_text(double count, const char* one) {
 
 }  // namespace
 
-EpochWork work_of(const Row& row) {
-  EpochWork work;
-  if (row.iterations) work.updates = static_cast<double>(*row.iterations);
-  if (!row.epoch_seconds) return work;
-  const auto count = [&](const char* key) {
-    const auto rate = row.throughput.find(key);
-    return rate == row.throughput.end() ? 0.0 : rate->second * row.epoch_seconds->median;
-  };
-  work.cells = count("cells_per_second");
-  work.edges = count("edges_per_second");
-  work.events = count("events_per_second");
-  return work;
-}
-
 bool same_work(const EpochWork& a, const EpochWork& b) {
   return equal_counts(a.cells, b.cells) && equal_counts(a.edges, b.edges) && equal_counts(a.events, b.events) &&
          equal_counts(a.updates, b.updates);

@@ -1,4 +1,4 @@
-// The work of an epoch, and the unit in which the times of several epochs can be compared.
+// The unit of work in which the times of several epochs can be compared.
 #pragma once
 
 #include <string>
@@ -7,17 +7,6 @@
 #include "results/row/row.hpp"
 
 namespace strobe {
-
-/// The work of one epoch over all ranks; 0 = not known.
-struct EpochWork {
-  double cells = 0;    // vertices of the trained steps
-  double edges = 0;    // edges of the trained steps
-  double events = 0;   // timed edges
-  double updates = 0;  // of the weights
-};
-
-/// From the throughput of a row and its number of updates.
-EpochWork work_of(const Row& row);
 
 /// Whether two epochs do the same work, as far as both are known. A number that only one side knows is a difference.
 bool same_work(const EpochWork& a, const EpochWork& b);

@@ -13,6 +13,7 @@
 
 #include "core/errors.hpp"
 #include "results/answer/case_difference.hpp"
+#include "results/answer/kind_facts.hpp"
 
 namespace strobe {
 namespace {
@@ -146,6 +147,8 @@ Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRu
     return result;
   }
   compare_times(base, before, changed, after, options, result);
+  for (const std::string& fact : differing_facts({{"base", &before.facts}, {"new", &after.facts}}))
+    add_note(result.note, fact);
   if (before.machine && after.machine) add_note(result.note, machine_difference(*before.machine, *after.machine));
   return result;
 }

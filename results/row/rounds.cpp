@@ -23,18 +23,14 @@ Series series_of(const std::optional<std::vector<double>>& values, const std::st
 
 /// Rates are of the row's own times, so that other samples give other rates.
 void take_rates(const Row& row, CaseResult& result) {
+  const EpochWork work = work_of(row);
+  result.throughput_unit = "events_per_second";
+  result.items_per_epoch = work.events;
+  result.cells_per_epoch = work.cells;
+  result.edges_per_epoch = work.edges;
   if (!row.epoch_seconds) return;
-  for (const auto& [unit, per_second] : row.throughput) {
-    const double per_epoch = per_second * row.epoch_seconds->median;
-    if (unit == "nonzeros_per_second")
-      result.nonzeros_per_epoch = per_epoch;
-    else if (unit == "cells_per_second")
-      result.cells_per_epoch = per_epoch;
-    else {
-      result.throughput_unit = unit;
-      result.items_per_epoch = per_epoch;
-    }
-  }
+  if (const auto rate = row.throughput.find("nonzeros_per_second"); rate != row.throughput.end())
+    result.nonzeros_per_epoch = rate->second * row.epoch_seconds->median;
   const double mean = row.epoch_seconds->mean;
   if (row.device_peaks) {
     const double ranks = row.ranks;

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "results/row/row_codec.hpp"
 #include "results/row/statistics.hpp"
 
 namespace strobe {
@@ -177,6 +178,7 @@ void take_throughput(const CaseResult& result, Row& row) {
   }
   const double seconds = row.epoch_seconds->median;
   if (result.cells_per_epoch > 0) row.throughput["cells_per_second"] = result.cells_per_epoch / seconds;
+  if (result.edges_per_epoch > 0) row.throughput["edges_per_second"] = result.edges_per_epoch / seconds;
   if (result.nonzeros_per_epoch > 0) row.throughput["nonzeros_per_second"] = result.nonzeros_per_epoch / seconds;
   // Zero: epochs work through different numbers of them.
   if (result.items_per_epoch > 0) row.throughput[result.throughput_unit] = result.items_per_epoch / seconds;
@@ -271,6 +273,22 @@ void take_kind(const Facts& facts, Row& row) {
   }
 }
 
+/// The work of an epoch, which is known before the first one.
+void take_work(const CaseResult& result, Row& row) {
+  EpochWork work{result.cells_per_epoch, result.edges_per_epoch, 0, static_cast<double>(result.iterations_per_epoch)};
+  for (const auto& [unit, count] : {std::pair{throughput_units[0], &work.edges},
+                                    {throughput_units[1], &work.cells},
+                                    {throughput_units[2], &work.events}})
+    if (result.throughput_unit == unit) *count = result.items_per_epoch;
+  if (work.cells + work.edges + work.events + work.updates > 0)
+    row.epoch_work = work;
+  else
+    row.absent["/epoch_work"] = "nobody stated the work of an epoch";
+  const std::string why = "epochs of this case have no such number, or each has its own";
+  for (const auto& [name, member] : row_codec::work_counts)
+    if (row.epoch_work && !(work.*member > 0)) row.absent[fmt::format("/epoch_work/{}", name)] = why;
+}
+
 /// Fills in the facts of the case that are known however it ended.
 void take_facts(const Json& case_json, const std::string& case_id, const CaseResult& result, Row& row) {
   row.case_id = case_id;
@@ -285,6 +303,7 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   row.planned_bytes = result.planned_bytes;
   row.threads = result.threads;
   take_kind(result.facts, row);
+  take_work(result, row);
   if (result.iterations_per_epoch > 0) {
     row.iterations = result.iterations_per_epoch;
   } else {

@@ -41,6 +41,14 @@ struct EpochBand {
   std::string source;
 };
 
+/// The work of one epoch over all ranks; 0 = not known.
+struct EpochWork {
+  double cells = 0;    // vertices of the trained steps
+  double edges = 0;    // edges of the trained steps
+  double events = 0;   // timed edges
+  double updates = 0;  // of the weights
+};
+
 /// A ratio over ranks of the busy time in an epoch, averaged over measured epochs.
 struct Imbalance {
   double max_over_min = std::numeric_limits<double>::quiet_NaN();
@@ -101,6 +109,7 @@ struct Row {
   std::map<std::string, std::optional<std::vector<double>>> metrics;
   std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
   std::map<std::string, double> throughput;            // of throughput_keys
+  std::optional<EpochWork> epoch_work;                 // of an epoch; rows before version 1.11 have none
   std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
   std::map<std::string, Json> facts;  // keys of the kind of training (FactsTag), those that have a value
   std::optional<Roofline> roofline;
@@ -126,6 +135,9 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
 /// Every other value is absent because of `why`.
 Row row_of_median(const Json& case_json, const std::string& case_id, const std::string& status,
                   const std::string& reason, double median_seconds, const std::string& why);
+
+/// The work of the row's epoch. Rows without `epoch_work` have it by their throughput and median, up to rounding.
+EpochWork work_of(const Row& row);
 
 /// The case that the row is of, as case_to_json gave it to `summarise`.
 Json case_json_of(const Row& row);

@@ -58,6 +58,22 @@ inline void decode(const Json& json, EpochSeconds& value) {
   decode(json.at("n"), value.n);
 }
 
+using NamedCount = std::pair<const char*, double EpochWork::*>;
+inline constexpr NamedCount work_counts[] = {{"cells", &EpochWork::cells},
+                                             {"edges", &EpochWork::edges},
+                                             {"events", &EpochWork::events},
+                                             {"updates", &EpochWork::updates}};
+
+inline Json encode(const EpochWork& value) {
+  Json result = Json::object();
+  for (const auto& [name, member] : work_counts) result[name] = value.*member > 0 ? Json(value.*member) : Json(nullptr);
+  return result;
+}
+inline void decode(const Json& json, EpochWork& value) {
+  for (const auto& [name, member] : work_counts)
+    value.*member = json.at(name).is_null() ? 0 : json.at(name).get<double>();
+}
+
 inline Json encode(const EpochBand& value) {
   return {{"low", encode(value.low)}, {"high", encode(value.high)}, {"source", value.source}};
 }
@@ -187,6 +203,11 @@ inline Json epoch_schema() {
   for (const auto& [name, member] : epoch_statistics) schema[name] = number();
   schema["n"] = count();
   return group(schema);
+}
+inline Json work_schema() {
+  Json counts = Json::object();
+  for (const auto& [name, member] : work_counts) counts[name] = number();
+  return group(counts);
 }
 inline Json band_schema() { return group({{"low", number()}, {"high", number()}, {"source", text()}}); }
 inline Json traffic_schema() {

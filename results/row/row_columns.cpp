@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/units.hpp"
+#include "results/row/row_codec.hpp"
 
 namespace strobe {
 namespace {
@@ -109,6 +110,40 @@ void add_sizes(std::vector<RowColumn>& columns) {
   }
 }
 
+/// Adds the work of an epoch, and the facts in the tables of kinds of training.
+void add_facts(std::vector<RowColumn>& columns) {
+  for (const auto& [name, member] : row_codec::work_counts) {
+    columns.push_back(number_column(
+        name, name, std::string(name) + "_per_epoch",
+        [member](const Row& row) {
+          return row.epoch_work && (*row.epoch_work).*member > 0 ? (*row.epoch_work).*member : none;
+        },
+        digits));
+  }
+  for (const auto& [kind, entry] : FactsRegistry::instance().entries()) {
+    for (const FactField& fact : entry.value.fields) {
+      const auto value = [key = fact.key](const Row& row) {
+        const auto found = row.facts.find(key);
+        return found == row.facts.end() ? Json() : found->second;
+      };
+      const auto shown = fact.unit == "bytes" ? format_bytes : fact.unit == "s" ? format_seconds : short_digits;
+      if (fact.schema.at("type") == "array")
+        columns.push_back(word_column(fact.key, [value](const Row& row) {
+          const Json list = value(row);
+          return list.is_null() ? std::string() : list.dump();
+        }));
+      else
+        columns.push_back(number_column(
+            fact.key, fact.key, fact.key,
+            [value](const Row& row) {
+              const Json number = value(row);
+              return number.is_number() ? number.get<double>() : none;
+            },
+            shown));
+    }
+  }
+}
+
 void add_training(const std::vector<Row>& rows, std::vector<RowColumn>& columns) {
   columns.push_back(number_column(
       "loss", "loss", "final_loss", [](const Row& row) { return last_value(row.loss); }, digits));
@@ -149,6 +184,7 @@ std::vector<RowColumn> row_columns(const std::vector<Row>& rows) {
   add_times(columns);
   add_sizes(columns);
   add_training(rows, columns);
+  add_facts(columns);
   columns.push_back(word_column("exact", [](const Row& row) {
     if (!row.epoch_seconds) return std::string();
     return row.exact ? std::string("yes") : fmt::format("{}", fmt::join(row.approximations, "+"));

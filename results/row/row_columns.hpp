@@ -20,8 +20,8 @@ struct RowColumn {
 };
 
 /// Every quantity that one of the rows has: times, shares of phases, bytes, memory, loss and metrics at the end of
-/// training, throughput, dollars, and words about the case. The title gives the number of samples of a metric, or a
-/// column NAME.n does where rows differ.
+/// training, throughput, work of an epoch, facts of kinds of training, dollars, and words about the case. The title
+/// gives the number of samples of a metric, or a column NAME.n does where rows differ.
 std::vector<RowColumn> row_columns(const std::vector<Row>& rows);
 
 /// The names of the columns that a table shows by default: epoch, band of a prediction, phases that are not zero

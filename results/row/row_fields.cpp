@@ -209,6 +209,10 @@ std::vector<RowField> value_fields() {
       later(field<&Row::metric_samples>("metric_samples", "1", map_of(count()),
                                         "Samples that each metric is taken over, by metric.")),
       throughput_field(),
+      later(field<&Row::epoch_work>(
+          "epoch_work", "1", or_null(work_schema()),
+          "What one epoch works through, all ranks together: cells and edges of the trained steps, events, and updates "
+          "of the weights. Before version 1.11 it follows from throughput times epoch_seconds.median.")),
       iterations_field(),
       field<&Row::roofline>("roofline", "1", or_null(named_group({"flops_fraction", "bandwidth_fraction"}, number())),
                             "Work of the compute operations per mean epoch, as a fraction of all ranks' peak."),

@@ -88,7 +88,8 @@ struct CaseResult {
   std::string time_source = "wall";                  // wall | virtual
   std::string throughput_unit = "edges_per_second";  // one of throughput_units
   double items_per_epoch = 0;                        // of that unit: edges of the trained steps, events, ...
-  double cells_per_epoch = 0;                        // vertices of the trained steps; 0 = the unit says it all
+  double cells_per_epoch = 0;                        // vertices of the trained steps, unless the unit is cells
+  double edges_per_epoch = 0;                        // edges of the trained steps, unless the unit is edges
   std::int64_t iterations_per_epoch = 0;             // updates of the weights; 0 = unknown
   Facts facts;                                       // keys of the kind of training, and why some are absent
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown

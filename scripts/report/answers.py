@@ -30,7 +30,9 @@ def summary(rows, answers):
 def _cell(contender, first):
     ratio, unit = contender["times_the_fastest"], contender["unit_seconds"]
     if unit is None:
-        return f"<td class='absent' data-value='inf' title='{escape(contender['note'], True)}'>-</td>"
+        until = contender["until_seconds"]
+        words = "-" if until is None else f"{runs.seconds_text(until)}<small>to the metric</small>"
+        return f"<td class='absent' data-value='{'inf' if until is None else until}' title='{escape(contender['note'], True)}'>{words}</td>"
     times = 1.0 if first else ratio["ratio"]
     kind = "best" if first else CLASSES.get(ratio["verdict"], "unknown")
     return (f"<td class='{kind}' data-value='{times:.6g}' title='{escape(', '.join(contender['case_ids']), True)}'>"
@@ -50,7 +52,7 @@ def _line(question, values):
         numbers.append([_title(question), value, question["unit"] or "", contender["epoch_seconds"], contender["unit_seconds"],
                         ratio["ratio"], ratio["ci99_low"], ratio["ci99_high"], ratio["verdict"], contender["until_seconds"]])
     unit = f"<small>per {question['unit']}</small>" if question["unit"] else ""
-    words = " ".join(question["sentences"] + [question["why"]])
+    words = " ".join(question["sentences"] + [question["why"]] + [fact + "." for fact in question["facts"]])
     return f"<tr><th>{escape(_title(question))}{unit}</th>{cells}<td class='words'>{escape(words)}</td></tr>", numbers
 
 

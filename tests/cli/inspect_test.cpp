@@ -1,4 +1,6 @@
 // `strobe inspect`: its output, the shape that it writes and reads, and the figure that it draws.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/edited_json.hpp"
@@ -17,6 +19,10 @@ class Inspect : public Program {
     const Outcome outcome = strobe(arguments);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return Json::parse(outcome.out.empty() ? "{}" : outcome.out);
+  }
+  /// Runs the program in the folder, with words as a user types them into a shell.
+  Outcome typed(const std::string& words) {
+    return finish(start_shell("cd '" + folder_.string() + "' && '" STROBE_BINARY "' " + words));
   }
 };
 
@@ -93,6 +99,48 @@ TEST_F(Inspect, PublishedShapesArePrinted) {
   // The order of keys is not compared, because each writer has its own.
   const std::string file = read_text(std::string(STROBE_SOURCE_DIR) + "/workloads/shapes/epinions.json");
   EXPECT_EQ(nlohmann::json::parse(facts({"epinions"}).dump()), nlohmann::json::parse(file));
+}
+
+/// A file with unknown names is answered with its columns and a command; the command works as it is printed.
+TEST_F(Inspect, AnUnknownHeaderIsAnsweredWithACommandThatWorks) {
+  const auto row = [](const char* format, int i) {
+    return fmt::format(fmt::runtime(format), i % 7, i * 3 % 11, i % 9 + 1);
+  };
+  const std::vector<std::pair<std::string, const char*>> files = {
+      {"alpha,beta,gamma", "{},{},2024-01-0{}"},
+      {"no,a1,b1,wann,betrag,channel", "{2}00,{0},{1},2024-01-0{2},0.{1},web"},
+      {"my name;her name;the day", "Ann {};Bob {};2024-01-0{}"},
+      {"x,y,z", "{},{},{}"},
+      {"from,whom,date", "{},{},2024-01-0{}"},
+  };
+  for (const auto& [header, format] : files) {
+    std::string rows = header + "\n";
+    for (int i = 0; i < 60; ++i) rows += row(format, i) + "\n";
+    write_text(folder_ / "it's mine.csv", rows);
+    const Outcome refused = typed("inspect \"it's mine.csv\"");
+    const std::string separator = header.find(';') != std::string::npos ? ";" : ",";
+    std::string columns = header;
+    for (std::size_t at = 0; (at = columns.find(separator, at)) != std::string::npos; at += 2)
+      columns.replace(at, 1, ", ");
+    expect_refusal(refused, 2, {"its columns are " + columns, "strobe inspect '"});
+    const std::size_t begin = refused.err.find("strobe inspect ") + 7;
+    const std::size_t ends = std::min(refused.err.find(", or strobe", begin), refused.err.find(" for source", begin));
+    const std::string command = refused.err.substr(begin, std::min(ends, refused.err.find('\n', begin)) - begin);
+    const Outcome read = typed(command);
+    EXPECT_EQ(read.status, 0) << command << read.err;
+    EXPECT_NE(read.out.find("events                     60\n"), std::string::npos) << read.out;
+  }
+  write_text(folder_ / "two.csv", "follower,followee\n1,2\n2,3\n");
+  expect_refusal(strobe({"inspect", "two.csv"}), 2, {"whose first line is 'follower,followee'"});
+}
+
+TEST_F(Inspect, NotesAreOneALine) {
+  write_text(folder_ / "named.csv", "id,sender,recipient,sent_at\n1,Ann,Bob,2024-01-01\n2,Bob,Eve,2024-01-02\n");
+  const Json notes = facts({"named.csv"}).at("notes");
+  const std::string text = strobe({"inspect", "named.csv"}).out;
+  ASSERT_GE(notes.size(), 2u);
+  for (const Json& note : notes)
+    EXPECT_NE(text.find(" " + note.get<std::string>() + "\n"), std::string::npos) << note << "\n" << text;
 }
 
 TEST_F(Inspect, RefusalsComeBeforeTheWork) {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <set>
 
+#include "harness/cli/command.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case_slots.hpp"
 #include "models/snapshots/model.hpp"
+#include "models/tasks/task.hpp"
 #include "tests/cli/program.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
@@ -14,6 +16,7 @@ namespace strobe {
 namespace {
 
 using cli_test::expect_refusal;
+using cli_test::Outcome;
 using cli_test::Program;
 using cli_test::tiny;
 
@@ -23,6 +26,17 @@ std::vector<std::string> real_names(const std::string& kind) {
   if (kind == "model") return ModelRegistry::instance().names();
   if (kind == "strategy") return StrategyRegistry::instance().names();
   if (kind == "partitioner") return Registry<PartitionerTag>::instance().names();
+  if (kind == "task") return TaskRegistry::instance().names();
+  if (kind == "device") return {"cpu", "sim", "cuda"};  // not every build has cuda
+  if (kind == "communicator") return {"local", "sim", "mpi", "nccl"};
+  if (kind == "value of precision") return {"fp32", "fp64"};
+  if (kind == "option") {
+    std::vector<std::string> flags;
+    for (const DescribedCommand& command : describe_program().commands)
+      for (const DescribedOption& option : command.options)
+        flags.insert(flags.end(), option.flags.begin(), option.flags.end());
+    return flags;
+  }
   std::vector<std::string> keys = case_fields().names();
   for (const CaseSlot& slot : case_slots()) keys.push_back(slot.name);
   return keys;
@@ -47,7 +61,7 @@ TEST_F(NamesElsewhere, AreNoNamesOfStrobeAndPointToSome) {
 
 TEST_F(NamesElsewhere, EveryWordOnThemNamesWhatIsThere) {
   std::set<std::string> all;
-  for (const char* kind : {"model", "strategy", "partitioner", "key"})
+  for (const char* kind : {"model", "strategy", "partitioner", "task", "key"})
     for (const std::string& name : real_names(kind)) all.insert(name);
   for (const NameElsewhere& entry : names_elsewhere()) {
     const std::string about = entry.about;
@@ -71,6 +85,17 @@ TEST_F(NamesElsewhere, AreNamedInRefusals) {
   refused({"--strategy", "dgc"}, {"it is 'chunk' here"});
   refused({"--strategy", "data_parallel"}, {"it is 'hybrid_batch' here", "event_batch"});
   refused({"--strategy", "epoch-parallel"}, {"it is 'event_batch' here", "its parameter j"});
+  refused({"--model", "gcn"}, {"did you mean one of 'cd-gcn'", "'t-gcn'", "'tm-gcn'?"});
+  refused({"--strategy", "dp"}, {"it is 'hybrid_batch' here"});
+  refused({"--task", "node-classification"},
+          {"it is 'vertex-classification' here", "type --task vertex-classification"});
+  refused({"--task", "edge-classification"}, {"type --task event-classification"});
+  refused({"--device", "sim", "--cluster", "a100"}, {"did you mean one of", "'p4d-a100'"});
+  refused({"--output", "x"}, {"unknown option '--output'; it is '--out' here."});
+  refused({"--seeds", "3"}, {"type --vary seed=1..3"});
+  refused({"--precision", "float32"}, {"it is 'fp32' here"});
+  refused({"--precision", "bf16"}, {"Strobe does not have it", "fp32 or fp64"});
+  refused({"--comm", "gloo"}, {"it is 'local' here", "mpi joins processes"});
   refused({"--set", "batch_size=600"}, {"it is 'strategy.batch' here"});
 }
 
@@ -85,7 +110,25 @@ TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsToType) {
   refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks VALUE");
   refused({"run", "--workload", tiny, "-n", "4"}, "--ranks VALUE");
   refused({"plan", "--workload", tiny, "--ranks", "8"}, "--gpus N");
+  refused({"run", "--workload", tiny, "--dropout", "0.1"}, "--set model.dropout=VALUE");
+  refused({"plan", "--workload", tiny, "--cluster", "p4d-a100"}, "--clusters VALUE");
+  refused({"plan", "--workload", tiny, "--device", "sim"}, "--clusters NAMES; the search decides device itself");
   refused({"plan", "--workload", tiny, "--memory-limit-gib", "30"}, "--set memory_limit_gib=VALUE");
+}
+
+/// Whether cuda is built or not, the answer says how to train on a GPU here.
+TEST_F(NamesElsewhere, AGpuIsTheDeviceCuda) {
+  const Outcome refused = strobe({"run", "--workload", tiny, "--device", "gpu"});
+  if (lists("devices", "cuda"))
+    expect_refusal(refused, 2, {"it is 'cuda' here", "type --device cuda", "--device sim"});
+  else
+    expect_refusal(refused, 5, {"device cuda is not built", "CUDA Toolkit", "docs/cuda.md"});
+}
+
+TEST_F(NamesElsewhere, CommandsAndFiguresOfOnesOwnAreAnswered) {
+  expect_refusal(strobe({"rnu"}), 2, {"did you mean 'run'?"});
+  expect_refusal(strobe({"inpsect"}), 2, {"did you mean 'inspect'?"});
+  expect_refusal(strobe({"plot", "./my.py", "run"}), 2, {"type python3 ./my.py", "strobe show RUN --format csv"});
 }
 
 TEST_F(NamesElsewhere, SingularKindsAndRangesWithADashAreUnderstood) {

@@ -63,6 +63,31 @@ for row in rows: assert slowest[row['case_id']] == row['epoch_seconds']['median'
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
+TEST_F(PythonPackage, TheAnswersOfTheProgramAreLines) {
+  const Outcome outcome = python(R"(
+import os, shutil, subprocess
+program = ')" STROBE_BINARY R"('
+table = strobe.compare('o', by='strategy', program=program)
+printed = json.loads(subprocess.run([program, 'compare', 'o', '--by', 'strategy', '--json'], stdout=subprocess.PIPE).stdout)
+assert strobe.answers('o', program=program) == printed
+assert list(table['strategy']) == [c['value'] for c in printed['questions'][0]['contenders']], table
+assert table['epoch_seconds'].dtype == float and list(table['work.cells']) == [rows[0]['epoch_work']['cells']] * 2
+assert table.attrs['sentences'] == [printed['questions'][0]['sentences']]
+os.environ['STROBE_PROGRAM'] = program
+for copy in ('o2', 'o3'): shutil.copytree('o', copy)
+assert len(strobe.compare(['o', 'o2', 'o3'])) == 6, 'a case of three runs is a contender in each'
+for call, kind, word in ((lambda: strobe.compare('o', by='kernels'), strobe.NotComparable, 'kernels'),
+                         (lambda: strobe.compare('o', by='stratgy'), strobe.NotComparable, "'strategy'"),
+                         (lambda: strobe.compare('nowhere'), strobe.NotARun, 'nowhere'),
+                         (lambda: strobe.compare('o', program='no-such-strobe'), strobe.NoProgram, 'no-such-strobe'),
+                         (lambda: strobe.compare('o', program='/bin/false'), strobe.NoProgram, 'status 1')):
+    try: call()
+    except kind as error: assert word in str(error), error
+    else: raise AssertionError(word)
+)");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
 TEST_F(PythonPackage, WhatIsNoRunSaysWhichFile) {
   const Outcome outcome = python(R"(
 import os

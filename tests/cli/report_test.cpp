@@ -79,6 +79,36 @@ TEST_F(Report, AnswersAsTheOtherCommandsDo) {
   }
 }
 
+/// Epochs of two models are no answer to which is better; with a metric the time to it is, at every door.
+TEST_F(Report, DifferentModelsAreComparedByTheTimeToAMetric) {
+  const std::vector<std::string> command{"run",    "--workload", tiny,       "--vary", "model=t-gcn,tm-gcn",
+                                         "--vary", "seed=1,2",   "--epochs", "2"};
+  for (const bool with_goal : {false, true}) {
+    const std::string folder = with_goal ? "goal" : "plain";
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--out", folder});
+    if (with_goal) words.insert(words.end(), {"--until", "loss=100"});
+    const Outcome ran = strobe(words);
+    ASSERT_EQ(ran.status, 0) << ran.err;
+    const Json question = Json::parse(strobe({"compare", folder, "--by", "model", "--json"}).out).at("questions").at(0);
+    ASSERT_EQ(strobe({"report", folder, "--out", folder + ".html"}).status, 0);
+    const std::string page = read_text(folder_ / (folder + ".html"));
+    EXPECT_TRUE(question.at("unit").is_null());
+    for (const Json& one : question.at("contenders")) {
+      EXPECT_TRUE(one.at("times_the_fastest").at("ratio").is_null());
+      EXPECT_EQ(one.at("until_seconds").is_number(), with_goal);
+    }
+    std::string all;
+    for (const Json& sentence : question.at("sentences")) {
+      all += sentence.get<std::string>();
+      for (const std::string* text : {&page, &ran.out})
+        EXPECT_NE(text->find(sentence.get<std::string>()), std::string::npos) << sentence;
+    }
+    EXPECT_NE(all.find("Epochs of different models are not compared"), std::string::npos) << all;
+    EXPECT_NE(all.find(with_goal ? "reaches loss=100 first" : "--until METRIC=VALUE"), std::string::npos) << all;
+  }
+}
+
 TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
   ASSERT_EQ(strobe({"run", two_strategies(), "--trace", "--out", "o"}).status, 0);
   make_a_thousand_rows("o");

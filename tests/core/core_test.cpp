@@ -56,6 +56,11 @@ TEST(Errors, SayWhere) {
   EXPECT_NE(std::string(timeout.what()).find("missing ranks: 1, 3"), std::string::npos);
   EXPECT_EQ(nearest_name("tm-gnc", {"cd-gcn", "tm-gcn"}), "tm-gcn");
   EXPECT_EQ(nearest_name("zzzzzzzz", {"cd-gcn", "tm-gcn"}), "");
+  EXPECT_EQ(nearest_name("rnu", {"env", "run"}), "run") << "two letters in the wrong order";
+  EXPECT_EQ(nearest_name("dp", {"adt", "pss"}), "") << "little of a short name is left";
+  EXPECT_NE(unknown_name_message("cluster", "a100", {"p4d-a100", "p5-h100", "p4de-a100"})
+                .find("; did you mean one of 'p4d-a100', 'p4de-a100'? Known:"),
+            std::string::npos);
 }
 
 TEST(Mentions, WholeWordsInCapitalsOrNot) {

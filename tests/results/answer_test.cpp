@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
 #include "core/errors.hpp"
 #include "tests/results/made_run.hpp"
@@ -43,6 +44,7 @@ TEST(Answer, TheFastestIsFirstAndTheRatioIsTheQuotientOfTheTimes) {
   const Answers all = ask({folder.file("run")}, "strategy");
   ASSERT_EQ(all.questions.size(), 1u);
   const Answer& found = all.questions[0];
+  EXPECT_EQ(found.common, (std::vector<std::string>{"chess", "tm-gcn"}));
   EXPECT_EQ(found.unit, WorkUnit::epoch);
   EXPECT_EQ(found.contenders.front().value, "snapshot");
   const Contender& vertex = contender(found, "vertex");
@@ -86,6 +88,87 @@ TEST(Answer, TimesWithoutAUnitInCommonAreNotCompared) {
             std::string::npos)
       << sentences(found);
   EXPECT_NE(sentences(found).find("snapshot is 1.10 times as fast as vertex"), std::string::npos) << sentences(found);
+}
+
+Json named(const char* slot, const std::string& name) { return {{slot, {{"name", name}}}}; }
+
+TEST(Answer, DifferentModelsAreComparedByTheTimeToAMetricAlone) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run"), until(folder, "until");
+  for (const auto& [model, seconds, reached] : {std::tuple{"t-gcn", 1.0, 20.0}, {"dysat", 3.0, 10.0}}) {
+    run.add({.rounds = {seconds}, .settings = named("model", model), .simulated = true});
+    for (const std::int64_t seed : {1, 2})
+      until.add(
+          {.rounds = {seconds}, .seed = seed, .settings = named("model", model), .until = reached, .simulated = true});
+  }
+  const Answer refused = ask({folder.file("run")}, "model").questions.at(0);
+  EXPECT_EQ(refused.common, (std::vector<std::string>{"chess"}));
+  EXPECT_EQ(refused.apart, "models");
+  EXPECT_TRUE(std::isnan(contender(refused, "dysat").slower.ratio));
+  EXPECT_EQ(sentences(refused),
+            "Epochs of different models are not compared; run them with --until METRIC=VALUE to compare the time to a "
+            "metric.\n");
+  const Answer found = ask({folder.file("until")}, "model").questions.at(0);
+  EXPECT_EQ(found.contenders.front().value, "dysat") << "its epoch is longer, but it is there first";
+  EXPECT_EQ(sentences(found),
+            "On 2 ranks, dysat reaches mrr=0.3 first, in 10 s; t-gcn takes 2.00 times as long.\n"
+            "Epochs of different models are not compared.\n");
+}
+
+TEST(Answer, DifferentTasksSayThatTheirMetricsAreTheirOwn) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const char* task : {"link-prediction", "future-links"})
+    run.add({.rounds = {1.0}, .settings = named("task", task), .until = 20, .simulated = true});
+  const Answer found = ask({folder.file("run")}, "task").questions.at(0);
+  EXPECT_EQ(found.apart, "tasks");
+  EXPECT_TRUE(std::isnan(contender(found, "future-links").slower.ratio));
+  EXPECT_NE(sentences(found).find("Each task takes the metric over samples of its own."), std::string::npos);
+}
+
+TEST(Answer, ParametersOfOneModelAreStillComparedByEpoch) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const int hidden : {6, 64})
+    run.add({.rounds = {hidden / 6.0},
+             .settings = {{"model", {{"name", "t-gcn"}, {"hidden", hidden}}}},
+             .simulated = true});
+  EXPECT_EQ(ask({folder.file("run")}, "model").questions.at(0).unit, WorkUnit::epoch);
+  EXPECT_EQ(ask({folder.file("run")}, "model.hidden").questions.at(0).unit, WorkUnit::epoch);
+}
+
+TEST(Answer, WithoutAUnitTheFirstContenderIsNotComparedWithItself) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  run.add({.strategy = "snapshot", .rounds = {0.7}, .cells = 12500, .simulated = true});
+  run.add({.strategy = "event_batch", .rounds = {0.1}, .events = 400, .updates = 4, .simulated = true});
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(found.sentences.size(), 1u) << sentences(found);
+}
+
+TEST(Answer, FactsOfAKindOfTrainingAreToldByTheirTable) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const std::int64_t seed : {1, 2}) {
+    const double lost = 0.1 * static_cast<double>(seed);
+    run.add({.strategy = "a", .rounds = {1.0}, .seed = seed, .simulated = true, .facts = {{"mails_lost_share", lost}}});
+    run.add({.strategy = "b",
+             .rounds = {2.0},
+             .seed = seed,
+             .simulated = true,
+             .facts = {{"mails_lost_share", 0.5}, {"cached_bytes", {7, 9}}}});
+  }
+  const Answers all = ask({folder.file("run")}, "strategy");
+  EXPECT_EQ(all.questions.at(0).facts, (std::vector<std::string>{"mails_lost_share is 0.15 for a and 0.5 for b"}));
+  const Json json = answers_to_json(all);
+  const Json& contenders = json.at("questions").at(0).at("contenders");
+  EXPECT_DOUBLE_EQ(contenders.at(0).at("facts").at("mails_lost_share").get<double>(), 0.15) << "the mean over seeds";
+  EXPECT_EQ(contenders.at(1).at("facts").at("cached_bytes"), (Json{7, 9}));
+  std::vector<std::string> keys;
+  for (const Json& field : json.at("facts")) keys.push_back(field.at("key"));
+  EXPECT_EQ(keys, (std::vector<std::string>{"mails_lost_share", "cached_bytes"}));
+  EXPECT_NE(json.at("facts").at(0).at("help"), "");
+  EXPECT_NE(answers_text(all).find("\nmails_lost_share is 0.15 for a and 0.5 for b.\n"), std::string::npos);
 }
 
 TEST(Answer, ASettingThatAStrategyLacksIsNoDifference) {
@@ -143,6 +226,20 @@ TEST(Answer, TimesToAMetricSayWhoReachesItFirst) {
             std::string::npos)
       << sentences(found);
   EXPECT_NE(sentences(found).find("chunk does not reach it."), std::string::npos) << sentences(found);
+}
+
+TEST(Answer, TimesToAMetricInWhichSeedsDisagreeHaveNoVerdict) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const auto& [seed, reached] : {std::pair{1, 5.0}, {2, 500.0}}) {
+    run.add({.strategy = "vertex", .rounds = {1.0}, .seed = seed, .until = 10, .simulated = true});
+    run.add({.strategy = "chunk", .rounds = {1.0}, .seed = seed, .until = reached, .simulated = true});
+  }
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(contender(found, "chunk").later.verdict, Verdict::unsure);
+  EXPECT_NE(sentences(found).find("chunk takes 5.00 times as long (its seeds differ too much for a verdict)."),
+            std::string::npos)
+      << sentences(found);
 }
 
 TEST(Answer, OneProcessASideGivesNoVerdict) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,17 +23,19 @@ struct MadeCase {
   Json settings = Json::object();
   double until = 0;  // seconds to mrr=0.3; below 0: it was not reached; 0: not asked for
   bool simulated = false;
+  std::map<std::string, Json> facts = {};  // of the kind of training
 };
 
 class MadeRun {
  public:
-  MadeRun(const TemporaryFolder& folder, const std::string& name)
-      : directory_(folder.file(name), Json::array(), Json{{"host_class", {{"text", "host A"}}}}, false),
-        session_("session of " + name) {}
+  MadeRun(const TemporaryFolder& folder, const std::string& name) : MadeRun(folder.file(name), Json::array()) {}
+  /// The run of a plan, whose cases get their rows from `add_case`.
+  MadeRun(const std::string& path, const Json& plan)
+      : directory_(path, plan, Json{{"host_class", {{"text", "host A"}}}}, false), session_("session of " + path) {}
 
-  void add(const MadeCase& made) {
-    const Json json = json_of(made);
-    const std::string id = "case" + std::to_string(count_++);
+  void add(const MadeCase& made) { add_case(json_of(made), "case" + std::to_string(count_++), made); }
+
+  void add_case(const Json& json, const std::string& id, const MadeCase& made) {
     if (made.rounds.size() == 1) {
       const CaseResult result = result_of(made, made.rounds.front());
       directory_.append_epochs(id, result.samples);
@@ -73,6 +76,7 @@ class MadeRun {
     result.iterations_per_epoch = made.updates;
     result.items_per_epoch = made.events > 0 ? made.events : made.cells;
     result.throughput_unit = made.events > 0 ? "events_per_second" : "cells_per_second";
+    result.facts.values = made.facts;
     if (made.until != 0) result.until = UntilOutcome{made.until > 0, 12, std::abs(made.until)};
     return result;
   }

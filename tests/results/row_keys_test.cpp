@@ -34,6 +34,37 @@ TEST(Summarise, ThroughputIsOfOneUnitAndAlsoOfCells) {
   EXPECT_THROW(summarise(case_json(), "chess/x#1", result), Error);
 }
 
+TEST(Summarise, WorkOfAnEpochIsAFactOfItsOwn) {
+  CaseResult result = make_result();
+  result.cells_per_epoch = 60;
+  result.iterations_per_epoch = 4;
+  Row row = summarise(case_json(), "chess/x#1", result);
+  const Json expected{{"cells", 60.0}, {"edges", 1000.0}, {"events", nullptr}, {"updates", 4.0}};
+  const Json json = row_to_json(row);
+  EXPECT_EQ(json.at("epoch_work"), expected);
+  EXPECT_EQ(row.absent.count("/epoch_work/events"), 1u);
+  EXPECT_EQ(row_to_json(row_from_json(json, "rows.json")), json);
+  EXPECT_DOUBLE_EQ(row.epoch_work->edges / row.epoch_seconds->median, row.throughput.at("edges_per_second"));
+  // A row of an older version has it by its rates.
+  Json older = json;
+  older.erase("epoch_work");
+  const EpochWork derived = work_of(row_from_json(older, "rows.json"));
+  EXPECT_NEAR(derived.cells, 60, 1e-10);
+  EXPECT_NEAR(derived.edges, 1000, 1e-10);
+  EXPECT_EQ(derived.events, 0);
+  EXPECT_EQ(derived.updates, 4);
+}
+
+TEST(Summarise, WorkIsKnownWithoutAMeasuredEpoch) {
+  CaseResult result;
+  result.status = "out_of_memory";
+  result.items_per_epoch = 7;
+  const Row row = summarise(case_json(), "chess/x#1", result);
+  EXPECT_EQ(row.epoch_work->edges, 7);
+  result.items_per_epoch = 0;
+  EXPECT_FALSE(summarise(case_json(), "chess/x#1", result).epoch_work.has_value());
+}
+
 TEST(Summarise, OperationsAreTheSlowestRanksMeanOverEpochs) {
   CaseResult result;
   result.samples = {make_sample(0, 0, 0, 1, 0, 0), make_sample(0, 0, 1, 3, 1, 0), make_sample(0, 1, 0, 5, 0, 1),

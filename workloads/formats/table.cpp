@@ -41,7 +41,7 @@ EventGraph read_table(const std::string& path) {
   const auto guess = guess_table(path);
   if (!guess)
     throw InvalidInput(path, 0, 0, "is no table: lines with one number of columns, three at least, and a row at least");
-  if (!guess->certain) throw InvalidInput(path, 0, 0, describe_doubt(*guess));
+  if (!guess->certain) throw InvalidInput(path, 0, 0, describe_doubt(path, *guess));
   const std::string& option = guess->options.front();  // columns=...[,ids=offset]
   const std::size_t begin = option.find('=') + 1, comma = option.find(',');
   const bool two_sided = comma != std::string::npos;

@@ -130,18 +130,12 @@ std::string steps_text(const GroupPlanAdvice& advice) {
 
 constexpr const char *missing = "max_missing", *missing_hubs = "max_missing_hubs";
 
-double share_of(const std::string& text, const std::string& option) {
-  const double share = number_from_text(text, option);
-  if (share > 0 && share <= 1) return share;
-  throw InvalidRequest(option, fmt::format("expected a share above 0 and up to 1, such as 0.75, found {}", text));
-}
-
 std::shared_ptr<const PlanAdvice> advise(const PlanSpace& space, const std::map<std::string, std::string>& options,
                                          const DataCache& cache, std::vector<PlanPoint>& points) {
   LossLimits limits;
   for (const auto& [name, text] : options) {
-    if (name == missing) limits.missing_share = share_of(text, advice_flag(name));
-    if (name == missing_hubs) limits.hub_missing_share = share_of(text, advice_flag(name));
+    if (name == missing) limits.missing_share = share_from_text(text, advice_flag(name), true);
+    if (name == missing_hubs) limits.hub_missing_share = share_from_text(text, advice_flag(name), true);
   }
   const std::string many = "the rule is for one model, and several are searched";
   if (const std::string refusal = space.models.empty() ? rule_refusal(space, points) : many; !refusal.empty()) {
@@ -165,9 +159,8 @@ const Register<PlanAdviceTag> registered{{
 }  // namespace
 
 Json GroupPlanAdvice::to_json(const std::vector<PlanOutcome>& outcomes) const {
-  Json json = {{missing, limits.missing_share},
-               {missing_hubs, or_null(limits.hub_missing_share)},
-               {"places", Json::array()}};
+  Json json = {
+      {missing, limits.missing_share}, {missing_hubs, or_null(limits.hub_missing_share)}, {"places", Json::array()}};
   for (const GroupAdvice& place : places) json["places"].push_back(place_json(place, outcomes));
   return json;
 }

@@ -45,14 +45,6 @@ std::string form_text(const TableLayout& layout) {
                      header, comments, layout.rows.size());
 }
 
-/// A command, quoted for a shell.
-std::string command_of(const std::string& path, const std::string& option, bool known_format) {
-  std::string quoted = "'";
-  for (const char c : path + ":" + (known_format ? "format=table," : "") + option)
-    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "strobe inspect " + quoted + "'";
-}
-
 void describe_table(const std::string& path, const TableGuess& guess, Json& facts) {
   facts["form"] = form_text(guess.layout);
   facts["certain"] = guess.certain;
@@ -62,7 +54,8 @@ void describe_table(const std::string& path, const TableGuess& guess, Json& fact
     facts["columns"].push_back({{"name", column.name}, {"role", role_name(column.role)}, {"reason", column.reason}});
   facts["commands"] = Json::array();
   const bool known = facts["format"].is_string() && facts["format"] != "table";
-  for (const std::string& option : guess.options) facts["commands"].push_back(command_of(path, option, known));
+  for (const std::string& option : guess.options)
+    facts["commands"].push_back(inspect_command(path, (known ? "format=table," : "") + option));
 }
 
 std::string text_of(const std::string& path, const Json& facts) {

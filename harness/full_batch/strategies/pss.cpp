@@ -32,7 +32,8 @@ const Register<StrategyTag> pss_registered{{
 }};
 
 const RegisterNames pss_elsewhere{"strategy",
-                                  {{"pipeline-parallel", "", "nearest is pss, whose ranks hand states on"}}};
+                                  {{"pipeline-parallel", "", "nearest is pss, whose ranks hand states on"},
+                                   {"pp", "", "nearest is pss, whose ranks hand states on"}}};
 
 }  // namespace
 }  // namespace strobe

@@ -31,6 +31,8 @@ const RegisterNames snapshot_elsewhere{
     {{"pss-ts", "snapshot", ""},
      {"esdg", "snapshot", "ESDG's snapshot partitioning; snapshot_groups is its section 6.5"},
      {"pipad", "", "nearest is snapshot"},
+     {"tp", "", "no strategy here divides features or weights"},
+     {"mp", "", "no strategy here divides features or weights"},
      {"tensor-parallel", "", "no strategy here divides features or weights"},
      {"model-parallel", "", "no strategy here divides features or weights"}}};
 

@@ -85,6 +85,7 @@ const RegisterNames hybrid_batch_elsewhere{
     "strategy",
     {{"hybrid", "hybrid_batch", "dynahb is the same with DynaHB's own choices"},
      {"data-parallel", "hybrid_batch", "of models of events event_batch:i=RANKS"},
+     {"dp", "hybrid_batch", "of models of events event_batch:i=RANKS"},
      {"ddp", "hybrid_batch", "of models of events event_batch:i=RANKS"},
      {"distdgl", "", "nearest is hybrid_batch"}}};
 

@@ -143,5 +143,11 @@ const RegisterNames of_events_elsewhere{
     "model",
     {{"edgebank", "", "it learns nothing, so it is no model: rows hold it next to the metrics, as edgebank_auc"}}};
 
+const RegisterNames future_links_elsewhere{
+    "task",
+    {{"dynamic-link-prediction", "future-links", "type --task future-links"},
+     {"temporal-link-prediction", "future-links", "type --task future-links"},
+     {"graph-classification", "", "whole graphs have no labels here; nearest is vertex-classification"}}};
+
 }  // namespace
 }  // namespace strobe

@@ -15,9 +15,10 @@ const Words sure_sources = {"source", "src", "from", "u", "head", "subject", "se
 const Words sure_targets = {"target",    "tgt",    "dst",        "dest",           "destination",
                             "to",        "v",      "tail",       "object",         "receiver",
                             "recipient", "tonode", "targetnode", "destinationnode"};
-const Words likely_sources = {"i",      "node1",    "vertex1", "person1", "id1",
-                              "caller", "follower", "citing",  "author",  "creditor"};
-const Words likely_targets = {"j", "node2", "vertex2", "person2", "id2", "callee", "followee", "cited", "followed"};
+const Words likely_sources = {"i",        "node1",  "vertex1", "person1",  "id1",  "caller",
+                              "follower", "citing", "author",  "creditor", "payer"};
+const Words likely_targets = {"j",        "node2", "vertex2",  "person2", "id2",   "callee",
+                              "followee", "cited", "followed", "seller",  "payee", "merchant"};
 const Words sure_times = {"time", "timestamp", "ts", "datetime", "unixts", "unixtime", "date", "timestampms"};
 const Words steps = {"step", "snapshot"};
 const Words weights = {"weight", "w", "value", "amount", "count", "rating", "score", "strength"};
@@ -93,7 +94,7 @@ ColumnWord read_column_word(std::string_view name) {
   if (word.starts_with("source") || word.starts_with("src") || word.starts_with("from")) return {ColumnRole::source};
   if (word.starts_with("target") || word.starts_with("dst") || word.starts_with("dest")) return {ColumnRole::target};
   if (word.ends_with("time") || word.ends_with("timestamp") || word.ends_with("date") || word == "t" ||
-      word == "when" || word == "day" || word == "created" || word == "createdat")
+      word == "when" || word == "day" || word == "sentat" || word == "created" || word == "createdat")
     return {ColumnRole::time};
   return {};
 }

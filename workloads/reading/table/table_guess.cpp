@@ -40,7 +40,7 @@ class Guesser {
         std::any_of(facts_.begin(), facts_.end(), [](const ColumnFacts& facts) { return facts.dates || facts.epoch; });
     if (!named && time_is_last_ && facts_.back().numeric && !elsewhere) time_ = facts_.size() - 1;
     if (time_ == none) take_time_by_cells();
-    if (source_ == none && target_ == none) take_vertices_by_cells(named);
+    if (source_ == none || target_ == none) take_vertices_by_cells(named);
     if (source_ == none || target_ == none) doubt("which columns are the vertices is not plain");
     check_cells();
     describe_columns();
@@ -109,11 +109,22 @@ class Guesser {
     return found;
   }
 
+  /// A vertex column with a sure name stays. One whose name only hints at its role counts like a column without a name.
   void take_vertices_by_cells(bool named) {
-    const std::vector<std::size_t> ids = id_columns();
+    std::vector<std::size_t> ids = id_columns();
+    if (named) {
+      doubt("the header does not say which columns are the vertices");
+      std::erase_if(ids, [&](std::size_t c) { return words_[c].role == ColumnRole::counter || facts_[c].counter; });
+    }
+    const std::size_t known = source_ != none ? source_ : target_;
+    if (known != none && words_[known].sure) {
+      std::erase(ids, known);
+      if (!ids.empty()) (source_ == none ? source_ : target_) = ids.front();
+      return;
+    }
+    source_ = target_ = none;
     if (ids.size() < 2) return;
     source_ = ids[0], target_ = ids[1];
-    if (named) doubt("the header does not say which columns are the vertices");
     // One more column may mean that one of these two is no vertex; common cells decide.
     if (guess_.layout.columns == 3 && ids.size() == 2 && facts_[source_].whole == facts_[target_].whole) return;
     choose_pair(ids);
@@ -324,18 +335,35 @@ TableRows table_rows(const std::string& path, const TableLayout& layout, const s
   return rows;
 }
 
-std::string describe_doubt(const TableGuess& guess) {
-  const std::vector<std::string>& options = guess.options;
-  if (options.empty())
-    return guess.doubt + "; say which columns to read: columns=source:from/target:to/time:when, by name or number";
-  if (!guess.relations || options.size() < 2)
-    return fmt::format("{}; say which columns to read: {}", guess.doubt, fmt::join(options, ", or "));
+std::string inspect_command(const std::string& path, const std::string& option) {
+  std::string quoted;
+  for (const char c : path + ":" + option) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "strobe inspect '" + quoted + "'";
+}
+
+std::string describe_doubt(const std::string& path, const TableGuess& guess) {
+  std::string text;
+  if (!guess.layout.names.empty()) {
+    constexpr std::size_t most = 20;
+    const std::vector<std::string>& names = guess.layout.names;
+    const auto shown = static_cast<std::ptrdiff_t>(std::min(most, names.size()));
+    text = fmt::format("its columns are {}{}; ", fmt::join(names.begin(), names.begin() + shown, ", "),
+                       names.size() > most ? ", ..." : "");
+  }
+  text += guess.doubt + "; ";
+  std::vector<std::string> commands;
+  for (const std::string& option : guess.options) commands.push_back(inspect_command(path, option));
+  if (commands.empty())
+    return text + "say which columns to read, by name or number: " +
+           inspect_command(path, "columns=source:FROM/target:TO/time:WHEN");
+  if (!guess.relations || commands.size() < 2)
+    return text + "if these are the columns to read, type " + fmt::format("{}", fmt::join(commands, ", or "));
   const bool weights_first =
-      options[0].find("/weight:") != std::string::npos || options[1].find("/weight:") == std::string::npos;
-  return fmt::format(
-      "{}; type {} for source, target, weight and time, or {} for facts of a temporal knowledge graph "
-      "(head, relation, tail, time)",
-      guess.doubt, options[weights_first ? 0 : 1], options[weights_first ? 1 : 0]);
+      guess.options[0].find("/weight:") != std::string::npos || guess.options[1].find("/weight:") == std::string::npos;
+  return text + fmt::format(
+                    "type {} for source, target, weight and time, or {} for facts of a temporal knowledge graph "
+                    "(head, relation, tail, time)",
+                    commands[weights_first ? 0 : 1], commands[weights_first ? 1 : 0]);
 }
 
 }  // namespace strobe

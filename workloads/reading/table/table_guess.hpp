@@ -45,7 +45,10 @@ bool has_other_order(std::string_view head, bool whole);
 /// Throws InvalidInput for missing columns.
 TableRows table_rows(const std::string& path, const TableLayout& layout, const std::string& columns);
 
-/// The doubt, and what to type for each reading that is possible: a message's text.
-std::string describe_doubt(const TableGuess& guess);
+/// The command that reads the file with this option, "columns=...", quoted for a shell.
+std::string inspect_command(const std::string& path, const std::string& option);
+
+/// The columns that were seen, the doubt, and the command for each reading that is possible: a message's text.
+std::string describe_doubt(const std::string& path, const TableGuess& guess);
 
 }  // namespace strobe
