@@ -12,9 +12,9 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t batch_events = 600;          // per update; the paper's local batch
-constexpr std::uint32_t order_of_batches = 44;      // purpose of a random stream
-constexpr std::int64_t numbers_of_event = 1 << 16;  // stride, so that roots of all events have different numbers
+constexpr std::int64_t batch_events = 600;        // per update; the paper's local batch
+constexpr std::uint32_t order_of_batches = 44;    // purpose of a random stream
+constexpr std::int64_t numbers_of_set = 1 << 16;  // stride, so that roots of all events have different numbers
 
 std::vector<ParameterShape> shapes_of(const StaticTrainingSource& c, const StaticMemoryRequest& request) {
   std::vector<ParameterShape> shapes = static_attention_parameters(request, c.events.graph->vertices);
@@ -83,7 +83,7 @@ StaticTraining::Draw StaticTraining::draw(std::int64_t epoch, std::int64_t batch
   const std::size_t roots = drawn.roots.size();
   const std::vector<EdgeId> before(roots, source_.training_events());
   std::vector<std::int64_t> numbers(roots);
-  for (std::size_t r = 0; r < roots; ++r) numbers[r] = drawn.first * numbers_of_event + static_cast<std::int64_t>(r);
+  for (std::size_t r = 0; r < roots; ++r) numbers[r] = drawn.first * numbers_of_set + static_cast<std::int64_t>(r);
   const std::vector<double> moments(roots, 0.0);  // uniform draws ignore times
   NeighbourSample sample;
   // The seed makes the draws of each epoch differ.
