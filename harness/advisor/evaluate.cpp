@@ -50,7 +50,7 @@ Groups groups_of(const std::vector<PlanPoint>& points) {
 
 /// The status of a point whose plan is refused. Either the workload cannot be divided into that many ranks, blocks or
 /// parts, or the settings do not go together. Returns "" when the request itself is wrong.
-std::string status_of(const InvalidRequest& error) {
+std::string status_of_refusal(const InvalidRequest& error) {
   for (const std::string where : {"/ranks", "/nb", "/strategy"}) {
     if (error.where() == where || error.where().rfind(where + "/", 0) == 0) return "cannot_divide";
   }
@@ -145,7 +145,7 @@ PlannedGroup plan_group(Case c, const DataCache& cache) {
   try {
     return {plan_settled(c, cache), "", ""};
   } catch (const InvalidRequest& error) {
-    const std::string status = status_of(error);
+    const std::string status = status_of_refusal(error);
     if (status.empty()) throw;
     return {nullptr, status, error.message()};
   }

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kib = 1024, mib = 1024 * kib;
 constexpr std::int64_t table_bytes[] = {64 * kib, mib, 16 * mib, 256 * mib};
-constexpr std::int64_t widths[] = {16, 256, 4 * kib};  // bytes of a row
+constexpr std::int64_t row_widths[] = {16, 256, 4 * kib};  // bytes of a row
 constexpr std::int64_t gathered_bytes[] = {16 * kib, 256 * kib, 2 * mib, 16 * mib};
 constexpr std::int64_t copied_bytes[] = {16 * kib, 64 * kib, 256 * kib, mib, 4 * mib, 16 * mib, 64 * mib};
 constexpr std::int64_t far_bytes = 256 * mib, disk_file_bytes = 128 * mib;
@@ -101,7 +101,7 @@ OperationTiming gather_sample(MeasuredHost& host, const Bytes& table, std::int64
 void measure_gathers(MeasuredHost& host, Bytes& to, std::vector<OperationTiming>& samples) {
   const Bytes table(static_cast<std::size_t>(table_bytes[std::size(table_bytes) - 1]), std::byte{1});
   for (const std::int64_t of_table : table_bytes) {
-    for (const std::int64_t width : widths) {
+    for (const std::int64_t width : row_widths) {
       for (const std::int64_t bytes : gathered_bytes)
         samples.push_back(gather_sample(host, table, of_table, width, bytes, to));
     }

@@ -12,9 +12,9 @@
 namespace strobe {
 namespace {
 
-using Key = std::tuple<std::string_view, double, double, double, double, double, double>;
+using TimingKey = std::tuple<std::string_view, double, double, double, double, double, double>;
 
-Key key_of(const Span& span) {
+TimingKey key_of(const Span& span) {
   const Work& work = span.work;
   return {
       span.name,  work.flops, work.bytes_read, work.bytes_written, work.gather.accessed_bytes, work.gather.window_bytes,
@@ -27,8 +27,8 @@ struct Calls {
   int count = 0;
 };
 
-void add_rank(const std::vector<Span>& spans, const KeptEpochs& epochs, std::map<Key, Calls>& all) {
-  std::map<Key, Calls> own;
+void add_rank(const std::vector<Span>& spans, const KeptEpochs& epochs, std::map<TimingKey, Calls>& all) {
+  std::map<TimingKey, Calls> own;
   for (const Span& span : spans) {
     if (span.stream != Stream::compute || span.phase != Phase::compute) continue;
     Calls& calls = own[key_of(span)];
@@ -47,7 +47,8 @@ void add_rank(const std::vector<Span>& spans, const KeptEpochs& epochs, std::map
 }  // namespace
 
 EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epochs) {
-  const std::size_t calls = seconds.size(), kept = static_cast<std::size_t>(epochs.warmup + epochs.measured);
+  const std::size_t calls = seconds.size(),
+                    kept = static_cast<std::size_t>(epochs.warmup) + static_cast<std::size_t>(epochs.measured);
   std::size_t per_epoch = calls / kept, first = static_cast<std::size_t>(epochs.warmup) * per_epoch;
   if (per_epoch * kept != calls) {
     first = calls > 1 ? 1 : 0;
@@ -64,7 +65,7 @@ EpochMeans epoch_means(const std::vector<double>& seconds, const KeptEpochs& epo
 
 std::vector<OperationTiming> operation_timings(const std::vector<std::vector<Span>>& spans, const KeptEpochs& epochs,
                                                OperationTiming of_case) {
-  std::map<Key, Calls> all;
+  std::map<TimingKey, Calls> all;
   for (const std::vector<Span>& rank : spans) add_rank(rank, epochs, all);
   std::vector<OperationTiming> samples;
   for (const auto& [key, calls] : all) {

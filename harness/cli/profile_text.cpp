@@ -33,7 +33,7 @@ constexpr ProfileRow histograms[] = {{"edges_per_step_distribution", "edges of a
 constexpr ProfileRow lists[] = {{"edges_per_step", "edges of a step"},
                                 {"active_vertices_per_step", "active vertices of a step"},
                                 {"overlap_per_step", "overlap of a step"}};
-constexpr const char* columns[] = {"min", "p25", "median", "p75", "p90", "p95", "p99", "max", "mean"};
+constexpr const char* quantiles[] = {"min", "p25", "median", "p75", "p90", "p95", "p99", "max", "mean"};
 constexpr double shares[] = {0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1};
 constexpr std::size_t bars_shown = 64;
 
@@ -61,7 +61,7 @@ std::string table_row(const std::string& label, const std::vector<std::string>& 
 
 std::string histogram_row(const ProfileRow& row, const Json& histogram) {
   std::vector<std::string> cells;
-  for (const char* column : columns) cells.push_back(cell(number(histogram.at(column))));
+  for (const char* column : quantiles) cells.push_back(cell(number(histogram.at(column))));
   return table_row(row.label, cells);
 }
 

@@ -90,8 +90,8 @@ bool is_own_stream(const std::string& path) {
 /// one.
 bool may_be_of_run(const std::string& name) {
   if (name.front() == '.') return true;
-  for (const std::string own : {"plan.json", "env.json", "summary.json", "summary.csv", "samples.jsonl"})
-    if (name == own || name.starts_with(own + ".")) return true;
+  for (const char* const own : {"plan.json", "env.json", "summary.json", "summary.csv", "samples.jsonl"})
+    if (name == own || name.starts_with(std::string(own) + ".")) return true;
   return name == "logs" || name == "trace";
 }
 

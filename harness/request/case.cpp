@@ -373,9 +373,9 @@ bool is_impossible_combination(const InvalidRequest& refusal) {
     const std::vector<std::string>& steps = options_of_steps();
     return std::find(steps.begin(), steps.end(), where.substr(10)) != steps.end();
   }
-  for (const std::string key : {"/ranks", "/nb", "/overlap", "/strategy", "/model", "/task", "/transfer", "/inputs",
+  for (const char* const key : {"/ranks", "/nb", "/overlap", "/strategy", "/model", "/task", "/transfer", "/inputs",
                                 "/presence", "/memory_limit_gib", "/host_threads"}) {
-    if (where == key || begins_with(where, key + "/")) return true;
+    if (where == key || begins_with(where, std::string(key) + "/")) return true;
   }
   return false;
 }

@@ -40,8 +40,8 @@ void add_cluster_notes(const Cluster& cluster, std::int64_t ranks, std::vector<s
 
 /// Fills in the price, the error band and the notes of predictions on this cluster.
 void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
-  const double nodes = (c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
-  result.dollars_per_second = nodes * cluster.price_per_node_hour / 3600.0;
+  const std::int64_t nodes = (c.ranks + cluster.gpus_per_node - 1) / cluster.gpus_per_node;
+  result.dollars_per_second = static_cast<double>(nodes) * cluster.price_per_node_hour / 3600.0;
   result.currency = cluster.price_currency;
   result.band_source = band_refusal(cluster, c.ranks);
   if (result.band_source.empty()) {

@@ -139,7 +139,8 @@ class Dysat final : public Model {
 
   /// Factor of temporal scores.
   double score_scale(const CellRows& cells) const {
-    return 1 / std::sqrt(p_.scale == "sqrt_d" ? p_.hidden / p_.temporal_heads : static_cast<double>(cells.all_steps));
+    const std::int64_t width = p_.hidden / p_.temporal_heads;  // of a head
+    return 1 / std::sqrt(static_cast<double>(p_.scale == "sqrt_d" ? width : cells.all_steps));
   }
 
   /// relu(o W + b) + o.

@@ -31,7 +31,7 @@ class Judge:
 
     def __init__(self, root, part, build):
         self.root, self.part, self.build = root, part, build
-        self.tests, self.reaching = {}, collections.defaultdict(list)
+        self.tests, self.reaching, self.processes = {}, collections.defaultdict(list), 0
 
     def start(self, arguments, seconds, **variables):
         """Exit status of the program, or None where it did not end in time, and its output."""
@@ -70,7 +70,7 @@ class Judge:
                 raise SystemExit(f"mutate: tests end without a mutant:\n{output[-4000:].decode(errors='replace')}")
             return path.read_text(encoding="utf-8")
 
-        failed = []
+        failed, self.processes = [], jobs
         for text in pool.map(shard, range(jobs)):
             for line in text.splitlines():
                 name, file, milliseconds, outcome, ids = line.split("\t")
@@ -87,11 +87,18 @@ class Judge:
             print(f"mutate: left out, because they fail without a mutant: {', '.join(failed)}", flush=True)
 
     def stages(self, mutant):
-        """Tests that reach a mutant: those of the file's own name, then of its room, then all others; short ones first."""
-        source = pathlib.Path(mutant.path)
+        """Tests that reach a mutant: those of the file's own name, then of its room, then all others; short ones first.
+
+        A table that is made once is reached only by the first test of each process. Then all other tests follow."""
+        reaching = self.reaching[mutant.id]
+        others = [name for name in self.tests if name not in reaching] if len(reaching) <= self.processes else []
+        for names in (reaching, others):
+            yield from self.nearest_first(names, pathlib.Path(mutant.path))
+
+    def nearest_first(self, names, source):
+        """Groups of tests, those that are nearest to a source first."""
         found = ([], [], [])
-        for name in self.reaching[mutant.id]:
-            test = self.tests[name]
+        for test in (self.tests[name] for name in names):
             near = os.path.basename(test.file).removesuffix("_test.cpp") == source.stem
             rooms = os.path.dirname(test.file).split("/")[1:]
             same = near and 0 or (1 if rooms and rooms[-1] in source.parts else 2)

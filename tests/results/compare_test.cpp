@@ -194,6 +194,8 @@ TEST(Compare, OtherHostsAreRefusedUnlessAllowedOrVirtual) {
   write_run(folder.file("c"), {{"x", 1, 1.0, "ok", "virtual"}});
   write_run(folder.file("d"), {{"x", 1, 2.0, "ok", "virtual"}}, "host B");
   EXPECT_EQ(verdict(compare_runs(folder.file("c"), folder.file("d")), "x"), "SLOWER") << "virtual times are exact";
+  EXPECT_THROW(compare_runs(folder.file("c"), folder.file("b")), NotComparable) << "one side's time is not virtual";
+  EXPECT_THROW(compare_runs(folder.file("b"), folder.file("c")), NotComparable);
 }
 
 TEST(Compare, OtherWorkAndNoCommonCaseAreRefused) {

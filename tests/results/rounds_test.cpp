@@ -256,6 +256,29 @@ TEST(MachineReadings, ChangesAreSaidAndNothingElse) {
   EXPECT_NE(slow.find("its clock ran at 2000 to 3000 MHz"), std::string::npos) << slow;
 }
 
+TEST(MachineReadings, SharesOfTimeAreThoseBetweenTwoReadings) {
+  const MachineReading before{2, 1, 100, 50, 1, 10, 3000};
+  const MachineState state = state_between(before, {2, 4, 102, 51.5, 1.1, 11, 2000});
+  EXPECT_DOUBLE_EQ(state.other_cores.low, 0.5) << "1.5 s of work in one second, 1 s of it ours";
+  EXPECT_NEAR(state.stolen_share.low, 0.05, 1e-12) << "0.1 s of two cores' second";
+  EXPECT_EQ(state.load.low, 4);
+  EXPECT_EQ(state.megahertz.low, 2000);
+  const MachineState shortly = state_between(before, {2, 4, 100.3, 50.1, 1, 10, 2000});
+  EXPECT_TRUE(std::isnan(shortly.other_cores.low)) << "0.15 s are too short";
+  EXPECT_EQ(shortly.load.low, 4);
+}
+
+TEST(MachineReadings, DifferencesNameBothSides) {
+  const MachineState base{{1, 1}, {0.5, 0.5}, {0, 0}, {3000, 3000}};
+  EXPECT_EQ(machine_difference(base, {{2, 3}, {0.7, 0.7}, {0.01, 0.01}, {2900, 2900}}), "") << "too little to matter";
+  EXPECT_EQ(machine_difference(base, {{3, 3.5}, {0.5, 0.5}, {0.02, 0.03}, {2000, 2100}}),
+            "load 1 in base and 3 to 3.5 in new; steal 0 % in base and 2 to 3 % in new; clock 3000 MHz in base and "
+            "2000 to 2100 MHz in new");
+  EXPECT_EQ(machine_difference(base, {{3, 3.5}, {1, 1}, {0, 0}, {3200, 3200}}),
+            "cores that other programs kept busy: 0.5 in base and 1 in new; clock 3000 MHz in base and 3200 MHz in new")
+      << "the load says nothing that the cores do not";
+}
+
 TEST(MachineReadings, AMachineWithoutReadingsHasNulls) {
   const TemporaryFolder folder;
   MachineWatch watch(folder.file("nothing"));

@@ -1,4 +1,6 @@
 // Tables of rows: columns of what was varied, means and spread, notes that all rows share, formats and widths.
+#include "results/row/row_columns.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -63,6 +65,24 @@ TEST(Spreads, AreThoseOfTwoPasses) {
     EXPECT_NEAR(spread.deviation, std::sqrt(variance), 1e-6);
   }
   EXPECT_TRUE(std::isnan(spread_of({}).mean));
+}
+
+TEST(RowColumns, MetricsSayHowManySamplesTheyHave) {
+  std::vector<Row> rows{row_of("vertex", 2, 1, 1), row_of("vertex", 2, 2, 1), row_of("vertex", 2, 3, 1)};
+  for (Row& row : rows) row.metrics["auc"] = std::vector<double>{0.5, 0.75};
+  rows[0].metric_samples["auc"] = 10;
+  const auto column = [&](const std::string& name) {
+    for (const RowColumn& each : row_columns(rows))
+      if (each.name == name) return each;
+    throw Error("no column " + name);
+  };
+  EXPECT_EQ(column("auc").title, "auc (n=10)") << "those that say it agree";
+  rows[1].metric_samples["auc"] = 20;
+  EXPECT_EQ(column("auc").title, "auc");
+  EXPECT_EQ(column("auc").number(rows[0]), 0.75);
+  EXPECT_EQ(column("auc.n").number(rows[0]), 10);
+  EXPECT_EQ(column("auc.n").number(rows[1]), 20);
+  EXPECT_TRUE(std::isnan(column("auc.n").number(rows[2])));
 }
 
 TEST(RowsTable, NamesTheVariedKeys) {

@@ -142,12 +142,28 @@ TEST(Summarise, DuplicatesOfHybridBatchesAreThereOrAbsentWithAReason) {
   EXPECT_TRUE(row_to_json(summarise(case_json(), "c", result)).at("duplication").is_null());
 }
 
+TEST(Summarise, NullsOfAnEarlyEndAndOfVirtualTimeHaveReasonsOfTheirOwn) {
+  CaseResult result = make_result();
+  result.metrics["accuracy"].per_epoch.back() = std::nan("");
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/metrics/accuracy/2"), "not a finite number");
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/machine"), "nobody looked at it");
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/rounds"), "one process measured it");
+  result.status = "timeout";
+  result.time_source = "virtual";
+  const Row row = summarise(case_json(), "c", result);
+  EXPECT_EQ(row.absent.at("/metrics/accuracy/2"), "the case ended as timeout, or its weights are no longer finite");
+  EXPECT_EQ(row.absent.at("/machine"), "the time is virtual");
+  EXPECT_EQ(row.absent.at("/rounds"), "virtual time is the same in every process");
+}
+
 TEST(Row, OfTheVersionBeforeIsRead) {
   CaseResult result = make_result();
   result.iterations_per_epoch = 1;
   result.samples.back().operations = {{"dense", 1}};
   Json json = row_to_json(summarise(case_json(), "c", result));
-  for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations"})
+  for (const char* key :
+       {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations", "threads_per_rank",
+        "rounds", "machine", "metric_samples", "currency", "device_memory_share", "epoch_seconds_band90"})
     ASSERT_EQ(json.erase(key), 1u) << key;
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const Row row = row_from_json(json, "here");

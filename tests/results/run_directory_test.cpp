@@ -10,7 +10,9 @@
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
 #include "results/row/sample_lines.hpp"
+#include "results/row/value_types.hpp"
 #include "results/run/files.hpp"
+#include "results/run/loaded_run.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {
@@ -299,6 +301,40 @@ TEST(FirstDifference, FindsTheFirstPlace) {
   EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1], "only": 1})")).b, "absent");
   EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1, {"y/z": 2}]})")).pointer, "/only");
   EXPECT_EQ(first_difference(a, Json::parse(R"({"x": [1, {"y/z": 2}], "only": 1, "more": 0})")).a, "absent");
+}
+
+TEST(FirstDifference, APointerIsReadBackAsItsKey) {
+  EXPECT_EQ(key_of_pointer("/~1data~0x~1"), "/data~x/");
+  EXPECT_EQ(key_of_pointer("/~01"), "~1") << "what an escape leaves is none";
+  EXPECT_EQ(key_of_pointer("/plain"), "plain");
+}
+
+TEST(LoadedRun, HasItsSamplesAndTheMachinesOfEveryContinuation) {
+  const TemporaryFolder folder;
+  {
+    RunDirectory run(folder.path(), plan(), env, false);
+    add_case(run, "one", make_result());
+  }
+  EXPECT_EQ(load_run(folder.path()).samples.at("one").size(), 6u);
+  fs::remove(folder.file("samples.jsonl"));
+  EXPECT_TRUE(load_run(folder.path()).samples.empty());
+  write_text(folder.file("env.json"), R"({"host_class": {"text": "A"}, "resumed": [{"host_class": {"text": "B"}}]})");
+  EXPECT_EQ(load_run(folder.path()).host_classes, (std::set<std::string>{"A", "B"}));
+  write_text(folder.file("env.json"), R"({"resumed": 5})");
+  try {
+    load_run(folder.path());
+    FAIL() << "a number of continuations was read";
+  } catch (const InvalidInput& error) {
+    EXPECT_EQ(error.what(), folder.file("env.json") + ": 'resumed' is not a list");
+  }
+}
+
+TEST(TypeComplaint, NamesTheFirstWrongValueInsideOthers) {
+  const Json number{{"type", "integer"}}, list{{"type", "array"}, {"items", number}};
+  const Json schema{{"type", "object"}, {"properties", {{"x", list}}}, {"additionalProperties", number}};
+  EXPECT_EQ(type_complaint({{"x", {1, 2}}, {"y", 3}}, schema), "");
+  EXPECT_EQ(type_complaint({{"x", {1, "a", 2}}}, schema), "/x/1 is \"a\", expected integer");
+  EXPECT_EQ(type_complaint({{"x", {1, 2}}, {"y", 0.5}}, schema), "/y is 0.5, expected integer");
 }
 
 TEST(SummaryFile, WithAPlanHashThatIsNoTextIsRefused) {

@@ -153,6 +153,9 @@ TEST(SampleLines, RoundTripIsExact) {
   EpochSample sample = testing_results::make_sample(1, 2, 3, 0.1, 1.0 / 3.0, 1e-300, true);
   sample.transfer_bytes = 0xFFFFFFFFFFFFFFFFull;
   sample.hidden_communicate_seconds = 2.0 / 7.0;
+  sample.peak_device_bytes = 8;
+  sample.memory_limit_bytes = 9;
+  sample.stage_rows.loaded_bytes = 10, sample.stage_rows.bin_rows = 11, sample.stage_rows.filled_rows = 12;
   const testing_results::TemporaryFolder folder;
   testing_results::write_text(folder.file("s.jsonl"), sample_lines("a/b#1", {sample}));
   const auto read = read_samples(folder.file("s.jsonl"));
@@ -161,6 +164,11 @@ TEST(SampleLines, RoundTripIsExact) {
   EXPECT_EQ(sample_to_json("a/b#1", read.at("a/b#1")[0]), sample_to_json("a/b#1", sample));
   EXPECT_EQ(read.at("a/b#1")[0].transfer_bytes, sample.transfer_bytes);
   EXPECT_EQ(read.at("a/b#1")[0].phase_seconds, sample.phase_seconds);
+  EXPECT_EQ(read.at("a/b#1")[0].peak_device_bytes, 8u);
+  EXPECT_EQ(read.at("a/b#1")[0].memory_limit_bytes, 9u);
+  EXPECT_EQ(read.at("a/b#1")[0].stage_rows.loaded_bytes, 10u);
+  EXPECT_EQ(read.at("a/b#1")[0].stage_rows.bin_rows, 11u);
+  EXPECT_EQ(read.at("a/b#1")[0].stage_rows.filled_rows, 12u);
 }
 
 TEST(SampleLines, CutOffLastLineIsIgnoredOthersAreErrorsWithTheirLine) {

@@ -24,6 +24,17 @@ TEST(TextTable, AlignsAndCutsTrailingBlanks) {
   EXPECT_THROW(table.text(), Error);
 }
 
+TEST(TextTable, TitlesSayWhichColumnsStandToTheRight) {
+  TextTable table("name|n>|note");
+  table.add({"a", "1", "x"});
+  table.add({"b", "1000", "y"});
+  EXPECT_EQ(table.text(),
+            "name     n  note\n"
+            "----  ----  ----\n"
+            "a        1  x\n"
+            "b     1000  y\n");
+}
+
 TEST(SummaryTable, HoldsWhatTheIssueAsks) {
   CaseResult predicted = make_result();
   predicted.time_source = "virtual";

@@ -141,6 +141,23 @@ TEST(Trace, ExchangesInFlightTogetherHaveThreadsOfTheirOwn) {
   EXPECT_EQ(threads, (std::vector<int>{first, second, third, first, first})) << "in the order of the spans";
 }
 
+TEST(Trace, TheHostHasALaneAsSoonAsItHasASpan) {
+  Span span = exchange(1, 2);
+  span.stream = Stream::host;
+  EXPECT_EQ(crossings(Json::parse(trace_json("c", {{span}}, "wall"))).second,
+            (std::set<std::string>{"compute", "copy", "communicate", "host"}));
+}
+
+TEST(Trace, FlowsBeginAndEndWhileBothRanksExchange) {
+  // From 1 to 5 s, and from 3 to 4 s: the second rank came last, and the second that they share is cut into thirds.
+  const Json trace =
+      Json::parse(trace_json("c", {{exchange(1, 5, "halo", true)}, {exchange(3, 4, "halo", true)}}, "wall"));
+  std::map<std::string, std::pair<int, double>> ends;
+  for (const Json& event : trace["traceEvents"])
+    if (event.value("cat", "") == "exchange") ends[event["ph"]] = {event["pid"], event["ts"]};
+  EXPECT_EQ(ends, (std::map<std::string, std::pair<int, double>>{{"s", {2, 2333333.333}}, {"f", {1, 2666666.666}}}));
+}
+
 TEST(Trace, SpansOfAThreadAlwaysNest) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const RandomStream random(seed, random_purpose::partition);

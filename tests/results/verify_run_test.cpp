@@ -15,6 +15,7 @@
 #include "results/row/json_lines.hpp"
 #include "results/run/case_values.hpp"
 #include "results/run/loaded_run.hpp"
+#include "results/run/row_against_samples.hpp"
 #include "results/run/run_directory.hpp"
 #include "tests/results/result_fixtures.hpp"
 
@@ -165,6 +166,14 @@ TEST_F(VerifyRun, LinesThatAreGoneRepeatedOrOfAnotherRunAreFound) {
   expect_fault("case " + id_of(two_) + " is not in the plan");
 }
 
+TEST_F(VerifyRun, APlanWithoutCasesAndATraceWithoutEventsAreNone) {
+  write_text(file("plan.json"), with_digest(Json{{"cases", 5}}).dump(2) + "\n");
+  expect_fault("plan.json: " + file("plan.json") + ": it has no list of cases\n");
+  fs::create_directories(file("trace"));
+  write_text(file("trace/a.json"), "{}");
+  expect_fault("a.json: " + file("trace/a.json") + ": is no trace\n");
+}
+
 /// Directories of older revisions have neither digests nor values.jsonl; rows also travel alone.
 TEST_F(VerifyRun, AFileWithoutADigestIsReadAndNotProven) {
   for (const char* name : {"plan.json", "env.json"}) {
@@ -181,6 +190,28 @@ TEST_F(VerifyRun, AFileWithoutADigestIsReadAndNotProven) {
   expect_fault("summary.json: 2 of 2 rows: no digest");
   fs::remove(file("samples.jsonl"));
   EXPECT_EQ(refusal_of_rows(), "read") << "as in a folder that only rows were copied into";
+}
+
+TEST(RowAgainstSamples, LossesGapsAndCountsAreCompared) {
+  CaseResult result = make_result(8);
+  const auto fault = [&](std::size_t losses, const std::vector<EpochSample>& samples) {
+    result.loss.per_epoch.assign(losses, 0.5);
+    return difference_from_samples(summarise(case_json(), "c", result), samples, true);
+  };
+  EXPECT_EQ(fault(9, result.samples), "");
+  EXPECT_EQ(fault(8, result.samples), "it has 8 losses, but samples of epoch 8");
+  EXPECT_EQ(fault(9, {}), "it has times, but no samples");
+  std::vector<EpochSample> samples = result.samples;
+  samples.pop_back();
+  EXPECT_EQ(fault(9, samples), "epoch 8 of repetition 0 has 1 samples, but 2 ranks");
+  samples = result.samples;
+  std::erase_if(samples, [](const EpochSample& sample) { return sample.epoch == 4; });
+  EXPECT_EQ(fault(9, samples), "repetition 0 has no samples of epoch 4");
+  samples = {result.samples.begin() + 2, result.samples.end()};
+  EXPECT_EQ(fault(9, samples), "repetition 0 has no samples of epoch 0");
+  result.status = "timeout";
+  EXPECT_EQ(fault(9, {result.samples.begin(), result.samples.end() - 2}), "it has 8 measured epochs, but samples of 7");
+  EXPECT_EQ(fault(3, result.samples), "") << "the last epochs of a case that did not end well may be cut";
 }
 
 /// A row is written after its line. A row that is made several times, for example after each round, agrees with one of

@@ -109,7 +109,7 @@ std::int64_t add_labels(TextReader& reader, const EventGraph& graph, TimedLabels
   return absent;
 }
 
-void read_labels(const std::string& path, EventGraph& graph) {
+void read_tgl_labels(const std::string& path, EventGraph& graph) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
   if (header_names(reader.line()) != label_header) reader.fail(1, "expected the header " + std::string(label_header));
@@ -176,7 +176,7 @@ EventGraph read_tgl(const std::string& path) {
                                                sizes[1].load(), sizes[2].load()));
   if (!note.empty()) graph.provenance.notes.push_back(note);
   const std::string labels = label_file_tgl(path), vertex_file = beside_tgl(path, "node_features.npy");
-  if (!labels.empty()) read_labels(labels, graph);
+  if (!labels.empty()) read_tgl_labels(labels, graph);
   if (!vertex_file.empty()) add_vertex_features(vertex_file, graph);
   note_tensors(path, graph.provenance);
   return graph;

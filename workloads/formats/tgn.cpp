@@ -22,10 +22,12 @@
 namespace strobe {
 namespace {
 
-constexpr std::string_view header = ",u,i,ts,label,idx";
+constexpr std::string_view tgn_header = ",u,i,ts,label,idx";
 constexpr std::size_t tgn_columns = 6;
 
-int probe_tgn(std::string_view head, std::string_view) { return header_names(first_line(head)) == header ? 100 : 0; }
+int probe_tgn(std::string_view head, std::string_view) {
+  return header_names(first_line(head)) == tgn_header ? 100 : 0;
+}
 
 /// The file NAME`suffix` in the folder of NAME.csv or NAME.csv.gz, or "".
 std::string beside(const std::string& path, const char* suffix) {
@@ -70,7 +72,7 @@ void add_rows_tgn(TextReader& reader, EventBuilder& events, std::vector<std::int
 EventGraph read_tgn(const std::string& path) {
   TextReader reader(path);
   if (!reader.next()) reader.fail_file("the file is empty");
-  if (header_names(reader.line()) != header) reader.fail(1, "expected the header " + std::string(header));
+  if (header_names(reader.line()) != tgn_header) reader.fail(1, "expected the header " + std::string(tgn_header));
   EventBuilder events;
   std::vector<std::int64_t> idx;
   PerPart<std::vector<std::int64_t>> idx_of_parts;

@@ -11,7 +11,7 @@
 namespace strobe {
 namespace {
 
-constexpr double far_in_spans = 5, year_seconds = 31556952, day_seconds = 86400;
+constexpr double far_in_spans = 5, year_seconds = 31556952, seconds_of_day = 86400;
 constexpr std::int64_t fewest_events = 8, share = 4;
 constexpr const char* empty_steps = " steps are empty";
 constexpr const char* advice = "; outliers=drop leaves them out";
@@ -19,7 +19,7 @@ constexpr const char* advice = "; outliers=drop leaves them out";
 std::string length_text(double length, bool stepped) {
   if (stepped) return fmt::format("{:.0f} steps", length);
   if (length >= 2 * year_seconds) return fmt::format("{:.0f} years", length / year_seconds);
-  if (length >= 2 * day_seconds) return fmt::format("{:.0f} days", length / day_seconds);
+  if (length >= 2 * seconds_of_day) return fmt::format("{:.0f} days", length / seconds_of_day);
   return format_seconds(length);
 }
 
@@ -32,7 +32,7 @@ class Search {
     const std::int64_t part = (events_ - 1) / share;
     const double middle = at(events_ - 1 - part) - at(part);
     if (middle == 0 && stepped) return {};
-    least_ = middle == 0 ? day_seconds : 0;  // seconds apart say nothing of one instant
+    least_ = middle == 0 ? seconds_of_day : 0;  // seconds apart say nothing of one instant
     std::int64_t first = first_of_others(part, middle), last = last_of_others(part, middle);
     // A gap must be large compared with the span of all that stays. That span includes the other end when its own gap
     // is not large.

@@ -8,12 +8,12 @@
 namespace strobe {
 namespace {
 
-using Ends = std::vector<std::pair<std::int64_t, std::int64_t>>;
+using PatternEnds = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 /// (source, target) of a pattern's links as positions among its `size` members.
-Ends pattern_ends(const PatternOptions& options, std::int64_t size, double uniform) {
+PatternEnds pattern_ends(const PatternOptions& options, std::int64_t size, double uniform) {
   const double kind = uniform * (options.fan_in + options.fan_out + options.cycle);
-  Ends ends;
+  PatternEnds ends;
   if (kind < options.fan_in) {
     for (std::int64_t i = 1; i < size; ++i) ends.emplace_back(i, 0);
   } else if (kind < options.fan_in + options.fan_out) {
@@ -36,7 +36,7 @@ TransferPatterns draw_transfer_patterns(const PatternOptions& options, const Ran
     std::uint64_t next = number << 32;
     std::int64_t size = options.smallest + static_cast<std::int64_t>(random.below(next++, sizes));
     if (options.members - first - size < options.smallest) size = options.members - first;
-    const Ends ends = pattern_ends(options, size, random.uniform(next++));
+    const PatternEnds ends = pattern_ends(options, size, random.uniform(next++));
     const std::uint64_t begin = random.below(next++, static_cast<std::uint64_t>(options.steps) - span + 1);
     std::vector<std::uint64_t> steps;
     for (std::size_t i = 0; i < ends.size(); ++i) steps.push_back(begin + random.below(next++, span));

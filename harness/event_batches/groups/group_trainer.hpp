@@ -72,7 +72,7 @@ class GroupTrainer final : public Trainer {
   Device& device_;
   Communicator& communicator_;
   EventWeights weights_;
-  BatchSource source_;
+  EventBatchSource source_;
   BatchLoader loader_;
   std::unique_ptr<GroupMemory> memory_;     // null: the model has none
   std::unique_ptr<EvaluationPass> replay_;  // on rank 0; else null

@@ -22,7 +22,8 @@ BatchRequest request_of(const BatchOrder& order, std::int64_t sequence, int rank
   return {turn.first, turn.count, turn.batch_first, true, turn.group, 0, set == 0, turn.batch_count};
 }
 
-BatchSource::BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device)
+EventBatchSource::EventBatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank,
+                                   Device& device)
     : case_(std::move(c)),
       order_(order),
       rank_(rank),
@@ -33,8 +34,8 @@ BatchSource::BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& o
   if (case_->options.presample != "none") presample();
 }
 
-DeviceEvent BatchSource::start_draw(std::int64_t sequence, const BatchRequest& request,
-                                    std::shared_ptr<BatchDraw> drawn) {
+DeviceEvent EventBatchSource::start_draw(std::int64_t sequence, const BatchRequest& request,
+                                         std::shared_ptr<BatchDraw> drawn) {
   HostWork work;
   work.name = "draw_batch";
   work.work = drawing_work(*case_, case_->training, request);
@@ -45,7 +46,7 @@ DeviceEvent BatchSource::start_draw(std::int64_t sequence, const BatchRequest& r
   return device_.run_on_host(std::move(work));
 }
 
-DrawnSets BatchSource::start(std::int64_t sequence) {
+DrawnSets EventBatchSource::start(std::int64_t sequence) {
   DrawnSets sets;
   sets.sequence = sequence;
   for (std::int64_t set = 0; set < order_.groups().j; ++set) {
@@ -63,7 +64,7 @@ DrawnSets BatchSource::start(std::int64_t sequence) {
   return sets;
 }
 
-DrawnSets BatchSource::take(std::int64_t sequence) {
+DrawnSets EventBatchSource::take(std::int64_t sequence) {
   if (coming_.empty() || coming_.front().sequence != sequence) {
     coming_.clear();
     return start(sequence);
@@ -73,7 +74,7 @@ DrawnSets BatchSource::take(std::int64_t sequence) {
   return sets;
 }
 
-void BatchSource::draw_ahead(std::int64_t iteration) {
+void EventBatchSource::draw_ahead(std::int64_t iteration) {
   const std::int64_t step = order_.groups().j, own = order_.groups().subgroup_of(rank_);
   // The rank's first batch after `iteration`, or after those that are drawn already.
   std::int64_t next = iteration < own ? own : iteration + step - (iteration - own) % step;
@@ -81,13 +82,13 @@ void BatchSource::draw_ahead(std::int64_t iteration) {
   for (; next <= iteration + ahead_ && next < end_; next += step) coming_.push_back(start(next));
 }
 
-void BatchSource::restart(std::int64_t sequence) {
+void EventBatchSource::restart(std::int64_t sequence) {
   coming_.clear();
   state_->next = sequence;
   while (!order_.begins_sweep(state_->copy, state_->next)) --state_->next;
 }
 
-void BatchSource::presample() {
+void EventBatchSource::presample() {
   presampled_ = make_presampled_batches(case_->options.presample);
   for (std::int64_t n = order_.groups().subgroup_of(rank_); n < end_; n += order_.groups().j) {
     for (std::int64_t set = 0; set < order_.groups().j; ++set) {

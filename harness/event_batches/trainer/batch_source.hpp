@@ -41,11 +41,11 @@ struct DrawnSets {
   DeviceEvent ready;
 };
 
-class BatchSource {
+class EventBatchSource {
  public:
   /// Draws for rank `rank`. With `presample`, it draws all batches now, and throws SystemError if a file of them cannot
   /// be written.
-  BatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device);
+  EventBatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device);
 
   /// The draws of the batch that the rank begins in iteration `sequence`. Draws them now unless they were drawn ahead.
   DrawnSets take(std::int64_t sequence);

@@ -128,6 +128,35 @@ TEST(DealtPeers, BringWhatIsNeededAndNoOwnerIsOffItsShareByMoreThanARow) {
   }
 }
 
+TEST(DealtPeers, ListsHaveTheRunsThatAreExpected) {
+  // Ranks own 10, 20 and 30 vertices at each of four steps.
+  std::vector<Rank> owner(10, 0);
+  owner.insert(owner.end(), 20, 1);
+  owner.insert(owner.end(), 30, 2);
+  const Placement placement = by_vertex(owner, 4, 3);
+  HaloNeeds needs = no_needs(3, 4, true);
+  needs.count_at(0, 1) = 12, needs.count_at(2, 3) = 2;
+  const ExchangePlan plan = counted_halo(placement, needs);
+  EXPECT_EQ(plan.rows(1, 0), 5) << "two fifths of twelve";
+  EXPECT_EQ(plan.rows(2, 0), 7);
+  EXPECT_EQ(plan.of(0).send.moves, 1);
+  EXPECT_EQ(plan.of(1).send.moves, 5 + 1) << "5 of 80 rows are hardly ever neighbours; a single one is a run";
+  EXPECT_EQ(plan.of(2).send.moves, 7);
+  EXPECT_EQ(plan.of(0).receive.moves, 4 + 4) << "at most one run for each step and peer";
+  EXPECT_EQ(plan.of(2).receive.moves, 1 + 1);
+  EXPECT_FALSE(plan.of(0).receive.in_place);
+  EXPECT_TRUE(plan.of(2).receive.in_place) << "one row from each peer";
+  EXPECT_TRUE(plan.of(0).send.in_place);
+  EXPECT_FALSE(plan.of(2).send.in_place);
+
+  HaloNeeds of_two = no_needs(2, 4, true);
+  of_two.count_at(0, 0) = 12;
+  const ExchangePlan pair = counted_halo(by_vertex(contiguous_owners(60, 2), 4, 2), of_two);
+  EXPECT_EQ(pair.of(0).receive.moves, 1);
+  EXPECT_TRUE(pair.of(0).receive.in_place) << "from the only peer";
+  EXPECT_EQ(pair.of(1).send.moves, 11) << "a tenth of 120 rows: one of ten is a neighbour";
+}
+
 TEST(DealtPeers, OfManyRanksAreEntriesOnlyWhereTheyAreAskedFor) {
   // Each of four thousand ranks reads from each other one. The test reads only a few of these 16 million pairs.
   const int ranks = 4096;

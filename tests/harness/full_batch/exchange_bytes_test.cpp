@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/random.hpp"
+#include "harness/full_batch/exchange/exchange.hpp"
 #include "harness/full_batch/exchange/exchange_plan.hpp"
 #include "harness/full_batch/exchange/state_handover.hpp"
 
@@ -128,6 +129,47 @@ TEST(ExchangeBytes, BlocksAddUpAndHandStateOverAtTheirBorders) {
   EXPECT_EQ(kept(1), 0);
   EXPECT_GT(kept(2), 0);
   EXPECT_NEAR(kept(3), 2 * kept(2), 1e-6 * kept(2));
+}
+
+/// A plan's entry, the two directions of an exchange, and the exchange itself.
+constexpr double held_bytes = sizeof(Exchange),
+                 taking_part_bytes = sizeof(RankExchange) + 2 * sizeof(ExchangeSide) + sizeof(PeerSide);
+
+TEST(ExchangeBytes, OfARankWithoutCellsAreItsExchangesAlone) {
+  const auto bytes = [](int ranks) {
+    const Placement time = by_time(50, {0, 1, 2}, ranks), vertex = by_vertex(contiguous_owners(50, 3), 3, ranks);
+    const std::vector<strobe::Run> one_block = {{0, 3}};
+    const std::vector<LayerShape> layers(1);
+    return exchange_bytes({vertex, time, one_block, layers, 0});
+  };
+  // Two redistributions that it has no part in; and halos of the block, its training samples and the test samples.
+  EXPECT_DOUBLE_EQ(bytes(21) - bytes(20), 2 * held_bytes + 3 * (held_bytes + taking_part_bytes));
+  EXPECT_DOUBLE_EQ(bytes(40) - bytes(20), 20 * (bytes(21) - bytes(20)));
+}
+
+TEST(ExchangeBytes, CountRanksThatShareStepsAsTakingPart) {
+  const int ranks = 24;
+  const std::vector<strobe::Run> one_block = {{0, 2}};
+  const std::vector<LayerShape> layers(1);
+  const Placement one = by_time(500, {0, 0}, ranks), shared = by_vertex(contiguous_owners(500, ranks), 2, ranks);
+  const double more =
+      exchange_bytes({one, shared, one_block, layers, 0}) - exchange_bytes({one, one, one_block, layers, 0});
+  EXPECT_GE(more, 2 * (ranks - 1) * taking_part_bytes);
+}
+
+TEST(ExchangeBytes, HandOversBetweenSharedStepsListTheirPairs) {
+  const int ranks = 12;
+  const auto handed = [&](const Placement& placement) {
+    return bytes_of(placement, placement, 1, TemporalNeed::recurrent) -
+           bytes_of(placement, placement, 1, TemporalNeed::none);
+  };
+  Placement shared = by_vertex(contiguous_owners(500, ranks), 2, ranks);
+  shared.maps.push_back(hashed(500, 1, ranks).maps[0]);
+  shared.map_of_step = {0, 1};
+  const double single = handed(by_time(500, {0, 1}, ranks));
+  EXPECT_DOUBLE_EQ(handed(shared) - single,
+                   (2 * ranks - 2) * taking_part_bytes + 2 * (ranks * ranks - 1) * sizeof(PeerPart));
+  EXPECT_GE(single, 2 * taking_part_bytes + ranks * held_bytes + 2 * sizeof(PeerPart));
 }
 
 TEST(ExchangeBytes, RefusesWhatDoesNotFit) {

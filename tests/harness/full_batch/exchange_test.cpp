@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "backends/cluster.hpp"
 
 namespace strobe {
@@ -35,6 +38,7 @@ struct Seen {
   std::vector<double> there, back;
   std::uint64_t sent_bytes = 0, peak_bytes = 0;
   int buffer_copies = 0;
+  std::set<std::string> kernels;
 };
 
 struct Machine {
@@ -72,6 +76,7 @@ std::vector<Seen> exchange_on(const Machine& machine, const Placement& from, con
     own.back = values_of(device, exchange.return_gradient(device, communicator, y->value));
     for (const Span& span : device.spans().spans()) {
       own.sent_bytes += span.sent_bytes;
+      own.kernels.insert(std::string(span.name));
       own.buffer_copies += span.name == "copy_runs" || span.name == "copy_rows" ? 1 : 0;
     }
   };
@@ -120,7 +125,18 @@ TEST(Exchange, PiecesNeedNoBuffers) {
 }
 
 TEST(Exchange, ShortRunsAreMovedThroughBuffers) {
-  for (const Seen& seen : exchange_on(local(), snapshots(), scattered())) EXPECT_EQ(seen.buffer_copies, 4);
+  for (const Seen& seen : exchange_on(local(), snapshots(), scattered())) {
+    EXPECT_EQ(seen.buffer_copies, 4);
+    EXPECT_TRUE(seen.kernels.contains("copy_rows")) << "a list of rows is shorter than one of runs";
+  }
+  for (const Seen& seen : exchange_on(simulated(false), snapshots(), ranges()))
+    EXPECT_FALSE(seen.kernels.contains("copy_rows")) << "long runs are copied as runs";
+}
+
+/// Ranges of vertices become whole snapshots: every rank receives a run of each step from each other one.
+TEST(Exchange, LongRunsArriveInPieces) {
+  for (const Seen& seen : exchange_on(local(), ranges(), snapshots())) EXPECT_EQ(seen.buffer_copies, 2);
+  for (const Seen& seen : exchange_on(simulated(false), ranges(), snapshots())) EXPECT_EQ(seen.buffer_copies, 4);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "core/random.hpp"
@@ -123,6 +124,40 @@ TEST(PlacedSamples, KnownOnlyByNumberAreDistributedToOwners) {
   EXPECT_EQ(placed.ranks[2].count(), 0);
   EXPECT_EQ(received, placed.halo.total_rows());
   EXPECT_GT(received, 0);
+}
+
+/// The formula of counted_halo.hpp, vertex by vertex: 600 vertices with one edge, 300 with three, none at the others.
+double expected_rows(double owners, double vertices, double share, const StepSamples& step) {
+  double drawn = 0;
+  for (const auto& [count, degree] : {std::pair{600.0, 1.0}, std::pair{300.0, 3.0}})
+    drawn += count * (owners - 1) * (1 - std::pow(1 - share / owners, degree));
+  const double of_edges = drawn * static_cast<double>(step.edges) / (1500 * share);
+  const double unseen = std::pow(1 - 1 / (owners * vertices), static_cast<double>(step.pairs));
+  return vertices * (owners - 1) - (vertices * (owners - 1) - of_edges) * unseen;
+}
+
+TEST(PlacedSamples, KnownOnlyByNumberBringAsManyRowsAsTheirFormulaExpects) {
+  const std::int64_t vertices = 1000, steps = 50;
+  Histogram degrees;
+  degrees.bins = {{1, 600, 600}, {3, 300, 900}};
+  for (const int owners : {2, 5}) {
+    for (const double share : {0.25, 1.0}) {
+      CountedSamples samples;
+      samples.arity = 2;
+      samples.edge_share = share;
+      double expected = 0;
+      for (Step t = 0; t < static_cast<Step>(steps); ++t) {
+        samples.steps.push_back({t, static_cast<std::int64_t>(1500 * share), 40 * t, 0});
+        expected += expected_rows(owners, static_cast<double>(vertices), share, samples.steps.back());
+      }
+      const Placement placement = by_vertex(contiguous_owners(vertices, owners), steps, owners);
+      const PlacedSamples placed = place_counted_samples(samples, degrees, placement, step_range(0, steps));
+      EXPECT_NEAR(static_cast<double>(placed.halo.total_rows()), expected, owners) << "each rank rounds once";
+      samples.arity = 1;
+      EXPECT_EQ(place_counted_samples(samples, degrees, placement, step_range(0, steps)).halo.total_rows(), 0)
+          << "a sample of one vertex reads its own rank's";
+    }
+  }
 }
 
 }  // namespace

@@ -131,6 +131,7 @@ void expect_handovers(const std::vector<RoundPieces>& rounds, const StateShape& 
   const auto plans = round_handovers(rounds, ranks, shape, {});
   ASSERT_EQ(plans.size() + 1, rounds.size());
   for (std::size_t k = 1; k < rounds.size(); ++k) {
+    EXPECT_FALSE(plans[k - 1].fan_out) << "a state goes to one piece";
     const auto output = carried(plans[k - 1]);
     for (std::size_t q = 0; q < ranks; ++q) {
       const auto given = with(rounds[k][q], &SequencePiece::given);

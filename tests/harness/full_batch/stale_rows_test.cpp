@@ -130,6 +130,27 @@ TEST(MovedRows, AreThoseAboveTheThresholdForEachOfTheirReaders) {
   }
 }
 
+TEST(MovedRows, AtTheThresholdStay) {
+  const test::RandomHalo halo(3, 2);
+  const StaleSlots slots = stale_slots(halo.plan, 0);
+  std::vector<double> distances(slots.rows.size(), 0.5);
+  EXPECT_TRUE(moved_rows(slots, distances, 0.5).moved.empty());
+  EXPECT_EQ(moved_rows(slots, distances, 0.499).moved.size(), slots.rows.size());
+}
+
+TEST(HostDistances, TakeTheWorkThatTheirLoopsDo) {
+  const Work distances = distance_work(10, 6, 48);
+  EXPECT_EQ(distances.flops, 10 * (3 * 6 + 2)) << "difference, square and sum of each number, a root, a comparison";
+  EXPECT_EQ(distances.bytes_read, 2 * 10 * 48);
+  EXPECT_EQ(distances.bytes_written, 10 * 8);
+  const Work choice = choice_work(10, 25);
+  EXPECT_EQ(choice.flops, 35);
+  EXPECT_EQ(choice.bytes_read, 8 * 10 + 8 * 25);
+  EXPECT_EQ(choice.bytes_written, 12 * 25);
+  EXPECT_EQ(choice.gather.accessed_bytes, 8 * 25);
+  EXPECT_EQ(choice.gather.distinct_bytes, 8 * 10) << "no more than all distances";
+}
+
 TEST(MovedRows, WithADistanceThatIsNoNumberAreSent) {
   const test::RandomHalo halo(3, 2);
   const StaleSlots slots = stale_slots(halo.plan, 0);

@@ -50,6 +50,16 @@ TEST(TemporalSegments, AreTheStepsBetweenCuts) {
   EXPECT_EQ(lengths(by_time(state_vertices, {0, 1, 1, 2}, state_ranks)), (std::vector<std::int64_t>{1, 2, 1}));
 }
 
+TEST(TemporalSegments, AreOneForEachOwnerWhereNoOwnerComesBack) {
+  const auto one_each = [](const Placement& placement) {
+    return owns_one_segment(placement, temporal_segments(placement));
+  };
+  EXPECT_TRUE(one_each(by_time(state_vertices, {0, 0, 1, 3}, state_ranks)));
+  EXPECT_TRUE(one_each(by_time(state_vertices, {2, 1, 0}, state_ranks)));
+  EXPECT_FALSE(one_each(by_time(state_vertices, {1, 0, 1}, state_ranks)));
+  EXPECT_FALSE(one_each(mixed())) << "ranks share steps";
+}
+
 TEST(StateHandover, BringsWhatIsRememberedToTheOwnersOfTheNextSegment) {
   const Placement placement = mixed();
   const std::vector<TemporalSegment> segments = temporal_segments(placement);

@@ -16,10 +16,10 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t most_vertices = std::numeric_limits<VertexId>::max();
+constexpr std::size_t most_ids = std::numeric_limits<VertexId>::max();
 
 void refuse_too_many(std::size_t distinct, const std::string& path) {
-  if (distinct > most_vertices) throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 distinct vertex ids");
+  if (distinct > most_ids) throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 distinct vertex ids");
 }
 
 /// Ones in a word, without a call where the machine's instruction may not be used.

@@ -19,13 +19,13 @@ namespace strobe {
 namespace {
 
 /// The vertices of one side and their numbers after separation.
-struct Side {
+struct IdSide {
   std::vector<VertexId> number;   // [vertices], -1 where a vertex is not on this side
   std::vector<VertexId> members;  // ascending
 };
 
-Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId first) {
-  Side side;
+IdSide find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId first) {
+  IdSide side;
   side.number.assign(vertices, -1);
   for (const VertexId v : ends) side.number[v] = 0;
   for (std::size_t v = 0; v < side.number.size(); ++v) {
@@ -37,7 +37,7 @@ Side find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId f
 }
 
 /// `first_name` is where the names of this side begin in `from.vertex_name` (workloads/graph/graph.hpp).
-void add_side(const Side& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to) {
+void add_side(const IdSide& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to) {
   for (const VertexId v : side.members) {
     if (!from.vertex_name.empty()) to.vertex_name.push_back(from.vertex_name[first_name + static_cast<std::size_t>(v)]);
     to.original_id.push_back(from.original_id[v] + offset);
@@ -46,7 +46,7 @@ void add_side(const Side& side, std::int64_t offset, std::size_t first_name, con
 }
 
 /// Timed labels stay with the source where a vertex is on both sides: users have them, in files with two sides.
-void move_labels(const Side& sources, const Side& targets, TimedLabels& labels) {
+void move_labels(const IdSide& sources, const IdSide& targets, TimedLabels& labels) {
   for (VertexId& v : labels.vertex) {
     const VertexId source = sources.number[v];
     v = source >= 0 ? source : targets.number[v];
@@ -54,11 +54,11 @@ void move_labels(const Side& sources, const Side& targets, TimedLabels& labels) 
 }
 
 /// Vertex features of the separated sides. A file with two sides describes its targets: its sources get zeros.
-std::vector<float> separate_features(const EventGraph& graph, const Side& sources, const Side& targets) {
+std::vector<float> separate_features(const EventGraph& graph, const IdSide& sources, const IdSide& targets) {
   const std::size_t width = graph.vertex_feature_width;
   std::vector<float> features;
   features.reserve((sources.members.size() + targets.members.size()) * width);
-  for (const Side* side : {&sources, &targets}) {
+  for (const IdSide* side : {&sources, &targets}) {
     for (const VertexId v : side->members) {
       const float* row = graph.vertex_features.data() + static_cast<std::size_t>(v) * width;
       if (side == &sources && graph.two_sided)
@@ -76,8 +76,8 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   const std::int64_t separate = graph.vertices + ids_on_both_sides(graph);
   if (separate > largest_vertex)
     throw InvalidInput(path, 0, 0, "the two sides have more than 2^31 - 1 vertices together");
-  const Side sources = find_side(graph.source, graph.vertices, 0);
-  const Side targets = find_side(graph.target, graph.vertices, static_cast<VertexId>(sources.members.size()));
+  const IdSide sources = find_side(graph.source, graph.vertices, 0);
+  const IdSide targets = find_side(graph.target, graph.vertices, static_cast<VertexId>(sources.members.size()));
   const std::int64_t on_a_side = sources.members.size() + targets.members.size();
   if (on_a_side != separate)
     throw InvalidRequest("ids", fmt::format("ids=offset separates sources from targets, and {} vertices of {} are "

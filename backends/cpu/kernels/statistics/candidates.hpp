@@ -100,8 +100,9 @@ void put_candidates(const PickCandidates& op, std::int64_t step, const std::vect
   std::fill(rows, rows + op.k, -1);
   for (std::size_t i = 0; i < best.size(); ++i) {
     own[candidate_numbers * i] = static_cast<T>(best[i].score);
+    const auto high = best[i].vertex / 65536 + 1;
     own[candidate_numbers * i + 1] = static_cast<T>(best[i].vertex % 65536);
-    own[candidate_numbers * i + 2] = static_cast<T>(best[i].vertex / 65536 + 1);
+    own[candidate_numbers * i + 2] = static_cast<T>(high);
     rows[i] = best[i].row;
   }
 }
