@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from report.page import page  # noqa: E402
 from report.runs import read_runs  # noqa: E402
-from shared.files import ending, write_whole  # noqa: E402
+from strobe_figures.files import ending, write_whole  # noqa: E402
 
 
 def main():
