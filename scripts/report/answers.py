@@ -13,23 +13,22 @@ def _title(question):
 def summary(rows, answers):
     """The first lines of the page: how many rows, and the answer to every question, as far as a reader reads on."""
     good = sum(row.get("status") == "ok" for row in rows)
-    words = [f"{len(rows)} row{'s' if len(rows) != 1 else ''}, {good} ok."]
+    predictions = " Virtual times are predictions." if any(row.get("time_source") == "virtual" for row in rows) else ""
     questions = answers.get("questions", [])
-    for question in questions[:3]:
-        words += [_title(question) + ":"] if len(questions) > 1 else []
-        words += question["sentences"]
-    if len(questions) > 3:
-        words.append(f"{len(questions) - 3} more questions are answered below.")
-    if any(row.get("time_source") == "virtual" for row in rows):
-        words.append("Virtual times are predictions.")
-    return " ".join(words)
+    words = [f"{len(rows)} row{'s' if len(rows) != 1 else ''}, {good} ok.{predictions}", *_said(questions[:3], len(questions) > 1)]
+    return words + ([f"{len(questions) - 3} more questions are answered below."] if len(questions) > 3 else [])
+
+
+def _said(questions, named):
+    return [(_title(question) + ": " if named else "") + " ".join(question["sentences"]) for question in questions]
 
 
 def sentences_of(answers, case_ids):
     """The sentences of the questions that these cases are compared in."""
     own = set(case_ids)
-    return [" ".join(question["sentences"]) for question in answers.get("questions", [])
-            if any(own & set(contender["case_ids"]) for contender in question["contenders"])]
+    there = [question for question in answers.get("questions", [])
+             if any(own & set(contender["case_ids"]) for contender in question["contenders"])]
+    return _said(there, len(there) > 1)
 
 
 def _cell(contender, first):

@@ -108,7 +108,7 @@ def _panel(width, height, left, right):
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes([left / width, 0.46 / height, 1 - (left + right) / width, 1 - 0.56 / height])
     axes.xaxis.set_label_coords(0.5, 0.14 / height, figure.transFigure)  # sought for at every drawing otherwise
-    axes.yaxis.set_label_coords(0.16 / width, 0.5 + 0.18 / height, figure.transFigure)
+    axes.yaxis.set_label_coords(0.13 / width, 0.5 + 0.18 / height, figure.transFigure)
     return axes
 
 
@@ -122,7 +122,7 @@ def _wipe(axes):
     axes.autoscale(True)
 
 
-def chart(title, draw, said=(), width=4.3, height=2.5, left=0.62, kind="", right=0.12):
+def chart(title, draw, said=(), width=4.3, height=2.5, left=0.7, kind="", right=0.12):
     """One panel: draw(axes) draws it."""
     from matplotlib.ticker import NullLocator
     axes = _panel(width, height, left, right)

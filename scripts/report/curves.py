@@ -65,6 +65,8 @@ def panels(rows, key, title, own, style, units, target=None):
                 axes.axhline(target, color="#606060", linestyle=(0, (4, 4)), linewidth=1)
                 axes.annotate(f"{key} = {target:g}", (0.5, target), xycoords=("axes fraction", "data"), xytext=(0, 3),
                               textcoords="offset points", ha="center", color="#404040")
+            if unit == "epoch":
+                axes.xaxis.get_major_locator().set_params(integer=True)
             axes.set_xlabel(unit)
             axes.set_ylabel(key)
         said = [charts.said_of(name, [((i + 1) * length, v) for i, v in enumerate(values)]) for name, values, length in drawn]

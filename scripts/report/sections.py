@@ -28,10 +28,15 @@ def phases(rows):
         return None
     shown = [(bar_name(row, rows.pooled), figure_row(row)) for row in drawn[:MOST_BARS]]
     there = phase_split.phases_of([row for _, row in shown])
-    said = [f"{name}: {runs.seconds_text(runs.median(row))}" for name, row in shown]
-    chart = bar_chart("Phases of an epoch", [name for name, _ in shown], lambda axes: phase_split.draw_bars(axes, [shown], there), said)
+    figures = []
+    for clock, words in (("wall", "measured"), ("virtual", "predicted")):  # they may differ a hundredfold
+        own = [bar for bar in shown if bar[1].get("time_source") == clock]
+        said = [f"{name}: {runs.seconds_text(runs.median(row))}" for name, row in own]
+        if own:
+            figures.append((bar_chart(f"Phases of an epoch, {words}", [name for name, _ in own],
+                                      lambda axes, own=own: phase_split.draw_bars(axes, [own], there), said), words))
     return section(rows, "phases", "Where an epoch's time goes",
-                   [Figures([(chart, "")], charts.areas({phase: looks.PHASES[phase] for phase in there}), "mark and number: median epoch")],
+                   [Figures(figures, charts.areas({phase: looks.PHASES[phase] for phase in there}), "mark and number: median epoch")],
                    "of the rank that worked most among those that end last, as a mean; other ranks differ. Communication that hides "
                    "behind computing is in hidden_communicate_seconds, not here." + more(len(drawn) - MOST_BARS, "cases"),
                    ["case_id", *r.PHASES], lines)
