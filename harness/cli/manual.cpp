@@ -21,6 +21,7 @@ constexpr std::pair<std::string_view, std::string_view> manual_variables[] = {
     {"STROBE_CLUSTER_DIR", "folder of the cluster files that have names"},
     {"STROBE_DATA_DIR", "where fetched data sets lie (~/.local/share/strobe)"},
     {"STROBE_KEPT_PLANS_GIB", "memory for plans that cases of one run share"},
+    {"STROBE_FIGURES", "folders with figures of your own, with colons between them (docs/howto/own_figure.md)"},
     {"STROBE_PLUGINS", "plug-ins to load, paths between colons (docs/howto/own_strategy.md)"},
     {"STROBE_PYTHON", "the Python that draws figures and writes reports"}};
 

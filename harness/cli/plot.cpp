@@ -1,12 +1,16 @@
-// `strobe plot`: draws a figure of runs with the script of this name in scripts/figures.
+// `strobe plot`: draws a figure of runs with the script of this name in scripts/figures or $STROBE_FIGURES, or with a
+// file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +22,8 @@
 #include "harness/process/output_path.hpp"
 #include "harness/process/python.hpp"
 #include "harness/request/option_text.hpp"
+#include "results/answer/conclusion.hpp"
+#include "results/run/files.hpp"
 #include "results/run/loaded_run.hpp"
 
 namespace strobe {
@@ -25,8 +31,52 @@ namespace {
 
 struct PlotRequest {
   std::vector<std::string> words;  // KIND RUN...
-  std::string out, format = "png,svg", width = "page", title;
+  std::string out, format = "png,svg", width = "page", font_size, order, scale, title;
+  bool no_caption = false;
 };
+
+/// The scripts that draw the rows of runs, by name: Strobe's own and those in the folders of $STROBE_FIGURES, of which
+/// the first with a name counts. Other scripts draw other files.
+std::map<std::string, std::string> figure_scripts() {
+  std::map<std::string, std::string> scripts;
+  const char* const named = std::getenv("STROBE_FIGURES");
+  std::istringstream folders(program_folder(STROBE_FIGURE_DIR) + ":" + (named == nullptr ? "" : named));
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    std::error_code ignored;
+    if (folder.empty()) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      if (entry.path().extension() != ".py") continue;
+      std::ifstream stream(entry.path());
+      const std::string text{std::istreambuf_iterator<char>(stream), {}};
+      if (text.find("looks.main(") != std::string::npos)
+        scripts.emplace(entry.path().stem().string(), std::filesystem::absolute(entry.path()).string());
+    }
+  }
+  return scripts;
+}
+
+/// The script of a kind, or the user's own file. Throws InvalidRequest.
+std::string script_of(const std::string& kind) {
+  std::error_code ignored;
+  if (kind.ends_with(".py")) {
+    if (std::filesystem::is_regular_file(kind, ignored)) return std::filesystem::absolute(kind).string();
+    throw InvalidRequest("KIND", fmt::format("there is no file '{}'", kind));
+  }
+  const auto scripts = figure_scripts();
+  const auto found = scripts.find(kind);
+  if (found != scripts.end()) return found->second;
+  throw InvalidRequest("KIND", unknown_name_message("figure", kind, figure_kinds()) +
+                                   "; a figure of your own is a file FILE.py (docs/howto/own_figure.md)");
+}
+
+/// Checks a number with one of these units behind it.
+void check_length(const std::string& option, const std::string& text, const std::vector<std::string>& units,
+                  const std::string& example) {
+  const std::size_t end = text.find_first_not_of("0123456789.");
+  const std::string unit = end == std::string::npos ? "" : text.substr(end);
+  if (end != 0 && std::find(units.begin(), units.end(), unit) != units.end() && std::atof(text.c_str()) > 0) return;
+  throw InvalidRequest(option, fmt::format("'{}': expected {}", text, example));
+}
 
 void check_choices(const std::string& option, const std::string& text, const std::vector<std::string>& known) {
   const std::vector<std::string> given = split_text(text, ',');
@@ -37,21 +87,36 @@ void check_choices(const std::string& option, const std::string& text, const std
 }
 
 void check_plot(const PlotRequest& request) {
-  const std::vector<std::string> kinds = figure_kinds();
   if (request.words.empty())
-    throw InvalidRequest("KIND", fmt::format("which figure? One of: {}", fmt::join(kinds, ", ")));
-  if (request.words.front().ends_with(".py"))
-    throw InvalidRequest("KIND",
-                         fmt::format("'{}' is a script of your own; type python3 {} with the run directory, whose "
-                                     "rows `strobe show RUN --format csv` or the Python package strobe_results "
-                                     "read",
-                                     request.words.front(), request.words.front()));
-  if (std::find(kinds.begin(), kinds.end(), request.words.front()) == kinds.end())
-    throw InvalidRequest("KIND", unknown_name_message("figure", request.words.front(), kinds));
+    throw InvalidRequest("KIND", fmt::format("which figure? One of: {}, or FILE.py", fmt::join(figure_kinds(), ", ")));
+  script_of(request.words.front());
   if (request.words.size() < 2) throw InvalidRequest("RUN", "name at least one run directory");
   for (std::size_t i = 1; i < request.words.size(); ++i) check_rows(request.words[i]);
   check_choices("--format", request.format, {"png", "svg", "pdf"});
-  check_choices("--width", request.width, {"column", "page"});
+  if (request.width != "column" && request.width != "page")
+    check_length("--width", request.width, {"in", "cm", "mm", "pt"}, "a length such as 8cm, 3.5in, column or page");
+  if (!request.font_size.empty()) check_length("--font-size", request.font_size, {"pt", ""}, "points, such as 8pt");
+  if (!request.scale.empty()) check_choices("--scale", request.scale, {"log", "linear"});
+}
+
+/// The flags of a script of figures; `answers`: a file with the answer of `strobe compare`, "" = none.
+std::vector<std::string> flags_of(const PlotRequest& request, const std::string& out, const std::string& answers) {
+  std::vector<std::string> words{"--out", out, "--format", request.format, "--width", request.width};
+  for (const auto& [flag, value] : {std::pair{"--font-size", &request.font_size},
+                                    {"--order", &request.order},
+                                    {"--scale", &request.scale},
+                                    {"--title", &request.title},
+                                    {"--answers", &answers}})
+    if (!value->empty()) words.push_back(fmt::format("{}={}", flag, *value));
+  if (request.no_caption) words.emplace_back("--no-caption");
+  return words;
+}
+
+/// Lets scripts outside of scripts/figures import the package strobe_figures.
+void lend_figures_package() {
+  const char* const others = std::getenv("PYTHONPATH");
+  const std::string folder = std::filesystem::absolute(program_folder(STROBE_FIGURE_DIR)).string();
+  setenv("PYTHONPATH", (folder + (others == nullptr ? "" : std::string(":") + others)).c_str(), 1);
 }
 
 int plot(const PlotRequest& request) {
@@ -64,12 +129,20 @@ int plot(const PlotRequest& request) {
   if (python.empty())
     throw Unavailable(
         "figures need Python with matplotlib (apt: python3-matplotlib; $STROBE_PYTHON chooses the interpreter)");
-  std::vector<std::string> words = {python,
-                                    fmt::format("{}/{}.py", program_folder(STROBE_FIGURE_DIR), request.words.front())};
+  std::vector<std::string> words = {python, script_of(request.words.front())};
   for (std::size_t i = 1; i < request.words.size(); ++i)
     words.push_back(request.words[i].front() == '-' ? "./" + request.words[i] : request.words[i]);
-  words.insert(words.end(), {"--out", out, "--format", request.format, "--width", request.width});
-  if (!request.title.empty()) words.push_back("--title=" + request.title);
+  const ScratchFolder scratch;
+  std::string answers;
+  if (!request.no_caption) {
+    if (const Json found = answers_of({request.words.begin() + 1, request.words.end()}); !found.empty()) {
+      answers = scratch.file("answers.json");
+      write_file_atomically(answers, found.dump());
+    }
+  }
+  const std::vector<std::string> flags = flags_of(request, out, answers);
+  words.insert(words.end(), flags.begin(), flags.end());
+  lend_figures_package();
   const std::string said = run_script(words, "RUN", "the figure could not be drawn");
   for (const std::string& line : split_text(said, '\n'))  // names of files, and notes on rows that are not drawn
     line.rfind(out + "/", 0) == 0 ? print_data(line + "\n") : narrate(line);
@@ -80,17 +153,25 @@ CommandAction define_plot(CommandOptions& options) {
   const auto request = std::make_shared<PlotRequest>();
   options.positionals(
       "KIND RUN", request->words,
-      fmt::format("which figure ({}), and the run directories that it is of", fmt::join(figure_kinds(), ", ")));
+      fmt::format("which figure ({}, or a Python file of your own), and the run directories that it is of",
+                  fmt::join(figure_kinds(), ", ")));
   options.text("--out", request->out, "folder for the figure (default: figures in the first run directory)", "DIR");
   options.text("--format", request->format, "png, svg, pdf, several with commas (default png,svg)", "FORMATS");
-  options.text("--width", request->width,
-               "column: one column of a paper, 3.5 inches; page: as wide as the panels need (default page)",
-               "column|page");
+  options.text(
+      "--width", request->width,
+      "width of the figure: 8cm, 3.5in, 80mm, 240pt, column (3.5in), or page: as its panels need (default page)",
+      "LENGTH");
+  options.text("--font-size", request->font_size, "size of letters (default: 9pt; in a column 7.5pt)", "POINTS");
+  options.text("--order", request->order, "strategies in the order in which they are drawn, such as snapshot,vertex",
+               "NAMES");
+  options.text("--scale", request->scale, "scale of the values (default: as suits the figure)", "log|linear");
+  options.toggle("--no-caption", request->no_caption, "draw no words below the legend");
   options.text("--title", request->title, "a heading (default: none)", "WORDS");
   options.example(
       "Prints the files that were written.\n"
       "Examples: strobe plot scaling runs/sweep\n"
-      "          strobe plot curves runs/a runs/b --format pdf --width column --out figures");
+      "          strobe plot curves runs/a runs/b --format pdf --width 8cm --font-size 8pt --no-caption\n"
+      "          strobe plot ./mine.py runs/sweep");
   return [request] { return plot(*request); };
 }
 
@@ -100,15 +181,8 @@ const Register<CommandTag> plot_registered{
 }  // namespace
 
 std::vector<std::string> figure_kinds() {
-  std::vector<std::string> kinds;  // scripts that draw the rows of runs; other scripts draw other files
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(program_folder(STROBE_FIGURE_DIR), ignored)) {
-    if (entry.path().extension() != ".py") continue;
-    std::ifstream stream(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (text.find("looks.main(") != std::string::npos) kinds.push_back(entry.path().stem().string());
-  }
-  std::sort(kinds.begin(), kinds.end());
+  std::vector<std::string> kinds;
+  for (const auto& [name, script] : figure_scripts()) kinds.push_back(name);
   return kinds;
 }
 

@@ -14,7 +14,7 @@
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/python.hpp"
-#include "results/answer/answer.hpp"
+#include "results/answer/conclusion.hpp"
 #include "results/row/facts.hpp"
 #include "results/run/files.hpp"
 #include "results/run/loaded_run.hpp"
@@ -36,22 +36,6 @@ std::string peaks_of(const ReportRequest& request) {
                      cluster->gpu.memory_bytes_per_second);
 }
 
-/// The answer that `strobe compare --by` gives about the runs; empty where they pose no question.
-Json answers_of(const std::vector<std::string>& folders) {
-  try {
-    std::vector<LoadedRun> runs;
-    std::vector<Row> rows;
-    for (const std::string& folder : folders) {
-      runs.push_back(load_run(folder));
-      rows.insert(rows.end(), runs.back().summary.rows.begin(), runs.back().summary.rows.end());
-    }
-    const std::string field = rows.size() < 2 ? "" : natural_field(rows);
-    if (!field.empty()) return answers_to_json(answer(runs, field, {.allow_different_host = true}));
-  } catch (const Error&) {  // no two rows compare, or a file cannot be read, which the page's program says
-  }
-  return {};
-}
-
 int report(const ReportRequest& request) {
   if (request.runs.empty()) throw InvalidRequest("RUN", "name at least one run directory");
   for (const std::string& run : request.runs) {
@@ -63,9 +47,11 @@ int report(const ReportRequest& request) {
   const std::string out = request.out.empty() ? request.runs.front() + "/report.html" : request.out;
   check_output_file("--out", out);
   const std::string peaks = peaks_of(request);
-  const std::string python = find_python("json");
+  const std::string python = find_python("matplotlib jinja2");
   if (python.empty())
-    throw Unavailable("a report needs Python 3 (apt: python3; $STROBE_PYTHON chooses the interpreter)");
+    throw Unavailable(
+        "a report needs Python with matplotlib and Jinja2 (apt: python3-matplotlib python3-jinja2; $STROBE_PYTHON "
+        "chooses the interpreter)");
   const ScratchFolder scratch;
   std::vector<std::string> words = {python, program_folder(STROBE_FIGURE_DIR) + "/../report_page.py"};
   for (const std::string& run : request.runs) words.push_back(run.front() == '-' ? "./" + run : run);

@@ -67,7 +67,7 @@ int show(const ShowRequest& request) {
   std::string table = rows_table(rows, requests, runs);
   if (requests.format == TableFormat::text && request.by.empty() && request.columns.empty()) {
     const std::string conclusion = conclusion_of(request.runs, wanted);
-    if (!conclusion.empty()) table += "\n" + conclusion;
+    if (!conclusion.empty()) table += "\n" + wrapped_lines(conclusion, requests.width);
   }
   print_data(requests.format == TableFormat::csv ? table : shown_lines(table));
   return 0;

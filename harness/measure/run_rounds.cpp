@@ -110,7 +110,8 @@ std::string table_on_terminal(const RunDirectory& directory) {
   TableOptions requests;
   requests.width = terminal_width();
   const std::string conclusion = conclusion_of(directory.path());
-  return rows_table(directory.rows(), requests) + (conclusion.empty() ? "" : "\n" + conclusion);
+  return rows_table(directory.rows(), requests) +
+         (conclusion.empty() ? "" : "\n" + wrapped_lines(conclusion, requests.width));
 }
 
 bool asks_for_rounds(const RunRequest& request) {

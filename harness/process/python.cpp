@@ -47,13 +47,13 @@ int run_program(std::vector<std::string> words, const std::string& output) {
   return WIFEXITED(state) ? WEXITSTATUS(state) : 127;
 }
 
-std::string find_python(const std::string& module) {
+std::string find_python(const std::string& modules) {
   const char* asked = std::getenv("STROBE_PYTHON");
   // With -c, Python puts the working folder in front of its own modules. Files in that folder must not be run.
   const std::string question =
       "import sys; sys.path = [folder for folder in sys.path if folder]; import importlib.util as u; "
-      "sys.exit(u.find_spec('" +
-      module + "') is None)";
+      "sys.exit(any(u.find_spec(module) is None for module in '" +
+      modules + "'.split()))";
   for (const std::string& python :
        {std::string(asked == nullptr ? "" : asked), std::string("python3"), std::string("/usr/bin/python3")})
     if (!python.empty() && run_program({python, "-c", question}, "/dev/null") == 0) return python;

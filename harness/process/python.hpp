@@ -29,8 +29,10 @@ int start_program(std::vector<std::string> words, const std::string& output, pid
 /// start.
 int run_program(std::vector<std::string> words, const std::string& output);
 
-/// The first Python that has `module`: $STROBE_PYTHON, python3 in PATH, the system's. "" when there is none.
-std::string find_python(const std::string& module);
+/// The first Python that has all `modules`, named with blanks between them: $STROBE_PYTHON, python3 in PATH, the
+/// system's.
+/// "" when there is none.
+std::string find_python(const std::string& modules);
 
 /// Runs a script of scripts/ and returns its output. Throws InvalidRequest(where, ...) when the script refuses its
 /// input (status 2). For other failures throws SystemError with a message that begins with `failure`.

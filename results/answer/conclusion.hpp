@@ -18,6 +18,10 @@ std::string conclusion_of(const std::vector<std::string>& folders,
                           const std::function<bool(const std::string&)>& wanted);
 std::string conclusion_of(const std::string& folder);
 
+/// The answer as JSON (answers_to_json), also of runs on several machines. Empty where the rows pose no question, no
+/// two of them compare, or a file cannot be read.
+Json answers_of(const std::vector<std::string>& folders);
+
 /// The widest interval among the verdicts of the answer, to either side of its ratio, as a share.
 struct WidestInterval {
   double share = 0;      // infinite where a ratio has no interval

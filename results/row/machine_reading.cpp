@@ -107,6 +107,7 @@ MachineState rates_between(const MachineReading& before, const MachineReading& a
 
 /// Two digits are what such readings are worth, and rows whose words are equal share a line below their table.
 std::string reading_text(double value) {
+  if (value >= 0 && value < 5e-4) return "0";
   return value < 99.5 ? fmt::format("{:.2g}", value) : fmt::format("{:.0f}", value);
 }
 

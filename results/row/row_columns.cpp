@@ -24,12 +24,12 @@ std::string ratio(double value) { return fmt::format("{:.2f}", value); }
 std::string short_digits(double value) { return fmt::format("{:.4g}", value); }
 
 RowColumn number_column(std::string name, std::string title, std::string key, std::function<double(const Row&)> number,
-                        std::function<std::string(double)> shown) {
-  return {std::move(name), std::move(title), std::move(key), std::move(number), nullptr, std::move(shown)};
+                        std::function<std::string(double)> shown, ColumnUnit unit = ColumnUnit::none) {
+  return {std::move(name), std::move(title), std::move(key), std::move(number), nullptr, std::move(shown), unit};
 }
 
 RowColumn word_column(const std::string& name, std::function<std::string(const Row&)> word) {
-  return {name, name, name, nullptr, std::move(word), nullptr};
+  return {name, name, name, nullptr, std::move(word), nullptr, ColumnUnit::none};
 }
 
 double last_value(const std::optional<std::vector<double>>& values) {
@@ -55,7 +55,7 @@ void add_times(std::vector<RowColumn>& columns) {
   const auto epoch = [&](const char* name, const char* key, double EpochSeconds::*part) {
     columns.push_back(number_column(
         name, name, key, [part](const Row& row) { return row.epoch_seconds ? (*row.epoch_seconds).*part : none; },
-        format_seconds));
+        format_seconds, ColumnUnit::seconds));
   };
   epoch("epoch", "epoch_seconds", &EpochSeconds::median);
   epoch("epoch_min", "epoch_seconds_min", &EpochSeconds::min);
@@ -87,12 +87,12 @@ void add_sizes(std::vector<RowColumn>& columns) {
   columns.push_back(number_column(
       "sent", "sent", "sent_bytes",
       [](const Row& row) { return row.sent_bytes ? static_cast<double>((*row.sent_bytes)[traffic_count]) : none; },
-      format_bytes));
+      format_bytes, ColumnUnit::bytes));
   columns.push_back(number_column(
       "transferred", "transferred", "transfer_bytes",
-      [](const Row& row) { return row.transfer_bytes ? static_cast<double>(*row.transfer_bytes) : none; },
-      format_bytes));
-  columns.push_back(number_column("memory", "memory/rank", "peak_bytes", peak_of, format_bytes));
+      [](const Row& row) { return row.transfer_bytes ? static_cast<double>(*row.transfer_bytes) : none; }, format_bytes,
+      ColumnUnit::bytes));
+  columns.push_back(number_column("memory", "memory/rank", "peak_bytes", peak_of, format_bytes, ColumnUnit::bytes));
   columns.push_back(number_column(
       "busy", "max/mean busy", "max_over_mean_busy",
       [](const Row& row) { return row.imbalance ? row.imbalance->max_over_mean : none; }, ratio));
@@ -149,7 +149,7 @@ void add_training(const std::vector<Row>& rows, std::vector<RowColumn>& columns)
       "loss", "loss", "final_loss", [](const Row& row) { return last_value(row.loss); }, digits));
   columns.push_back(number_column(
       "until", "until", "until_seconds", [](const Row& row) { return row.until ? row.until->seconds : none; },
-      format_seconds));
+      format_seconds, ColumnUnit::seconds));
   std::map<std::string, std::set<std::int64_t>> samples;
   for (const Row& row : rows) {
     for (const auto& [name, values] : row.metrics) samples[name];

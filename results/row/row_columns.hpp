@@ -1,6 +1,7 @@
 // Quantities of rows that tables show, by name.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "results/row/row.hpp"
 
 namespace strobe {
+
+/// What a column of numbers is measured in; its values are seconds or bytes.
+enum class ColumnUnit : std::uint8_t { none, seconds, bytes };
 
 /// A quantity: `number` is NaN and `word` empty where a row has none. One of the two functions is set.
 struct RowColumn {
@@ -17,6 +21,7 @@ struct RowColumn {
   std::function<double(const Row&)> number;
   std::function<std::string(const Row&)> word;
   std::function<std::string(double)> shown;  // of a number, with its unit
+  ColumnUnit unit = ColumnUnit::none;
 };
 
 /// Every quantity that one of the rows has: times, shares of phases, bytes, memory, loss and metrics at the end of

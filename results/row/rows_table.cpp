@@ -9,21 +9,12 @@
 
 #include "core/errors.hpp"
 #include "core/shown_text.hpp"
-#include "results/row/row_columns.hpp"
-#include "results/row/row_groups.hpp"
 #include "results/row/shared_notes.hpp"
+#include "results/row/shown_column.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
 namespace {
-
-/// One shown column of the table: a key, a quantity, or a count.
-struct ShownColumn {
-  std::string name, title, key;
-  bool number = false;
-  std::vector<std::string> cells;  // for people
-  std::vector<Spread> values;      // of numbers
-};
 
 bool in_list(const std::vector<std::string>& list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
@@ -52,10 +43,12 @@ class RowsTable {
   }
 
   std::string text() {
-    const SharedNotes notes = share_notes(members());
+    SharedNotes notes = share_notes(members());
     add_notes_column(notes);
-    if (requests_.format == TableFormat::csv) return csv();
+    if (requests_.format == TableFormat::csv) return csv_table(columns_, order_);
+    if (too_wide() || requests_.format == TableFormat::latex) move_approximations(notes);
     const std::string left_out = fit_width();
+    if (requests_.format == TableFormat::latex) return latex_table(columns_, order_) + below(notes, left_out);
     std::vector<TextTable::Column> titles;
     for (const ShownColumn& column : columns_) titles.push_back({column.title, column.number});
     TextTable table(titles);
@@ -130,7 +123,7 @@ class RowsTable {
   }
 
   void add_own_column(const std::string& name) {
-    ShownColumn column{name, name, name, name == "rows", {}, {}};
+    ShownColumn column{name, name, name, name == "rows", {}, {}, ColumnUnit::none};
     for (const RowGroup& group : groups_) {
       if (name == "run") {
         const auto found = run_of_.find(group.rows.front());
@@ -155,7 +148,7 @@ class RowsTable {
   }
 
   void add_key(const std::string& key) {
-    ShownColumn column{key, title_of_key(key), key, false, {}, {}};
+    ShownColumn column{key, title_of_key(key), key, false, {}, {}, ColumnUnit::none};
     for (const RowGroup& group : groups_) {
       const auto found = group.keys.find(key);
       column.cells.push_back(found == group.keys.end() ? "" : found->second);
@@ -169,7 +162,7 @@ class RowsTable {
   }
 
   void add_quantity(const RowColumn& quantity) {
-    ShownColumn column{quantity.name, quantity.title, quantity.key, quantity.number != nullptr, {}, {}};
+    ShownColumn column{quantity.name, quantity.title, quantity.key, quantity.number != nullptr, {}, {}, quantity.unit};
     for (const RowGroup& group : groups_) {
       if (quantity.number == nullptr) {
         std::vector<std::string> words;
@@ -182,14 +175,25 @@ class RowsTable {
       }
       std::vector<double> values;
       for (const Row* row : group.rows) values.push_back(quantity.number(*row));
-      const Spread spread = spread_of(values);
-      column.values.push_back(spread);
+      Spread spread = spread_of(values);
       column.cells.push_back(spread.n == 0 ? "-"
                              : spread.n > 1 && spread.deviation > 0
                                  ? quantity.shown(spread.mean) + " ± " + quantity.shown(spread.deviation)
                                  : quantity.shown(spread.mean));
+      if (requests_.format == TableFormat::latex && quantity.name == "epoch") take_rounds(group, spread);
+      column.values.push_back(spread);
     }
     columns_.push_back(std::move(column));
+  }
+
+  /// Gives the epoch of a single row the deviation between its rounds.
+  void take_rounds(const RowGroup& group, Spread& spread) {
+    if (group.rows.size() != 1 || !group.rows.front()->rounds) return;
+    const Spread rounds = spread_of(group.rows.front()->rounds->seconds);
+    if (rounds.n < 2) return;
+    spread.deviation = rounds.deviation;
+    spread.n = rounds.n;
+    most_rounds_ = std::max(most_rounds_, rounds.n);
   }
 
   void sort() {
@@ -229,7 +233,8 @@ class RowsTable {
 
   void add_notes_column(const SharedNotes& notes) {
     if (notes.numbered.empty()) return;
-    ShownColumn column{"notes", "notes", "notes", false, std::vector<std::string>(groups_.size()), {}};
+    ShownColumn column{"notes", "notes",         "notes", false, std::vector<std::string>(groups_.size()),
+                       {},      ColumnUnit::none};
     for (std::size_t i = 0; i < order_.size(); ++i) {
       std::vector<std::string> words;
       for (const std::size_t number : notes.of_group[i])
@@ -237,33 +242,6 @@ class RowsTable {
       column.cells[order_[i]] = fmt::format("{}", fmt::join(words, requests_.format == TableFormat::csv ? "; " : ","));
     }
     columns_.push_back(std::move(column));
-  }
-
-  /// Numbers with all their digits, and their spread in a separate column where lines have one.
-  std::string csv() const {
-    std::vector<TextTable::Column> titles;
-    for (const ShownColumn& column : columns_) {
-      titles.push_back({column.key});
-      if (spreads(column)) titles.push_back({column.key + "_sd"});
-    }
-    TextTable table(titles);
-    for (const std::size_t line : order_) {
-      std::vector<std::string> cells;
-      for (const ShownColumn& column : columns_) {
-        const bool number = column.number && line < column.values.size();
-        const Spread value = number ? column.values[line] : Spread{};
-        cells.push_back(!number                     ? (column.cells[line] == "-" ? "" : column.cells[line])
-                        : std::isfinite(value.mean) ? fmt::format("{:.10g}", value.mean)
-                                                    : "");
-        if (spreads(column)) cells.push_back(value.n > 1 ? fmt::format("{:.10g}", value.deviation) : "");
-      }
-      table.add(std::move(cells));
-    }
-    return table.in(TableFormat::csv);
-  }
-
-  static bool spreads(const ShownColumn& column) {
-    return std::any_of(column.values.begin(), column.values.end(), [](const Spread& value) { return value.n > 1; });
   }
 
   static std::size_t characters(const std::string& text) {
@@ -286,24 +264,81 @@ class RowsTable {
     std::erase_if(columns_, [&](const ShownColumn& column) { return column.name == name; });
   }
 
-  /// Shows facts of the id only once. Leaves out less important columns until the table fits the width; returns their
-  /// titles.
-  std::string fit_width() {
-    if (!requests_.columns.empty()) return "";
-    const bool fits = requests_.width == 0 || width() <= requests_.width || keys_.empty();
-    if (!averaged_ && (fits || requests_.width == 0)) drop_what_id_says();
-    if (requests_.width == 0 || requests_.format != TableFormat::text || width() <= requests_.width) return "";
-    std::vector<std::string> left_out;
-    std::vector<std::string> candidates{"host",        "other",   "wait", "transfer", "busy",
-                                        "communicate", "compute", "band", "sent"};
-    if (!averaged_ && !keys_.empty()) candidates.insert(candidates.begin(), "case");
-    for (const std::string& name : candidates) {
-      if (width() <= requests_.width) break;
+  bool too_wide() const {
+    return requests_.width != 0 && requests_.format == TableFormat::text && width() > requests_.width;
+  }
+
+  /// Says "no" in the column `exact`, and why in a numbered note.
+  void move_approximations(SharedNotes& notes) {
+    const auto exact = std::find_if(columns_.begin(), columns_.end(), [](const auto& c) { return c.name == "exact"; });
+    if (exact == columns_.end()) return;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      std::string& cell = exact->cells[order_[i]];
+      if (cell == "yes" || cell == "-") continue;
+      const std::string note = "not exact: " + cell;
+      const auto known = std::find(notes.numbered.begin(), notes.numbered.end(), note);
+      notes.of_group[i].push_back(static_cast<std::size_t>(known - notes.numbered.begin()) + 1);
+      if (known == notes.numbered.end()) notes.numbered.push_back(note);
+      cell = "no";
+    }
+    drop("notes");
+    add_notes_column(notes);
+  }
+
+  /// Shortens words, in their middle, to so many characters.
+  void shorten_words(std::size_t most) {
+    for (ShownColumn& column : columns_) {
+      if (column.number || column.name == "notes") continue;
+      for (std::string& cell : column.cells) {
+        const std::string shown = shown_line(cell);
+        if (characters(shown) <= most || characters(shown) != shown.size()) continue;
+        cell = shown.substr(0, most - most / 3 - 1) + "…" + shown.substr(shown.size() - most / 3);
+      }
+    }
+  }
+
+  std::vector<std::string> names_from_the_right() const {
+    std::vector<std::string> names;
+    for (std::size_t i = columns_.size(); i-- > 1;)
+      if (columns_[i].name != "epoch") names.push_back(columns_[i].name);
+    return names;
+  }
+
+  /// Drops the columns of these names that are there until the table fits; appends their titles.
+  void drop_until_fits(const std::vector<std::string>& names, std::vector<std::string>& left_out) {
+    for (const std::string& name : names) {
+      if (!too_wide()) break;
       const auto found = std::find_if(columns_.begin(), columns_.end(), [&](const auto& c) { return c.name == name; });
       if (found == columns_.end()) continue;
       left_out.push_back(found->title);
       drop(name);
     }
+  }
+
+  /// Shows facts of the id only once. Shortens words and leaves out less important columns until the table fits the
+  /// width; returns the titles of those.
+  std::string fit_width() {
+    const bool chosen = !requests_.columns.empty(), fits = !too_wide() || keys_.empty();
+    std::vector<std::string> left_out;
+    if (!chosen && !averaged_ && requests_.format == TableFormat::latex && !keys_.empty())
+      drop("case");  // papers name what was varied
+    else if (!chosen && !averaged_ && (fits || requests_.width == 0))
+      drop_what_id_says();
+    if (!chosen && !averaged_ && !keys_.empty()) drop_until_fits({"case"}, left_out);
+    for (std::size_t most = 40; most >= 16 && too_wide(); most -= 8) shorten_words(most);
+    std::vector<std::string> less{"host",        "other",   "wait", "transfer", "busy",
+                                  "communicate", "compute", "band", "sent"};
+    std::vector<std::string> last;
+    for (std::size_t i = columns_.size(); i-- > 1;) {
+      const std::string& name = columns_[i].name;
+      if (name.ends_with(".n")) less.push_back(name);
+      if (name != "epoch" && name != "notes" && name != "loss" && !in_list(keys_, name)) last.push_back(name);
+    }
+    if (!chosen) drop_until_fits(less, left_out);
+    if (too_wide()) shorten_words(12);
+    drop_until_fits(last, left_out);
+    for (std::size_t most = 10; most >= 6 && too_wide(); most -= 2) shorten_words(most);
+    drop_until_fits(names_from_the_right(), left_out);
     return fmt::format("{}", fmt::join(left_out, ", "));
   }
 
@@ -314,8 +349,13 @@ class RowsTable {
   std::string below(const SharedNotes& notes, const std::string& left_out) const {
     const std::string mark = requests_.format == TableFormat::latex ? "% " : "";
     std::string text;
-    const auto add = [&](const std::string& line) { text += mark + shown_line(line) + "\n"; };
+    const auto add = [&](const std::string& line) {
+      text +=
+          mark + wrapped_lines(shown_line(line) + "\n", requests_.format == TableFormat::text ? requests_.width : 0);
+    };
     if (requests_.format == TableFormat::markdown) text += "\n";
+    if (most_rounds_ > 0)
+      add(fmt::format("epoch: median over up to {} rounds (processes) ± their standard deviation", most_rounds_));
     if (averaged_) add(fmt::format("mean ± standard deviation over {}", averaged_over()));
     for (std::size_t i = 0; i < notes.numbered.size(); ++i) add(fmt::format("{}: {}", i + 1, notes.numbered[i]));
     for (const std::string& note : notes.of_all) add(rows_.size() == 1 ? note : "all: " + note);
@@ -337,6 +377,7 @@ class RowsTable {
   std::vector<std::string> varied_, keys_, over_;
   std::map<const Row*, std::string> run_of_;
   bool several_runs_ = false, averaged_ = false;
+  std::size_t most_rounds_ = 0;  // of a row whose deviation between rounds is shown
   std::vector<RowGroup> groups_;
   std::vector<std::size_t> order_;
   std::vector<ShownColumn> columns_;

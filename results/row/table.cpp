@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
 
 #include "core/errors.hpp"
@@ -54,9 +55,18 @@ std::string markdown_cell(const std::string& cell) {
   return escaped;
 }
 
-std::string latex_cell(const std::string& cell) {
+template <class Escape>
+std::string joined(const Cells& cells, const Escape& escape, const std::string& between) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : between) + escape(cells[i]);
+  return line;
+}
+
+}  // namespace
+
+std::string latex_text(const std::string& text) {
   std::string escaped;
-  for (const char c : shown_line(cell)) {
+  for (const char c : shown_line(text)) {
     switch (c) {
       case '\\':
         escaped += "\\textbackslash{}";
@@ -84,14 +94,30 @@ std::string latex_cell(const std::string& cell) {
   return escaped;
 }
 
-template <class Escape>
-std::string joined(const Cells& cells, const Escape& escape, const std::string& between) {
-  std::string line;
-  for (std::size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : between) + escape(cells[i]);
-  return line;
+std::string wrapped_lines(const std::string& text, std::size_t width) {
+  if (width == 0) return text;
+  std::string result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::string begun;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      if (!begun.empty() && width_of(begun) + 1 + width_of(word) > width) {
+        result += begun + "\n";
+        begun = "  ";
+      }
+      begun += (begun.empty() ? "" : " ") + word;
+      while (width_of(begun) > width) {
+        std::size_t cut = width;  // bytes; at most as many characters
+        while (cut > 1 && (static_cast<unsigned char>(begun[cut]) & 0xC0) == 0x80) --cut;
+        result += begun.substr(0, cut) + "\n";
+        begun = "   " + begun.substr(cut);
+      }
+    }
+    result += begun + "\n";
+  }
+  return result;
 }
-
-}  // namespace
 
 std::string csv_for_people(const std::string& text) {
   const bool guard = begins_formula(text) && text != "-" && !is_number(text);
@@ -160,8 +186,8 @@ std::string TextTable::in(TableFormat format) const {
     return result;
   }
   result =
-      "\\begin{tabular}{" + alignment + "}\n\\toprule\n" + joined(titles, latex_cell, " & ") + " \\\\\n\\midrule\n";
-  for (const Cells& cells : lines_) result += joined(cells, latex_cell, " & ") + " \\\\\n";
+      "\\begin{tabular}{" + alignment + "}\n\\toprule\n" + joined(titles, latex_text, " & ") + " \\\\\n\\midrule\n";
+  for (const Cells& cells : lines_) result += joined(cells, latex_text, " & ") + " \\\\\n";
   return result + "\\bottomrule\n\\end{tabular}\n";
 }
 

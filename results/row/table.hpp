@@ -45,6 +45,13 @@ std::string csv_for_people(const std::string& text);
 /// The text of a cell, without quotes, that csv_for_people wrote.
 std::string text_of_cell(const std::string& cell);
 
+/// The text with LaTeX's special characters escaped.
+std::string latex_text(const std::string& text);
+
+/// The lines of `text`, each broken at blanks into lines of at most `width` characters (0 = any), the further ones
+/// three blanks in. A longer word is broken as well.
+std::string wrapped_lines(const std::string& text, std::size_t width);
+
 /// The content of a table of rows.
 struct TableOptions {
   std::vector<std::string> by;       // one line per combination of these keys; empty = as rows are
@@ -57,8 +64,9 @@ struct TableOptions {
 
 /// A table of rows: the settings that vary among them, and their measurements (row_columns.hpp). Without `by` and
 /// `over`, rows that differ in their seed alone share a line. Notes of all rows are shown once below, others by number.
-/// A table that is too wide loses the case's id, then phases, and says so. `runs`: for each row the run it is from;
-/// empty = one run. Throws InvalidRequest("--columns", ...) and the like for a name that no column has.
+/// A table that is wider than asked moves approximations into the notes, loses the case's id, shortens words, then
+/// loses phases, and says so; no line is wider. `runs`: for each row the run it is from; empty = one run. Throws
+/// InvalidRequest("--columns", ...) and the like for a name that no column has.
 std::string rows_table(const std::vector<Row>& rows, const TableOptions& requests = {},
                        const std::vector<std::string>& runs = {});
 

@@ -15,8 +15,8 @@ import copy
 import os
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 NAMES = {"epoch_seconds.median": "epoch, median", "epoch_seconds.mean": "epoch, mean",
          "sent_bytes.total": "sent in an epoch",

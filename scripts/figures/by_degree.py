@@ -10,8 +10,8 @@ import csv
 import sys
 from collections import defaultdict
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 COLUMNS = ["event", "part", "source", "destination", "candidates", "rank"]
 

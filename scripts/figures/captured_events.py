@@ -6,8 +6,8 @@ usage: strobe inspect W --captured-events 300,600,1200 --csv F.csv; scripts/figu
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 PREFIX = "captured_"
 
@@ -50,7 +50,7 @@ def draw(columns, plt):
     axes.set_xlabel("vertices, of most events first; means of neighbours")
     axes.set_ylabel("events captured in node memory")
     axes.legend(loc="lower left", fontsize=8)
-    looks.title(axes, "Of several events of a vertex in a batch its memory captures one", points=10)
+    looks.title(axes, "Of several events of a vertex in a batch its memory captures one", 10)
     return figure
 
 

@@ -10,8 +10,8 @@ usage: strobe calibrate --chunks --fewest-cells 1000 --most-cells 1000 --dump-ch
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 COLUMNS = ("workload", "hidden", "feature_copies", "cells", "edges", "structure_seconds", "time_seconds",
            "predicted_seconds")

@@ -10,9 +10,9 @@ import argparse
 import os
 import sys
 
-from shared import looks
-from shared import parallelisms as p
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import parallelisms as p
+from strobe_figures import rows as r
 
 NEEDED = ("epoch_seconds", "phase_seconds", "sent_bytes", "metrics")
 

@@ -10,8 +10,8 @@ results/measured/comparisons. Lines compare within themselves: each has its own 
 import argparse
 import sys
 
-from shared import parallelisms as p
-from shared import rows as r
+from strobe_figures import parallelisms as p
+from strobe_figures import rows as r
 
 NEEDED = ("workload", "where", "parallelism", "strategy", "model", "ranks", "until", "seconds_to_metric", "updates")
 KINDS = [kind for kind in p.KINDS if kind != "one rank"]

@@ -3,8 +3,8 @@
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 
 def blocks_of(row):
@@ -20,7 +20,9 @@ def peak_of(row):
 
 
 def key_of(row, rows):
-    return r.label(row, "strategy", rows), row["ranks"]
+    """The strategy, and its ranks where they differ."""
+    name = r.label(row, "strategy", rows)
+    return (name, row["ranks"]) if len({other["ranks"] for other in rows}) > 1 else (name,)
 
 
 def draw_line(axes, line, style, value, moved, interval=None):
@@ -49,7 +51,10 @@ def finish(axes, panel, label):
     axes.minorticks_off()
     tops = [value for line in axes.lines for value in line.get_ydata()]
     tops += [end[1] for bars in axes.collections for segment in bars.get_segments() for end in segment]
-    axes.set_ylim(0, 1.06 * max(tops) or 1)
+    looks.set_scale(axes.yaxis, "linear")
+    if axes.get_yscale() == "linear":
+        axes.set_ylim(0, 1.06 * max(tops) or 1)
+    looks.readable_log(axes.yaxis)
     axes.set_xlabel("blocks of the timeline (nb)")
     axes.set_ylabel(label)
 
@@ -75,12 +80,12 @@ def draw(rows, plt):
         looks.title(axes[2 * k], f"{key[0]}: {r.source_label(panel)}")
     handles = [plt.Line2D([], [], color=colour, marker=looks.MARKERS[mark], markersize=5)
                for colour, mark in styles.values()]
-    labels = [f"{name}, {looks.ranks_text(ranks)}" for name, ranks in styles]
+    labels = [", ".join([name, *map(looks.ranks_text, ranks)]) for name, *ranks in styles]
     if r.bars_label(rows):
         handles.append(plt.Line2D([], [], color=looks.GREY, marker="|", markersize=8, linestyle=""))
         labels.append("epoch time, " + r.bars_label(rows))
     more = looks.extra_handles(plt.Line2D, any(r.is_extrapolated(row) for row in rows), False)
-    looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more], most=110)
+    looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more])
     return figure
 
 

@@ -8,8 +8,8 @@ usage: scripts/dgc_overhead --csv F.csv; scripts/figures/overhead.py F.csv --out
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 PARTS = {"generation_seconds": ("chunk generation", looks.BLUE), "assignment_seconds": ("chunk assignment", looks.GREEN),
          "fusing_seconds": ("fusing", looks.ORANGE), "training_seconds": ("training", looks.GREY)}

@@ -7,8 +7,8 @@ usage: strobe plan ... --json > P.json; scripts/figures/plan.py P.json --out DIR
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 PARTS = (("compute", looks.BLUE), ("launch-bound", looks.SKY), ("communication", looks.VERMILION), ("copies", looks.ORANGE),
          ("waiting", looks.PURPLE), ("other", looks.LIGHT_GREY))
@@ -99,7 +99,7 @@ def add_legend(figure, plan, strategies, clusters, mark):
     scaled = (plan["scaling"] or {"points": []})["points"]
     beyond = any(r.is_extrapolated(p) for p in front) or any(p["extrapolated"] for p in scaled)
     handles += looks.extra_handles(mark, beyond, False)
-    looks.legend_below(figure, handles, most=48, drop=0.66)
+    looks.legend_below(figure, handles, most=48)
 
 
 def parts_of(point):
@@ -141,7 +141,7 @@ def draw(plan, plt):
     for place, (currency, points) in zip(axes, fronts):
         draw_front(place, plan, currency, points, strategies, clusters)
         words = "Points; framed: the front" + ("" if drawn == count else ", unsold clusters left out")
-        looks.title(place, words + (f"; priced in {currency}" if len(fronts) > 1 else ""), points=10)
+        looks.title(place, words + (f"; priced in {currency}" if len(fronts) > 1 else ""), 10)
     draw_scaling(axes[-1], plan)
     add_legend(figure, plan, strategies, clusters, plt.Line2D)
     notes = "uncalibrated" if any("uncalibrated" in note for note in plan["notes"]) else "calibrated"

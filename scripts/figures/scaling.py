@@ -3,8 +3,8 @@
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
@@ -58,7 +58,7 @@ def draw_panel(axes, panel, rows, styles):
             looks.ring_extrapolated(axes, [(x, t) for x, n, t in zip(places, ranks, times) if n in extrapolated])
         draw_ideal(axes, lines)
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+    looks.set_scale(axes.yaxis, "log")
     ticks = {row["ranks"] for row in panel}
     for number, ((strategy,), (colour, _)) in enumerate(styles.items()):
         for source in STYLES:
@@ -88,7 +88,7 @@ def legend_of(figure, rows, styles, line_of_legend):
     handles.append(line_of_legend([], [], color="#B0B0B0", linestyle=":", label="ideal"))
     handles += looks.extra_handles(line_of_legend, any(r.is_extrapolated(row) for row in rows),
                                    any(row.get("status") == "skipped" for row in r.LEFT_OUT))
-    looks.legend_below(figure, handles, most=96)
+    looks.legend_below(figure, handles)
 
 
 def draw(rows, plt):

@@ -10,8 +10,8 @@ import argparse
 import os
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 
 def read_facts(path):
@@ -86,7 +86,7 @@ def draw(documents, plt):
     if not several:
         figure.suptitle(looks.fit(f"{documents[0].get('workload')}: {documents[0]['vertices']:,} vertices, "
                                   f"{documents[0]['steps']:,} steps", 7.5, 10), x=0.125, ha="left", fontsize=10, y=1.02)
-    looks.legend_below(figure, handles, labels, most=110)
+    looks.legend_below(figure, handles, labels)
     return figure
 
 

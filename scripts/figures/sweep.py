@@ -8,8 +8,8 @@ and the number of weight updates until then. Both are drawn over a setting, with
 import argparse
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 METRICS = ("mrr", "f1_micro", "accuracy", "auc", "mse")
 

@@ -3,8 +3,8 @@
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 GROUPS_OF_RANKS = ("i", "j", "k", "batch")
 
@@ -53,25 +53,23 @@ def draw(rows, plt):
     groups = r.in_order(group_by_case.values())
     counts = sorted({row["ranks"] for row in rows})
     factor, prefix = rate_unit([r.rate_of(row) for row in rows])
-    figure, (axes,) = looks.panels(plt.subplots, 1, size=(max(5.6, 0.36 * len(groups) * (len(counts) + 1)), 4.0))
-    width = 0.86 / len(counts)
+    figure, (axes,) = looks.panels(plt.subplots, 1, size=(min(14, max(5.6, 0.36 * len(groups) * (len(counts) + 1))), 4.0))
+    width, shades = 0.86 / len(counts), looks.shades(len(counts))
     for at, group in enumerate(groups):
         own = (row for row in rows if group_by_case[row["case_id"]] == group)
         bars = dict(sorted(r.by_key(own, r.ranks_of, "bar").items()))
         first = next(iter(bars.values()))
         for ranks, row in bars.items():
             place = at + (counts.index(ranks) - (len(counts) - 1) / 2) * width
-            draw_bar(axes, place, width, row, factor, looks.COLOURS[counts.index(ranks) % len(looks.COLOURS)])
-            axes.annotate(f"{r.rate_of(row) / r.rate_of(first):.3g}", (place, factor * ends_of(row)[1]), xytext=(0, 1),
-                          textcoords="offset points", ha="center", va="bottom", fontsize=6)
-    axes.set_yscale("log")
+            draw_bar(axes, place, width, row, factor, shades[counts.index(ranks)])
+            looks.number_on_bar(axes, f"{r.rate_of(row) / r.rate_of(first):.3g}", (place, factor * ends_of(row)[1]), xytext=(0, 1),
+                                ha="center", va="bottom", fontsize=looks.points(6))
+    looks.set_scale(axes.yaxis, "log")
     looks.readable_log(axes.yaxis)
-    names = [looks.short(name_of(group, groups), 40) for group in groups]
-    turned = {"rotation": 20, "ha": "right"} if max(map(len, names)) > 12 else {}
-    axes.set_xticks(range(len(groups)), names, **turned)
+    looks.group_names(axes, range(len(groups)), [name_of(group, groups) for group in groups])
     axes.grid(False, axis="x")
     axes.set_ylabel(f"{prefix}{r.unit_of(rows[0]).split('_')[0]} per second")
-    handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[n % len(looks.COLOURS)]) for n in range(len(counts))]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=shade) for shade in shades]
     labels = [looks.ranks_text(count) for count in counts]
     if r.bars_label(rows):
         handles.append(plt.Line2D([], [], color="black", marker="|", markersize=8, linestyle=""))
@@ -79,8 +77,8 @@ def draw(rows, plt):
     if any(r.is_extrapolated(row) for row in rows):
         handles.append(plt.Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=looks.GREY, hatch="////"))
         labels.append("hatched: extrapolated")
-    looks.legend_below(figure, handles, labels, most=96, drop=0.3 + (0.028 * max(map(len, names)) if turned else 0))
     looks.title(axes, f"{r.source_label(rows)}; numbers: over the group's fewest ranks")
+    looks.legend_below(figure, handles, labels)
     return figure
 
 

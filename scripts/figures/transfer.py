@@ -3,8 +3,8 @@
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 METHODS = ("transfer", "transfer_format")
 
@@ -35,13 +35,15 @@ def draw_panel(axes, panel, methods):
                 axes.errorbar([position], [moved + rest], yerr=[[max(0, moved + rest - low * factor)], [max(0, high * factor - moved - rest)]],
                               fmt="none", ecolor="black", elinewidth=0.8, capsize=2)
             top = max(moved + rest, (high or 0) * factor)
-            axes.annotate(f"{found[0]['transfer_bytes'] * volume:.3g}", (position, top), xytext=(0, 2),
-                          textcoords="offset points", ha="center", fontsize=6.5, color="#404040")
+            looks.number_on_bar(axes, f"{found[0]['transfer_bytes'] * volume:.3g}", (position, top), xytext=(0, 2), ha="center",
+                                fontsize=looks.points(6.5))
             position += 1
+        if position == first:
+            continue
         ticks.append((first + position - 1) / 2)
         names.append(str(ranks))
         position += 0.7
-    axes.set_xticks(ticks, names)
+    looks.group_names(axes, ticks, names)
     axes.grid(axis="x", visible=False)
     axes.margins(y=0.12)
     axes.set_xlabel("ranks")
@@ -65,7 +67,7 @@ def draw(rows, plt):
     for place, key in zip(axes, keys):
         panel = [row for row in drawn if key_of(row, rows) == key]
         draw_panel(place, panel, methods)
-        looks.title(place, f"{key[0]}, {key[2]}: {r.source_label(panel)}", points=8)
+        looks.title(place, f"{key[0]}, {key[2]}: {r.source_label(panel)}", 8)
     handles = [plt.Rectangle((0, 0), 1, 1, color=looks.COLOURS[i % len(looks.COLOURS)]) for i in range(len(methods))]
     handles.append(plt.Rectangle((0, 0), 1, 1, color=looks.LIGHT_GREY))
     labels = [f"transfer: {name}" for name in methods] + ["rest of the epoch"]
@@ -77,4 +79,4 @@ def draw(rows, plt):
 
 
 if __name__ == "__main__":
-    sys.exit(looks.main(draw, "transfer", ["phase_seconds", "transfer_bytes", "epoch_seconds"], __doc__))
+    sys.exit(looks.main(draw, "transfer", ["phase_seconds", "transfer_bytes", "epoch_seconds"], __doc__, scales=False))

@@ -7,8 +7,8 @@ usage: scripts/figures/validation.py DIR/validation.json --out DIR
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 MARKERS = looks.MARKERS
 

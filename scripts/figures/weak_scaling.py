@@ -3,8 +3,8 @@
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
 
@@ -61,7 +61,8 @@ def draw(rows, plt):
         handles += axes.plot(counts, [n / counts[0] for n in counts], ":", color="#B0B0B0", zorder=1)
         labels.append("ideal")
     axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
+    if (looks.LAYOUT["scale"] or "log") == "log":
+        axes.set_yscale("log", base=2)
     axes.set_xticks(counts, [str(n) for n in counts])
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
@@ -72,7 +73,7 @@ def draw(rows, plt):
         handles.append(plt.Line2D([], [], color=looks.GREY, marker="|", markersize=8, linestyle=""))
         labels.append(r.bars_label(rows))
     more = looks.extra_handles(plt.Line2D, any(r.is_extrapolated(row) for row in rows), False)
-    looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more], most=96)
+    looks.legend_below(figure, handles + more, labels + [handle.get_label() for handle in more])
     return figure
 
 

@@ -7,8 +7,8 @@ usage: strobe inspect W --json > W.json; scripts/figures/workload.py W.json --ou
 
 import sys
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 CUMULATIVE = "share of {} at or below"
 

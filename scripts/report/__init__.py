@@ -1,6 +1,5 @@
-"""`strobe report`: one HTML page of the rows of runs, without a network. Standard library only, so that it is drawn
-wherever there is a Python."""
+"""`strobe report`: one HTML page of the rows of runs, without a network. Jinja2 makes the HTML, scripts/figures the figures."""
 import pathlib
 import sys
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "figures"))  # its shared.files
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "figures"))  # its figures and strobe_figures

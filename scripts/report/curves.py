@@ -1,22 +1,20 @@
 """Loss and metrics against epochs, seconds and money."""
 import math
-from html import escape
 
-from report import runs, svg
-from report.sections import section
+import curves as figure
+from report import charts, runs
+from report.parts import Figures, more, section
+from strobe_figures import rows as r
 
-MOST_GROUPS = 12
+MOST_GROUPS = 6
 KNOWN_METRICS = ("mrr", "auc", "ap", "accuracy", "f1_micro", "r2", "rmse", "mae")
-
-
-def lower_is_better(metric):
-    return metric.rpartition("_")[2] in ("loss", "rmse", "mae", "mse", "mape", "error")
+MOST_METRICS = 2
 
 
 def seconds_per_epoch(row, epochs):
     """The mean time of an epoch of the row's curves, from the total of the row where it has one."""
     until = row.get("until_seconds")
-    if until and epochs:
+    if until and epochs and not row.get("seeds"):
         return until / epochs
     seconds = row.get("epoch_seconds")
     return (seconds.get("mean") or seconds.get("median")) if isinstance(seconds, dict) else None
@@ -24,7 +22,7 @@ def seconds_per_epoch(row, epochs):
 
 def cost_per_epoch(row, epochs):
     until = row.get("until_dollars")
-    return until / epochs if until and epochs else row.get("dollars_per_epoch")
+    return until / epochs if until and epochs and not row.get("seeds") else row.get("dollars_per_epoch")
 
 
 def grouped(rows, values_of):
@@ -37,75 +35,78 @@ def grouped(rows, values_of):
     return groups
 
 
-def _units(own):
-    """(label of the axis, length of an epoch on it) of the three panels."""
+def _units(own, units):
+    """(label of the axis, factor, length of an epoch on it) of the panels."""
+    seconds = [seconds_per_epoch(row, len(values)) for row, values in own]
+    factor, unit = r.time_unit([second * len(values) for second, (_, values) in zip(seconds, own) if second])
+    clock = "simulated time" if {row.get("time_source") for row, _ in own} == {"virtual"} else "time"
+    found = [("epoch", 1.0, lambda row, epochs: 1.0), (f"{clock} [{unit}]", factor, seconds_per_epoch)]
     currency = next((row.get("currency") for row, _ in own if row.get("currency")), "")
-    clock = {row.get("time_source") for row, _ in own}
-    seconds = "simulated seconds" if clock == {"virtual"} else "seconds"
-    return [("epoch", lambda row, epochs: 1.0), (seconds, seconds_per_epoch), ("cost, " + currency, cost_per_epoch)]
+    return [(found + [(f"cost [{currency}]", 1.0, cost_per_epoch)])[place] for place in units]
 
 
-def key_of(style):
-    under = "<p class='limits'>Curves that lie on each other are drawn thin upon thick.</p>" if len(style) > 1 else ""
-    return svg.legend(style) + under
+EPOCHS, TIME, COST = 0, 1, 2
 
 
-def panels(rows, key, title, own, style, target=None):
-    """Figures of one group, side by side; `target`: a height that training is to reach."""
-    heights = [v for _, values in own for v in values if v is not None and math.isfinite(v)]
-    heights += [target] if target is not None else []
+def panels(rows, key, title, own, style, units, target=None):
+    """Figures of one group against `units` (EPOCHS, TIME, COST). `target`: a height that training is to reach."""
     out = []
-    for unit, length_of in _units(own):
+    for unit, factor, length_of in _units(own, units):
         drawn = [(row, values, length_of(row, len(values))) for row, values in own]
-        drawn = [(row, values, length) for row, values, length in drawn if length]
+        drawn = [(runs.strategy_label(row, rows), values, factor * length) for row, values, length in drawn if length]
         if not drawn:
             continue
-        axes = svg.Axes((0, max(len(values) * length for _, values, length in drawn)), (min(heights), max(heights)), width=400, height=240)
-        axes.grid(unit, key)
-        if target is not None:
-            axes.level(target, f"{key} = {target:g}")
-        for place, (row, values, length) in enumerate(drawn):
-            name = runs.strategy_label(row, rows)
-            width = min(2 + 2 * (len(drawn) - 1 - place), 8)  # curves that lie on each other are all seen
-            axes.line([((i + 1) * length, v) for i, v in enumerate(values)], style[name], name, marks=False, width=width)
-        out.append(f"<figure>{axes.drawing(f'{key} against {unit}: {title}')}<figcaption>{escape(title)}</figcaption></figure>")
-    return f"<div class='grid'>{''.join(out)}</div>"
+
+        def draw(axes, drawn=drawn, unit=unit):
+            for name, values, length in drawn:
+                figure.draw_curve(axes, [value if value is not None and math.isfinite(value) else None for value in values], length,
+                                  style[name])
+            if target is not None:
+                axes.axhline(target, color="#606060", linestyle=(0, (4, 4)), linewidth=1)
+                axes.annotate(f"{key} = {target:g}", (0.5, target), xycoords=("axes fraction", "data"), xytext=(0, 3),
+                              textcoords="offset points", ha="center", color="#404040")
+            if unit == "epoch":
+                axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.set_xlabel(unit)
+            axes.set_ylabel(key)
+        said = [charts.said_of(name, [((i + 1) * length, v) for i, v in enumerate(values)]) for name, values, length in drawn]
+        out.append((charts.chart(f"{key} against {unit}: {title}", draw, said), title))
+    return out
 
 
-def curves(rows, key, values_of):
-    """(HTML, lines of the CSV, groups left out)."""
+def curves(rows, key, values_of, units):
+    """(Figures or None, lines of the CSV, groups left out)."""
     groups = grouped(rows, values_of)
-    style = svg.styles(runs.strategy_label(row, rows) for own in groups.values() for row, _ in own)
-    out, lines = "", []
+    style = charts.styles_of(runs.strategy_label(row, rows) for own in groups.values() for row, _ in own)
+    out, lines = [], []
     for number, (title, own) in enumerate(groups.items()):
         if number < MOST_GROUPS:
-            out += panels(rows, key, title, own, style)
+            out += panels(rows, key, title, own, style, units)
         for row, values in own:
             second, cost = seconds_per_epoch(row, len(values)), cost_per_epoch(row, len(values))
             lines += [[row["case_id"], epoch, value, second and second * (epoch + 1), cost and cost * (epoch + 1)]
                       for epoch, value in enumerate(values)]
-    if not out:
-        return "", [], 0
-    return key_of(style) + out, lines, max(0, len(groups) - MOST_GROUPS)
+    return Figures(out, charts.legend(style)) if out else None, lines, max(0, len(groups) - MOST_GROUPS)
 
 
 def losses(rows):
-    body, lines, more = curves(rows, "loss", lambda row: row.get("loss"))
-    return section(rows, "Training loss", body, "the test: a lower training loss is no better model. Seconds and cost are epochs times "
-                   "the mean epoch; evaluation and start are not in them." + (f" {more} more groups are in the rows." if more else ""),
-                   ["case_id", "epoch", "loss", "seconds", "cost"], lines)
+    drawn, lines, left = curves(rows, "loss", lambda row: row.get("loss"), [EPOCHS])
+    return section(rows, "loss", "Training loss", drawn and [drawn],
+                   "the test: a lower training loss is no better model. Times are epochs times the mean epoch; evaluation and "
+                   "start are not in them." + more(left, "groups"), ["case_id", "epoch", "loss", "seconds", "cost"], lines)
 
 
 def metrics(rows):
     names = list(dict.fromkeys(name for row in rows for name in (row.get("metrics") or {})))
-    out = ""
-    for name in [name for name in KNOWN_METRICS if name in names][:3]:
-        body, lines, more = curves(rows, name, lambda row, name=name: (row.get("metrics") or {}).get(name))
+    out = []
+    for number, name in enumerate([name for name in KNOWN_METRICS if name in names][:MOST_METRICS]):
+        drawn, lines, left = curves(rows, name, lambda row, name=name: (row.get("metrics") or {}).get(name),
+                                    [EPOCHS] if number else [EPOCHS, TIME])
         counts = sorted({row["metric_samples"][name] for row in rows if name in (row.get("metric_samples") or {})})
         over = f"taken over {', '.join(map(str, counts))} samples; with few of them a difference may be chance. " if counts else ""
         rules = [other for other in names if other.endswith("_" + name) and not other.startswith("validation_")]
         over += f"Rules that learn nothing ({', '.join(rules)}) stand in the rows. " if rules else ""
-        out += section(rows, f"Test metric: {name}", body, over + "Time that evaluations take is not in seconds and cost."
-                       + (f" {more} more groups are in the rows." if more else ""),
-                       ["case_id", "epoch", name, "seconds", "cost"], lines)
+        out.append(section(rows, f"metric-{name}", f"Test metric: {name}", drawn and [drawn],
+                           over + "Times are without evaluations." + more(left, "groups"),
+                           ["case_id", "epoch", name, "seconds", "cost"], lines))
     return out

@@ -1,10 +1,10 @@
 """Operations against the roofline: what each one does a second, by how many flops it has for a byte."""
-from html import escape
+from report import charts, runs
+from report.parts import Cell, Figures, Line, Table, more, section
+from report.sections import bar_name
+from strobe_figures import looks
 
-from report import runs, svg
-from report.sections import section
-
-MOST_PANELS = 12
+MOST_PANELS = 6
 MOST_SHARES = 200
 REST = "#9a9a9a"  # operations without a colour of their own
 
@@ -58,23 +58,30 @@ def roof_share(operation, peaks):
 def _panel(title, operations, peaks, colours):
     drawn = [operation for operation in operations if operation.drawn]
     total = sum(operation.seconds for operation in operations)
-    across = [operation.intensity for operation in drawn] + ([peaks[0] / peaks[1]] if peaks else [])
-    ends = (min(across), max(across))
-    heights = [operation.flops / operation.seconds / 1e9 for operation in drawn]
-    heights += [roof_at(x, peaks) / 1e9 for x in ends] if peaks else []
-    axes = svg.Axes(ends, (min(heights), max(heights)), width=420, height=300, log_x=True, log_y=True)
-    axes.grid("flops for a byte", "Gflop/s")
-    if peaks:
-        ridge = peaks[0] / peaks[1]
-        corners = sorted({axes.x[0], min(max(ridge, axes.x[0]), axes.x[1]), axes.x[1]})
-        axes.line([(x, max(roof_at(x, peaks) / 1e9, axes.y[0])) for x in corners], ("currentColor", "4 3"), "the roof", marks=False)
+    said = []
     for operation in drawn:
-        share, rate = operation.seconds / total, operation.flops / operation.seconds
         reach = f", {100 * roof_share(operation, peaks):.0f} % of the roof" if peaks else ""
-        axes.point(operation.intensity, rate / 1e9, 3 + 8 * share ** 0.5, colours.get(operation.name, REST),
-                   f"{operation.name}: {svg.number(operation.intensity)} flop/byte, {svg.number(rate / 1e9)} Gflop/s, "
-                   f"{100 * share:.0f} % of the operations' time{reach}")
-    return f"<figure>{axes.drawing('Roofline: ' + title)}<figcaption>{escape(title)}</figcaption></figure>"
+        said.append(f"{operation.name}: {charts.number(operation.intensity)} flop/byte, "
+                    f"{charts.number(operation.flops / operation.seconds / 1e9)} Gflop/s, {100 * operation.seconds / total:.0f} % of the "
+                    f"operations' time{reach}")
+
+    def draw(axes):
+        for operation in drawn:
+            axes.plot([operation.intensity], [operation.flops / operation.seconds / 1e9], "o", color=colours.get(operation.name, REST),
+                      alpha=0.75, markersize=5 + 12 * (operation.seconds / total) ** 0.5)
+        looks.set_scale(axes.xaxis, "log")
+        looks.set_scale(axes.yaxis, "log")
+        if peaks:
+            low, high = axes.get_xlim()
+            high = max(high, 2 * peaks[0] / peaks[1])
+            ridge = max(low, peaks[0] / peaks[1])
+            corners = [low, ridge, high]
+            axes.plot(corners, [roof_at(x, peaks) / 1e9 for x in corners], color="#606060", linestyle=(0, (4, 3)), linewidth=1.2)
+        looks.readable_log(axes.xaxis)
+        looks.readable_log(axes.yaxis)
+        axes.set_xlabel("flops for a byte")
+        axes.set_ylabel("Gflop/s")
+    return charts.chart("Roofline: " + title, draw, said, height=2.9), title
 
 
 def _numbers(operation, peaks):
@@ -84,17 +91,14 @@ def _numbers(operation, peaks):
 
 
 def _table(title, operations, peaks):
-    lines = ""
+    lines = []
     for operation in operations[:20]:
         seconds, _, _, intensity, flops, rate, share = _numbers(operation, peaks)
-        cells = [(runs.seconds_text(seconds), seconds), (svg.number(intensity) if intensity is not None else "-", intensity or 0),
-                 (svg.number(flops / 1e9), flops), (svg.number(rate / 1e9), rate),
-                 (f"{100 * share:.1f} %" if share != "" else "-", share or 0)]
-        lines += (f"<tr><th>{escape(operation.name)}</th>" + "".join(f'<td data-value="{value:.6g}">{escape(text)}</td>' for text, value in cells)
-                  + "</tr>")
-    head = "".join(f"<th>{name}</th>" for name in ("operation", "an epoch", "flop/byte", "Gflop/s", "GB/s", "of the roof"))
-    return (f"<details><summary>{escape(title)}: as numbers</summary><table class='sortable'><thead><tr>{head}</tr></thead>"
-            f"<tbody>{lines}</tbody></table></details>")
+        lines.append(Line(operation.name, [
+            Cell(runs.seconds_text(seconds), seconds), Cell(charts.number(intensity) if intensity is not None else "-", intensity or 0),
+            Cell(charts.number(flops / 1e9), flops), Cell(charts.number(rate / 1e9), rate),
+            Cell(f"{100 * share:.1f} %" if share != "" else "-", share or 0)]))
+    return Table(["operation", "an epoch", "flop/byte", "Gflop/s", "GB/s", "of the roof"], lines, summary=f"{title}: as numbers")
 
 
 def _colours(rows):
@@ -104,8 +108,8 @@ def _colours(rows):
         for operation in operations:
             if operation.drawn:
                 sums[operation.name] = sums.get(operation.name, 0) + operation.seconds
-    most = sorted(sorted(sums, key=lambda name: -sums[name])[:len(svg.DISTINCT)])
-    return dict(zip(most, svg.DISTINCT))
+    most = sorted(sorted(sums, key=lambda name: -sums[name])[:len(charts.DISTINCT)])
+    return dict(zip(most, charts.DISTINCT))
 
 
 def _unlike_first(rows, known):
@@ -120,27 +124,24 @@ def _unlike_first(rows, known):
 
 
 def rooflines(rows, given):
-    known = [(row, operations_of(row), peaks_of(row, given)) for row in rows if row.get("status") == "ok"]
+    known = [(row, operations_of(row), peaks_of(row, given)) for row in rows.pooled if row.get("status") == "ok"]
     known = [part for part in known if any(operation.drawn for operation in part[1])]
     if not known:
-        return ""
-    shown = _unlike_first(rows, known)[:MOST_PANELS]
+        return None
+    shown = _unlike_first(rows.pooled, known)[:MOST_PANELS]
     colours = _colours(operations for _, operations, _ in shown)
-    figures, tables = "", ""
-    for row, operations, peaks in shown:
-        title = f"{runs.strategy_label(row, rows)}: {runs.rest_label(row, rows)}"
-        figures += _panel(title, operations, peaks, colours)
-        tables += _table(title, operations, peaks)
-    style = {name: (colour, "") for name, colour in colours.items()} | {"other operations": (REST, "")}
+    figures = [_panel(bar_name(row, rows.pooled), operations, peaks, colours) for row, operations, peaks in shown]
+    tables = [_table(bar_name(row, rows.pooled), operations, peaks) for row, operations, peaks in shown]
     roofless = any(peaks is None for _, _, peaks in shown)
     lines = [[row["case_id"], operation.name, *_numbers(operation, peaks)] for row, operations, peaks in known for operation in operations]
-    return section(rows, "Operations against the roofline", svg.legend(style) + f"<div class='grid'>{figures}</div>{tables}",
+    return section(rows, "roofline", "Operations against the roofline",
+                   [Figures(figures, charts.areas({**colours, "other operations": REST}), "dashed: the roof")] + tables,
                    "operations without arithmetic, which only move (they are among the numbers); what caches save or read again, since a byte "
                    "counts once; which limit holds a device whose ranks share cores and memory. The larger a point, the more of the time; in "
                    "predicted rows points lie where the cost model puts them. On device cuda without --trace operations share their time "
                    "equally, so their heights say nothing."
                    + (" No roof is known for some: --cluster FILE, as strobe calibrate writes it, draws it." if roofless else "")
-                   + (f" {len(known) - MOST_PANELS} more cases are in the numbers." if len(known) > MOST_PANELS else ""),
+                   + more(len(known) - MOST_PANELS, "cases"),
                    ["case_id", "operation", "seconds", "flops", "bytes", "flops_per_byte", "flops_per_second", "bytes_per_second",
                     "share_of_roof"], lines)
 
@@ -149,15 +150,13 @@ def whole_epochs(rows):
     """All operations of an epoch together as shares of the peaks."""
     some = [row for row in rows if isinstance(row.get("roofline"), dict)]
     if not some:
-        return ""
+        return None
     keys = list(dict.fromkeys(key for row in some for key in row["roofline"]))
-    lines = "".join(f"<tr><th>{escape(row['case_id'])}</th>"
-                    + "".join(f"<td data-value='{row['roofline'].get(key)}'>{_share(row['roofline'].get(key))}</td>" for key in keys)
-                    + "</tr>" for row in some[:MOST_SHARES])
-    head = "".join(f"<th>{escape(key)}</th>" for key in keys)
-    return section(rows, "Shares of the device's peaks", f'<table class="sortable"><thead><tr><th>case</th>{head}</tr></thead><tbody>{lines}'
-                   "</tbody></table>", "single operations: these are of whole epochs; a share near 1 says that the peak is what limits."
-                   + (f" {len(some) - MOST_SHARES} more cases are in the CSV." if len(some) > MOST_SHARES else ""),
+    lines = [Line(row["case_id"], [Cell(_share(row["roofline"].get(key)), row["roofline"].get(key)) for key in keys])
+             for row in some[:MOST_SHARES]]
+    return section(rows, "peaks", "Shares of the device's peaks", [Table(["case", *keys], lines)],
+                   "single operations: these are of whole epochs; a share near 1 says that the peak is what limits."
+                   + more(len(some) - MOST_SHARES, "cases"),
                    ["case_id", *keys], [[row["case_id"], *(row["roofline"].get(key) for key in keys)] for row in some])
 
 

@@ -1,10 +1,11 @@
 """Bytes by purpose, by case and by rank, and memory against its limit."""
 import math
-from html import escape
 
-from report import recorded, runs, svg
-from report.sections import MOST_BARS, section
-from shared import looks
+from report import charts, recorded, runs
+from report.parts import Cell, Figures, Line, Table, more, section
+from report.sections import MOST_BARS, bar_chart, bar_name
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 MOST_HEAT_ROWS = 200
 MOST_RANK_MAPS = 6
@@ -13,53 +14,24 @@ MOST_TIMELINES = 6
 MOST_TIMELINE_RANKS = 8
 
 
+def _heat_cell(value, most):
+    return Cell(runs.bytes_text(value) if value else "", value, kind="heat", share=math.log1p(value) / math.log1p(most))
+
+
 def heat_map(rows):
     """Bytes by purpose of each case, darker where more of all bytes of the page."""
     kinds = [kind for kind in dict.fromkeys(k for row in rows for k in (row.get("sent_bytes") or {})) if kind != "total"]
     kinds = [kind for kind in kinds if any((row.get("sent_bytes") or {}).get(kind) for row in rows)]
-    cases = [row for row in rows if row.get("sent_bytes") and sum(row["sent_bytes"].get(kind) or 0 for kind in kinds)]
+    cases = [row for row in rows.pooled if row.get("sent_bytes") and sum(row["sent_bytes"].get(kind) or 0 for kind in kinds)]
     if not kinds or not cases:
-        return ""
+        return None
     most = max(row["sent_bytes"].get(kind) or 0 for row in cases for kind in kinds)
-    lines = []
-    for row in cases[:MOST_HEAT_ROWS]:
-        cells = ""
-        for kind in kinds:
-            value = row["sent_bytes"].get(kind) or 0
-            share = math.log1p(value) / math.log1p(most)
-            cells += f'<td class="heat" style="--share:{share:.3f}" data-value="{value}">{runs.bytes_text(value) if value else ""}</td>'
-        lines.append(f"<tr><th title='{escape(row['case_id'], True)}'>{escape(runs.strategy_label(row, rows))}: "
-                     f"{escape(runs.rest_label(row, rows))}</th>{cells}</tr>")
-    head = "".join(f"<th>{escape(kind)}</th>" for kind in kinds)
-    return section(rows, "Bytes an epoch, by purpose", f'<table class="sortable"><thead><tr><th>case</th>{head}</tr></thead>'
-                   f'<tbody>{"".join(lines)}</tbody></table>',
+    lines = [Line(bar_name(row, rows.pooled), [_heat_cell(row["sent_bytes"].get(kind) or 0, most) for kind in kinds], title=row["case_id"])
+             for row in cases[:MOST_HEAT_ROWS]]
+    return section(rows, "bytes", "Bytes an epoch, by purpose", [Table(["case", *kinds], lines)],
                    "which ranks they go between, and whether they hide behind computing. They equal the plan to the byte; the "
-                   "colour is logarithmic."
-                   + (f" {len(cases) - MOST_HEAT_ROWS} more cases are in the CSV." if len(cases) > MOST_HEAT_ROWS else ""),
+                   "colour is logarithmic." + more(len(cases) - MOST_HEAT_ROWS, "cases"),
                    ["case_id", *kinds], [[row["case_id"], *(row["sent_bytes"].get(kind) for kind in kinds)] for row in cases])
-
-
-def _rank_map(title, ranks, kinds):
-    """One case: ranks across, purposes down, darker where more."""
-    most = max(own.get(kind, 0) for own in ranks.values() for kind in kinds)
-    left, width, height = 92, min(40.0, 400 / len(ranks)), 24
-    parts, said = [], []
-    for j, kind in enumerate(kinds):
-        y = 6 + j * height
-        parts.append(f'<text x="{left - 6}" y="{y + 16}" text-anchor="end">{escape(kind)}</text>')
-        row = [own.get(kind, 0) for own in ranks.values()]
-        said.append(f"{kind}: {runs.bytes_text(min(row))} to {runs.bytes_text(max(row))} a rank")
-        for i, (rank, value) in enumerate(zip(ranks, row)):
-            share = math.log1p(value) / math.log1p(most)
-            parts.append(f'<rect class="cell" x="{left + i * width:.1f}" y="{y}" width="{width:.1f}" height="{height}" '
-                         f'fill-opacity="{0.05 + 0.9 * share:.2f}"><title>rank {rank}, {escape(kind)}: {runs.bytes_text(value)}</title></rect>')
-    every = max(1, math.ceil(len(ranks) / 16))
-    bottom = 6 + len(kinds) * height
-    for i, rank in list(enumerate(ranks))[::every]:
-        parts.append(f'<text x="{left + (i + 0.5) * width:.1f}" y="{bottom + 14}" text-anchor="middle">{rank}</text>')
-    parts.append(f'<text x="{left + len(ranks) * width / 2:.1f}" y="{bottom + 30}" text-anchor="middle">rank</text>')
-    return (f'<figure><svg role="img" viewBox="0 0 510 {bottom + 36}" aria-label="{escape(title, True)}"><title>{escape(title)}</title>'
-            f'<desc>{escape("; ".join(said))}</desc>{"".join(parts)}</svg><figcaption>{escape(title)}; darkest: {runs.bytes_text(most)}</figcaption></figure>')
 
 
 def by_rank(rows):
@@ -67,21 +39,22 @@ def by_rank(rows):
     sending = [row for row in rows if row.get("status") == "ok" and 1 < (row.get("ranks") or 1) <= MOST_RANKS
                and (row.get("sent_bytes") or {}).get("total")]
     sending.sort(key=lambda row: -row["sent_bytes"]["total"])
-    chosen = sending[:MOST_RANK_MAPS]
-    maps, lines = [], []
-    for row in chosen:
+    tables, lines = [], []
+    for row in sending[:MOST_RANK_MAPS]:
         folder = rows.folders.get(row.get("run"))
         ranks = recorded.sent_by_rank(folder, {row["case_id"]}).get(row["case_id"]) if folder else None
         kinds = [kind for kind in row["sent_bytes"] if kind != "total" and ranks and any(own.get(kind) for own in ranks.values())]
         if not kinds:
             continue
-        maps.append(_rank_map(f"{runs.strategy_label(row, rows)}: {runs.rest_label(row, rows)}", ranks, kinds))
+        most = max(own.get(kind, 0) for own in ranks.values() for kind in kinds)
+        cells = {kind: [_heat_cell(own.get(kind, 0), most) for own in ranks.values()] for kind in kinds}
+        tables.append(Table(["sent by rank", *map(str, ranks)], [Line(kind, own) for kind, own in cells.items()],
+                            summary=f"{bar_name(row, rows)}; darkest: {runs.bytes_text(most)} a rank"))
         lines += [[row["case_id"], rank, kind, own.get(kind, 0)] for rank, own in ranks.items() for kind in kinds]
-    body = f"<div class='grid'>{''.join(maps)}</div>" if maps else ""
-    return section(rows, "Bytes an epoch, by rank and purpose", body,
+    return section(rows, "bytes-by-rank", "Bytes an epoch, by rank and purpose", tables,
                    "whom a rank sends to (strobe run --dry-run --byte-matrix writes that). The mean of the measured epochs, darkest where "
                    "most of the case, logarithmic."
-                   + (f" Only the {MOST_RANK_MAPS} cases that send most are drawn." if len(sending) > MOST_RANK_MAPS else ""),
+                   + (f" Only the {MOST_RANK_MAPS} cases that send most are here." if len(sending) > MOST_RANK_MAPS else ""),
                    ["case_id", "rank", "purpose", "bytes"], lines, "samples.jsonl")
 
 
@@ -94,44 +67,62 @@ def memory_limit(row):
     return peak / share if peak else None
 
 
+def _peaks(row):
+    return [max(row["peak_bytes"].get(place) or [0]) for place in ("device", "host")]
+
+
 def memory(rows):
-    bars, lines = [], []
-    for row in rows:
-        peaks = row.get("peak_bytes")
-        if not isinstance(peaks, dict):
-            continue
-        device, host = max(peaks.get("device") or [0]), max(peaks.get("host") or [0])
-        share = row.get("device_memory_share")
-        name = f"{runs.strategy_label(row, rows)}: {runs.rest_label(row, rows)}"
-        bars.append((name, {"device": device, "host": host}, f"({100 * share:.2g} % of the limit)" if share else ""))
-        lines.append([row["case_id"], device, host, share if share is not None else ""])
-    if not bars:
-        return ""
-    style = {"device": (looks.BLUE, ""), "host": (looks.GREY, "")}
-    return section(rows, "Most memory of any rank", svg.legend(style) + svg.stacked_bars("Peak memory", bars[:MOST_BARS], ("device", "host"),
-                                                                                         style, runs.bytes_text),
+    drawn = [row for row in rows.pooled if isinstance(row.get("peak_bytes"), dict) and any(_peaks(row))]
+    if not drawn:
+        return None
+    names = [bar_name(row, rows.pooled) for row in drawn[:MOST_BARS]]
+    colours = {"device": looks.BLUE, "host": looks.GREY}
+
+    def draw(axes):
+        factor, unit = r.byte_unit([sum(_peaks(row)) for row in drawn[:MOST_BARS]])
+        begin = [0.0] * len(names)
+        for place, colour in enumerate(colours.values()):
+            wide = [factor * _peaks(row)[place] for row in drawn[:MOST_BARS]]
+            axes.barh(range(len(names)), wide, 0.78, left=begin, color=colour)
+            begin = [a + b for a, b in zip(begin, wide)]
+        for place, (row, end) in enumerate(zip(drawn, begin)):
+            share = row.get("device_memory_share")
+            axes.annotate(f"{end:.3g}" + (f" ({100 * share:.2g} % of the limit)" if share else ""), (end, place), xytext=(3, 0),
+                          textcoords="offset points", va="center", fontsize=7, color="#404040")
+        looks.names_of_bars(axes, names)
+        axes.set_xlim(0, 1.35 * max(begin))
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_xlabel(f"peak of the fullest rank [{unit}]")
+    said = [f"{name}: {runs.bytes_text(sum(_peaks(row)))}" for name, row in zip(names, drawn)]
+    return section(rows, "memory", "Most memory of any rank", [Figures([(bar_chart("Peak memory", names, draw, said), "")], charts.areas(colours))],
                    "how it changes during an epoch (of runs with --trace that stands below); device and host are peaks of their own and "
-                   "need not fall together."
-                   + (f" {len(bars) - MOST_BARS} more cases are in the CSV." if len(bars) > MOST_BARS else ""),
-                   ["case_id", "device_bytes", "host_bytes", "share_of_limit"], lines)
+                   "need not fall together." + more(len(drawn) - MOST_BARS, "cases"),
+                   ["case_id", "device_bytes", "host_bytes", "share_of_limit"],
+                   [[row["case_id"], *_peaks(row), row["device_memory_share"] if row.get("device_memory_share") is not None else ""]
+                    for row in drawn])
 
 
 def _timeline(title, ranks, limit):
-    fullest = sorted(ranks, key=lambda rank: -max(value for _, value in ranks[rank]))[:MOST_TIMELINE_RANKS]
-    style = {f"rank {rank}": (colour, "") for rank, colour in zip(sorted(fullest), svg.DISTINCT)}
+    fullest = sorted(sorted(ranks, key=lambda rank: -max(value for _, value in ranks[rank]))[:MOST_TIMELINE_RANKS])
     begin = min(ranks[rank][0][0] for rank in fullest)
-    ends = [time - begin for rank in fullest for time, _ in ranks[rank]]
     top = max(value for rank in fullest for _, value in ranks[rank])
     near = limit if limit and limit < 4 * top else None  # a limit far above would press the curves onto the axis
-    axes = svg.Axes((0, max(ends)), (0, max(top, near or 0) / 1e6), width=420, height=260)
-    axes.grid("seconds, the last two epochs", "live, MB")
-    if near:
-        axes.level(near / 1e6, "limit")
-    for rank in sorted(fullest):
-        axes.line([(time - begin, value / 1e6) for time, value in ranks[rank]], style[f"rank {rank}"], f"rank {rank}", marks=False)
+    points = {rank: charts.thin([(time - begin, value) for time, value in ranks[rank]]) for rank in fullest}
+
+    def draw(axes):
+        seconds, unit = r.time_unit([time for own in points.values() for time, _ in own])
+        factor, byte_unit = r.byte_unit([max(top, near or 0)])
+        for shade, own in zip(looks.shades(len(fullest)), points.values()):
+            axes.plot([time * seconds for time, _ in own], [value * factor for _, value in own], color=shade, linewidth=1.3)
+        if near:
+            axes.axhline(near * factor, color="#606060", linestyle=(0, (4, 4)), linewidth=1)
+            axes.annotate("limit", (0.5, near * factor), xycoords=("axes fraction", "data"), xytext=(0, -9), textcoords="offset points",
+                          color="#404040")
+        axes.set_xlabel(f"time in the last two epochs [{unit}]")
+        axes.set_ylabel(f"live [{byte_unit}]")
     words = title if not limit or near else f"{title} (limit {runs.bytes_text(limit)})"
-    return (f"<figure>{axes.drawing('Memory over time: ' + title)}{svg.legend(style)}"
-            f"<figcaption>{escape(words)}</figcaption></figure>")
+    said = [charts.said_of(f"rank {rank}", own) for rank, own in points.items()]
+    return charts.chart("Memory over time: " + title, draw, said), f"{words}; ranks {', '.join(map(str, fullest))}, from dark to light"
 
 
 def memory_over_time(rows):
@@ -145,11 +136,9 @@ def memory_over_time(rows):
         if folder is None or len(out) >= MOST_TIMELINES:
             continue
         for case, ranks in recorded.live_bytes(folder, own, MOST_TIMELINES - len(out)).items():
-            row = own[case]
-            out.append(_timeline(f"{runs.strategy_label(row, rows)}: {runs.rest_label(row, rows)}", ranks, memory_limit(row)))
-            lines += [[case, rank, time, value] for rank, points in ranks.items() for time, value in svg.thin(points)]
-    body = f"<div class='grid'>{''.join(out)}</div>" if out else ""
-    return section(rows, "Memory over time", body,
+            out.append(_timeline(bar_name(own[case], rows), ranks, memory_limit(own[case])))
+            lines += [[case, rank, time, value] for rank, points in ranks.items() for time, value in charts.thin(points)]
+    return section(rows, "memory-over-time", "Memory over time", [Figures(out)] if out else [],
                    f"cases without a trace, earlier epochs, more than {MOST_TIMELINES} cases, and of each all but the {MOST_TIMELINE_RANKS} fullest ranks. "
                    "Accounted memory when an operation was given to the device; what the allocator keeps beside live tensors is not in it.",
                    ["case_id", "rank", "seconds", "live_bytes"], lines, "trace")

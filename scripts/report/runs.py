@@ -6,8 +6,8 @@ import pathlib
 import shlex
 from urllib.parse import quote
 
-from shared import rows as r
-from shared.rows import PLUGINS, Refused
+from strobe_figures import rows as r
+from strobe_figures.rows import PLUGINS, Refused
 
 SCALARS = (*r.SCALARS, "ranks")
 
@@ -31,6 +31,8 @@ class Rows(list):
         self.told = self._telling(choices)
         commands = [_words(row) for row in self]
         self.flags = list(dict.fromkeys(pair for own in commands for pair in own))  # each once, whoever has it
+        pooled = r.over_seeds(list(self))
+        self.pooled = self if len(pooled) == len(self) else Rows(pooled, folders, beside)  # one for all seeds of a case
 
     def _telling(self, choices):
         """The settings that a label needs to tell cases apart that differ in more than their strategy. A setting that
@@ -107,10 +109,12 @@ def strategy_label(row, rows):
     return plugin_label(row, rows, "strategy")
 
 
-def rest_label(row, rows):
-    """The label of a row's settings other than its strategy."""
+def rest_label(row, rows, without=()):
+    """The label of a row's settings other than its strategy and `without`."""
     words, choices = [], flat(row)
     for key in rows.told:
+        if key in without:
+            continue
         if key in PLUGINS:
             words.append(plugin_label(row, rows, key))
         elif choices.get(key) not in ("", None):

@@ -22,7 +22,7 @@ class ComparisonFigures : public ::testing::Test {
     return testing_results::run_program(arguments, folder_.file("output"));
   }
   int check(const std::string& text) const {
-    return run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import parallelisms as p\n" + text,
+    return run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n" + text,
                 root_ + "/scripts/figures"});
   }
   /// Runs `text` with scripts/reproduce as the module `page`.
@@ -133,7 +133,7 @@ TEST_F(ComparisonFigures, MeasuredRowsTakeTheTimesOfAnEarlierTable) {
       "w,p5,vertex,vertex,t,2,mrr=0.3,0.02,4,0.005,0.5,10,2,0.4,\n");
   const std::string text =
       "import comparison\n"
-      "from shared import rows as r\n"
+      "from strobe_figures import rows as r\n"
       "def row(source='wall', ranks=2):\n"
       "    return {'workload': {'name': 'w'}, 'strategy': {'name': 'vertex'}, 'model': {'name': 't'}, 'ranks': ranks,\n"
       "            'time_source': source, 'cluster': 'p5', 'settings': {'until': 'mrr=0.3'}, 'until_reached': True,\n"
@@ -155,7 +155,7 @@ TEST_F(ComparisonFigures, MeasuredRowsTakeTheTimesOfAnEarlierTable) {
       "        assert says in str(refusal), refusal\n"
       "    else:\n"
       "        raise AssertionError(says)\n";
-  EXPECT_EQ(run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom shared import parallelisms as p\n" + text,
+  EXPECT_EQ(run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n" + text,
                  root_ + "/scripts/figures", table, write("other.csv", "x,y\n1,2\n")}),
             0)
       << output();
@@ -169,7 +169,7 @@ TEST_F(ComparisonFigures, AxesCanBeReadWithinADecadeAndBeyond) {
       "matplotlib.use('Agg')\n"
       "import matplotlib.pyplot as plt\n"
       "import comparison\n"
-      "from shared import checks\n"
+      "from strobe_figures import checks\n"
       "def row(name, ranks, epoch, epochs, cluster):\n"
       "    return {'strategy': {'name': name}, 'model': {'name': 't-gcn'}, 'ranks': ranks, 'time_source': 'virtual',\n"
       "            'cluster': cluster, 'epoch_seconds': {'median': epoch}, 'until_reached': True,\n"

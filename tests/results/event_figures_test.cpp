@@ -67,7 +67,7 @@ TEST_F(EventFigures, GainsBySourceAreThoseOfTheFiles) {
 TEST_F(EventFigures, SweepsTakeTheTestMetricOfTheBestValidationEpoch) {
   const std::string text =
       "import sweep\n"
-      "from shared import rows as r\n"
+      "from strobe_figures import rows as r\n"
       "def row(k, validation, test):\n"
       "    return {'case_id': f'k{k}', 'strategy': {'k': k}, 'iterations': 10,\n"
       "            'metrics': {'mrr': test, 'validation_mrr': validation}}\n"

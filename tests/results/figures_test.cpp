@@ -74,7 +74,7 @@ class Figures : public ::testing::Test {
     const std::string program =
         "import sys\n"
         "sys.path.insert(0, sys.argv[1])\n"
-        "from shared import looks, rows as r\n"
+        "from strobe_figures import looks, rows as r\n"
         "plt = looks.start_matplotlib()\n"
         "rows = r.read_rows(sys.argv[2], [])\n" +
         text;
@@ -132,7 +132,7 @@ TEST_F(Figures, WeakScalingNeedsGraphsThatGrow) {
 TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
   const std::string program =
       "import importlib\n"
-      "from shared import checks\n"
+      "from strobe_figures import checks\n"
       "for row in rows:\n"
       "    row['workload']['vertices'] = 100 if sys.argv[3] != 'weak_scaling' else 100 * row['ranks']\n"
       "for width in ('page', 'column'):\n"
@@ -152,7 +152,7 @@ TEST_F(Figures, NothingIsClippedUnlabelledOrUnreadable) {
 
 TEST_F(Figures, ChecksFindFaults) {
   const std::string program =
-      "from shared import checks\n"
+      "from strobe_figures import checks\n"
       "figure, (axes,) = looks.panels(plt.subplots, 1)\n"
       "line, = axes.plot([1, 2, 3], [1, 2, 3])\n"
       "axes.set_xlabel('x')\n"

@@ -30,12 +30,15 @@ inline int run_program(const std::vector<std::string>& words, const std::string&
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// The first Python that has `module`: $STROBE_PYTHON, python3 on PATH, /usr/bin/python3; "" when none can.
-inline std::string find_python(const std::string& module) {
+/// The first Python that has all `modules`, with blanks between them: $STROBE_PYTHON, python3 on PATH,
+/// /usr/bin/python3; "" when none can.
+inline std::string find_python(const std::string& modules) {
   const char* asked = std::getenv("STROBE_PYTHON");
   for (const std::string& python :
        {std::string(asked == nullptr ? "" : asked), std::string("python3"), std::string("/usr/bin/python3")}) {
-    const std::string question = "import importlib.util as u, sys; sys.exit(u.find_spec('" + module + "') is None)";
+    const std::string question =
+        "import importlib.util as u, sys; sys.exit(any(u.find_spec(module) is None for module in '" + modules +
+        "'.split()))";
     if (!python.empty() && run_program({python, "-c", question}, "/dev/null") == 0) return python;
   }
   return "";

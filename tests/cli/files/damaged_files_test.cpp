@@ -309,7 +309,7 @@ TEST_F(DamagedFiles, ScriptsFlushBeforeTheyRenameAndCleanUp) {
   const Outcome outcome = python(R"(
 sys.path.insert(0, sys.path[0] + '/figures')
 import errno, fcntl, os, stat
-from shared import files
+from strobe_figures import files
 os.mkdir('w')
 calls, fsync, replace = [], os.fsync, os.replace
 def seen_fsync(file):

@@ -8,7 +8,7 @@ import os
 import statistics
 import sys
 
-from shared.files import Refused, ending, read_csv, read_json, write_whole  # pylint: disable=unused-import
+from strobe_figures.files import Refused, ending, read_csv, read_json, write_whole  # pylint: disable=unused-import
 
 PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")

@@ -1,7 +1,7 @@
 """The five ways of parallelising, and what rows say about how soon each is at a metric."""
 
-from shared import looks
-from shared import rows as r
+from strobe_figures import looks
+from strobe_figures import rows as r
 
 KINDS = ("one rank", "snapshot", "vertex", "chunk", "hybrid batch", "node memory")
 COLOURS = dict(zip(KINDS, ("#000000", looks.BLUE, looks.VERMILION, looks.GREEN, looks.ORANGE, looks.PURPLE)))
