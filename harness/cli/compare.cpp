@@ -147,6 +147,25 @@ int compare(const CompareRequest& request) {
   return compare_two(request, base, changed, options);
 }
 
+void define_measuring(CommandOptions& options, CompareRequest& request) {
+  RerunRequest& measured = request.measured;
+  options.toggle("--rerun", request.rerun,
+                 "measure the plans of BASE and NEW again, their processes in turn (A B, B A, ...), then compare; "
+                 "without NEW, BASE's plan twice");
+  options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)",
+               "PROGRAM");
+  options.text("--new-program", measured.changed_program,
+               "with --rerun: the strobe that runs NEW, such as one built from another revision", "PROGRAM");
+  options.toggle("--self-check", request.self_check,
+                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine shows a difference "
+                 "where there is none, and whether it would show 10 %");
+  options.text("--rounds", measured.rounds, "processes of each case a side (default 5)", "N");
+  options.text("--launch", measured.launch, "words before each process, such as \"mpirun -n {ranks}\"", "WORDS");
+  options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them",
+               "EXPR");
+  options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
+}
+
 CommandAction define_compare(CommandOptions& options) {
   const auto request = std::make_shared<CompareRequest>();
   RerunRequest& measured = request->measured;
@@ -155,24 +174,11 @@ CommandAction define_compare(CommandOptions& options) {
   options.positionals("MORE", request->more, "with --by: further run directories");
   options.text("--threshold", request->threshold,
                "smallest change of the median that counts, such as 3% or 0.03 (default 5%)", "X");
-  options.text("--by", request->by,
-               "compare the cases that differ in this field alone, such as strategy or model.hidden: who is fastest, why",
-               "KEY");
-  options.toggle("--rerun", request->rerun,
-                 "measure the plans of BASE and NEW again, their processes in turn (A B, B A, ...), then compare; "
-                 "without NEW, BASE's plan twice");
-  options.text("--base-program", measured.base_program, "with --rerun: the strobe that runs BASE (default: this one)",
-               "PROGRAM");
-  options.text("--new-program", measured.changed_program,
-               "with --rerun: the strobe that runs NEW, such as one built from another revision", "PROGRAM");
-  options.toggle("--self-check", request->self_check,
-                 "measure one plan twice (BASE's, or a bundled suite's): how often this machine shows a difference "
-                 "where there is none, and whether it would show 10 %");
-  options.text("--rounds", measured.rounds, "processes of each case a side (default 5)", "N");
-  options.text("--launch", measured.launch, "words before each process, such as \"mpirun -n {ranks}\"", "WORDS");
-  options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them",
-               "EXPR");
-  options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
+  options.text(
+      "--by", request->by,
+      "compare the cases that differ in this field alone, such as strategy or model.hidden: who is fastest, why",
+      "KEY");
+  define_measuring(options, *request);
   options.toggle("--allow-different-host", request->allow_different_host, "compare wall times of different machines");
   options.toggle("--fail-on-regression", request->fail_on_regression,
                  "exit with 3 when a case is slower, missing or failing, with 7 when too few cases have a verdict");

@@ -20,10 +20,10 @@ namespace {
 // Answers of `strobe completion words`: a line for each word. A first line "<path>" says that paths may follow too. The
 // word being typed comes last and may be empty. `--` keeps its dashes from being read as options.
 
-// Readline splits words at ':' and '='. So the script splits the line at blanks itself, and gives back only what
-// follows the last of these characters.
+// Readline splits words at ':' and '='. So the script splits the line at blanks itself, and offers only the part
+// after the last of these characters.
 constexpr const char* bash_script =
-    R"sh(# Completion of strobe for bash: source this file, or keep it as strobe in bash-completion's folder.
+    R"sh(# Completes strobe in bash: source this file, or keep it as strobe in bash-completion's folder.
 _strobe() {
   local line="${COMP_LINE:0:COMP_POINT}" typed="" kept="" word
   local -a words found
@@ -47,7 +47,7 @@ complete -F _strobe strobe
 )sh";
 
 constexpr const char* zsh_script = R"sh(#compdef strobe
-# Completion of strobe for zsh: keep this file as _strobe in a folder of $fpath.
+# Completes strobe in zsh: keep this file as _strobe in a folder of $fpath.
 _strobe() {
   local -a found whole open
   found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
@@ -64,7 +64,7 @@ if [[ $zsh_eval_context == *loadautofunc ]]; then _strobe "$@"; else compdef _st
 )sh";
 
 constexpr const char* fish_script =
-    R"sh(# Completion of strobe for fish: keep this file as strobe.fish in ~/.config/fish/completions.
+    R"sh(# Completes strobe in fish: keep this file as strobe.fish in ~/.config/fish/completions.
 function __strobe_words
   set -l words (commandline -opc) (commandline -ct)
   set -l found ($words[1] completion words -- $words[2..-1] 2>/dev/null)

@@ -1,4 +1,4 @@
-// What can follow on a command line that is being typed, from the definitions of options and the registries.
+// The words that can follow on a command line that is being typed, from the definitions of options and the registries.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 namespace strobe {
 
 struct Completions {
-  std::vector<std::string> words;  // whole words that may stand in place of the last one, sorted
+  std::vector<std::string> words;  // whole words that may replace the last one, sorted
   bool files = false;              // the last word may also be a path
 };
 
-/// What may stand in place of the last of the words, which is being typed and may be empty. `words` is the command line
+/// The words that may replace the last one, which is being typed and may be empty. `words` is the command line
 /// without the program's name. A word that ends in ':', '=' or '.' goes on.
 Completions complete_words(const std::vector<std::string>& words);
 

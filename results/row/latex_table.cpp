@@ -10,7 +10,7 @@
 namespace strobe {
 namespace {
 
-/// How a column of numbers is written: value x factor, with so many decimals.
+/// How a column of numbers is written: value x factor, with `decimals` digits after the point.
 struct NumberStyle {
   double factor = 1;
   std::string unit;  // in LaTeX; "" = none
@@ -34,7 +34,7 @@ void choose_unit(NumberStyle& style, const Prefix (&prefixes)[n], double largest
   style.unit = found->unit;
 }
 
-/// Three digits of the smallest value, but at most four of the largest; none behind whole numbers.
+/// Three digits of the smallest value, but at most four of the largest; none after whole numbers.
 int decimals_of(const std::vector<double>& sizes, double factor) {
   double smallest = INFINITY, largest = 0;
   bool whole = true;

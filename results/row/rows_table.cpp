@@ -285,7 +285,7 @@ class RowsTable {
     add_notes_column(notes);
   }
 
-  /// Shortens words, in their middle, to so many characters.
+  /// Shortens words, in their middle, to `most` characters.
   void shorten_words(std::size_t most) {
     for (ShownColumn& column : columns_) {
       if (column.number || column.name == "notes") continue;

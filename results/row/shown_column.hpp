@@ -22,8 +22,8 @@ struct ShownColumn {
 std::string csv_table(const std::vector<ShownColumn>& columns, const std::vector<std::size_t>& order);
 
 /// A tabular with the rules of booktabs and no other package, of the lines in this order. Each column of numbers has
-/// one unit, which its title names, and one number of decimals, so that digits stand below each other. Deviations stand
-/// behind a ± of their own column.
+/// one unit, which its title names, and one number of decimals, so that digits line up. Deviations are
+/// after a ± in a column of their own.
 std::string latex_table(const std::vector<ShownColumn>& columns, const std::vector<std::size_t>& order);
 
 }  // namespace strobe

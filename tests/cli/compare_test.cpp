@@ -1,8 +1,8 @@
 // The gate of `strobe compare`: a run against a copy of itself whose epochs last three times as long.
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/edited_json.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/cli/support/edited_json.hpp"
 
 namespace strobe::cli_test {
 namespace {

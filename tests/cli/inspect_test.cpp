@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/edited_json.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/cli/support/edited_json.hpp"
 
 namespace strobe::cli_test {
 namespace {

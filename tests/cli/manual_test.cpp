@@ -50,7 +50,7 @@ class Manual : public Program {
     ASSERT_EQ(script.status, 0) << script.err;
     write_text(folder_ / "completion", script.out);
   }
-  /// What bash offers in place of the end of the line, after the last blank, ':' and '='.
+  /// The words that bash offers to replace the end of the line, after the last blank, ':' and '='.
   std::set<std::string> completions(const std::string& line) {
     return lines_of("bash", "source '" + path("completion") + "'; strobe() { " + std::string(STROBE_BINARY) +
                                 " \"$@\"; }\nCOMP_LINE='" + line +

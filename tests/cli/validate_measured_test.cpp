@@ -4,8 +4,8 @@
 #include <set>
 #include <sstream>
 
-#include "tests/cli/edited_json.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/cli/support/edited_json.hpp"
 
 namespace strobe::cli_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <random>
 #include <sstream>
 
-#include "tests/cli/report.hpp"
+#include "tests/cli/support/report.hpp"
 #include "tests/long.hpp"
 
 namespace strobe::cli_test {

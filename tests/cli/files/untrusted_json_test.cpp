@@ -2,7 +2,7 @@
 // message of Strobe's own.
 #include <sys/stat.h>
 
-#include "tests/cli/edited_json.hpp"
+#include "tests/cli/support/edited_json.hpp"
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {

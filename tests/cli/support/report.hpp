@@ -4,7 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "tests/cli/edited_json.hpp"
+#include "tests/cli/support/edited_json.hpp"
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
