@@ -45,7 +45,7 @@ std::string goal_name(PlanGoal goal);
 /// Currencies of the outcomes' prices, ascending.
 std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes);
 
-/// The report with every point; docs/plan.md describes the keys. Absent values are null.
+/// The report with every point; docs/reference/plan_json.md describes the keys. Absent values are null.
 Json plan_to_json(const PlanReport& report);
 
 /// The report as text: the front and at most `shown` dominated points; per cause, the number of discarded points with

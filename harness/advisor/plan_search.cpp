@@ -17,7 +17,7 @@ constexpr auto transfer = static_cast<std::size_t>(Phase::transfer);
 constexpr auto waiting = static_cast<std::size_t>(Phase::wait);
 
 /// Without copies, ranks may also meet earlier within an exchange. At least this share of an exchange's time remains.
-/// The measured minimum is 0.98 (docs/plan.md).
+/// The measured minimum is 0.98 (docs/explanation/planning.md).
 constexpr double still_exchanged = 0.8;
 
 /// The most that settings from `level` on may remove.

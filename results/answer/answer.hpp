@@ -73,7 +73,7 @@ Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, con
 /// when there is no such field.
 std::string natural_field(const std::vector<Row>& rows);
 
-/// The answer as JSON; docs/compare.md describes the keys. Absent values are null.
+/// The answer as JSON; docs/reference/compare_json.md describes the keys. Absent values are null.
 Json answers_to_json(const Answers& answers);
 
 /// For each question a table and its sentences.

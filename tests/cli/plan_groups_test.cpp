@@ -139,7 +139,7 @@ TEST_F(PlanGroups, AModelOfSnapshotsHasNoRule) {
 
 TEST_F(PlanGroups, EveryKeyOfTheRuleIsDocumented) {
   const Json advice = groups({"--strategy", "event_batch"});
-  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "plan.md");
+  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "reference" / "plan_json.md");
   std::set<std::string> keys;
   for (const auto& [key, value] : advice.items()) keys.insert(key);
   const Json& place = advice.at("places")[0];

@@ -31,7 +31,7 @@ class Plan : public Program {
 
 TEST_F(Plan, EveryKeyOfTheJsonIsDocumentedAndEveryDocumentedKeyIsThere) {
   const Json json = facts({"--clusters", "g4dn-t4", "--budget", "500usd", "--deadline", "2h"});
-  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "plan.md");
+  const std::string guide = read_text(fs::path(STROBE_SOURCE_DIR) / "docs" / "reference" / "plan_json.md");
   std::set<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.insert(key);
   for (const auto& [key, value] : json.at("points")[0].items()) keys.insert(key);

@@ -46,7 +46,7 @@ TEST_F(TestScript, AChangeReachesWhatIsBuiltFromItAndTheRules) {
 }
 
 TEST_F(TestScript, DocumentsAndScriptsReachTheRulesAndTheTestsOfScripts) {
-  EXPECT_EQ(reached("docs/plan.md\\nscripts/test\\n"), "0,0,0,3,4\n");
+  EXPECT_EQ(reached("docs/tutorial.md\\nscripts/test\\n"), "0,0,0,3,4\n");
   EXPECT_EQ(reached(""), "0,0,0,3\n");
 }
 

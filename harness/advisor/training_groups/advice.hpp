@@ -40,7 +40,7 @@ struct GroupPlanAdvice final : PlanAdvice {
   LossLimits limits;
   std::vector<GroupAdvice> places;  // in the order of the points
 
-  /// Limits, and for each place the rule's choice and its cost; docs/plan.md describes the keys.
+  /// Limits, and for each place the rule's choice and its cost; docs/reference/plan_json.md describes the keys.
   Json to_json(const std::vector<PlanOutcome>& outcomes) const override;
   /// For each place the rule's choice next to the fastest ones; the rule's steps on the most ranks of each cluster.
   std::string text(const std::vector<PlanOutcome>& outcomes) const override;
