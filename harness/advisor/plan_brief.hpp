@@ -17,7 +17,7 @@ std::string gpu_tables_text(const PlanReport& report);
 /// One sentence that names what would change the answer.
 std::string turning_text(const PlanReport& report);
 
-/// Adds the keys `by_gpus` and `turning`; docs/plan.md describes them.
+/// Adds the keys `by_gpus` and `turning`; docs/reference/plan_json.md describes them.
 void add_brief(const PlanReport& report, Json& json);
 
 }  // namespace strobe

@@ -172,7 +172,7 @@ def answers(runs: Union[Path, Iterable[Path]], by: str = "strategy", threshold: 
             program: Union[Path, None] = None) -> dict[str, Any]:
     """The answer of `strobe compare RUN... --by FIELD --json` about one or several run directories, as a dictionary:
     `questions`, `alone` (cases that no other differs from in this field alone) and `facts` (units and help of the facts
-    of contenders). docs/compare.md describes the keys. Times are seconds.
+    of contenders). docs/reference/compare_json.md describes the keys. Times are seconds.
 
     `by` is any field that `strobe run --vary` takes. `threshold` is the smallest share that counts as a difference.
     `program` is the program to ask; without it, $STROBE_PROGRAM, else `strobe` in PATH. Raises NoProgram without a
