@@ -99,7 +99,8 @@ double share_from_text(const std::string& text, const std::string& where, bool m
   const double number = number_from_text(text.substr(0, text.size() - (has_sign ? 1 : 0)), where);
   const double share = has_sign ? number / 100 : number;
   if (share > 0 && (share < 1 || (may_be_whole && share == 1))) return share;
-  throw InvalidRequest(where, fmt::format("expected a share such as 3% or 0.03, found '{}'", text));
+  throw InvalidRequest(
+      where, fmt::format("expected a share such as 3% or 0.03{}, found '{}'", may_be_whole ? ", up to 1" : "", text));
 }
 
 }  // namespace strobe

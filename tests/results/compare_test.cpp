@@ -9,6 +9,7 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "results/run/run_directory.hpp"
+#include "tests/results/made_run.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {
@@ -349,6 +350,18 @@ TEST(Compare, SelfCheckCountsFalseVerdictsAndFindsPlantedDifferences) {
   EXPECT_EQ(wrong.verdicts.at("SLOWER"), 8) << "runs that are no A/A are all false verdicts";
   EXPECT_EQ(self_check_to_json(wrong).at("false_verdicts"), 8);
   EXPECT_NE(self_check_text(wrong).find("8 of them false"), std::string::npos) << self_check_text(wrong);
+}
+
+TEST(Compare, FactsOfAKindOfTrainingThatDifferAreNoted) {
+  const TemporaryFolder folder;
+  for (const auto& [name, lost] : {std::pair{"a", 0.1}, {"b", 0.2}}) {
+    testing_results::MadeRun run(folder, name);
+    run.add({.rounds = {1.0, 1.01, 1.02}, .facts = {{"mails_lost_share", lost}, {"local_batch", 600}}});
+  }
+  const CompareReport report = compare_runs(folder.file("a"), folder.file("b"));
+  const std::string& note = report.cases.at(0).note;
+  EXPECT_NE(note.find("mails_lost_share is 0.1 for base and 0.2 for new"), std::string::npos) << note;
+  EXPECT_EQ(note.find("local_batch"), std::string::npos) << "it is equal";
 }
 
 }  // namespace

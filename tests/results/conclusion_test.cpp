@@ -18,7 +18,7 @@ namespace {
 using testing_results::MadeRun;
 using testing_results::TemporaryFolder;
 
-Row row_with_phases(const std::array<double, phase_count>& seconds, std::uint64_t sent_bytes) {
+Row row_with_phases(const PerPhase<double>& seconds, std::uint64_t sent_bytes) {
   Row row = summarise(testing_results::case_json(), "c", testing_results::make_result());
   row.phase_seconds = seconds;
   row.epoch_seconds->mean = 0;

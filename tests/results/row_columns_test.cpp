@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "core/errors.hpp"
@@ -181,6 +182,20 @@ TEST(TableFormats, EscapeSpecialCharacters) {
   EXPECT_EQ(table.in(TableFormat::latex),
             "\\begin{tabular}{lr}\n\\toprule\na\\_b & n \\\\\n\\midrule\nx|y, \"z\" \\& 5\\% & 1 $\\pm$ 2 \\\\\n"
             "\\bottomrule\n\\end{tabular}\n");
+}
+
+TEST(RowColumns, WorkAndFactsOfAKindOfTrainingAreColumns) {
+  CaseResult result = testing_results::make_result();
+  result.cells_per_epoch = 60;
+  result.facts.values = {{"mails_lost_share", 0.25}, {"cached_bytes", {7, 9}}};
+  const Row row = summarise(testing_results::case_json(), "a#1", result);
+  std::map<std::string, RowColumn> columns;
+  for (const RowColumn& column : row_columns({row})) columns[column.name] = column;
+  EXPECT_EQ(columns.at("cells").number(row), 60);
+  EXPECT_EQ(columns.at("edges").number(row), 1000);
+  EXPECT_EQ(columns.at("mails_lost_share").number(row), 0.25);
+  EXPECT_EQ(columns.at("cached_bytes").word(row), "[7,9]");
+  EXPECT_TRUE(std::isnan(columns.at("padded_share").number(row)));
 }
 
 }  // namespace

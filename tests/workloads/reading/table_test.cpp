@@ -116,8 +116,9 @@ TEST(Table, RefusesDatedQuadruplesWithTheLinesThatReadThem) {
   const TemporaryFolder folder;
   const std::string path = folder.write("quads.txt", "12\t3\t40\t2014-01-01\n12\t5\t41\t2014-01-02\n");
   const std::string text = message_of([&] { read_file(path); });
-  EXPECT_NE(text.find("type columns=source:1/target:2/weight:3/time:4 for source, target, weight and time, or "
-                      "columns=source:1/target:3/time:4 for facts"),
+  const std::string command = "strobe inspect '" + path + ":columns=source:1/target:";
+  EXPECT_NE(text.find("type " + command + "2/weight:3/time:4' for source, target, weight and time, or " + command +
+                      "3/time:4' for facts"),
             std::string::npos)
       << text;
   EXPECT_EQ(events_of(read_file(path, {{"columns", "source:1/target:3/time:4"}})),
@@ -153,6 +154,17 @@ TEST(Table, ReadsWithoutAHeaderWhereDatesAreTheTime) {
     EXPECT_EQ(events_of(read_file(folder.write("b.txt", "\xEF\xBB\xBF// made by hand\r\n" + rows))), expected)
         << separator;
   }
+}
+
+TEST(Table, AHeaderThatOnlyHintsAtTheVerticesIsReadByCells) {
+  const TemporaryFolder folder;
+  std::string rows = "no,a1,b1,when,amount,channel\n";  // a channel may be a vertex elsewhere, as an item of users
+  for (int i = 0; i < 40; ++i) rows += fmt::format("{},{},{},2014-01-{:02},0.5,web\n", i, i % 7, i * 3 % 8, 1 + i % 28);
+  const std::string text = message_of([&] { read_file(folder.write("hints.csv", rows)); });
+  EXPECT_NE(text.find("its columns are no, a1, b1, when, amount, channel; "), std::string::npos) << text;
+  EXPECT_NE(text.find(":columns=source:a1/target:b1/weight:amount/time:when'"), std::string::npos) << text;
+  const std::string one = folder.write("one.csv", "from,whom,date\n1,2,2014-01-01\n2,3,2014-01-02\n");
+  EXPECT_NE(message_of([&] { read_file(one); }).find(":columns=source:from/target:whom/time:date'"), std::string::npos);
 }
 
 TEST(Table, RefusesTablesWithTwoReadings) {

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t none = CsvColumns::none;
 constexpr double alike = 0.25, apart = 0.1;  // shares of common cells
+constexpr std::size_t enough_rows = 8;       // to tell a column that numbers the rows from ids
 
 /// Finds the roles of the columns of one layout.
 class Guesser {
@@ -114,7 +115,9 @@ class Guesser {
     std::vector<std::size_t> ids = id_columns();
     if (named) {
       doubt("the header does not say which columns are the vertices");
-      std::erase_if(ids, [&](std::size_t c) { return words_[c].role == ColumnRole::counter || facts_[c].counter; });
+      const bool enough = guess_.layout.rows.size() >= enough_rows;
+      std::erase_if(
+          ids, [&](std::size_t c) { return words_[c].role == ColumnRole::counter || (enough && facts_[c].counter); });
     }
     const std::size_t known = source_ != none ? source_ : target_;
     if (known != none && words_[known].sure) {
@@ -298,7 +301,6 @@ bool has_relations(const std::vector<ColumnFacts>& facts) {
 }  // namespace
 
 bool has_other_order(std::string_view head, bool whole) {
-  constexpr std::size_t enough_rows = 8;
   const std::optional<TableLayout> layout = look_at_table(head, whole);
   if (!layout || layout->rows.empty()) return false;
   if (!layout->names.empty()) return are_names_elsewhere(layout->names);
