@@ -92,6 +92,7 @@ std::vector<int> gpu_counts(const std::string& text, const std::vector<std::stri
     const bool range = numbers.size() > 1;
     if (!why.empty() && (!range || counts.size() == before)) throw InvalidRequest(gpus_flag, why);
   }
+  if (counts.empty()) throw InvalidRequest(gpus_flag, "expected numbers such as 8,16,32");
   return {counts.begin(), counts.end()};
 }
 

@@ -10,8 +10,13 @@ namespace {
 class PlanBrief : public Program {
  protected:
   Outcome brief(std::vector<std::string> more) {
-    std::vector<std::string> words = {"plan",   "--workload", tiny, "--strategy", "snapshot,vertex:partitioner=hash",
-                                      "--vary", "nb=1"};
+    std::vector<std::string> words = {"plan",
+                                      "--workload",
+                                      "uniform:steps=8,vertices=400,density=3",
+                                      "--strategy",
+                                      "sequential,snapshot,vertex:partitioner=hash",
+                                      "--vary",
+                                      "nb=1"};
     words.insert(words.end(), more.begin(), more.end());
     return strobe(words);
   }
@@ -101,7 +106,8 @@ TEST_F(PlanBrief, WhatTurnsTheWinnerIsInTheJsonAndNotStudiedUntilAMetric) {
     EXPECT_GT(constant.at("value").get<double>(), 0);
     for (const char* side : {"below", "above"}) EXPECT_TRUE(constant.contains(side));
   }
-  const Outcome until = brief({"--clusters", "g4dn-t4", "--gpus", "2", "--until", "auc=0.01", "--epochs", "2"});
+  const Outcome until = brief({"--clusters", "g4dn-t4", "--gpus", "2", "--task", "link-prediction:split=70/15/15",
+                               "--until", "auc=0.01", "--epochs", "2"});
   EXPECT_NE(until.out.find("is not studied with --until"), std::string::npos) << until.out << until.err;
 }
 

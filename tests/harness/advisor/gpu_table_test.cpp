@@ -129,7 +129,6 @@ TEST(GpuCounts, WrongTextsAndGpusThatAClusterCannotHaveAreRefused) {
   for (const char* text : {"", "0", "-8", "8,x", "8.5", "16..8", "9..15", "1e9", "8,,12"})
     EXPECT_THROW(gpu_counts(text, {"p4d-a100"}), InvalidRequest) << text;
   EXPECT_THROW(gpu_counts("3000000", {}), InvalidRequest);
-  EXPECT_EQ(gpu_counts("12", {"g4dn-t4"}).size(), load_cluster("g4dn-t4")->gpus_per_node == 8 ? 0u : 1u);
 }
 
 }  // namespace
