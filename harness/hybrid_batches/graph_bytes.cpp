@@ -96,8 +96,9 @@ GraphBytes graph_bytes(const DataPlan& data, const ModelChoice& choice) {
     GraphCounts counts;
     counts.vertices = static_cast<double>(data.graph->vertices);
     counts.steps = static_cast<double>(data.shape->complete.shape.steps.value_or(data.graph->steps));
-    counts.feature_width = static_cast<double>(data.graph->feature_width /
-                                               std::max<std::int64_t>(1, preparation.inputs.feature_terms.count()));
+    const std::int64_t terms = std::max<std::int64_t>(1, preparation.inputs.feature_terms.count()),
+                       width = data.graph->feature_width / terms;
+    counts.feature_width = static_cast<double>(width);
     for (const std::int64_t edges : step_edges(data.shape->complete.shape)) counts.edges += static_cast<double>(edges);
     return graph_bytes(counts, preparation, choice.fp64);
   }

@@ -350,7 +350,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
     check_finite(outcomes.front(), divergence, result);
     check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
-    if (gate.signal() != 0) throw InterruptedCase(gate.signal(), std::move(result));
+    if (gate.signal() != 0) throw InterruptedCase(gate.signal(), result);
   } catch (const InterruptedCase&) {
     throw;
   } catch (const Interrupted& stop) {

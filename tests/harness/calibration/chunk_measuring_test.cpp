@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/errors.hpp"
 #include "harness/calibration/chunks/chunk_plan.hpp"
 #include "harness/calibration/chunks/chunk_times.hpp"
 #include "harness/calibration/chunks/random_chunks.hpp"
+#include "harness/placement/chunks/learned/learned_workload.hpp"
 #include "tests/harness/placement/random_cells.hpp"
 
 namespace strobe {
@@ -176,6 +178,25 @@ std::map<std::string, double> flops_by_name(const std::vector<Span>& spans) {
     if (span.stream == Stream::compute && span.work.flops > 0) flops[std::string(span.name)] += span.work.flops;
   }
   return flops;
+}
+
+TEST(LearnedWorkloads, OfARealDeviceServeThatDevice) {
+  LearnedWorkload learned;
+  learned.model = {{"name", "t-gcn"}};
+  learned.device = "cpu", learned.precision = "fp32", learned.feature_width = {1, 9};
+  WorkloadUse use{learned.model, "cpu", "", "fp32", 9};
+  EXPECT_NO_THROW(check_learned(learned, use, "w.json"));
+  learned.device = "sim";
+  for (const char* device : {"cpu", "cuda"}) {
+    use.device = device;
+    try {
+      check_learned(learned, use, "w.json");
+      ADD_FAILURE() << "times of a simulation were taken for those of device " << device;
+    } catch (const InvalidRequest& error) {
+      const bool named = std::string(error.what()).find(" --device cuda`") != std::string::npos;
+      EXPECT_EQ(named, use.device == "cuda") << "device cpu is the default: " << error.what();
+    }
+  }
 }
 
 TEST(ChunkTimes, AChunkAloneComputesWhatItsRankComputesInTraining) {
