@@ -50,7 +50,8 @@ SearchResult search_settings(const std::vector<PlanPoint>& points, const SearchR
 /// waiting, everything else remains. At best, exchanges and compute run at the same time.
 double least_epoch(const PlanOutcome& outcome, Shortens most);
 
-/// No point needed less than its memory divided by this with other values, in experiments (docs/explanation/planning.md).
+/// No point needed less than its memory divided by this with other values, in experiments
+/// (docs/explanation/planning.md).
 inline constexpr double memory_reach = 2;
 
 /// The points, each followed by all other combinations of its open settings.

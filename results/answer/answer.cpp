@@ -1,6 +1,6 @@
 // Method: Hoefler and Belli SC'15 (intervals of ratios of medians, never a bare difference). The unit of repetition is
-// the process, since its epochs share one speed of the machine; docs/explanation/verdicts.md shows why. Cost: one bootstrap for each
-// contender.
+// the process, since its epochs share one speed of the machine; docs/explanation/verdicts.md shows why. Cost: one
+// bootstrap for each contender.
 #include "results/answer/answer.hpp"
 
 #include <fmt/format.h>

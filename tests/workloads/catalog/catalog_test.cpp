@@ -165,7 +165,8 @@ TEST(Catalogue, DataIsLookedForWhereItIsFetchedTo) {
 
 TEST(Documentation, NamesEveryFormatAndFieldOfAShape) {
   const std::string folder = std::string(STROBE_SOURCE_DIR) + "/docs/reference/";
-  const std::string formats = test::read_bytes(folder + "formats.md"), shapes = test::read_bytes(folder + "shape_files.md");
+  const std::string formats = test::read_bytes(folder + "formats.md"),
+                    shapes = test::read_bytes(folder + "shape_files.md");
   for (const std::string& name : FormatRegistry::instance().names())
     EXPECT_NE(formats.find("`" + name + "`"), std::string::npos) << name;
   const Json shape = to_json(load_shape("epinions"));
