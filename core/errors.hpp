@@ -41,7 +41,7 @@ class InvalidRequest : public Error {
   const std::string& message() const { return message_; }
   /// Every mistake, if there are several; else empty.
   const std::vector<InvalidRequest>& all() const { return all_; }
-  /// What `change` makes of every mistake.
+  /// The results of `change` for every mistake, as one exception.
   InvalidRequest each(const std::function<InvalidRequest(const InvalidRequest&)>& change) const;
 
  private:
