@@ -156,7 +156,7 @@ CommandAction define_compare(CommandOptions& options) {
   options.text("--threshold", request->threshold,
                "smallest change of the median that counts, such as 3% or 0.03 (default 5%)", "X");
   options.text("--by", request->by,
-               "compare the cases that differ in this field alone, such as strategy or model.hidden: who is fastest, why",
+               "compare cases that differ in this field alone, such as strategy or model.hidden: who is fastest, why",
                "KEY");
   options.toggle("--rerun", request->rerun,
                  "measure the plans of BASE and NEW again, their processes in turn (A B, B A, ...), then compare; "
