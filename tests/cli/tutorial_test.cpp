@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tests/cli/program.hpp"
+#include "tests/results/python.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -13,7 +14,7 @@ class Tutorial : public Program {
 };
 
 TEST_F(Tutorial, ItsCommandsRun) {
-  if (std::system("python3 -c 'import json' 2> /dev/null") != 0) GTEST_SKIP() << "there is no Python";
+  if (testing_results::find_python("matplotlib jinja2").empty()) GTEST_SKIP() << "no Python with matplotlib and Jinja2";
   const std::string script = std::string(STROBE_SOURCE_DIR) + "/scripts/tutorial";
   const Outcome outcome = finish(start({"python3", script, STROBE_BINARY}));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
