@@ -46,7 +46,6 @@ def draw_bars(axes, groups, phases):
             begins = [begin + width for begin, width in zip(begins, widths)]
     looks.names_of_bars(axes, [name for group in groups for name, _ in group], places)
     axes.set_xlim(0, 1.2 * max(top_of(row) for row in rows) * factor)
-    axes.set_ylim(places[-1] + 0.6, -0.6)
     axes.set_xlabel(f"epoch time [{unit}]")
 
 

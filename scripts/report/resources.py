@@ -91,7 +91,6 @@ def memory(rows):
                           textcoords="offset points", va="center", fontsize=7, color="#404040")
         looks.names_of_bars(axes, names)
         axes.set_xlim(0, 1.35 * max(begin))
-        axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlabel(f"peak of the fullest rank [{unit}]")
     said = [f"{name}: {runs.bytes_text(sum(_peaks(row)))}" for name, row in zip(names, drawn)]
     return section(rows, "memory", "Most memory of any rank", [Figures([(bar_chart("Peak memory", names, draw, said), "")], charts.areas(colours))],

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "tests/cli/program.hpp"
+#include "tests/results/python.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -60,7 +61,7 @@ TEST_F(Install, TheProgramFindsItsFilesWhereItLies) {
   for (const char* file : {"share/man/man1/strobe.1", "share/bash-completion/completions/strobe",
                            "share/fish/vendor_completions.d/strobe.fish", "share/zsh/site-functions/_strobe"})
     EXPECT_GT(std::filesystem::file_size(folder_ / "moved" / file), 1000u) << file;
-  if (std::system("python3 -c 'import json' 2> /dev/null") == 0) {
+  if (!testing_results::find_python("matplotlib jinja2").empty()) {
     outcome = installed("report o --out report.html");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_TRUE(std::filesystem::exists(folder_ / "report.html"));
@@ -122,7 +123,7 @@ TEST_F(Install, AKindOfTrainingOutsideOfTheTreeBringsAllThatTheOthersBring) {
     std::erase_if(plan, [](char c) { return c == ' ' || c == '\n'; });
     EXPECT_NE(plan.find(axis), std::string::npos) << axis;
   }
-  if (std::system("python3 -c 'import json' 2> /dev/null") != 0) return;
+  if (testing_results::find_python("matplotlib jinja2").empty()) return;
   ASSERT_EQ(installed("report o --out report.html", plugins).status, 0);
   EXPECT_NE(read_text(folder_ / "report.html").find("What the toy does"), std::string::npos);
   ASSERT_EQ(installed("report o --out report.html").status, 0) << "rows of a kind that is not loaded";

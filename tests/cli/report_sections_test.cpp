@@ -72,7 +72,7 @@ TEST_F(ReportSections, APageOfGoalsTracesAndPeaksIsWhole) {
   ASSERT_EQ(strobe({"report", "priced", "traced", "--cluster", "aimos-v100", "--out", "page.html"}).status, 0);
   const std::string page = read_text(folder_ / "page.html");
   for (const char* part :
-       {"Time to what training was to reach", "cost, USD", "simulated seconds", "validation_auc", "not reached",
+       {"Time to what training was to reach", "cost [USD]", "simulated time [", "validation_auc", "not reached",
         "Operations against the roofline", "% of the roof", "Bytes an epoch, by rank and purpose", "Memory over time",
         "Test metric: auc", "<desc>", "flops for a byte"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
@@ -111,25 +111,9 @@ assert len({runs.rest_label(one, rows) for one in rows}) == 3
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-/// Compares goals with a brute-force search on random series: the first epoch at a level, and the level that all reach.
-TEST_F(ReportSections, TheFirstEpochAtALevelIsFoundAndAllReachTheCommonOne) {
+TEST_F(ReportSections, AGoalIsWhatTrainingWatches) {
   const Outcome outcome = python(R"(
-import math, random
 from report import goals
-for seed in range(300):
-    draw = random.Random(seed)
-    lower = draw.random() < 0.5
-    series = [[draw.choice([None, math.nan, draw.random()]) for _ in range(draw.randint(3, 12))] + [draw.random()]
-              for _ in range(draw.randint(1, 5))]
-    level = goals.common_level(series, lower)
-    reached = []
-    for values in series:
-        at = [i + 1 for i, v in enumerate(values) if v is not None and v == v and (v <= level if lower else v >= level)]
-        assert goals.first_reach(values, level, lower) == (at[0] if at else None)
-        reached.append(bool(at))
-    assert all(reached), 'all reach it'
-    better = math.nextafter(level, -math.inf if lower else math.inf)
-    assert any(goals.first_reach(values, better, lower) is None for values in series), 'and none better'
 row = lambda until: {'settings': {'until': until}}
 assert goals.goal_of(row('auc=0.8')) == ('validation_auc', 0.8)
 assert goals.goal_of(row('converged')) == ('loss', None)
@@ -146,16 +130,66 @@ assert goals.goal_of(row('')) is None and goals.goal_of({}) is None
 TEST_F(ReportSections, CurvesOfAGoalEndAtItsSecondsAndCost) {
   ASSERT_NO_FATAL_FAILURE(run_both());
   const Outcome outcome = python(R"(
-from report import curves, goals, runs
+from report import charts, curves, runs
 rows, _ = runs.read_runs(['priced'])
-body, lines, _ = curves.curves(rows, 'validation_auc', lambda row: row['metrics'].get('validation_auc'))
+charts.start()
+body, lines, _ = curves.curves(rows, 'validation_auc', lambda row: row['metrics'].get('validation_auc'), [curves.TIME, curves.COST])
+assert len(body.drawn) == 2, 'time and cost'
 for row in rows:
     last = [line for line in lines if line[0] == row['case_id']][-1]
     assert abs(last[3] / row['until_seconds'] - 1) < 1e-9, (last, row['until_seconds'])
     assert abs(last[4] / row['until_dollars'] - 1) < 1e-9, (last, row['until_dollars'])
-table = goals._asked(rows)
-assert {(way.row['case_id'], way.seconds, way.reached) for own in table.values() for way in own.values()} \
-    == {(row['case_id'], row['until_seconds'], row['until_reached']) for row in rows}
+)");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+/// The table of times to a metric has the numbers of `strobe compare`, with those of the rows beside them.
+TEST_F(ReportSections, TimesToAMetricAreThoseOfTheAnswer) {
+  ASSERT_NO_FATAL_FAILURE(run_both());
+  write_text(folder_ / "answers.json", strobe({"compare", "priced", "--by", "strategy", "--json"}).out);
+  const Outcome outcome = python(R"(
+import json
+from report import answers, runs
+rows, _ = runs.read_runs(['priced'])
+said = json.load(open('answers.json'))
+contenders = {one['value']: one for one in said['questions'][0]['contenders']}
+by_strategy = {row['strategy']['name']: row for row in rows}
+table, lines = answers.goals(rows, said)
+assert len(lines) == 2 and table.head[:2] == ['question', 'until'], (table.head, lines)
+for _, until, strategy, reached, updates, seconds, cost in lines:
+    row = by_strategy[strategy]
+    assert (until, updates, cost) == ('auc=0.999', row['until_iterations'], row['until_dollars'])
+    assert reached == contenders[strategy]['until_reached'] == int(row['until_reached'])
+    assert seconds == contenders[strategy]['until_seconds']
+for one in said['questions'][0]['contenders']: one.update(until_reached=1, until_seconds=0.004 if one['value'] == 'vertex' else 0.002,
+                                                          times_the_first={'ratio': 2.0 if one['value'] == 'vertex' else None})
+cells = dict(zip(table.head[2:], answers.goals(rows, said)[0].lines[0].cells[1:]))
+assert (cells['vertex'].text, cells['snapshot'].text) == ('4 ms (2.00)', '2 ms (1.00)'), cells
+assert cells['snapshot'].kind == 'best' and f"{by_strategy['snapshot']['until_iterations']} updates" in cells['snapshot'].small
+)");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+}
+
+/// Rows of several seeds are one line of a figure, with their mean.
+TEST_F(ReportSections, SeedsAreOneCaseInFigures) {
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "2", "--vary", "ranks=1,2", "--vary",
+                    "strategy=snapshot,vertex", "--vary", "seed=1..3", "--out", "seeds"})
+                .status,
+            0);
+  const Outcome outcome = python(R"(
+from report import charts, runs, sections, curves
+rows, _ = runs.read_runs(['seeds'])
+charts.start()
+assert len(rows) == 12 and len(rows.pooled) == 4
+part = sections.scaling(rows, {})
+import base64, csv, io
+lines = list(csv.DictReader(io.StringIO(base64.b64decode(part.csv).decode())))
+assert len(lines) == 4, lines
+for line in lines:
+    own = [row['epoch_seconds']['median'] for row in rows
+           if row['strategy']['name'] == line['strategy'] and row['ranks'] == int(line['ranks'])]
+    assert len(own) == 3 and abs(float(line['median_s']) - sum(own) / 3) < 1e-12, (line, own)
+assert 'seed' not in sections.bar_name(rows.pooled[0], rows.pooled)
 )");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
@@ -163,7 +197,7 @@ assert {(way.row['case_id'], way.seconds, way.reached) for own in table.values()
 TEST_F(ReportSections, RoofsSharesAndThinnedCurvesAreThoseOfTheirDefinitions) {
   const Outcome outcome = python(R"(
 import random
-from report import operations, svg
+from report import charts, operations
 row = {'operation_seconds': {'a': 2.0, 'b': 1.0, 'c': 0.0}, 'operation_flops': {'a': 8.0, 'b': 0.0, 'c': 9.0},
        'operation_bytes': {'a': 2.0, 'b': 3.0, 'c': 1.0}, 'precision': 'fp64', 'time_source': 'wall'}
 a, b = operations.operations_of(row)
@@ -179,7 +213,7 @@ for seed in range(200):
     share = one.flops / one.seconds / operations.roof_at(one.intensity, peaks)
     assert abs(operations.roof_share(one, peaks) / share - 1) < 1e-12
     points = [(i, draw.gauss(0, 1)) for i in range(draw.randint(1, 2000))]
-    kept = svg.thin(points)
+    kept = charts.thin(points)
     assert len(kept) <= 200 and kept == sorted(kept) and set(kept) <= set(points)
     assert kept[0] == points[0] and kept[-1] == points[-1]
     assert max(kept, key=lambda p: p[1]) == max(points, key=lambda p: p[1]), 'a peak is lost'

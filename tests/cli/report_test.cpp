@@ -118,17 +118,68 @@ TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
-/// A browser draws the page, if there is one: an error of the page's script would show in its log.
-TEST_F(Report, ABrowserDrawsIt) {
+/// Written behind a page that a browser opens: its title becomes what is wrong with the page as it is shown.
+constexpr const char* probe = R"js(<script>
+const problems = [];
+addEventListener('error', event => problems.push('script: ' + event.message));
+const level = colour => { const [r, g, b] = colour.match(/[\d.]+/g).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+addEventListener('load', () => {
+  const page = level(getComputedStyle(document.body).backgroundColor);
+  let texts = 0;
+  for (const one of document.querySelectorAll('body *')) {
+    if (!['svg', 'text', 'p', 'th', 'td', 'a', 'li', 'figcaption', 'small', 'h1', 'h2'].includes(one.localName) || !one.textContent) continue;
+    const style = getComputedStyle(one), colour = one.localName === 'text' ? style.fill : style.color, ratio = contrast(level(colour), page);
+    ++texts;
+    if (ratio < 4.5) problems.push(`contrast ${ratio.toFixed(2)} of ${one.localName} ${one.textContent.slice(0, 20)}`);
+  }
+  for (const line of document.querySelectorAll('svg [style*="currentColor"]'))
+    if (contrast(level(getComputedStyle(line).color), page) < 4.5) problems.push('an axis that is not seen');
+  if (document.documentElement.scrollWidth > innerWidth) problems.push(`${document.documentElement.scrollWidth} wide of ${innerWidth}`);
+  const head = document.querySelector('table.sortable thead th:nth-child(2)');
+  head.click();
+  if (head.getAttribute('aria-sort') !== 'ascending') problems.push('a click on a heading does not sort');
+  const again = document.querySelector('details.again');
+  again.open = true;
+  setTimeout(() => {
+    if (!again.querySelector('code').textContent.startsWith('strobe run --')) problems.push('no command');
+    document.title = `dark ${matchMedia('(prefers-color-scheme: dark)').matches}, wide ${innerWidth}, svg ${
+      document.querySelectorAll('svg[role=img]').length > 4}, texts ${texts > 200}: ${problems.slice(0, 5).join('; ')}.`;
+    parent.document.title = document.title;
+  }, 200);
+});
+</script>)js";
+
+/// A browser draws the page in the light, in the dark and as wide as a phone: texts and axes have contrast, nothing is
+/// wider than the window, and scripts work. A window of a browser is at least 500 wide, so the phone is a frame.
+TEST_F(Report, ABrowserDrawsItInTheLightInTheDarkAndOnAPhone) {
   if (std::system("command -v chromium > /dev/null 2>&1") != 0) GTEST_SKIP() << "chromium is not there";
-  ASSERT_EQ(strobe({"run", two_strategies(), "--out", "o"}).status, 0);
+  ASSERT_EQ(strobe({"run", two_strategies(), "--trace", "--out", "o"}).status, 0);
   ASSERT_EQ(strobe({"report", "o", "--out", "page.html"}).status, 0);
-  const Outcome drawn = finish(
-      start({"timeout", "100", "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
-             "--window-size=1200,1600", "--screenshot=" + path("page.png"), "file://" + path("page.html")}));
-  ASSERT_EQ(drawn.status, 0) << drawn.err;
+  write_text(folder_ / "probe.html", probe + read_text(folder_ / "page.html"));
+  write_text(folder_ / "phone.html",
+             "<body style='margin:0'><iframe src='probe.html' style='border:0;width:390px;height:3000px'></iframe>");
+  const auto draw = [&](const std::string& scheme, const std::string& file, const std::string& what) {
+    return finish(start({"timeout", "100", "chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                         "--allow-file-access-from-files", "--enable-logging=stderr", "--virtual-time-budget=10000",
+                         "--window-size=1200,3000", "--blink-settings=preferredColorScheme=" + scheme, what,
+                         "file://" + path(file)}));
+  };
+  for (const auto& [scheme, file, expected] : {std::tuple{"1", "probe.html", "dark false, wide 1"},
+                                               {"0", "probe.html", "dark true, wide 1"},
+                                               {"1", "phone.html", "dark false, wide 390"},
+                                               {"0", "phone.html", "dark true, wide 390"}}) {
+    const Outcome drawn = draw(scheme, file, "--dump-dom");
+    ASSERT_EQ(drawn.status, 0) << drawn.err;
+    const std::size_t at = drawn.out.find("<title>dark ");
+    const std::string title = at == std::string::npos ? drawn.out.substr(0, 500) : drawn.out.substr(at + 7, 300);
+    EXPECT_TRUE(title.starts_with(expected)) << title;
+    EXPECT_NE(title.find(", svg true, texts true: ."), std::string::npos) << file << ": " << title;
+    EXPECT_EQ(drawn.err.find("Uncaught"), std::string::npos) << drawn.err;
+  }
+  ASSERT_EQ(draw("0", "phone.html", "--screenshot=" + path("page.png")).status, 0);
   EXPECT_GT(fs::file_size(folder_ / "page.png"), 20'000u);
-  EXPECT_EQ(drawn.err.find("Uncaught"), std::string::npos) << drawn.err;
 }
 
 TEST_F(Report, WhatIsNoRunIsRefused) {

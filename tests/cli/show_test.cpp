@@ -1,4 +1,8 @@
 // `strobe show`, and the table at the end of a run, which is the same.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "tests/cli/program.hpp"
 
 namespace strobe {
@@ -78,6 +82,28 @@ TEST_F(Show, ATerminalShowsHowFarALongCaseIsAndTablesAsWideAsItIs) {
   EXPECT_LE(title.size(), 101u) << shown;  // with its \r
   EXPECT_NE(title.find("strategy"), std::string::npos) << shown;
   EXPECT_NE(shown.find("left out, as the terminal is 100 wide: "), std::string::npos) << shown;
+}
+
+/// Also of approximations, notes and the sentences below the table.
+TEST_F(Show, NoLineIsWiderThanTheTerminal) {
+  if (std::system("command -v script > /dev/null 2>&1") != 0) GTEST_SKIP() << "no `script` (apt: bsdutils)";
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--model", "t-gcn", "--epochs", "2", "--ranks", "2", "--vary",
+                    "strategy=snapshot,vertex,hybrid_batch,dynahb", "--out", "run"})
+                .status,
+            0);
+  ASSERT_NE(strobe({"show", "run"}).out.find("batches of"), std::string::npos) << "nothing long to move";
+  for (const std::size_t width : {80u, 100u}) {
+    const std::string words = fmt::format("stty cols {}; {} show run", width, STROBE_BINARY);
+    const std::string shown =
+        finish(start_shell("cd '" + folder_.string() + "' && exec script -qec '" + words + "' /dev/null")).out;
+    std::istringstream lines(shown);
+    for (std::string line; std::getline(lines, line);) {
+      const auto characters = std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_LE(static_cast<std::size_t>(characters), width + 1) << line;  // with its \r
+    }
+    for (const char* kept : {"epoch", "loss", "exact", "hybrid_batch", "not exact: "})
+      EXPECT_NE(shown.find(kept), std::string::npos) << kept << "\n" << shown;
+  }
 }
 
 TEST_F(Show, RefusesWhatIsNotThere) {

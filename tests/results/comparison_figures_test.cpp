@@ -22,7 +22,8 @@ class ComparisonFigures : public ::testing::Test {
     return testing_results::run_program(arguments, folder_.file("output"));
   }
   int check(const std::string& text) const {
-    return run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n" + text,
+    return run({"-c",
+                "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n" + text,
                 root_ + "/scripts/figures"});
   }
   /// Runs `text` with scripts/reproduce as the module `page`.
@@ -155,9 +156,10 @@ TEST_F(ComparisonFigures, MeasuredRowsTakeTheTimesOfAnEarlierTable) {
       "        assert says in str(refusal), refusal\n"
       "    else:\n"
       "        raise AssertionError(says)\n";
-  EXPECT_EQ(run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n" + text,
-                 root_ + "/scripts/figures", table, write("other.csv", "x,y\n1,2\n")}),
-            0)
+  EXPECT_EQ(
+      run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import parallelisms as p\n" + text,
+           root_ + "/scripts/figures", table, write("other.csv", "x,y\n1,2\n")}),
+      0)
       << output();
 }
 
@@ -169,7 +171,7 @@ TEST_F(ComparisonFigures, AxesCanBeReadWithinADecadeAndBeyond) {
       "matplotlib.use('Agg')\n"
       "import matplotlib.pyplot as plt\n"
       "import comparison\n"
-      "from strobe_figures import checks\n"
+      "from strobe_figures import checks, looks\n"
       "def row(name, ranks, epoch, epochs, cluster):\n"
       "    return {'strategy': {'name': name}, 'model': {'name': 't-gcn'}, 'ranks': ranks, 'time_source': 'virtual',\n"
       "            'cluster': cluster, 'epoch_seconds': {'median': epoch}, 'until_reached': True,\n"
@@ -178,7 +180,9 @@ TEST_F(ComparisonFigures, AxesCanBeReadWithinADecadeAndBeyond) {
       "for reach in (1.05, 1.3, 1.6, 1.9, 2.5, 4, 9.5, 12, 90, 1100, 4e5):\n"
       "    rows = [row(name, ranks, scale / ranks, 5, cluster) for cluster in ('a', 'b', 'c', 'd')\n"
       "            for name, scale in (('snapshot', 0.0041), ('vertex', 0.0041 * reach)) for ranks in (8, 64)]\n"
-      "    found = checks.complaints(comparison.draw(rows, plt))\n"
+      "    figure = comparison.draw(rows, plt)\n"
+      "    looks.lay_out(figure)\n"
+      "    found = checks.complaints(figure)\n"
       "    assert found == [], (reach, found)\n"
       "    plt.close('all')\n";
   EXPECT_EQ(check(text), 0) << output();

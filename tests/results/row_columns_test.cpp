@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -172,6 +174,143 @@ TEST(RowsTable, FitsTheTerminalAndNamesLeftOutColumns) {
     EXPECT_NE(lines[0].find("epoch"), std::string::npos);
   }
   EXPECT_NE(wide.find("chess/tm-gcn/vertex/cpu/r2#abcdef"), std::string::npos);
+}
+
+TEST(RowsTable, ApproximationsBecomeNotesWhereTheTerminalIsNarrow) {
+  std::vector<Row> rows;
+  for (const char* strategy : {"vertex", "snapshot", "pss"}) {
+    CaseResult result = make_result();
+    result.exact = strategy == std::string("snapshot");
+    if (!result.exact) result.approximations = {"batches of 5% of a rank's vertices " + std::string(200, 'x'), "stale"};
+    rows.push_back(summarise(case_json(2, strategy), fmt::format("chess/tm-gcn/{}/cpu/r2#abcdef", strategy), result));
+  }
+  EXPECT_NE(lines_of(rows_table(rows))[2].find("stale"), std::string::npos) << "without a terminal all is there";
+  for (const std::size_t width : {80u, 100u}) {
+    TableOptions requests;
+    requests.width = width;
+    const std::string text = rows_table(rows, requests);
+    const Names lines = lines_of(text);
+    for (const std::string& line : lines) EXPECT_LE(line.size(), width) << line;
+    for (const char* title : {"strategy", "epoch", "loss", "exact", "notes"})
+      EXPECT_NE(lines[0].find(title), std::string::npos) << title << "\n" << text;
+    EXPECT_NE(lines[2].find(" no "), std::string::npos) << text;
+    EXPECT_NE(lines[3].find(" yes"), std::string::npos) << text;
+    EXPECT_NE(text.find("not exact: batches of 5% of a rank's vertices"), std::string::npos) << text;
+    EXPECT_EQ(text.find("not exact"), text.rfind("not exact")) << "two rows share the note\n" << text;
+  }
+}
+
+TEST(RowsTable, NoLineIsWiderThanTheTerminalWhateverTheRowsAre) {
+  for (const std::size_t seed : {1u, 2u, 3u, 4u, 5u, 6u}) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    std::vector<Row> rows;
+    for (std::int64_t i = 0; i < 4; ++i) {
+      rows.push_back(row_of(std::string(1 + random() % 60, 'a' + static_cast<char>(i)), 1 + i, 1, 1e-3,
+                            std::string(random() % 50 + 1, 'p')));
+      rows.back().notes = {"a note " + std::string(random() % 200, 'n') + " of several words " + std::to_string(i)};
+    }
+    for (const std::size_t width : {40u, 60u, 80u, 100u}) {
+      TableOptions requests;
+      requests.width = width;
+      for (const std::string& line : lines_of(rows_table(rows, requests)))
+        EXPECT_LE(static_cast<std::size_t>(
+                      std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; })),
+                  width)
+            << line;
+      EXPECT_NE(rows_table(rows, requests).find("epoch"), std::string::npos);
+    }
+  }
+}
+
+TEST(WrappedLines, BreakAtBlanksAndInsideLongWords) {
+  EXPECT_EQ(wrapped_lines("one two three\nfour\n", 8), "one two\n   three\nfour\n");
+  EXPECT_EQ(wrapped_lines("abcdefghij", 6), "abcdef\n   ghi\n   j\n");
+  EXPECT_EQ(wrapped_lines("as it is", 0), "as it is");
+  EXPECT_EQ(wrapped_lines("\nx\n", 5), "\nx\n");
+}
+
+/// The cells of a column of a LaTeX table, without its title.
+Names latex_column(const std::string& table, std::size_t column) {
+  Names cells;
+  bool body = false;
+  for (const std::string& line : lines_of(table)) {
+    if (line == "\\bottomrule") break;
+    if (body) {
+      std::string rest = line.substr(0, line.find(" \\\\"));
+      for (std::size_t i = 0; i < column; ++i) rest = rest.substr(rest.find(" & ") + 3);
+      cells.push_back(rest.substr(0, rest.find(" & ")));
+    }
+    body = body || line == "\\midrule";
+  }
+  return cells;
+}
+
+TEST(LatexTable, AColumnHasOneUnitInItsTitleAndOneNumberOfDecimals) {
+  TableOptions requests;
+  requests.format = TableFormat::latex;
+  requests.columns = {"strategy", "ranks", "epoch", "sent"};
+  std::vector<Row> rows{row_of("vertex", 2, 1, 506e-6), row_of("snap_shot", 4, 1, 1.16e-3),
+                        row_of("pss", 8, 1, 12.5e-3)};
+  const std::string text = rows_table(rows, requests);
+  EXPECT_NE(text.find("\\begin{tabular}{lrrr}\n\\toprule\nstrategy & {ranks} & {epoch [ms]}"), std::string::npos)
+      << text;
+  EXPECT_EQ(latex_column(text, 0), (Names{"vertex", "snap\\_shot", "pss"}));
+  EXPECT_EQ(latex_column(text, 1), (Names{"2", "4", "8"}));
+  EXPECT_EQ(latex_column(text, 2), (Names{"0.51", "1.16", "12.50"}));
+  rows = {row_of("vertex", 2, 1, 506e-6), row_of("pss", 2, 1, 98e-6)};
+  EXPECT_NE(rows_table(rows, requests).find("{epoch [\\textmu s]}"), std::string::npos);
+  EXPECT_EQ(latex_column(rows_table(rows, requests), 2), (Names{"506.0", "98.0"}));
+}
+
+TEST(LatexTable, RoundsAndSeedsGiveDeviations) {
+  TableOptions requests;
+  requests.format = TableFormat::latex;
+  requests.columns = {"strategy", "epoch"};
+  std::vector<Row> rows{row_of("vertex", 2, 1, 2e-3), row_of("pss", 2, 1, 5e-3)};
+  rows[0].rounds = RoundTimes{"s", {1e-3, 2e-3, 3e-3}};
+  const std::string text = rows_table(rows, requests);
+  EXPECT_NE(text.find("{lr@{}l}"), std::string::npos) << text;
+  EXPECT_NE(text.find("\\multicolumn{2}{c}{epoch [ms]} \\\\"), std::string::npos) << text;
+  EXPECT_NE(text.find("vertex & 2 & ${}\\pm{}$1 \\\\"), std::string::npos) << text;
+  EXPECT_NE(text.find("pss & 5 &  \\\\"), std::string::npos) << text;
+  EXPECT_NE(text.find("% epoch: median over up to 3 rounds (processes) ± their standard deviation"), std::string::npos)
+      << text;
+  rows = {row_of("vertex", 2, 1, 1.5e-3), row_of("vertex", 2, 2, 2.5e-3)};
+  requests.by = {"strategy"};
+  const std::string seeds = rows_table(rows, requests);
+  EXPECT_NE(seeds.find("vertex & 2.00 & ${}\\pm{}$0.71 \\\\"), std::string::npos) << seeds;
+  EXPECT_NE(seeds.find("% mean ± standard deviation over seed"), std::string::npos) << seeds;
+}
+
+/// LaTeX compiles it, where there is one, with booktabs alone. Without one, braces and cells must fit together.
+TEST(LatexTable, IsWholeAndCompiles) {
+  TableOptions requests;
+  requests.format = TableFormat::latex;
+  std::vector<Row> rows;
+  for (const char* strategy : {"vertex", "snap_shot", "a%b&c#d$e{f}g~h^i\\j"})
+    for (const std::int64_t ranks : {1, 16})
+      rows.push_back(
+          summarise(case_json(ranks, strategy), fmt::format("chess/{}/r{}", strategy, ranks), make_result()));
+  rows[0].rounds = RoundTimes{"s", {0.9, 1.0, 1.2}};
+  const std::string text = rows_table(rows, requests);
+  std::size_t columns = 0;
+  for (const std::string& line : lines_of(text)) {
+    if (!line.ends_with(" \\\\")) continue;
+    std::size_t cells = 1;
+    for (std::size_t at = 0; (at = line.find(" & ", at)) != std::string::npos; ++at) ++cells;
+    if (line.find("\\multicolumn{2}") != std::string::npos) ++cells;  // the only one here that takes two
+    if (columns == 0) columns = cells;
+    EXPECT_EQ(cells, columns) << line;
+  }
+  EXPECT_GT(columns, 5u) << text;
+  if (std::system("command -v pdflatex > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no pdflatex (apt: texlive-latex-recommended)";
+  const testing_results::TemporaryFolder folder;
+  testing_results::write_text(
+      folder.file("t.tex"),
+      "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + text + "\\end{document}\n");
+  EXPECT_EQ(std::system(("cd '" + folder.file("") + "' && pdflatex -halt-on-error t.tex > log 2>&1").c_str()), 0)
+      << testing_results::text_of(folder.file("log"));
 }
 
 TEST(TableFormats, EscapeSpecialCharacters) {

@@ -23,8 +23,8 @@ class StudyFigures : public ::testing::Test {
   }
   int check(const std::string& text) const {
     return testing_results::run_program(
-        {python_, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import looks, rows as r\n" + text,
-         scripts_},
+        {python_, "-c",
+         "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import looks, rows as r\n" + text, scripts_},
         folder_.file("output"));
   }
   std::string output() const { return testing_results::text_of(folder_.file("output")); }

@@ -87,15 +87,16 @@ def group_names(axes, places, names):
 
 def names_of_bars(axes, names, places=None):
     """Names of horizontal bars on the vertical axis, the first one on top; `height_of_bars` is the height they need."""
-    axes.set_yticks(range(len(names)) if places is None else places, [_bar_name(name) for name in names], fontsize=points(8))
+    places = range(len(names)) if places is None else places
+    axes.set_yticks(places, [_bar_name(name) for name in names], fontsize=points(8))
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
-    axes.invert_yaxis()
+    axes.set_ylim(places[-1] + 0.65, places[0] - 0.65)
 
 
 def _bar_name(name):
     width = LAYOUT["width"]
-    return fit(name, 0.36 * width if width else 3.0, points(8), 2)
+    return fit(name, 0.4 * width if width else 3.0, points(8), 3)
 
 
 def height_of_bars(names, gaps=0):
@@ -115,8 +116,7 @@ def legend_below(figure, handles, labels=None, most=110):
     """A legend below all panels, in as many columns as fit."""
     texts = [short(str(text), most) for text in (labels or [handle.get_label() for handle in handles])]
     if figure in PLACED:
-        PLACED[figure].legend = (handles, texts)
-        lay_out(figure)
+        PLACED[figure].legend = (handles, texts)  # drawn when everything has its place
         return
     bottom = min(axes.get_position().y0 for axes in figure.axes) - 0.48 / figure.get_figheight()
     _legend(figure, handles, texts, figure.get_figwidth(), bottom)
@@ -211,7 +211,11 @@ def lay_out(figure, heading="", words=()):
     below = [figure.text(0, 0, fit(text, width - 2 * EDGE, size, lines=8), fontsize=size, va="top", color="#404040")
              for text in words]
     placed.words = below + ([top] if top else [])
+    height = 0.0
     for _ in range(4):
+        if abs(figure.get_figheight() - height) < 0.005:
+            break
+        height = figure.get_figheight()
         for axes, text, letters in placed.titles:
             inches = axes.get_position().width * figure.get_figwidth()
             axes.set_title(fit(text, inches, letters, 5), loc="left", fontsize=letters)

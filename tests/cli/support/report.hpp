@@ -6,19 +6,22 @@
 
 #include "tests/cli/support/edited_json.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/results/python.hpp"
 
 namespace strobe::cli_test {
 
 class Report : public Program {
  protected:
   void SetUp() override {
-    if (std::system("python3 -c 'import json' 2> /dev/null") != 0) GTEST_SKIP() << "there is no python3";
+    python_ = testing_results::find_python("matplotlib jinja2");
+    if (python_.empty())
+      GTEST_SKIP() << "no Python with matplotlib and Jinja2 (apt: python3-matplotlib python3-jinja2)";
   }
 
   /// Runs a Python program that has the report's modules.
   Outcome python(const std::string& program) {
     write_text(folder_ / "program.py", "import sys\nsys.path.insert(0, '" STROBE_SOURCE_DIR "/scripts')\n" + program);
-    return finish(start({"python3", path("program.py")}));
+    return finish(start({python_, path("program.py")}));
   }
 
   /// Multiplies the rows of a run to a thousand, each with a seed and an id of its own, changed by `change`.
@@ -41,6 +44,8 @@ class Report : public Program {
       "cases": [{"strategy": "sequential"}, {"strategy": "snapshot", "ranks": 2}, {"strategy": "vertex", "ranks": 2},
                 {"model": "t-gcn", "strategy": "snapshot", "ranks": 2}]})");
   }
+
+  std::string python_;
 };
 
 /// Fails unless the page is whole: tags are closed in order, ids are unique, and links inside the page lead to an id.
