@@ -134,8 +134,8 @@ def chart(title, draw, said=(), width=4.3, height=2.5, left=0.7, kind="", right=
 
 
 def swatches(lines):
-    """What a legend shows of lines (colour, dashes, marker) and, without dashes, of areas. All in one drawing, of which
-    each gets its part."""
+    """Legend entries of lines (colour, dashes, marker) and, without dashes, of areas. One drawing has all of them, and
+    each entry shows its part."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     height = 0.14 * len(lines)
