@@ -73,6 +73,9 @@ Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, con
 /// when there is no such field.
 std::string natural_field(const std::vector<Row>& rows);
 
+/// The question's common values, without its place, which the first sentence names.
+std::string title_of(const Answer& answer);
+
 /// The answer as JSON; docs/reference/compare_json.md describes the keys. Absent values are null.
 Json answers_to_json(const Answers& answers);
 

@@ -101,12 +101,22 @@ Json fact_table(const Answers& answers) {
 
 }  // namespace
 
+std::string title_of(const Answer& answer) {
+  std::vector<std::string> parts = answer.common;
+  std::erase_if(parts, [](const std::string& part) {
+    const std::string field = part.substr(0, part.find(' '));
+    return field == "ranks" || field == "device" || field == "comm" || field == "cluster" || field == "numerics";
+  });
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 Json answers_to_json(const Answers& answers) {
   Json questions = Json::array();
   for (const Answer& answer : answers.questions) {
     Json contenders = Json::array();
     for (const Contender& one : answer.contenders) contenders.push_back(contender_json(one));
     questions.push_back({{"common", answer.common},
+                         {"title", title_of(answer)},
                          {"unit", answer.unit == WorkUnit::none ? Json(nullptr) : Json(unit_name(answer.unit))},
                          {"until", answer.until.empty() ? Json(nullptr) : Json(answer.until)},
                          {"contenders", contenders},

@@ -9,19 +9,6 @@
 #include "results/answer/answer.hpp"
 
 namespace strobe {
-namespace {
-
-/// Without the place, which the first sentence names.
-std::vector<std::string> place_free(std::vector<std::string> common) {
-  std::erase_if(common, [](const std::string& part) {
-    const std::string field = part.substr(0, part.find(' '));
-    return field == "ranks" || field == "device" || field == "comm" || field == "cluster" || field == "numerics";
-  });
-  return common;
-}
-
-}  // namespace
-
 std::string conclusion_of(const std::vector<LoadedRun>& runs) {
   std::vector<Row> rows;
   for (const LoadedRun& run : runs) rows.insert(rows.end(), run.summary.rows.begin(), run.summary.rows.end());
@@ -31,7 +18,7 @@ std::string conclusion_of(const std::vector<LoadedRun>& runs) {
     const Answers answers = answer(runs, field);
     std::string text;
     for (const Answer& one : answers.questions) {
-      if (answers.questions.size() > 1) text += fmt::format("{}: ", fmt::join(place_free(one.common), ", "));
+      if (answers.questions.size() > 1) text += title_of(one) + ": ";
       text += fmt::format("{}\n", fmt::join(one.sentences, " "));
     }
     return text;

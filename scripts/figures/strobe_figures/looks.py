@@ -180,7 +180,7 @@ def words_below(answers):
     """The words below a figure: the answer of `strobe compare` to the questions of its rows, and the rows that are not drawn."""
     words, questions = [], answers.get("questions", [])
     for question in questions[:2]:
-        place = ", ".join(question["common"]) + ": " if len(questions) > 1 else ""
+        place = question["title"] + ": " if len(questions) > 1 else ""
         words.append(place + " ".join(question["sentences"]))
     if len(questions) > 2:
         words.append(f"{len(questions) - 2} more questions: strobe compare RUN --by {answers['by']}")
