@@ -65,8 +65,8 @@ std::string why_it_stops(const std::vector<PlanOutcome>& outcomes, const std::ve
   const std::int64_t ranks = (*shortest)->point.request.ranks;
   const bool last = shortest + 1 == best.end();
   const PlanOutcome *few = last ? *(shortest - 1) : *shortest, *many = last ? *shortest : *(shortest + 1);
-  return fmt::format("an epoch is shortest on {} GPUs{}: {}", ranks, last ? ", the most with a point" : "",
-                     step_between(few->point, many->point, cache));
+  return fmt::format("an epoch is shortest on {} GPU{}{}: {}", ranks, ranks == 1 ? "" : "s",
+                     last ? ", the most with a point" : "", step_between(few->point, many->point, cache));
 }
 
 GpuTable table_of(const std::vector<PlanOutcome>& outcomes, const Contest& contest, const PlanLimits& limits,

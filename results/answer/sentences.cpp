@@ -56,7 +56,8 @@ std::string per_text(WorkUnit unit) { return "per " + unit_name(unit); }
 /// "vertex is 1.30 ± 0.05 times as fast as snapshot per epoch, and 2.10 times as fast as pss".
 std::string faster_text(const Answer& answer, const Contenders& slower) {
   std::string text = answer.contenders.front().value + " is";
-  for (std::size_t i = 0; i < std::min(slower.size(), most_named); ++i) {
+  const std::size_t named = slower.size() == most_named + 1 ? slower.size() : std::min(slower.size(), most_named);
+  for (std::size_t i = 0; i < named; ++i) {
     text += fmt::format("{} {} as fast as {}",
                         i == 0                   ? ""
                         : i + 1 == slower.size() ? " and"
@@ -64,9 +65,9 @@ std::string faster_text(const Answer& answer, const Contenders& slower) {
                         times_text(slower[i]->slower), slower[i]->value);
     if (i == 0) text += " " + per_text(answer.unit);
   }
-  if (slower.size() > most_named)
-    text += fmt::format(", and at least {} times as fast as {} others", number_text(slower[most_named]->slower.ratio),
-                        slower.size() - most_named);
+  if (slower.size() > named)
+    text += fmt::format(", and at least {} times as fast as {} others", number_text(slower[named]->slower.ratio),
+                        slower.size() - named);
   return text;
 }
 
