@@ -34,8 +34,8 @@ struct PlotRequest {
   bool no_caption = false;
 };
 
-/// The scripts that draw the rows of runs, by name: Strobe's own and those in the folders of $STROBE_FIGURES, of which
-/// the first with a name counts. Other scripts draw other files.
+/// The scripts that draw the rows of runs, by name. They lie in Strobe's own folder and in those of $STROBE_FIGURES;
+/// the first script of a name counts. Other scripts draw other files.
 std::map<std::string, std::string> figure_scripts() {
   std::map<std::string, std::string> scripts;
   const char* const named = std::getenv("STROBE_FIGURES");
@@ -74,7 +74,7 @@ std::string script_of(const std::string& kind) {
                                    "; a figure of your own is a file FILE.py (docs/figures.md)");
 }
 
-/// Checks a number with one of these units behind it.
+/// Checks a number with one of these units after it.
 void check_length(const std::string& option, const std::string& text, const std::vector<std::string>& units,
                   const std::string& example) {
   const std::size_t end = text.find_first_not_of("0123456789.");

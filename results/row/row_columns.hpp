@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-/// What a column of numbers is measured in; its values are seconds or bytes.
+/// The unit of a column of numbers.
 enum class ColumnUnit : std::uint8_t { none, seconds, bytes };
 
 /// A quantity: `number` is NaN and `word` empty where a row has none. One of the two functions is set.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Where an epoch's time goes: stacked phases of the mean epoch per strategy and rank count, one panel per workload
-and clock. The mark and the number beside it are the median epoch, as tables show it, with its interval."""
+and clock. The mark and the number next to it are the median epoch, as tables show it, with its interval."""
 
 import sys
 
@@ -21,7 +21,7 @@ def top_of(row):
 
 
 def draw_bars(axes, groups, phases):
-    """Horizontal bars, each group's together: groups = [[(name, row)]]. The phases one behind the other, hatched where the
+    """Horizontal bars, each group's together: groups = [[(name, row)]]. The phases follow one another, hatched where the
     prediction is extrapolated, and the median with its interval."""
     rows = [row for group in groups for _, row in group]
     factor, unit = r.time_unit([top_of(row) for row in rows])

@@ -143,7 +143,7 @@ for row in rows:
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-/// The table of times to a metric has the numbers of `strobe compare`, with those of the rows beside them.
+/// The table of times to a metric has the numbers of `strobe compare`, and those of the rows.
 TEST_F(ReportSections, TimesToAMetricAreThoseOfTheAnswer) {
   ASSERT_NO_FATAL_FAILURE(run_both());
   write_text(folder_ / "answers.json", strobe({"compare", "priced", "--by", "strategy", "--json"}).out);

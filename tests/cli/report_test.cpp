@@ -88,7 +88,7 @@ TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
-/// Written behind a page that a browser opens: its title becomes what is wrong with the page as it is shown.
+/// A browser opens this and then the page: its title becomes what is wrong with the page as it is shown.
 constexpr const char* probe = R"js(<script>
 const problems = [];
 addEventListener('error', event => problems.push('script: ' + event.message));

@@ -5,8 +5,8 @@ import weakref
 
 from strobe_figures.checks import meeting
 
-# What the command line asks for. `width`: inches of the whole figure, None = as wide as its panels need; `points`: size
-# of letters, None = 9, or 7.5 in a column; `scale`: "log", "linear" or None; `caption`: whether words stand below.
+# The choices of the command line. `width`: inches of the whole figure, None = as wide as its panels need; `points`: size
+# of letters, None = 9, or 7.5 in a column; `scale`: "log", "linear" or None; `caption`: whether there are words below.
 LAYOUT = {"width": None, "points": None, "scale": None, "caption": True}
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.0  # of a paper with two columns
 EDGE, GAP = 0.04, 0.14  # inches at the edges and between panels
@@ -22,7 +22,7 @@ class Placed:
 
 
 def narrow():
-    """Whether panels stand below each other and letters are small, as in a column of a paper."""
+    """Whether panels are below each other and letters are small, as in a column of a paper."""
     return LAYOUT["width"] is not None and LAYOUT["width"] <= 5
 
 
@@ -106,7 +106,7 @@ def height_of_bars(names, gaps=0):
 
 
 def number_on_bar(axes, text, place, **more):
-    """A number beside its bar. A panel where they do not all find room has none: they are in the tables."""
+    """A number next to its bar. A panel where they do not all find room has none: they are in the tables."""
     written = axes.annotate(text, place, textcoords="offset points", color="#404040", **more)
     if axes.figure in PLACED:
         PLACED[axes.figure].numbers.append(written)
@@ -152,7 +152,7 @@ def _turn(axes, renderer):
 
 
 def _measure(placed, figure):
-    """Inches that stand around the axes of each line and column of panels: left, right, above, below."""
+    """Inches around the axes of each line and column of panels: left, right, above, below."""
     renderer, columns = figure.canvas.get_renderer(), placed.columns
     sides = {side: {} for side in ("left", "right", "above", "below")}
     for axes in placed.groups:
@@ -201,7 +201,7 @@ def _place(placed, figure, heading, words):
 
 
 def lay_out(figure, heading="", words=()):
-    """Places everything: the heading, the panels with all that stands around them, the legend and the words. The figure
+    """Places everything: the heading, the panels with all that is around them, the legend and the words. The figure
     keeps its width and gets the height that all of it needs."""
     placed, size = PLACED[figure], points(6.5)
     width = figure.get_figwidth()
