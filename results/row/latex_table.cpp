@@ -10,7 +10,7 @@
 namespace strobe {
 namespace {
 
-/// How a column of numbers is written: value x factor, with `decimals` digits after the point.
+/// How a column of numbers is written: value x factor, with this number of decimals.
 struct NumberStyle {
   double factor = 1;
   std::string unit;  // in LaTeX; "" = none
@@ -56,7 +56,10 @@ NumberStyle style_of(const ShownColumn& column, const std::vector<std::size_t>& 
   for (const std::size_t line : order) {
     const Spread& value = column.values[line];
     if (std::isfinite(value.mean)) sizes.push_back(std::abs(value.mean));
-    style.deviations = style.deviations || (value.n > 1 && value.deviation > 0);
+    if (value.n > 1 && value.deviation > 0) {
+      sizes.push_back(value.deviation);  // a deviation that is rounded away would say that there is none
+      style.deviations = true;
+    }
   }
   const double largest = sizes.empty() ? 0 : *std::max_element(sizes.begin(), sizes.end());
   if (column.unit == ColumnUnit::seconds) choose_unit(style, prefixes_of_seconds, largest);

@@ -10,7 +10,7 @@
 
 namespace strobe {
 
-/// The unit of a column of numbers, whose values are seconds or bytes.
+/// The unit of a column of numbers.
 enum class ColumnUnit : std::uint8_t { none, seconds, bytes };
 
 /// A quantity: `number` is NaN and `word` empty where a row has none. One of the two functions is set.
@@ -25,8 +25,8 @@ struct RowColumn {
 };
 
 /// Every quantity that one of the rows has: times, shares of phases, bytes, memory, loss and metrics at the end of
-/// training, throughput, work of an epoch, facts of kinds of training, dollars, and words about the case. The title
-/// gives the number of samples of a metric, or a column NAME.n does where rows differ.
+/// training, throughput, dollars, and words about the case. The title gives the number of samples of a metric, or a
+/// column NAME.n does where rows differ.
 std::vector<RowColumn> row_columns(const std::vector<Row>& rows);
 
 /// The names of the columns that a table shows by default: epoch, band of a prediction, phases that are not zero

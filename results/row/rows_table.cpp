@@ -291,8 +291,12 @@ class RowsTable {
       if (column.number || column.name == "notes") continue;
       for (std::string& cell : column.cells) {
         const std::string shown = shown_line(cell);
-        if (characters(shown) <= most || characters(shown) != shown.size()) continue;
-        cell = shown.substr(0, most - most / 3 - 1) + "…" + shown.substr(shown.size() - most / 3);
+        std::vector<std::size_t> begins;  // of characters, in bytes
+        for (std::size_t i = 0; i < shown.size(); ++i)
+          if ((static_cast<unsigned char>(shown[i]) & 0xC0) != 0x80) begins.push_back(i);
+        if (begins.size() <= most) continue;
+        const std::size_t tail = most / 3;
+        cell = shown.substr(0, begins[most - tail - 1]) + "…" + shown.substr(begins[begins.size() - tail]);
       }
     }
   }

@@ -21,7 +21,7 @@ def top_of(row):
 
 
 def draw_bars(axes, groups, phases):
-    """Horizontal bars, each group's together: groups = [[(name, row)]]. Phases follow each other, hatched where the
+    """Horizontal bars, each group's together: groups = [[(name, row)]]. The phases follow one another, hatched where the
     prediction is extrapolated, and the median with its interval."""
     rows = [row for group in groups for _, row in group]
     factor, unit = r.time_unit([top_of(row) for row in rows])

@@ -69,8 +69,8 @@ def _tag(found, own, keep):
 
 
 def _without_bare_groups(text):
-    """Drops <g> without attributes, and its end."""
-    kept, bare = [], []
+    """Drops groups without content, and <g> without attributes with its end."""
+    text, kept, bare = re.sub(r"<g[^>]*/>", "", text), [], []
     for part in re.split(r"(<g ?[^>]*>|</g>)", text):
         if part.startswith("<g"):
             bare.append(not part[2:-1].strip())
@@ -134,8 +134,8 @@ def chart(title, draw, said=(), width=4.3, height=2.5, left=0.7, kind="", right=
 
 
 def swatches(lines):
-    """Legend entries of lines (colour, dashes, marker) and, without dashes, of areas. One drawing has all of them, and
-    each entry shows its part."""
+    """The samples in a legend of lines (colour, dashes, marker) and, without dashes, of areas. All are cut from one
+    drawing."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
     height = 0.14 * len(lines)

@@ -1,4 +1,4 @@
-"""The parts of the page's sections: tables, figures and lists as plain data. The templates make HTML of them."""
+"""The parts of a section of the page: tables, figures and lists as plain data. The templates make HTML of them."""
 import base64
 from dataclasses import dataclass, field
 

@@ -45,16 +45,17 @@ def phases(rows):
 def figure_row(row):
     """The row with what figures need of it, where a file lacks it."""
     phases_ = {phase: value or 0 for phase, value in (row.get("phase_seconds") or {}).items()}
-    return {**row, "phase_seconds": phases_, "notes": row.get("notes") or []}
+    return {**row, "phase_seconds": phases_, "notes": row.get("notes") or [], "settings": row.get("settings") or {}}
 
 
 def _scaling_groups(rows):
-    """{label without strategy and ranks: rows} of cases that run at several rank counts."""
+    """{label without strategy and ranks: rows} of cases that run at several rank counts; the first one of each place."""
     groups = {}
     for row in rows.pooled:
-        if row.get("status") == "ok" and runs.median(row) and row.get("time_source") in figure.STYLES:
-            groups.setdefault(runs.rest_label(row, rows.pooled, without=("ranks",)), []).append(figure_row(row))
-    return {title: own for title, own in groups.items() if len({row.get("ranks") for row in own}) > 1}
+        if row.get("status") == "ok" and row.get("ranks") and runs.median(row) and row.get("time_source") in figure.STYLES:
+            place = runs.strategy_label(row, rows.pooled), row["ranks"], row["time_source"]
+            groups.setdefault(runs.rest_label(row, rows.pooled, without=("ranks",)), {}).setdefault(place, figure_row(row))
+    return {title: list(own.values()) for title, own in groups.items() if len({ranks for _, ranks, _ in own}) > 1}
 
 
 def scaling(rows, answers):

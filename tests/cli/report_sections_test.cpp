@@ -1,7 +1,7 @@
 // The figures of `strobe report`: each shows the values of rows, samples and traces, and works when some are missing.
 #include <cmath>
 
-#include "tests/cli/support/report.hpp"
+#include "tests/cli/report.hpp"
 
 namespace strobe::cli_test {
 namespace {
@@ -143,7 +143,7 @@ for row in rows:
   EXPECT_EQ(outcome.status, 0) << outcome.err;
 }
 
-/// The table of times to a metric has the numbers of `strobe compare`, with those of the rows next to them.
+/// The table of times to a metric has the numbers of `strobe compare`, and those of the rows.
 TEST_F(ReportSections, TimesToAMetricAreThoseOfTheAnswer) {
   ASSERT_NO_FATAL_FAILURE(run_both());
   write_text(folder_ / "answers.json", strobe({"compare", "priced", "--by", "strategy", "--json"}).out);

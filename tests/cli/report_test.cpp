@@ -1,5 +1,5 @@
 // `strobe report`: its page shows the values of the rows, whatever their names.
-#include "tests/cli/support/report.hpp"
+#include "tests/cli/report.hpp"
 
 #include <fmt/format.h>
 
@@ -79,36 +79,6 @@ TEST_F(Report, AnswersAsTheOtherCommandsDo) {
   }
 }
 
-/// Epochs of two models are no answer to which is better; with a metric the time to it is, at every door.
-TEST_F(Report, DifferentModelsAreComparedByTheTimeToAMetric) {
-  const std::vector<std::string> command{"run",    "--workload", tiny,       "--vary", "model=t-gcn,tm-gcn",
-                                         "--vary", "seed=1,2",   "--epochs", "2"};
-  for (const bool with_goal : {false, true}) {
-    const std::string folder = with_goal ? "goal" : "plain";
-    std::vector<std::string> words = command;
-    words.insert(words.end(), {"--out", folder});
-    if (with_goal) words.insert(words.end(), {"--until", "loss=100"});
-    const Outcome ran = strobe(words);
-    ASSERT_EQ(ran.status, 0) << ran.err;
-    const Json question = Json::parse(strobe({"compare", folder, "--by", "model", "--json"}).out).at("questions").at(0);
-    ASSERT_EQ(strobe({"report", folder, "--out", folder + ".html"}).status, 0);
-    const std::string page = read_text(folder_ / (folder + ".html"));
-    EXPECT_TRUE(question.at("unit").is_null());
-    for (const Json& one : question.at("contenders")) {
-      EXPECT_TRUE(one.at("times_the_fastest").at("ratio").is_null());
-      EXPECT_EQ(one.at("until_seconds").is_number(), with_goal);
-    }
-    std::string all;
-    for (const Json& sentence : question.at("sentences")) {
-      all += sentence.get<std::string>();
-      for (const std::string* text : {&page, &ran.out})
-        EXPECT_NE(text->find(sentence.get<std::string>()), std::string::npos) << sentence;
-    }
-    EXPECT_NE(all.find("Epochs of different models are not compared"), std::string::npos) << all;
-    EXPECT_NE(all.find(with_goal ? "reaches loss=100 first" : "--until METRIC=VALUE"), std::string::npos) << all;
-  }
-}
-
 TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
   ASSERT_EQ(strobe({"run", two_strategies(), "--trace", "--out", "o"}).status, 0);
   make_a_thousand_rows("o");
@@ -118,7 +88,7 @@ TEST_F(Report, AThousandRowsStayBelowTwoMegabytes) {
   EXPECT_EQ(checked.status, 0) << checked.err;
 }
 
-/// Appended to a page that a browser opens: its title becomes what is wrong with the page as it is shown.
+/// A browser opens this and then the page: its title becomes what is wrong with the page as it is shown.
 constexpr const char* probe = R"js(<script>
 const problems = [];
 addEventListener('error', event => problems.push('script: ' + event.message));

@@ -5,7 +5,7 @@ import weakref
 
 from strobe_figures.checks import meeting
 
-# Choices of the command line. `width`: inches of the whole figure, None = as wide as its panels need; `points`: size
+# The choices of the command line. `width`: inches of the whole figure, None = as wide as its panels need; `points`: size
 # of letters, None = 9, or 7.5 in a column; `scale`: "log", "linear" or None; `caption`: whether there are words below.
 LAYOUT = {"width": None, "points": None, "scale": None, "caption": True}
 COLUMN_INCHES, PAGE_INCHES = 3.5, 7.0  # of a paper with two columns

@@ -177,7 +177,7 @@ def set_scale(axis, usual):
 
 
 def words_below(answers):
-    """The words below a figure: the answer of `strobe compare` to the questions of its rows, and the rows that are not drawn."""
+    """The words below a figure: the answer of `strobe compare` to the questions of its rows, and what is not drawn."""
     words, questions = [], answers.get("questions", [])
     for question in questions[:2]:
         place = question["title"] + ": " if len(questions) > 1 else ""
@@ -259,7 +259,7 @@ def in_order(rows, order):
 def main(draw, name, needed, description, seeds="mean", scales=True):
     """Command line of a figure: reads runs, draws, writes NAME.png, NAME.svg or NAME.pdf; exit status 2 when refused.
     Rows that differ in their seed alone are drawn as one, with mean and spread, unless `seeds` is "each". `scales`: whether
-    its values fit a logarithmic axis as well as a linear one; stacked bars do not."""
+    its values can be on a logarithmic axis as well as on a linear one, as stacked bars cannot."""
     options = _options(description)
 
     def read():
