@@ -1,7 +1,7 @@
 // The figures of `strobe report`: each shows the values of rows, samples and traces, and works when some are missing.
 #include <cmath>
 
-#include "tests/cli/report.hpp"
+#include "tests/cli/support/report.hpp"
 
 namespace strobe::cli_test {
 namespace {

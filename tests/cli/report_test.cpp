@@ -1,5 +1,5 @@
 // `strobe report`: its page shows the values of the rows, whatever their names.
-#include "tests/cli/report.hpp"
+#include "tests/cli/support/report.hpp"
 
 #include <fmt/format.h>
 
