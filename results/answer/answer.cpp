@@ -199,12 +199,14 @@ Answer answer_of(const Question& question, const std::string& field, const Answe
   return answer;
 }
 
-std::vector<Row> other_rows(const std::vector<LoadedRun>& runs, const Row* one) {
-  std::vector<Row> rows;
-  for (const LoadedRun& run : runs)
-    for (const Row& row : run.summary.rows)
-      if (&row != one) rows.push_back(row);
-  return rows;
+/// One case for each configuration of each question but the lone one: those that differ in their seed count once.
+std::vector<CaseOfRow> other_cases(const std::vector<Question>& questions, const Question& lone) {
+  std::vector<CaseOfRow> cases;
+  for (const Question& question : questions) {
+    if (&question == &lone) continue;
+    for (const Candidate& one : question.candidates) cases.push_back({one.rows.front().row, one.rows.front().json});
+  }
+  return cases;
 }
 
 }  // namespace
@@ -212,13 +214,14 @@ std::vector<Row> other_rows(const std::vector<LoadedRun>& runs, const Row* one) 
 Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, const AnswerOptions& options) {
   Answers answers;
   answers.field = field;
-  for (const Question& question : questions_of(runs, field)) {
+  const std::vector<Question> questions = questions_of(runs, field);
+  for (const Question& question : questions) {
     if (question.candidates.size() > 1) {
       answers.questions.push_back(answer_of(question, field, options));
       continue;
     }
-    for (const PlacedRow& one : question.candidates.front().rows)
-      answers.alone.push_back({one.row->case_id, nearest_text(*one.row, other_rows(runs, one.row))});
+    const Row& row = *question.candidates.front().rows.front().row;
+    answers.alone.push_back({row.case_id, nearest_text(row, other_cases(questions, question))});
   }
   if (!answers.questions.empty()) return answers;
   std::string why;

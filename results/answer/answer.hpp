@@ -53,9 +53,9 @@ struct Answer {
   std::vector<std::string> facts;      // of kinds of training, where contenders differ: one sentence each, no full stop
 };
 
-/// A row that no other differs from in the field alone.
+/// A configuration that no other differs from in the field alone. Its seeds count once.
 struct Unpaired {
-  std::string case_id;
+  std::string case_id;  // of its first row
   std::string nearest;  // in words
 };
 

@@ -71,24 +71,24 @@ std::vector<FieldDifference> differences_of(const Json& a, const Json& b) {
   return found;
 }
 
-const Row* nearest_row(const Row& row, const std::vector<Row>& rows) {
-  const Row* nearest = nullptr;
-  std::size_t fewest = 0;
-  const Json here = case_json_of(row);
-  for (const Row& other : rows) {
-    const std::size_t differences = differences_of(here, case_json_of(other)).size();
-    if (nearest != nullptr && differences >= fewest) continue;
-    nearest = &other;
-    fewest = differences;
-  }
-  return nearest;
+std::vector<CaseOfRow> cases_of(const std::vector<Row>& rows) {
+  std::vector<CaseOfRow> cases;
+  for (const Row& row : rows) cases.push_back({&row, case_json_of(row)});
+  return cases;
 }
 
-std::string nearest_text(const Row& row, const std::vector<Row>& rows) {
-  const Row* nearest = nearest_row(row, rows);
+std::string nearest_text(const Row& row, const std::vector<CaseOfRow>& cases) {
+  const Row* nearest = nullptr;
+  std::vector<FieldDifference> found;
+  const Json here = case_json_of(row);
+  for (const CaseOfRow& other : cases) {
+    std::vector<FieldDifference> differences = differences_of(here, other.json);
+    if (nearest != nullptr && differences.size() >= found.size()) continue;
+    nearest = other.row;
+    found = std::move(differences);
+  }
   if (nearest == nullptr) return "";
   std::string text = fmt::format("its nearest there, {}, has", nearest->case_id);
-  const std::vector<FieldDifference> found = differences_of(case_json_of(row), case_json_of(*nearest));
   constexpr std::size_t most = 3;
   for (std::size_t i = 0; i < std::min(most, found.size()); ++i)
     text += fmt::format("{} {} {} instead of {}", i == 0 ? "" : ",", found[i].field, found[i].b, found[i].a);

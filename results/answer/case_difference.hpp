@@ -18,11 +18,16 @@ struct FieldDifference {
 /// The leaves in which two cases differ. Where plug-ins differ in name, their parameters do not count.
 std::vector<FieldDifference> differences_of(const Json& a, const Json& b);
 
-/// The row of `rows` that differs from `row` in the fewest fields; null when there are none.
-const Row* nearest_row(const Row& row, const std::vector<Row>& rows);
+/// A row, which must outlive this, and its case.
+struct CaseOfRow {
+  const Row* row = nullptr;
+  Json json;
+};
+std::vector<CaseOfRow> cases_of(const std::vector<Row>& rows);
 
-/// "its nearest there, CASE, has strategy snapshot instead of vertex"; "" when `rows` is empty.
-std::string nearest_text(const Row& row, const std::vector<Row>& rows);
+/// The first of `cases` that differs from `row` in the fewest fields: "its nearest there, CASE, has strategy snapshot
+/// instead of vertex"; "" when `cases` is empty. Cost O(cases).
+std::string nearest_text(const Row& row, const std::vector<CaseOfRow>& cases);
 
 /// A case's value at a field as typed: "strategy" is its plug-in with the parameters that are given in brackets only
 /// where `parameters`. Throws InvalidRequest("--by") for a field that cases do not have.

@@ -156,12 +156,12 @@ Comparison compare_rows(const LoadedRun& base, const Row& before, const LoadedRu
 namespace {
 
 /// A case that one run has and the other has not.
-Comparison one_sided(const Row& row, const char* verdict, const LoadedRun& other) {
+Comparison one_sided(const Row& row, const char* verdict, const std::vector<CaseOfRow>& others) {
   Comparison result;
   result.case_id = row.case_id;
   result.verdict = verdict;
   result.fails = result.verdict == "MISSING";
-  result.note = nearest_text(row, other.summary.rows);
+  result.note = nearest_text(row, others);
   return result;
 }
 
@@ -181,7 +181,7 @@ Comparison compare_case(const LoadedRun& base, const Row& before, const LoadedRu
   if (!base.summary.rows.empty() && !changed.summary.rows.empty()) {
     const Row& first = base.summary.rows.front();
     why = fmt::format("; of {}, {} (--by FIELD compares cases that differ in one field)", first.case_id,
-                      nearest_text(first, changed.summary.rows));
+                      nearest_text(first, cases_of(changed.summary.rows)));
   }
   throw NotComparable(fmt::format("{} and {} have no case in common{}", base.folder, changed.folder, why));
 }
@@ -193,16 +193,17 @@ CompareReport compare_runs(const std::string& base_path, const std::string& chan
   if (!(options.threshold >= 0))
     throw InvalidRequest("--threshold", "the threshold must be a number that is not negative");
   const LoadedRun base = load_run(base_path), changed = load_run(changed_path);
+  const std::vector<CaseOfRow> base_cases = cases_of(base.summary.rows), new_cases = cases_of(changed.summary.rows);
   CompareReport report;
   bool any_match = false;
   for (const Row& before : base.summary.rows) {
     const Row* after = changed.find(before.case_id);
-    report.cases.push_back(after == nullptr ? one_sided(before, "MISSING", changed)
+    report.cases.push_back(after == nullptr ? one_sided(before, "MISSING", new_cases)
                                             : compare_case(base, before, changed, *after, options));
     any_match = any_match || after != nullptr;
   }
   for (const Row& after : changed.summary.rows)
-    if (base.find(after.case_id) == nullptr) report.cases.push_back(one_sided(after, "NEW", base));
+    if (base.find(after.case_id) == nullptr) report.cases.push_back(one_sided(after, "NEW", base_cases));
   if (!any_match) refuse_without_common_case(base, changed);
   close_report(report, options);
   report.base_machine = machine_of(base);
