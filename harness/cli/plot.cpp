@@ -137,7 +137,11 @@ int plot(const PlotRequest& request) {
   if (!request.no_caption) {
     if (const Json found = answers_of({request.words.begin() + 1, request.words.end()}); !found.empty()) {
       answers = scratch.file("answers.json");
-      write_file_atomically(answers, found.dump());
+      try {
+        write_file_atomically(answers, found.dump());
+      } catch (const SystemError& error) {
+        throw SystemError(fmt::format("no figure could be written into {}/: {}", out, error.what()));
+      }
     }
   }
   const std::vector<std::string> flags = flags_of(request, out, answers);

@@ -101,7 +101,7 @@ TEST_F(ComparisonFigures, TheCommittedGuideIsThePrintedOne) {
 TEST_F(ComparisonFigures, ThePlanHasTheOrderOfTheGuide) {
   // Full batches are planned within seconds, and their order differs between the two clusters.
   const std::string plan = std::string(STROBE_BINARY) +
-                           " plan --workload ucsocial:window=1d --model t-gcn --task future-links --set "
+                           " plan --workload ucsocial:window=1d --model t-gcn:preset=small --task future-links --set "
                            "task.candidates=49 --set task.batch=200 --set optimizer.rate=0.01 --set nb=1 --set "
                            "inputs=streamed --set transfer=direct --set overlap=1 --strategy "
                            "snapshot,vertex:partitioner=range --until mrr=0.3 --clusters p3dn-v100,p5-h100 --nodes 1 "
