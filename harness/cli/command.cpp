@@ -13,6 +13,7 @@
 #include "core/names_elsewhere.hpp"
 #include "core/shown_text.hpp"
 #include "core/system/plugins.hpp"
+#include "harness/cli/completion_words.hpp"
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/signals.hpp"
@@ -279,6 +280,10 @@ int run_command_line(const std::vector<std::string>& arguments) {
   hear_of_unproven_files(tell_unproven_file);
   try {
     load_plugins();
+    if (arguments.size() >= 2 && arguments[0] == "completion" && arguments[1] == "words") {
+      print_data(completion_answer({arguments.begin() + 2, arguments.end()}));
+      return 0;
+    }
     CLI::App app(program_help, "strobe");
     app.footer(exit_help);
     app.set_version_flag(

@@ -6,19 +6,17 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "core/errors.hpp"
 #include "core/registry_names.hpp"
 #include "harness/cli/command.hpp"
-#include "harness/cli/completion_words.hpp"
 #include "harness/process/narrate.hpp"
 
 namespace strobe {
 namespace {
 
 // Answers of `strobe completion words`: a line for each word. A first line "<path>" says that paths may follow too. The
-// word being typed comes last and may be empty. `--` keeps its dashes from being read as options.
+// word being typed comes last and may be empty. command.cpp answers before it reads options.
 
 // Readline splits words at ':' and '='. So the script splits the line at blanks itself, and offers only the part
 // after the last of these characters.
@@ -32,7 +30,7 @@ _strobe() {
   typed="${words[${#words[@]}-1]}"
   [[ $typed != *[:=]* ]] || kept="${typed%"${typed##*[:=]}"}"
   COMPREPLY=()
-  mapfile -t found < <("${words[0]}" completion words -- "${words[@]:1}" 2>/dev/null)
+  mapfile -t found < <("${words[0]}" completion words "${words[@]:1}" 2>/dev/null)
   if [[ ${found[0]:-} == "<path>" ]]; then
     compopt -o default 2>/dev/null
     found=("${found[@]:1}")
@@ -50,7 +48,7 @@ constexpr const char* zsh_script = R"sh(#compdef strobe
 # Completes strobe in zsh: keep this file as _strobe in a folder of $fpath.
 _strobe() {
   local -a found whole open
-  found=("${(@f)$("${words[1]}" completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  found=("${(@f)$("${words[1]}" completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
   if [[ ${found[1]} == "<path>" ]]; then
     shift found
     _files
@@ -67,7 +65,7 @@ constexpr const char* fish_script =
     R"sh(# Completes strobe in fish: keep this file as strobe.fish in ~/.config/fish/completions.
 function __strobe_words
   set -l words (commandline -opc) (commandline -ct)
-  set -l found ($words[1] completion words -- $words[2..-1] 2>/dev/null)
+  set -l found ($words[1] completion words $words[2..-1] 2>/dev/null)
   if test "$found[1]" = "<path>"
     set -e found[1]
     __fish_complete_path (commandline -ct)
@@ -79,29 +77,17 @@ complete -c strobe -f -a '(__strobe_words)'
 
 const std::map<std::string, const char*> scripts{{"bash", bash_script}, {"fish", fish_script}, {"zsh", zsh_script}};
 
-std::string answer(const std::vector<std::string>& words) {
-  const Completions found = complete_words(words);
-  std::string text = found.files ? "<path>\n" : "";
-  for (const std::string& word : found.words) text += word + "\n";
-  return text;
-}
-
 CommandAction define_completion(CommandOptions& options) {
-  const auto words = std::make_shared<std::vector<std::string>>();
-  options.positionals("shell", *words, "bash, fish or zsh; or the word `words`, --, and words of a command line");
+  const auto shell = std::make_shared<std::string>();
+  options.positional("shell", *shell, "bash, fish or zsh");
   options.example(
       "Examples: strobe completion bash > ~/.local/share/bash-completion/completions/strobe\n"
       "          strobe completion zsh > ~/.zfunc/_strobe\n"
       "          strobe completion fish > ~/.config/fish/completions/strobe.fish");
-  return [words] {
-    if (!words->empty() && words->front() == "words") {
-      print_data(answer({words->begin() + 1, words->end()}));
-      return 0;
-    }
-    const std::string shell = words->empty() ? "" : words->front();
-    const auto script = scripts.find(shell);
+  return [shell] {
+    const auto script = scripts.find(*shell);
     if (script == scripts.end())
-      throw InvalidRequest("", fmt::format("completion is there for bash, fish and zsh, not for '{}'", shell));
+      throw InvalidRequest("", fmt::format("completion is there for bash, fish and zsh, not for '{}'", *shell));
     print_data(script->second);
     return 0;
   };

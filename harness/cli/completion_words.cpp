@@ -193,4 +193,11 @@ Completions complete_words(const std::vector<std::string>& words) {
   return {{kept.begin(), kept.end()}, found.files};
 }
 
+std::string completion_answer(const std::vector<std::string>& words) {
+  const Completions found = complete_words(words);
+  std::string text = found.files ? "<path>\n" : "";
+  for (const std::string& word : found.words) text += word + "\n";
+  return text;
+}
+
 }  // namespace strobe

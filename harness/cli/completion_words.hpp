@@ -15,4 +15,8 @@ struct Completions {
 /// without the program's name. A word that ends in ':', '=' or '.' goes on.
 Completions complete_words(const std::vector<std::string>& words);
 
+/// The answer of `strobe completion words WORD...` to the scripts of shells: a line for each word, and a first line
+/// "<path>" if paths may follow too.
+std::string completion_answer(const std::vector<std::string>& words);
+
 }  // namespace strobe
