@@ -74,8 +74,10 @@ std::vector<Field> parameters_of(const CaseSlot& slot, const std::string& plugin
   const Words names = slot.names();
   const bool known = std::find(names.begin(), names.end(), plugin) != names.end();
   std::map<std::string, Field> found;
-  for (const std::string& name : known ? Words{plugin} : names)
-    for (const Field& field : slot.fields(name, "").fields()) found.emplace(field.name, field);
+  for (const std::string& name : known ? Words{plugin} : names) {
+    const FieldTable table = slot.fields(name, "");
+    for (const Field& field : table.fields()) found.emplace(field.name, field);
+  }
   std::vector<Field> fields;
   for (const auto& [name, field] : found) fields.push_back(field);
   return fields;

@@ -228,6 +228,7 @@ void expand_case(Suite& suite, std::map<std::string, std::string>& seen, const J
 Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseRuns runs, ImpossibleCases impossible,
                    const std::string& folder) {
   check_unique_paths(settings);
+  if (!json.is_object()) throw InvalidRequest("", "expected a JSON object, found " + json.dump());
   Suite suite;
   Complaints complaints;
   complaints.hear([&] { check_keys(json, {"$schema", "name", "defaults", "cases"}, ""); });

@@ -128,7 +128,7 @@ TEST_F(NamesElsewhere, AGpuIsTheDeviceCuda) {
 TEST_F(NamesElsewhere, CommandsAndFiguresOfOnesOwnAreAnswered) {
   expect_refusal(strobe({"rnu"}), 2, {"did you mean 'run'?"});
   expect_refusal(strobe({"inpsect"}), 2, {"did you mean 'inspect'?"});
-  expect_refusal(strobe({"plot", "./my.py", "run"}), 2, {"type python3 ./my.py", "strobe show RUN --format csv"});
+  expect_refusal(strobe({"plot", "./my.py", "run"}), 2, {"there is no file './my.py'"});
 }
 
 TEST_F(NamesElsewhere, SingularKindsAndRangesWithADashAreUnderstood) {

@@ -142,7 +142,7 @@ TEST_F(FigureLayout, ScaleOrderAndCaptionAreAsAskedFor) {
       "    except ValueError:\n"
       "        assert inches is None, text\n"
       "r.LEFT_OUT.append({'status': 'skipped', 'reason': 'because'})\n"
-      "question = {'common': ['w'], 'sentences': ['a is faster.']}\n"
+      "question = {'common': ['w'], 'title': 'w', 'sentences': ['a is faster.']}\n"
       "assert looks.words_below({'by': 'strategy', 'questions': [question]}) == ['a is faster.', 'not drawn: 1 skipped "
       "(because)']\n"
       "assert looks.words_below({'by': 'strategy', 'questions': [question] * 4})[:3] == ['w: a is faster.'] * 2 + "
