@@ -166,8 +166,9 @@ std::string summarise(const TurningStudy& study, const std::string& cluster) {
   if (turn == nullptr)
     return fmt::format(
         "no constant of {} does: each of {} from a quarter to {:.0f} times its value leaves the best "
-        "point ahead of {} others ({} re-simulations)",
-        cluster, study.constants.size(), widest_factor, study.rivals.size(), study.simulations);
+        "point ahead of {} other{} ({} re-simulations)",
+        cluster, study.constants.size(), widest_factor, study.rivals.size(), study.rivals.size() == 1 ? "" : "s",
+        study.simulations);
   return fmt::format(
       "{} of {} at {:.2g} times its value ({:.3g} instead of {:.3g}): then {} is better ({} "
       "re-simulations, each constant from a quarter to {:.0f} times its value)",
