@@ -85,7 +85,7 @@ void Complaints::hear(const std::function<void()>& check) {
 }
 
 void Complaints::raise() const {
-  if (kept_.size() == 1) throw kept_.front();
+  if (kept_.size() == 1) throw InvalidRequest(kept_.front());
   if (!kept_.empty()) throw InvalidRequest(kept_);
 }
 

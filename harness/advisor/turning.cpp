@@ -181,7 +181,7 @@ std::string summarise(const TurningStudy& study, const std::string& cluster) {
 std::vector<TurnedConstant> constants_of(const std::string& text, const std::string& precision) {
   const auto cluster = load_cluster(text);
   std::vector<TurnedConstant> constants;
-  for (const std::string key :
+  for (const std::string& key :
        {"gpu.flops_" + precision + "_per_second", std::string("gpu.memory_bytes_per_second"),
         std::string("gpu.memory_bytes"), std::string("gpu.launch_seconds"),
         std::string("host_to_device_bytes_per_second"), std::string("intra_node_bytes_per_second"),

@@ -138,7 +138,7 @@ std::map<std::string, std::string> read_texts(const Json& json, const std::strin
   std::map<std::string, std::string> texts;
   Complaints complaints;
   for (const auto& item : json.items()) {
-    const std::string key = item.key();
+    const std::string& key = item.key();
     complaints.hear([&] {
       if (std::find(known.begin(), known.end(), key) == known.end())
         throw InvalidRequest(where + "/" + key, unknown_name_message("quantity", key, known));

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t bucket_rows = std::size_t{1} << 16, most_buckets = 2048, samples_per_bucket = 32;
 
 /// One column of the result: `width` bytes an event.
-struct Column {
+struct SortedColumn {
   Pages memory;
   std::size_t width = 0;
 };
@@ -275,7 +275,7 @@ class TimeOrder {
         compact_ ? order_of<std::uint32_t>(begin, end) : order_of<double>(begin, end);
     if (order.empty()) return;
     std::vector<std::byte> sorted;
-    for (Column& column : columns_) {
+    for (SortedColumn& column : columns_) {
       if (column.width == 0) continue;
       sorted.resize(order.size() * column.width);
       std::byte* const values = column.memory.data() + begin * column.width;
@@ -303,9 +303,9 @@ class TimeOrder {
   bool compact_ = false;
   bool exact_ = false;  // some block has weights that fp32 rounds
   double base_ = 0;
-  std::vector<Column> columns_;     // times, sources, targets, weights, labels, features, exact weights
-  std::vector<std::size_t> first_;  // [blocks] rows before each
-  std::vector<double> bounds_;      // [buckets - 1]
+  std::vector<SortedColumn> columns_;  // times, sources, targets, weights, labels, features, exact weights
+  std::vector<std::size_t> first_;     // [blocks] rows before each
+  std::vector<double> bounds_;         // [buckets - 1]
   std::vector<std::size_t> bucket_begin_;
   std::vector<std::vector<std::uint16_t>> buckets_;  // of each row of each block
   std::vector<std::vector<std::size_t>> starts_;     // [blocks][buckets]
