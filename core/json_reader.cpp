@@ -44,13 +44,13 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& error) override {
-    const std::size_t end = std::min(position == 0 ? 0 : position - 1, text_.size());
-    const auto line =
-        static_cast<std::uint64_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')) +
-        1;
-    const std::size_t newline = end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
-    const std::size_t column = newline == std::string::npos ? end + 1 : end - newline;
-    throw InvalidInput(source_, line, column, explain(token, error.what()));
+    refuse(std::min(position == 0 ? 0 : position - 1, text_.size()), explain(token, error.what()));
+  }
+
+  /// The library takes a zero byte for the end of the text and ignores what follows.
+  void refuse_zero_bytes() const {
+    const std::size_t zero = text_.find('\0');
+    if (zero != std::string_view::npos) refuse(zero, "not valid JSON: it has a zero byte");
   }
 
  private:
@@ -58,6 +58,15 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
     Json value;
     std::string key;
   };
+
+  [[noreturn]] void refuse(std::size_t end, const std::string& message) const {
+    const auto line =
+        static_cast<std::uint64_t>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')) +
+        1;
+    const std::size_t newline = end == 0 ? std::string::npos : text_.rfind('\n', end - 1);
+    const std::size_t column = newline == std::string::npos ? end + 1 : end - newline;
+    throw InvalidInput(source_, line, column, message);
+  }
 
   static std::string explain(const std::string& token, const std::string& what) {
     if (token.find_first_of("NIn") == 0 || token.find("-I") == 0) return "NaN and infinity are not JSON numbers";
@@ -118,6 +127,7 @@ struct OpenFile {
 
 Json parse_json(std::string_view text, const std::string& source, const RepeatedKey& repeated) {
   StrictBuilder builder(text, source, repeated);
+  builder.refuse_zero_bytes();
   Json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

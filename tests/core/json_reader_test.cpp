@@ -66,7 +66,7 @@ TEST(JsonReader, DamagedTextIsRefusedWhereTheLibraryRefusesIt) {
     std::string text = random_value(random, 4).dump();
     text[random() % text.size()] = static_cast<char>(random() % 256);
     const Json judged = Json::parse(text, nullptr, false), found = parse_json_or_discard(text);
-    if (judged.is_discarded()) {
+    if (judged.is_discarded() || text.find('\0') != std::string::npos) {
       EXPECT_TRUE(found.is_discarded()) << text;
       ++refused;
     } else if (!found.is_discarded()) {  // else two keys have become one
@@ -74,6 +74,14 @@ TEST(JsonReader, DamagedTextIsRefusedWhereTheLibraryRefusesIt) {
     }
   }
   EXPECT_GT(refused, 500);
+}
+
+TEST(JsonReader, NothingFollowsAZeroByte) {
+  for (const std::string& text : {std::string("{}\0", 3), std::string("{\n}\0{}", 6), std::string("\0", 1)}) {
+    const std::string complaint = complaint_of(text);
+    EXPECT_NE(complaint.find("not valid JSON: it has a zero byte"), std::string::npos) << complaint;
+  }
+  EXPECT_EQ(complaint_of(std::string("{\n}\0{}", 6)), "f.json:2:2: not valid JSON: it has a zero byte");
 }
 
 TEST(JsonReader, DepthIsLimited) {

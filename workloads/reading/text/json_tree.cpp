@@ -72,6 +72,9 @@ class JsonTreeBuilder {
   explicit JsonTreeBuilder(JsonTree& tree) : tree_(tree), read_(tree.bytes_.data()), last_end_(read_) {}
 
   void parse() {
+    // The library takes a zero byte for the end of the text and ignores what follows.
+    const std::size_t zero = tree_.bytes_.find('\0');
+    if (zero != std::string::npos) tree_.fail(zero, "is not JSON: it has a zero byte");
     const char* const begin = tree_.bytes_.data();
     nlohmann::json::sax_parse(TrackedIterator{begin, &read_}, TrackedIterator{begin + tree_.bytes_.size(), &read_},
                               this);
