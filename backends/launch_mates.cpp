@@ -131,7 +131,7 @@ void WaitVerdict::blame(const LaunchMates& mates, int rank) {
   const char* const word = state == MateState::stopped  ? "stopped"
                            : state != MateState::unseen ? "runs"
                            : mates.all_here             ? "gone"
-                                                        : "no word of it";
+                                                        : "not heard from";
   blamed.push_back(rank);
   words += fmt::format("{}rank {} ({})", words.empty() ? "" : ", ", rank, word);
 }

@@ -22,8 +22,8 @@ std::atomic<double> limit_seconds{usual_launch_wait_seconds};
 
 [[noreturn]] void end_process(const char* doing, const LaunchMates& mates, const WaitVerdict& verdict) {
   const std::string line = fmt::format(
-      "strobe: rank {} of {}: {} takes longer than {:g} s (--timeout); waiting for: {}. The run ends here; "
-      "what is on disk stays, go on with --resume\n",
+      "strobe: rank {} of {}: {} takes longer than {:g} s (--timeout); waiting for: {}. The run ends here. Finished "
+      "epochs stay on disk; continue with --resume\n",
       mates.own, mates.states.size(), doing, limit_seconds.load(), verdict.words);
   std::fflush(stdout);
   [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, line.data(), line.size());

@@ -40,7 +40,7 @@ std::string currency_code(const std::string& text) {
 }
 
 std::string unknown_currency_message(const std::string& text) {
-  return fmt::format("'{}' is no currency code of ISO 4217, such as USD", text);
+  return fmt::format("'{}' is not an ISO 4217 currency code; write one such as USD", text);
 }
 
 std::optional<std::pair<double, std::string>> amount_from_text(const std::string& text) {

@@ -20,7 +20,7 @@ std::string currency_code(const std::string& text);
 /// Nothing unless the text begins with a finite amount above 0.
 std::optional<std::pair<double, std::string>> amount_from_text(const std::string& text);
 
-/// "'usdd' is no currency code of ISO 4217, such as USD"
+/// "'usdd' is not an ISO 4217 currency code; write one such as USD"
 std::string unknown_currency_message(const std::string& text);
 
 }  // namespace strobe

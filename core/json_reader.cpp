@@ -71,7 +71,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   static std::string explain(const std::string& token, const std::string& what) {
     if (token.find_first_of("NIn") == 0 || token.find("-I") == 0) return "NaN and infinity are not JSON numbers";
     if (what.find("out_of_range.406") != std::string::npos)
-      return "not valid JSON: " + token + " is beyond all numbers";
+      return "not valid JSON: " + token + " is too large for a number";
     const std::size_t detail = what.find(" - ");
     const std::size_t colon = what.rfind(": ", detail);
     return "not valid JSON: " + (colon == std::string::npos ? what : what.substr(colon + 2));
@@ -176,7 +176,7 @@ std::string json_complaint(const nlohmann::json::exception& error) {
   const std::size_t words = what.find("] ");
   const std::string text = words == std::string::npos ? what : what.substr(words + 2);
   constexpr int wrong_type = 302, no_such_key = 403, no_utf8 = 316;
-  if (error.id == no_utf8) return "a text is not UTF-8";
+  if (error.id == no_utf8) return "a string is not UTF-8";
   if (error.id == wrong_type) return "a value's " + text;
   if (error.id == no_such_key && text.find('\'') != std::string::npos)
     return fmt::format("the key {} is missing", text.substr(text.find('\''), text.rfind('\'') + 1 - text.find('\'')));

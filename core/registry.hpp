@@ -76,7 +76,7 @@ class Registry {
 
   void refuse_duplicates() const {
     if (!duplicates_.empty())
-      throw Error(std::string("two plug-ins share the name of a ") + Tag::kind + ": " + duplicates_.front());
+      throw Error(std::string("two plug-ins register the same ") + Tag::kind + ": " + duplicates_.front());
   }
 
   std::map<std::string, Entry<Value>> entries_;

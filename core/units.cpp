@@ -50,7 +50,7 @@ std::int64_t parse_count(const std::string& text, const std::string& where) {
   const auto scale = scales.find(std::string(end, static_cast<std::size_t>(text.data() + text.size() - end)));
   const double count = error == std::errc() && scale != scales.end() ? in_seconds(value, {scale->second, 1}) : 0;
   if (count >= 1 && count <= 9007199254740992.0 && count == std::floor(count)) return static_cast<std::int64_t>(count);
-  throw InvalidRequest(where, fmt::format("expected a whole number from 1 on, such as 5000000, 5M, 1.5G or 1e8, "
+  throw InvalidRequest(where, fmt::format("expected a whole number of at least 1, such as 5000000, 5M, 1.5G or 1e8, "
                                           "found '{}'",
                                           text));
 }

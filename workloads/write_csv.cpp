@@ -32,9 +32,8 @@ std::vector<std::string> vertex_cells(const EventGraph& graph) {
 
 void write_csv(const EventGraph& graph, const std::string& path) {
   if (graph.removals)
-    throw InvalidRequest("OUT",
-                         "csv cannot say that rows of weight -1 remove edges, as those of this network do; write a "
-                         ".strobe file");
+    throw InvalidRequest(
+        "OUT", "csv cannot hold the rows of weight -1 that remove edges from this network; write a .strobe file");
   AtomicFile file(path);
   file.write(graph.stepped ? "source,target,step" : "source,target,time");
   file.write(graph.weight.empty() ? "\n" : ",weight\n");

@@ -192,10 +192,10 @@ void CudaDevice::release_idle(const std::vector<std::byte*>& idle) {
 
 void CudaDevice::refuse_unreachable(const void* address) const {
   if (runtime::reaches(ordinal_, address)) return;
-  throw Unavailable(fmt::format(
-      "communicator local: GPU {} of rank {} has no access to another rank's memory, as the two GPUs are not "
-      "linked; use --comm nccl, or one GPU for all ranks with CUDA_VISIBLE_DEVICES={}",
-      ordinal_, rank(), ordinal_));
+  throw Unavailable(
+      fmt::format("communicator local: GPU {} of rank {} has no access to another rank's memory, because the two GPUs "
+                  "are not linked; use --comm nccl, or one GPU for all ranks with CUDA_VISIBLE_DEVICES={}",
+                  ordinal_, rank(), ordinal_));
 }
 
 void CudaDevice::copy_values(void* to, const void* from, std::size_t bytes) {
@@ -344,7 +344,7 @@ const Register<DeviceTag> registered{{
 
 const Register<DeviceTag> registered_with_graphs{{
     "cuda-graphs",
-    "as cuda, with operations gathered into CUDA graphs and replayed",
+    "like cuda, but operations are gathered into CUDA graphs and replayed",
     "CUDA C++ Programming Guide, CUDA graphs",
     {},
     {[](const DeviceRequest& request) -> std::unique_ptr<Device> {

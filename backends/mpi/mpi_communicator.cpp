@@ -183,8 +183,8 @@ std::exception_ptr run_program(const LaunchRequest& request, const RankProgram& 
     const std::unique_ptr<Device> device = request.make_device(wanted);
     if (device->has_own_memory())
       throw InvalidRequest("--comm",
-                           "communicator mpi moves the host's memory, and this device has its own: use nccl, or "
-                           "local for ranks of one process");
+                           "communicator mpi moves host memory, but this device has its own; use --comm nccl, or "
+                           "--comm local for ranks of one process");
     constexpr double rounding = 1e-9;
     const bool spin = std::max(1, request.device.threads) <= place.runtime.cores() + rounding;
     UnderWay under_way(*device);
@@ -246,8 +246,8 @@ double most_agreement_seconds(const FailureReport& own, const SideChannel& side,
   while (std::find(silent.begin(), silent.end(), first) != silent.end()) ++first;
   runtime.lose_ranks(silent);
   const bool consequence = own.kind == FailureReport::Kind::consequence && side.peer_failure();
-  const std::string why = own.failed() ? own.text : "ranks did not say how the case ended for them";
-  throw RanksLost(fmt::format("{}; ranks that do not answer any more: {}. The run ends here; go on with --resume",
+  const std::string why = own.failed() ? own.text : "some ranks did not report how the case ended";
+  throw RanksLost(fmt::format("{}; ranks that do not answer any more: {}. The run ends here. Continue with --resume",
                               consequence ? side.peer_failure()->text : why, fmt::join(silent, ", ")),
                   first == runtime.rank());
 }
@@ -261,8 +261,8 @@ Runtime::EndPatience patience_at_end(const FailureReport& own, const SideChannel
 void refuse_other_size(const LaunchRequest& request, int size) {
   if (request.ranks == size) return;
   throw Unavailable(
-      fmt::format("communicator mpi: {} ranks were asked for, but this world has {}; start with: "
-                  "mpirun -n {} strobe run ... --comm mpi --ranks {}",
+      fmt::format("communicator mpi: {} ranks were asked for, but MPI started {}; start with: mpirun -n {} strobe run "
+                  "... --comm mpi --ranks {}",
                   request.ranks, size, request.ranks, request.ranks));
 }
 

@@ -169,11 +169,10 @@ void Runtime::complete_or_lose(MPI_Request& request, double seconds) {
   };
   if (complete_unless(request, look, gives_up)) return;
   lose_ranks(verdict.blamed);
-  throw RanksLost(
-      fmt::format("to agree with the other ranks takes longer than {:g} s (--timeout); waiting for: {}. The "
-                  "run ends here; what is on disk stays, go on with --resume",
-                  seconds, verdict.words),
-      mates.states.empty() || mates.lowest_running() == mates.own);
+  throw RanksLost(fmt::format("to agree with the other ranks takes longer than {:g} s (--timeout); waiting for: {}. "
+                              "The run ends here. Finished epochs stay on disk; continue with --resume",
+                              seconds, verdict.words),
+                  mates.states.empty() || mates.lowest_running() == mates.own);
 }
 
 void Runtime::lose_ranks(const std::vector<int>& lost) {

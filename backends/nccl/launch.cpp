@@ -265,8 +265,7 @@ std::vector<FailureReport> reports_of(const Brought& all) {
     if (all[rank] && all[rank]->size() == sizeof(FailureReport)) {
       std::memcpy(&reports[rank], all[rank]->data(), sizeof(FailureReport));
     } else {
-      const SystemError lost(
-          fmt::format("rank {} ended without a word; its own output or the launcher's says why", rank));
+      const SystemError lost(fmt::format("rank {} ended without a message; see its output or the launcher's", rank));
       reports[rank] = report_of(std::make_exception_ptr(lost), static_cast<int>(rank));
     }
   }

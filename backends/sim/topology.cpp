@@ -63,10 +63,10 @@ std::vector<Topology> group_topologies(const Topology& whole, const std::vector<
 
 Topology make_topology(const Cluster& cluster, int ranks) {
   if (ranks < 1 || ranks > cluster.gpus()) {
-    throw InvalidRequest("--ranks",
-                         fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}; a larger one "
-                                     "is --set cluster.nodes=N",
-                                     ranks, cluster.name, cluster.nodes, cluster.gpus_per_node, cluster.gpus()));
+    throw InvalidRequest(
+        "--ranks",
+        fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}; enlarge it with --set cluster.nodes=N",
+                    ranks, cluster.name, cluster.nodes, cluster.gpus_per_node, cluster.gpus()));
   }
   Topology topology;
   topology.ranks = ranks;

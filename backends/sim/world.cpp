@@ -82,7 +82,7 @@ World::World(const LaunchRequest& request, ScheduleOrder order)
     devices_.push_back(request.make_device(wanted));
     clocks_.push_back(dynamic_cast<SimDevice*>(devices_.back().get()));
     if (clocks_.back() == nullptr) {
-      throw InvalidRequest("--comm", "communicator sim joins devices of virtual time; use --device sim with it");
+      throw InvalidRequest("--comm", "communicator sim needs --device sim, because it joins devices of virtual time");
     }
     clocks_.back()->attach(*this, rank);
   }
@@ -388,7 +388,7 @@ namespace {
 
 const Register<CommunicatorTag> registered{{
     "sim",
-    "ranks are fibres in the virtual time of a cluster; collectives last by their cost models",
+    "ranks are fibres in the virtual time of a cluster; cost models say how long collectives take",
     "Hockney, Parallel Computing 20(3), 1994; Thakur, Rabenseifner and Gropp, IJHPCA 2005",
     {},
     {[](const LaunchRequest& request, const RankProgram& program) { launch_simulated(request, program); },

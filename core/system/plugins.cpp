@@ -51,7 +51,7 @@ std::string absolute_path(const std::string& named) {
   if (named.find('/') == std::string::npos)
     throw InvalidRequest(
         "$STROBE_PLUGINS",
-        fmt::format("'{}' names no folder, and none is searched for plug-ins; write {} for the file in "
+        fmt::format("'{}' has no folder, and Strobe searches none for plug-ins; write {} for the file in "
                     "the working folder",
                     named, (folder / named).string()));
   if (named.front() == '/') return named;
@@ -157,7 +157,7 @@ bool registers_something(const std::string& bytes) { return bytes.find("6strobe8
 
 void load(const std::string& path) {
   std::error_code failed;
-  if (!fs::is_regular_file(path, failed)) refuse(path, failed ? failed.message() : "it is no file");
+  if (!fs::is_regular_file(path, failed)) refuse(path, failed ? failed.message() : "it is not a file");
   const std::string bytes = read_file(path);
   const bool program_code = bytes.starts_with(
       "\x7f"

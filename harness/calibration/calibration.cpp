@@ -26,7 +26,8 @@ void check_suite(const Suite& suite) {
   for (const Case& c : suite.cases) {
     const std::string id = case_id(c);
     if (!c.cluster.empty())
-      throw InvalidRequest(suite.place_of(id, "/device"), id + " is simulated; calibrate measures");
+      throw InvalidRequest(suite.place_of(id, "/device"),
+                           id + " is simulated, but calibrate measures; choose a real device");
     if (c.device != first.device || c.comm != first.comm || c.precision != first.precision) {
       throw InvalidRequest(suite.place_of(id, "/device"),
                            id + " has another device, communicator or precision than the suite's first case");

@@ -42,8 +42,8 @@ void check_kind(const CalibrateCommand& command) {
                           !command.samples.empty() || !command.sets.empty();
   if (chunks.chunks && of_machine) {
     throw InvalidRequest("--chunks",
-                         "takes no suite, --comm, --filter, --samples or --set; its chunks are cut from "
-                         "--graph. Leave these out, or --chunks");
+                         "takes no suite, --comm, --filter, --samples or --set; its chunks are cut from --graph. Leave "
+                         "out either these or --chunks");
   }
   if (!chunks.chunks && chunks != ChunkOptions()) {
     throw InvalidRequest("--chunks",

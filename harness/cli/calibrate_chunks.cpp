@@ -80,8 +80,8 @@ std::int64_t whole_number(const std::string& text, const std::string& flag, std:
 void check_chunk_options(const ChunkOptions& chunks, const SharedOptions& shared) {
   const std::string model = chunks.model.substr(0, chunks.model.find(':'));
   if (!model.empty() && ModelRegistry::instance().find(model, "--model").value.family != "snapshots") {
-    throw InvalidRequest("--model", fmt::format("chunks are of models of snapshots, and {} reads events; name one of "
-                                                "`strobe list models` that reads snapshots",
+    throw InvalidRequest("--model", fmt::format("chunks are for models of snapshots, but {} reads events; choose a "
+                                                "model of snapshots from `strobe list models`",
                                                 model));
   }
   const std::string& length = chunks.sequence_length;
@@ -175,7 +175,7 @@ std::string chunk_table(const ChunkCalibration& how, const LearnedChunks& result
 
 void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
   options.toggle("--chunks", chunks.chunks,
-                 "learn instead what chunks of a model take, for strategy chunk with cost=mlp "
+                 "instead, learn how long chunks of a model take, for strategy chunk with cost=mlp "
                  "(docs/howto/learn_chunk_workloads.md)");
   options.text("--model", chunks.model, "with --chunks: the model, NAME or NAME:key=value,... (default t-gcn)", "NAME");
   options.text("--precision", chunks.precision, "with --chunks: fp32 or fp64 (default fp32)", "fp32|fp64");
@@ -183,11 +183,10 @@ void define_chunk_options(CommandOptions& options, ChunkOptions& chunks) {
                "NAME|FILE");
   options.repeated("--graph", chunks.graphs, "with --chunks: a workload to cut chunks from; several times for several",
                    "NAME");
-  options.text(
-      "--sequence-length", chunks.sequence_length,
-      "with --chunks: sequences' lengths among the inputs: none, mean, longest, both, or rounds, both and the steps "
-      "that follow each other (default rounds)",
-      "none|mean|longest|both|rounds");
+  options.text("--sequence-length", chunks.sequence_length,
+               "with --chunks: lengths of sequences that the predictor reads: none, mean, longest, both (mean and "
+               "longest), or rounds (both, how many rounds walk the chunk, and their steps; the default)",
+               "none|mean|longest|both|rounds");
   options.text("--chunk-count", chunks.chunk_count,
                "with --chunks: chunks to train on (default 50000, with --quick 5000); 1000 more are held out", "N");
   options.text("--fewest-cells", chunks.fewest_cells, "with --chunks: cells of the smallest chunk (default 4)", "N");

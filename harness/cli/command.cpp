@@ -268,7 +268,7 @@ namespace {
 /// Notes a file without a digest. Only the first process prints it.
 void tell_unproven_file(const std::string& path) {
   if (launched_world().rank == 0)
-    narrate(fmt::format("note: {} carries no digest, so it is not known whether it is as it was written", path));
+    narrate(fmt::format("note: {} carries no digest, so Strobe cannot tell whether it was changed", path));
 }
 
 }  // namespace

@@ -161,9 +161,11 @@ void define_measuring(CommandOptions& options, CompareRequest& request) {
                  "where there is none, and whether it would show 10 %");
   options.text("--rounds", measured.rounds, "processes of each case a side (default 5)", "N");
   options.text("--launch", measured.launch, "words before each process, such as \"mpirun -n {ranks}\"", "WORDS");
-  options.text("--filter", measured.filter, "with --rerun and --self-check: cases whose id matches; -EXPR drops them",
+  options.text("--filter", measured.filter,
+               "with --rerun or --self-check: keep the cases whose id matches this expression; -EXPR drops them",
                "EXPR");
-  options.text("--out", measured.out, "folder of what they measure (default runs/compare-UTCTIME)", "DIR");
+  options.text("--out", measured.out,
+               "with --rerun or --self-check: folder for the new measurements (default runs/compare-UTCTIME)", "DIR");
 }
 
 CommandAction define_compare(CommandOptions& options) {
@@ -176,7 +178,7 @@ CommandAction define_compare(CommandOptions& options) {
                "smallest change of the median that counts, such as 3% or 0.03 (default 5%)", "X");
   options.text(
       "--by", request->by,
-      "compare the cases that differ in this field alone, such as strategy or model.hidden: who is fastest, why",
+      "compare the cases that differ in this field alone, such as strategy or model.hidden: which is fastest, and why",
       "KEY");
   define_measuring(options, *request);
   options.toggle("--allow-different-host", request->allow_different_host, "compare wall times of different machines");

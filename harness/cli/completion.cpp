@@ -87,7 +87,7 @@ CommandAction define_completion(CommandOptions& options) {
   return [shell] {
     const auto script = scripts.find(*shell);
     if (script == scripts.end())
-      throw InvalidRequest("", fmt::format("completion is there for bash, fish and zsh, not for '{}'", *shell));
+      throw InvalidRequest("", fmt::format("there is no completion for '{}'; choose bash, fish or zsh", *shell));
     print_data(script->second);
     return 0;
   };

@@ -39,8 +39,8 @@ void refuse_own_input(const std::string& out, const std::string& workload, const
   for (const auto& [key, file] : workload_files(workload, parameters)) {
     std::error_code ignored;
     if (!std::filesystem::equivalent(out, file, ignored)) continue;
-    throw InvalidRequest("OUT", fmt::format("'{}' is a file that is read ({}); name another one to write", out,
-                                            key == "name" ? "IN" : key));
+    throw InvalidRequest(
+        "OUT", fmt::format("'{}' is an input file ({}); name another file to write", out, key == "name" ? "IN" : key));
   }
 }
 
@@ -93,7 +93,8 @@ Parts lost_in_steps(const std::string& workload, const Json& parameters) {
 
 /// `form` is the format that cannot hold `lost`.
 void say_what_is_lost(const Parts& lost, const std::string& form, const std::string& advice = "") {
-  if (!lost.empty()) narrate(fmt::format("left out, as {} not hold them: {}{}", form, fmt::join(lost, ", "), advice));
+  if (!lost.empty())
+    narrate(fmt::format("left out, because {} not hold them: {}{}", form, fmt::join(lost, ", "), advice));
 }
 
 /// Removes the file's folder, so that converting the same file gives the same bytes everywhere.
@@ -116,7 +117,7 @@ void convert_events(EventGraph events, const std::string& out, bool csv) {
 void convert_steps(SnapshotGraph graph, const ConvertRequest& request, bool csv) {
   if (csv) {
     throw InvalidRequest("OUT",
-                         fmt::format("'{}' gives steps, and csv holds events; write a .strobe file", request.in));
+                         fmt::format("'{}' gives steps, but csv holds events; write a .strobe file", request.in));
   }
   forget_folder(graph.provenance);
   write_binary_snapshots(graph, request.out);
@@ -138,7 +139,8 @@ int convert(const ConvertRequest& request) {
   if (!request.ids.empty()) named.parameters.emplace_back("ids", request.ids);
   const Json parameters = typed_parameters(slot.fields(named.name, "IN"), named.parameters);
   if (parameters.contains("feature_scale"))
-    throw InvalidRequest("IN feature_scale", "files keep features as they are; give it to the run that reads the file");
+    throw InvalidRequest("IN feature_scale",
+                         "convert keeps features as they are; give this option to the run that reads the file");
   refuse_own_input(request.out, named.name, parameters);
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");

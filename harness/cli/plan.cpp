@@ -130,7 +130,8 @@ void read_budget(const std::string& text, const std::vector<std::string>& curren
   const std::string& currency = amount->second;
   if (!currency.empty() && currency_code(currency).empty()) refuse(": " + unknown_currency_message(currency));
   if (currency.empty() && currencies.size() > 1) {
-    refuse(fmt::format(": the clusters are priced in {}; name the one that is meant", fmt::join(currencies, " and ")));
+    refuse(fmt::format(": the clusters are priced in {}; add the currency that you mean, such as 500usd",
+                       fmt::join(currencies, " and ")));
   }
   if (currencies.empty()) throw InvalidRequest("--budget", "none of these clusters has a price");
   limits.budget = amount->first;
@@ -151,7 +152,7 @@ PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>&
   PlanLimits limits;
   if (!command.deadline.empty()) {
     limits.deadline_seconds = parse_duration_seconds(command.deadline, "--deadline");
-    if (!(*limits.deadline_seconds > 0)) throw InvalidRequest("--deadline", "a deadline must lie ahead");
+    if (!(*limits.deadline_seconds > 0)) throw InvalidRequest("--deadline", "expected a time above 0");
   }
   const double start_up = duration_from(command.start_up, "--start-up");
   if (limits.deadline_seconds && start_up >= *limits.deadline_seconds)
@@ -327,7 +328,7 @@ void define_space(CommandOptions& options, PlanCommand& command) {
   options.repeated("--clusters", command.clusters,
                    "clusters to try: names or files, or NAME:key=value,... with what-ifs (default all)", "NAMES");
   options.text("--nodes", command.nodes,
-               "node counts to try, such as 1,2,4 (default: powers of two up to each cluster)", "N,...");
+               "node counts to try, such as 1,2,4 (default: powers of two up to each cluster's size)", "N,...");
   options.text(
       "--gpus", command.gpus,
       "numbers of GPUs instead of nodes, such as 8,16,32 or 8..128; prints a table of the best strategy of each",
@@ -372,11 +373,12 @@ CommandAction define_plan(CommandOptions& options) {
   define_space(options, *command);
   define_job(options, *command);
   options.group("What is printed");
-  options.text("--top", command->top, "dominated points to show after the front (default 10, with --gpus 0)", "N");
-  options.text("--explain", command->explain,
-               "say why this point (its id, or a part that no other has) is kept or left out, and which point is "
-               "better",
-               "ID");
+  options.text("--top", command->top, "points that others beat, to show after the front (default 10, with --gpus 0)",
+               "N");
+  options.text(
+      "--explain", command->explain,
+      "say why this point is kept or left out, and which point is better; name its id, or a part that only this id has",
+      "ID");
   options.text("--threads", command->threads, "points simulated at a time (default 0: all cores)", "N");
   options.text("--figure", command->figure, "draw the front and the scaling as this .png or .svg (writes both)",
                "FILE");

@@ -155,20 +155,18 @@ int plot(const PlotRequest& request) {
 
 CommandAction define_plot(CommandOptions& options) {
   const auto request = std::make_shared<PlotRequest>();
-  options.positionals(
-      "KIND RUN", request->words,
-      fmt::format("which figure ({}, or a Python file of your own), and the run directories that it is of",
-                  fmt::join(figure_kinds(), ", ")));
+  options.positionals("KIND RUN", request->words,
+                      fmt::format("which figure ({}, or a Python file of your own), then the run directories to draw",
+                                  fmt::join(figure_kinds(), ", ")));
   options.text("--out", request->out, "folder for the figure (default: figures in the first run directory)", "DIR");
   options.text("--format", request->format, "png, svg, pdf, several with commas (default png,svg)", "FORMATS");
   options.text(
       "--width", request->width,
       "width of the figure: 8cm, 3.5in, 80mm, 240pt, column (3.5in), or page: as its panels need (default page)",
       "LENGTH");
-  options.text("--font-size", request->font_size, "size of letters (default: 9pt; in a column 7.5pt)", "POINTS");
-  options.text("--order", request->order, "strategies in the order in which they are drawn, such as snapshot,vertex",
-               "NAMES");
-  options.text("--scale", request->scale, "scale of the values (default: as suits the figure)", "log|linear");
+  options.text("--font-size", request->font_size, "font size (default: 9pt; in a column 7.5pt)", "POINTS");
+  options.text("--order", request->order, "order in which strategies are drawn, such as snapshot,vertex", "NAMES");
+  options.text("--scale", request->scale, "scale of the values (default: the figure chooses)", "log|linear");
   options.toggle("--no-caption", request->no_caption, "draw no words below the legend");
   options.text("--title", request->title, "a heading (default: none)", "WORDS");
   options.example(

@@ -122,7 +122,10 @@ class Sweep {
     std::string flags;
     for (const AskedFile& file : asked_files(request_.outputs)) flags += (flags.empty() ? "" : ", ") + file.flag;
     if (request_.trace) flags += std::string(flags.empty() ? "" : ", ") + "--trace";
-    return flags.empty() ? "" : flags + " left nothing, as the case is not run again; another --out would run it";
+    return flags.empty() ? ""
+                         : flags +
+                               " wrote no file, because the case already has a finished row; choose another --out to "
+                               "run it again";
   }
 
   void open(const std::string& folder) {
@@ -245,7 +248,7 @@ class Sweep {
     std::set<int> epochs;
     for (const EpochSample& sample : result.samples) epochs.insert(sample.epoch);
     result.notes.push_back(
-        fmt::format("trained by a run that ended before its row was written; it left the times of {}",
+        fmt::format("an earlier run trained this case and ended before it wrote the row; it left the times of {}",
                     counted(epochs.size(), "epoch")));
   }
 

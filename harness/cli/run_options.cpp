@@ -41,7 +41,7 @@ std::string group_of_field(const std::string& field) {
 void define_case_options(CommandOptions& options, RunRequest& request) {
   options.positional("suite", request.suite,
                      "suite: a file (JSON), or a name from `strobe list suites`; with --resume the directory of a run; "
-                     "without it, the flags describe one case");
+                     "without a suite, the flags describe one case");
   options.group(what_is_trained);
   for (const CaseSlot& slot : case_slots()) {
     const std::string name = slot.name;
@@ -70,8 +70,8 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
   options.group("The run and its directory");
   options.text("--out", request.out, "run directory (default runs/NAME-UTCTIME)", "DIR");
   options.text("--rounds", request.rounds,
-               "measure every case in this number of processes of its own, all cases in turn: intervals then show how "
-               "much processes differ (default 1: all in this process)",
+               "rounds: each measures every case once, in a new process; intervals then show how much processes differ "
+               "(default 1: all in this process)",
                "N");
   options.text("--until-interval", request.until_interval,
                "measure rounds, at least 5, until the 99 % interval of every ratio to the fastest case reaches at most "
@@ -112,8 +112,8 @@ void define_checkpoint_options(CommandOptions& options, RunRequest& request) {
   options.text("--checkpoint-every", request.checkpoint_every,
                "epochs from one checkpoint to the next (default: after the last)", "N");
   options.toggle("--checkpoint-on-signal,!--no-checkpoint-on-signal", request.outputs.checkpoint_on_signal,
-                 "a signal (INT, TERM, HUP, USR1, USR2, XCPU) lets the epoch under way end and leaves a checkpoint, "
-                 "where one is asked for; a second one ends the run at once (default: yes)");
+                 "a signal (INT, TERM, HUP, USR1, USR2, XCPU) lets the current epoch end and then writes the file of "
+                 "--checkpoint; a second signal ends the run at once (default: yes)");
   options.toggle("--resume-training", request.outputs.resume_training,
                  "continue training from the file of --checkpoint");
 }
@@ -127,7 +127,7 @@ void define_run_options(CommandOptions& options, RunRequest& request) {
   define_output_options(options, request);
   define_checkpoint_options(options, request);
   options.example(
-      "Flags go over the suite's cases, these over its defaults.\n"
+      "Flags override the suite's cases, and cases override the suite's defaults.\n"
       "Examples: strobe run quickstart --filter chess\n"
       "          strobe run --workload chess --strategy snapshot --ranks 4 --set model.window=7\n"
       "          strobe run --workload chess --vary strategy=snapshot,vertex:partitioner=metis --vary seed=1..5\n"

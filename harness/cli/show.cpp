@@ -41,7 +41,7 @@ std::string summary_of(const std::string& run) {
   std::error_code ignored;
   const std::string path = std::filesystem::is_directory(run, ignored) ? run + "/summary.json" : run;
   if (std::filesystem::is_regular_file(path, ignored)) return path;
-  throw InvalidRequest("RUN", fmt::format("there is no run in '{}': {} is not there", run, path));
+  throw InvalidRequest("RUN", fmt::format("'{}' is not a run directory: it has no {}", run, path));
 }
 
 int show(const ShowRequest& request) {
@@ -63,7 +63,7 @@ int show(const ShowRequest& request) {
       runs.push_back(run);
     }
   }
-  if (rows.empty()) throw InvalidRequest(request.filter.empty() ? "RUN" : "--filter", "no row is there to be shown");
+  if (rows.empty()) throw InvalidRequest(request.filter.empty() ? "RUN" : "--filter", "there is no row to show");
   std::string table = rows_table(rows, requests, runs);
   if (requests.format == TableFormat::text && request.by.empty() && request.columns.empty()) {
     const std::string conclusion = conclusion_of(request.runs, wanted);

@@ -49,7 +49,7 @@ int diff(const TraceRequest& request, const std::vector<std::string>& files) {
   if (files.size() != 2) throw InvalidRequest("FILE", "diff compares two traces: A and B");
   if (!request.out.empty()) throw InvalidRequest("--out", "diff prints; --out is for merge");
   const double most = number_from_text(request.most, "--most");
-  if (!(most >= 1 && most <= 1e6)) throw InvalidRequest("--most", "a number of lines from 1 to 1000000 is wanted");
+  if (!(most >= 1 && most <= 1e6)) throw InvalidRequest("--most", "expected a number of lines from 1 to 1000000");
   const auto [first, second] = reading([&] {
     return std::pair<Json, Json>{read_trace(files[0]), read_trace(files[1])};
   });

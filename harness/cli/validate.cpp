@@ -258,11 +258,10 @@ CommandAction define_validate(CommandOptions& options) {
                "judge earlier measurements and run nothing: all cases of a run directory or its summary.json, or the "
                "suite's cases in a validation.csv",
                "RUN|FILE");
-  options.text(
-      "--published", command->published,
-      "compare with what a paper printed instead: its name, or all, or with public measurements of collectives: "
-      "collectives (no cluster file and no suite)",
-      "PAPER");
+  options.text("--published", command->published,
+               "compare with a paper's printed figures instead: its name, or all; collectives compares with public "
+               "measurements of collectives (needs no cluster file and no suite)",
+               "PAPER");
   options.toggle("--terms", command->terms,
                  "with --published: also predict with each term of the paper's software left out in turn");
   options.repeated("--set", command->sets, "key.path=value for every case, such as epochs=3", "KEY=VALUE");

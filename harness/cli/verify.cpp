@@ -77,8 +77,8 @@ FileVerdict verify_file(const std::string& path) {
     return verdict_of_reader(path, "binary snapshots", [&] { read_binary_snapshots(path, true); });
   if (is_json(path, head)) return verify_json_file(path);
   if (is_safetensors(path, head)) return verify_safetensors(path);
-  throw InvalidRequest("PATH", fmt::format("'{}' is of no kind that carries a digest: those are run directories and "
-                                           "their JSON files, safetensors, calibrations, shapes and binary graphs",
+  throw InvalidRequest("PATH", fmt::format("'{}' cannot carry a digest; name a run directory or its JSON files, "
+                                           "safetensors, a calibration, a shape or a binary graph",
                                            path));
 }
 
@@ -122,7 +122,8 @@ int verify(const VerifyRequest& request) {
     }
   }
   narrate(wrong == 0 ? counted(files, "file") + " as written"
-                     : fmt::format("{} of {} not as written, or not proven to be", wrong, counted(files, "file")));
+                     : fmt::format("{} of {} were changed or cannot be checked",
+                                   wrong, counted(files, "file")));
   return wrong == 0 ? 0 : 1;
 }
 

@@ -15,19 +15,19 @@ const Register<FactsTag> event_batch_facts{
      "sizes of batches and what they cost node memory",
      "",
      {},
-     {{{"local_batch", "1", "Of models of events: events of one update on one rank.", count()},
-       {"global_batch", "1", "Of models of events: events of one update on all ranks.", count()},
+     {{{"local_batch", "1", "For models of events: events of one update on one rank.", count()},
+       {"global_batch", "1", "For models of events: events of one update on all ranks.", count()},
        {"evaluation_batch", "1",
-        "Of future links: events of an evaluation that are scored between two refreshes of the memory, or of the step "
-        "whose embeddings score them; metrics of two sizes do not compare.",
+        "For future links: events that an evaluation scores before it refreshes the memory, or the step whose "
+        "embeddings score them. Metrics of two sizes do not compare.",
         count()},
        {"mails_lost_share", "1",
-        "Of models of events with memory: mails that never reach a memory, because a later event of their batch "
-        "leaves one for the same vertex, of all mails of training.",
+        "For models of events with memory: share of the training mails that never reach a memory, because a later "
+        "event of their batch leaves a mail for the same vertex.",
         number()},
        {"mean_staleness_seconds", "s",
-        "Of models of events with memory: from the event that an end's memory has last heard of to the end's last "
-        "event before the one at hand, mean over the ends of all training events.",
+        "For models of events with memory: how old memory is. Time from the last event that a vertex's memory has seen "
+        "to the vertex's last event before the current one; mean over both ends of all training events.",
         number()}},
       ""},
      {}}};

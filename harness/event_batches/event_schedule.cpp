@@ -140,10 +140,8 @@ class EventSchedule final : public SchedulePlan {
     if (!grouped()) return;
     const auto kept = state.kept.find(kept_groups);
     if (kept != state.kept.end() && kept->second == groups_to_keep(plan_)) return;
-    throw InvalidRequest(
-        "--resume-training",
-        "the checkpoint holds no memory of these groups of ranks; go on with the i, j, k and batch that "
-        "it was trained with");
+    throw InvalidRequest("--resume-training",
+                         "the checkpoint was written with another i, j, k or batch; continue with those");
   }
 
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {

@@ -60,7 +60,7 @@ std::int64_t whole_note(const FileNotes& notes, const std::string& key, const st
   std::int64_t value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw InvalidInput(path, 0, 0, "no checkpoint of Strobe: its metadata give no " + key);
+    throw InvalidInput(path, 0, 0, "not a Strobe checkpoint: its metadata give no " + key);
   }
   return value;
 }
@@ -249,7 +249,7 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   FileNotes notes;
   const std::vector<SavedMatrix> saved = read_existing(path, where, notes);
   if (note(notes, "kind") != "checkpoint") {
-    throw InvalidInput(path, 0, 0, "no checkpoint of Strobe; a file of --save-model goes with --load-model");
+    throw InvalidInput(path, 0, 0, "not a Strobe checkpoint; give a file of --save-model to --load-model");
   }
   const Json there = parse_note(notes, "case"), metrics = parse_note(notes, "metrics");
   if (!there.is_object() || !metrics.is_object())
@@ -284,15 +284,14 @@ bool is_over(const Case& c, const TrainingState& state) {
 void refuse_over(const Case& c, const TrainingState& state, const std::string& path) {
   const std::string where = "--resume-training";
   if (state.epoch >= c.warmup + c.epochs) {
-    throw InvalidRequest(where,
-                         fmt::format("{} is at epoch {} already, and {} are asked for; ask for more than {} epochs, "
-                                     "warm-up included",
-                                     path, state.epoch, c.warmup + c.epochs, state.epoch));
+    throw InvalidRequest(
+        where, fmt::format("{} is at epoch {} already, but the case has {}; set more than {} epochs, warm-up included",
+                           path, state.epoch, c.warmup + c.epochs, state.epoch));
   }
   if (!until_holds(c, state.loss, state.metrics)) return;
-  throw InvalidRequest(where, fmt::format("{} has already reached until={}, after epoch {}; leave until out, or ask "
-                                          "for more",
-                                          path, c.until, state.epoch));
+  throw InvalidRequest(
+      where, fmt::format("{} has already reached until={}, after epoch {}; leave until out, or set a goal beyond it",
+                         path, c.until, state.epoch));
 }
 
 }  // namespace strobe

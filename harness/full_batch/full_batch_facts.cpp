@@ -8,7 +8,7 @@ namespace strobe {
 namespace {
 
 constexpr const char* no_chunks = "the strategy has no chunks";
-constexpr const char* nothing_stale = "no exchange is under a policy of staleness";
+constexpr const char* nothing_stale = "no exchange uses stale rows";
 
 Json list_of(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
 Json count() { return {{"type", "integer"}, {"minimum", 0}}; }

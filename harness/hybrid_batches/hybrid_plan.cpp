@@ -37,7 +37,7 @@ void check_adjuster(const HybridOptions& options, const Case& c) {
   if (!watches || c.numerics != "none") return;
   throw InvalidRequest(
       "/strategy/adjuster",
-      fmt::format("{} needs losses, and numerics=none computes none; take numerics=cpu, or adjuster=cost, random or "
+      fmt::format("{} needs losses, but numerics=none computes none; take numerics=cpu, or adjuster=cost, random or "
                   "none",
                   options.adjuster));
 }

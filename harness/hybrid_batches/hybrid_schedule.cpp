@@ -103,7 +103,7 @@ class HybridSchedule final : public SchedulePlan {
     const bool alone = state.kept.find("hybrid.weights") != state.kept.end();
     if (alone == !plan_->sync()) return;
     throw InvalidRequest("--resume-training",
-                         "the checkpoint was written with another way of averaging; go on with it");
+                         "the checkpoint was written with another way of averaging; continue with that one");
   }
 
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
@@ -164,13 +164,13 @@ class HybridSchedule final : public SchedulePlan {
                                 plan_->options.vertices, plan_->options.snapshots));
       for (const LayerShape& layer : plan_->layers()) {
         if (layer.sums.values + layer.sums.constants_per_rank == 0) continue;
-        all.emplace_back("batch_statistics: sums over vertices run over a batch's own");
+        all.emplace_back("batch_statistics: sums over vertices cover only those of a batch");
         break;
       }
     }
     if (plan_->adjusts())
       all.push_back(fmt::format("adjuster {} chooses the size of batches", plan_->options.adjuster));
-    if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: a step counts as much as another");
+    if (plan_->options.loss != "pooled") all.emplace_back("loss=per_step: every step counts the same");
     if (plan_->options.frontier != "exact") all.emplace_back("frontier=layers: only the hops of one step are computed");
     if (plan_->options.normalise != "whole")
       all.emplace_back("normalise=batch: degrees are counted inside a batch's own graph");

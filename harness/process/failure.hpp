@@ -11,7 +11,7 @@ namespace strobe {
 /// An error that was already reported, here or by another process. Only the exit status is left to return.
 class AlreadyReported : public Error {
  public:
-  explicit AlreadyReported(int status) : Error("see what was said before"), status_(status) {}
+  explicit AlreadyReported(int status) : Error("see the messages before this one"), status_(status) {}
   int status() const { return status_; }
 
  private:

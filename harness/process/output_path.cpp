@@ -111,7 +111,8 @@ void refuse_foreign_folder(const std::string& flag, const std::string& path, con
     };
     if (may_be_of_run(name) || is_own_stream(file) || std::any_of(outputs.begin(), outputs.end(), same)) continue;
     throw InvalidRequest(
-        flag, fmt::format("'{}' holds files that are not of a run, as {}; name an empty or a new folder", path, name));
+        flag, fmt::format("'{}' holds files that are not part of a run, such as {}; name an empty or a new folder",
+                          path, name));
   }
 }
 

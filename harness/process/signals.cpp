@@ -68,7 +68,7 @@ void tell_of_cut_file(int signal, siginfo_t* info, void*) {
   }
   say_in_handler("strobe: ");
   say_in_handler(path);
-  say_in_handler(": was cut while it was read\n");
+  say_in_handler(": another program cut this file while Strobe read it; run again\n");
   constexpr int wrong_input = 2;
   remove_unfinished_files();
   _exit(wrong_input);

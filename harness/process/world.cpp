@@ -50,7 +50,7 @@ int number(const Launcher& launcher, const char* name, const std::string& text, 
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= least && value <= most_ranks) return value;
-  throw InvalidRequest(name, fmt::format("'{}' is not a whole number from {} to {}, as {} sets it; unset {}", text,
+  throw InvalidRequest(name, fmt::format("'{}' is not a whole number from {} to {}; start with {}, or unset {}", text,
                                          least, most_ranks, launcher.name, launcher.rank));
 }
 

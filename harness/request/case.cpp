@@ -60,7 +60,7 @@ constexpr const char* transfer_format_help =
     "non-zero; csr32 = 4 bytes";
 constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
-    "validation samples and its value, as auc=0.8 or rmse=0.5; empty = never";
+    "validation samples and its value, such as auc=0.8 or rmse=0.5; empty = never";
 
 const RegisterNames devices_elsewhere{"device",
                                       {{"gpu", "cuda", "type --device cuda; --device sim predicts a GPU"},
@@ -82,7 +82,7 @@ const RegisterNames precisions_elsewhere{"value of precision",
 std::string how_to_build(const std::string& backend) {
   return backend == "mpi"
              ? "install MPI (apt: libopenmpi-dev), then configure and build again"
-             : "install the CUDA Toolkit, version 12 or newer, then configure and build again (docs/cuda.md)";
+             : "install the CUDA Toolkit, version 12 or newer, then configure and build again (docs/howto/gpus.md)";
 }
 
 /// Looks for a backend that a build may lack; its name is then no misspelling. Returns whether this build has it.
@@ -136,10 +136,10 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
   try {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
     if (c.ranks > cluster->gpus()) {
-      throw InvalidRequest("/ranks",
-                           fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}; a larger one is "
-                                       "--set cluster.nodes=N",
-                                       c.ranks, c.cluster, cluster->nodes, cluster->gpus_per_node, cluster->gpus()));
+      throw InvalidRequest(
+          "/ranks",
+          fmt::format("{} ranks do not fit cluster {}: {} nodes x {} GPUs = {}; enlarge it with --set cluster.nodes=N",
+                      c.ranks, c.cluster, cluster->nodes, cluster->gpus_per_node, cluster->gpus()));
     }
   } catch (const InvalidRequest& error) {
     if (error.where() == "/ranks") throw InvalidRequest(pointer + "/ranks", error.message());
@@ -170,7 +170,8 @@ void check_on_this_machine(const Case& c, const std::string& pointer) {
         fmt::format("device {} runs Strobe's own program; another's times are predicted by device sim", c.device));
   }
   if (c.numerics == "none") {
-    throw InvalidRequest(pointer + "/numerics", fmt::format("device {} always computes values", c.device));
+    throw InvalidRequest(pointer + "/numerics",
+                         fmt::format("device {} always computes values; leave numerics out", c.device));
   }
 }
 
@@ -225,7 +226,8 @@ const FieldTable& case_fields() {
                 "simulated cluster: a name from `strobe list clusters` or a JSON file; "
                 "for device sim empty = aimos-v100")
           .text("software", &Case::software, software_help)
-          .choice("numerics", &Case::numerics, {"none", "cpu"}, "what sim computes values with; not given, it is none")
+          .choice("numerics", &Case::numerics, {"none", "cpu"},
+                  "whether device sim computes values: none = no, which is its choice unless this is given; cpu = yes")
           .choice("precision", &Case::precision, {"fp32", "fp64"}, "floating-point type of tensors")
           .integer("ranks", &Case::ranks, "", "number of ranks", 1, 1 << 20)
           .integer("seed", &Case::seed, "", "seed of parameters, samples and generators", 0)
@@ -234,7 +236,7 @@ const FieldTable& case_fields() {
           .integer("repeat", &Case::repeat, "", "whole runs from fresh parameters", 1, 1e6)
           .integer("threads", &Case::threads, "", "kernel threads; 0 = the rank's share of usable cores", 0, 4096)
           .integer("host_threads", &Case::host_threads, "",
-                   "not for full batches: workers that carry out each piece of a rank's host work", 1, 4096)
+                   "mini-batches only: threads that share each piece of a rank's host work", 1, 4096)
           .text("kernels", &Case::kernels, "kernel variant, see `strobe list kernels`; empty = the best of each")
           .choice("presence", &Case::presence, presence_kinds(), presence_help)
           .choice("inputs", &Case::inputs, {"streamed", "resident"},
@@ -260,13 +262,13 @@ const FieldTable& case_fields() {
 std::int64_t block_count(const Case& c) {
   if (c.nb == "auto") {
     if (c.memory_limit_gib > 0) return 0;
-    throw InvalidRequest("/nb", "auto needs memory_limit_gib, the memory per rank that the blocks shall fit");
+    throw InvalidRequest("/nb", "auto needs memory_limit_gib, the memory per rank that the blocks must fit");
   }
   std::int64_t count = 0;
   const char* end = c.nb.data() + c.nb.size();
   const auto read = std::from_chars(c.nb.data(), end, count);
   if (read.ec == std::errc() && read.ptr == end && count >= 1) return count;
-  throw InvalidRequest("/nb", fmt::format("expected a number of blocks from 1 on, or auto, found '{}'", c.nb));
+  throw InvalidRequest("/nb", fmt::format("expected a number of blocks of at least 1, or auto, found '{}'", c.nb));
 }
 
 Json case_to_json(const Case& c) {

@@ -18,7 +18,7 @@ std::string name_in(const Json& plugin) { return plugin.at("name").get<std::stri
 
 void refuse_family(const std::string& plugin, const std::string& family, const std::string& strategy,
                    const std::string& wanted, const std::vector<std::string>& others, const std::string& where) {
-  throw InvalidRequest(where, fmt::format("{} is for {}, and strategy {} trains on {}; choose one of {}", plugin,
+  throw InvalidRequest(where, fmt::format("{} is for {}, but strategy {} trains on {}; choose one of {}", plugin,
                                           family, strategy, wanted, fmt::join(others, ", ")));
 }
 
@@ -44,7 +44,7 @@ void leave_out_steps(Case& c, const Json& given_workload, const std::string& poi
   for (const std::string& option : options_of_steps()) {
     if (given_workload.contains(option)) {
       throw InvalidRequest(pointer + "/workload/" + option,
-                           fmt::format("{} is for models of snapshots, and model {} reads events one by one; leave it "
+                           fmt::format("{} is for models of snapshots, but model {} reads events one by one; leave it "
                                        "out, or choose one of {}",
                                        option, name_in(c.model),
                                        fmt::join(names_with<ModelTag>(&ModelTag::Value::family, "snapshots"), ", ")));
@@ -87,7 +87,7 @@ void settle_family(Case& c, const Json& json, const std::string& pointer) {
     if (given(json, "strategy").contains(option)) {
       throw InvalidRequest(
           pointer + "/strategy/" + option,
-          fmt::format("{} is an option of models of events, and model {} is one of {}; leave it out, or "
+          fmt::format("{} is an option of models of events, but model {} is one of {}; leave it out, or "
                       "choose one of {}",
                       option, name_in(c.model), family_of(c.model),
                       fmt::join(names_with<ModelTag>(&ModelTag::Value::family, "events"), ", ")));
@@ -117,7 +117,7 @@ void check_schedule(const Case& c, const Json& json, const std::string& pointer)
   for (const std::string& option : full ? never_full_batch() : full_batch_only()) {
     if (!json.contains(option)) continue;
     throw InvalidRequest(pointer + "/" + option,
-                         fmt::format("{} belongs to {}, and strategy {} trains {}; leave it out", option,
+                         fmt::format("{} belongs to {}, but strategy {} trains {}; leave it out", option,
                                      full ? "training with work of the host" : "full-batch training", strategy,
                                      full ? "in full batches" : "batch by batch"));
   }

@@ -49,7 +49,8 @@ std::string text_of(const Json& json, const std::string& key) {
 std::string name_of(const Json& suite) {
   const std::string name = text_of(suite, "name");
   if (name.find('/') == std::string::npos && name.rfind('.', 0) != 0) return name;
-  throw InvalidRequest("/name", fmt::format("'{}' becomes part of a folder's name: no '/', and no '.' in front", name));
+  throw InvalidRequest(
+      "/name", fmt::format("'{}' becomes part of a folder's name, so it must not hold '/' or begin with '.'", name));
 }
 
 /// One value for each key of the matrix.
@@ -251,7 +252,7 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseR
 Suite load_suite(const std::string& path, const std::vector<Setting>& settings, CaseRuns runs,
                  ImpossibleCases impossible) {
   const Json json = read_json_file(path);
-  if (!json.is_object()) throw InvalidInput(path, 0, 0, "is no suite: it holds no JSON object");
+  if (!json.is_object()) throw InvalidInput(path, 0, 0, "is not a suite: it holds no JSON object");
   try {
     Suite suite = expand_suite(json, settings, runs, impossible, std::filesystem::path(path).parent_path().string());
     if (suite.name.empty()) suite.name = std::filesystem::path(path).stem().string();

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* until_key = "/until";
 constexpr const char* until_forms =
-    "converged, converged:metric=loss,patience=10, or a metric and its value, as auc=0.8";
+    "converged, converged:metric=loss,patience=10, or a metric and its value, such as auc=0.8";
 
 [[noreturn]] void refuse_condition(const std::string& text, const std::string& why) {
   throw InvalidRequest(until_key, fmt::format("'{}' {}; expected {}", text, why, until_forms));
@@ -91,16 +91,17 @@ void check_until(const Case& c, std::vector<std::string> names, bool has_validat
   const UntilRule rule = parse_until(c.until);
   if (c.numerics == "none") {
     throw InvalidRequest("/numerics",
-                         "none computes no values, so until has none to look at; set numerics=cpu or leave until out");
+                         "none computes no values, but until needs some; set numerics=cpu or leave until out");
   }
   if (rule.reads_loss()) return;
   names.push_back("loss");
   if (std::find(names.begin(), names.end(), rule.metric) == names.end())
     throw InvalidRequest(until_key, unknown_name_message("metric", rule.metric, names));
   if (has_validation) return;
-  throw InvalidRequest(until_key, fmt::format("{} is looked at on validation samples, and the task draws none; give it "
-                                              "split=70/15/15 (or other parts), or use the training loss: metric=loss",
-                                              rule.metric));
+  throw InvalidRequest(until_key,
+                       fmt::format("{} is computed on validation samples, but the task draws none; set "
+                                   "task.split=70/15/15 (or other parts), or use the training loss: metric=loss",
+                                   rule.metric));
 }
 
 bool UntilWatch::holds_after(double value) {

@@ -98,7 +98,7 @@ Json parsed(const std::string& path, const std::string& text) {
   try {
     return parse_json(text, "--vary " + path);
   } catch (const Error& error) {
-    throw InvalidRequest("--vary " + path, fmt::format("'{}' is no JSON: {}", text, error.what()));
+    throw InvalidRequest("--vary " + path, fmt::format("'{}' is not JSON: {}", text, error.what()));
   }
 }
 

@@ -21,7 +21,8 @@ void add_cluster_notes(const Cluster& cluster, std::int64_t ranks, std::vector<s
   }
   if (!cluster.calibrated) notes.push_back("uncalibrated");
   if (cluster.extrapolated()) {
-    notes.push_back(fmt::format("extrapolated to {} nodes of {} described", cluster.nodes, cluster.described_nodes));
+    notes.push_back(
+        fmt::format("extrapolated to {} nodes; the cluster file describes {}", cluster.nodes, cluster.described_nodes));
   }
   if (cluster.beyond_sources(ranks)) {
     notes.push_back(fmt::format(

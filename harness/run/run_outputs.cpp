@@ -14,7 +14,8 @@ void check_outputs(const Case& c, const ModelOutputs& outputs) {
   const std::vector<AskedFile> asked = asked_files(outputs);
   const bool of_values = std::any_of(asked.begin(), asked.end(), [](const AskedFile& file) { return !file.of_plan; });
   if (c.numerics == "none" && of_values) {
-    throw InvalidRequest("/numerics", "numerics none draws no samples and computes no weights and embeddings to write");
+    throw InvalidRequest(
+        "/numerics", "numerics none draws no samples and computes no weights or embeddings to write; set numerics=cpu");
   }
   if (c.repeat > 1 && !outputs.checkpoint.empty()) {
     throw InvalidRequest("/repeat",

@@ -39,7 +39,7 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
       const ByteBudget budget = plan.schedule->budget(key.second);
       if (budget.allows(i, bytes[i])) continue;
       result.status = "failed";
-      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, {}{} were planned",
+      result.reason = fmt::format("check failed: {} bytes of {} traffic were sent in epoch {}, but {}{} were planned",
                                   bytes[i], traffic_names[i], key.second,
                                   budget.promise[i] == Promise::at_most ? "at most " : "", budget.bytes[i]);
       return;
@@ -62,20 +62,21 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
   if (!reason.empty()) return;
   result.metric_samples = metrics.samples;
   for (std::string& remark : plan.schedule->remarks(outcome.metrics)) result.notes.push_back(std::move(remark));
-  if (outcome.equal_outputs) result.notes.push_back("all test scores are equal: the network says nothing");
+  if (outcome.equal_outputs)
+    result.notes.push_back("all test scores are equal: the model does not tell the samples apart");
 }
 
 /// A row that promises the sequential run's losses must say when rounding may break the promise.
 void note_rounding(const RankOutcome& rank, CaseResult& result) {
   if (rank.dead_start) {
     result.notes.push_back(
-        "all gradients of the start are rounding noise: losses of other strategies and rank counts may differ; another "
+        "all initial gradients are rounding noise: losses of other strategies and rank counts may differ; another "
         "seed or workload.feature_scale=standardise may help");
     return;
   }
   if (rank.rounding == 0) return;
-  result.notes.push_back(fmt::format(
-      "rounding may carry the losses of other strategies and rank counts about {:.0e} apart", rank.rounding));
+  result.notes.push_back(
+      fmt::format("rounding may move the losses of other strategies and rank counts by about {:.0e}", rank.rounding));
 }
 
 /// Adds the facts that the schedule states about its training.
@@ -128,7 +129,7 @@ void check_finite(const RankOutcome& rank, const Divergence& divergence, CaseRes
   const auto first = std::find_if_not(rank.loss.begin(), rank.loss.end(), finite);
   if (first == rank.loss.end() && divergence.unwritten.empty() && rank.finite_weights) return;
   result.status = "failed";
-  result.reason = fmt::format("training diverged at epoch {} (from 0, warm-up included): {} no longer finite{}",
+  result.reason = fmt::format("training diverged at epoch {} (counted from 0, with warm-up): {} no longer finite{}",
                               first == rank.loss.end() ? rank.loss.size() - 1 : first - rank.loss.begin(),
                               first == rank.loss.end() ? "its weights are" : "its loss is", divergence.unwritten);
 }
@@ -141,7 +142,7 @@ void check_gate(const Case& c, const StopCheck& gate, std::int64_t epochs_before
   const auto epochs_done = epochs_before + static_cast<std::int64_t>(rank.samples.size());
   result.status = limit ? "timeout" : "interrupted";
   result.reason = fmt::format("{} after {} of {}{} epochs",
-                              limit ? fmt::format("the time limit of {:.6g} s was over", gate.limit_seconds())
+                              limit ? fmt::format("the time limit of {:.6g} s was reached", gate.limit_seconds())
                                     : std::string(Interrupted(gate.signal()).what()),
                               epochs_done, c.repeat > 1 ? fmt::format("{} times ", c.repeat) : "", c.warmup + c.epochs);
   for (const AskedFile& file : asked_files(outputs))

@@ -115,12 +115,12 @@ void match_lines(EarlierCases& cases, const Suite& all, const std::map<std::stri
     const std::string id = case_id(c);
     const auto line = lines.find(id);
     if (line == lines.end()) {
-      leave_out(cases, id, "not_measured", "the file has no line of it");
+      leave_out(cases, id, "not_measured", "the file has no line for it");
       continue;
     }
     const ValidationLine& found = line->second;
     if (found.status == "ok" && !(found.seconds > 0)) {
-      leave_out(cases, id, "not_measured", "the file has no time of it, since its prediction had failed then");
+      leave_out(cases, id, "not_measured", "the file has no time for it, because its prediction had failed");
       continue;
     }
     const std::string reason = found.status == "ok" ? "" : "the file does not say why";
@@ -133,7 +133,7 @@ void match_lines(EarlierCases& cases, const Suite& all, const std::map<std::stri
 }  // namespace
 
 std::string MeasurementOrigin::what() const {
-  return path + (date.empty() ? "" : ", " + date) + ", " + (machine.empty() ? "no word of the machine" : machine);
+  return path + (date.empty() ? "" : ", " + date) + ", " + (machine.empty() ? "nothing about the machine" : machine);
 }
 
 bool holds_whole_cases(const std::string& path) {

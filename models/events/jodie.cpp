@@ -29,8 +29,8 @@ const FieldTable& jodie_fields() {
           .choice("loss", &P::loss, {"cross_entropy", "bce"},
                   "softmax over a link's candidates (DistTGL), or binary cross-entropy of each (TGN, TGL)")
           .choice("mail_dt", &P::mail_dt, {"mail_minus_memory", "event_minus_memory"},
-                  "time that a mail's encoding tells: from the memory's update to the mail, or to the moment that asks "
-                  "(TGL)")
+                  "time that a mail's encoding holds: from the memory's update to the mail, or to the time of the "
+                  "query (TGL)")
           .preset("paper", "memory: default of the authors' code, claws-lab/jodie; time encoding: TGL, VLDB'22",
                   {{"memory", 128}, {"time", 100}})
           .preset("tgl", "TGL, VLDB'22", {{"memory", 100}, {"time", 100}});

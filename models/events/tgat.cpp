@@ -28,15 +28,16 @@ const FieldTable& tgat_fields() {
           .integer("hidden", &P::hidden, "", "width of embeddings, and of vertices' inputs", 1, 1 << 16)
           .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
           .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at, on each level", 1, 1 << 12)
-          .integer("heads", &P::heads, "", "heads of the attention; divide the width", 1, 1 << 10)
+          .integer("heads", &P::heads, "", "heads of the attention; must divide the width", 1, 1 << 10)
           .choice("attention", &P::attention, {"neighbours", "head", "leaky"},
                   "scale of scores: 1/sqrt(neighbours found), 1/sqrt(width of a head), or none but LeakyReLU")
           .choice("loss", &P::loss, {"cross_entropy", "bce"},
                   "softmax over a link's candidates, or binary cross-entropy of each (TGAT)")
           .choice("sampling", &P::sampling, {"recent", "uniform", "tgl_compat"},
-                  "which earlier events are neighbours: the most recent; any, uniformly; as the released sampler omits")
+                  "which earlier events are neighbours: the most recent; a uniform draw; or like TGL's released "
+                  "sampler, which skips some (docs/reference/event_models.md)")
           .choice("intra_batch_history", &P::intra_batch_history, {"sampler", "none"},
-                  "whether earlier events of the own batch are neighbours")
+                  "whether earlier events of the same batch are neighbours")
           .real("dropout", &P::dropout, "", "share of coefficients, and of merged inputs, dropped in training", 0,
                 0.999)
           .preset("paper", "defaults of the authors' code, StatsXu/TGAT learn_edge.py",

@@ -39,7 +39,7 @@ const FieldTable& tgn_fields() {
           .integer("memory", &P::memory, "", "width of a vertex's memory", 1, 1 << 16)
           .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
           .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at", 1, 1 << 12)
-          .integer("heads", &P::heads, "", "heads of the attention; divide the embedding", 1, 1 << 10)
+          .integer("heads", &P::heads, "", "heads of the attention; must divide the embedding", 1, 1 << 10)
           .integer("embedding", &P::embedding, "", "width of embeddings; 0 = that of memory", 0, 1 << 16)
           .choice("attention", &P::attention, {"neighbours", "head", "leaky"},
                   "scale of scores: 1/sqrt(neighbours found), DistTGL's equation 7; 1/sqrt(width of a head), TGN; none "
@@ -47,17 +47,18 @@ const FieldTable& tgn_fields() {
           .choice("loss", &P::loss, {"cross_entropy", "bce"},
                   "softmax over a link's candidates (DistTGL), or binary cross-entropy of each (TGN, TGL)")
           .choice("mail_dt", &P::mail_dt, {"mail_minus_memory", "event_minus_memory"},
-                  "time that a mail's encoding tells: from the memory's update to the mail, or to the moment that asks "
-                  "(TGL)")
+                  "time that a mail's encoding holds: from the memory's update to the mail, or to the time of the "
+                  "query (TGL)")
           .choice("key_dt", &P::key_dt, {"memory", "edge"},
-                  "time that a key's encoding tells: since the neighbour's memory was updated (DistTGL), or since the "
+                  "time that a key's encoding holds: since the neighbour's memory was updated (DistTGL), or since the "
                   "event (TGN, TGL)")
           .choice("output", &P::output, {"plain", "merge"},
                   "the attention's sum (equation 7), or merged with the root's own input and normalised (TGL)")
           .choice("sampling", &P::sampling, {"recent", "uniform", "tgl_compat"},
-                  "which earlier events are neighbours: the most recent; any, uniformly; as the released sampler omits")
+                  "which earlier events are neighbours: the most recent; a uniform draw; or like TGL's released "
+                  "sampler, which skips some (docs/reference/event_models.md)")
           .choice("intra_batch_history", &P::intra_batch_history, {"sampler", "none"},
-                  "whether earlier events of the own batch are neighbours")
+                  "whether earlier events of the same batch are neighbours")
           .real("dropout", &P::dropout, "", "share of coefficients, and of merged inputs, dropped in training", 0,
                 0.999)
           .choice("static", &P::static_memory, {"none", "pretrained", "table"},

@@ -28,7 +28,7 @@ class Sgd final : public Optimizer {
  public:
   explicit Sgd(const SgdParameters& parameters) : p_(parameters) {
     if (p_.nesterov && p_.momentum == 0)
-      throw InvalidRequest("/optimizer/nesterov", "goes with a momentum above 0, as momentum=0.9");
+      throw InvalidRequest("/optimizer/nesterov", "needs a momentum above 0, such as momentum=0.9");
   }
 
   void step(Device& device, const Parameters& parameters) override {

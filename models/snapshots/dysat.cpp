@@ -35,9 +35,10 @@ const FieldTable& dysat_fields() {
       make_fields<DysatParameters>()
           .integer("hidden", &DysatParameters::hidden, "features", "width of both attentions, all heads together", 1,
                    4096)
-          .integer("structural_heads", &DysatParameters::structural_heads, "", "heads over neighbours; divides hidden",
-                   1, 4096)
-          .integer("temporal_heads", &DysatParameters::temporal_heads, "", "heads over time; divides hidden", 1, 4096)
+          .integer("structural_heads", &DysatParameters::structural_heads, "",
+                   "heads of the attention over neighbours; must divide hidden", 1, 4096)
+          .integer("temporal_heads", &DysatParameters::temporal_heads, "",
+                   "heads of the attention over time; must divide hidden", 1, 4096)
           .integer("positions", &DysatParameters::positions, "steps",
                    "steps that have a position vector; at least the steps trained on", 1, 1000000)
           .choice("scale", &DysatParameters::scale, {"sqrt_d", "sqrt_T"},

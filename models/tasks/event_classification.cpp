@@ -141,11 +141,10 @@ class EventClassification final : public EventTask {
   void check_labels(const EventGraph& graph) const {
     if (graph.event_label.empty()) {
       const bool sets = graph.event_class_source.classes > 0;
-      throw InvalidRequest(
-          sets ? "/task/labels" : "/task",
-          fmt::format("event-classification needs a label of every event (the state label of JODIE's files), and this "
-                      "workload has {}",
-                      sets ? "sets of classes; take labels=several" : "none; choose future-links"));
+      throw InvalidRequest(sets ? "/task/labels" : "/task",
+                           fmt::format("event-classification needs a label of every event (such as the state label of "
+                                       "JODIE's files), but this workload has {}",
+                                       sets ? "sets of classes; take labels=several" : "none; choose future-links"));
     }
     if (p_.classes == 1) throw InvalidRequest("/task/classes", "one class leaves nothing to tell; give at least 2");
     const auto [lowest, highest] = std::minmax_element(graph.event_label.begin(), graph.event_label.end());

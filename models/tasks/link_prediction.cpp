@@ -45,7 +45,7 @@ const FieldTable& link_prediction_fields() {
                   "pairs that may be negatives: of a source and a target of a two-sided graph, of any vertex and one "
                   "that is a target in some training step, of any two; auto = sides where the graph has them, else any")
           .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
-                  "rank of an edge among candidates of equal score, in mrr: before, amid or after them")
+                  "rank of an edge among candidates of equal score, in mrr: before, in the middle of, or after them")
           .integer("ranking_negatives", &P::ranking_negatives, "",
                    "candidates that a test edge is ranked among, or all where there are fewer; 0 = no mrr", 0, 100000)
           .integer("ranked", &P::ranked, "", "test edges that are ranked, at most", 1, 1000000000)

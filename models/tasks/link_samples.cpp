@@ -96,11 +96,11 @@ class PairDraw {
     const auto negatives =
         draw_negatives(snapshot(drawn), pool_, edges, RandomStream(seed_, random_purpose::negatives, key));
     if (negatives.size() < edges.pairs.size()) {
-      throw InvalidRequest(
-          "/task/theta", fmt::format("step {} has too few non-edges to draw {} negatives from: none; take narrower "
-                                     "windows, whose steps are less dense, or set task.theta lower, until the step has "
-                                     "no positive",
-                                     drawn, edges.pairs.size()));
+      throw InvalidRequest("/task/theta",
+                           fmt::format("step {} has too few non-edges to draw {} negatives; take narrower windows, "
+                                       "whose steps are less dense, or set task.theta lower, until the step has "
+                                       "no positive",
+                                       drawn, edges.pairs.size()));
     }
     for (const auto& [u, v] : edges.pairs) append(samples, u, v, read, 1);
     for (const auto& [u, v] : negatives) append(samples, u, v, read, 0);

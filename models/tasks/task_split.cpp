@@ -21,8 +21,8 @@ using Shares = std::array<double, 3>;
 
 [[noreturn]] void refuse(const std::string& where, const std::string& split) {
   throw InvalidRequest(where,
-                       "expected the shares of training, validation and test, which sum to 100 or to 1, as "
-                       "70/15/15, with something for training and for test; found '" +
+                       "expected the shares of training, validation and test, which sum to 100 or to 1, such as "
+                       "70/15/15, with more than 0 for training and for test; found '" +
                            split + "'");
 }
 

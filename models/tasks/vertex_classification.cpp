@@ -40,7 +40,7 @@ const FieldTable& vertex_classification_fields() {
       make_fields<P>()
           .integer("classes", &P::classes, "", "number of classes; labels run from 0", 2, 128)
           .text("class_weights", &P::class_weights,
-                "weight of each class in the loss: balanced, none, or numbers as 0.1/0.9")
+                "weight of each class in the loss: balanced, none, or numbers such as 0.1/0.9")
           .real("train_share", &P::train_share, "", "share of the steps, from the first, that is trained on", 0.0, 1.0)
           .real("held_out", &P::held_out, "",
                 "share of the vertices that are kept out of training, and then alone are tested", 0.0, 0.99)
@@ -83,7 +83,7 @@ std::vector<double> weight_list(const std::string& text, std::int64_t classes) {
       used = std::string::npos;
     }
     if (used != part.size() || !(value >= 0) || std::isinf(value)) {
-      throw InvalidRequest("/task/class_weights", "'" + part + "' is no weight; expected balanced, none, or " +
+      throw InvalidRequest("/task/class_weights", "'" + part + "' is not a weight; expected balanced, none, or " +
                                                       std::to_string(classes) + " numbers as 0.1/0.9");
     }
     weights.push_back(value);

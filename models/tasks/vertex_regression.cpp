@@ -176,7 +176,8 @@ class VertexRegression final : public Task {
     const auto [least, most] = std::minmax_element(samples.value.begin(), samples.value.end());
     if (*least == *most) {
       data.absent[prefix + "r2"] =
-          fmt::format("all {} {} targets are {:.6g}, and r2 compares with their spread", samples.count(), part, *least);
+          fmt::format("all {} {} targets are {:.6g}, so r2 is not defined: it compares with their spread",
+                      samples.count(), part, *least);
       data.notes.push_back(data.absent[prefix + "r2"]);
     }
     if (count_nan(samples.baseline) < samples.count()) return;

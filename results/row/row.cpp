@@ -83,7 +83,7 @@ void take_operations(const std::vector<const EpochSample*>& epochs, Row& row) {
   }
   for (auto& by_name : sums)
     for (auto& [name, value] : by_name) value /= static_cast<double>(epochs.size());
-  if (sums[0].empty()) row.absent["/operation_seconds"] = "its samples tell of no operation";
+  if (sums[0].empty()) row.absent["/operation_seconds"] = "its samples record no operation";
   if (!sums[0].empty()) row.operation_seconds = sums[0];
   if (work > 0) row.operation_flops = sums[1], row.operation_bytes = sums[2];
   if (!(work > 0)) row.absent["/operation_flops"] = row.absent["/operation_bytes"] = "its samples state no work";
@@ -283,7 +283,7 @@ void take_work(const CaseResult& result, Row& row) {
   if (work.cells + work.edges + work.events + work.updates > 0)
     row.epoch_work = work;
   else
-    row.absent["/epoch_work"] = "nobody stated the work of an epoch";
+    row.absent["/epoch_work"] = "the work of an epoch was not stated";
   const std::string why = "epochs of this case have no such number, or each has its own";
   for (const auto& [name, member] : row_codec::work_counts)
     if (row.epoch_work && !(work.*member > 0)) row.absent[fmt::format("/epoch_work/{}", name)] = why;
@@ -307,7 +307,7 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   if (result.iterations_per_epoch > 0) {
     row.iterations = result.iterations_per_epoch;
   } else {
-    row.absent["/iterations"] = "nobody stated how often an epoch updates the weights";
+    row.absent["/iterations"] = "how often an epoch updates the weights was not stated";
   }
   if (row.threads.empty() && !result.samples.empty()) {
     row.absent["/threads_per_rank"] =
@@ -351,7 +351,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   take_until(case_json, result, row);
   const bool is_virtual = row.time_source == "virtual";
   row.absent["/rounds"] = is_virtual ? "virtual time is the same in every process" : "one process measured it";
-  row.absent["/machine"] = is_virtual ? "the time is virtual" : "nobody looked at it";
+  row.absent["/machine"] = is_virtual ? "the time is virtual" : "the machine was not observed";
   row.metric_samples = result.metric_samples;
   explain_nulls(row_to_json(row), "", why_null(result, epochs, row), row);
   return row;
@@ -367,7 +367,7 @@ Row row_of_median(const Json& case_json, const std::string& case_id, const std::
   if (std::isfinite(median_seconds)) {
     row.epoch_seconds.emplace();
     row.epoch_seconds->median = median_seconds;
-    row.notes.push_back("of the epochs only the median is known, not even how many there were");
+    row.notes.push_back("only the median epoch is known, not the number of epochs");
   }
   explain_nulls(row_to_json(row), "", why, row);
   return row;

@@ -29,7 +29,7 @@ void set_exact(Row& row, const Json& json) {
 RowField band_field() {
   RowField band = field<&Row::epoch_seconds_band90>(
       "epoch_seconds_band90", "s", or_null(band_schema()),
-      "Of a predicted time: the range in which 90 % of the measured epochs lay, relative to the prediction, when "
+      "For a predicted time: the range in which 90 % of the measured epochs lay, relative to the prediction, when "
       "predictions were compared with measurements that they had not seen; the median times those factors.");
   band.later = true;
   return band;
@@ -86,10 +86,9 @@ RowField operations_field() {
       "operation_seconds", "s", or_null(map_of(number())),
       "By operation of the device and of the host, what its spans in the epoch of phase_seconds' rank took, mean over "
       "epochs: "
-      "whole spans, also where they ran at the same time as others, so they need not add up to the phases. Collectives "
-      "and "
-      "transfers "
-      "are none. On device cuda without --trace, operations given to it one after the other are timed together and "
+      "whole spans, also where they ran at the same time as others, so they need not add up to the phases. It leaves "
+      "out collectives and transfers. On device cuda without --trace, operations given to it one after the other are "
+      "timed together and "
       "share the time equally.");
   operations.later = true;
   return operations;
@@ -167,7 +166,7 @@ std::vector<RowField> measured_fields() {
                                  "one process's epochs, which says nothing about another process; p95 by linear "
                                  "interpolation; n counts epochs."),
       later(field<&Row::rounds>("rounds", "", or_null(rounds_schema()),
-                                "Of --rounds: the median epoch of each process that measured the case, in order of "
+                                "With --rounds: the median epoch of each process that measured the case, in order of "
                                 "rounds; rows of one session took turns, so their rounds of one number compare.")),
       later(field<&Row::machine>(
           "machine", "", or_null(machine_schema()),
@@ -215,7 +214,7 @@ std::vector<RowField> value_fields() {
           "of the weights. Before version 1.11 it follows from throughput times epoch_seconds.median.")),
       iterations_field(),
       field<&Row::roofline>("roofline", "1", or_null(named_group({"flops_fraction", "bandwidth_fraction"}, number())),
-                            "Work of the compute operations per mean epoch, as a fraction of all ranks' peak."),
+                            "Work of the compute operations per mean epoch as a fraction of all ranks' peak."),
       peaks_field(),
       field<&Row::dollars_per_epoch>("dollars_per_epoch", "currency", number(),
                                      "Price of the mean epoch, in the row's currency."),

@@ -364,7 +364,7 @@ class RowsTable {
     for (std::size_t i = 0; i < notes.numbered.size(); ++i) add(fmt::format("{}: {}", i + 1, notes.numbered[i]));
     for (const std::string& note : notes.of_all) add(rows_.size() == 1 ? note : "all: " + note);
     if (!left_out.empty())
-      add(fmt::format("left out, as the terminal is {} wide: {} (--columns)", requests_.width, left_out));
+      add(fmt::format("left out, because the terminal is {} wide: {} (--columns)", requests_.width, left_out));
     return text == "\n" ? "" : text;
   }
 

@@ -57,7 +57,7 @@ std::vector<Interval> split_phases(const std::vector<const Span*>& blocking, dou
   return held_up;
 }
 
-/// Operations of the device, and those of the host that run at the same time. Collectives and transfers are none.
+/// Operations of the device, and those of the host that run at the same time. It leaves out collectives and transfers.
 bool is_operation(const Span& span) {
   return span.phase == Phase::compute || (span.phase == Phase::host && span.stream == Stream::host && !span.blocking);
 }

@@ -45,7 +45,7 @@ std::int64_t nanoseconds_of(const Json& event, const char* key) {
 std::int64_t number_of(const Json& event, const char* key) {
   const Json& value = event.at(key);
   if (!value.is_number_integer() || std::abs(value.get<double>()) > most_number)
-    throw InvalidRequest("", fmt::format("'{}' is {}, which numbers nothing in a trace", key, value.dump()));
+    throw InvalidRequest("", fmt::format("'{}' is {}, but must be a whole number of at most 1e12", key, value.dump()));
   return value.get<std::int64_t>();
 }
 
@@ -137,7 +137,7 @@ Json read_trace(const std::string& path) {
   Json trace = read_json_object(path);
   const bool ours = trace.contains("traceEvents") && trace["traceEvents"].is_array() && trace.contains("otherData") &&
                     trace["otherData"].is_object() && trace["otherData"].contains("time_source");
-  if (!ours) throw InvalidInput(path, 0, 0, "this is no trace of one case that strobe run --trace wrote");
+  if (!ours) throw InvalidInput(path, 0, 0, "this is not a trace of one case that strobe run --trace wrote");
   trace["otherData"]["file"] = path;
   return trace;
 }

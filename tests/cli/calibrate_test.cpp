@@ -95,7 +95,7 @@ TEST_F(Calibrate, LearnsWhatChunksTakeForTheStrategyThatReadsIt) {
       run{"run", "--workload", graph, "--model", "t-gcn", "--ranks", "3", "--strategy", "chunk:cost=mlp"};
   for (std::vector<std::string>* words : {&learn, &run})
     words->insert(words->end(), simulated.begin(), simulated.end());
-  expect_refusal(strobe(run), 2, {"aimos-v100-chunks-t-gcn.json", "not there", "strobe calibrate --chunks"});
+  expect_refusal(strobe(run), 2, {"aimos-v100-chunks-t-gcn.json", "no such file", "strobe calibrate --chunks"});
   const Outcome made = strobe(learn);
   ASSERT_EQ(made.status, 0) << made.err;
   for (const char* cost : {"mlp", "cost_model", "cells", "edges"})

@@ -155,7 +155,7 @@ TEST_F(EventGroups, RanksOfJudgedEventsAreWritten) {
 }
 
 TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
-  expect_refusal(strobe(run("event_batch:i=3,batch=17", 4, {})), 2, {"--strategy i", "4 ranks are no multiple of 3"});
+  expect_refusal(strobe(run("event_batch:i=3,batch=17", 4, {})), 2, {"--strategy i", "4 ranks are not a multiple of 3"});
   expect_refusal(strobe(run("event_batch:i=2,k=1,batch=17", 4, {})), 2, {"k = 2 fits"});
   expect_refusal(strobe(run("event_batch:i=4,batch=100", 4, {})), 2, {"only 210 are trained on"});
   expect_refusal(strobe(run("event_batch:batch=100", 4, {})), 2, {"3 batches of 100, fewer than j x k = 4", "smaller"});

@@ -81,7 +81,7 @@ TEST_F(Show, ATerminalShowsHowFarALongCaseIsAndTablesAsWideAsItIs) {
   std::getline(lines, title);
   EXPECT_LE(title.size(), 101u) << shown;  // with its \r
   EXPECT_NE(title.find("strategy"), std::string::npos) << shown;
-  EXPECT_NE(shown.find("left out, as the terminal is 100 wide: "), std::string::npos) << shown;
+  EXPECT_NE(shown.find("left out, because the terminal is 100 wide: "), std::string::npos) << shown;
 }
 
 /// Also of approximations, notes and the sentences below the table.
@@ -109,7 +109,7 @@ TEST_F(Show, NoLineIsWiderThanTheTerminal) {
 TEST_F(Show, RefusesWhatIsNotThere) {
   ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "1", "--out", "run"}).status, 0);
   expect_refusal(strobe({"show"}), 2, {"RUN", "at least one run"});
-  expect_refusal(strobe({"show", "nowhere"}), 2, {"there is no run in 'nowhere'"});
+  expect_refusal(strobe({"show", "nowhere"}), 2, {"'nowhere' is not a run directory"});
   expect_refusal(strobe({"show", "run", "--columns", "epoc"}), 2, {"--columns", "did you mean 'epoch'"});
   expect_refusal(strobe({"show", "run", "--by", "strateg"}), 2, {"--by", "did you mean 'strategy'"});
   expect_refusal(strobe({"show", "run", "--sort", "los"}), 2, {"--sort", "'loss'"});

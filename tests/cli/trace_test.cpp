@@ -135,7 +135,7 @@ TEST_F(TraceCommand, WrongRequestsSayWhatIsWanted) {
   expect_refusal(strobe({"trace", "diff", "a.json"}), 2, {"A and B"});
   expect_refusal(strobe({"trace", "diff", "a.json", "b.json"}), 2, {"a.json"});
   write_text(folder_ / "a.json", "{\"rows\": []}");
-  expect_refusal(strobe({"trace", "diff", "a.json", "a.json"}), 2, {"a.json", "no trace"});
+  expect_refusal(strobe({"trace", "diff", "a.json", "a.json"}), 2, {"a.json", "not a trace"});
   expect_refusal(strobe({"trace", "diff", "a.json", "a.json", "--most", "few"}), 2, {"--most"});
 }
 

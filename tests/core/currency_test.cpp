@@ -28,7 +28,7 @@ TEST(Currency, RefusesTextThatIsNoCode) {
   for (const char* text : {"", "E10", "usdd", "US", "$", "ABC", "XXX", " USD", "U$D", "dollars"}) {
     EXPECT_EQ(currency_code(text), "") << text;
   }
-  EXPECT_EQ(unknown_currency_message("E10"), "'E10' is no currency code of ISO 4217, such as USD");
+  EXPECT_EQ(unknown_currency_message("E10"), "'E10' is not an ISO 4217 currency code; write one such as USD");
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST(VertexTasks, MissingMetricsAreKnownBeforeTraining) {
   graph.targets.assign(20, NAN);
   for (const std::size_t cell : {0u, 5u, 15u, 18u}) graph.targets[cell] = 2.5f;  // steps 0, 1, 3, 4; no vertex twice
   const TaskData constant = task("vertex-regression")->draw(graph, 1);
-  EXPECT_EQ(constant.why_absent("r2"), "all 2 test targets are 2.5, and r2 compares with their spread");
+  EXPECT_EQ(constant.why_absent("r2"), "all 2 test targets are 2.5, so r2 is not defined: it compares with their spread");
   EXPECT_EQ(constant.why_absent("rmse"), "");
   EXPECT_EQ(constant.why_absent("last_value_rmse"), "no test sample has a value measured before it");
   EXPECT_FALSE(constant.absent.contains("validation_")) << "there is no validation";

@@ -169,7 +169,7 @@ TEST(RowsTable, FitsTheTerminalAndNamesLeftOutColumns) {
     requests.width = width;
     const Names lines = lines_of(rows_table(rows, requests));
     for (std::size_t i = 0; i < 4; ++i) EXPECT_LE(lines[i].size(), width) << lines[i];
-    EXPECT_NE(rows_table(rows, requests).find("left out, as the terminal is"), std::string::npos);
+    EXPECT_NE(rows_table(rows, requests).find("left out, because the terminal is"), std::string::npos);
     EXPECT_NE(lines[0].find("strategy"), std::string::npos) << "what was varied stays";
     EXPECT_NE(lines[0].find("epoch"), std::string::npos);
   }

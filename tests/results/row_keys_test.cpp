@@ -90,7 +90,7 @@ TEST(Summarise, OperationsAreTheSlowestRanksMeanOverEpochs) {
   EXPECT_EQ(workless.absent.at("/operation_flops"), "its samples state no work");
   const Row without = summarise(case_json(), "c", make_result());
   EXPECT_FALSE(without.operation_seconds);
-  EXPECT_EQ(without.absent.at("/operation_seconds"), "its samples tell of no operation");
+  EXPECT_EQ(without.absent.at("/operation_seconds"), "its samples record no operation");
 }
 
 TEST(Summarise, PeaksAreThoseOfOneRanksDevice) {
@@ -146,7 +146,7 @@ TEST(Summarise, NullsOfAnEarlyEndAndOfVirtualTimeHaveReasonsOfTheirOwn) {
   CaseResult result = make_result();
   result.metrics["accuracy"].per_epoch.back() = std::nan("");
   EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/metrics/accuracy/2"), "not a finite number");
-  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/machine"), "nobody looked at it");
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/machine"), "the machine was not observed");
   EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/rounds"), "one process measured it");
   result.status = "timeout";
   result.time_source = "virtual";

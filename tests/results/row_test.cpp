@@ -283,7 +283,7 @@ TEST(Row, SharesOfStaleExchangesAreStatedOrAbsentWithAReason) {
   const Row exact = summarise(case_json(), "c", make_result());
   for (const char* key : {"sent_share", "sent_bytes_by_epoch"}) {
     EXPECT_TRUE(row_to_json(exact).at(key).is_null());
-    EXPECT_EQ(exact.absent.at("/" + std::string(key)), "no exchange is under a policy of staleness");
+    EXPECT_EQ(exact.absent.at("/" + std::string(key)), "no exchange uses stale rows");
   }
   Json earlier = stated;
   for (const char* key : {"sent_share", "sent_bytes_by_epoch"}) earlier.erase(key);

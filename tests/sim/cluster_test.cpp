@@ -89,7 +89,7 @@ TEST(ClusterBand, AListHasOneForMoreAndMoreRanks) {
         file["epoch_band_90"] = Json::array({band(0.9, 2), band(0.8, 2)});
       },
       "/epoch_band_90/1/ranks", "ascending order"));
-  EXPECT_TRUE(complains([&](Json& file) { file["epoch_band_90"] = Json::array(); }, "/epoch_band_90", "one at least"));
+  EXPECT_TRUE(complains([&](Json& file) { file["epoch_band_90"] = Json::array(); }, "/epoch_band_90", "is empty"));
   EXPECT_TRUE(complains(
       [&](Json& file) {
         file["epoch_band_90"] = Json::array({band(0.9, 1), band(-1, 2)});

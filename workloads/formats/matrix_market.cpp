@@ -89,12 +89,13 @@ void add_entry(TextReader& reader, const MatrixLayout& layout, EventBuilder& eve
   const std::size_t columns = layout.values ? 3 : 2;
   if (fields.size() != columns) {
     const bool one_more = layout.values && fields.size() == 4;
-    reader.fail(misplaced_column(reader.line(), fields, columns),
-                fmt::format("expected {} columns ({}), found {}{}", columns, layout.values ? "i, j, value" : "i, j",
-                            fields.size(),
-                            one_more ? "; if they are source, target, weight and time, this is no matrix: take out the "
-                                       "lines before the rows and give format=network-repository"
-                                     : ""));
+    reader.fail(
+        misplaced_column(reader.line(), fields, columns),
+        fmt::format("expected {} columns ({}), found {}{}", columns, layout.values ? "i, j, value" : "i, j",
+                    fields.size(),
+                    one_more ? "; if they are source, target, weight and time, this is not a matrix: take out the "
+                               "lines before the rows and give format=network-repository"
+                             : ""));
   }
   const std::int64_t row = read_index(reader, fields[0], layout.rows, "row");
   const std::int64_t column = read_index(reader, fields[1], layout.columns, "column");

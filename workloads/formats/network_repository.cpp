@@ -70,7 +70,7 @@ EventGraph read_network_repository(const std::string& path) {
   parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
     Layout same = layout;
     while (lines.next()) {
-      if (at_comment(lines)) lines.fail(1, "a comment between rows; comments come before the first row");
+      if (at_comment(lines)) lines.fail(1, "a comment between rows; move it before the first row");
       add_row(lines, same, rows);
     }
   });

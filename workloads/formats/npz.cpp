@@ -94,7 +94,7 @@ double at(const NpyArray& array, std::int64_t row, std::int64_t column) {
 std::int64_t id_at(const NpyArray& array, std::int64_t row, std::int64_t column, const Arrays& arrays) {
   const double value = at(array, row, column);
   if (value >= 0 && value == std::floor(value) && value < 9007199254740992.0) return static_cast<std::int64_t>(value);
-  arrays.fail(fmt::format("a vertex id is {}, which is no whole number from 0 to 2^53", value));
+  arrays.fail(fmt::format("a vertex id is {}, which is not a whole number from 0 to 2^53", value));
 }
 
 /// Sources and targets of all events, in the archive's order.
@@ -152,7 +152,7 @@ double time_at(const NpyArray& times, std::int64_t e, const Arrays& arrays) {
 float value_at(const NpyArray& array, std::int64_t e, std::int64_t f, const std::string& what, const Arrays& arrays) {
   const double value = at(array, e, f);
   if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
-    arrays.fail(fmt::format("{} of edge {} is {}, which is no finite fp32", what, e, value));
+    arrays.fail(fmt::format("{} of edge {} is {}, which is not a finite fp32 number", what, e, value));
   return static_cast<float>(value);
 }
 

@@ -220,7 +220,7 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
     const double number = name.kind() == JsonKind::number ? name.within_single("the number of a node") : -1;
     if (number < 0 || number >= static_cast<double>(graph.vertices)) {
       graph.vertex_name.clear();
-      graph.provenance.notes.push_back(fmt::format("node_ids is left out, as '{}' is no vertex", name.key()));
+      graph.provenance.notes.push_back(fmt::format("node_ids is left out, because '{}' is not a vertex", name.key()));
       return;
     }
     graph.vertex_name[static_cast<std::size_t>(number)] = name.key();

@@ -33,14 +33,16 @@ EventGraph read_rows(const std::string& path, const TableLayout& layout, const s
   EventGraph graph = read_table_rows(reader, rows, "table");
   if (rows.unit != TimeUnit::seconds)
     graph.provenance.notes.push_back(
-        fmt::format("times were taken as {} since 1970, as they are too large for seconds", unit_name(rows.unit)));
+        fmt::format("times were taken as {} since 1970, because they are too large for seconds", unit_name(rows.unit)));
   return graph;
 }
 
 EventGraph read_table(const std::string& path) {
   const auto guess = guess_table(path);
   if (!guess)
-    throw InvalidInput(path, 0, 0, "is no table: lines with one number of columns, three at least, and a row at least");
+    throw InvalidInput(
+        path, 0, 0,
+        "is not a table: every line needs the same number of columns, at least three, and there must be a row");
   if (!guess->certain) throw InvalidInput(path, 0, 0, describe_doubt(path, *guess));
   const std::string& option = guess->options.front();  // columns=...[,ids=offset]
   const std::size_t begin = option.find('=') + 1, comma = option.find(',');
@@ -64,7 +66,8 @@ EventGraph read_table_columns(const std::string& path, const std::string& column
   const std::string head = read_head(path, probed_bytes);
   const auto layout = look_at_table(head, head.size() < probed_bytes);
   if (!layout || layout->rows.empty())
-    throw InvalidInput(path, 0, 0, "is no table: lines with one number of columns, and a row at least");
+    throw InvalidInput(path, 0, 0,
+                       "is not a table: every line needs the same number of columns, and there must be a row");
   if (!layout->doubt.empty()) throw InvalidInput(path, 0, 0, layout->doubt);
   return read_rows(path, *layout, columns, false);
 }

@@ -84,7 +84,7 @@ TgbLayout read_header(TextReader& reader, QuotedCsv& csv) {
   if (fields.size() < 3) reader.fail(1, "expected a header that begins with time, source and target");
   const auto expect = [&](std::size_t i, bool known, const char* what) {
     if (!known)
-      reader.fail(fields[i].column, fmt::format("'{}' is no name of a {} column", printable(fields[i].text), what));
+      reader.fail(fields[i].column, fmt::format("'{}' does not name a {} column", printable(fields[i].text), what));
   };
   expect(0, among(time_names, fields[0].text), "time");
   expect(1, among(source_names, fields[1].text), "source");

@@ -163,7 +163,7 @@ double missing_value(const std::string& text, const std::string& where) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) return value;
-  throw InvalidRequest(where, fmt::format("'{}' is no finite number", text));
+  throw InvalidRequest(where, fmt::format("'{}' is not a finite number", text));
 }
 
 void leave_out_missing(const std::string& missing, SnapshotGraph& graph) {

@@ -163,8 +163,8 @@ void check_choices(const EventGraph& events, const Windowing& windowing) {
       windowing.cumulative + !windowing.stride.empty() + (windowing.lags != 0) + (windowing.edge_life != 1);
   if (repeating > 1) {
     throw InvalidRequest("window",
-                         "cumulative, stride, lags and edge_life exclude each other, as together they would count an "
-                         "event more than once in a step; give one of them");
+                         "cumulative, stride, lags and edge_life exclude each other, because together they would count "
+                         "an event more than once in a step; give one of them");
   }
   if (windowing.events < 0) throw InvalidRequest("window_events", "must be positive");
   if (windowing.count < 0) throw InvalidRequest("window_count", "must be positive");
@@ -197,7 +197,11 @@ StepCut cut_steps(const EventGraph& events, const Windowing& windowing) {
   if (kept == 0) throw InvalidRequest("partial", "every window is partial; nothing is left when those are dropped");
   const std::size_t lags = windowing.lags;
   if (lags >= kept) {
-    throw InvalidRequest("lags", fmt::format("a step of {} windows needs more than the {} there are", lags + 1, kept));
+    throw InvalidRequest(
+        "lags",
+        fmt::format(
+            "a step of {} windows needs more windows than the {} that there are; take fewer lags or narrower windows",
+            lags + 1, kept));
   }
   kept -= lags;
   // A step begins with its first window and ends with its last.

@@ -53,7 +53,7 @@ void BackgroundDigest::compute(const std::stop_token& stop) {
       hash.update(piece.data(), static_cast<std::size_t>(file.gcount()));
     if (file.bad()) throw SystemError("cannot read " + path_ + ": " + std::strerror(errno));
     if (!stop.stop_requested() && state_of(path_) != begun)
-      throw InvalidInput(path_, 0, 0, "has changed while it was read; read it again when nobody writes it");
+      throw InvalidInput(path_, 0, 0, "was changed while Strobe read it; run again when no program writes to it");
     hex_ = hash.hex();
   } catch (...) {
     error_ = std::current_exception();

@@ -74,7 +74,7 @@ int open_direct(const OutputTarget& target) {
   }
   const int file = open(target.path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (file < 0)
-    fail(target.path, errno == ENXIO ? "nobody reads this pipe; start its reader first" : std::strerror(errno));
+    fail(target.path, errno == ENXIO ? "no program reads this pipe; start its reader first" : std::strerror(errno));
   const int flags = fcntl(file, F_GETFL);
   if (flags < 0 || fcntl(file, F_SETFL, flags & ~O_NONBLOCK) != 0) {
     const int error = errno;

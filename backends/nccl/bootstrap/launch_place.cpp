@@ -119,8 +119,8 @@ LaunchPlace launch_place(const Environment& environment) {
   set_meeting_point(place, environment);
   if (place.run_key.empty() && !place.id_file.empty()) {
     throw InvalidRequest("STROBE_NCCL_RUN_KEY",
-                         fmt::format("is not set, and {} gave this run no name: files of an earlier run could not be "
-                                     "distinguished from this one's",
+                         fmt::format("is not set, and {} gave this run no name; set it to a new name for each run, so "
+                                     "that ranks ignore an earlier run's files",
                                      place.launcher));
   }
   if (place.run_key.empty()) place.run_key = fmt::format("{}:{}", place.address, place.port);

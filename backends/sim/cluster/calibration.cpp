@@ -32,7 +32,7 @@ double number_at(const Json& fit, const char* key, const std::string& pointer, d
   if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < least) {
     throw InvalidRequest(pointer + "/" + key, least == 0
                                                   ? "expected a number that is not negative, found " + value.dump()
-                                                  : "expected a number from 1 on, found " + value.dump());
+                                                  : "expected a number of at least 1, found " + value.dump());
   }
   return value.get<double>();
 }

@@ -44,7 +44,7 @@ std::map<std::string, std::string> changes_of(const std::string& cluster) {
   for (std::string change; std::getline(list, change, ',');) {
     const std::size_t equals = change.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw InvalidRequest("--cluster", fmt::format("'{}' is no change; write NAME:key=value,...", change));
+      throw InvalidRequest("--cluster", fmt::format("'{}' has no value; write NAME:key=value,...", change));
     }
     if (!changes.emplace(change.substr(0, equals), change.substr(equals + 1)).second) {
       throw InvalidRequest("--cluster", fmt::format("'{}' is changed twice", change.substr(0, equals)));
@@ -139,7 +139,7 @@ std::shared_ptr<const Cluster> load_cluster(const std::string& cluster) {
     throw InvalidRequest("--cluster", std::string("the cluster file: ") + error.what());
   }
   Json json = sim::parse_cluster_text(text, path.string());
-  if (!json.is_object()) throw InvalidInput(path.string(), 0, 0, "is no cluster: it holds no JSON object");
+  if (!json.is_object()) throw InvalidInput(path.string(), 0, 0, "is not a cluster file: it holds no JSON object");
   const bool proven = take_digest(json, path.string());
   const std::shared_ptr<const Cluster> described = sim::cluster_from_json(json);
   // Clusters are written by hand, too; measured ones are the program's.

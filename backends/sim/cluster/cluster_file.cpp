@@ -232,7 +232,7 @@ std::vector<Band> read_bands(const Json& json) {
     if (bands.size() > 1 && bands.back().ranks <= bands[bands.size() - 2].ranks)
       throw InvalidRequest(here + "/ranks", "list the bands in ascending order of their ranks");
   }
-  if (bands.empty()) throw InvalidRequest(pointer, "a list of bands has one at least; leave the key out");
+  if (bands.empty()) throw InvalidRequest(pointer, "the list of bands is empty; leave the key out");
   return bands;
 }
 
@@ -240,7 +240,7 @@ std::vector<Band> read_bands(const Json& json) {
 void check_topology(const Cluster& cluster) {
   const auto refuse = [&cluster](const char* key, int count, const char* what) {
     throw InvalidRequest(std::string("/") + key + "/value",
-                         fmt::format("{} {} cannot be: a node has {} GPUs", count, what, cluster.gpus_per_node));
+                         fmt::format("{} {} do not fit a node of {} GPUs", count, what, cluster.gpus_per_node));
   };
   const int nics = std::min(cluster.nics_per_node, cluster.gpus_per_node);
   if (cluster.gpus_per_node % nics != 0)

@@ -102,7 +102,7 @@ std::array<bool, software_term_count> terms_of(const std::string& choice) {
   if (key != "without" && key != "only") {
     throw InvalidRequest(
         "--software",
-        fmt::format("'{}' is no choice of terms; write NAME:without=TERM+TERM or NAME:only=TERM+TERM", choice));
+        fmt::format("'{}' chooses no terms; write NAME:without=TERM+TERM or NAME:only=TERM+TERM", choice));
   }
   uses.fill(key == "without");
   for (std::size_t at = equals; at < choice.size();) {
@@ -151,7 +151,7 @@ void read_calls(const Json& json, Software& software) {
   sim::check_provenance(json, "/calls");
   const auto count = [](const Json& value, const std::string& pointer) {
     if (value.is_number() && value.get<double>() > 0 && value.get<double>() <= 1000) return value.get<double>();
-    throw InvalidRequest(pointer, "expected how many operations of the framework, above 0, found " + value.dump());
+    throw InvalidRequest(pointer, "expected a number of framework operations above 0, found " + value.dump());
   };
   software.other_calls = count(json.at("other"), "/calls/other");
   const Json& named = json.at("by_operation");
@@ -204,7 +204,7 @@ std::shared_ptr<const Software> load_software(const std::string& text, bool proc
   if (text == own_software) return nullptr;
   const auto [name, choice] = name_and_choice(text);
   if (name == own_software) {
-    throw InvalidRequest("--software", "strobe is the program without a profile; it has no terms to choose from");
+    throw InvalidRequest("--software", "strobe has no software profile, so it has no terms to choose from");
   }
   const Json json = read_profile(file_of_profile(name));
   auto software = std::make_shared<Software>();
@@ -240,7 +240,7 @@ std::string software_note(const Software& software) {
   }
   std::string note = fmt::format("program of {} ({})", software.name, software.framework);
   if (!without.empty()) note += fmt::format(", without {}", fmt::join(without, ", "));
-  if (!software.missing.empty()) note += fmt::format("; nobody knows {}", fmt::join(software.missing, ", "));
+  if (!software.missing.empty()) note += fmt::format("; not known: {}", fmt::join(software.missing, ", "));
   return note;
 }
 

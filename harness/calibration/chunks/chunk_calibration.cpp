@@ -280,9 +280,10 @@ LearnedChunks learn_chunks(const ChunkCalibration& how) {
   result.left_out = all.left_out, result.repeat_error = mean(all.repeat_errors);
   const std::size_t held = how.held_out;
   if (all.count() < 2 * held) {
-    throw InvalidRequest("--most-cells",
-                         fmt::format("only {} of {} chunks took {:.0f} us or more; let chunks be larger", all.count(),
-                                     all.count() + static_cast<std::size_t>(all.left_out), 1e6 * how.shortest_seconds));
+    throw InvalidRequest(
+        "--most-cells",
+        fmt::format("only {} of {} chunks took {:.0f} us or more; raise --fewest-cells or --most-cells", all.count(),
+                    all.count() + static_cast<std::size_t>(all.left_out), 1e6 * how.shortest_seconds));
   }
   const std::vector<std::size_t> order = drawn_order(all.count(), how.training.seed);
   const auto border = order.begin() + static_cast<std::ptrdiff_t>(held);

@@ -126,13 +126,15 @@ CommandAction define_inspect(CommandOptions& options) {
   options.repeated("--set", request->sets, "key=value: a parameter of the workload", "KEY=VALUE");
   options.text("--seed", request->seed, "seed of a generator (default 1)", "N");
   options.toggle("--json", request->json, "print JSON");
-  options.toggle("--explain", request->explain,
-                 "only say how a file would be read: its form, what each column likely is and why, and the command");
+  options.toggle(
+      "--explain", request->explain,
+      "only explain how a file would be read: its format, what each column likely is and why, and the command to type");
   options.text("--shape", request->shape, "write the workload's shape (statistics without the graph) to this file",
                "FILE");
-  options.text("--task", request->task,
-               "also metrics of rules that learn nothing in this task of events, such as future-links:candidates=all",
-               "NAME");
+  options.text(
+      "--task", request->task,
+      "also print what rules that learn nothing reach in this task of events, such as future-links:candidates=all",
+      "NAME");
   options.text("--presence", request->presence,
                "also the number of cells and the lengths of vertices' sequences, for one or more of " +
                    fmt::format("{}", fmt::join(presence_kinds(), ",")),

@@ -81,7 +81,7 @@ std::string text_of(const std::string& path, const Json& facts) {
 
 std::string explain_file(const std::string& path, const Json& parameters, bool json) {
   if (find_dataset(path) != nullptr || !std::filesystem::exists(path))
-    throw InvalidRequest("--explain", fmt::format("'{}' is no file; give the path of one", path));
+    throw InvalidRequest("--explain", fmt::format("there is no file '{}'; give the path of one", path));
   Json facts = chosen_format(path, parameters);
   if (const auto guess = guess_table(path)) describe_table(path, *guess, facts);
   return json ? facts.dump(2) + "\n" : shown_lines(text_of(path, facts));

@@ -11,10 +11,10 @@ namespace strobe {
 TrainingGroups TrainingGroups::of(std::int64_t i, std::int64_t j, std::int64_t k, std::int64_t ranks) {
   TrainingGroups groups{i == 0 ? 1 : i, j == 0 ? 1 : j, k};
   if (groups.in_group() > ranks || ranks % groups.in_group() != 0) {
-    throw InvalidRequest("/strategy/i",
-                         fmt::format("i x j = {} x {} ranks share a memory, and {} ranks are no multiple of {}; "
-                                     "take other ranks, or another i or j",
-                                     groups.i, groups.j, ranks, groups.in_group()));
+    throw InvalidRequest(
+        "/strategy/i",
+        fmt::format("i x j = {} x {} ranks share a memory, but {} ranks are not a multiple of {}; change ranks, i or j",
+                    groups.i, groups.j, ranks, groups.in_group()));
   }
   const std::int64_t copies = ranks / groups.in_group();
   if (groups.k == 0) groups.k = copies;

@@ -17,7 +17,7 @@ std::string name_of(const Json& plugin) { return plugin.at("name").get<std::stri
 DrawnEvents draw_events(const Case& c, const DataCache& cache) {
   DrawnEvents drawn = *cache.get(DrawsKey{{{c.workload}, c.seed}, {c.task}});
   if (drawn.all.graph != nullptr) return drawn;
-  throw InvalidRequest("/workload", fmt::format("{} holds or makes snapshots, and model {} trains on events; choose a "
+  throw InvalidRequest("/workload", fmt::format("{} holds or makes snapshots, but model {} trains on events; choose a "
                                                 "workload of events, or a model of snapshots",
                                                 name_of(c.workload), name_of(c.model)));
 }

@@ -37,7 +37,7 @@ void check_ranks(const EventCase& c, const BatchOrder& order) {
 void check_place(const EventCase& c, const TrainingGroups& groups) {
   if (c.options.memory_on != "device" || groups.in_group() == 1) return;
   throw InvalidRequest("/strategy/memory_on",
-                       fmt::format("i x j = {} ranks share a copy of the memory, which lies on the host then; take "
+                       fmt::format("i x j = {} ranks share a copy of the memory, which must then be on the host; take "
                                    "memory_on=host, or i=1,j=1",
                                    groups.in_group()));
 }
@@ -113,10 +113,9 @@ void check_distributed(const EventCase& c, const TrainingGroups& groups, std::in
     refuse("/strategy/memory_on", "a distributed memory lies on hosts; take memory_on=host");
   if (c.options.evaluate == "copy0")
     refuse("/strategy/evaluate",
-           "a distributed memory lies on several hosts, and is not evaluated as it is; take "
-           "evaluate=replay");
+           "evaluate=copy0 cannot read a distributed memory, which lies on several hosts; take evaluate=replay");
   if (groups.ranks() % nodes != 0)
-    refuse("/strategy/nodes", fmt::format("{} ranks are no multiple of {} nodes", groups.ranks(), nodes));
+    refuse("/strategy/nodes", fmt::format("{} ranks are not a multiple of {} nodes", groups.ranks(), nodes));
 }
 
 void check_evaluation(const EventCase& c) {
@@ -158,7 +157,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   if (options.memory_layout != "distributed") {
     if (options.nodes > 0)
       throw InvalidRequest("/strategy/nodes",
-                           "nodes are those of a distributed memory, and memory_layout is copy; leave nodes out, or "
+                           "nodes is for a distributed memory, but memory_layout is copy; leave nodes out, or "
                            "take memory_layout=distributed");
     check_nodes(*c, groups);
     check_host(plan);

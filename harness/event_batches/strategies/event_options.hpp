@@ -44,7 +44,7 @@ FieldTable event_batch_fields() {
       .searched(searched_event_batches)
       .choice("memory_on", &S::memory_on, {"host", "device"}, "models of events: where node memory lies")
       .choice("learning_rate_scaling", &S::learning_rate_scaling, {"linear", "none"},
-              "models of events: learning rate times global batch / learning_rate_batch, or as it is")
+              "models of events: scale the learning rate by global batch / learning_rate_batch, or leave it as it is")
       .integer("learning_rate_batch", &S::learning_rate_batch, "",
                "models of events: global batch at which the learning rate is the optimiser's own", 1, 1 << 30)
       .integer("evaluate_every", &S::evaluate_every, "",
@@ -78,8 +78,8 @@ FieldTable event_group_fields() {
                "over how many nodes a distributed memory lies; 0 = those of the cluster that the ranks need, 1 without",
                0, 1 << 20)
       .choice("evaluate", &S::evaluate, {"replay", "copy0"},
-              "evaluations before the last: from a pass over all events with the weights, or from what copy 0 of the "
-              "memory is at the end of its sweeps");
+              "memory for evaluations before the last: made by a new pass over all events, or copy 0 of the memory as "
+              "training left it");
 }
 
 inline const std::vector<std::string>& event_group_names() {

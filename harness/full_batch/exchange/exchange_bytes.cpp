@@ -181,10 +181,11 @@ double exchange_bytes_within_memory(const ExchangeDemand& demand) {
   const double bytes = exchange_bytes(demand), memory = usable_memory_bytes();
   if (bytes <= memory) return bytes;
   throw InvalidRequest(
-      "/ranks", fmt::format("the exchanges of {} ranks with nb={} take about {} to plan, {} are there; "
-                            "take fewer ranks{}",
-                            demand.spatial.ranks, demand.blocks.size(), format_bytes(bytes), format_bytes(memory),
-                            demand.blocks.size() > 1 ? " or a smaller nb" : ""));
+      "/ranks",
+      fmt::format(
+          "the exchanges of {} ranks with nb={} take about {} to plan, but only {} are free; take fewer ranks{}",
+          demand.spatial.ranks, demand.blocks.size(), format_bytes(bytes), format_bytes(memory),
+          demand.blocks.size() > 1 ? " or a smaller nb" : ""));
 }
 
 }  // namespace strobe

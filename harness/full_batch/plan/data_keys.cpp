@@ -21,7 +21,7 @@ std::optional<EventGraph> judged_events(const Task& task, const GraphKey& key) {
   if (!task.wants_events()) return std::nullopt;
   if (is_part(key.workload.json)) {
     throw InvalidRequest("/workload/steps",
-                         "the task is judged on all events, and steps keeps those of some steps alone; leave it out");
+                         "the task is judged on all events, but steps keeps only some; leave steps out");
   }
   return load_events(key.workload.name(), key.workload.json, static_cast<std::uint64_t>(key.seed));
 }

@@ -56,13 +56,9 @@ std::string how_many_go(const std::string& kind, const char* part, const Samples
 /// A row must say if its cells depend on later steps, which a model could not know yet.
 void note_look_ahead(const std::string& kind, std::vector<std::string>& notes) {
   if (kind == "lifetime") {
-    notes.push_back(
-        "presence=lifetime looks ahead: that a vertex is gone is known only from later steps, which have no edge of "
-        "it");
+    notes.push_back("presence=lifetime looks ahead: only later steps show that a vertex is gone");
   } else if (kind == "active") {
-    notes.push_back(
-        "presence=active looks ahead: which vertices a step has is known only when the step is over and all its edges "
-        "are there");
+    notes.push_back("presence=active looks ahead: which vertices a step has is known only when the step is over");
   }
 }
 

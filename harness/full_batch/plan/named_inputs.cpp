@@ -20,8 +20,9 @@ WorkloadUse workload_use(const FullBatchCase& c) {
 
 LearnedWorkload read_workloads(const std::string& path, const std::string& command) {
   if (!std::filesystem::is_regular_file(path)) {
-    throw InvalidRequest("/strategy/workloads", "cost=mlp reads " + path + ", which is not there; make it by `" +
-                                                    command + "`, or name another file");
+    throw InvalidRequest(
+        "/strategy/workloads",
+        "cost=mlp reads " + path + ", but there is no such file; make it with `" + command + "`, or name another file");
   }
   const Json json = parse_json_or_discard(read_regular_file(path));
   if (json.is_discarded()) {

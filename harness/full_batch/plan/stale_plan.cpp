@@ -102,7 +102,7 @@ void StalePlan::check_start(const TrainingState& state) const {
   if (!active || kept == state.kept.end() || kept->second == layout) return;
   throw InvalidRequest("--resume-training",
                        "the checkpoint keeps rows that ranks hold of each other (stale) under another strategy, rank "
-                       "count or number of blocks; go on with those, or with stale=none");
+                       "count or number of blocks; continue with those, or with stale=none");
 }
 
 namespace {

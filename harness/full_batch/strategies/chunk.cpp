@@ -106,7 +106,7 @@ std::int64_t most_cells(const ChunkParameters& parameters, std::int64_t cells, i
   if (read.ec != std::errc() || read.ptr != end || count < 1) {
     throw InvalidRequest(
         "/strategy/max_cells",
-        fmt::format("expected a number of cells from 1 on, or 64/rank for a share, or auto, found '{}'", text));
+        fmt::format("expected a number of cells of at least 1, a share such as 64/rank, or auto, found '{}'", text));
   }
   if (!shared) return count;
   return std::max<std::int64_t>(1, count > cells ? 1 : cells / (count * static_cast<std::int64_t>(ranks)));
@@ -116,7 +116,7 @@ void require_chunks(const ChunkGraph& chunks, std::int64_t cells, int ranks) {
   require_at_least(cells, ranks, "cells", "chunk");
   if (chunks.count() >= ranks) return;
   throw InvalidRequest("/strategy/max_cells",
-                       fmt::format("{} chunks are too few for {} ranks; with max_cells={} there are as many",
+                       fmt::format("{} chunks are too few for {} ranks; set max_cells={} for as many chunks as ranks",
                                    chunks.count(), ranks, cells / ranks));
 }
 
@@ -140,11 +140,12 @@ std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& s
 /// Refuses options that would have no effect.
 void check_options(const ChunkParameters& parameters) {
   if (!parameters.workloads.empty() && parameters.cost != "mlp")
-    throw InvalidRequest("/strategy/workloads", "only cost=mlp reads a file of workloads; set it, or leave this out");
+    throw InvalidRequest("/strategy/workloads",
+                         "only cost=mlp reads a file of workloads; set cost=mlp, or leave this out");
   if (parameters.fixed_time != "each" && parameters.cost != "mlp")
-    throw InvalidRequest("/strategy/fixed_time", "only cost=mlp knows it; set it, or leave this out");
+    throw InvalidRequest("/strategy/fixed_time", "only cost=mlp uses this; set cost=mlp, or leave this out");
   if (!parameters.rates.empty() && parameters.cost != "cost_model")
-    throw InvalidRequest("/strategy/rates", "only cost=cost_model counts by rates; set it, or leave this out");
+    throw InvalidRequest("/strategy/rates", "only cost=cost_model uses this; set cost=cost_model, or leave this out");
   if (parameters.fusion_memory == "measured" && parameters.fusion != "both" && parameters.fusion != "spatial")
     throw InvalidRequest(
         "/strategy/fusion_memory",

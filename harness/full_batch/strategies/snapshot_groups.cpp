@@ -42,10 +42,11 @@ const FieldTable& group_fields() {
                    0, 1 << 20)
           .searched(searched_sizes)
           .text("partitioner", &GroupParameters::partitioner,
-                "how the vertices of a snapshot are cut into lanes; see strobe list partitioners")
+                "how the vertices of a snapshot are divided among a group's ranks; see strobe list partitioners")
           .searched(searched_lanes)
           .choice("temporal", &GroupParameters::temporal, {"lanes", "ranges"},
-                  "vertices of the temporal stages: shares of the own lane, or even ranges of all vertices"));
+                  "vertices of a rank in temporal stages: a share of those that it has in spatial stages (lanes), or "
+                  "an even range of all"));
   return table;
 }
 

@@ -33,8 +33,8 @@ std::int64_t BatchShare::of(std::int64_t all, const std::string& what, const std
   const std::int64_t count =
       is_share ? std::llround(percent / 100 * static_cast<double>(all)) : std::min(number, all + 1);
   if (count < 1) {
-    throw InvalidRequest(pointer, fmt::format("{} of {} {} is none; the least that gives one is {:.3g}%", text, all,
-                                              what, 50.0 / static_cast<double>(std::max<std::int64_t>(all, 1))));
+    throw InvalidRequest(pointer, fmt::format("{} of {} {} rounds to none; give at least {:.3g}%", text, all, what,
+                                              50.0 / static_cast<double>(std::max<std::int64_t>(all, 1))));
   }
   if (count > all) throw InvalidRequest(pointer, fmt::format("{} {}, but there are only {}", text, what, all));
   return count;
@@ -55,7 +55,7 @@ BatchShare parse_share(const std::string& text, const std::string& pointer) {
     return share;
   }
   throw InvalidRequest(
-      pointer, fmt::format("expected a share such as 5% (at most 100%) or a number from 1 on, found '{}'", text));
+      pointer, fmt::format("expected a share such as 5% (at most 100%) or a number of at least 1, found '{}'", text));
 }
 
 std::vector<BatchShare> parse_shares(const std::string& text, const std::string& pointer) {
@@ -79,7 +79,7 @@ AveragingInterval parse_interval(const std::string& text, const std::string& poi
     if (value && *value > 0) return {0, milliseconds ? *value / 1000 : *value};
   }
   throw InvalidRequest(
-      pointer, fmt::format("expected iterations from 1 on (10) or seconds (2s, 500ms) above 0, found '{}'", text));
+      pointer, fmt::format("expected a number of iterations (10) or a time above 0 (2s, 500ms), found '{}'", text));
 }
 
 }  // namespace strobe

@@ -15,7 +15,7 @@ const FieldTable& future_links_fields() {
           .text("candidates", &P::candidates,
                 "vertices that a destination is ranked among: a number, drawn for each event, or all")
           .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
-                  "rank of a destination among candidates of equal score: before, amid or after them")
+                  "rank of a destination among candidates of equal score: before, in the middle of, or after them")
           .integer(
               "batch", &P::batch, "",
               "events of an evaluation batch; a model's knowledge ends before the first of them: between two refreshes "
@@ -36,7 +36,7 @@ const FieldTable& future_links_fields() {
           .integer("training_negatives", &P::training_negatives, "", "negatives of each training event", 1, 1000)
           .real("kept_out", &P::kept_out, "",
                 "share of the vertices that training never sees, drawn among those of validation and test events; "
-                "their events are judged apart, as inductive_mrr; less than 1 (models of events)",
+                "their events are judged separately (inductive_mrr); less than 1 (models of events)",
                 0, 0.999)
           .choice("score_with", &P::score_with, {"last_complete_step"},
                   "models of snapshots: which step's embeddings score the events of a batch; the last one that is over "
@@ -54,7 +54,7 @@ std::int64_t candidate_count(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, count);
   if (read.ec == std::errc() && read.ptr == end && count >= 1) return count;
-  throw InvalidRequest("/task/candidates", fmt::format("expected a number from 1 on, or all, found '{}'", text));
+  throw InvalidRequest("/task/candidates", fmt::format("expected a number of at least 1, or all, found '{}'", text));
 }
 
 }  // namespace strobe

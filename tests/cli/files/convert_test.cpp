@@ -48,7 +48,7 @@ TEST_F(Convert, LabelsAreKeptOrNamedAsLeftOut) {
   for (const std::string in : {"paid.csv", "paid.strobe"}) {  // the second only if it has the labels
     const Outcome lost = strobe({"convert", in, "plain.csv"});
     EXPECT_EQ(lost.status, 0);
-    EXPECT_NE(lost.err.find("left out, as csv does not hold them: vertex labels"), std::string::npos) << lost.err;
+    EXPECT_NE(lost.err.find("left out, because csv does not hold them: vertex labels"), std::string::npos) << lost.err;
   }
   const Outcome plain = strobe({"convert", "plain.csv", "again.csv"});
   EXPECT_EQ(plain.err.find("left out"), std::string::npos) << plain.err;
@@ -59,7 +59,7 @@ TEST_F(Convert, LabelsAreKeptOrNamedAsLeftOut) {
   EXPECT_NE(features.err.find("event labels, 2 features of each event"), std::string::npos) << features.err;
   const Outcome steps = strobe({"convert", "j.csv:window=1s", "steps.strobe"});
   EXPECT_EQ(steps.status, 0) << steps.err;
-  EXPECT_NE(steps.err.find("left out, as steps do not hold them: event labels, 2 features of each event"),
+  EXPECT_NE(steps.err.find("left out, because steps do not hold them: event labels, 2 features of each event"),
             std::string::npos)
       << steps.err;
   EXPECT_EQ(strobe({"convert", "plain.csv:window=1s", "more.strobe"}).err.find("left out"), std::string::npos);

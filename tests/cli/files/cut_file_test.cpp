@@ -36,7 +36,8 @@ TEST_F(CutFileDeathTest, IsNamedAndEndsWithTheStatusOfAWrongInput) {
         volatile char last = file.bytes().back();
         _exit(last);
       },
-      ::testing::ExitedWithCode(2), "strobe: .*graph.strobe: was cut while it was read");
+      ::testing::ExitedWithCode(2),
+      "strobe: .*graph.strobe: another program cut this file while Strobe read it; run again");
 }
 
 TEST_F(CutFileDeathTest, AnotherFaultStaysWhatItIs) {

@@ -44,7 +44,7 @@ TEST_F(InputFiles, VerticesOfACsvMayHaveNames) {
     EXPECT_EQ(names.at(key), numbers.at(key)) << key;
   EXPECT_EQ(read("source,target,time\n\"5\",\"6\",1\n\"6\",\"5\",2\n").at("vertices"), 2);
   expect_refusal(inspect("source,target,time\n1,2,10\n2,bob,20\n"), 2,
-                 {"in.csv:3:3", "'bob' is not a whole number", "from the first row on"});
+                 {"in.csv:3:3", "'bob' is not a whole number", "in the first row too"});
   expect_refusal(inspect("source,target,time\nana,bob,10\nbob,,20\n"), 2, {"in.csv:3:5", "the target is missing"});
   expect_refusal(inspect("source,target,time\nana,bob,10\nbob,20\n"), 2, {"in.csv:3", "expected 3 columns, found 2"});
   expect_refusal(inspect("source,target,time\nana,bob,10\n\"bob,ana,20\n"), 2, {"in.csv:3"});

@@ -34,7 +34,7 @@ TEST_F(OutputPaths, ACheckpointThatIsThereIsNotWrittenOver) {
   expect_refusal(run({"--checkpoint", "new", "--repeat", "2", "--out", "b"}), 2, {"--repeat", "not of 2"});
   expect_refusal(run({"--checkpoint", "new", "--repeat", "2", "--dry-run"}), 2, {"--repeat", "not of 2"});
   expect_refusal(run({"--checkpoint", "state", "--resume-training", "--warmup", "0", "--out", "b"}), 2,
-                 {"epoch 3 already, and 2 are asked for; ask for more than 3 epochs"});
+                 {"epoch 3 already, but the case has 2; set more than 3 epochs"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));
 }
 

@@ -65,7 +65,7 @@ TEST_F(OutputTargets, WhatIsWrittenMoreThanOnceTakesNoPipeAndNoDevice) {
 TEST_F(OutputTargets, PipesGetTheBytes) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   for (const std::string& flag : flags) {
-    expect_refusal(run(flag, "pipe"), 2, {flag, "nobody reads this pipe"});
+    expect_refusal(run(flag, "pipe"), 2, {flag, "no program reads this pipe"});
     const int reader = open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
     auto text = std::async(std::launch::async, [reader] {
       std::string received;

@@ -20,7 +20,7 @@ class RunFolder : public Program {
 TEST_F(RunFolder, OfForeignFilesIsRefusedAndLeftAlone) {
   std::filesystem::create_directories(folder_ / "thesis/figures");
   write_text(folder_ / "thesis/main.tex", "text");
-  expect_refusal(run_into("thesis"), 2, {"--out: 'thesis' holds files that are not of a run", "empty or a new folder"});
+  expect_refusal(run_into("thesis"), 2, {"--out: 'thesis' holds files that are not part of a run", "empty or a new folder"});
   expect_refusal(run_into("thesis", {"--resume"}), 2, {"--out: 'thesis' holds files"});
   EXPECT_EQ(files("thesis"), 2u);
 }

@@ -235,7 +235,7 @@ TEST_F(Mpi, TheProcessThatIsLeftEndsSoonAndNamesTheMissingOne) {
     EXPECT_NE(outcome.status, 124) << "the run hung";
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
     EXPECT_NE(outcome.err.find("missing ranks: " + std::to_string(victim)), std::string::npos) << outcome.err;
-    EXPECT_NE(outcome.err.find("go on with --resume"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("ontinue with --resume"), std::string::npos) << outcome.err;
     if (victim == 1) {
       EXPECT_EQ(rows("out").at(0).at("status"), "timeout");
     }

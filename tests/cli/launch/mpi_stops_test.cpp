@@ -68,7 +68,7 @@ class StoppedRank : public MpiProgram {
     EXPECT_LT(Seconds(std::chrono::steady_clock::now() - begin).count(), limit + further);
     EXPECT_NE(outcome.status, 0);
     EXPECT_NE(outcome.status, 124) << "the launch hung";
-    EXPECT_NE(outcome.err.find("go on with --resume"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("ontinue with --resume"), std::string::npos) << outcome.err;
     return outcome.err;
   }
 

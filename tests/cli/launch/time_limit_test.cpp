@@ -28,7 +28,7 @@ TEST_F(TimeLimit, ACaseThatTakesTooLongKeepsItsEpochsAndTheNextBegins) {
     const auto epochs = row.at("loss").size();
     EXPECT_GT(epochs, 1u);
     EXPECT_EQ(row.at("reason"),
-              "the time limit of 0.5 s was over after " + std::to_string(epochs) + " of 100000001 epochs");
+              "the time limit of 0.5 s was reached after " + std::to_string(epochs) + " of 100000001 epochs");
     EXPECT_EQ(row.at("epoch_seconds").at("n"), epochs - 1);  // the first is for warm-up
   }
 }

@@ -132,7 +132,7 @@ TEST_F(PlugIns, ThatCannotBeLoadedAreRefusedBeforeAnyWork) {
   write_text(folder_ / "text.so", "no library");
   for (const std::string file : {"nowhere.so", "text.so"})
     expect_refusal(with("./" + file), 2, {"$STROBE_PLUGINS", path(file), "find_package(strobe)"});
-  expect_refusal(with(folder_.string()), 2, {folder_.string(), "it is no file"});
+  expect_refusal(with(folder_.string()), 2, {folder_.string(), "it is not a file"});
   EXPECT_EQ(with("").status, 0);
 }
 

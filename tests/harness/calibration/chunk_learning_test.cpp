@@ -302,7 +302,7 @@ TEST_F(ChunkLearning, AnotherCaseOrADamagedFileIsRefusedWithWhatToDo) {
   write({{"nodes", 4}});
   expect_words(refusal({}), {"schema", make});
   std::filesystem::remove(file);
-  expect_words(refusal({}), {"not there", make});
+  expect_words(refusal({}), {"no such file", make});
 }
 
 TEST_F(ChunkLearning, OptionsThatSayNothingAreRefused) {

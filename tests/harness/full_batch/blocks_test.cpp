@@ -359,8 +359,8 @@ void refused(Json request, const Json& change, const std::string& where, const s
 
 TEST(BlockRequests, ImpossibleOnesAreRefused) {
   const Json request = base_case({{"name", "tm-gcn"}});
-  refused(request, {{"nb", 0}}, "/nb", "from 1 on");
-  refused(request, {{"nb", "-2"}}, "/nb", "from 1 on");
+  refused(request, {{"nb", 0}}, "/nb", "of at least 1");
+  refused(request, {{"nb", "-2"}}, "/nb", "of at least 1");
   refused(request, {{"nb", "many"}}, "/nb", "many");
   refused(request, {{"nb", 8}}, "/nb", "7 steps");
   refused(request, {{"nb", "auto"}}, "/nb", "memory_limit_gib");

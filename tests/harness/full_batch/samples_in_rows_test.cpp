@@ -85,7 +85,7 @@ TEST_F(SamplesInRows, EveryMetricHasItsNumberOfSamples) {
 TEST_F(SamplesInRows, ADeadNetworkIsSaidToBeOne) {
   const Json small = {{"name", "uniform"}, {"vertices", 40}, {"steps", 6}, {"density", 3}};
   Json request = {{"workload", small}, {"epochs", 1}, {"warmup", 0}};
-  EXPECT_FALSE(says(row_of(request).notes, "says nothing"));
+  EXPECT_FALSE(says(row_of(request).notes, "does not tell the samples apart"));
   std::vector<SavedMatrix> zeros;
   ModelOutputs outputs;
   outputs.weights = path("weights");

@@ -177,9 +177,9 @@ TEST(ChunkStrategy, RefusesWhatCannotBeDividedAndSaysWhatWouldFit) {
     EXPECT_NE(text.find(words), std::string::npos) << text;
   };
   for (const char* cells : {"0", "-3", "2.5", "many", "4x", "", "/rank", "0/rank"})
-    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "from 1 on, or 64/rank");
+    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "of at least 1, a share such as 64/rank");
   // All cells are in one chunk, because edges join all vertices, and all steps of a vertex.
-  says(chunk_case(chunked({{"max_cells", "100000"}}), 3), "/strategy/max_cells", "with max_cells=");
+  says(chunk_case(chunked({{"max_cells", "100000"}}), 3), "/strategy/max_cells", "set max_cells=");
   Json few = chunk_case(chunked(), 300);
   says(few, "/ranks", "at most");
   Json shape = chunk_case(chunked(), 4);

@@ -109,7 +109,7 @@ TEST_F(ValidationEarlier, OfACsvOnlyStatusAndMedianAreKnownAndNothingElseIsZero)
   const Judgement now = judge_pairs(results_);
   ASSERT_FALSE(holds_whole_cases(path("validation.csv")));
   const EarlierCases cases = cases_of_csv(path("validation.csv"), earlier_suite(), "");
-  EXPECT_EQ(cases.origin.what(), path("validation.csv") + ", no word of the machine");
+  EXPECT_EQ(cases.origin.what(), path("validation.csv") + ", nothing about the machine");
   const Judgement found = judged(cases);
   ASSERT_EQ(found.judged, 2u);
   for (const std::size_t i : {0u, 1u}) {

@@ -112,7 +112,7 @@ TEST(MeetingsByMpi, CommunicatorMpiRefusesTheMemoryOfGpus) {
     CommunicatorRegistry::instance().find("mpi").value.launch(request, [](Device&, Communicator&) {});
     FAIL() << "MPI was given addresses of a GPU";
   } catch (const std::exception& refused) {
-    EXPECT_NE(std::string(refused.what()).find("use nccl"), std::string::npos) << refused.what();
+    EXPECT_NE(std::string(refused.what()).find("use --comm nccl"), std::string::npos) << refused.what();
   }
 }
 

@@ -93,7 +93,7 @@ TEST(Tgn, ArraysThatDoNotFitAreRefusedOrNoted) {
   folder.write("ml_a.npy", test::npy<float>("<f4", "(2, 1)", {0, 0}));
   EXPECT_THROW(read_events(path), InvalidInput) << "idx 2 has no row";
   folder.write("ml_a.npy", test::npy<float>("<f4", "(3,)", {0, 0, 0}));
-  EXPECT_THROW(read_events(path), InvalidInput) << "no matrix";
+  EXPECT_THROW(read_events(path), InvalidInput) << "not a matrix";
   folder.write("ml_a.npy", test::npy<double>("<f8", "(3, 1)", {0, 1e39, 0}));
   EXPECT_THROW(read_events(path), InvalidInput) << "beyond fp32";
   folder.write("ml_a.npy", test::npy<float>("<f4", "(3, 1)", {0, 1, 0}));

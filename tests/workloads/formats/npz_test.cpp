@@ -130,7 +130,7 @@ TEST(Npz, RefusesFilesThatHoldNoEvents) {
       {{pair, {"t", ints({1, 2, 1388534400000})}}, "are these milliseconds?"},
       {{pair, {"t", npy<double>("<f8", "(3,)", {1, 2, NAN})}}, "time nan"},
       {{pair, {"t", npy<std::int16_t>("<i2", "(3,)", {1, 2, 3})}}, "only <f4, <f8, <i4 and <i8"},
-      {{pair, {"t", ints({1, 2, 3})}, {"msg", npy<double>("<f8", "(3,)", {1, 2, 1e39})}}, "no finite fp32"}};
+      {{pair, {"t", ints({1, 2, 3})}, {"msg", npy<double>("<f8", "(3,)", {1, 2, 1e39})}}, "not a finite fp32"}};
   for (const auto& [arrays, fragment] : files) {
     const std::string text = refusal(folder.write("x.npz", archive(arrays, false)));
     EXPECT_NE(text.find(fragment), std::string::npos) << text;

@@ -137,7 +137,7 @@ TEST(Table, TakesLargeNumbersForPartsOfSeconds) {
   for (const auto& [time, unit] : files) {
     const EventGraph graph = read_file(folder.write(unit + ".csv", "src;dst;timestamp\n1;2;" + time + "\n"));
     EXPECT_EQ(graph.time[0], unit == "s" ? new_year : new_year + 0.5) << unit;
-    EXPECT_EQ(any_note(graph, "since 1970, as they are too large for seconds"), unit != "s");
+    EXPECT_EQ(any_note(graph, "since 1970, because they are too large for seconds"), unit != "s");
   }
   const std::string commas = folder.write("ms.csv", "src,dst,timestamp\n1,2,1388534400500\n");
   EXPECT_EQ(read_file(commas).time[0], new_year + 0.5);

@@ -26,7 +26,8 @@ void check_rows(const NpyArray& array, const std::string& file, std::int64_t lar
 
 float finite_single(double value, std::int64_t row, std::int64_t i, const std::string& file) {
   if (std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())) return static_cast<float>(value);
-  throw InvalidInput(file, 0, 0, fmt::format("feature {} of row {} is {}, which is no finite fp32", i, row, value));
+  throw InvalidInput(file, 0, 0,
+                     fmt::format("feature {} of row {} is {}, which is not a finite fp32 number", i, row, value));
 }
 
 }  // namespace

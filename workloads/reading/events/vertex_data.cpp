@@ -53,7 +53,7 @@ void put_features(std::vector<float> features, std::vector<double> exact, std::i
 double feature(const NpyArray& array, std::int64_t i, const std::string& file) {
   const double value = array.at(i);
   if (!(std::abs(value) <= static_cast<double>(std::numeric_limits<float>::max())))
-    throw InvalidInput(file, 0, 0, fmt::format("element {} is {}, which is no finite fp32", i, value));
+    throw InvalidInput(file, 0, 0, fmt::format("element {} is {}, which is not a finite fp32 number", i, value));
   return value;
 }
 

@@ -80,9 +80,11 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   const IdSide targets = find_side(graph.target, graph.vertices, static_cast<VertexId>(sources.members.size()));
   const std::int64_t on_a_side = sources.members.size() + targets.members.size();
   if (on_a_side != separate)
-    throw InvalidRequest("ids", fmt::format("ids=offset separates sources from targets, and {} vertices of {} are "
-                                            "neither, as no event has them",
-                                            separate - on_a_side, path));
+    throw InvalidRequest(
+        "ids",
+        fmt::format(
+            "ids=offset separates sources from targets, and {} vertices of {} are neither, because no event has them",
+            separate - on_a_side, path));
   const auto id_of = [&](VertexId v) { return graph.original_id[v]; };
   const std::int64_t largest_source = id_of(sources.members.back()), largest_target = id_of(targets.members.back());
   if (largest_target > std::numeric_limits<std::int64_t>::max() - 1 - largest_source)

@@ -41,7 +41,8 @@ void join_names_of_sides(EventGraph& graph) {
     const std::string& target = graph.vertex_name[vertices + v];
     if (!source.empty() && !target.empty() && source != target) {
       graph.vertex_name.clear();
-      graph.provenance.notes.push_back("names are left out, as ids=shared makes one vertex of two that have others");
+      graph.provenance.notes.push_back(
+          "names are left out, because ids=shared merges vertices that have different names");
       return;
     }
     if (source.empty()) graph.vertex_name[v] = target;

@@ -38,7 +38,7 @@ Places places_of(const TableRows& layout) {
 
 void check_columns(const TextReader& lines, const std::vector<Token>& fields, const TableRows& layout) {
   if (!layout.comment.empty() && lines.line().starts_with(layout.comment))
-    lines.fail(1, "a comment between rows; comments come before the first row");
+    lines.fail(1, "a comment between rows; move it before the first row");
   const std::size_t count = layout.columns.count;
   if (fields.size() == count) return;
   lines.fail(misplaced_column(lines.line(), fields, count),
@@ -74,10 +74,9 @@ double read_time(const TextReader& lines, const Token& token, const Places& plac
 void add_numbered_rows(TextReader& lines, const TableRows& layout, EventBuilder& rows) {
   const auto vertex = [&](const Token& token, const char* what) {
     if (!is_like_number(token.text) && !token.text.empty()) {
-      lines.fail(token.column,
-                 fmt::format("{} '{}' is not a whole number, as those of the first row are; vertices with "
-                             "names must have them from the first row on",
-                             what, printable(token.text)));
+      lines.fail(token.column, fmt::format("{} '{}' is not a whole number, but those of the first row are; vertices "
+                                           "with names need a name in the first row too",
+                                           what, printable(token.text)));
     }
     return lines.whole(token, what);
   };

@@ -66,7 +66,7 @@ struct ByteSource::State {
       return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
     };
     if (now.st_size == begun.st_size && same_time(now.st_mtim, begun.st_mtim)) return;
-    throw InvalidInput(path, 0, 0, "has changed while it was read; read it again when nobody writes it");
+    throw InvalidInput(path, 0, 0, "was changed while Strobe read it; run again when no program writes to it");
   }
 
   void begin_member() {

@@ -207,7 +207,7 @@ JsonValue JsonValue::at(std::string_view name, const char* what) const {
 }
 
 const JsonValue& JsonValue::array(const char* what) const {
-  if (kind() != JsonKind::array) fail(fmt::format("{} is no array", what));
+  if (kind() != JsonKind::array) fail(fmt::format("{} is not an array", what));
   return *this;
 }
 
@@ -217,7 +217,7 @@ const JsonValue& JsonValue::array(const char* what, std::size_t length) const {
 }
 
 const JsonValue& JsonValue::object(const char* what) const {
-  if (kind() != JsonKind::object) fail(fmt::format("{} is no object", what));
+  if (kind() != JsonKind::object) fail(fmt::format("{} is not an object", what));
   return *this;
 }
 

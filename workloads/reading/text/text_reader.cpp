@@ -231,7 +231,7 @@ double TextReader::seconds(const Token& token) const {
 double TextReader::date_time(const Token& token) const {
   double value = 0;
   if (!parse_date_time(token.text, value))
-    fail(token.column, fmt::format("'{}' is no date like 2017-01-31T12:00:00Z", printable(token.text)));
+    fail(token.column, fmt::format("'{}' is not a date such as 2017-01-31T12:00:00Z", printable(token.text)));
   return value;
 }
 

@@ -23,13 +23,13 @@ std::string hex_of(const std::vector<float>& values) {
 }
 
 std::vector<float> floats_of(const std::string& hex, std::int64_t count) {
-  if (count < 0 || hex.size() != 8 * static_cast<std::size_t>(count)) throw Error("a matrix has not its numbers");
+  if (count < 0 || hex.size() != 8 * static_cast<std::size_t>(count)) throw Error("a matrix lacks some of its numbers");
   std::vector<float> values;
   values.reserve(count);
   for (const char* at = hex.data(); at != hex.data() + hex.size(); at += 8) {
     std::uint32_t bits = 0;
     const auto read = std::from_chars(at, at + 8, bits, 16);
-    if (read.ec != std::errc() || read.ptr != at + 8) throw Error("a weight is no hexadecimal number");
+    if (read.ec != std::errc() || read.ptr != at + 8) throw Error("a weight is not a hexadecimal number");
     values.push_back(std::bit_cast<float>(bits));
   }
   return values;
@@ -72,7 +72,7 @@ std::optional<LearnedTime> time_from(const Json& json, std::size_t inputs) {
     width = next.outputs;
     time.mlp.layers.push_back(std::move(next));
   }
-  if (time.mlp.layers.empty() || width != 1) throw Error("an MLP has not one output");
+  if (time.mlp.layers.empty() || width != 1) throw Error("an MLP does not have exactly one output");
   return time;
 }
 
@@ -120,7 +120,7 @@ LearnedWorkload learned_from_json(Json json, const std::string& file) {
     throw InvalidRequest("/strategy/workloads", fmt::format("{}{}{}", file, what, anew));
   };
   if (!json.is_object() || json.value("schema", Json()) != workload_schema)
-    refuse(fmt::format(" is no file of chunk workloads (key schema must be '{}')", workload_schema));
+    refuse(fmt::format(" is not a file of chunk workloads (key schema must be '{}')", workload_schema));
   try {
     const bool proven = take_digest(json, file);
     LearnedWorkload learned = read_learned(json);

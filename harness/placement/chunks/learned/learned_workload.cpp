@@ -48,7 +48,7 @@ Json fixed_part(Json model) {
 
 std::string how_to_measure(const WorkloadUse& use) {
   const std::string real = use.device == "cpu" ? "" : " --device " + use.device;
-  return fmt::format("; measure one by `strobe calibrate --chunks --model {}{}{}`, or name another file",
+  return fmt::format("; measure one with `strobe calibrate --chunks --model {}{}{}`, or name another file",
                      use.model.at("name").get<std::string>(), use.precision == "fp64" ? " --precision fp64" : "",
                      use.cluster.empty() ? real : " --device sim --cluster " + use.cluster);
 }
@@ -120,7 +120,7 @@ std::vector<double> learned_seconds(const LearnedWorkload& learned, const std::v
 
 void check_learned(const LearnedWorkload& learned, const WorkloadUse& use, const std::string& file) {
   const auto refuse = [&](const std::string& what, const std::string& has, const std::string& wants) {
-    refuse_workload(fmt::format("{} is of {} {}, and the case has {}{}", file, what, has, wants, how_to_measure(use)));
+    refuse_workload(fmt::format("{} is for {} {}, but the case has {}{}", file, what, has, wants, how_to_measure(use)));
   };
   if (fixed_part(learned.model) != fixed_part(use.model)) refuse("model", learned.model.dump(), use.model.dump());
   if (learned.precision != use.precision) refuse("precision", learned.precision, use.precision);

@@ -10,13 +10,9 @@
 
 #include "backends/sim/cluster/cluster_file.hpp"
 #include "core/currency.hpp"
-#include "core/shown_text.hpp"
-#include "harness/cli/command.hpp"
+#include "harness/cli/described/new_file.hpp"
 #include "harness/measure/run_request.hpp"
-#include "harness/process/narrate.hpp"
-#include "harness/process/output_path.hpp"
 #include "harness/request/option_text.hpp"
-#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {
@@ -116,25 +112,20 @@ Json described(const ClusterCommand& command) {
   return json;
 }
 
-int make_cluster(const ClusterCommand& command) {
-  if (command.action != "new") throw InvalidRequest("", unknown_name_message("action", command.action, {"new"}));
+NewFile new_cluster(const ClusterCommand& command) {
   if (command.from.empty())
     throw InvalidRequest("--from", "name a cluster to start from; `strobe list clusters` shows them");
   if (!command.out.ends_with(".json")) throw InvalidRequest("--out", "name a file that ends in .json");
   check_cluster(command.from, "--from");
   const Json json = described(command);
   const auto cluster = sim::cluster_from_json(json);  // what is written can be read
-  check_output_file("--out", command.out);
-  write_file_atomically(command.out, json.dump(2) + "\n");
-  print_data(
-      shown_lines(fmt::format("{}: {} nodes x {} {}\nnext: strobe plan --workload W --clusters {}\n", command.out,
-                              cluster->nodes, cluster->gpus_per_node, cluster->gpu.name, command.out)));
-  return 0;
+  return {json, fmt::format("{} nodes x {} {}", cluster->nodes, cluster->gpus_per_node, cluster->gpu.name),
+          "strobe plan --workload W --clusters {}"};
 }
 
 CommandAction define_cluster(CommandOptions& options) {
   const auto command = std::make_shared<ClusterCommand>();
-  options.positional("action", command->action, "new");
+  take_new_action(options, command->action);
   options.text("--from", command->from, "cluster to start from", "NAME|FILE");
   options.repeated("--set", command->sets,
                    "a number that differs, such as nodes=16, gpu.memory_bytes=80e9 or price_per_node_hour=12.5usd; "
@@ -144,7 +135,8 @@ CommandAction define_cluster(CommandOptions& options) {
   options.example(
       "Example: strobe cluster new --from p4d-a100 --set nodes=16 --set inter_node_bytes_per_second=100e9 --out "
       "my-lab.json");
-  return [command] { return make_cluster(*command); };
+  return
+      [command] { return write_new_file(command->action, command->out, [&command] { return new_cluster(*command); }); };
 }
 
 const Register<CommandTag> cluster_registered{

@@ -7,13 +7,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "core/shown_text.hpp"
 #include "core/units.hpp"
-#include "harness/cli/command.hpp"
-#include "harness/process/narrate.hpp"
-#include "harness/process/output_path.hpp"
+#include "harness/cli/described/new_file.hpp"
 #include "harness/request/option_text.hpp"
-#include "results/run/files.hpp"
 
 namespace strobe {
 namespace {
@@ -91,29 +87,19 @@ GraphStatistics described(const ShapeCommand& command) {
   return shape;
 }
 
-int make_shape(const ShapeCommand& command) {
-  if (command.action != "new") throw InvalidRequest("", unknown_name_message("action", command.action, {"new"}));
+NewFile new_shape(const ShapeCommand& command) {
   const GraphStatistics shape = described(command);
-  if (!command.out.empty()) check_output_file("--out", command.out);
   const Json json = to_json(shape);
   shape_from_json(json, "shape");  // what is written can be read
-  const std::string text = json.dump(2) + "\n";
-  if (command.out.empty()) {
-    print_data(text);
-    narrate("next: write it to a file (--out my.json), then strobe plan --workload my.json --model tm-gcn");
-    return 0;
-  }
-  write_file_atomically(command.out, text);
-  print_data(shown_lines(fmt::format(
-      "{}: {} vertices, {} steps, {} edges\nnext: strobe plan --workload {} --model tm-gcn --clusters all\n",
-      command.out, format_count(*shape.vertices), format_count(*shape.steps), format_count(*shape.edges),
-      command.out)));
-  return 0;
+  return {json,
+          fmt::format("{} vertices, {} steps, {} edges", format_count(*shape.vertices), format_count(*shape.steps),
+                      format_count(*shape.edges)),
+          "strobe plan --workload {} --model tm-gcn --clusters all"};
 }
 
 CommandAction define_shape(CommandOptions& options) {
   const auto command = std::make_shared<ShapeCommand>();
-  options.positional("action", command->action, "new");
+  take_new_action(options, command->action);
   options.text("--vertices", command->vertices, "number of vertices, such as 5M", "N");
   options.text("--steps", command->steps, "number of steps (snapshots)", "N");
   options.text("--edges", command->edges, "edges of all steps together, such as 100M", "N");
@@ -126,7 +112,8 @@ CommandAction define_shape(CommandOptions& options) {
   options.example(
       "K, M and G stand for thousands, millions and billions.\n"
       "Example: strobe shape new --vertices 5M --steps 100 --edges 100M --out my.json");
-  return [command] { return make_shape(*command); };
+  return
+      [command] { return write_new_file(command->action, command->out, [&command] { return new_shape(*command); }); };
 }
 
 const Register<CommandTag> shape_registered{
