@@ -116,6 +116,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     SingleRankCommunicator communicator(plan, device, rank);
     communicator.take_channels(single_rank_channels(plan.schedule->helpers(), rank));
     rehearse(plan, device, communicator);
+    most.parts.push_back(device.peak_parts());
     most.bytes = std::max(most.bytes, device.peak_bytes());
   }
   return most;

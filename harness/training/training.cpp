@@ -7,6 +7,7 @@
 
 #include "core/kept_text.hpp"
 #include "core/system/interrupt.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/request/until.hpp"
 
 namespace strobe {
@@ -38,6 +39,7 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
   sample.rank = device.rank();
   sample.peak_host_bytes = device.host_peak_bytes();
   (device.has_own_memory() ? sample.peak_device_bytes : sample.peak_host_bytes) = device.peak_bytes();
+  sample.memory_parts = device.peak_parts();
   sample.memory_limit_bytes = device.memory_limit_bytes() > 0 ? device.memory_limit_bytes() : device.memory_bytes();
   sample.stage_rows = device.stage_rows();
   return sample;
@@ -66,6 +68,7 @@ class TrainingRun {
         trainer_(plan.schedule->trainer(device, communicator)) {
     trainer_->note_ranges(ranges_);
     trainer_->keep(requests.outputs);
+    if (requests.own_process) host_parts_ = plan.schedule->host_parts();
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
     each_epoch_ = !plan.schedule->summary().epochs_tell_metrics || (watch_ && !watch_->rule().reads_loss());
   }
@@ -137,6 +140,11 @@ class TrainingRun {
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;
+    if (requests_.own_process) {
+      look_at_process_memory();
+      sample.host_parts = host_parts_;
+      sample.process_bytes = most_process_memory();
+    }
     if (requests_.gate != nullptr) requests_.gate->epoch_took(sample.epoch_seconds);
     // From here on, a signal may end exchanges between ranks. An epoch counts only if its loss is known, so the loss
     // comes first.
@@ -239,6 +247,7 @@ class TrainingRun {
   const int repetition_;
   const std::int64_t epochs_;
   std::unique_ptr<Trainer> trainer_;
+  PerMemoryPart<std::uint64_t> host_parts_{};  // where this rank is a process
   std::optional<UntilWatch> watch_;
   bool each_epoch_ = false;          // whether each epoch has a separate evaluation
   bool reached_ = false;             // whether `until` holds
