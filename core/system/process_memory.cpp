@@ -1,6 +1,5 @@
 #include "core/system/process_memory.hpp"
 
-#include <atomic>
 #include <fstream>
 #include <string>
 
@@ -29,5 +28,10 @@ void look_at_process_memory() {
 std::uint64_t most_process_memory() { return most_seen; }
 
 void forget_process_memory() { most_seen = 0; }
+
+std::atomic<std::int64_t>& kept_for_reuse() {
+  static std::atomic<std::int64_t> bytes{0};
+  return bytes;
+}
 
 }  // namespace strobe

@@ -1,6 +1,7 @@
 // The private memory of this process: what no file backs and no other process shares.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace strobe {
@@ -14,5 +15,8 @@ std::uint64_t process_memory_bytes();
 void look_at_process_memory();
 std::uint64_t most_process_memory();
 void forget_process_memory();
+
+/// Bytes that allocators of this process keep for reuse. They change it as they keep blocks and hand them out.
+std::atomic<std::int64_t>& kept_for_reuse();
 
 }  // namespace strobe

@@ -140,11 +140,7 @@ class TrainingRun {
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;
-    if (requests_.own_process) {
-      look_at_process_memory();
-      sample.host_parts = host_parts_;
-      sample.process_bytes = most_process_memory();
-    }
+    if (requests_.own_process) look_at_process(sample);
     if (requests_.gate != nullptr) requests_.gate->epoch_took(sample.epoch_seconds);
     // From here on, a signal may end exchanges between ranks. An epoch counts only if its loss is known, so the loss
     // comes first.
@@ -161,6 +157,17 @@ class TrainingRun {
     curves_.dead_start = findings.dead_start;
     curves_.rounding = findings.rounding;
     return std::move(values.metrics_before);
+  }
+
+  /// Adds the memory of this rank's process. Freed blocks count as state, as far as they lie beyond the peak.
+  void look_at_process(EpochSample& sample) const {
+    look_at_process_memory();
+    sample.process_bytes = most_process_memory();
+    sample.host_parts = host_parts_;
+    const auto held = static_cast<std::int64_t>(device_.live_bytes()) + kept_for_reuse();
+    const std::int64_t beyond_peak = held - static_cast<std::int64_t>(device_.peak_bytes());
+    if (!device_.has_own_memory() && beyond_peak > 0)
+      sample.host_parts[MemoryPart::state] += static_cast<std::uint64_t>(beyond_peak);
   }
 
   /// Does the work that is due between epoch `e` and the next one.

@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                                      MemoryCase{"vertex", "evolve-gcn-o", small_graph, ""},
                                      MemoryCase{"snapshot", "evolve-gcn-o", small_graph, ""},
                                      MemoryCase{"chunk", "evolve-gcn-o", small_graph, ""},
-                                     MemoryCase{"event_batch", "tgn", small_events, ""}),
+                                     MemoryCase{"event_batch", "tgn-attn", small_events, ""}),
                      testing::Values(1, 2, 4, 8)),
     name_of);
 

@@ -105,10 +105,18 @@ TEST(MemoryParts, ArePlannedToTheByteUnderEveryStrategy) {
         if (total(sample.memory_parts) > total(most)) most = sample.memory_parts;
       }
       EXPECT_EQ(measured, planned.parts) << strategy << model;
+      const bool moves_rows = result.planned_bytes.at("halo").get<std::uint64_t>() +
+                                  result.planned_bytes.at("redistribute").get<std::uint64_t>() >
+                              0;
       for (const PartBytes& parts : measured) {
         for (const MemoryPart part : {MemoryPart::state, MemoryPart::graph, MemoryPart::features, MemoryPart::samples})
           EXPECT_GT(parts[part], 0u) << strategy << model << memory_part_names[part];
-        EXPECT_EQ(parts[MemoryPart::buffers] > 0, c.ranks > 1) << strategy << model;
+        if (c.ranks == 1) {
+          EXPECT_EQ(parts[MemoryPart::buffers], 0u) << strategy << model;
+        }
+        if (moves_rows) {
+          EXPECT_GT(parts[MemoryPart::buffers], 0u) << strategy << model;
+        }
       }
     }
   }
