@@ -30,17 +30,32 @@ Device::Device(const DeviceRequest& request, Numerics numerics) : request_(reque
   account_->limit = request.memory_limit_bytes;
 }
 
+std::uint64_t Device::Account::live() const {
+  std::uint64_t sum = 0;
+  for (const auto& part : parts) sum += part.load(std::memory_order_relaxed);
+  return sum;
+}
+
+void Device::Account::find_peak() {
+  PerMemoryPart<std::uint64_t> now;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) sum += now[i] = parts[i].load(std::memory_order_relaxed);
+  if (sum <= peak) return;
+  peak = sum;
+  peak_parts = now;
+}
+
 Tensor Device::allocate(std::int64_t rows, std::int64_t columns, ElementType type) {
   const std::size_t bytes = checked_bytes(rows, columns, type);
   const std::uint64_t taken = do_account(bytes);
-  if (account_->limit != 0 && account_->live + taken > account_->limit) {
-    throw OutOfMemory(rank(), bytes, account_->live, account_->limit);
+  if (account_->limit != 0 && account_->live() + taken > account_->limit) {
+    throw OutOfMemory(rank(), bytes, account_->live(), account_->limit);
   }
   std::byte* data = has_values() ? do_allocate(bytes + readable_tail_bytes) : nullptr;
-  account_->add(taken);
-  auto* storage = new Storage{data, bytes};
+  account_->add(part_, taken);
+  auto* storage = new Storage{data, bytes, part_};
   const auto deleter = [account = account_, release = do_deleter(), taken](Storage* s) {
-    account->live -= taken;
+    account->parts[s->part] -= taken;
     if (s->data != nullptr) release(s->data);
     delete s;
   };
@@ -92,18 +107,18 @@ bool Device::move_out(const Tensor& tensor, void* host) {
   return true;
 }
 
-HostMemory Device::counted(const HostMemory& memory, const std::shared_ptr<Account>& account) {
-  account->add(memory.bytes());
+HostMemory Device::counted(const HostMemory& memory, const std::shared_ptr<Account>& account) const {
+  account->add(part_, memory.bytes());
   // Without values the pointer is null, but it counts for as long as it lives.
-  return {std::shared_ptr<std::byte>(memory.raw(), [memory, account](std::byte*) { account->live -= memory.bytes(); }),
-          memory.bytes()};
+  const auto give_back = [memory, account, part = part_](std::byte*) { account->parts[part] -= memory.bytes(); };
+  return {std::shared_ptr<std::byte>(memory.raw(), give_back), memory.bytes()};
 }
 
 HostMemory Device::allocate_host(std::uint64_t bytes) {
   const bool own = has_own_memory();
   const std::shared_ptr<Account>& account = own ? host_account_ : account_;
-  if (!own && account->limit != 0 && account->live + bytes > account->limit) {
-    throw OutOfMemory(rank(), bytes, account->live, account->limit);
+  if (!own && account->limit != 0 && account->live() + bytes > account->limit) {
+    throw OutOfMemory(rank(), bytes, account->live(), account->limit);
   }
   return counted({has_values() ? do_allocate_host(bytes) : nullptr, bytes}, account);
 }

@@ -89,7 +89,7 @@ class Device {
       throw;
     }
     const bool blocking = stream == Stream::compute;
-    const std::uint64_t live = account_->live;
+    const std::uint64_t live = account_->live();
     spans_.append({Op::name, Phase::compute, stream, Traffic::other, blocking, begin, end, work, 0, 0, 0, live});
     if (between_ != nullptr) between_->look_after();
   }
@@ -165,11 +165,14 @@ class Device {
   virtual void sum_values(Reduction reduction, ElementType type, const std::vector<const std::byte*>& addends,
                           std::byte* sum, std::int64_t elements);
 
-  std::uint64_t live_bytes() const { return account_->live; }
+  std::uint64_t live_bytes() const { return account_->live(); }
   std::uint64_t peak_bytes() const { return account_->peak; }
+  /// The bytes of each part at the moment of the peak; their sum is `peak_bytes()`.
+  const PerMemoryPart<std::uint64_t>& peak_parts() const { return account_->peak_parts; }
   void reset_peak() {
-    account_->peak = account_->live.load();
-    host_account_->peak = host_account_->live.load();
+    account_->peak = host_account_->peak = 0;
+    account_->find_peak();
+    host_account_->find_peak();
   }
   /// Peak of the host memory for transfers that was allocated here; 0 when the accounted memory is the host's anyway.
   std::uint64_t host_peak_bytes() const { return host_account_->peak; }
@@ -221,16 +224,22 @@ class Device {
   std::vector<DeviceEvent> take_host_waits() { return std::exchange(host_waits_, {}); }
 
  private:
+  friend class PartScope;
+  /// Any thread may give memory back; only the rank's thread takes some.
   struct Account {
-    std::atomic<std::uint64_t> live{0}, peak{0};
-    std::uint64_t limit = 0;
+    PerMemoryPart<std::atomic<std::uint64_t>> parts{};
+    std::uint64_t peak = 0, limit = 0;
+    PerMemoryPart<std::uint64_t> peak_parts{};
 
-    void add(std::uint64_t bytes) {
-      live += bytes;
-      if (live > peak) peak = live.load();
+    std::uint64_t live() const;
+    void add(MemoryPart part, std::uint64_t bytes) {
+      parts[part] += bytes;
+      find_peak();
     }
+    /// Each part is read once, so that the parts of a peak add up to it even if memory is given back meanwhile.
+    void find_peak();
   };
-  static HostMemory counted(const HostMemory& memory, const std::shared_ptr<Account>& account);
+  HostMemory counted(const HostMemory& memory, const std::shared_ptr<Account>& account) const;
 
   /// (optional) Adds forms to `a` in the memory of `memory`, which is this device or replaces it.
   virtual void do_prepare(Device& /*memory*/, SparseMatrix& /*a*/, const HostCsr& /*host*/,
@@ -270,6 +279,7 @@ class Device {
 
   DeviceRequest request_;
   Numerics numerics_;
+  MemoryPart part_ = MemoryPart::state;
   BetweenOperations* between_ = nullptr;
   SpanRecorder spans_;
   StageRows stage_rows_;
@@ -277,6 +287,20 @@ class Device {
   std::shared_ptr<Account> host_account_ = std::make_shared<Account>();
   std::vector<DeviceEvent> host_waits_;
   std::function<void()> look_;
+};
+
+/// Allocations of the device until the scope ends belong to `part`, unless a scope within it says otherwise.
+/// Outside all scopes it belongs to `state`.
+class PartScope {
+ public:
+  PartScope(Device& device, MemoryPart part) : device_(device), before_(std::exchange(device.part_, part)) {}
+  ~PartScope() { device_.part_ = before_; }
+  PartScope(const PartScope&) = delete;
+  PartScope& operator=(const PartScope&) = delete;
+
+ private:
+  Device& device_;
+  const MemoryPart before_;
 };
 
 struct DeviceTag {

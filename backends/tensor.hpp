@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 
+#include "backends/memory_part.hpp"
+
 namespace strobe {
 
 enum class ElementType : std::uint8_t { f32, f64, i32, i64, u8 };
@@ -44,6 +46,7 @@ inline constexpr std::size_t readable_tail_bytes = 64;
 struct Storage {
   std::byte* data = nullptr;  // null when the device holds no values
   std::size_t bytes = 0;
+  MemoryPart part = MemoryPart::state;
 };
 
 /// A view of shared storage. Copying a Tensor copies the view, not the values.
@@ -63,6 +66,8 @@ class Tensor {
   std::uint64_t bytes() const { return static_cast<std::uint64_t>(elements()) * element_bytes(type_); }
   std::uint64_t row_bytes() const { return static_cast<std::uint64_t>(columns_) * element_bytes(type_); }
   bool defined() const { return storage_ != nullptr; }
+  /// The part of the rank's memory that it belongs to.
+  MemoryPart part() const { return storage_ == nullptr ? MemoryPart::state : storage_->part; }
   bool has_values() const { return storage_ != nullptr && storage_->data != nullptr; }
 
   /// First byte of row 0 of this view; null without values.

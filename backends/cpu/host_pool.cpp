@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "core/system/process_memory.hpp"
+
 namespace strobe {
 namespace {
 
@@ -29,6 +31,12 @@ std::size_t round_up(std::size_t bytes) {
 }
 
 std::atomic<std::uint64_t> fresh_blocks_taken{0};
+
+/// Changes the bytes that a pool keeps, and their sum over the process.
+void change_kept(std::size_t& cached, std::int64_t by) {
+  cached += static_cast<std::size_t>(by);
+  kept_for_reuse() += by;
+}
 
 /// Writes to every page of fresh memory, by the kernel at once where it can (Linux 5.14).
 void populate(std::byte* memory, std::size_t bytes, std::size_t page) {
@@ -97,7 +105,7 @@ std::byte* HostPool::allocate(std::size_t bytes) {
     if (!list.blocks.empty()) {
       std::byte* const raw = list.blocks.back();
       list.blocks.pop_back();
-      cached_ -= block;
+      change_kept(cached_, -static_cast<std::int64_t>(block));
       return raw + header_bytes;
     }
   }
@@ -125,7 +133,7 @@ void HostPool::take_back(std::byte* raw, std::size_t block) {
   FreeList& list = free_[block];
   list.blocks.push_back(raw);
   list.last_used = ++clock_;
-  cached_ += block;
+  change_kept(cached_, static_cast<std::int64_t>(block));
   while (cached_ > 0 && live_ + cached_ > 2 * peak_) drop_oldest();
 }
 
@@ -152,7 +160,7 @@ void HostPool::drop_oldest() {
   if (oldest == free_.end()) return;
   std::free(oldest->second.blocks.back());
   oldest->second.blocks.pop_back();
-  cached_ -= oldest->first;
+  change_kept(cached_, -static_cast<std::int64_t>(oldest->first));
 }
 
 }  // namespace strobe

@@ -200,6 +200,7 @@ void Operation::post_all_reduce() {
     second_phase_ = true;
     return exchange_for_sum(element_shares(), element_bytes(buffer.type()));
   }
+  const PartScope part(device_, MemoryPart::buffers);
   addends_ = device_.allocate(static_cast<std::int64_t>(buffer.bytes() * ranks), 1, ElementType::u8);
   const int bytes = static_cast<int>(buffer.bytes());
   check(MPI_Iallgather(buffer.raw(), bytes, MPI_BYTE, addends_.raw(), bytes, MPI_BYTE, session_.data, &data_),
@@ -213,6 +214,7 @@ void Operation::exchange_for_sum(const std::vector<PeerRows>& send_parts, std::u
   const std::int64_t own = send_parts[rank_].count;
   std::vector<PeerRows> received;
   for (int r = 0; r < size_; ++r) received.push_back({r * own, own});
+  const PartScope part(device_, MemoryPart::buffers);
   addends_ = device_.allocate(own * size_ * static_cast<std::int64_t>(row_bytes), 1, ElementType::u8);
   const Parts& out = parts_for(send_parts, row_bytes);
   const Parts& in = parts_for(received, row_bytes);

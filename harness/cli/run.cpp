@@ -33,6 +33,7 @@
 #include "harness/run/run_outputs.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
+#include "harness/training/planned_peak.hpp"
 #include "results/row/rounds.hpp"
 #include "results/run/environment.hpp"
 #include "results/run/files.hpp"
@@ -56,7 +57,9 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
     check_offered(*plan, request.outputs);
     if (world.rank == 0) write_planned_outputs(*plan, request.outputs);
     plans.push_back(describe(*plan));
-    if (world.rank != 0 || request.byte_matrix.empty()) continue;
+    if (world.rank != 0) continue;
+    if (request.outputs.planned_memory) plans.back()["planned_memory_bytes"] = describe_memory(planned_peak(*plan));
+    if (request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }
   refuse_if_all_impossible(suite);

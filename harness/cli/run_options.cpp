@@ -93,6 +93,10 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
       "--byte-matrix", request.byte_matrix,
       "with --dry-run: write the byte matrix of every exchange into this folder, for nccl-tests' alltoallv_perf",
       "DIR");
+  options.toggle(
+      "--planned-memory", request.outputs.planned_memory,
+      "also plan the memory of every rank by part, for its row or its dry run; takes as long as simulating two "
+      "epochs");
   options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");
   options.toggle("--json", request.json, "print the summary as JSON instead of a table");
 }

@@ -61,6 +61,7 @@ class EventSchedule final : public SchedulePlan {
     return facts;
   }
 
+  PerMemoryPart<std::uint64_t> host_parts() const override { return case_->host_parts(); }
   Json describe() const override {
     const EventTaskData& task = *case_->data.task;
     std::int64_t count = 0;

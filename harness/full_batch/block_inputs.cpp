@@ -19,6 +19,7 @@ MatrixUse use_by_steps(const FullBatchPlan& plan, Visit visit) {
 
 /// Copies of listed rows of a constant.
 Tensor rows_of(Device& device, const Tensor& from, const PackedRows& list) {
+  const PartScope part(device, MemoryPart::features);
   const Tensor rows = device.allocate(list.count, from.columns(), from.type());
   device.run(CopyRows{from, rows, list.rows, {}, list.count, 0, 0, from.columns(), false});
   return rows;
@@ -86,6 +87,7 @@ std::vector<std::uint64_t> BlockInputs::bytes() const {
 
 BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit,
                          HostParts* parts) {
+  const PartScope part(device, MemoryPart::graph);
   if (parts != nullptr) parts->rewind();
   BlockInputs inputs;
   const BlockSteps steps{block.first_step, plan.data.graph->steps, plan.data.trained_steps,

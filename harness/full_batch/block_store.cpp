@@ -16,6 +16,7 @@ BlockStore::BlockStore(Device& device, const FullBatchPlan& plan)
 }
 
 BlockInputs BlockStore::bring(std::size_t block, Visit visit) {
+  const PartScope part(device_, MemoryPart::graph);
   BlockInputs inputs{snapshots_.bring(block), {}, cells_[block], {}, {}, {}};
   const BlockPlan& plan = plan_.blocks[block];
   prepare_passing(device_, plan.spatial, use_by_layers(plan_, visit, plan.spatial_halo.identity), inputs.graph.a);

@@ -7,6 +7,7 @@
 namespace strobe {
 
 DeviceSamples move_in(Device& device, const LocalSamples& local, bool rows_only) {
+  const PartScope part(device, MemoryPart::samples);
   DeviceSamples samples;
   samples.count = local.count();
   for (const auto& list : local.rows) {

@@ -28,6 +28,7 @@ std::vector<double> Evaluation::outputs(const Part& part, const Parameters& para
   const Var read = part.halo.apply(tape, communicator_, fixed);
   const Tensor outputs = plan_.model.task->head(tape, parameters, read, part.own.rows, part.own.count)->value;
   const SharedPeers& rows = part.placed.gathered;
+  const PartScope gathered(device_, MemoryPart::buffers);
   const Tensor all = device_.allocate(rows->totals().rows, outputs.columns(), outputs.type());
   communicator_.all_gather_v(outputs, all, rows, Traffic::other);
   const std::vector<double> values = host_values(device_, all);

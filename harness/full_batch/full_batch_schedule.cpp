@@ -10,6 +10,7 @@
 #include "harness/files/sample_file.hpp"
 #include "harness/files/vertex_ids.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
+#include "harness/full_batch/plan/host_parts.hpp"
 #include "harness/full_batch/plan/sent_share.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/request/until.hpp"
@@ -47,6 +48,7 @@ class FullBatchSchedule final : public SchedulePlan {
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
     return plan_->model.task->remarks(metrics);
   }
+  PerMemoryPart<std::uint64_t> host_parts() const override { return strobe::host_parts(*plan_); }
   Json describe() const override { return strobe::describe(*plan_); }
   std::string digest() const override { return digest_of(*plan_); }
 

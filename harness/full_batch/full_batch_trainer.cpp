@@ -134,6 +134,7 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
     total += rows.back().count;
   }
   const std::int64_t width = own.columns();
+  const PartScope gathered(device_, MemoryPart::buffers);
   const Tensor all = device_.allocate(total, width, own.type());
   communicator_.all_gather_v(own, all, rows, Traffic::other);
   if (device_.rank() != 0) return {};

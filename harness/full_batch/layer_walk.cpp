@@ -17,6 +17,7 @@ Var with_neighbours(const Exchange& halo, Tape& tape, Communicator& communicator
 /// `remembered_steps`: the last steps whose rows a window or an attention of the next block reads.
 PackedStage packed_stage(Device& device, const PackedPlan& plan, std::int64_t first_step, const LayerShape& layer,
                          bool ids, std::int64_t remembered_steps, bool last) {
+  const PartScope part(device, MemoryPart::graph);
   const Placement& placement = plan.placement;
   if (layer.need == TemporalNeed::recurrent && plan.units != nullptr)
     return pad_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex);

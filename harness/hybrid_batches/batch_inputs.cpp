@@ -133,6 +133,7 @@ LayerInputs layer_on(Device& device, const LayerShape& shape, const LayeredBatch
 
 BatchInputs bring_batch(Device& device, const LayerSource& source, const LayeredBatch& batch,
                         const BatchFeatures& features, const BatchTraits& traits) {
+  const PartScope part(device, MemoryPart::graph);
   BatchInputs inputs;
   for (std::size_t l = 0; l < batch.layers.size(); ++l) {
     inputs.layers.push_back(layer_on(device, source.layers[l], batch, l, traits));
@@ -140,6 +141,7 @@ BatchInputs bring_batch(Device& device, const LayerSource& source, const Layered
   const BatchLayer& first = batch.layers.front();
   const std::int64_t width = source.graph.feature_width, own = first.cells.count();
   const ElementType type = device.precision();
+  const PartScope features_part(device, MemoryPart::features);
   if (source.graph.features_kept) {
     inputs.features = device.move_in(values_of(features.features, type), own, width, type);
     inputs.first_input = device.move_in(values_of(features.product, type), own, width, type);

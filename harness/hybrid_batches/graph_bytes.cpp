@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
+#include "harness/full_batch/plan/host_parts.hpp"
 #include "workloads/catalog/catalog.hpp"
 #include "workloads/shape/shape_graph.hpp"
 
@@ -17,33 +19,8 @@ namespace {
 
 constexpr double offset_bytes = sizeof(std::int64_t), vertex_bytes = sizeof(VertexId), raw_value_bytes = sizeof(float);
 
-template <class T>
-double bytes_of(const std::vector<T>& values) {
-  return static_cast<double>(values.size()) * sizeof(T);
-}
-
-double bytes_of(const PreparedGraph& graph) {
-  return bytes_of(graph.row_offsets) + bytes_of(graph.columns) + bytes_of(graph.values32) + bytes_of(graph.values64) +
-         bytes_of(graph.features32) + bytes_of(graph.features64) + bytes_of(graph.products32) +
-         bytes_of(graph.products64);
-}
-
-double bytes_of(const SnapshotGraph& graph) {
-  double sum = bytes_of(graph.features) + bytes_of(graph.exact_features) + bytes_of(graph.targets);
-  const Snapshot* before = nullptr;
-  for (const auto& snapshot : graph.snapshots) {
-    if (snapshot.get() == before) continue;  // equal steps share one snapshot
-    before = snapshot.get();
-    sum += bytes_of(snapshot->row_offsets) + bytes_of(snapshot->columns) + bytes_of(snapshot->values) +
-           bytes_of(snapshot->exact_values);
-  }
-  return sum;
-}
-
-double bytes_of(const Samples& samples) {
-  return bytes_of(samples.vertices) + bytes_of(samples.step) + bytes_of(samples.label) + bytes_of(samples.value) +
-         bytes_of(samples.weight) + bytes_of(samples.baseline) + bytes_of(samples.candidate_of) +
-         bytes_of(samples.memory);
+double all_of(const HostBytes& parts) {
+  return static_cast<double>(std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));
 }
 
 double raw_bytes(const GraphCounts& counts) {
@@ -103,11 +80,11 @@ GraphBytes graph_bytes(const DataPlan& data, const ModelChoice& choice) {
     return graph_bytes(counts, preparation, choice.fp64);
   }
   GraphBytes bytes;
-  bytes.raw = bytes_of(*data.raw);
-  bytes.prepared = bytes_of(*data.graph);
-  for (const auto& support : data.supports) bytes.prepared += bytes_of(*support);
+  bytes.raw = all_of(bytes_of_parts(*data.raw));
+  bytes.prepared = all_of(bytes_of_parts(*data.graph));
+  for (const auto& support : data.supports) bytes.prepared += all_of(bytes_of_parts(*support));
   for (const Samples* some : {&data.samples->train, &data.samples->test, &data.samples->validation})
-    bytes.samples += bytes_of(*some);
+    bytes.samples += static_cast<double>(bytes_of(*some));
   return bytes;
 }
 

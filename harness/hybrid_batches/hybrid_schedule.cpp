@@ -49,6 +49,7 @@ class HybridSchedule final : public SchedulePlan {
     return full_->remarks(metrics);
   }
 
+  PerMemoryPart<std::uint64_t> host_parts() const override { return full_->host_parts(); }
   Json describe() const override {
     Json described = full_->describe();
     const TypicalBatch& typical = plan_->typical[plan_->first_action];

@@ -193,6 +193,7 @@ OutputContent HybridTrainer::output(const std::string& name) {
 void HybridTrainer::gather(const std::string& name, const Tensor& own) {
   std::vector<PeerRows> rows;
   for (Rank r = 0; r < communicator_.size(); ++r) rows.push_back({r * own.rows(), own.rows()});
+  const PartScope part(device_, MemoryPart::buffers);
   const Tensor all = device_.allocate(communicator_.size() * own.rows(), 1, own.type());
   communicator_.all_gather_v(own, all, std::move(rows), Traffic::other);
   std::vector<double> values = host_values(device_, all);

@@ -55,6 +55,7 @@ void take_outputs(const Json& outputs, RunRequest& request) {
   request.outputs.checkpoint_on_signal =
       request.outputs.checkpoint_on_signal && outputs.value("checkpoint_on_signal", true);
   if (request.time_limit.empty()) request.limit_seconds = outputs.value("time_limit_seconds", 0.0);
+  request.outputs.planned_memory = request.outputs.planned_memory || outputs.value("planned_memory", false);
   request.trace = request.trace || outputs.value("trace", false);
   if (!request.outputs.checkpoint.empty()) request.outputs.resume_training = true;
 }
@@ -88,6 +89,7 @@ Json kept_outputs(const RunRequest& request) {
   if (request.outputs.checkpoint_every > 0) outputs["checkpoint_every"] = request.outputs.checkpoint_every;
   if (!request.outputs.checkpoint_on_signal) outputs["checkpoint_on_signal"] = false;
   if (request.limit_seconds > 0) outputs["time_limit_seconds"] = request.limit_seconds;
+  if (request.outputs.planned_memory) outputs["planned_memory"] = true;
   if (request.trace) outputs["trace"] = true;
   if (!request.rounds.empty()) outputs["rounds"] = request.rounds;
   if (!request.launch.empty()) outputs["launch"] = request.launch;

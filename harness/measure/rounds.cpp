@@ -83,7 +83,7 @@ class RoundRun {
     watch_.look();
     const std::string folder = side.directory->file("process");
     Json outputs = side.outputs;
-    if (round > 0) outputs.erase("trace");  // one trace is enough
+    if (round > 0) outputs.erase("trace"), outputs.erase("planned_memory");  // once is enough
     ProcessOutcome outcome = run_in_process(side.process, c.json, c.id, outputs, folder);
     refuse_wrong_request(c, outcome);
     keep(side, c, {c.id, round, plan_.session, watch_.look(), outcome.row}, std::move(outcome));

@@ -56,6 +56,7 @@ struct ModelOutputs {
   std::int64_t checkpoint_every = 0;         // epochs from one checkpoint to the next; 0 = only after the last epoch
   bool resume_training = false;              // start from `checkpoint`, not from the beginning
   bool checkpoint_on_signal = true;          // also write the checkpoint when a signal ends the run
+  bool planned_memory = false;               // also plan the memory of every rank, for the row
   bool resume_over = false;                  // with `resume_training`: training that is already over gives its row
 };
 

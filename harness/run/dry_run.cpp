@@ -1,5 +1,6 @@
 // Describes the plan of a case as JSON, for `--dry-run`.
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
@@ -45,6 +46,17 @@ Json describe(const PlannedCase& plan) {
   report["notes"] = plan.notes;
   report["planned_bytes_per_epoch"] = describe_bytes(plan.schedule->budget(0));
   return report;
+}
+
+Json describe_memory(const PlannedPeak& planned) {
+  Json json = Json::object();
+  for (int i = 0; i < memory_part_count; ++i) json[std::string(memory_part_names[i])] = Json::array();
+  json["total"] = Json::array();
+  for (const PerMemoryPart<std::uint64_t>& parts : planned.parts) {
+    for (int i = 0; i < memory_part_count; ++i) json[std::string(memory_part_names[i])].push_back(parts[i]);
+    json["total"].push_back(std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));
+  }
+  return json;
 }
 
 Json plan_case(const Case& c) { return describe(*make_plan(c, PlanUse::report)); }

@@ -37,6 +37,7 @@ static_assert(std::is_trivially_copyable_v<WireOperation>);
 template <class Record>
 std::vector<std::vector<Record>> gather_records(Communicator& communicator, const std::vector<Record>& own) {
   Device& device = communicator.device();
+  const PartScope part(device, MemoryPart::buffers);
   const std::size_t ranks = communicator.size();
   std::vector<PeerRows> one_each;
   for (std::size_t q = 0; q < ranks; ++q) one_each.push_back({static_cast<std::int64_t>(q), 1});
@@ -91,6 +92,7 @@ std::vector<std::vector<OperationTotals>> gather_operations(Communicator& commun
 
 void share_last_sample(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
   Device& device = communicator.device();
+  const PartScope part(device, MemoryPart::buffers);
   const std::size_t own = communicator.rank();
   std::vector<PeerRows> one_each;
   for (std::int64_t q = 0; q < communicator.size(); ++q) one_each.push_back({q, 1});

@@ -10,6 +10,7 @@
 #include "core/errors.hpp"
 #include "harness/run/finished_epochs.hpp"
 #include "harness/schedule/planned_case.hpp"
+#include "harness/training/planned_peak.hpp"
 #include "harness/training/tell_epoch.hpp"
 
 namespace strobe {
@@ -27,6 +28,8 @@ CaseResult run_case(const Case& c, std::vector<std::vector<Span>>* trace = nullp
 /// planned bytes per epoch by traffic, the schedule and the parameters.
 Json plan_case(const Case& c);
 Json describe(const PlannedCase& plan);
+/// The planned memory of each rank by part, and the sums.
+Json describe_memory(const PlannedPeak& planned);
 
 /// The user asked to stop. Carries the case's result so far: its finished epochs, and status `interrupted`.
 class InterruptedCase : public Interrupted {

@@ -10,6 +10,7 @@
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/software.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/request/kernel_threads.hpp"
 #include "harness/request/output_files.hpp"
@@ -22,6 +23,7 @@
 #include "harness/run/run_outputs.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
+#include "harness/training/planned_peak.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -179,11 +181,13 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
 void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes,
                   const RankRequest& requests, const KeepEpochs& keep_epochs) {
   LaunchRequest launch = request;
+  look_at_process_memory();
   launch.helpers = plan.schedule->helpers();
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   outcomes.resize(launch.ranks);
   FinishedEpochs finished(outcomes.size(), keep_epochs);
   RankRequest shared = requests;
+  shared.own_process = launch.device.cluster == nullptr && (comm.world_size() > 0 || launch.ranks == 1);
   if (comm.world_size() == 0) {
     if (keep_epochs)
       shared.measured = [&](Communicator& communicator) { finished.add(outcomes[communicator.rank()].samples.back()); };
@@ -233,6 +237,13 @@ TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutput
 void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
   for (const OutputFile& file : plan.schedule->outputs())
     if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
+}
+
+/// The work of the first process after training: files, and the planned memory.
+void finish(const PlannedCase& plan, const ModelOutputs& outputs, const StopCheck& gate, const RankOutcome& first,
+            Divergence& divergence, CaseResult& result) {
+  if (!gate.closed()) write_outputs(plan, first, outputs, divergence);
+  if (outputs.planned_memory) result.planned_memory = planned_peak(plan).parts;
 }
 
 RankRequest rank_request(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
@@ -346,7 +357,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     requests.gate = &gate;
     requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
-    if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
+    if (comm.process_rank() == 0) finish(*plan, outputs, gate, outcomes.front(), divergence, result);
     collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
     check_finite(outcomes.front(), divergence, result);

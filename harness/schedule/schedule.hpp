@@ -159,6 +159,9 @@ class SchedulePlan {
   /// The roles in addition to the ranks, which are trainers, with their programs for one launch. The launcher decides
   /// where they run. Trainers find their channels to them at the communicator.
   virtual std::vector<HelperRequest> helpers() const { return {}; }
+  /// Bytes of the data on the host that this process holds for the plan, by part. Data that a trainer makes are not
+  /// counted.
+  virtual PerMemoryPart<std::uint64_t> host_parts() const { return {}; }
   /// The plan as `--dry-run` prints it after the case itself. The caller adds notes and bytes.
   virtual Json describe() const = 0;
   /// SHA-256 of everything that ranks in several processes must have in common, except the request.

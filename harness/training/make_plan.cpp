@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/system/process_memory.hpp"
 #include "harness/training/planned_peak.hpp"
 
 namespace strobe {
@@ -48,6 +49,7 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, Sched
 }  // namespace
 
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use, const DataCache& cache) {
+  forget_process_memory();
   const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use, cache);
   if (planner->leaves_open()) return plan_within_memory(request, *planner);
   return planned(request, planner->plan(planner->choices().front()));

@@ -4,6 +4,7 @@
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
+#include "backends/host/channel_words.hpp"
 #include "backends/shapes_device.hpp"
 #include "backends/software.hpp"
 #include "harness/training/training.hpp"
@@ -68,8 +69,9 @@ class SingleRankCommunicator final : public Communicator {
 /// A channel to a helper that answers at once, because a rehearsal has no values to answer with.
 class SingleRankChannel final : public TrainerChannel {
  public:
-  explicit SingleRankChannel(const ChannelShape& shape)
-      : TrainerChannel(shape, {nullptr, shape.request_bytes}, {nullptr, shape.answer_bytes}) {}
+  /// Trainers write headers of requests even without values, so the block is real memory.
+  SingleRankChannel(const ChannelShape& shape, const ChannelBlock& block, std::size_t i)
+      : TrainerChannel(shape, block.request(i), block.answer(i)) {}
 
  private:
   DeviceEvent do_ask(std::vector<DeviceEvent>) override { return {}; }
@@ -79,8 +81,10 @@ TrainerChannels single_rank_channels(const std::vector<HelperRequest>& helpers, 
   TrainerChannels all;
   for (const HelperRequest& helper : helpers) {
     auto& channels = all.emplace_back();
-    for (const ChannelShape& shape : helper.channels) {
-      channels.push_back(shape.trainer == rank ? std::make_shared<SingleRankChannel>(shape) : nullptr);
+    const ChannelBlock block(ChannelBlock::allocate(helper.channels), helper.channels);
+    for (std::size_t i = 0; i < helper.channels.size(); ++i) {
+      const ChannelShape& shape = helper.channels[i];
+      channels.push_back(shape.trainer == rank ? std::make_shared<SingleRankChannel>(shape, block, i) : nullptr);
     }
   }
   return all;
@@ -116,6 +120,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
     SingleRankCommunicator communicator(plan, device, rank);
     communicator.take_channels(single_rank_channels(plan.schedule->helpers(), rank));
     rehearse(plan, device, communicator);
+    most.parts.push_back(device.peak_parts());
     most.bytes = std::max(most.bytes, device.peak_bytes());
   }
   return most;

@@ -1,13 +1,17 @@
 // The peak device memory of a plan, known before it runs.
 #pragma once
 
+#include <vector>
+
+#include "backends/memory_part.hpp"
 #include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
 
 struct PlannedPeak {
-  std::uint64_t bytes = 0;        // of the rank that needs most
-  std::uint64_t limit_bytes = 0;  // the memory that a rank's device has for tensors; 0 = no limit
+  std::uint64_t bytes = 0;                          // of the rank that needs most
+  std::vector<PerMemoryPart<std::uint64_t>> parts;  // [ranks] at the peak of each; they add up to it
+  std::uint64_t limit_bytes = 0;                    // the memory that a rank's device has for tensors; 0 = no limit
 
   bool fits() const { return limit_bytes == 0 || bytes <= limit_bytes; }
 };

@@ -7,6 +7,7 @@
 
 #include "core/kept_text.hpp"
 #include "core/system/interrupt.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/request/until.hpp"
 
 namespace strobe {
@@ -38,6 +39,7 @@ EpochSample measure(Device& device, std::size_t first_span, double begin, double
   sample.rank = device.rank();
   sample.peak_host_bytes = device.host_peak_bytes();
   (device.has_own_memory() ? sample.peak_device_bytes : sample.peak_host_bytes) = device.peak_bytes();
+  sample.memory_parts = device.peak_parts();
   sample.memory_limit_bytes = device.memory_limit_bytes() > 0 ? device.memory_limit_bytes() : device.memory_bytes();
   sample.stage_rows = device.stage_rows();
   return sample;
@@ -66,6 +68,7 @@ class TrainingRun {
         trainer_(plan.schedule->trainer(device, communicator)) {
     trainer_->note_ranges(ranges_);
     trainer_->keep(requests.outputs);
+    if (requests.own_process) host_parts_ = plan.schedule->host_parts();
     if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
     each_epoch_ = !plan.schedule->summary().epochs_tell_metrics || (watch_ && !watch_->rule().reads_loss());
   }
@@ -137,6 +140,7 @@ class TrainingRun {
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;
+    if (requests_.own_process) look_at_process(sample);
     if (requests_.gate != nullptr) requests_.gate->epoch_took(sample.epoch_seconds);
     // From here on, a signal may end exchanges between ranks. An epoch counts only if its loss is known, so the loss
     // comes first.
@@ -153,6 +157,17 @@ class TrainingRun {
     curves_.dead_start = findings.dead_start;
     curves_.rounding = findings.rounding;
     return std::move(values.metrics_before);
+  }
+
+  /// Adds the memory of this rank's process. Freed blocks count as state, as far as they lie beyond the peak.
+  void look_at_process(EpochSample& sample) const {
+    look_at_process_memory();
+    sample.process_bytes = most_process_memory();
+    sample.host_parts = host_parts_;
+    const auto held = static_cast<std::int64_t>(device_.live_bytes()) + kept_for_reuse();
+    const std::int64_t beyond_peak = held - static_cast<std::int64_t>(device_.peak_bytes());
+    if (!device_.has_own_memory() && beyond_peak > 0)
+      sample.host_parts[MemoryPart::state] += static_cast<std::uint64_t>(beyond_peak);
   }
 
   /// Does the work that is due between epoch `e` and the next one.
@@ -239,6 +254,7 @@ class TrainingRun {
   const int repetition_;
   const std::int64_t epochs_;
   std::unique_ptr<Trainer> trainer_;
+  PerMemoryPart<std::uint64_t> host_parts_{};  // where this rank is a process
   std::optional<UntilWatch> watch_;
   bool each_epoch_ = false;          // whether each epoch has a separate evaluation
   bool reached_ = false;             // whether `until` holds

@@ -44,6 +44,7 @@ struct RankRequest {
   std::int64_t checkpoint_every = 0;                     // epochs; 0 = only after the last
   const TrainingState* start = nullptr;                  // null: from the beginning
   std::int64_t epochs = 0;    // > 0: a rehearsal with this number of epochs; its weights are discarded
+  bool own_process = false;   // whether this rank is a process, whose memory is looked at
   StopCheck* gate = nullptr;  // null: nothing ends training early
   std::function<void(Communicator&)> measured;  // on all ranks after each epoch, outside its time; or empty
   TellEpoch tell;                               // on rank 0 after each epoch, outside its time; or empty

@@ -25,6 +25,7 @@ void Tape::on_backward(std::function<void()> reached) {
 
 GradientTarget Tape::target(const Var& input) {
   if (input->gradient.defined()) return {input->gradient, true};
+  const PartScope part(device_, input->value.part());  // the gradient of rows that are exchanged is exchanged too
   input->gradient = device_.allocate(input->value.rows(), input->value.columns(), input->value.type());
   return {input->gradient, false};
 }

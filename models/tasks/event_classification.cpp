@@ -94,6 +94,7 @@ class EventClassification final : public EventTask {
   }
 
   Tensor labels(Device& device, const EventGraph& graph, EdgeId first, std::int64_t count) const override {
+    const PartScope part(device, MemoryPart::samples);
     if (several(graph)) return device.move_in(class_sets(graph, first, count).data(), count, 1, ElementType::i64);
     return device.move_in(single_labels(graph, first, count).data(), count, 1, ElementType::i32);
   }

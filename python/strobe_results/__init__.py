@@ -120,9 +120,17 @@ def _flat(row: dict[str, Any]) -> dict[str, Any]:
         elif key in ("notes", "absent", "approximations"):
             line[key] = value
         elif isinstance(value, dict):
-            line.update({f"{key}.{inner}": v for inner, v in value.items()})
+            line.update(_dotted(key, value))
         else:
             line[key] = value
+    return line
+
+
+def _dotted(prefix: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The inner values under names with dots; `memory_bytes.planned` holds parts again."""
+    line: dict[str, Any] = {}
+    for name, value in values.items():
+        line.update(_dotted(f"{prefix}.{name}", value) if isinstance(value, dict) else {f"{prefix}.{name}": value})
     return line
 
 

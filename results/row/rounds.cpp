@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "results/row/json_lines.hpp"
+#include "results/row/memory_bytes.hpp"
 
 namespace strobe {
 namespace {
@@ -150,6 +151,8 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.approximations = row.approximations;
   result.notes = row.notes;
   result.planned_bytes = row.planned_bytes;
+  result.planned_memory = planned_memory_of(row);
+  result.planned_memory = planned_memory_of(row);
   take_rates(row, result);
   return result;
 }

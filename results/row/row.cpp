@@ -13,6 +13,7 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "results/row/memory_bytes.hpp"
 #include "results/row/row_codec.hpp"
 #include "results/row/statistics.hpp"
 
@@ -331,7 +332,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     row.status = "failed";
     row.reason = "no measured epoch was completed by all ranks";
   }
-  if (!result.samples.empty()) take_peaks(result.samples, row);
+  if (!result.samples.empty()) take_peaks(result.samples, row), take_memory_bytes(result, row);
   if (!epochs.empty()) {
     const std::vector<const EpochSample*> slowest_ranks = slowest_of_each_epoch(result.samples, row.ranks);
     const std::vector<const EpochSample*> busiest_ranks = busiest_of_each_epoch(result.samples, row.ranks);

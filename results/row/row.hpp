@@ -22,7 +22,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "2.0.0";
+inline constexpr const char* summary_schema_version = "2.1.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -72,6 +72,19 @@ struct PeakBytes {
   std::vector<std::uint64_t> host, device;
 };
 
+/// Memory per rank in bytes, by part [ranks].
+using PartsOfRanks = PerMemoryPart<std::vector<std::uint64_t>>;
+
+struct MemoryBytes {
+  PartsOfRanks accounted;  // at the peak; the parts of a rank add up to it
+  /// The same as planned, where that was asked for.
+  std::optional<PartsOfRanks> planned;
+  /// Where each rank is a process: the data that the process holds next to the accounted memory, and the most private
+  /// memory that it had.
+  std::optional<PartsOfRanks> host;
+  std::optional<std::vector<std::uint64_t>> process;
+};
+
 /// The processes that measured a case in turn with others: `--rounds`.
 struct RoundTimes {
   std::string session;          // names the processes that took turns
@@ -103,6 +116,7 @@ struct Row {
   std::optional<SentBytes> sent_bytes;
   std::optional<std::uint64_t> transfer_bytes, messages;
   std::optional<PeakBytes> peak_bytes;
+  std::optional<MemoryBytes> memory_bytes;
   double device_memory_share = std::numeric_limits<double>::quiet_NaN();  // peak over limit of the fullest rank
   std::optional<Imbalance> imbalance;
   std::optional<std::vector<double>> loss;

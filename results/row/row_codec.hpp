@@ -124,6 +124,16 @@ inline void decode(const Json& json, PeakBytes& value) {
   decode(json.at("host"), value.host);
   decode(json.at("device"), value.device);
 }
+inline Json encode(const PartsOfRanks& value) {
+  Json result = Json::object();
+  for (std::size_t i = 0; i < value.size(); ++i) result[std::string(memory_part_names[i])] = encode(value[i]);
+  return result;
+}
+inline void decode(const Json& json, PartsOfRanks& value) {
+  for (std::size_t i = 0; i < value.size(); ++i) decode(json.at(std::string(memory_part_names[i])), value[i]);
+}
+Json encode(const MemoryBytes& value);
+void decode(const Json& json, MemoryBytes& value);
 inline Json encode(const Imbalance& value) {
   return {{"max_over_min", encode(value.max_over_min)}, {"max_over_mean", encode(value.max_over_mean)}};
 }
@@ -166,6 +176,20 @@ template <class T>
 inline void decode(const Json& json, std::map<std::string, T>& values) {
   values.clear();
   for (const auto& [name, item] : json.items()) decode(item, values[name]);
+}
+
+inline Json encode(const MemoryBytes& value) {
+  Json result = encode(value.accounted);
+  result["planned"] = encode(value.planned);
+  result["host"] = encode(value.host);
+  result["process"] = encode(value.process);
+  return result;
+}
+inline void decode(const Json& json, MemoryBytes& value) {
+  decode(json, value.accounted);
+  decode(json.at("planned"), value.planned);
+  decode(json.at("host"), value.host);
+  decode(json.at("process"), value.process);
 }
 
 // Schemas ----------------------------------------------------------------------------------------------------------
@@ -219,6 +243,14 @@ inline Json throughput_schema() {
   Json properties = Json::object();
   for (const std::string_view key : throughput_keys) properties[std::string(key)] = number();
   return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+inline Json memory_schema() {
+  const Json ranks = list(count());
+  const Json parts = named_group({std::begin(memory_part_names), std::end(memory_part_names)}, ranks);
+  Json properties = parts.at("properties");
+  properties["planned"] = properties["host"] = or_null(parts);
+  properties["process"] = or_null(ranks);
+  return group(properties);
 }
 inline Json rounds_schema() { return group({{"session", text()}, {"median_seconds", list(number())}}); }
 inline Json machine_schema() {

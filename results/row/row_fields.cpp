@@ -250,6 +250,12 @@ const std::vector<RowField>& row_fields() {
     for (RowField& item : until_fields()) fields.push_back(std::move(item));
     fields.push_back(later(field<&Row::device_memory_share>(
         "device_memory_share", "1", number(), "Peak accounted memory as a share of its limit, of the fullest rank.")));
+    fields.push_back(later(field<&Row::memory_bytes>(
+        "memory_bytes", "bytes", or_null(memory_schema()),
+        "Parts of each rank's memory at its accounted peak; they add up to peak_bytes. `planned`: the same as "
+        "--planned-memory plans them. Where each rank is a process, `host`: data that the process holds in addition, "
+        "and "
+        "`process`: the most private memory that it had.")));
     for (RowField& item : fact_fields()) fields.push_back(std::move(item));
     return fields;
   }();

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/memory_part.hpp"
 #include "backends/span.hpp"
 #include "backends/stage_rows.hpp"
 #include "core/fields.hpp"
@@ -39,8 +40,11 @@ struct EpochNumbers {
   Work work;                              // of the compute spans
   std::uint64_t peak_host_bytes = 0;
   std::uint64_t peak_device_bytes = 0;
-  std::uint64_t memory_limit_bytes = 0;  // of the one of both that is accounted; 0: none is known
-  StageRows stage_rows;                  // rows that its stages computed
+  std::uint64_t memory_limit_bytes = 0;         // of the one of both that is accounted; 0: none is known
+  PerMemoryPart<std::uint64_t> memory_parts{};  // of the one of both that is accounted, at its peak
+  PerMemoryPart<std::uint64_t> host_parts{};    // of the process's data; 0: the rank shares its process
+  std::uint64_t process_bytes = 0;              // most private memory of the process so far; 0: the same
+  StageRows stage_rows;                         // rows that its stages computed
 };
 
 /// The total time of all spans of one operation, and their work as the operations state it.
@@ -103,9 +107,10 @@ struct CaseResult {
   double band_low_factor = 0, band_high_factor = 0;  // of predicted epochs, 90 %; 0 = not known
   std::string band_source;                           // whence the band is, or why there is none
   bool exact = true;
-  std::vector<std::string> approximations;  // in force when not exact
-  std::vector<std::string> notes;           // e.g. "uncalibrated", "extrapolated"
-  Json planned_bytes = Json::object();      // by traffic, before the run
+  std::vector<std::string> approximations;                   // in force when not exact
+  std::vector<std::string> notes;                            // e.g. "uncalibrated", "extrapolated"
+  Json planned_bytes = Json::object();                       // by traffic, before the run
+  std::vector<PerMemoryPart<std::uint64_t>> planned_memory;  // [ranks] at the peak; empty: nobody asked for it
 };
 
 }  // namespace strobe

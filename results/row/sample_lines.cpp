@@ -30,6 +30,13 @@ void read_sent_bytes(const Json& json, PerTraffic<std::uint64_t>& bytes) {
     bytes[i] = json.value(std::string(traffic_names[i]), std::uint64_t{0});
 }
 
+/// A line without parts is older than they are: 0.
+void read_parts(const Json& json, const char* key, PerMemoryPart<std::uint64_t>& bytes) {
+  if (!json.contains(key)) return;
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = json.at(key).at(std::string(memory_part_names[i])).get<std::uint64_t>();
+}
+
 struct OperationKey {
   const char* key;
   double OperationTotals::*member;
@@ -82,6 +89,9 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
   json["peak_host_bytes"] = sample.peak_host_bytes;
   json["peak_device_bytes"] = sample.peak_device_bytes;
   json["memory_limit_bytes"] = sample.memory_limit_bytes;
+  json["memory_parts"] = named_values(sample.memory_parts, memory_part_names);
+  json["host_parts"] = named_values(sample.host_parts, memory_part_names);
+  json["process_bytes"] = sample.process_bytes;
   json["loaded_bytes"] = sample.stage_rows.loaded_bytes;
   json["lane_rows"] = sample.stage_rows.bin_rows;
   json["filled_rows"] = sample.stage_rows.filled_rows;
@@ -107,6 +117,9 @@ EpochSample sample_from_json(const Json& json) {
   sample.peak_host_bytes = json.at("peak_host_bytes").get<std::uint64_t>();
   sample.peak_device_bytes = json.at("peak_device_bytes").get<std::uint64_t>();
   sample.memory_limit_bytes = json.value("memory_limit_bytes", std::uint64_t{0});
+  read_parts(json, "memory_parts", sample.memory_parts);
+  read_parts(json, "host_parts", sample.host_parts);
+  sample.process_bytes = json.value("process_bytes", std::uint64_t{0});
   sample.stage_rows = {json.value("loaded_bytes", std::uint64_t{0}), json.value("lane_rows", std::uint64_t{0}),
                        json.value("filled_rows", std::uint64_t{0})};
   sample.operations = read_operations(json);

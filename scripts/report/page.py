@@ -17,7 +17,7 @@ def page(rows, environments, title, peaks=None, kinds=(), answers=None):
     charts.start()
     parts = [answered.table(rows, answers), goals.times_to_metric(rows, answers), sections.scaling(rows, answers), sections.phases(rows),
              curves.losses(rows.pooled), *curves.metrics(rows.pooled), resources.heat_map(rows), resources.by_rank(rows), resources.memory(rows),
-             resources.memory_over_time(rows), operations.rooflines(rows, peaks), operations.whole_epochs(rows), sections.predicted(rows),
+             resources.memory_parts(rows), resources.memory_over_time(rows), operations.rooflines(rows, peaks), operations.whole_epochs(rows), sections.predicted(rows),
              *(facts.of_kind(rows, kind, number) for number, kind in enumerate(kinds)),
              facts.troubles(rows), facts.table(rows), facts.shared(rows), facts.environments(rows, environments)]
     templates = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True, lstrip_blocks=True,

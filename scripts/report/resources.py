@@ -101,6 +101,39 @@ def memory(rows):
                     for row in drawn])
 
 
+PARTS = ("state", "graph", "features", "buffers", "samples")
+
+
+def _parts_of_fullest(row):
+    """(measured, planned or None, process or None) of the rank with the most accounted memory; bytes by part."""
+    own = row["memory_bytes"]
+    sums = [sum(own[part][rank] for part in PARTS) for rank in range(len(own["state"]))]
+    rank = sums.index(max(sums))
+    planned, process = own.get("planned"), own.get("process")
+    return ({part: own[part][rank] for part in PARTS}, planned and {part: planned[part][rank] for part in PARTS},
+            process[rank] if process else None)
+
+
+def memory_parts(rows):
+    """The parts of the fullest rank's memory, with planned bytes below."""
+    drawn = [row for row in rows.pooled if isinstance(row.get("memory_bytes"), dict)]
+    if not drawn:
+        return None
+    lines, out = [], []
+    for row in drawn[:MOST_HEAT_ROWS]:
+        measured, planned, process = _parts_of_fullest(row)
+        cells = [Cell(runs.bytes_text(measured[part]), measured[part],
+                      small=f"planned {runs.bytes_text(planned[part])}" if planned else "") for part in PARTS]
+        cells.append(Cell(runs.bytes_text(process) if process else "", process))
+        lines.append(Line(bar_name(row, rows.pooled), cells, title=row["case_id"]))
+        out.append([row["case_id"], *measured.values(), *((planned or {}).get(part, "") for part in PARTS), process or ""])
+    return section(rows, "memory-parts", "What memory is for", [Table(["case", *PARTS, "process"], lines)],
+                   "other moments than the peak of the fullest rank. The parts add up to its accounted memory; `process` is the most "
+                   "private memory of its process, which holds the graph on the host too."
+                   + more(len(drawn) - MOST_HEAT_ROWS, "cases"),
+                   ["case_id", *(f"{part}_bytes" for part in PARTS), *(f"planned_{part}_bytes" for part in PARTS), "process_bytes"], out)
+
+
 def _timeline(title, ranks, limit):
     fullest = sorted(sorted(ranks, key=lambda rank: -max(value for _, value in ranks[rank]))[:MOST_TIMELINE_RANKS])
     begin = min(ranks[rank][0][0] for rank in fullest)

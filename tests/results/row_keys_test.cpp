@@ -7,6 +7,7 @@
 #include "core/errors.hpp"
 #include "results/row/row.hpp"
 #include "results/row/table.hpp"
+#include "results/run/row_against_samples.hpp"
 #include "tests/results/result_fixtures.hpp"
 
 namespace strobe {
@@ -106,6 +107,35 @@ TEST(Summarise, PeaksAreThoseOfOneRanksDevice) {
   EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/device_peaks"), "the peaks of this device are not known");
 }
 
+TEST(Summarise, MemoryPartsAreThoseOfEachRanksHighestPeak) {
+  CaseResult result = make_result();
+  EXPECT_EQ(summarise(case_json(), "c", result).absent.at("/memory_bytes"), "its samples tell of no parts");
+  for (EpochSample& sample : result.samples) {
+    const auto epoch = static_cast<std::uint64_t>(sample.epoch), rank = static_cast<std::uint64_t>(sample.rank);
+    sample.memory_parts = {100 * rank + (epoch == 1 ? 9 : epoch), 2, 3, 4, 5};
+  }
+  const Row row = summarise(case_json(), "c", result);
+  ASSERT_TRUE(row.memory_bytes);
+  EXPECT_EQ(row.memory_bytes->accounted[MemoryPart::state], (std::vector<std::uint64_t>{9, 109}));
+  EXPECT_EQ(row.memory_bytes->accounted[MemoryPart::samples], (std::vector<std::uint64_t>{5, 5}));
+  EXPECT_FALSE(row.memory_bytes->planned || row.memory_bytes->host || row.memory_bytes->process);
+  EXPECT_EQ(row.absent.at("/memory_bytes/process"), "its ranks share a process");
+  for (EpochSample& sample : result.samples) {
+    sample.process_bytes = static_cast<std::uint64_t>(1000 + 10 * sample.epoch + sample.rank);
+    sample.host_parts = {0, 7, 8, 0, 0};
+  }
+  result.planned_memory = {{{1, 2, 3, 4, 5}}, {{6, 7, 8, 9, 10}}};
+  const Row of_processes = summarise(case_json(), "c", result);
+  EXPECT_EQ(*of_processes.memory_bytes->process, (std::vector<std::uint64_t>{1020, 1021}));
+  EXPECT_EQ((*of_processes.memory_bytes->host)[MemoryPart::features], (std::vector<std::uint64_t>{8, 8}));
+  EXPECT_EQ((*of_processes.memory_bytes->planned)[MemoryPart::graph], (std::vector<std::uint64_t>{2, 7}));
+  const Json json = row_to_json(of_processes);
+  EXPECT_EQ(row_to_json(row_from_json(json, "c")), json);
+  EXPECT_EQ(difference_from_samples(of_processes, result.samples, true), "");
+  result.samples.back().memory_parts[MemoryPart::graph] += 1000;
+  EXPECT_NE(difference_from_samples(of_processes, result.samples, true), "");
+}
+
 TEST(Summarise, IterationsOfAnEpochAreStatedOrAbsentWithAReason) {
   CaseResult result = make_result();
   EXPECT_TRUE(row_to_json(summarise(case_json(), "c", result)).at("iterations").is_null());
@@ -163,7 +193,8 @@ TEST(Row, OfTheVersionBeforeIsRead) {
   Json json = row_to_json(summarise(case_json(), "c", result));
   for (const char* key :
        {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations", "threads_per_rank",
-        "rounds", "machine", "metric_samples", "currency", "device_memory_share", "epoch_seconds_band90"})
+        "rounds", "machine", "metric_samples", "currency", "device_memory_share", "epoch_seconds_band90",
+        "memory_bytes"})
     ASSERT_EQ(json.erase(key), 1u) << key;
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const Row row = row_from_json(json, "here");

@@ -43,6 +43,8 @@ class Column {
   const T& back() const { return data_[size_ - 1]; }
   const_iterator begin() const { return data_; }
   const_iterator end() const { return data_ + size_; }
+  /// Bytes of memory of its own; 0 for a view.
+  std::size_t own_bytes() const { return owned_ == nullptr ? 0 : size_ * sizeof(T); }
   std::vector<T> copy() const { return std::vector<T>(begin(), end()); }
 
   /// The values for writing; valid until the column is copied, resized or destroyed.

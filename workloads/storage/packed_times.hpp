@@ -35,6 +35,7 @@ class PackedTimes {
   void copy(std::size_t first, std::span<double> out) const;
   /// Memory in bytes.
   std::size_t bytes() const { return sizeof(std::uint64_t) * (bases_.size() + places_.size() + words_.size()); }
+  std::size_t own_bytes() const { return bases_.own_bytes() + places_.own_bytes() + words_.own_bytes(); }
   /// Whether every block lies inside the words and holds the right number of times, so that all can be read. O(size).
   bool sound() const;
 

@@ -79,6 +79,9 @@ class TimeColumn {
   /// Memory of the times in bytes, bookkeeping included.
   std::size_t bytes() const { return compact() ? packed_.bytes() : values_.size() * sizeof(double); }
 
+  /// The same without views.
+  std::size_t own_bytes() const { return compact() ? packed_.own_bytes() : values_.own_bytes(); }
+
   /// Appends; a compact column becomes one of doubles first.
   void push_back(double time) { doubles().push_back(time); }
   void reserve(std::size_t size) { doubles().reserve(size); }

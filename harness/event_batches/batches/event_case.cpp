@@ -71,6 +71,26 @@ std::uint64_t EventCase::kept_bytes() const {
   return static_cast<std::uint64_t>(walked) * 40 + 4 * features;
 }
 
+PerMemoryPart<std::uint64_t> EventCase::host_parts() const {
+  PerMemoryPart<std::uint64_t> parts{};
+  const auto add_graph = [&](const EventGraph& graph) {
+    parts[MemoryPart::graph] += graph.source.own_bytes() + graph.target.own_bytes() + graph.time.own_bytes() +
+                                graph.weight.own_bytes() + graph.original_id.own_bytes() +
+                                graph.exact_weight.size() * sizeof(double);
+    parts[MemoryPart::features] += graph.edge_features.own_bytes() + graph.vertex_features.own_bytes();
+    parts[MemoryPart::samples] += graph.vertex_label.own_bytes() + graph.event_label.own_bytes();
+  };
+  add_graph(*data.graph);
+  if (training.graph != data.graph) add_graph(*training.graph);
+  for (const TimeCsr* csr : {data.neighbours.get(), training.neighbours.get()}) {
+    if (csr == nullptr || (csr == training.neighbours.get() && training.neighbours == data.neighbours)) continue;
+    parts[MemoryPart::graph] += csr->offsets.own_bytes() + csr->entries.own_bytes();
+  }
+  if (training.task->trained != nullptr)
+    parts[MemoryPart::samples] += training.task->trained->numbers.size() * sizeof(EdgeId);
+  return parts;
+}
+
 void EventCase::prepare_static_memory() const {
   if (data.static_memory != nullptr) data.static_memory->prepare(request.threads, request.host_threads);
 }

@@ -35,6 +35,8 @@ struct EventCase {
   void prepare_static_memory() const;
   /// Approximate host memory of its graphs and features, in bytes.
   std::uint64_t kept_bytes() const;
+  /// Bytes of their arrays in memory, by part. Columns of a mapped file are not in it.
+  PerMemoryPart<std::uint64_t> host_parts() const;
   /// The number of validation or test events that a metric or rule is a mean over. `metric` has no prefix such as
   /// "validation_".
   std::int64_t judged_events(const std::string& metric, bool validation) const;

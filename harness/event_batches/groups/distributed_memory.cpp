@@ -124,6 +124,7 @@ DistributedMemory::ListsByNode DistributedMemory::exchange_lists(const ListsByNo
   for (const std::vector<std::int64_t>& list : own) append(all, list);
   const std::size_t at = node_;
   const std::int64_t received = sum(counts.given) - counts.given[at];
+  const PartScope part(device_, MemoryPart::buffers);
   const Tensor asked = device_.allocate(received, 1, ElementType::i64);
   exchange(list_on_device(all), counts.asked, asked, counts.given);
   std::vector<std::int64_t> values(received);
@@ -166,6 +167,7 @@ std::vector<ComingRows> DistributedMemory::read(const std::vector<SharedDraw>& d
   const std::int64_t given_with = sum(with.given), given_without = sum(without.given);
   const std::int64_t there = given_with + given_without;
   const std::int64_t got_with = sum(with.asked) - with.asked[at], got_without = sum(without.asked) - without.asked[at];
+  const PartScope part(device_, MemoryPart::buffers);
   const Tensor memory = device_.allocate(there + got_with + got_without, shape_.width);
   const Tensor mails = device_.allocate(given_with + got_with, 2 * shape_.width);
   ask_daemon(those_with_mail_first(given, with.given), memory.slice_rows(0, there), mails.slice_rows(0, given_with));
@@ -223,6 +225,7 @@ void DistributedMemory::write(const SharedDraw& drawn, const MemoryLists&, const
   }
   const auto count = static_cast<std::int64_t>(own_rows.size()), width = shape_.width;
   const std::int64_t received = sum(counts.given) - counts.given[at];
+  const PartScope part(device_, MemoryPart::buffers);
   Tensor own = device_.allocate(count, width), mails = device_.allocate(count, 2 * width);
   if (count > 0) {
     MemoryLists by_node;

@@ -38,6 +38,7 @@ void GroupTrainer::gather_state() {
   gathered_.assign(ranks, {});
   gathered_[0] = own;
   if (ranks == 1 || !device_.has_values()) return;
+  const PartScope part(device_, MemoryPart::buffers);
   const Tensor sizes = device_.move_in(counts.data(), static_cast<std::int64_t>(ranks), 1, ElementType::i64);
   communicator_.all_reduce(sizes, Traffic::other);
   device_.move_out(sizes, counts.data());

@@ -49,6 +49,7 @@ void SharedMemory::write(const SharedDraw& drawn, const MemoryLists& lists, cons
                                                     VertexList(drawn, &drawn->written), channels_.written()),
                                  channels_.written()};
   if (count > 0) {
+    const PartScope part(device_, MemoryPart::buffers);
     const Tensor mails = make_mails(device_, lists, updated);
     const Tensor own = device_.allocate(count, updated.columns());
     device_.run(CopyRows{updated, own, lists.own_rows, {}, count, 0, 0, updated.columns(), false});

@@ -133,6 +133,7 @@ class HostSideMemory final : public NodeMemory {
     if (buffer.bytes() < bytes) {
       device_.await(written_);  // no transfer uses the old buffer after this
       device_.synchronize();
+      const PartScope part(device_, MemoryPart::buffers);
       buffer = device_.allocate_host(bytes + bytes / 2);
     }
     return buffer;

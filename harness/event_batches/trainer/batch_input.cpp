@@ -156,6 +156,7 @@ void cut_reals(const EventData& data, const BatchDraw& drawn, const Tensor& all,
 }  // namespace
 
 Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType type, const HostWork& packing) {
+  const PartScope part(device_, &travel == &numbers_ ? MemoryPart::graph : MemoryPart::features);
   const Tensor to = device_.allocate(elements, 1, type);
   const DeviceEvent free = device_.record(Stream::compute);
   HostWork work = packing;
@@ -168,6 +169,7 @@ Tensor BatchLoader::bring(Travel& travel, std::int64_t elements, ElementType typ
 void BatchLoader::make_room(Travel& travel, std::uint64_t bytes) {
   if (travel.buffer.bytes() >= bytes && travel.buffer.bytes() > 0) return;
   device_.await(travel.moved);
+  const PartScope part(device_, MemoryPart::buffers);
   travel.buffer = device_.allocate_host(bytes + bytes / 2 + section_bytes);
 }
 

@@ -94,6 +94,7 @@ Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
 }
 
 std::shared_ptr<const Exchange::Sides> Exchange::make_sides(Device& device) const {
+  const PartScope part(device, MemoryPart::buffers);
   auto sides = std::make_shared<Sides>();
   ExchangeSide &forward = sides->forward, &backward = sides->backward;
   const RankExchange& rank = *rank_;
@@ -151,6 +152,7 @@ const ExchangeSide& Exchange::side(Way way) const {
 
 Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way way, const Tensor& from,
                                  const Tensor& to) const {
+  const PartScope part(device, MemoryPart::buffers);
   const ExchangeSide& here = side(way);
   Flight flight;
   if (plan_->total_rows() != 0) {
@@ -189,6 +191,7 @@ void Exchange::run(Device& device, Communicator& communicator, Way way, const Te
 
 Tensor Exchange::run_forward(Device& device, Communicator& communicator, const Var& x) const {
   if (x->value.rows() != input_rows()) throw Error("exchange: the tensor has another number of rows than the plan");
+  const PartScope part(device, MemoryPart::buffers);
   const Tensor y = device.allocate(output_rows(), x->value.columns(), x->value.type());
   if (!rank_->fills_output()) device.run(Fill{y, 0.0});
   run(device, communicator, Way::forward, x->value, y);
@@ -197,6 +200,7 @@ Tensor Exchange::run_forward(Device& device, Communicator& communicator, const V
 
 void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const {
   Device& on = tape.device();
+  const PartScope part(on, MemoryPart::buffers);
   const GradientTarget target = tape.target(x);
   const Tensor& value = x->value;
   const Tensor dx = target.accumulate ? on.allocate(value.rows(), value.columns(), value.type()) : target.tensor;
@@ -207,6 +211,7 @@ void Exchange::run_backward(Tape& tape, Communicator& communicator, const Var& x
 
 Tensor Exchange::return_gradient(Device& device, Communicator& communicator, const Tensor& gradient) const {
   if (identity()) return gradient;
+  const PartScope part(device, MemoryPart::buffers);
   const Tensor dx = device.allocate(input_rows(), gradient.columns(), gradient.type());
   if (!rank_->uses_input(plan_->fan_out)) device.run(Fill{dx, 0.0});
   run(device, communicator, Way::backward, gradient, dx);

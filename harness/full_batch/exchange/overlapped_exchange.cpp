@@ -13,6 +13,7 @@ namespace {
 using Way = Exchange::Way;
 
 Tensor like(Device& device, std::int64_t rows, const Tensor& tensor) {
+  const PartScope part(device, MemoryPart::buffers);
   return device.allocate(rows, tensor.columns(), tensor.type());
 }
 

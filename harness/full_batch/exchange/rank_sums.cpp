@@ -6,6 +6,7 @@ Var CommunicatorSums::sum(Tape& tape, const Var& part) const {
   if (communicator_.size() == 1) return part;
   Device& device = tape.device();
   const Tensor& value = part->value;
+  const PartScope sums(device, MemoryPart::buffers);
   const Tensor total = device.allocate(value.rows(), value.columns(), value.type());
   device.run(CopyRows{value, total, {}, {}, value.rows(), 0, 0, value.columns(), false});
   communicator_.all_reduce(total, Traffic::state);

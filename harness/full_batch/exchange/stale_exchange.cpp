@@ -86,6 +86,7 @@ StaleExchange::StaleExchange(Device& device, const ExchangePlan& plan, Traffic t
       input_(input),
       exchange_(device, plan, traffic),
       host_(std::make_shared<OnHost>()) {
+  const PartScope part(device, MemoryPart::buffers);
   host_->slots = stale_slots(plan, device.rank());
   const StaleSlots& slots = host_->slots;
   keep_ = run_list(device, rank_->keep, rank_->keep_moves, false);
@@ -101,6 +102,7 @@ std::uint64_t StaleExchange::added_bytes(std::uint64_t ranks, std::uint64_t pair
 Var StaleExchange::apply(Tape& tape, Communicator& communicator, const Var& x, std::int64_t epoch) {
   if (x->value.rows() != rank_->input_rows)
     throw Error("stale exchange: the tensor has another number of rows than the plan");
+  const PartScope part(tape.device(), MemoryPart::buffers);
   if (epoch != epoch_) advance(tape.device(), communicator, x->value);
   epoch_ = epoch;
   const auto back = [this, &tape, &communicator, x, sent = sent_](const Variable& result) {
@@ -282,6 +284,7 @@ Tensor StaleExchange::assemble(Device& device, const Tensor& x) const {
 /// The gradient of the input from that of the output.
 Tensor StaleExchange::return_gradient(Device& device, Communicator& communicator, const Tensor& gradient,
                                       const Sent& sent) const {
+  const PartScope part(device, MemoryPart::buffers);
   if (sent.all || threshold_->policy().gradient_always)
     return exchange_.return_gradient(device, communicator, gradient);
   const auto like = [&](std::int64_t rows) { return device.allocate(rows, gradient.columns(), gradient.type()); };
@@ -296,6 +299,7 @@ Tensor StaleExchange::return_gradient(Device& device, Communicator& communicator
 
 Tensor StaleExchange::gather(Device& device, Communicator& communicator) const {
   if (!received_.defined()) return {};
+  const PartScope part(device, MemoryPart::buffers);
   std::vector<PeerRows> rows;
   std::int64_t total = 0;
   for (Rank r = 0; r < plan_->rank_count; ++r) {
@@ -308,6 +312,7 @@ Tensor StaleExchange::gather(Device& device, Communicator& communicator) const {
 }
 
 void StaleExchange::restore(Device& device, const Tensor& all) {
+  const PartScope part(device, MemoryPart::buffers);
   const StaleSlots& slots = host_->slots;
   std::vector<std::int64_t> held(slots.rows.size());  // for each compared row, a row of `all` that a reader holds
   std::int64_t first = 0;

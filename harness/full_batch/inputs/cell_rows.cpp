@@ -3,6 +3,7 @@
 namespace strobe {
 
 CellRows make_cell_rows(Device& device, const Placement& placement, const BlockSteps& block, bool ids, Rank rank) {
+  const PartScope part(device, MemoryPart::graph);
   CellRows cells;
   cells.vertices = placement.vertices;
   cells.all_steps = block.all_steps;
@@ -32,6 +33,7 @@ CellRows make_cell_rows(Device& device, const Placement& placement, const BlockS
 
 CellRows make_spatial_rows(Device& device, const Placement& placement, const BlockSteps& block, const HaloNeeds& needs,
                            const ModelTraits& traits, Rank rank) {
+  const PartScope part(device, MemoryPart::graph);
   CellRows cells = make_cell_rows(device, placement, block, traits.reads_ids, rank);
   if (!traits.reads_column_ids) return cells;
   std::vector<std::int32_t> vertices;

@@ -160,6 +160,7 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
 /// The rank's rows of X or of A~ X, with values in the precision of the device.
 Tensor cells_on_device(Device& device, const PreparedGraph& graph, const LocalBuilder& builder,
                        const std::vector<float>& all32, const std::vector<double>& all64, HostRows& own) {
+  const PartScope part(device, MemoryPart::features);
   const void* from = nullptr;
   if (device.has_values()) {
     from = device.precision() == ElementType::f64

@@ -88,6 +88,7 @@ SnapshotStore::SnapshotStore(Device& device, const PreparedGraph& graph, const s
 
 SnapshotStore::Block SnapshotStore::prepare(const HeldSteps& steps) const {
   Block block{steps, {}, {}, {}};
+  const PartScope part(device_, MemoryPart::graph);
   if (!structure_) return block;
   if (static_cast<std::int64_t>(steps.held.size()) * graph_.vertices > std::numeric_limits<std::int32_t>::max()) {
     throw InvalidRequest("/ranks", "a rank would hold more than 2^31 - 1 rows; use more ranks");
@@ -146,6 +147,7 @@ SparseMatrix SnapshotStore::begin_matrix(const Block& block) const {
 }
 
 LocalGraph SnapshotStore::bring(std::size_t block) {
+  const PartScope part(device_, MemoryPart::graph);
   const Block& one = blocks_[block];
   LocalGraph local;
   if (structure_) {
@@ -254,6 +256,7 @@ void SnapshotStore::stream_values(Step step, const Tensor& to) {
 Tensor SnapshotStore::stream_cells(const HeldSteps& steps, const std::vector<float>& all32,
                                    const std::vector<double>& all64) {
   const std::int64_t n = graph_.vertices, width = graph_.feature_width;
+  const PartScope part(device_, MemoryPart::features);
   const Tensor cells = device_.allocate(static_cast<std::int64_t>(steps.held.size()) * n, width);
   const bool fp64 = device_.precision() == ElementType::f64;
   for (std::size_t i = 0; i < steps.held.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/system/process_memory.hpp"
 #include "harness/full_batch/exchange/placed_samples.hpp"
 #include "harness/full_batch/plan/data_keys.hpp"
 #include "workloads/workload.hpp"
@@ -63,6 +64,7 @@ class GraphLoader {
 
   void load_graph() {
     data_.raw = cache_.get(graph_key());
+    look_at_process_memory();
     if (data_.raw->vertices == 0 || data_.raw->edges() == 0) {
       throw InvalidRequest("/workload",
                            "the graph is empty: " + std::to_string(data_.raw->vertices) + " vertices, no edges");
@@ -70,7 +72,9 @@ class GraphLoader {
     data_.notes = data_.raw->provenance.notes;  // choices that reading made for the user
     data_.presence = *cache_.get(PresenceKey{graph_key(), case_.presence});
     data_.samples = cache_.get(SamplesKey{graph_key(), case_.presence, {case_.task}, choice_.fp64});
+    look_at_process_memory();
     data_.graph = prepared(choice_.equations->preparation().inputs);
+    look_at_process_memory();
     note_feature_scale(case_, feature_scale_of(case_, *data_.raw, *choice_.equations), data_.notes);
   }
 

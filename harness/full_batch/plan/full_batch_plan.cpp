@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/full_batch/exchange/exchange_bytes.hpp"
 #include "harness/full_batch/plan/named_inputs.hpp"
 #include "harness/full_batch/plan/transfer_plan.hpp"
@@ -99,8 +100,10 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
   const double exchange_bytes =
       exchange_bytes_within_memory({strategy.spatial, strategy.temporal, strategy.blocks, c.model.layers, most_pairs,
                                     static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
+  look_at_process_memory();
   const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
+  look_at_process_memory();
   std::vector<std::string> notes = c.data.notes;
   if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
   if (const std::string note = fusion_note(fusion.get(), c.ranks()); !note.empty()) notes.push_back(note);

@@ -61,6 +61,7 @@ class FutureLinks final : public EventTask {
   }
 
   Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {
+    const PartScope part(device, MemoryPart::samples);
     const std::vector<std::int32_t> first(count, 0);  // the destination comes first
     return device.move_in(first.data(), count, 1, ElementType::i32);
   }

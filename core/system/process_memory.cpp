@@ -1,0 +1,37 @@
+#include "core/system/process_memory.hpp"
+
+#include <fstream>
+#include <string>
+
+namespace strobe {
+namespace {
+
+std::atomic<std::uint64_t> most_seen{0};
+
+}  // namespace
+
+std::uint64_t process_memory_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == "RssAnon:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+void look_at_process_memory() {
+  const std::uint64_t now = process_memory_bytes();
+  std::uint64_t before = most_seen;
+  while (now > before && !most_seen.compare_exchange_weak(before, now)) continue;
+}
+
+std::uint64_t most_process_memory() { return most_seen; }
+
+void forget_process_memory() { most_seen = 0; }
+
+std::atomic<std::int64_t>& kept_for_reuse() {
+  static std::atomic<std::int64_t> bytes{0};
+  return bytes;
+}
+
+}  // namespace strobe

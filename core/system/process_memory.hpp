@@ -1,0 +1,22 @@
+// The private memory of this process: what no file backs and no other process shares.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace strobe {
+
+/// Resident private memory in bytes now (RssAnon of /proc/self/status); 0 where the system does not tell. Cost: one
+/// read of a file, some ten microseconds.
+std::uint64_t process_memory_bytes();
+
+/// Looks now, and remembers the most that any look has seen since the last call of `forget_process_memory`. Any thread
+/// may call these.
+void look_at_process_memory();
+std::uint64_t most_process_memory();
+void forget_process_memory();
+
+/// Bytes that allocators of this process keep for reuse. They change it as they keep blocks and hand them out.
+std::atomic<std::int64_t>& kept_for_reuse();
+
+}  // namespace strobe

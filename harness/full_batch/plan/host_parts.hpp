@@ -1,0 +1,21 @@
+// Host memory of the plan of a snapshot case, counted from its arrays.
+#pragma once
+
+#include "backends/memory_part.hpp"
+#include "harness/full_batch/plan/full_batch_plan.hpp"
+
+namespace strobe {
+
+using HostBytes = PerMemoryPart<std::uint64_t>;
+
+/// Bytes of the arrays of a graph as it was read or made; equal steps that share one snapshot count once.
+HostBytes bytes_of_parts(const SnapshotGraph& graph);
+/// The same as models read it.
+HostBytes bytes_of_parts(const PreparedGraph& graph);
+std::uint64_t bytes_of(const Samples& samples);
+
+/// Bytes of everything that this process holds for the plan: both graphs, samples, placements, exchanges. Cost:
+/// O(T + P) arrays.
+HostBytes host_parts(const FullBatchPlan& plan);
+
+}  // namespace strobe
