@@ -14,6 +14,7 @@ foreach(folder workloads/data workloads/shapes workloads/catalog backends/cluste
 endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/figures ${CMAKE_SOURCE_DIR}/scripts/report DESTINATION ${strobe_share}/scripts
         FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css" PATTERN "*.js")
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/launch DESTINATION ${strobe_share}/scripts USE_SOURCE_PERMISSIONS)
 install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/report_page.py
                  ${CMAKE_SOURCE_DIR}/scripts/fetch_dataset DESTINATION ${strobe_share}/scripts)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
