@@ -1,5 +1,5 @@
-// What the answer engine says about the points of a plan: the same words and numbers that `strobe compare` has for the
-// rows of these points.
+// Answers about the points of a plan, by the answer engine: the same words and numbers that `strobe compare` has for
+// the rows of these points.
 #pragma once
 
 #include <optional>
@@ -35,7 +35,7 @@ struct PlaceAnswer {
 };
 
 /// One for each cluster, number of nodes and of GPUs, and model, where at least two strategies have points within the
-/// limits. A strategy stands with the point that the goal puts first. The answers point into the outcomes.
+/// limits. A strategy's point is the one that the goal puts first. The answers point into the outcomes.
 std::vector<PlaceAnswer> place_answers(const std::vector<PlanOutcome>& outcomes,
                                        const std::vector<PlanVerdict>& verdicts, PlanGoal goal);
 

@@ -124,7 +124,7 @@ TEST(Answer, DifferentTasksAreNotComparedByTheTimeToAMetricEither) {
   EXPECT_EQ(found.apart, "tasks");
   EXPECT_TRUE(std::isnan(contender(found, "future-links").slower.ratio));
   EXPECT_TRUE(std::isnan(contender(found, "future-links").later.ratio));
-  EXPECT_DOUBLE_EQ(contender(found, "future-links").until_seconds, 20) << "what was measured is still told";
+  EXPECT_DOUBLE_EQ(contender(found, "future-links").until_seconds, 20) << "what was measured is still reported";
   EXPECT_EQ(sentences(found),
             "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links take it over samples "
             "of their own.\n"
