@@ -42,7 +42,7 @@ std::vector<int> numbers_of(const std::string& part) {
   return numbers;
 }
 
-/// What the cluster's file does not say, as words after "its file lacks"; "" when it says all that the nodes need.
+/// The first key that the file of the cluster lacks for that many nodes; "" when it lacks none.
 std::string lacking(const std::string& cluster) {
   try {
     load_cluster(cluster);
