@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/units.hpp"
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 
 namespace strobe {
 namespace {

@@ -83,7 +83,8 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
     outcome.reason = result.reason;
     return;
   }
-  const Row row = summarise(case_to_json(c), outcome.point.id, result);
+  outcome.row = std::make_shared<const Row>(summarise(case_to_json(c), outcome.point.id, result));
+  const Row& row = *outcome.row;
   const double share = long_run_share(*plan.schedule, c);
   outcome.epoch_seconds = share * row.epoch_seconds->median;
   outcome.epoch_band = row.epoch_seconds_band90;
@@ -124,10 +125,14 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
                          : reach.refusal;
     return;
   }
+  Row row = *outcome.row;
+  row.settings["until"] = metric.until();
   outcome.metric_updates = reach.updates;
   outcome.metric_epochs = reach.epochs;
   outcome.job_seconds = reach.seconds.value_or(static_cast<double>(reach.epochs) * outcome.epoch_seconds);
   outcome.billed_seconds = outcome.job_seconds;
+  row.until = UntilOutcome{true, reach.updates, outcome.job_seconds};
+  outcome.row = std::make_shared<const Row>(std::move(row));
   if (dollars_per_second > 0) outcome.dollars = outcome.job_seconds * dollars_per_second;
 }
 

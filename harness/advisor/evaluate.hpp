@@ -36,6 +36,7 @@ struct PlanOutcome {
   double updates = 0;
   PerPhase<double> phase_seconds{};  // of the slowest rank
   std::vector<std::string> notes;
+  std::shared_ptr<const Row> row;  // of the simulated epochs, as `strobe run` writes it; null without a time
 };
 
 /// Simulates every point and returns the outcomes in the given order. Usually this takes two epochs; the first one also

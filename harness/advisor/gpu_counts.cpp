@@ -9,7 +9,6 @@
 
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
-#include "harness/advisor/evaluate.hpp"
 #include "harness/advisor/plan_places.hpp"
 #include "harness/request/option_text.hpp"
 #include "harness/request/varied_values.hpp"
@@ -43,6 +42,17 @@ std::vector<int> numbers_of(const std::string& part) {
   return numbers;
 }
 
+/// The first key that the file of the cluster lacks for that many nodes; "" when it lacks none.
+std::string lacking(const std::string& cluster) {
+  try {
+    load_cluster(cluster);
+    return "";
+  } catch (const InvalidRequest& error) {
+    const std::string where = error.where();
+    return where.rfind('/', 0) == 0 ? where.substr(1) : error.message();
+  }
+}
+
 /// The reason why the cluster cannot have that many GPUs; "" when it can.
 std::string refusal_of(const Wanted& wanted, int gpus) {
   const int per_node = wanted.cluster->gpus_per_node;
@@ -53,8 +63,11 @@ std::string refusal_of(const Wanted& wanted, int gpus) {
   }
   const int nodes = gpus / per_node;
   if (nodes <= wanted.cluster->nodes) return "";
-  const std::string why = extension_refusal(change_cluster(wanted.text, "nodes", std::to_string(nodes)));
-  return why.empty() ? "" : fmt::format("{} has {} GPUs, not {}: {}", wanted.text, wanted.cluster->gpus(), gpus, why);
+  const std::string lacks = lacking(change_cluster(wanted.text, "nodes", std::to_string(nodes)));
+  if (lacks.empty()) return "";
+  return fmt::format("{} describes {} node{} with {} GPUs; {} GPUs are {} nodes, for which its file lacks {}",
+                     wanted.text, wanted.cluster->nodes, wanted.cluster->nodes == 1 ? "" : "s", wanted.cluster->gpus(),
+                     gpus, nodes, lacks);
 }
 
 /// The reason why the count cannot be asked of these clusters; "" when it can. Every named cluster must have it. One

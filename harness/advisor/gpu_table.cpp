@@ -38,7 +38,7 @@ GpuRow row_of(const std::vector<PlanOutcome>& outcomes, const std::vector<std::s
               const PlanLimits& limits, PlanGoal goal) {
   std::vector<PlanOutcome> own;
   for (const std::size_t i : members) own.push_back(outcomes[i]);
-  const std::vector<PlanVerdict> verdicts = judge(own, limits, goal);
+  const std::vector<PlanVerdict> verdicts = find_front(own, limits, goal);
   const PlanVerdict& first = verdicts.front();
   GpuRow row;
   row.ranks = own.front().point.request.ranks;

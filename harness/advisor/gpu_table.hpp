@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 
 namespace strobe {
 
@@ -25,8 +25,8 @@ struct GpuTable {
   std::string why;             // one sentence: why it stops scaling
 };
 
-/// The tables of all outcomes by cluster and model, in their order. The best point of a row is that of `judge` among
-/// the row's points alone. Simulates two points of each table again for its sentence.
+/// The tables of all outcomes by cluster and model, in their order. The best point of a row is that of `find_front`
+/// among the row's points alone. Simulates two points of each table again for its sentence.
 std::vector<GpuTable> gpu_tables(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal,
                                  const DataCache& cache = {});
 

@@ -24,10 +24,23 @@ std::string extrapolated_text(const PlanOutcome& outcome) {
   return beyond ? "extrapolated" : "";
 }
 
+std::string counted_gpus(std::int64_t count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
+
+std::string indented(const std::string& line) { return line.empty() ? "" : "  " + line + "\n"; }
+
 std::string row_choices(const PlanPoint& point) {
   std::string text = point.request.strategy.at("name").get<std::string>();
   for (const auto& [key, value] : point.choices) text += fmt::format(" {}={}", key, value);
   return text;
+}
+
+const PlaceAnswer* place_of(const PlanReport& report, const PlanPoint& point) {
+  for (const PlaceAnswer& one : report.places) {
+    if (one.cluster == point.cluster && one.ranks == point.request.ranks && one.nodes == point.nodes &&
+        (one.model.is_null() || one.model == point.request.model))
+      return &one;
+  }
+  return nullptr;
 }
 
 Json row_json(const PlanReport& report, const GpuRow& row) {
@@ -74,6 +87,11 @@ std::string priced_text(const PlanOutcome& outcome) {
                      outcome.currency);
 }
 
+std::string place_text(const PlanReport& report, const PlanOutcome& outcome) {
+  const PlaceAnswer* found = place_of(report, outcome.point);
+  return found == nullptr ? "" : fmt::format("{}", fmt::join(found->answer.sentences, " "));
+}
+
 std::string gpu_tables_text(const PlanReport& report) {
   std::string text;
   for (const GpuTable& gpus : report.gpu_tables) {
@@ -93,6 +111,12 @@ std::string gpu_tables_text(const PlanReport& report) {
     text += fmt::format("\n{}, {}\n{}", gpus.cluster, gpus.model, table.text());
     if (!gpus.against.empty())
       text += fmt::format("efficiency is against {}; the cost includes start-up\n", gpus.against);
+    for (const GpuRow& row : gpus.rows) {
+      if (!row.best) continue;
+      const PlanOutcome& own = report.outcomes[*row.best];
+      text +=
+          fmt::format("best on {}: {}\n{}", counted_gpus(row.ranks), own.point.id, indented(place_text(report, own)));
+    }
     text += fmt::format("why it stops scaling: {}\n", gpus.why);
   }
   return text;
@@ -106,6 +130,10 @@ std::string turning_text(const PlanReport& report) {
 }
 
 void add_brief(const PlanReport& report, Json& json) {
+  Answers answers{"strategy", {}, {}};
+  for (const PlaceAnswer& one : report.places) answers.questions.push_back(one.answer);
+  json["answers"] = answers_to_json(answers);
+  json["front_sentences"] = report.front ? Json(report.front->sentences) : Json::array();
   json["by_gpus"] = report.gpu_tables.empty() ? Json(nullptr) : Json(Json::array());
   for (const GpuTable& gpus : report.gpu_tables) {
     Json rows = Json::array();

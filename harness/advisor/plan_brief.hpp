@@ -14,6 +14,9 @@ std::string priced_text(const PlanOutcome& outcome);
 /// --gpus.
 std::string gpu_tables_text(const PlanReport& report);
 
+/// The answer to the question which strategy is best at the point's place, in sentences; "" if it has no rival there.
+std::string place_text(const PlanReport& report, const PlanOutcome& outcome);
+
 /// One sentence that names what would change the answer.
 std::string turning_text(const PlanReport& report);
 

@@ -13,13 +13,6 @@
 namespace strobe {
 namespace {
 
-/// The band of the job, assuming that everything except epochs is known exactly.
-std::optional<EpochBand> job_band(const PlanOutcome& outcome) {
-  if (outcome.status != "ok" || !outcome.epoch_band || !(outcome.epoch_seconds > 0)) return std::nullopt;
-  const double start = outcome.start_up_seconds, epochs = (outcome.job_seconds - start) / outcome.epoch_seconds;
-  return EpochBand{start + outcome.epoch_band->low * epochs, start + outcome.epoch_band->high * epochs, ""};
-}
-
 std::string cost_text(const PlanOutcome& outcome) {
   return outcome.dollars ? fmt::format("{:.4g} {}", *outcome.dollars, outcome.currency) : "not sold";
 }
@@ -58,7 +51,7 @@ std::string beside(const PlanOutcome& own, const PlanOutcome& other) {
 std::string bands_text(const PlanOutcome& own, const PlanOutcome& other) {
   const std::optional<bool> equal = equal_within_bands(own, other);
   if (!equal) return "one of them has no 90 % band, so how sure the difference is nobody knows\n";
-  const EpochBand a = *job_band(own), b = *job_band(other);
+  const ConfidenceInterval a = *job_band(own), b = *job_band(other);
   return fmt::format("90 % bands of the jobs: {} .. {} and {} .. {}: {}\n", format_seconds(a.low),
                      format_seconds(a.high), format_seconds(b.low), format_seconds(b.high),
                      *equal ? "they overlap, so which is sooner is not known" : "they are apart");
@@ -70,12 +63,6 @@ const PlanVerdict& verdict_of(const PlanReport& report, std::size_t index) {
 }
 
 }  // namespace
-
-std::optional<bool> equal_within_bands(const PlanOutcome& a, const PlanOutcome& b) {
-  const std::optional<EpochBand> x = job_band(a), y = job_band(b);
-  if (!x || !y) return std::nullopt;
-  return x->low <= y->high && y->low <= x->high;
-}
 
 std::string equals_text(const PlanReport& report) {
   const PlanOutcome* best = report.best();
@@ -161,7 +148,7 @@ std::string explain_point(const PlanReport& report, const std::string& id) {
     text += fmt::format("is the best point: no other has less {}\n", goal_name(report.goal));
   else
     text += verdict.kept ? "is on the front: no other point is as good in time, cost and memory\n"
-                         : fmt::format("is left out ({}): {}\n", verdict.cause, verdict.reason);
+                         : fmt::format("is left out ({}): {}\n", verdict.cause, reason_of(report.outcomes, verdict));
   if (own.status == "ok" && other != nullptr && other != &own)
     text += fmt::format("\ncompared with {}\n{}{}", other->point.id, beside(own, *other), bands_text(own, *other));
   for (const std::string& note : own.notes) text += fmt::format("  {}\n", note);

@@ -9,10 +9,6 @@
 
 namespace strobe {
 
-/// Whether the 90 % bands of two points' jobs overlap, so that either may be faster. Nothing if one of them has no band
-/// or is not `ok`.
-std::optional<bool> equal_within_bands(const PlanOutcome& a, const PlanOutcome& b);
-
 /// The number of points that equal the best one in time, with the cheapest and the smallest of them; "" if there is
 /// none.
 std::string equals_text(const PlanReport& report);

@@ -52,7 +52,7 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
                {"status", outcome.status},
                {"verdict", verdict.kept ? "kept" : "discarded"},
                {"cause", verdict.kept ? Json(nullptr) : Json(verdict.cause)},
-               {"reason", verdict.kept ? Json(nullptr) : Json(verdict.reason)}};
+               {"reason", verdict.kept ? Json(nullptr) : Json(reason_of(report.outcomes, verdict))}};
   json["dominated_by"] =
       verdict.cause == "dominated" ? Json(report.outcomes[verdict.dominated_by].point.id) : Json(nullptr);
   json["epoch_seconds"] = ok ? Json(outcome.epoch_seconds) : Json(nullptr);
@@ -218,6 +218,19 @@ std::string points_table(const PlanReport& report, std::size_t shown) {
   return table.text();
 }
 
+/// The points, and the answers to the questions which of them differ and which strategy is best at the best one's
+/// place. Tables by numbers of GPUs have these answers already.
+std::string points_text(const PlanReport& report, std::optional<std::size_t> shown) {
+  std::string text;
+  if (shown) text += "\n" + points_table(report, *shown);
+  if (report.gpu_tables.empty()) {
+    if (report.front) text += fmt::format("{}\n", fmt::join(report.front->sentences, " "));
+    const std::string place = place_text(report, *report.best());
+    if (!place.empty()) text += place + "\n";
+  }
+  return text + equals_text(report);
+}
+
 /// The fastest point of each way to train, in their order: its number of updates, the time of one, and its largest
 /// part.
 std::string ways_text(const PlanReport& report) {
@@ -254,7 +267,7 @@ std::string discards_text(const PlanReport& report) {
   for (const auto& [cause, verdicts] : by_cause) {
     const PlanVerdict& first = *verdicts.front();
     text += fmt::format("  {:<15} {:>6}   e.g. {}: {}\n", cause, verdicts.size(), report.outcomes[first.index].point.id,
-                        first.reason);
+                        reason_of(report.outcomes, first));
   }
   return text.empty() ? text : "\ndiscarded\n" + text;
 }
@@ -319,6 +332,12 @@ std::vector<std::string> currencies_of(const std::vector<PlanOutcome>& outcomes)
   return {currencies.begin(), currencies.end()};
 }
 
+void judge_points(PlanReport& report) {
+  report.verdicts = find_front(report.outcomes, report.limits, report.goal);
+  report.places = place_answers(report.outcomes, report.verdicts, report.goal);
+  report.front = front_answer(report.outcomes, report.verdicts);
+}
+
 Json plan_to_json(const PlanReport& report) {
   Json json = {
       {"schema_version", plan_schema_version}, {"request", report.request}, {"epochs_of_a_job", report.epochs}};
@@ -355,17 +374,13 @@ Json plan_to_json(const PlanReport& report) {
   return json;
 }
 
-std::string plan_text(const PlanReport& report, std::size_t shown) {
+std::string plan_text(const PlanReport& report, std::optional<std::size_t> shown) {
   std::string text = subject_text(report);
   text += report.until.empty() ? fmt::format("{} points, a job is {} epochs\n", report.outcomes.size(), report.epochs)
                                : fmt::format("{} points, a job lasts until {}, {} epochs at most\n",
                                              report.outcomes.size(), report.until, report.epochs);
   text += search_text(report.search) + gpu_tables_text(report);
-  if (report.best() != nullptr) {
-    text += "\n" + points_table(report, shown) + equals_text(report);
-  } else {
-    text += "no point is within the limits\n";
-  }
+  text += report.best() == nullptr ? "no point is within the limits\n" : points_text(report, shown);
   if (!report.until.empty()) text += ways_text(report);
   if (report.best() != nullptr) text += choice_costs_text(choice_costs(report.outcomes, *report.best()));
   text += discards_text(report);

@@ -216,7 +216,7 @@ class Search {
     for (const PlanOutcome& own : outcomes) {
       if (own.status == "ok" && within(own, rules_.limits)) least = std::min(least, own.peak_bytes);
     }
-    for (const PlanVerdict& verdict : judge(outcomes, {}, PlanGoal::time)) {
+    for (const PlanVerdict& verdict : find_front(outcomes, {}, PlanGoal::time)) {
       if (!verdict.kept) break;
       const PlanOutcome& own = outcomes[verdict.index];
       front_.insert(members[verdict.index]);
@@ -277,7 +277,7 @@ class Search {
   void simulate_neighbours_of_best(std::size_t first) {
     std::vector<PlanOutcome> outcomes;
     for (std::size_t i = 0; i < found_.outcomes.size(); ++i) outcomes.push_back(priced(i));
-    const std::vector<PlanVerdict> verdicts = judge(outcomes, rules_.limits, rules_.goal);
+    const std::vector<PlanVerdict> verdicts = find_front(outcomes, rules_.limits, rules_.goal);
     if (verdicts.empty() || !verdicts.front().kept) return;
     const std::size_t best = verdicts.front().index;
     const Values values = changed_values(outcomes[best].point);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness/advisor/evaluate.hpp"
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 
 namespace strobe {
 

@@ -50,7 +50,7 @@ std::vector<const PlanOutcome*> rivals_of(const std::vector<PlanOutcome>& outcom
     const PlanOutcome& own = outcomes[i];
     const auto same = [&](const PlanOutcome* other) { return choice(*other) == choice(own); };
     if (choice(own) == choice(best) || std::any_of(rivals.begin(), rivals.end(), same)) continue;
-    if (judge({own}, limits, goal).front().kept) rivals.push_back(&own);
+    if (find_front({own}, limits, goal).front().kept) rivals.push_back(&own);
     if (rivals.size() == most_rivals) break;
   }
   return rivals;
@@ -111,7 +111,7 @@ struct Duel {
   bool turns(const TurnedConstant& constant, double factor) const {
     try {
       const std::vector<PlanOutcome> both{best.at(constant, factor), rival.at(constant, factor)};
-      const PlanVerdict first = judge(both, rules.limits, rules.goal).front();
+      const PlanVerdict first = find_front(both, rules.limits, rules.goal).front();
       return first.kept && first.index == 1;
     } catch (const InvalidRequest&) {
       return false;

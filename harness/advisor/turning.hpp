@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 
 namespace strobe {
 

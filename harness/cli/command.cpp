@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -62,8 +63,23 @@ const RegisterNames options_elsewhere{"option",
                                        {"version", "", "type strobe --version"},
                                        {"seeds", "", "type --vary seed=1..3"}}};
 
-/// The words to type in place of a flag that other programs have, such as "--lr"; "" when it means nothing here.
-std::string words_for(const std::string& flag, const std::vector<std::string>& known) {
+/// The value that follows the flag among the arguments; `otherwise` when there is none.
+std::string value_of(const std::string& flag, const std::vector<std::string>& arguments, const char* otherwise) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i].rfind(flag + "=", 0) == 0 && arguments[i].size() > flag.size() + 1)
+      return arguments[i].substr(flag.size() + 1);
+    if (arguments[i] != flag || i + 1 == arguments.size()) continue;
+    const std::string& next = arguments[i + 1];
+    const bool is_flag = next.size() > 1 && next[0] == '-' && std::isdigit(static_cast<unsigned char>(next[1])) == 0;
+    if (!next.empty() && !is_flag) return next;
+  }
+  return otherwise;
+}
+
+/// The words to type in place of a flag that other programs have, such as "--lr", with the value that was typed; ""
+/// when the flag means nothing here.
+std::string words_for(const std::string& flag, const std::vector<std::string>& known,
+                      const std::vector<std::string>& arguments) {
   const auto has = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
   const std::string name = flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
   std::string key;
@@ -72,19 +88,19 @@ std::string words_for(const std::string& flag, const std::vector<std::string>& k
     if (plain_name(own) == plain_name(name)) key = own;
   if (key.empty()) return "";
   for (const std::string& own : {key, key + "s"})
-    if (has("--" + own)) return fmt::format("--{} VALUE", own);
-  if (key == "ranks" && has("--gpus")) return "--gpus N";
+    if (has("--" + own)) return fmt::format("--{} {}", own, value_of(flag, arguments, "VALUE"));
+  if (key == "ranks" && has("--gpus")) return "--gpus " + value_of(flag, arguments, "N");
   for (const char* decided : {"device", "comm", "numerics", "repeat"})
     if (key == decided && has("--nodes")) return fmt::format("--clusters NAMES; the search decides {} itself", decided);
-  return has("--set") ? fmt::format("--set {}=VALUE", key) : "";
+  return has("--set") ? fmt::format("--set {}={}", key, value_of(flag, arguments, "VALUE")) : "";
 }
 
 /// Refuses arguments that no option took: unknown flags and superfluous words.
-void refuse_remaining(const CLI::App& app) {
+void refuse_remaining(const CLI::App& app, const std::vector<std::string>& arguments) {
   for (const std::string& argument : app.remaining()) {
     if (argument.size() > 1 && argument.front() == '-') {
       const std::string flag = argument.substr(0, argument.find('='));
-      if (const std::string words = words_for(flag, flag_names(app)); !words.empty())
+      if (const std::string words = words_for(flag, flag_names(app), arguments); !words.empty())
         throw InvalidRequest("", fmt::format("unknown option '{}'; type {}", flag, words));
       throw InvalidRequest("", unknown_name_message("option", flag, flag_names(app)) + positional_hint(app));
     }
@@ -106,6 +122,7 @@ void refuse_remaining(const CLI::App& app) {
 }
 
 int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions, std::vector<std::string> arguments) {
+  const std::vector<std::string> typed = arguments;
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last one first
   try {
     app.parse(std::move(arguments));
@@ -121,7 +138,7 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
   }
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   if (chosen.empty()) refuse_command(app);
-  refuse_remaining(*chosen.front());
+  refuse_remaining(*chosen.front(), typed);
   return actions.at(chosen.front()->get_name())();
 }
 

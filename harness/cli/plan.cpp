@@ -255,7 +255,7 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
   report.outcomes = std::move(found.outcomes);
   report.search = std::move(found.counts);
   add_costs(report.costs, report.outcomes);
-  report.verdicts = judge(report.outcomes, report.limits, report.goal);
+  judge_points(report);
   if (!command.gpus.empty()) report.gpu_tables = gpu_tables(report.outcomes, report.limits, report.goal, cache);
   if (report.best() == nullptr) return;
   report.study = study_scaling(report.best()->point, cache);
@@ -265,10 +265,10 @@ void fill_report(const PlanCommand& command, const std::vector<PlanPoint>& point
                       {report.limits, report.costs, report.goal, report.epochs, static_cast<int>(threads)}, cache);
 }
 
-/// Dominated points to show: a table by numbers of GPUs needs none.
-std::size_t shown_points(const PlanCommand& command) {
-  const std::string otherwise = command.gpus.empty() ? "10" : "0";
-  return static_cast<std::size_t>(whole(command.top.empty() ? otherwise : command.top, "--top", 0, 1e6));
+/// Dominated points to show after the front; nothing: not even the front.
+std::optional<std::size_t> shown_points(const PlanCommand& command) {
+  if (command.top.empty() && !command.gpus.empty()) return std::nullopt;
+  return static_cast<std::size_t>(whole(command.top.empty() ? "10" : command.top, "--top", 0, 1e6));
 }
 
 std::string reported(const PlanCommand& command, const PlanReport& report, const Json& json,
@@ -373,7 +373,9 @@ CommandAction define_plan(CommandOptions& options) {
   define_space(options, *command);
   define_job(options, *command);
   options.group("What is printed");
-  options.text("--top", command->top, "points that others beat, to show after the front (default 10, with --gpus 0)",
+  options.text("--top", command->top,
+               "points that others beat, to show after the front (default 10); with --gpus the front is shown only if "
+               "this is given",
                "N");
   options.text(
       "--explain", command->explain,

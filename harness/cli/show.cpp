@@ -65,7 +65,7 @@ int show(const ShowRequest& request) {
   }
   if (rows.empty()) throw InvalidRequest(request.filter.empty() ? "RUN" : "--filter", "there is no row to show");
   std::string table = rows_table(rows, requests, runs);
-  if (requests.format == TableFormat::text && request.by.empty() && request.columns.empty()) {
+  if (requests.format == TableFormat::text && request.by.empty()) {
     const std::string conclusion = conclusion_of(request.runs, wanted);
     if (!conclusion.empty()) table += "\n" + wrapped_lines(conclusion, requests.width);
   }

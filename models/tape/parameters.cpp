@@ -37,9 +37,12 @@ ParameterShape glorot(const std::string& name, std::int64_t rows, std::int64_t c
 
 Parameters::Parameters(Device& device, const std::vector<ParameterShape>& shapes, std::uint64_t seed,
                        const std::vector<double>& start) {
-  const std::vector<double> initial = start.empty() ? initial_values(shapes, seed) : start;
-  const std::int64_t count = initial.size();
-  if (device.precision() == ElementType::f64) {
+  std::int64_t count = 0;
+  for (const ParameterShape& shape : shapes) count += shape.rows * shape.columns;
+  if (!device.has_values()) {  // a simulated rank would draw what nobody reads
+    values_ = device.move_in(nullptr, count, 1, device.precision());
+  } else if (const std::vector<double> initial = start.empty() ? initial_values(shapes, seed) : start;
+             device.precision() == ElementType::f64) {
     values_ = device.move_in(initial.data(), count, 1, ElementType::f64);
   } else {
     const std::vector<float> rounded(initial.begin(), initial.end());

@@ -40,8 +40,9 @@ void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
   Contender& contender = entrant.contender;
   const Row& row = *one.row;
   contender.case_ids.push_back(row.case_id);
-  if (std::find(contender.runs.begin(), contender.runs.end(), one.run->folder) == contender.runs.end())
-    contender.runs.push_back(one.run->folder);
+  const std::string& folder = one.run->folder;
+  if (!folder.empty() && std::find(contender.runs.begin(), contender.runs.end(), folder) == contender.runs.end())
+    contender.runs.push_back(folder);
   if (row.until && row.until->reached && std::isfinite(row.until->seconds)) {
     ++contender.until_reached;
     entrant.until[row.seed] = {{{0, {row.until->seconds}}}, "", true};
@@ -111,6 +112,7 @@ void measure_per_unit(WorkUnit unit, Entrant& entrant) {
     const double units = units_in(entrant.works.at(seed), unit);
     for (auto& [round, seconds] : trial.rounds)
       for (double& value : seconds) value /= units;
+    if (trial.band) trial.band = {trial.band->low / units, trial.band->high / units};
   }
   if (units_in(contender.work, unit) > 0) contender.unit_seconds = level_of(entrant.trials);
 }
@@ -126,8 +128,45 @@ void refuse_mixed_machines(const Question& question, const AnswerOptions& option
   }
 }
 
-/// Times to the metric, relative to the contender that reaches it first under every seed.
-void compare_until(std::vector<Entrant>& entrants, const AnswerOptions& options) {
+/// The entrant's row under this seed; null when it has none.
+const Row* row_of_seed(const Entrant& entrant, std::int64_t seed) {
+  const auto found =
+      std::find_if(entrant.rows.begin(), entrant.rows.end(), [&](const Row* row) { return row->seed == seed; });
+  return found == entrant.rows.end() ? nullptr : *found;
+}
+
+/// Why the two do not take the metric over the same samples; "" when they do, as far as the rows say.
+std::string other_samples(const Row& a, const Row& b, const std::string& until) {
+  const std::vector<FieldDifference> differences = differences_of({{"task", a.task}}, {{"task", b.task}});
+  if (!differences.empty()) {
+    const FieldDifference& one = differences.front();
+    if (one.field == "task") return fmt::format("{} and {} take it over samples of their own", one.a, one.b);
+    return fmt::format("it is taken over other samples where {} is {} than where it is {}", one.field, one.a, one.b);
+  }
+  const std::string metric = until.substr(0, until.find('='));
+  for (const std::string& name : {metric, "validation_" + metric}) {
+    const auto of_a = a.metric_samples.find(name), of_b = b.metric_samples.find(name);
+    if (of_a == a.metric_samples.end() || of_b == b.metric_samples.end() || of_a->second == of_b->second) continue;
+    return fmt::format("it is taken over {} samples in one case and over {} in the other", of_a->second, of_b->second);
+  }
+  return "";
+}
+
+/// Why times to the metric do not compare; "" when they do.
+std::string why_no_until(const std::vector<Entrant>& entrants, const std::string& until) {
+  const Entrant* first = nullptr;
+  for (const Entrant& one : entrants) {
+    if (one.rows.empty()) continue;
+    if (first == nullptr) first = &one;
+    const Row* row = row_of_seed(one, first->rows.front()->seed);
+    const std::string why = row == nullptr ? "" : other_samples(*first->rows.front(), *row, until);
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+/// Times to the metric, relative to the contender that reaches it first under every seed if `compares`.
+void compare_until(std::vector<Entrant>& entrants, bool compares, const AnswerOptions& options) {
   std::vector<Trials*> all;
   for (Entrant& one : entrants)
     if (one.contender.until_reached > 0) all.push_back(&one.until);
@@ -138,18 +177,19 @@ void compare_until(std::vector<Entrant>& entrants, const AnswerOptions& options)
     one.contender.until_seconds = level_of(one.until);
     if (first == nullptr || one.contender.until_seconds < first->contender.until_seconds) first = &one;
   }
-  if (first == nullptr) return;
+  if (first == nullptr || !compares) return;
   for (Entrant& one : entrants)
     if (&one != first && std::isfinite(one.contender.until_seconds))
       one.contender.later = compare_trials(first->until, one.until, options, SeedSpread::always);
 }
 
-/// Sorts by time per unit, then by time to the metric, and compares each with the first.
-void compare_times(std::vector<Entrant>& entrants, const AnswerOptions& options) {
-  const auto key = [](const Entrant& one) {
+/// Sorts by time per unit, then by time to the metric if `until_compares`, and compares each with the first.
+void compare_times(std::vector<Entrant>& entrants, bool until_compares, const AnswerOptions& options) {
+  const auto key = [&](const Entrant& one) {
     const auto or_last = [](double seconds) { return std::isfinite(seconds) ? seconds : INFINITY; };
     const Contender& contender = one.contender;
-    return std::tuple{or_last(contender.unit_seconds), or_last(contender.until_seconds), one.trials.empty()};
+    return std::tuple{or_last(contender.unit_seconds), until_compares ? or_last(contender.until_seconds) : 0.0,
+                      one.trials.empty()};
   };
   std::stable_sort(entrants.begin(), entrants.end(),
                    [&](const Entrant& a, const Entrant& b) { return key(a) < key(b); });
@@ -169,7 +209,19 @@ std::string named_value(const std::string& field, const std::string& value) {
   return field.substr(field.rfind('.') + 1) + " " + value;
 }
 
-Answer answer_of(const Question& question, const std::string& field, const AnswerOptions& options) {
+/// One case for each configuration of each question but the lone one: those that differ in their seed count once.
+std::vector<CaseOfRow> other_cases(const std::vector<Question>& questions, const Question& lone) {
+  std::vector<CaseOfRow> cases;
+  for (const Question& question : questions) {
+    if (&question == &lone) continue;
+    for (const Candidate& one : question.candidates) cases.push_back({one.rows.front().row, one.rows.front().json});
+  }
+  return cases;
+}
+
+}  // namespace
+
+Answer answer(const Question& question, const std::string& field, const AnswerOptions& options) {
   refuse_mixed_machines(question, options);
   Answer answer;
   answer.field = field;
@@ -186,10 +238,10 @@ Answer answer_of(const Question& question, const std::string& field, const Answe
   answer.apart = what_is_apart(timed);
   answer.unit = timed.empty() || !answer.apart.empty() ? WorkUnit::none : unit_of(timed);
   for (Entrant* one : timed) measure_per_unit(answer.unit, *one);
-  compare_until(entrants, options);
-  compare_times(entrants, options);
-  const Json& any = question.candidates.front().rows.front().json;
-  answer.until = any.value("until", std::string());
+  answer.until = question.candidates.front().rows.front().json.value("until", std::string());
+  if (!answer.until.empty()) answer.until_apart = why_no_until(entrants, answer.until);
+  compare_until(entrants, answer.until_apart.empty(), options);
+  compare_times(entrants, answer.until_apart.empty(), options);
   for (Entrant& one : entrants) answer.contenders.push_back(std::move(one.contender));
   answer.sentences = sentences_of(answer, place_of(question, field), options.threshold);
   answer.why = reasons_of(answer);
@@ -199,25 +251,13 @@ Answer answer_of(const Question& question, const std::string& field, const Answe
   return answer;
 }
 
-/// One case for each configuration of each question but the lone one: those that differ in their seed count once.
-std::vector<CaseOfRow> other_cases(const std::vector<Question>& questions, const Question& lone) {
-  std::vector<CaseOfRow> cases;
-  for (const Question& question : questions) {
-    if (&question == &lone) continue;
-    for (const Candidate& one : question.candidates) cases.push_back({one.rows.front().row, one.rows.front().json});
-  }
-  return cases;
-}
-
-}  // namespace
-
 Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, const AnswerOptions& options) {
   Answers answers;
   answers.field = field;
   const std::vector<Question> questions = questions_of(runs, field);
   for (const Question& question : questions) {
     if (question.candidates.size() > 1) {
-      answers.questions.push_back(answer_of(question, field, options));
+      answers.questions.push_back(answer(question, field, options));
       continue;
     }
     const Row& row = *question.candidates.front().rows.front().row;

@@ -3,8 +3,8 @@
 //
 // Rows that differ in one field only are one question. A setting that some of them do not have is no difference. Rows
 // that differ in their seed are pooled. Times are compared per epoch where all epochs do the same work, otherwise per
-// unit of work, otherwise not at all. Where cases train until a metric, the times to it are compared as well. Different
-// models, or tasks, are compared by that time alone.
+// unit of work, otherwise not at all. Where cases train until a metric, the times to it are compared as well, if all
+// take it over the same samples. Different models are compared by that time alone, and different tasks not at all.
 #pragma once
 
 #include <limits>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "results/answer/kind_facts.hpp"
+#include "results/answer/question.hpp"
 #include "results/answer/time_ratio.hpp"
 #include "results/answer/work.hpp"
 #include "results/run/loaded_run.hpp"
@@ -47,6 +48,7 @@ struct Answer {
   WorkUnit unit = WorkUnit::none;      // in which times are compared
   std::string apart;                   // "models", "tasks": epochs of different ones are not compared; "" = they are
   std::string until;                   // the metric that training lasts to: "mrr=0.3"; "" = none
+  std::string until_apart;             // why times to it are not compared; "" = they are
   std::vector<Contender> contenders;   // the fastest per unit first, those without a time last
   std::vector<std::string> sentences;  // the answer in words, to be read without the table
   std::string why;                     // phases and bytes that make the difference; "" when they are not known
@@ -68,6 +70,10 @@ struct Answers {
 /// Answers for the rows of some runs. Throws InvalidRequest("--by") for a field that no case has; NotComparable where
 /// no two rows differ in it alone, or where wall times of different machines meet (unless allowed).
 Answers answer(const std::vector<LoadedRun>& runs, const std::string& field, const AnswerOptions& options = {});
+
+/// The answer of one question whose contenders are known, such as the best point of each strategy in a plan. They may
+/// differ in more than the field.
+Answer answer(const Question& question, const std::string& field, const AnswerOptions& options = {});
 
 /// The field to ask for where the user named none: the strategy if it varies, otherwise the only field that does; ""
 /// when there is no such field.

@@ -19,6 +19,8 @@ Json ratio_json(const TimeRatio& times) {
   return {{"ratio", or_null(times.ratio)},
           {"ci99_low", or_null(times.interval.low)},
           {"ci99_high", or_null(times.interval.high)},
+          {"band90_low", times.band ? Json(times.band->low) : Json(nullptr)},
+          {"band90_high", times.band ? Json(times.band->high) : Json(nullptr)},
           {"verdict", times.verdict == Verdict::none ? Json(nullptr) : Json(verdict_name(times.verdict))},
           {"note", times.note}};
 }
@@ -51,6 +53,7 @@ std::string ratio_cell(bool first, const TimeRatio& times) {
 }
 
 std::string interval_cell(const TimeRatio& times) {
+  if (times.band) return fmt::format("{:.3f} .. {:.3f} (90 % bands)", times.band->low, times.band->high);
   return std::isfinite(times.interval.low) ? fmt::format("{:.3f} .. {:.3f}", times.interval.low, times.interval.high)
                                            : "-";
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/units.hpp"
@@ -18,30 +19,24 @@ std::string number_text(double value) {
   return value < 10 ? fmt::format("{:.2f}", value) : fmt::format("{:.3g}", value);
 }
 
-/// "1.30 ± 0.05 times", "9.83 (2.62 to 36.9) times"; without the interval where it has no width or is not known.
-std::string times_text(const TimeRatio& times) {
-  const double half = (times.interval.high - times.interval.low) / 2;
-  if (!(half > 0.005)) return number_text(times.ratio) + " times";
-  constexpr double wide = 0.2;  // an interval of a logarithm is about symmetric below this share
-  if (half < wide * times.ratio) return fmt::format("{} ± {} times", number_text(times.ratio), number_text(half));
-  return fmt::format("{} ({} to {}) times", number_text(times.ratio), number_text(times.interval.low),
-                     number_text(times.interval.high));
-}
-
 std::string listed(const std::vector<std::string>& names) {
   if (names.size() < 2) return names.empty() ? "" : names.front();
   return fmt::format("{} and {}", fmt::join(names.begin(), names.end() - 1, ", "), names.back());
 }
 
+/// The first names, and the number of the others.
+std::vector<std::string> shortened(std::vector<std::string> names) {
+  if (names.size() <= most_named + 1) return names;
+  const std::size_t more = names.size() - most_named;
+  names.resize(most_named);
+  names.push_back(fmt::format("{} others", more));
+  return names;
+}
+
 std::string names_of(const Contenders& contenders) {
   std::vector<std::string> names;
   for (const Contender* one : contenders) names.push_back(one->value);
-  if (names.size() > most_named + 1) {
-    const std::size_t more = names.size() - most_named;
-    names.resize(most_named);
-    names.push_back(fmt::format("{} others", more));
-  }
-  return listed(names);
+  return listed(shortened(std::move(names)));
 }
 
 Contenders with_verdict(const Answer& answer, Verdict verdict) {
@@ -94,6 +89,10 @@ void tell_times(const Answer& answer, const std::string& place, double threshold
 
 /// Who reaches the metric first.
 void tell_until(const Answer& answer, const std::string& place, std::vector<std::string>& sentences) {
+  if (!answer.until_apart.empty())
+    return sentences.push_back(
+        with_place(place, fmt::format("{} times to {} are not compared: {}.", place.empty() ? "The" : "the",
+                                      answer.until, answer.until_apart)));
   const Contender* first = nullptr;
   Contenders later, never;
   for (const Contender& one : answer.contenders) {
@@ -125,17 +124,26 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
   }
 }
 
+/// The models or tasks of the contenders.
+std::string names_apart(const Answer& answer) {
+  std::vector<std::string> names;
+  for (const Contender& one : answer.contenders) {
+    if (one.row == nullptr) continue;
+    const std::string name = (answer.apart == "models" ? one.row->model : one.row->task).value("name", "");
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return listed(shortened(std::move(names)));
+}
+
 /// Whose times are not compared.
 void tell_refusals(const Answer& answer, std::vector<std::string>& sentences) {
   const Contender& first = answer.contenders.front();
-  if (!answer.apart.empty())
-    sentences.push_back(fmt::format("Epochs of different {} are not compared{}.", answer.apart,
-                                    answer.until.empty()
-                                        ? "; run them with --until METRIC=VALUE to compare the time to "
-                                          "a metric"
-                                        : ""));
-  if (answer.apart == "tasks" && !answer.until.empty())
-    sentences.push_back("Each task takes the metric over samples of its own.");
+  if (!answer.apart.empty()) {
+    const bool may_race = answer.apart == "models" && answer.until.empty();
+    sentences.push_back(
+        fmt::format("Epochs of {} are not compared: they are different {}{}.", names_apart(answer), answer.apart,
+                    may_race ? "; run them with --until METRIC=VALUE to compare the time to a metric" : ""));
+  }
   for (const Contender& one : answer.contenders) {
     if (!answer.apart.empty() || &one == &first) continue;
     if (!std::isfinite(one.seconds) || std::isfinite(one.unit_seconds)) continue;
@@ -147,6 +155,18 @@ void tell_refusals(const Answer& answer, std::vector<std::string>& sentences) {
 }
 
 }  // namespace
+
+std::string times_text(const TimeRatio& times) {
+  if (times.band)
+    return fmt::format("{} ({} to {} within the 90 % bands) times", number_text(times.ratio),
+                       number_text(times.band->low), number_text(times.band->high));
+  const double half = (times.interval.high - times.interval.low) / 2;
+  if (!(half > 0.005)) return number_text(times.ratio) + " times";
+  constexpr double wide = 0.2;  // an interval of a logarithm is about symmetric below this share
+  if (half < wide * times.ratio) return fmt::format("{} ± {} times", number_text(times.ratio), number_text(half));
+  return fmt::format("{} ({} to {}) times", number_text(times.ratio), number_text(times.interval.low),
+                     number_text(times.interval.high));
+}
 
 std::vector<std::string> sentences_of(const Answer& answer, const std::string& place, double threshold) {
   std::vector<std::string> sentences;

@@ -14,6 +14,16 @@ std::string too_wide(const LogEstimate& ratio, double threshold) {
                      needed >= most ? "more than" : "about", needed, threshold * 100);
 }
 
+/// A verdict on two predictions holds if it holds for all times in their bands.
+void apply_bands(const std::optional<ConfidenceInterval>& base, const std::optional<ConfidenceInterval>& changed,
+                 double threshold, TimeRatio& found) {
+  if (!base || !changed) return;
+  found.band = {changed->low / base->high, changed->high / base->low};
+  if (found.verdict == Verdict::unsure || verdict_of(found.ratio, *found.band, threshold) == found.verdict) return;
+  found.verdict = Verdict::unsure;
+  found.note = "the 90 % bands of the predictions overlap";
+}
+
 }  // namespace
 
 std::string verdict_name(Verdict verdict) {
@@ -50,7 +60,16 @@ Trial trial_of(const LoadedRun& run, const Row& row) {
       if (std::isfinite(row.rounds->seconds[r])) trial.rounds[static_cast<int>(r)] = {row.rounds->seconds[r]};
   }
   if (trial.rounds.empty()) trial.rounds[0] = {row.epoch_seconds->median};
+  if (const auto& band = row.epoch_seconds_band90; trial.exact && band) trial.band = {band->low, band->high};
   return trial;
+}
+
+Trials predicted(double seconds, std::optional<ConfidenceInterval> band) {
+  Trial trial;
+  trial.exact = true;
+  trial.rounds[0] = {seconds};
+  trial.band = band;
+  return {{0, trial}};
 }
 
 TimeRatio compare_trials(const Trials& base, const Trials& changed, const AnswerOptions& options, SeedSpread spread) {
@@ -67,6 +86,7 @@ TimeRatio compare_trials(const Trials& base, const Trials& changed, const Answer
   found.verdict = verdict_of(found.ratio, found.interval, options.threshold);
   if (found.verdict == Verdict::unsure && spread == SeedSpread::as_found)
     found.note = too_wide(*estimate, options.threshold);
+  apply_bands(band_of(base), band_of(changed), options.threshold, found);
   return found;
 }
 

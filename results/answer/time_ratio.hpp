@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "results/answer/trial.hpp"
@@ -33,6 +34,7 @@ struct TimeRatio {
   double ratio = std::numeric_limits<double>::quiet_NaN();  // the quotient of the two levels
   ConfidenceInterval interval{ratio, ratio};                // 99 %; NaN without one
   ConfidenceInterval interval95{ratio, ratio};              // the same at 95 %
+  std::optional<ConfidenceInterval> band;                   // of two predictions, what their 90 % bands allow
   Verdict verdict = Verdict::none;
   std::string note;  // why there is no verdict
 };
@@ -40,7 +42,11 @@ struct TimeRatio {
 /// The measurements of a row: its rounds, or one round where one process measured it. A simulated row is exact.
 Trial trial_of(const LoadedRun& run, const Row& row);
 
-/// The time of `changed` as a multiple of that of `base`. Both have the rounds that `keep_common` leaves.
+/// A predicted time with its 90 % band, if it has one.
+Trials predicted(double seconds, std::optional<ConfidenceInterval> band);
+
+/// The time of `changed` as a multiple of that of `base`. Both have the rounds that `keep_common` leaves. Two
+/// predictions with bands have the verdict that holds for all times in their bands.
 TimeRatio compare_trials(const Trials& base, const Trials& changed, const AnswerOptions& options,
                          SeedSpread spread = SeedSpread::as_found);
 

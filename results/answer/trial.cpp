@@ -135,6 +135,16 @@ double level_of(const Trials& trials) {
                         : std::exp(logs / static_cast<double>(trials.size()));
 }
 
+std::optional<ConfidenceInterval> band_of(const Trials& trials) {
+  double low = 0, high = 0;
+  for (const auto& [seed, trial] : trials) {
+    if (!trial.band) return std::nullopt;
+    low += std::log(trial.band->low), high += std::log(trial.band->high);
+  }
+  const auto n = static_cast<double>(trials.size());
+  return trials.empty() ? std::nullopt : std::optional(ConfidenceInterval{std::exp(low / n), std::exp(high / n)});
+}
+
 std::optional<LogEstimate> ratio_of_trials(const Trials& base, const Trials& changed, int resamples,
                                            SeedSpread spread) {
   std::vector<std::optional<LogEstimate>> before, after;

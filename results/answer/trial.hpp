@@ -13,9 +13,10 @@ namespace strobe {
 
 /// The measurements of one configuration under one seed.
 struct Trial {
-  std::map<int, std::vector<double>> rounds;  // seconds of the measured epochs, by round
-  std::string session;                        // rounds of one session ran next to each other; "" = one process
-  bool exact = false;                         // times of a simulation, which has no noise
+  std::map<int, std::vector<double>> rounds;    // seconds of the measured epochs, by round
+  std::string session;                          // rounds of one session ran next to each other; "" = one process
+  bool exact = false;                           // times of a simulation, which has no noise
+  std::optional<ConfidenceInterval> band = {};  // the 90 % band of a prediction, in seconds
 };
 
 /// By seed.
@@ -28,6 +29,9 @@ void keep_common(std::vector<Trials*> all);
 
 /// Geometric mean over seeds, and over their rounds, of the median epoch. NaN without a measurement.
 double level_of(const Trials& trials);
+
+/// The 90 % band of a prediction, the geometric mean over seeds. Empty when a seed has none.
+std::optional<ConfidenceInterval> band_of(const Trials& trials);
 
 /// Whether a number depends on the seed. An epoch takes about as long under every seed; the number of epochs until a
 /// metric is reached does not.

@@ -4,7 +4,8 @@
 A column of panels for each --value, a line of panels for each workload and whatever else differs; along a panel's axis
 the values of --group, and for each of them a bar by --bars. The numbers that are drawn go to NAME.csv, in the units of
 the rows. From a list with a number for each epoch, the last one counts. For quantities sent, it is the mean after the
-first epoch, which sends everything. From a list with a number for each rank, the largest one counts.
+first epoch, which sends everything. From a list with a number for each rank, the largest one counts. Rows that differ in
+their seed alone are one bar: the mean, with one standard deviation to each side.
 
 usage: bars.py RUN_DIR --value epoch_seconds.median --value sent_bytes.total
        bars.py RUN_DIR --value epoch_seconds.median --group workload.edges_variance --where workload.length_variance=100
@@ -13,6 +14,7 @@ usage: bars.py RUN_DIR --value epoch_seconds.median --value sent_bytes.total
 import argparse
 import copy
 import os
+import statistics
 import sys
 
 from strobe_figures import looks
@@ -37,7 +39,18 @@ def at(row, path):
     return value
 
 
+def numbers(row, path):
+    """The number that `path` names under each seed; without those that have none."""
+    return [value for value in (number_of(one, path) for one in r.pooled(row)) if value is not None]
+
+
 def number(row, path):
+    """The number that `path` names, the mean over seeds; None where the row has none."""
+    known = numbers(row, path)
+    return known[0] if len(known) == 1 else statistics.fmean(known) if known else None
+
+
+def number_of(row, path):
     """The number that `path` names, of a list what the head of this file says; None where the row has none."""
     value = at(row, path)
     if isinstance(value, list) and value and all(isinstance(entry, (int, float)) for entry in value):
@@ -101,6 +114,11 @@ def chosen(rows, conditions):
     return rows
 
 
+def over_seeds(rows, options):
+    """The rows, those that differ in their seed alone as one, unless bars or groups are seeds."""
+    return rows if "seed" in (options.group, options.bars) else r.over_seeds(rows)
+
+
 def without(row, path):
     """A copy of a row in which all rows are the same at `path`."""
     row = copy.copy(row)
@@ -154,7 +172,9 @@ def scale(path, values):
 
 
 def ends_of(row, path):
-    """The ends of what is drawn, where rows have them: of the median epoch."""
+    """The ends of what is drawn: one standard deviation over seeds, or the interval of the median epoch."""
+    if len(known := numbers(row, path)) > 1:
+        return number(row, path) - statistics.stdev(known), number(row, path) + statistics.stdev(known)
     if path not in ("epoch_seconds", "epoch_seconds.median"):
         return None
     low, high = r.interval_of(row)
@@ -253,7 +273,7 @@ def main():
     rows = []
 
     def read():
-        rows.extend(chosen(r.read_rows(options.run, []), options.where))
+        rows.extend(over_seeds(chosen(r.read_rows(options.run, []), options.where), options))
         return rows
 
     status = looks.write_figure(options.name, options.out, read, lambda some, plt: draw(some, options, plt))

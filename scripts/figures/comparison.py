@@ -165,7 +165,7 @@ LIMITS = """## What this does not show
 
 - An epoch is a pass over the training steps or events; of hybrid batches it is an update, or what lies between two
   averagings. Only times to the metric compare across the kinds of training.
-- One seed, one data set, one metric; models have the sizes that the suite gives, not the best for each.
+- One data set, one metric; several seeds are pooled, and a case is at the metric if it is under each of them; models have the sizes that the suite gives, not the best for each.
 - Ranks measured here are threads of one machine: with more ranks than cores, time is not a cluster's.
 - Predictions follow the cluster files; those marked uncalibrated rest on published figures of the hardware.
 """
@@ -181,7 +181,7 @@ def show(rows):
         print(f"{judged[0]['settings']['until']} on {judged[0]['workload']['name']}, {setting}")
         for row in best:
             print(f"  {p.kind_of(row):<13} {p.way_of(row):<12} {row['model']['name']:<9} {row['ranks']:>3} ranks "
-                  f"{1e3 * p.seconds_to_metric(row):>10.3g} ms  {row['until_iterations']:>5} updates  "
+                  f"{1e3 * p.seconds_to_metric(row):>10.3g} ms  {row['until_iterations']:>5.6g} updates  "
                   f"test MRR {p.last(row, 'mrr'):.4f}")
 
 
@@ -196,12 +196,15 @@ def report(rows):
 
 def draw_curves(axes, rows, setting):
     """Validation MRR over seconds of training, of each parallelism's first case at the metric."""
-    for row in p.first_of_each_kind([row for row in rows if p.setting_of(row) == setting]):
+    first = p.first_of_each_kind([row for row in rows if p.setting_of(row) == setting])
+    styles = p.styles_of([(p.kind_of(row), p.way_of(row)) for row in first])
+    for row in first:
+        colour, mark = styles[p.kind_of(row), p.way_of(row)]
         values = row["metrics"].get("validation_mrr") or []
         each = p.seconds_to_metric(row) / max(1, len(values))
         points = [(1e3 * each * (at + 1), value) for at, value in enumerate(values) if value is not None]
-        axes.plot([x for x, _ in points], [y for _, y in points], marker="o", markersize=4,
-                  color=p.COLOURS[p.kind_of(row)], label=f"{p.way_of(row)}, {row['model']['name']}")
+        axes.plot([x for x, _ in points], [y for _, y in points], marker=looks.MARKERS[mark], markersize=4,
+                  color=colour, label=f"{p.way_of(row)}, {row['model']['name']}")
     axes.set_xscale("log")
     axes.set_xlabel("training [ms]")
     axes.set_ylabel("validation MRR")
@@ -214,13 +217,15 @@ def draw_epochs(axes, rows, setting):
     """Epoch times over ranks, of each model and parallelism."""
     models = r.in_order(row["model"]["name"] for row in rows)
     fastest = p.fastest_epochs([row for row in rows if p.setting_of(row) == setting])
+    styles = p.styles_of([(kind, model) for kind in p.KINDS for model in models])
     for model in models:
         for kind in p.KINDS:
             line = sorted((ranks, kinds[kind]["epoch_seconds"]["median"] * 1e3)
                           for (of, ranks), kinds in fastest.items() if of == model and kind in kinds)
             if line:
-                axes.plot([x for x, _ in line], [y for _, y in line], color=p.COLOURS[kind], markersize=4,
-                          marker=looks.MARKERS[models.index(model)], label=f"{kind}, {model}")
+                colour, mark = styles[kind, model]
+                axes.plot([x for x, _ in line], [y for _, y in line], color=colour, markersize=4,
+                          marker=looks.MARKERS[mark], label=f"{kind}, {model}")
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     ticks = sorted({ranks for _, ranks in fastest})
@@ -260,6 +265,7 @@ def main():
         rows.extend(r.read_rows(options.run, NEEDED))
         if options.times:
             take_times(rows, options.times)
+        rows[:] = r.over_seeds(rows)
         return rows
 
     status = looks.write_figure("comparison", options.out, read, draw)

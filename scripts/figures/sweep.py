@@ -2,10 +2,12 @@
 """Draws the effect of a setting on accuracy and on the updates needed for it (after DistTGL, SC'23, Fig. 2(a) and 10).
 
 Each row gives the test metric at the epoch of the best validation metric (without validation samples, the last epoch),
-and the number of weight updates until then. Both are drawn over a setting, with one line for each value of another.
+and the number of weight updates until then. Both are drawn over a setting, with one line for each value of another. Rows
+that differ in their seed alone are one point: the mean, with one standard deviation to each side.
 """
 
 import argparse
+import statistics
 import sys
 
 from strobe_figures import looks
@@ -38,27 +40,35 @@ def best(row):
     return name, test[epoch], epoch + 1, len(test)
 
 
+def over_seeds(values):
+    """The mean, and the standard deviation where there are several."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
 def points_of(rows, x, group):
-    """By group, (x, metric, updates) in order of x; and the metric's name."""
+    """By group, (x, metric, updates) in order of x, the two with their mean and deviation over seeds; and the metric's
+    name. Raises Refused where rows that differ in more than the seed would share one point."""
+    pooled = rows if "seed" in (x, group) else r.over_seeds(rows)
+    placed = r.by_key(pooled, lambda row: (setting(row, group) if group else 0, setting(row, x)), "point")
     lines, names = {}, set()
-    for row in rows:
-        name, value, epoch, _ = best(row)
-        names.add(name)
-        key = setting(row, group) if group else 0
-        lines.setdefault(key, []).append((setting(row, x), value, epoch * row["iterations"]))
+    for (key, place), row in sorted(placed.items(), key=lambda one: one[0]):
+        found = [best(one) for one in r.pooled(row)]
+        names.update(name for name, _, _, _ in found)
+        updates = [epoch * one["iterations"] for (_, _, epoch, _), one in zip(found, r.pooled(row))]
+        lines.setdefault(key, []).append((place, over_seeds([value for _, value, _, _ in found]), over_seeds(updates)))
     if len(names) > 1:
         raise r.Refused(f"rows of several tasks: {', '.join(sorted(names))}")
-    return {key: sorted(points) for key, points in sorted(lines.items())}, names.pop()
+    return lines, names.pop()
 
 
 def draw(rows, options, plt):
     lines, name = points_of(rows, options.x, options.group)
     figure, axes = looks.panels(plt.subplots, 2, columns=2)
-    for number, (key, points) in enumerate(lines.items()):
+    for number, ((key, points), colour) in enumerate(zip(lines.items(), looks.shades(len(lines)))):
         for at, column in ((0, 1), (1, 2)):
-            axes[at].plot([point[0] for point in points], [point[column] for point in points],
-                          marker=looks.MARKERS[number % len(looks.MARKERS)], label=f"{options.group} = {key}",
-                          color=looks.COLOURS[number % len(looks.COLOURS)])
+            axes[at].errorbar([point[0] for point in points], [point[column][0] for point in points],
+                              yerr=[point[column][1] for point in points], capsize=2, elinewidth=0.9,
+                              marker=looks.MARKERS[number % len(looks.MARKERS)], label=f"{options.group} = {key}", color=colour)
     for axis in axes[:2]:
         axis.set_xscale("log", base=2)
         axis.set_xlabel(options.x)

@@ -1,5 +1,6 @@
-// One answer at every door: made runs with known truth, judged by `run`, `show`, `compare`, `report` and the Python
-// package. All of them must say the same, and what they say must be true. Each door is one process for many questions.
+// One answer at every door: made runs with known truth, judged by `run`, `show`, `compare`, `report`, `plot` and the
+// Python package, and points of plans. All of them must say the same, and what they say must be true. Each door is one
+// process for many questions.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -55,15 +56,15 @@ assert table.attrs['sentences'] == [q['sentences'] for q in answer['questions']]
 
 class Judge : public Program {
  protected:
-  void SetUp() override { make_run(); }
+  void SetUp() override { make_run("made", questions); }
 
   /// Every third pair is equal; the others differ by up to three times. An epoch of hybrid_batch has a quarter of the
   /// others' work. Every fourth question lacks a round of chunk, and every other one has two seeds.
-  void make_run() {
+  void make_run(const std::string& name, int count) {
     std::normal_distribution<double> normal;
     Json plan = Json::array();
     std::vector<std::pair<Case, testing_results::MadeCase>> cases;
-    for (int q = 0; q < questions; ++q) {
+    for (int q = 0; q < count; ++q) {
       const std::int64_t vertices = 40 + q;
       for (const std::string& strategy : strategies)
         truth_[vertices][strategy] = random_() % 3 == 0 ? 1.0 : 1.0 + 0.25 * static_cast<double>(random_() % 9);
@@ -81,7 +82,7 @@ class Judge : public Program {
         }
       }
     }
-    testing_results::MadeRun run(path("made"), plan);
+    testing_results::MadeRun run(path(name), plan);
     for (const auto& [c, made] : cases) run.add_case(case_to_json(c), case_id(c), made);
   }
 
@@ -153,6 +154,23 @@ class Judge : public Program {
       }
   }
 
+  /// The caption of a figure answers the first questions and counts the others. A run of a few questions is enough,
+  /// since each is a panel.
+  void expect_caption() {
+    make_run("few", 4);
+    const Json answer = Json::parse(strobe({"compare", "few", "--by", "strategy", "--json"}).out);
+    const Outcome drawn = strobe({"plot", "scaling", "few", "--format", "svg", "--width", "page", "--out", "figures"});
+    ASSERT_EQ(drawn.status, 0) << drawn.err;
+    const std::string svg = read_text(folder_ / "figures/scaling.svg");
+    const std::regex comment("<!-- ([^>]*) -->");  // matplotlib writes each line of text as one
+    std::string words;
+    for (std::sregex_iterator it(svg.begin(), svg.end(), comment), end; it != end; ++it) words += (*it)[1].str() + " ";
+    for (std::size_t i = 0; i < 2; ++i)
+      for (const Json& sentence : answer.at("questions").at(i).at("sentences"))
+        EXPECT_NE(words.find(sentence.get<std::string>()), std::string::npos) << "plot lacks: " << sentence << words;
+    EXPECT_NE(words.find("2 more questions"), std::string::npos);
+  }
+
   /// `strobe_results.compare` has the numbers of the answer, bit for bit.
   void expect_package(const Json& answer, const std::string& python) {
     write_text(folder_ / "answer.json", answer.dump());
@@ -186,6 +204,119 @@ TEST_F(Judge, VerdictsAreTrueAndEveryDoorSaysTheSame) {
   expect_sentences(answer, page, "report");
   expect_page(answer, page);
   expect_package(answer, python);
+  if (find_python("matplotlib").empty()) GTEST_SKIP() << "there is no Python with matplotlib, for the figure";
+  expect_caption();
+}
+
+/// Plans of random graphs on a cluster without bands, and on one whose bands are as wide as the test wants.
+class PlanJudge : public Program {
+ protected:
+  void SetUp() override {
+    Json cluster = read_json(std::filesystem::path(STROBE_SOURCE_DIR) / "backends/clusters/p5-h100.json");
+    cluster["epoch_band_90"] = {
+        {"low_factor", 0.97}, {"high_factor", 1.02}, {"ranks", 64}, {"source", "made up"}, {"date", "2026-11-29"}};
+    write_text(folder_ / "banded.json", cluster.dump());
+  }
+
+  /// Settings of a strategy that are fixed, so that points differ in the strategy alone.
+  Outcome plan(const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"plan",
+                                      "--workload",
+                                      workload_,
+                                      "--clusters",
+                                      "p4d-a100,banded.json",
+                                      "--gpus",
+                                      "2,4,8",
+                                      "--strategy",
+                                      "snapshot,vertex:partitioner=hash,pss",
+                                      "--vary",
+                                      "nb=1",
+                                      "--epochs",
+                                      "10"};
+    for (const char* given : {"inputs=streamed", "transfer=direct", "overlap=1"})
+      words.insert(words.end(), {"--set", given});
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  }
+
+  /// Runs the plan's points as cases and asks which strategy is best.
+  Json compared(const Json& plan, const std::string& out) {
+    Json cases = Json::array();
+    for (const Json& point : plan.at("points"))
+      if (point.at("status") == "ok") cases.push_back(point.at("case"));
+    write_text(folder_ / (out + ".json"), Json{{"cases", cases}}.dump());
+    const Outcome ran = strobe({"run", out + ".json", "--out", out});
+    EXPECT_EQ(ran.status, 0) << ran.err;
+    const Outcome asked = strobe({"compare", out, "--by", "strategy", "--json"});
+    EXPECT_EQ(asked.status, 0) << asked.err;
+    return Json::parse(asked.out);
+  }
+
+  static const Json& question_at(const Json& answer, const Json& place) {
+    for (const Json& question : answer.at("questions")) {
+      bool same = true;
+      for (const Json& part : place)
+        same = same && std::count(question.at("common").begin(), question.at("common").end(), part) == 1;
+      if (same) return question;
+    }
+    throw Error("no question about " + place.dump());
+  }
+
+  /// The verdict that the epochs and bands of two points have by hand.
+  static std::string verdict_by_hand(const Json& first, const Json& other) {
+    const auto of = [](const Json& point, const char* end) {
+      const Json& band = point.at("epoch_seconds_band90");
+      return (band.is_null() ? point.at("epoch_seconds") : band.at(end)).get<double>();
+    };
+    const double ratio = other.at("epoch_seconds").get<double>() / first.at("epoch_seconds").get<double>();
+    if (of(other, "low") > of(first, "high") && ratio > 1.05) return "slower";
+    return of(other, "high") <= 1.05 * of(first, "low") && of(other, "low") >= 0.95 * of(first, "high") ? "same"
+                                                                                                        : "unsure";
+  }
+
+  void expect_question(const Json& plan, const Json& question, const Json& answer) {
+    const Json& same = question_at(answer, question.at("common"));
+    EXPECT_EQ(question.at("sentences"), same.at("sentences"));
+    EXPECT_EQ(question.at("unit"), same.at("unit"));
+    ASSERT_EQ(question.at("contenders").size(), same.at("contenders").size());
+    const auto point_of = [&](const Json& contender) {
+      for (const Json& point : plan.at("points"))
+        if (point.at("id") == contender.at("case_ids").at(0)) return point;
+      throw Error("no point " + contender.dump());
+    };
+    for (std::size_t i = 0; i < same.at("contenders").size(); ++i) {
+      const Json &own = question.at("contenders").at(i), &other = same.at("contenders").at(i);
+      for (const char* key : {"value", "epoch_seconds", "unit_seconds", "work", "times_the_fastest", "time_source"})
+        EXPECT_EQ(own.at(key), other.at(key)) << key;
+      if (i == 0) continue;
+      const std::string verdict = own.at("times_the_fastest").at("verdict");
+      EXPECT_EQ(verdict, verdict_by_hand(point_of(question.at("contenders").at(0)), point_of(own))) << own;
+      ++verdicts_[verdict];
+    }
+  }
+
+  std::string workload_;
+  std::map<std::string, int> verdicts_;
+};
+
+TEST_F(PlanJudge, PlanSaysOfItsPointsWhatCompareSaysOfTheirRows) {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 3; ++i) {
+    workload_ = fmt::format("uniform:steps={},vertices={},density={}", 9 + random() % 8, 300 + random() % 5000,
+                            2 + random() % 9);
+    const Outcome planned = plan({"--json"});
+    ASSERT_EQ(planned.status, 0) << planned.err;
+    const Json json = Json::parse(planned.out), answer = compared(json, fmt::format("run{}", i));
+    ASSERT_GE(json.at("answers").at("questions").size(), 4u);
+    const std::string text = plan({}).out;
+    for (const Json& question : json.at("answers").at("questions")) {
+      expect_question(json, question, answer);
+      for (const Json& sentence : question.at("sentences"))
+        EXPECT_NE(text.find(sentence.get<std::string>()), std::string::npos) << "the text lacks: " << sentence;
+    }
+  }
+  EXPECT_GT(verdicts_["slower"], 3);
+  EXPECT_GT(verdicts_["unsure"] + verdicts_["same"], 3) << "bands and close times occur";
 }
 
 }  // namespace

@@ -99,21 +99,25 @@ TEST_F(NamesElsewhere, AreNamedInRefusals) {
   refused({"--set", "batch_size=600"}, {"it is 'strategy.batch' here"});
 }
 
-TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsToType) {
+TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsAndTheValueToType) {
   const auto refused = [&](std::vector<std::string> command, const std::string& words) {
     expect_refusal(strobe(command), 2, {"; type " + words});
   };
-  refused({"run", "--workload", tiny, "--lr", "0.1"}, "--set optimizer.rate=VALUE");
-  refused({"run", "--workload", tiny, "--hidden=8"}, "--set model.hidden=VALUE");
-  refused({"run", "--workload", tiny, "--window", "7d"}, "--set workload.window=VALUE");
-  refused({"run", "--workload", tiny, "--batch-size", "600"}, "--set strategy.batch=VALUE");
-  refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks VALUE");
-  refused({"run", "--workload", tiny, "-n", "4"}, "--ranks VALUE");
-  refused({"plan", "--workload", tiny, "--ranks", "8"}, "--gpus N");
-  refused({"run", "--workload", tiny, "--dropout", "0.1"}, "--set model.dropout=VALUE");
-  refused({"plan", "--workload", tiny, "--cluster", "p4d-a100"}, "--clusters VALUE");
+  refused({"run", "--workload", tiny, "--lr", "0.1"}, "--set optimizer.rate=0.1");
+  refused({"run", "--workload", tiny, "--hidden=8"}, "--set model.hidden=8");
+  refused({"run", "--workload", tiny, "--window", "7d"}, "--set workload.window=7d");
+  refused({"run", "--workload", tiny, "--batch-size", "600"}, "--set strategy.batch=600");
+  refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks 4");
+  refused({"run", "--workload", tiny, "-n", "4"}, "--ranks 4");
+  refused({"plan", "--workload", tiny, "--ranks", "8"}, "--gpus 8");
+  refused({"run", "--workload", tiny, "--dropout", "0.1"}, "--set model.dropout=0.1");
+  refused({"plan", "--workload", tiny, "--cluster", "p4d-a100"}, "--clusters p4d-a100");
   refused({"plan", "--workload", tiny, "--device", "sim"}, "--clusters NAMES; the search decides device itself");
-  refused({"plan", "--workload", tiny, "--memory-limit-gib", "30"}, "--set memory_limit_gib=VALUE");
+  refused({"plan", "--workload", tiny, "--memory-limit-gib", "30"}, "--set memory_limit_gib=30");
+  refused({"run", "--workload", tiny, "--lr"}, "--set optimizer.rate=VALUE");
+  refused({"run", "--workload", tiny, "--lr", "--epochs", "2"}, "--set optimizer.rate=VALUE");
+  refused({"run", "--lr", "-0.5", "--workload", tiny}, "--set optimizer.rate=-0.5");
+  refused({"run", "--lr", "0.01"}, "--set optimizer.rate=0.01");
 }
 
 /// Whether cuda is built or not, the answer says how to train on a GPU here.

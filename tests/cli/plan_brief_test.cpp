@@ -90,6 +90,42 @@ TEST_F(PlanBrief, ATableOfGpusHasARowForEachCountAndSaysWhyScalingStops) {
     EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
 }
 
+TEST_F(PlanBrief, GpusBeyondAFileOfOneMachineAreRefusedInASentence) {
+  Json one = read_json(std::filesystem::path(STROBE_SOURCE_DIR) / "backends/clusters/p4d-a100.json");
+  one["nodes"]["value"] = 1;
+  for (const char* key : {"inter_node_bytes_per_second", "inter_node_latency_seconds"}) one.erase(key);
+  write_text(folder_ / "one.json", one.dump());
+  EXPECT_EQ(brief({"--clusters", "one.json", "--gpus", "4,8"}).status, 0);
+  const std::string says =
+      "strobe: --gpus: one.json describes 1 node with 8 GPUs; 16 GPUs are 2 nodes, for which its file lacks "
+      "inter_node_bytes_per_second\n";
+  for (const char* counts : {"16", "8,16"}) {
+    const Outcome refused = brief({"--clusters", "one.json", "--gpus", counts});
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_EQ(refused.err, says);
+  }
+}
+
+TEST_F(PlanBrief, WithGpusTheFrontIsPrintedOnlyIfAskedFor) {
+  const std::vector<std::string> words = {"--clusters", "p4d-a100", "--gpus", "2,4"};
+  const std::string plain = brief(words).out;
+  const Json json = brief_json(words);
+  std::size_t kept = 0;
+  for (const Json& point : json.at("points")) kept += point.at("verdict") == "kept" ? 1 : 0;
+  ASSERT_GT(kept, 1u);
+  EXPECT_EQ(plain.find("\nfront "), std::string::npos) << plain;
+  for (const Json& row : json.at("by_gpus")[0].at("rows"))
+    EXPECT_NE(plain.find("best on " + row.at("ranks").dump() + " GPUs: " + row.at("point").get<std::string>() + "\n"),
+              std::string::npos)
+        << plain;
+  std::vector<std::string> more = words;
+  more.insert(more.end(), {"--top", "0"});
+  const std::string whole = brief(more).out;
+  std::size_t lines = 0;
+  for (std::size_t at = whole.find("\nfront "); at != std::string::npos; at = whole.find("\nfront ", at + 1)) ++lines;
+  EXPECT_EQ(lines + 1, kept) << whole;
+}
+
 TEST_F(PlanBrief, GpusBeyondTheClusterAreMarkedAsExtrapolated) {
   const Json json = brief_json({"--clusters", "p4d-a100", "--gpus", "8,64"});
   const Json& rows = json.at("by_gpus")[0].at("rows");

@@ -30,6 +30,16 @@ TEST_F(Show, PrintsTheTableThatTheRunPrinted) {
   EXPECT_EQ(strobe({"show", "run/summary.json"}).out, ran.out);
 }
 
+TEST_F(Show, ChosenColumnsEndWithTheSameAnswer) {
+  ASSERT_EQ(sweep("run").status, 0);
+  const std::string plain = strobe({"show", "run"}).out,
+                    chosen = strobe({"show", "run", "--columns", "case,epoch"}).out;
+  const std::string answer = plain.substr(plain.find("\nOn 2 ranks, "));
+  EXPECT_GT(answer.size(), 40u) << plain;
+  EXPECT_NE(chosen.find(answer), std::string::npos) << chosen;
+  EXPECT_EQ(chosen.find(answer) + answer.size(), chosen.size()) << "it ends the page";
+}
+
 TEST_F(Show, GathersSortsChoosesAndFormats) {
   ASSERT_EQ(sweep("run").status, 0);
   const Outcome csv = strobe({"show", "run", "--by", "strategy", "--columns", "strategy,rows,mrr.n,loss", "--format",

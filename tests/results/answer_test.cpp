@@ -106,16 +106,16 @@ TEST(Answer, DifferentModelsAreComparedByTheTimeToAMetricAlone) {
   EXPECT_EQ(refused.apart, "models");
   EXPECT_TRUE(std::isnan(contender(refused, "dysat").slower.ratio));
   EXPECT_EQ(sentences(refused),
-            "Epochs of different models are not compared; run them with --until METRIC=VALUE to compare the time to a "
-            "metric.\n");
+            "Epochs of t-gcn and dysat are not compared: they are different models; run them with --until METRIC=VALUE "
+            "to compare the time to a metric.\n");
   const Answer found = ask({folder.file("until")}, "model").questions.at(0);
   EXPECT_EQ(found.contenders.front().value, "dysat") << "its epoch is longer, but it is there first";
   EXPECT_EQ(sentences(found),
             "On 2 ranks, dysat reaches mrr=0.3 first, in 10 s; t-gcn takes 2.00 times as long.\n"
-            "Epochs of different models are not compared.\n");
+            "Epochs of dysat and t-gcn are not compared: they are different models.\n");
 }
 
-TEST(Answer, DifferentTasksSayThatTheirMetricsAreTheirOwn) {
+TEST(Answer, DifferentTasksAreNotComparedByTheTimeToAMetricEither) {
   const TemporaryFolder folder;
   MadeRun run(folder, "run");
   for (const char* task : {"link-prediction", "future-links"})
@@ -123,7 +123,70 @@ TEST(Answer, DifferentTasksSayThatTheirMetricsAreTheirOwn) {
   const Answer found = ask({folder.file("run")}, "task").questions.at(0);
   EXPECT_EQ(found.apart, "tasks");
   EXPECT_TRUE(std::isnan(contender(found, "future-links").slower.ratio));
-  EXPECT_NE(sentences(found).find("Each task takes the metric over samples of its own."), std::string::npos);
+  EXPECT_TRUE(std::isnan(contender(found, "future-links").later.ratio));
+  EXPECT_DOUBLE_EQ(contender(found, "future-links").until_seconds, 20) << "what was measured is still reported";
+  EXPECT_EQ(sentences(found),
+            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links take it over samples "
+            "of their own.\n"
+            "Epochs of link-prediction and future-links are not compared: they are different tasks.\n");
+}
+
+TEST(Answer, TimesToAMetricOverOtherSamplesAreNotCompared) {
+  const TemporaryFolder folder;
+  MadeRun models(folder, "models"), tasks(folder, "tasks");
+  for (const auto& [model, samples] : {std::pair{"t-gcn", 400}, {"dysat", 300}})
+    models.add({.rounds = {1.0},
+                .settings = named("model", model),
+                .until = 20,
+                .simulated = true,
+                .metric_samples = {{"validation_mrr", samples}}});
+  for (const char* negatives : {"any", "sides"})
+    tasks.add({.rounds = {1.0},
+               .settings = {{"task", {{"name", "link-prediction"}, {"negatives", negatives}}}},
+               .until = 20,
+               .simulated = true});
+  EXPECT_NE(sentences(ask({folder.file("models")}, "model").questions.at(0))
+                .find("the times to mrr=0.3 are not compared: it is taken over 400 samples in one case and over 300 in "
+                      "the other."),
+            std::string::npos);
+  const Answer found = ask({folder.file("tasks")}, "task.negatives").questions.at(0);
+  EXPECT_NE(sentences(found).find("are not compared: it is taken over other samples where task.negatives is any than "
+                                  "where it is sides."),
+            std::string::npos)
+      << sentences(found);
+  EXPECT_EQ(found.unit, WorkUnit::epoch) << "epochs of one task do compare";
+}
+
+TEST(Answer, PredictionsDifferWhereTheirBandsSaySoForAllTimesInThem) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> uniform;
+  int decided = 0;
+  for (int i = 0; i < 200; ++i) {
+    const double a = 1 + uniform(random), b = a * (1 + 3 * uniform(random));
+    const ConfidenceInterval of_a{a * (1 - uniform(random) / 2), a * (1 + uniform(random))};
+    const ConfidenceInterval of_b{b * (1 - uniform(random) / 2), b * (1 + uniform(random))};
+    const TimeRatio found = compare_trials(predicted(a, of_a), predicted(b, of_b), {});
+    EXPECT_DOUBLE_EQ(found.ratio, b / a);
+    EXPECT_EQ(found.verdict == Verdict::slower, of_b.low > of_a.high && b > 1.05 * a) << a << " " << b;
+    EXPECT_FALSE(compare_trials(predicted(a, of_a), predicted(b, std::nullopt), {}).band.has_value());
+    decided += found.verdict == Verdict::slower ? 1 : 0;
+  }
+  EXPECT_GT(decided, 20);
+  EXPECT_LT(decided, 180);
+}
+
+TEST(Answer, BandsOfSeveralSeedsAndOtherUnitsGoIntoTheSentence) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run");
+  for (const std::int64_t seed : {1, 2}) {
+    run.add({.strategy = "a", .rounds = {1.0}, .seed = seed, .simulated = true, .band = {{0.9, 1.2}}});
+    run.add({.strategy = "b", .rounds = {1.0}, .cells = 250, .seed = seed, .simulated = true, .band = {{0.9, 1.2}}});
+    run.add({.strategy = "c", .rounds = {1.1}, .seed = seed, .simulated = true, .band = {{0.9, 1.2}}});
+  }
+  const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_EQ(sentences(found),
+            "On 2 ranks, a is 4.00 (3.00 to 5.33 within the 90 % bands) times as fast as b per cell.\n"
+            "c cannot be distinguished from a per cell (the 90 % bands of the predictions overlap).\n");
 }
 
 TEST(Answer, ParametersOfOneModelAreStillComparedByEpoch) {

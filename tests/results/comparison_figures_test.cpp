@@ -69,6 +69,29 @@ TEST_F(ComparisonFigures, WaysOfEventsNameEveryKindThatIsAboveOne) {
   EXPECT_EQ(check(text), 0) << output();
 }
 
+TEST_F(ComparisonFigures, SeedsArePooledAndAKindHasTheColourOfItsStrategy) {
+  const std::string text =
+      "import math\n"
+      "from strobe_figures import looks, rows as r\n"
+      "def row(strategy, seed, seconds, reached=True):\n"
+      "    return {'case_id': f'{strategy}{seed}', 'seed': seed, 'strategy': {'name': strategy}, 'model': {'name': "
+      "'m'},\n"
+      "            'ranks': 2, 'time_source': 'virtual', 'cluster': 'c', 'until_reached': reached, 'until_seconds': "
+      "seconds,\n"
+      "            'until_iterations': 10 * seed, 'loss': [1.0] * seed, 'settings': {}, 'notes': []}\n"
+      "rows = [row('snapshot', 1, 1.0), row('snapshot', 2, 9.0), row('vertex', 1, 2.0), row('vertex', 2, 2.5),\n"
+      "        row('chunk', 1, 0.1), row('chunk', 2, 0.1, False)]\n"
+      "best = p.first_of_each_kind(r.over_seeds(rows))\n"
+      "assert [p.kind_of(row) for row in best] == ['vertex', 'snapshot'], 'the best seed is no case, nor half of the "
+      "seeds'\n"
+      "assert abs(p.seconds_to_metric(best[0]) - math.sqrt(5)) < 1e-12 and abs(p.seconds_to_metric(best[1]) - 3) < "
+      "1e-12\n"
+      "assert p.updates_of(best[0]) == 15 and p.epochs_of(best[0]) == 1.5\n"
+      "for (kind, _), (colour, _) in p.styles_of([(kind, model) for kind in p.KINDS for model in 'xyz']).items():\n"
+      "    assert colour == looks.KNOWN[p.OF_KINDS[kind]][0], kind\n";
+  EXPECT_EQ(check(text), 0) << output();
+}
+
 TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
   const std::string a = write("a.csv", std::string(guide_columns) +
                                            "w,p5,snapshot,snapshot,t,8,mrr=0.3,0.004,4\n"

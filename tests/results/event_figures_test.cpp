@@ -73,7 +73,7 @@ TEST_F(EventFigures, SweepsTakeTheTestMetricOfTheBestValidationEpoch) {
       "            'metrics': {'mrr': test, 'validation_mrr': validation}}\n"
       "rows = [row(2, [None, 0.5, None, 0.7, 0.6], [None, 0.4, None, 0.3, 0.9]), row(1, [0.8, 0.1], [0.2, 0.6])]\n"
       "lines, name = sweep.points_of(rows, 'strategy.k', '')\n"
-      "assert name == 'mrr' and lines == {0: [(1, 0.2, 10), (2, 0.3, 40)]}, lines\n"
+      "assert name == 'mrr' and lines == {0: [(1, (0.2, 0.0), (10, 0.0)), (2, (0.3, 0.0), (40, 0.0))]}, lines\n"
       "lone = {'case_id': 'x', 'metrics': {'mse': [3.0, 2.0]}, 'iterations': 1, 'ranks': 4}\n"
       "assert sweep.best(lone) == ('mse', 2.0, 2, 2)\n"
       "for wrong in (lambda: sweep.points_of(rows + [lone], 'ranks', ''), lambda: sweep.setting(rows[0], 'model'),\n"

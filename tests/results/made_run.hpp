@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct MadeCase {
   double until = 0;  // seconds to mrr=0.3; below 0: it was not reached; 0: not asked for
   bool simulated = false;
   std::map<std::string, Json> facts = {};  // of the kind of training
+  std::map<std::string, std::int64_t> metric_samples = {};
+  std::optional<ConfidenceInterval> band = {};  // of a prediction, as factors of its time
 };
 
 class MadeRun {
@@ -77,6 +80,8 @@ class MadeRun {
     result.items_per_epoch = made.events > 0 ? made.events : made.cells;
     result.throughput_unit = made.events > 0 ? "events_per_second" : "cells_per_second";
     result.facts.values = made.facts;
+    result.metric_samples = made.metric_samples;
+    if (made.band) result.band_low_factor = made.band->low, result.band_high_factor = made.band->high;
     if (made.until != 0) result.until = UntilOutcome{made.until > 0, 12, std::abs(made.until)};
     return result;
   }

@@ -64,6 +64,44 @@ TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
   EXPECT_EQ(check("import bars\nplt = looks.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
 }
 
+TEST_F(StudyFigures, BarsAndPointsOfSweepsPoolSeeds) {
+  const std::string text =
+      "import random, statistics, sweep\n"
+      "random.seed(3)\n"
+      "def of(k, seed):\n"
+      "    time, share, test = random.random(), random.random(), random.random()\n"
+      "    return row({'name': 'a', 'k': k}, time, seed=seed, sent_share=[1.0, share, share], iterations=10,\n"
+      "               metrics={'mrr': [0.0, test], 'validation_mrr': [seed % 2, 0.5]})\n"
+      "some = [of(k, seed) for seed in range(5) for k in (1, 2, 4)]\n"
+      "options.value = ['epoch_seconds.median', 'sent_share']\n"
+      "pooled = bars.over_seeds(some, options)\n"
+      "assert len(pooled) == 3\n"
+      "for bar, k in zip(bars.panels_of(pooled, options)['wall', 'w']['m'].values(), (1, 2, 4)):\n"
+      "    own = [one for one in some if one['strategy']['k'] == k]\n"
+      "    for path, values in (('epoch_seconds.median', [one['epoch_seconds']['median'] for one in own]),\n"
+      "                         ('sent_share', [one['sent_share'][1] for one in own])):\n"
+      "        mean, deviation = statistics.fmean(values), statistics.stdev(values)\n"
+      "        assert abs(bars.number(bar, path) - mean) < 1e-12, path\n"
+      "        assert max(abs(a - b) for a, b in zip(bars.ends_of(bar, path), (mean - deviation, mean + deviation))) < "
+      "1e-12\n"
+      "options.group = 'seed'\n"
+      "assert bars.over_seeds(some, options) is some\n"
+      "lines, _ = sweep.points_of(some, 'strategy.k', '')\n"
+      "for (k, metric, updates), at in zip(lines[0], (1, 2, 4)):\n"
+      "    tests = [0.0 if one['seed'] % 2 else one['metrics']['mrr'][1] for one in some if one['strategy']['k'] == "
+      "at]\n"
+      "    epochs = [10 if seed % 2 else 20 for seed in range(5)]\n"
+      "    assert k == at and abs(metric[0] - statistics.fmean(tests)) < 1e-12\n"
+      "    assert abs(metric[1] - statistics.stdev(tests)) < 1e-12\n"
+      "    assert updates == (statistics.fmean(epochs), statistics.stdev(epochs))\n"
+      "try:\n"
+      "    sweep.points_of(some, 'ranks', '')\n"
+      "    raise SystemExit('three values of k share one point')\n"
+      "except r.Refused as refused:\n"
+      "    assert 'would share one point' in str(refused)\n";
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+}
+
 TEST_F(StudyFigures, BarsAreGroupedByTheGivenKey) {
   const std::string text =
       "a = {'name': 'a'}\n"

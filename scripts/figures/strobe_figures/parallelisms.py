@@ -1,10 +1,12 @@
 """The five ways of parallelising, and what rows say about how soon each is at a metric."""
 
+import statistics
+
 from strobe_figures import looks
 from strobe_figures import rows as r
 
 KINDS = ("one rank", "snapshot", "vertex", "chunk", "hybrid batch", "node memory")
-COLOURS = dict(zip(KINDS, ("#000000", looks.BLUE, looks.VERMILION, looks.GREEN, looks.ORANGE, looks.PURPLE)))
+OF_KINDS = dict(zip(KINDS, ("sequential", "snapshot", "vertex", "chunk", "hybrid_batch", "event_batch")))  # have their looks
 _STRATEGIES = {"sequential": "one rank", "snapshot": "snapshot", "snapshot_groups": "snapshot", "pss": "snapshot",
                "vertex": "vertex", "adt": "vertex", "chunk": "chunk"}
 
@@ -37,6 +39,12 @@ def model_of(row):
     return row["model"]["name"] + ("" if static == "none" else f", static={static}")
 
 
+def styles_of(pairs):
+    """{(kind, model): (colour, number of its mark)}: a kind's colour is that of its strategy in all figures."""
+    styles = looks.styles_of(((OF_KINDS[kind], model) for kind, model in pairs), len(looks.MARKERS))
+    return {(kind, model): styles[OF_KINDS[kind], model] for kind, model in pairs}
+
+
 def judged_in(rows, setting):
     """Rows of a setting that were asked for a metric."""
     return [row for row in rows if setting_of(row) == setting and row.get("until_reached") is not None]
@@ -48,15 +56,24 @@ def setting_of(row):
 
 
 def epochs_of(row):
-    """Epochs that were trained."""
-    return len(row["loss"] or [])
+    """Epochs that were trained, the mean over seeds."""
+    count = statistics.fmean(len(one["loss"] or []) for one in r.pooled(row))
+    return int(count) if count.is_integer() else count
+
+
+def updates_of(row):
+    """Updates until the metric, or epochs where the row does not count updates; the mean over seeds."""
+    return row.get("until_iterations") or epochs_of(row)
 
 
 def seconds_to_metric(row):
-    """Seconds of training until the row's metric was reached; None where it was not asked for or not reached. Measured
-    epochs count by their median: the first of a process is slower, whatever the strategy."""
+    """Seconds of training until the row's metric was reached, the geometric mean over seeds; None where it was not asked
+    for or not reached under every seed. Measured epochs count by their median: the first of a process is slower, whatever
+    the strategy."""
     if not row.get("until_reached"):
         return None
+    if len(r.pooled(row)) > 1:
+        return statistics.geometric_mean(map(seconds_to_metric, r.pooled(row)))
     if row["time_source"] == "wall":
         return epochs_of(row) * row["epoch_seconds"]["median"]
     return row["until_seconds"]
@@ -100,12 +117,12 @@ def why(first, other):
     """Why `first` is at the metric before `other`: how many epochs each needs, how long one takes, and which phase
     makes most of the difference."""
     def count(row):
-        updates = row.get("until_iterations") or epochs_of(row)
-        return f"{updates} update{'' if updates == 1 else 's'} in {1e3 * seconds_to_metric(row):.3g} ms"
+        updates = updates_of(row)
+        return f"{updates:.6g} update{'' if updates == 1 else 's'} in {1e3 * seconds_to_metric(row):.3g} ms"
 
     ratio = seconds_to_metric(other) / seconds_to_metric(first)
-    per_update = [seconds_to_metric(row) / max(1, row.get("until_iterations") or epochs_of(row)) for row in (first, other)]
-    updates = [max(1, row.get("until_iterations") or epochs_of(row)) for row in (first, other)]
+    updates = [max(1, updates_of(row)) for row in (first, other)]
+    per_update = [seconds_to_metric(row) / count for row, count in zip((first, other), updates)]
     times = [{phase: row["phase_seconds"][phase] * epochs_of(row) for phase in r.PHASES} for row in (first, other)]
     phase = max(r.PHASES, key=lambda name: times[1][name] - times[0][name])
     return (f"{way_of(other)} ({other['model']['name']}) takes {ratio:.3g} times as long: {count(other)} against "

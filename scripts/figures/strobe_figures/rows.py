@@ -75,13 +75,17 @@ def deviation_of(values):
     return statistics.stdev(values) if all(isinstance(value, (int, float)) for value in values) else None
 
 
-MEASURED = ("epoch_seconds", "phase_seconds", "sent_bytes", "transfer_bytes", "peak_bytes", "throughput", "loss", "metrics")
+MEASURED = ("epoch_seconds", "phase_seconds", "sent_bytes", "transfer_bytes", "peak_bytes", "throughput", "loss", "metrics",
+            "messages", "imbalance", "until_iterations", "until_dollars")
 
 
 def mean_row(rows):
     """One row for several that differ in their seed: means, and under "spread" the standard deviations. Its interval of
-    the median epoch is one standard deviation to each side."""
+    the median epoch is one standard deviation to each side. It reaches a metric if all of them do. The rows themselves are
+    under "pooled"."""
     merged = copy.deepcopy(rows[0])
+    merged["pooled"] = rows
+    merged["until_reached"] = None if merged.get("until_reached") is None else all(row.get("until_reached") for row in rows)
     merged["seeds"] = len(rows)
     merged["case_id"] = f"{rows[0]['case_id']} and {len(rows) - 1} of other seeds"
     merged["spread"] = {}
@@ -94,6 +98,11 @@ def mean_row(rows):
         half = merged["spread"]["epoch_seconds"]["median"]
         times["ci95_low"], times["ci95_high"] = times["median"] - half, times["median"] + half
     return merged
+
+
+def pooled(row):
+    """The rows that this one is the mean of: those of each seed, or itself."""
+    return row.get("pooled") or [row]
 
 
 def over_seeds(rows):

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 #include "harness/advisor/plan_report.hpp"
 
 namespace strobe {
@@ -42,7 +42,7 @@ std::set<std::string> front_of(const std::vector<PlanOutcome>& outcomes, bool ac
 
 std::set<std::string> kept(const std::vector<PlanOutcome>& outcomes) {
   std::set<std::string> ids;
-  for (const PlanVerdict& verdict : judge(outcomes, {}, PlanGoal::time))
+  for (const PlanVerdict& verdict : find_front(outcomes, {}, PlanGoal::time))
     if (verdict.kept) ids.insert(outcomes[verdict.index].point.id);
   return ids;
 }
@@ -69,7 +69,7 @@ TEST(FrontOfModels, TheTextNamesEachModelWithItsWidthAndMarksTheBestOfEach) {
     outcome.point.request.strategy = {{"name", "vertex"}};
   }
   report.epochs = 10;
-  report.verdicts = judge(report.outcomes, {}, PlanGoal::time);
+  judge_points(report);
   const std::string text = plan_text(report, 5);
   for (const char* words : {"workload   chess", "model      t-gcn:hidden=6; hidden=6 is a default for tests",
                             "model      tgn-attn:hidden=6", "each model has a front of its own"})

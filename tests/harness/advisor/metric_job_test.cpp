@@ -9,7 +9,7 @@
 
 #include "core/errors.hpp"
 #include "harness/advisor/evaluate.hpp"
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 #include "harness/advisor/plan_report.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
@@ -114,7 +114,7 @@ TEST(MetricJobs, WhatNeverGetsThereIsDiscardedWithThatReason) {
   report.until = "mrr=0.99", report.epochs = 3, report.goal = PlanGoal::time_to_metric;
   space.settings.push_back({"task", "future-links", "--task"});
   report.outcomes = evaluate(few(space), 3, 1, {}, &metric);
-  report.verdicts = judge(report.outcomes, {}, report.goal);
+  judge_points(report);
   EXPECT_EQ(report.best(), nullptr);
   for (const PlanVerdict& verdict : report.verdicts) {
     EXPECT_EQ(verdict.cause, "not_reached");

@@ -223,7 +223,7 @@ TEST(PlanSearch, TheBestPointsOtherChoicesAreThere) {
   for (std::uint64_t seed = 51; seed <= 53; ++seed) {
     const std::vector<PlanPoint> points = plan_points(random_space(seed));
     const SearchResult found = search_settings(points, {}, simulate_all);
-    const std::vector<PlanVerdict> verdicts = judge(found.outcomes, {}, PlanGoal::time);
+    const std::vector<PlanVerdict> verdicts = find_front(found.outcomes, {}, PlanGoal::time);
     ASSERT_TRUE(verdicts.front().kept);
     const PlanOutcome& best = found.outcomes[verdicts.front().index];
     for (const ChoiceCost& cost : choice_costs(found.outcomes, best)) {

@@ -112,7 +112,7 @@ Json of(const std::vector<PlanOutcome>& outcomes) {
   PlanReport report;
   report.epochs = 10;
   report.outcomes = outcomes;
-  report.verdicts = judge(outcomes, {}, PlanGoal::time);
+  judge_points(report);
   return plan_to_json(report);
 }
 
@@ -189,7 +189,7 @@ TEST(PlanEvaluation, AGraphTooLargeForOneGpuIsOutOfMemoryThereAndFitsMore) {
   ASSERT_EQ(by_ranks.at(64).status, "ok") << by_ranks.at(64).reason;
   EXPECT_GT(by_ranks.at(64).peak_bytes, std::uint64_t{500000000});
   const std::vector<PlanOutcome> outcomes = {by_ranks.at(1), by_ranks.at(64)};
-  const std::vector<PlanVerdict> verdicts = judge(outcomes, {}, PlanGoal::time);
+  const std::vector<PlanVerdict> verdicts = find_front(outcomes, {}, PlanGoal::time);
   EXPECT_EQ(verdicts[0].index, 1u);
   EXPECT_EQ(verdicts[1].cause, "out_of_memory");
 }
@@ -223,7 +223,7 @@ bool better(const PlanOutcome& a, const PlanOutcome& b) {
 TEST(PlanJudgement, TheFrontIsThatOfBruteForce) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const std::vector<PlanOutcome> outcomes = random_outcomes(seed, 120);
-    const std::vector<PlanVerdict> verdicts = judge(outcomes, {}, PlanGoal::time);
+    const std::vector<PlanVerdict> verdicts = find_front(outcomes, {}, PlanGoal::time);
     ASSERT_EQ(verdicts.size(), outcomes.size());
     for (const PlanVerdict& verdict : verdicts) {
       const PlanOutcome& own = outcomes[verdict.index];
@@ -236,7 +236,7 @@ TEST(PlanJudgement, TheFrontIsThatOfBruteForce) {
       const auto by = std::find_if(verdicts.begin(), verdicts.end(),
                                    [&](const PlanVerdict& v) { return v.index == verdict.dominated_by; });
       EXPECT_TRUE(by->kept) << verdict.reason;
-      EXPECT_NE(verdict.reason.find(outcomes[verdict.dominated_by].point.id), std::string::npos);
+      EXPECT_EQ(reason_of(outcomes, verdict).find(outcomes[verdict.dominated_by].point.id + " dominates it: "), 0u);
     }
   }
 }
@@ -247,7 +247,7 @@ TEST(PlanJudgement, LimitsAreRespectedAndNamed) {
   limits.budget = 6;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const std::vector<PlanOutcome> outcomes = random_outcomes(seed, 120);
-    for (const PlanVerdict& verdict : judge(outcomes, limits, PlanGoal::dollars)) {
+    for (const PlanVerdict& verdict : find_front(outcomes, limits, PlanGoal::dollars)) {
       const PlanOutcome& own = outcomes[verdict.index];
       const bool late = own.job_seconds > 8, dear = own.dollars && *own.dollars > 6;
       if (verdict.kept) {
@@ -267,7 +267,7 @@ TEST(PlanJudgement, LimitsAreRespectedAndNamed) {
   }
   std::vector<PlanOutcome> euros = random_outcomes(1, 1);
   euros[0].status = "ok", euros[0].job_seconds = 1, euros[0].dollars = 1, euros[0].currency = "EUR";
-  EXPECT_EQ(judge(euros, limits, PlanGoal::time).front().cause, "other_currency");
+  EXPECT_EQ(find_front(euros, limits, PlanGoal::time).front().cause, "other_currency");
 }
 
 /// Whether a is nowhere worse than b and somewhere better. False when their costs are in two currencies.
@@ -285,7 +285,7 @@ TEST(PlanJudgement, CostsInTwoCurrenciesDoNotCompare) {
       if (outcomes[i].dollars) outcomes[i].currency = codes[random.below(i, 3)];
     }
     for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
-      const std::vector<PlanVerdict> verdicts = judge(outcomes, {}, goal);
+      const std::vector<PlanVerdict> verdicts = find_front(outcomes, {}, goal);
       for (const PlanVerdict& verdict : verdicts) {
         const PlanOutcome& own = outcomes[verdict.index];
         const bool dominated = std::any_of(outcomes.begin(), outcomes.end(), [&](const PlanOutcome& other) {
@@ -312,17 +312,17 @@ TEST(PlanJudgement, AThousandTimesTheNumberInAnotherCurrencyIsNotDearer) {
     two[i].currency = i == 0 ? "USD" : "JPY";
   }
   for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
-    for (const PlanVerdict& verdict : judge(two, {}, goal)) EXPECT_TRUE(verdict.kept) << verdict.reason;
+    for (const PlanVerdict& verdict : find_front(two, {}, goal)) EXPECT_TRUE(verdict.kept) << verdict.reason;
   }
   two[1].currency = "USD";
-  EXPECT_EQ(judge(two, {}, PlanGoal::time)[1].cause, "dominated") << "of one currency it is dearer";
+  EXPECT_EQ(find_front(two, {}, PlanGoal::time)[1].cause, "dominated") << "of one currency it is dearer";
 }
 
 TEST(PlanJudgement, TheOrderIsThatOfTheGoal) {
   const std::vector<PlanOutcome> outcomes = random_outcomes(7, 80);
   for (const PlanGoal goal : {PlanGoal::time, PlanGoal::dollars, PlanGoal::memory}) {
     double last = -1;
-    for (const PlanVerdict& verdict : judge(outcomes, {}, goal)) {
+    for (const PlanVerdict& verdict : find_front(outcomes, {}, goal)) {
       if (!verdict.kept) break;
       const PlanOutcome& own = outcomes[verdict.index];
       const double now = goal == PlanGoal::time      ? own.job_seconds

@@ -236,7 +236,7 @@ TEST(GroupAdviceLaws, OutcomesDoNotDependOnThreads) {
     report.advice["training_groups"] = std::make_shared<GroupPlanAdvice>(advise_groups(space, {}, points));
     report.epochs = 3;
     report.outcomes = evaluate(points, 3, threads);
-    report.verdicts = judge(report.outcomes, {}, PlanGoal::time);
+    judge_points(report);
     return plan_to_json(report).dump();
   };
   EXPECT_EQ(json(1), json(3));

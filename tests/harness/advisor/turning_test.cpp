@@ -42,7 +42,7 @@ TurnedPlan turned_plan(std::uint64_t seed, PlanGoal goal) {
   TurnedPlan plan;
   plan.rules = {{}, {}, goal, 10, 2};
   plan.outcomes = evaluate(plan_points(space), 10, 2);
-  plan.verdicts = judge(plan.outcomes, {}, goal);
+  plan.verdicts = find_front(plan.outcomes, {}, goal);
   plan.study = study_turning(plan.outcomes, plan.verdicts, plan.rules, {});
   return plan;
 }
@@ -65,9 +65,9 @@ PlanOutcome evaluated_at(const TurnedPlan& plan, const PlanOutcome& outcome, con
 }
 
 bool rival_wins(const TurnedPlan& plan, const std::string& rival, const TurnedConstant& constant, double factor) {
-  const PlanVerdict first = judge({evaluated_at(plan, plan.best(), constant, factor),
-                                   evaluated_at(plan, plan.called(rival), constant, factor)},
-                                  plan.rules.limits, plan.rules.goal)
+  const PlanVerdict first = find_front({evaluated_at(plan, plan.best(), constant, factor),
+                                        evaluated_at(plan, plan.called(rival), constant, factor)},
+                                       plan.rules.limits, plan.rules.goal)
                                 .front();
   return first.kept && first.index == 1;
 }
@@ -126,7 +126,7 @@ TEST(Turning, DoesNotDependOnThreads) {
 TEST(Turning, AnOnlyChoiceHasNoRival) {
   TurnedPlan plan = turned_plan(7, PlanGoal::time);
   const std::vector<PlanOutcome> one{plan.best()};
-  const TurningStudy study = study_turning(one, judge(one, {}, PlanGoal::time), plan.rules, {});
+  const TurningStudy study = study_turning(one, find_front(one, {}, PlanGoal::time), plan.rules, {});
   EXPECT_TRUE(study.rivals.empty());
   EXPECT_EQ(study.simulations, 0u);
   EXPECT_NE(study.summary.find("the only choice"), std::string::npos);

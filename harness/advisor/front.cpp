@@ -2,7 +2,7 @@
 // Invariants: every dominated point names a kept one that dominates it; kept points do not dominate each other.
 // Cost: sorting once by (time, cost, memory), so that a point can be dominated by earlier ones only.
 // Source: skyline by presorting, Chomicki et al., ICDE 2003.
-#include "harness/advisor/judge.hpp"
+#include "harness/advisor/front.hpp"
 
 #include <fmt/format.h>
 
@@ -70,20 +70,8 @@ void apply_limits(const PlanOutcome& outcome, const PlanLimits& limits, PlanVerd
   }
 }
 
-std::string lead(double own, double other, const char* what) {
-  if (own == other) return fmt::format("the same {}", what);
-  return fmt::format("{:.3g} x the {}", other / own, what);
-}
-
-std::string compare(const PlanOutcome& loser, const PlanOutcome& better) {
-  std::string text = "dominated by " + better.point.id + ": " + lead(loser.job_seconds, better.job_seconds, "time");
-  if (loser.dollars && better.dollars) text += ", " + lead(*loser.dollars, *better.dollars, "cost");
-  if (!loser.dollars) text += better.dollars ? ", and a price" : ", both without a price";
-  return text + ", " + lead(static_cast<double>(loser.peak_bytes), static_cast<double>(better.peak_bytes), "memory");
-}
-
 /// Marks dominated points among those without a cause.
-void find_front(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdict>& verdicts) {
+void mark_dominated(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdict>& verdicts) {
   std::vector<std::size_t> order;
   for (const PlanVerdict& verdict : verdicts) {
     if (verdict.cause.empty()) order.push_back(verdict.index);
@@ -106,7 +94,6 @@ void find_front(const std::vector<PlanOutcome>& outcomes, std::vector<PlanVerdic
     }
     verdicts[i].cause = "dominated";
     verdicts[i].dominated_by = *better;
-    verdicts[i].reason = compare(outcomes[i], outcomes[*better]);
   }
 }
 
@@ -129,13 +116,13 @@ bool comes_before(const PlanOutcome& a, const PlanOutcome& b, PlanGoal goal) {
   return a.point.id < b.point.id;
 }
 
-std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal) {
+std::vector<PlanVerdict> find_front(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal) {
   std::vector<PlanVerdict> verdicts(outcomes.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     verdicts[i].index = i;
     apply_limits(outcomes[i], limits, verdicts[i]);
   }
-  find_front(outcomes, verdicts);
+  mark_dominated(outcomes, verdicts);
   const auto group = [](const PlanVerdict& v) { return v.kept ? 0 : v.cause == "dominated" ? 1 : 2; };
   std::stable_sort(verdicts.begin(), verdicts.end(), [&](const PlanVerdict& a, const PlanVerdict& b) {
     if (group(a) != group(b)) return group(a) < group(b);

@@ -30,7 +30,7 @@ struct PlanVerdict {
   std::string cause;   // out_of_memory | cannot_divide | cannot_combine | cannot_extend | cannot_compare |
                        // not_reached | failed | over_deadline | no_price | other_currency | over_budget | dominated;
                        // "" when kept
-  std::string reason;  // one sentence; "" when kept
+  std::string reason;  // one sentence; "" when kept or dominated
   std::size_t dominated_by = 0;  // with cause `dominated`: a kept point
 };
 
@@ -40,6 +40,6 @@ bool comes_before(const PlanOutcome& a, const PlanOutcome& b, PlanGoal goal);
 /// Verdicts in the order of the plan: kept points by the goal, then dominated ones by the goal, then the rest in the
 /// order of the outcomes. Ties are decided by the other two quantities, then by the point's id. When sorted by cost,
 /// points are grouped by currency name. Cost O(points x front).
-std::vector<PlanVerdict> judge(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal);
+std::vector<PlanVerdict> find_front(const std::vector<PlanOutcome>& outcomes, const PlanLimits& limits, PlanGoal goal);
 
 }  // namespace strobe
