@@ -21,6 +21,7 @@
 #include "harness/process/world.hpp"
 #include "harness/request/case.hpp"
 #include "results/run/environment.hpp"
+#include "workloads/reading/events/reading_bound.hpp"
 
 namespace strobe {
 namespace {
@@ -295,6 +296,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   name_files_that_are_cut();
   search_no_working_folder();
   hear_of_unproven_files(tell_unproven_file);
+  tell_of_readings(narrate);
   try {
     load_plugins();
     if (arguments.size() >= 2 && arguments[0] == "completion" && arguments[1] == "words") {

@@ -17,14 +17,18 @@
 #include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"
+#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/storage/output_target.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
 namespace {
 
+constexpr const char* memory_option = "--host-memory-limit-gib";
+
 struct ConvertRequest {
-  std::string in, out, format, ids, seed = "1";
+  std::string in, out, format, ids, seed = "1", memory;
 };
 
 void say_what_was_written(const std::string& path, std::int64_t vertices, const std::string& rest) {
@@ -125,6 +129,24 @@ void convert_steps(SnapshotGraph graph, const ConvertRequest& request, bool csv)
                        format_count(graph.steps()) + " steps, " + format_count(graph.edges()) + " edges");
 }
 
+/// The memory for rows that are read: the user's, or half of what this process may take.
+std::uint64_t memory_for_rows(const ConvertRequest& request) {
+  if (request.memory.empty()) return default_reading_bytes();
+  constexpr double gib = 1024.0 * 1024 * 1024, least = 1024.0 * 1024;
+  const double bytes = number_from_text(request.memory, memory_option) * gib;
+  if (!(bytes >= least && bytes < 1e18))
+    throw InvalidRequest(memory_option, "a limit is a number of GiB, at least 0.001; leave it out for half the memory");
+  return static_cast<std::uint64_t>(bytes);
+}
+
+/// Where rows go that memory does not hold: the folder of the output, or of temporary files for a device or pipe.
+std::string folder_for_rows(const std::string& out) {
+  const OutputTarget target = output_target(out);
+  const auto folder =
+      target.direct ? std::filesystem::temp_directory_path() : std::filesystem::absolute(target.path).parent_path();
+  return folder.string();
+}
+
 int convert(const ConvertRequest& request) {
   if (request.in.empty() || request.out.empty()) throw InvalidRequest("", "convert needs two files: IN and OUT");
   const std::string extension = std::filesystem::path(request.out).extension().string();
@@ -144,6 +166,7 @@ int convert(const ConvertRequest& request) {
   refuse_own_input(request.out, named.name, parameters);
   const double seed = number_from_text(request.seed, "--seed");
   if (seed < 0 || seed != std::floor(seed)) throw InvalidRequest("--seed", "a seed is a whole number of at least 0");
+  const BoundedReading bound(memory_for_rows(request), folder_for_rows(request.out));
   const bool csv = extension == ".csv";
   const auto whole_seed = static_cast<std::uint64_t>(seed);
   const std::optional<EventGraph> events =
@@ -164,6 +187,9 @@ CommandAction define_convert(CommandOptions& options) {
   options.text("--ids", request->ids, "ids of two-sided files: auto, shared or offset (default: auto)",
                "auto|shared|offset");
   options.text("--seed", request->seed, "seed of a generator (default 1)", "N");
+  options.text(
+      memory_option, request->memory,
+      "memory for rows of events, GiB; more rows are sorted in files next to OUT (default: half of the memory)", "N");
   options.example("Example: strobe convert mine.csv mine.strobe");
   return [request] { return convert(*request); };
 }

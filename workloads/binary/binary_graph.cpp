@@ -11,18 +11,18 @@
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "workloads/binary/binary_blocks.hpp"
 #include "workloads/graph/provenance.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
 #include "workloads/storage/binary_file.hpp"
+#include "workloads/storage/pages.hpp"
 #include "workloads/storage/parallel.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr BinaryKind graph_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'}, 4, "binary graph"};
-
-/// `names` must live until the file is written.
-std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedNames& names) {
+/// `names` and `blocks` must live until the file is written.
+std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedNames& names, const BlockIndex& blocks) {
   std::vector<BinarySection> sections;
   add_section(sections, "time", graph.time.values());
   add_section(sections, "time_bases", graph.time.packed().bases());
@@ -43,6 +43,9 @@ std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedName
   add_section(sections, "label_share", graph.timed_labels.share);
   add_section(sections, "name_ends", names.ends);
   add_section(sections, "name_bytes", names.bytes);
+  add_section(sections, "block_first_time", blocks.first_time);
+  add_section(sections, "block_last_time", blocks.last_time);
+  add_section(sections, "block_sha256", blocks.sha256);
   return sections;
 }
 
@@ -140,6 +143,8 @@ void check_content(const EventGraph& graph, const BinaryFile& file) {
       if (!std::isfinite(time[e - begin]) || before > time[e - begin]) times = false;
       before = time[e - begin];
     }
+    rest_pages(graph.source.data() + begin, (end - begin) * sizeof(VertexId));
+    rest_pages(graph.target.data() + begin, (end - begin) * sizeof(VertexId));
   });
   if (!ids) file.refuse("a vertex id of the binary graph is out of range");
   if (!rounds_to(graph.exact_weight, graph.weight))
@@ -168,29 +173,14 @@ TimeColumn times_of(const BinaryFile& file, std::int64_t events) {
 
 EventGraph graph_of(const BinaryFile& file) {
   const Json& description = file.description();
-  EventGraph graph;
-  graph.vertices = file.count("vertices", std::numeric_limits<VertexId>::max());
-  const std::int64_t events = file.count("events", most_binary_rows);
-  graph.edge_feature_width = file.count("edge_feature_width", most_binary_features);
+  EventGraph graph = event_columns(file);
+  const std::int64_t events = graph.events();
   graph.vertex_feature_width = file.count("vertex_feature_width", most_binary_features);
-  description.at("stepped").get_to(graph.stepped);
-  description.at("two_sided").get_to(graph.two_sided);
-  graph.removals = description.value("removals", false);
-  graph.time = times_of(file, events);
-  graph.source = file.column<VertexId>("source", events, true);
-  graph.target = file.column<VertexId>("target", events, true);
   graph.original_id = file.column<std::int64_t>("original_id", graph.vertices, true);
-  graph.weight = file.column<float>("weight", events, false);
-  if (graph.removals && graph.weight.empty()) file.refuse("the binary graph has removals, but no weights");
   graph.exact_weight = file.column<double>("exact_weight", events, false).copy();  // files of before have none
   graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
-  graph.event_label = file.column<std::int8_t>("event_label", events, false);
-  read_generated(description, file, graph);
-  const std::int64_t stored = graph.edge_feature_source.width > 0 ? 0 : events * graph.edge_feature_width;
-  graph.edge_features = file.column<float>("edge_features", stored, stored > 0);
   graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
   graph.timed_labels = timed_labels(file);
-  graph.dated = description.value("dated", false);  // files of before have neither this nor names
   graph.vertex_name = names_of(file, graph.vertices);
   graph.provenance = provenance_from_json(description.at("provenance"));
   graph.labels_before =
@@ -200,13 +190,38 @@ EventGraph graph_of(const BinaryFile& file) {
 
 }  // namespace
 
+EventGraph event_columns(const BinaryFile& file) {
+  const Json& description = file.description();
+  EventGraph graph;
+  graph.vertices = file.count("vertices", std::numeric_limits<VertexId>::max());
+  const std::int64_t events = file.count("events", most_binary_rows);
+  graph.edge_feature_width = file.count("edge_feature_width", most_binary_features);
+  description.at("stepped").get_to(graph.stepped);
+  description.at("two_sided").get_to(graph.two_sided);
+  graph.removals = description.value("removals", false);
+  graph.dated = description.value("dated", false);  // files of before have neither this nor names
+  graph.time = times_of(file, events);
+  graph.source = file.column<VertexId>("source", events, true);
+  graph.target = file.column<VertexId>("target", events, true);
+  graph.weight = file.column<float>("weight", events, false);
+  if (graph.removals && graph.weight.empty()) file.refuse("the binary graph has removals, but no weights");
+  graph.event_label = file.column<std::int8_t>("event_label", events, false);
+  read_generated(description, file, graph);
+  const std::int64_t stored = graph.edge_feature_source.width > 0 ? 0 : events * graph.edge_feature_width;
+  graph.edge_features = file.column<float>("edge_features", stored, stored > 0);
+  return graph;
+}
+
 void write_tagged_graph(const EventGraph& graph, const Json& tag, const std::string& path) {
   const PackedNames names = pack_names(graph.vertex_name);
-  write_binary_file(graph_kind, describe(graph, names, tag), sections_of(graph, names), path);
+  const BlockIndex blocks = index_blocks(graph);
+  Json description = describe(graph, names, tag);
+  if (!blocks.sha256.empty()) description["block_events"] = block_events;
+  write_binary_file(binary_graph_kind, description, sections_of(graph, names, blocks), path);
 }
 
 TaggedGraph read_tagged_graph(const std::string& path, bool verify) {
-  const BinaryFile file(graph_kind, path);
+  const BinaryFile file(binary_graph_kind, path);
   try {
     TaggedGraph result{graph_of(file), file.description().at("tag")};
     if (verify || !file.sealed()) file.verify();

@@ -2,7 +2,8 @@
 // only the source's name follows the requested path.
 // Invariant: a cached graph is used only when no file that the reading looked at has changed since. This includes
 // changes during the reading, and companions that were not there. Cost of a hit: one look at each file and page faults.
-// Cost of a miss: the reading and one write.
+// Cost of a miss: the reading and one write. A reading takes at most half of the memory; its rows beyond that lie in
+// files of the cache's folder until the cached file, which is mapped, takes their place.
 #include "workloads/binary/cache.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "workloads/binary/binary_graph.hpp"
+#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/text/inputs.hpp"
 
 namespace strobe {
@@ -73,6 +75,13 @@ void store(const EventGraph& graph, const std::vector<InputFile>& files, const s
   write_tagged_graph(graph, tag, cached);
 }
 
+/// Whether there is a folder for rows that memory does not hold.
+bool make_folder(const std::string& folder) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  return !problem;
+}
+
 }  // namespace
 
 std::string cache_folder() {
@@ -90,11 +99,15 @@ EventGraph read_through_cache(const std::string& path, const std::string& option
   if (folder.empty() || !source.exists || source.bytes < least_bytes) return read();
   const std::string cached = folder + "/" + sha256_hex(source.path + '\n' + options).substr(0, 32) + ".strobe";
   if (std::optional<EventGraph> found = find(cached, path, options)) return std::move(*found);
+  std::optional<BoundedReading> bound;
+  if (reading_bound() == nullptr && make_folder(folder)) bound.emplace(default_reading_bytes(), folder);
   InputLog log;
   EventGraph graph = read();
   if (graph.provenance.format == "strobe-binary") return graph;
   try {
     store(graph, log.files(), options, cached);
+    if (reading_bound() == nullptr || !reading_bound()->exceeded) return graph;
+    if (std::optional<EventGraph> found = find(cached, path, options)) return std::move(*found);
   } catch (const std::exception& error) {
     graph.provenance.notes.push_back(std::string("the binary cache was not written: ") + error.what());
   }

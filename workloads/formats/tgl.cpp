@@ -154,6 +154,7 @@ EventGraph read_tgl(const std::string& path) {
   EventBuilder events;
   std::array<std::atomic<std::int64_t>, roll_parts> sizes{};
   const std::string edge_file = beside_tgl(path, "edge_features.npy");
+  if (!edge_file.empty()) events.keep_in_memory();
   std::vector<std::int64_t> numbers;
   PerPart<std::vector<std::int64_t>> numbers_of_parts;
   parse_rows(

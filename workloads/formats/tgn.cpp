@@ -74,6 +74,8 @@ EventGraph read_tgn(const std::string& path) {
   if (!reader.next()) reader.fail_file("the file is empty");
   if (header_names(reader.line()) != tgn_header) reader.fail(1, "expected the header " + std::string(tgn_header));
   EventBuilder events;
+  const std::string edge_file = beside(path, ".npy"), vertex_file = beside(path, "_node.npy");
+  if (!edge_file.empty()) events.keep_in_memory();
   std::vector<std::int64_t> idx;
   PerPart<std::vector<std::int64_t>> idx_of_parts;
   parse_rows(
@@ -83,7 +85,6 @@ EventGraph read_tgn(const std::string& path) {
         const std::vector<std::int64_t> of_part = std::exchange(idx_of_parts[part], {});
         idx.insert(idx.end(), of_part.begin(), of_part.end());
       });
-  const std::string edge_file = beside(path, ".npy"), vertex_file = beside(path, "_node.npy");
   std::string note;
   if (!edge_file.empty() && !idx.empty())
     note = rows_note(edge_file, fill_edge_features(edge_file, idx, "idx", events), idx);

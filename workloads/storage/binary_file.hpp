@@ -96,8 +96,8 @@ class BinaryFile {
   /// A number of the description, refused when it is negative or above `most`.
   std::int64_t count(const char* name, std::int64_t most) const;
 
-  /// Compares all sections with their checksums.
-  void verify() const;
+  /// Compares all sections with their checksums, or only those that are named. Places are checked in any case.
+  void verify(const std::vector<std::string>& names = {}) const;
 
  private:
   friend void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,

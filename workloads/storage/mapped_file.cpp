@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/errors.hpp"
+#include "workloads/storage/pages.hpp"
 
 namespace strobe {
 
@@ -33,12 +34,16 @@ MappedFile::MappedFile(const std::string& path) {
   if (!regular)
     throw InvalidInput(path, 0, 0, S_ISDIR(status.st_mode) ? "is a directory, not a file" : "is not a regular file");
   if (data_ == MAP_FAILED) throw SystemError("cannot map " + path + ": " + std::strerror(error));
-  if (data_ != nullptr) watch_.emplace(path, data_, size_);
+  if (data_ == nullptr) return;
+  watch_.emplace(path, data_, size_);
+  note_file_mapping(data_, size_);
 }
 
 MappedFile::~MappedFile() {
   watch_.reset();
-  if (data_ != nullptr && data_ != MAP_FAILED) munmap(data_, size_);
+  if (data_ == nullptr) return;
+  forget_file_mapping(data_);
+  munmap(data_, size_);
 }
 
 }  // namespace strobe

@@ -1,17 +1,105 @@
+// A file's room on the disk is taken before the file is mapped: a full disk is then an error with a message. Otherwise
+// the system would end the process at some later write.
 #include "workloads/storage/pages.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
 
 #include "core/errors.hpp"
+#include "core/units.hpp"
+#include "workloads/storage/unfinished_file.hpp"
 
 namespace strobe {
+namespace {
+
+constexpr std::size_t least_in_file = std::size_t{1} << 16;
+
+thread_local std::string pages_folder;
+
+/// The mappings of files: address to size.
+struct FileMappings {
+  std::mutex mutex;
+  std::map<std::uintptr_t, std::size_t> sizes;
+};
+FileMappings& file_mappings() {
+  static FileMappings mappings;
+  return mappings;
+}
+
+int open_nameless(const std::string& folder) {
+  const int file = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file >= 0) return file;  // not every file system makes files without a name
+  const UnfinishedFile named((std::filesystem::path(folder) / "strobe-pages").string());
+  return dup(named.descriptor());
+}
+
+void take_room(int file, std::size_t bytes, const std::string& folder) {
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(file, 0, static_cast<off_t>(bytes));
+  if (error == 0) return;
+  close(file);
+  std::error_code ignored;
+  const std::filesystem::space_info space = std::filesystem::space(folder, ignored);
+  throw SystemError(fmt::format("a temporary file in {} needs {}, and {} are free: {}", folder,
+                                format_bytes(static_cast<double>(bytes)),
+                                format_bytes(static_cast<double>(space.available)), std::strerror(error)));
+}
+
+std::byte* map_file(std::size_t bytes, const std::string& folder) {
+  const int file = open_nameless(folder);
+  if (file < 0) throw SystemError(fmt::format("cannot make a temporary file in {}: {}", folder, std::strerror(errno)));
+  take_room(file, bytes, folder);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  const int error = errno;
+  close(file);
+  if (memory == MAP_FAILED)
+    throw SystemError(fmt::format("cannot map {} bytes of a temporary file: {}", bytes, std::strerror(error)));
+  note_file_mapping(memory, bytes);
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+PagesInFiles::PagesInFiles(std::string folder) : outer_(std::exchange(pages_folder, std::move(folder))) {}
+PagesInFiles::~PagesInFiles() { pages_folder = std::move(outer_); }
+
+void note_file_mapping(const void* data, std::size_t bytes) {
+  const std::lock_guard lock(file_mappings().mutex);
+  file_mappings().sizes[reinterpret_cast<std::uintptr_t>(data)] = bytes;
+}
+
+void forget_file_mapping(const void* data) {
+  const std::lock_guard lock(file_mappings().mutex);
+  file_mappings().sizes.erase(reinterpret_cast<std::uintptr_t>(data));
+}
+
+void rest_pages(const void* data, std::size_t bytes) {
+  const std::uintptr_t page = sysconf(_SC_PAGESIZE), begin = reinterpret_cast<std::uintptr_t>(data);
+  FileMappings& known = file_mappings();
+  const std::lock_guard lock(known.mutex);
+  auto at = known.sizes.upper_bound(begin);
+  if (at == known.sizes.begin() || (--at)->first + at->second <= begin) return;
+  const std::uintptr_t first = begin / page * page, last = std::min(begin + bytes, at->first + at->second);
+  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);  // the file keeps what was written
+}
 
 Pages::Pages(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
+  in_file_ = !pages_folder.empty() && bytes >= least_in_file;
+  if (in_file_) {
+    data_ = map_file(bytes, pages_folder);
+    return;
+  }
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     throw SystemError(fmt::format("cannot get {} bytes of memory: {}", bytes, std::strerror(errno)));
@@ -19,11 +107,13 @@ Pages::Pages(std::size_t bytes) : bytes_(bytes) {
 }
 
 void Pages::prefer_large() {
-  if (data_ != nullptr) madvise(data_, bytes_, MADV_HUGEPAGE);  // a hint; nothing depends on it
+  if (data_ != nullptr && !in_file_) madvise(data_, bytes_, MADV_HUGEPAGE);  // a hint; nothing depends on it
 }
 
 Pages::~Pages() {
-  if (data_ != nullptr) munmap(data_, bytes_);
+  if (data_ == nullptr) return;
+  if (in_file_) forget_file_mapping(data_);
+  munmap(data_, bytes_);
 }
 
 }  // namespace strobe

@@ -4,21 +4,46 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "workloads/storage/column.hpp"
 
 namespace strobe {
 
-/// `bytes()` zero bytes, aligned to a page. Throws SystemError when there is no memory.
+/// While one lives, large `Pages` that this thread makes lie in temporary files of a folder instead of memory. The
+/// system may then take their memory back at any time. The files have no name, so they vanish with the process.
+class PagesInFiles {
+ public:
+  /// "" means memory.
+  explicit PagesInFiles(std::string folder);
+  ~PagesInFiles();
+  PagesInFiles(const PagesInFiles&) = delete;
+  PagesInFiles& operator=(const PagesInFiles&) = delete;
+
+ private:
+  std::string outer_;
+};
+
+/// Gives the memory of bytes that lie in such files, or in a `MappedFile`, back until they are read again. Does nothing
+/// for other bytes.
+void rest_pages(const void* data, std::size_t bytes);
+
+/// Tells `rest_pages` of the mapping of a file, which has all that was written to the memory, and of its end.
+void note_file_mapping(const void* data, std::size_t bytes);
+void forget_file_mapping(const void* data);
+
+/// `bytes()` zero bytes, aligned to a page. Throws SystemError when there is no memory, or no room on the disk.
 class Pages {
  public:
   Pages() = default;
   explicit Pages(std::size_t bytes);
   ~Pages();
-  Pages(Pages&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Pages(Pages&& other) noexcept { *this = std::move(other); }
   Pages& operator=(Pages&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
+    std::swap(in_file_, other.in_file_);
     return *this;
   }
 
@@ -31,6 +56,7 @@ class Pages {
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
+  bool in_file_ = false;
 };
 
 /// A column that owns `pages`, of `size` values from its beginning.

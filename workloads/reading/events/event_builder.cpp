@@ -1,15 +1,17 @@
 // Packs rows into blocks while they arrive, then numbers the vertices and moves the blocks into columns in time order.
-// Invariant: the rows of all blocks, then the open ones, are the rows of the file in order. Cost: see id_numbers.cpp
-// and time_order.cpp.
+// Invariant: the rows of all runs, then of all blocks, then the open ones, are the rows of the file in order. Cost: see
+// id_numbers.cpp, time_order.cpp and, for rows beyond a bound of memory, row_runs.cpp.
 #include "workloads/reading/events/event_builder.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <filesystem>
+#include <utility>
 
 #include "core/errors.hpp"
+#include "workloads/reading/events/duplicates.hpp"
 #include "workloads/reading/events/time_order.hpp"
 #include "workloads/reading/ids/id_numbers.hpp"
 #include "workloads/storage/parallel.hpp"
@@ -26,35 +28,6 @@ std::vector<T> take_front(std::vector<T>& values, std::size_t count) {
   return front;
 }
 
-/// Every block must have `values` a row, the same number in all.
-template <class Values>
-void check_extras(const std::vector<EventBlock>& blocks, const Values& values, const char* what, bool one_a_row,
-                  const std::string& path) {
-  const std::size_t width = values(blocks.front()).size() / blocks.front().rows;
-  for (const EventBlock& block : blocks) {
-    if (values(block).size() != width * block.rows || (one_a_row && width > 1))
-      throw InvalidInput(path, 0, 0, fmt::format("some rows have a {}, others have none", what));
-  }
-}
-
-/// Counts rows beyond the first of an equal (u, v, time) among the events [begin, end).
-std::int64_t count_duplicates(const EventGraph& graph, std::size_t begin, std::size_t end) {
-  std::int64_t duplicates = 0;
-  std::vector<std::uint64_t> pairs;
-  std::vector<double> times(end - begin);
-  graph.time.copy(begin, times);
-  for (std::size_t at = 0, next = 0; at < times.size(); at = next) {
-    for (next = at + 1; next < times.size() && times[next] == times[at];) ++next;
-    if (next - at == 1) continue;
-    pairs.clear();
-    for (std::size_t e = begin + at; e < begin + next; ++e)
-      pairs.push_back(static_cast<std::uint64_t>(graph.source[e]) << 32 | static_cast<std::uint32_t>(graph.target[e]));
-    std::sort(pairs.begin(), pairs.end());
-    duplicates += std::distance(std::unique(pairs.begin(), pairs.end()), pairs.end());
-  }
-  return duplicates;
-}
-
 /// Says so when times, which are read often, need more than half of a double; small graphs need no thought.
 void note_large_times(EventGraph& graph) {
   const auto events = static_cast<double>(graph.events()), bytes = static_cast<double>(graph.time.bytes());
@@ -62,24 +35,6 @@ void note_large_times(EventGraph& graph) {
   graph.provenance.notes.push_back(
       fmt::format("a time takes {:.1f} bytes in memory instead of at most 4: too many digits in {} events",
                   bytes / events, graph.events()));
-}
-
-/// The same for all events, in parts that do not separate equal times.
-std::int64_t count_duplicates(const EventGraph& graph) {
-  constexpr std::size_t part_events = std::size_t{1} << 18;
-  std::vector<std::size_t> bounds{0};
-  const std::size_t events = graph.source.size();
-  while (bounds.back() < events) {
-    std::size_t end = std::min(events, bounds.back() + part_events);
-    while (end < events && graph.time[end] == graph.time[end - 1]) ++end;
-    bounds.push_back(end);
-  }
-  std::atomic<std::int64_t> duplicates{0};
-  parallel_tasks(static_cast<std::int64_t>(bounds.size()) - 1, [&](std::int64_t part) {
-    const std::size_t p = part;
-    duplicates += count_duplicates(graph, bounds[p], bounds[p + 1]);
-  });
-  return duplicates;
 }
 
 }  // namespace
@@ -93,6 +48,7 @@ void EventBuilder::close_block() {
   block.label = take_front(label_, rows);
   block.feature = take_front(feature_, feature_.size() / rows * rows);
   closed_rows_ += static_cast<std::int64_t>(rows);
+  block_bytes_ += bytes_of(block);
   blocks_.push_back(std::move(block));
   source_.clear();
   target_.clear();
@@ -131,9 +87,9 @@ EventBuilder EventBuilder::take() {
   close_block();
   EventBuilder rows;
   rows.blocks_ = std::move(blocks_);
-  rows.closed_rows_ = closed_rows_;
+  rows.closed_rows_ = std::exchange(closed_rows_, 0);
+  rows.block_bytes_ = std::exchange(block_bytes_, 0);
   blocks_.clear();
-  closed_rows_ = 0;
   weight_.clear();  // of a row that a complaint cut short
   exact_weight_.clear();
   label_.clear();
@@ -146,28 +102,56 @@ void EventBuilder::append(EventBuilder&& later) {
   later.close_block();
   std::move(later.blocks_.begin(), later.blocks_.end(), std::back_inserter(blocks_));
   closed_rows_ += later.closed_rows_;
+  block_bytes_ += later.block_bytes_;
   later = EventBuilder();
+  if (bound_ != nullptr && block_bytes_ > (runs_ == nullptr ? bound_->most_bytes() : bound_->run_bytes())) put_aside();
+}
+
+/// Every block must have the same weights, labels and features a row.
+void EventBuilder::check_extras() {
+  constexpr std::array<const char*, 3> names{"weight", "label", "feature"};
+  for (const EventBlock& block : blocks_) {
+    const std::array<std::size_t, 3> values{block.weight.size(), block.label.size(), block.feature.size()};
+    if (widths_.empty())
+      for (const std::size_t count : values) widths_.push_back(count / block.rows);
+    for (std::size_t k = 0; k < values.size() && uneven_.empty(); ++k)
+      if (values[k] != widths_[k] * block.rows || (k < 2 && widths_[k] > 1)) uneven_ = names[k];
+  }
+}
+
+/// Rows that `finish` will refuse are dropped: a complaint about a later row comes first.
+void EventBuilder::put_aside() {
+  check_extras();
+  bound_->exceeded = true;
+  if (runs_ == nullptr)
+    runs_ = std::make_shared<RowRuns>(*bound_, digest_ == nullptr ? std::string() : digest_->path());
+  for (const EventBlock& block : blocks_) self_loops_ += block.self_loops;
+  if (uneven_.empty()) runs_->add(blocks_);
+  blocks_.clear();
+  block_bytes_ = 0;
 }
 
 EventGraph EventBuilder::finish(const std::string& path, const std::string& format) {
   if (rows() == 0) throw InvalidInput(path, 0, 0, "the file has no data rows");
   begin_digest(path);
   close_block();
-  check_extras(
-      blocks_, [](const EventBlock& b) -> auto& { return b.weight; }, "weight", true, path);
-  check_extras(
-      blocks_, [](const EventBlock& b) -> auto& { return b.label; }, "label", true, path);
-  check_extras(
-      blocks_, [](const EventBlock& b) -> auto& { return b.feature; }, "feature", false, path);
+  check_extras();
+  if (!uneven_.empty()) throw InvalidInput(path, 0, 0, fmt::format("some rows have a {}, others have none", uneven_));
+  if (runs_ != nullptr && !blocks_.empty()) put_aside();
   EventGraph graph;
   graph.provenance.name = std::filesystem::path(path).filename().string();
   graph.provenance.format = format;
   graph.provenance.source = path;
   graph.provenance.rows = rows();
+  graph.provenance.self_loops = self_loops_;
   for (const EventBlock& block : blocks_) graph.provenance.self_loops += block.self_loops;
-  graph.original_id = number_vertices(blocks_, path);
+  if (runs_ != nullptr) {
+    runs_->finish(graph);
+  } else {
+    graph.original_id = number_vertices(blocks_, path);
+    move_in_time_order(blocks_, graph);
+  }
   graph.vertices = static_cast<std::int64_t>(graph.original_id.size());
-  move_in_time_order(blocks_, graph);
   graph.provenance.duplicates = count_duplicates(graph);
   note_large_times(graph);
   graph.provenance.sha256 = digest_->hex();

@@ -10,6 +10,8 @@
 
 #include "workloads/graph/graph.hpp"
 #include "workloads/reading/events/event_block.hpp"
+#include "workloads/reading/events/reading_bound.hpp"
+#include "workloads/reading/events/row_runs.hpp"
 #include "workloads/storage/background_digest.hpp"
 
 namespace strobe {
@@ -51,8 +53,11 @@ class EventBuilder {
   /// rows at once.
   void fill_features(std::size_t width, const std::function<void(std::int64_t row, std::span<float> features)>& fill);
 
-  /// Appends the rows of `later` after these.
+  /// Appends the rows of `later` after these. Under a bound of memory (reading_bound.hpp), rows beyond it go into
+  /// files.
   void append(EventBuilder&& later);
+  /// For formats that give rows features later: no row goes into a file.
+  void keep_in_memory() { bound_ = nullptr; }
   /// All rows so far; this builder is empty then and keeps its working memory for the next rows.
   EventBuilder take();
 
@@ -69,6 +74,8 @@ class EventBuilder {
 
   void close_block();
   void add_exact_weight(double weight);
+  void check_extras();
+  void put_aside();
 
   std::vector<std::int64_t> source_, target_;  // rows of the open block
   std::vector<double> time_;
@@ -76,7 +83,12 @@ class EventBuilder {
   std::vector<double> exact_weight_;  // one per weight from the first one on that fp32 rounds; else empty
   std::vector<std::int8_t> label_;
   std::vector<EventBlock> blocks_;
-  std::int64_t closed_rows_ = 0;
+  std::int64_t closed_rows_ = 0, self_loops_ = 0;  // loops of rows in files
+  std::uint64_t block_bytes_ = 0;
+  const ReadingBound* bound_ = reading_bound();
+  std::shared_ptr<RowRuns> runs_;    // rows in files
+  std::vector<std::size_t> widths_;  // weights, labels and features of a row, once a block was checked
+  std::string uneven_;               // what some rows have and others have not
   std::shared_ptr<BackgroundDigest> digest_;
 };
 

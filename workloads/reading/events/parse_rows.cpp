@@ -1,13 +1,15 @@
-// Threads take parts of the file one after the other. Reading (and decompressing) is under a lock, parsing is not.
-// Returns the same rows and complaints as one thread would.
-// Invariant: parts are taken in file order. When one is refused, all parts before it are parsed to their end, so the
-// first refusal in the file is among the results.
-// Cost: one pass over the text; memory of one part per thread in addition to the rows.
+// Threads take parts of the file one after the other. Reading (and decompressing) is under a lock, parsing is not. A
+// part is merged as soon as it and all parts before it are parsed, by the thread that notices it. Returns the same rows
+// and complaints as one thread would. Invariant: parts are taken and merged in file order. When one is refused, all
+// parts before it are parsed and merged, so the first refusal in the file is the one that is thrown. Cost: one pass
+// over the text; memory of a few parts per thread in addition to the rows.
 #include "workloads/reading/events/parse_rows.hpp"
 
+#include <condition_variable>
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "workloads/storage/parallel.hpp"
@@ -22,6 +24,7 @@ struct ParsedPart {
   std::uint64_t lines = 0;
   std::uint64_t first_empty = 0;  // of the empty lines at the part's end
   bool has_text = false;
+  bool parsed = false;
   std::exception_ptr error;
 };
 
@@ -41,70 +44,116 @@ void parse_part(const std::string& path, const TextPart& part, std::size_t numbe
   result.first_empty = lines.empty_line();
 }
 
-/// The state that the threads share.
-struct Parts {
-  std::mutex mutex;
-  std::deque<ParsedPart> results;  // in file order; a deque keeps its elements where they are
-  bool stop = false;
-};
+/// Parses the parts of a file on several threads, and merges them in file order.
+class PartParser {
+ public:
+  PartParser(TextReader& reader, EventBuilder& events, const ParsePart& parse, const MergePart& merge)
+      : reader_(reader), events_(events), parse_(parse), merge_(merge) {}
 
-void work(TextReader& reader, const ParsePart& parse, Parts& parts) {
-  TextPart part;
-  EventBuilder rows;  // its memory is used again for every part
-  for (;;) {
-    ParsedPart* result = nullptr;
+  /// Returns the number of lines.
+  std::uint64_t run() {
+    const int threads = reader_.in_memory() ? 1 : workload_threads();
+    most_waiting_ = 2 * static_cast<std::size_t>(threads);
+    parallel_tasks(threads, [&](std::int64_t) { work(); });
+    if (failure_) std::rethrow_exception(failure_);
+    return lines_;
+  }
+
+ private:
+  void work() {
+    TextPart part;
+    EventBuilder rows;  // its memory is used again for every part
     std::size_t number = 0;
-    {
-      const std::lock_guard lock(parts.mutex);
-      if (parts.stop) return;
-      number = parts.results.size();
-      result = &parts.results.emplace_back();
+    while (ParsedPart* const result = take(part, number)) {
       try {
-        parts.stop = !reader.take_part(part, part_bytes);
-      } catch (...) {
-        part.size = 0;
-        parts.stop = true;
+        if (part.size > 0) parse_part(reader_.path(), part, number, parse_, rows, *result);
+      } catch (...) {  // no memory: others must not wait for this part
         result->error = std::current_exception();
       }
-      if (parts.stop) return;
-    }
-    parse_part(reader.path(), part, number, parse, rows, *result);
-    if (result->error) {
-      const std::lock_guard lock(parts.mutex);
-      parts.stop = true;
+      const std::lock_guard lock(mutex_);
+      result->parsed = true;
+      stop_ = stop_ || result->error != nullptr;
+      changed_.notify_all();
     }
   }
-}
 
-std::uint64_t parse_parts(TextReader& reader, EventBuilder& events, const ParsePart& parse, const MergePart& merge) {
-  Parts parts;
-  parallel_tasks(reader.in_memory() ? 1 : workload_threads(), [&](std::int64_t) { work(reader, parse, parts); });
-  std::uint64_t lines = 0, empty = 0;
-  for (std::size_t number = 0; number < parts.results.size(); ++number) {
-    ParsedPart& part = parts.results[number];
-    if (empty != 0 && part.has_text) throw InvalidInput(reader.path(), empty, 1, "the line is empty");
-    if (part.error) std::rethrow_exception(part.error);
-    if (empty == 0) empty = part.first_empty;
-    lines += part.lines;
-    merge(number, part.rows);
-    events.append(std::move(part.rows));
+  /// The next part and the place for its result; null when there is nothing to do any more. Merges meanwhile.
+  ParsedPart* take(TextPart& part, std::size_t& number) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (!merging_ && !waiting_.empty() && waiting_.front().parsed) {
+        merge_front(lock);
+        continue;
+      }
+      if (stop_) return nullptr;
+      if (waiting_.size() < most_waiting_) break;
+      changed_.wait(lock);
+    }
+    number = merged_ + waiting_.size() + (merging_ ? 1 : 0);
+    ParsedPart& result = waiting_.emplace_back();
+    try {
+      stop_ = !reader_.take_part(part, part_bytes);
+    } catch (...) {
+      part.size = 0;
+      stop_ = true;
+      result.error = std::current_exception();
+    }
+    return &result;
   }
-  return lines;
-}
+
+  /// Merges the first part that waits, without the lock.
+  void merge_front(std::unique_lock<std::mutex>& lock) {
+    ParsedPart part = std::move(waiting_.front());
+    waiting_.pop_front();
+    merging_ = true;
+    lock.unlock();
+    try {
+      if (!failure_) merge_part(part);
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+    lock.lock();
+    ++merged_;
+    merging_ = false;
+    stop_ = stop_ || failure_ != nullptr;
+    changed_.notify_all();
+  }
+
+  void merge_part(ParsedPart& part) {
+    if (first_empty_ != 0 && part.has_text) throw InvalidInput(reader_.path(), first_empty_, 1, "the line is empty");
+    if (part.error) std::rethrow_exception(part.error);
+    if (first_empty_ == 0) first_empty_ = part.first_empty;
+    lines_ += part.lines;
+    merge_(merged_, part.rows);
+    events_.append(std::move(part.rows));
+  }
+
+  TextReader& reader_;
+  EventBuilder& events_;
+  const ParsePart& parse_;
+  const MergePart& merge_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<ParsedPart> waiting_;  // taken and not merged, in file order; a deque keeps its elements where they are
+  std::size_t most_waiting_ = 0, merged_ = 0;
+  bool stop_ = false, merging_ = false;
+  std::exception_ptr failure_;  // of the merging
+  std::uint64_t lines_ = 0, first_empty_ = 0;
+};
 
 }  // namespace
 
 std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParsePart& parse, const MergePart& merge) {
   events.begin_digest(reader.path());
-  return parse_parts(reader, events, parse, merge);
+  return PartParser(reader, events, parse, merge).run();
 }
 
 std::uint64_t parse_rows(TextReader& reader, const std::function<void(std::size_t part, TextReader& lines)>& parse,
                          const std::function<void(std::size_t part)>& merge) {
   EventBuilder none;
-  return parse_parts(
-      reader, none, [&](std::size_t part, TextReader& lines, EventBuilder&) { parse(part, lines); },
-      [&](std::size_t part, EventBuilder&) { merge(part); });
+  const ParsePart lines_only = [&](std::size_t part, TextReader& lines, EventBuilder&) { parse(part, lines); };
+  const MergePart merge_only = [&](std::size_t part, EventBuilder&) { merge(part); };
+  return PartParser(reader, none, lines_only, merge_only).run();
 }
 
 std::uint64_t parse_rows(TextReader& reader, EventBuilder& events, const ParseLines& parse) {

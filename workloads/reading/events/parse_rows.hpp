@@ -15,7 +15,7 @@ namespace strobe {
 using ParseLines = std::function<void(TextReader& lines, EventBuilder& rows)>;
 /// The same, with the number of the part in the file, from 0 on.
 using ParsePart = std::function<void(std::size_t part, TextReader& lines, EventBuilder& rows)>;
-/// Completes a part's rows; called for one part after the other in file order when all are parsed.
+/// Completes a part's rows; called for one part after the other in file order, while later parts are parsed.
 using MergePart = std::function<void(std::size_t part, EventBuilder& rows)>;
 
 /// Parses the lines after the reader's current one. Cuts the file into parts at line ends and calls `parse` for each.

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <functional>
 #include <limits>
+#include <queue>
+#include <utility>
 
 #include "core/errors.hpp"
 #include "core/ids.hpp"
@@ -136,7 +139,46 @@ void renumber_all(std::vector<EventBlock>& blocks, const Numbers& numbers) {
   parallel_tasks(static_cast<std::int64_t>(blocks.size()), [&](std::int64_t b) { renumber(blocks[b], numbers); });
 }
 
+/// Calls visit(part, position, vertex, id) for the ids of all parts in ascending order. Returns the number of vertices.
+template <class Visit>
+std::size_t visit_in_order(const std::vector<Column<std::int64_t>>& parts, const Visit& visit) {
+  using Head = std::pair<std::int64_t, std::size_t>;  // the next id of a part, and the part
+  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
+  std::vector<std::size_t> at(parts.size(), 0);
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    if (!parts[p].empty()) heads.emplace(parts[p].front(), p);
+  std::size_t vertices = 0;
+  std::int64_t before = -1;
+  while (!heads.empty()) {
+    const auto [id, p] = heads.top();
+    heads.pop();
+    vertices += id != before;
+    before = id;
+    visit(p, at[p], vertices - 1, id);
+    if (++at[p] < parts[p].size()) heads.emplace(parts[p][at[p]], p);
+  }
+  return vertices;
+}
+
 }  // namespace
+
+MergedIds merge_ids(const std::vector<Column<std::int64_t>>& parts, const std::string& path) {
+  std::vector<Pages> numbers;
+  for (const Column<std::int64_t>& part : parts) numbers.emplace_back(part.size() * sizeof(VertexId));
+  const std::size_t vertices = visit_in_order(parts, [&](std::size_t p, std::size_t i, std::size_t vertex, auto) {
+    refuse_too_many(vertex + 1, path);
+    reinterpret_cast<VertexId*>(numbers[p].data())[i] = static_cast<VertexId>(vertex);
+  });
+  Pages ids(vertices * sizeof(std::int64_t));
+  visit_in_order(parts, [&](std::size_t, std::size_t, std::size_t vertex, std::int64_t id) {
+    reinterpret_cast<std::int64_t*>(ids.data())[vertex] = id;
+  });
+  MergedIds merged;
+  merged.ids = make_column<std::int64_t>(std::move(ids), vertices);
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    merged.numbers.push_back(make_column<VertexId>(std::move(numbers[p]), parts[p].size()));
+  return merged;
+}
 
 std::vector<std::int64_t> number_vertices(std::vector<EventBlock>& blocks, const std::string& path) {
   std::int64_t largest = 0, rows = 0;

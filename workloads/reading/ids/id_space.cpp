@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/errors.hpp"
+#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
 
 namespace strobe {
@@ -93,8 +94,8 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   add_side(sources, 0, 0, graph, sides);
   add_side(targets, largest_source + 1, names_by_side(graph) ? static_cast<std::size_t>(graph.vertices) : 0, graph,
            sides);
-  for (VertexId& v : graph.source.edit()) v = sources.number[v];
-  for (VertexId& v : graph.target.edit()) v = targets.number[v];
+  renumber_ends(graph.source, sources.number);
+  renumber_ends(graph.target, targets.number);
   move_labels(sources, targets, graph.timed_labels);
   if (graph.vertex_feature_width > 0) graph.vertex_features = separate_features(graph, sources, targets);
   graph.original_id = std::move(sides.original_id);
