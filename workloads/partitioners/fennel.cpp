@@ -22,8 +22,8 @@ double fennel_price(const StreamTotals& totals, double load) {
 /// Divided by the work, which keeps the order of the parts.
 double fennel_score(double weight, double work, double price) { return weight / work - price; }
 
-std::vector<Rank> partition_by_fennel(const PreparedGraph& graph, int parts, std::uint64_t) {
-  return stream_vertices(graph, parts, {"fennel", fennel_price, fennel_score});
+std::vector<Rank> partition_by_fennel(const GraphShare& share, int parts, std::uint64_t) {
+  return stream_vertices(share, parts, {fennel_price, fennel_score});
 }
 
 const Register<PartitionerTag> fennel_registered{
@@ -31,7 +31,7 @@ const Register<PartitionerTag> fennel_registered{
      "one pass, each vertex to most neighbours minus a price that grows with the part",
      "Tsourakakis et al., WSDM 2014",
      {},
-     partition_by_fennel,
+     {partition_by_fennel, "fennel"},
      {}}};
 
 }  // namespace

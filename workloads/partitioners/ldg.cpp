@@ -12,15 +12,15 @@ namespace {
 double ldg_price(const StreamTotals& totals, double load) { return 1 - load / static_cast<double>(totals.capacity()); }
 double ldg_score(double weight, double, double room) { return weight * room; }
 
-std::vector<Rank> partition_by_ldg(const PreparedGraph& graph, int parts, std::uint64_t) {
-  return stream_vertices(graph, parts, {"ldg", ldg_price, ldg_score});
+std::vector<Rank> partition_by_ldg(const GraphShare& share, int parts, std::uint64_t) {
+  return stream_vertices(share, parts, {ldg_price, ldg_score});
 }
 
 const Register<PartitionerTag> ldg_registered{{"ldg",
                                                "one pass, each vertex to most neighbours times the room of the part",
                                                "Stanton and Kliot, KDD 2012",
                                                {},
-                                               partition_by_ldg,
+                                               {partition_by_ldg, "ldg"},
                                                {}}};
 
 }  // namespace

@@ -11,16 +11,9 @@ namespace {
 /// Blocks that a large graph is read in, and the vertices that are worth a block.
 constexpr std::int64_t stream_blocks = 16, stream_block_vertices = 1 << 16;
 
-StreamTotals totals_of(const PreparedGraph& graph, int parts) {
-  StreamTotals totals{graph.vertices, graph.nonzeros() + graph.steps * graph.vertices, graph.nonzeros(), parts};
-  const std::int64_t* row = graph.row_offsets.data();
-  for (std::int64_t t = 0; t < graph.steps; ++t) {
-    for (VertexId v = 0; v < graph.vertices; ++v, ++row) {
-      const VertexId* columns = graph.columns.data();
-      totals.edges -= std::binary_search(columns + row[0], columns + row[1], v) ? 1 : 0;
-    }
-  }
-  return totals;
+StreamTotals totals_of(const GraphShare& share, int parts) {
+  const std::vector<std::int64_t> sums = share.holders.sums({share.work, share.edges});
+  return {share.vertices, sums[0], sums[1], parts};
 }
 
 void place_block(const VertexLists& lists, StreamedParts& parts) {
@@ -30,6 +23,14 @@ void place_block(const VertexLists& lists, StreamedParts& parts) {
     parts.place(static_cast<VertexId>(lists.vertices.first + i), lists.work[i],
                 {lists.neighbours.data() + first, count}, {lists.weights.data() + first, count});
   }
+}
+
+/// Owners of the share's vertices.
+std::vector<Rank> place_share(const GraphShare& share, std::int64_t block, StreamedParts& placed) {
+  const std::int64_t end = share.own.first + share.own.count;
+  for (std::int64_t first = share.own.first; first < end; first += block)
+    place_block(share.lists({first, std::min(block, end - first)}), placed);
+  return {placed.owner.begin() + share.own.first, placed.owner.begin() + end};
 }
 
 }  // namespace
@@ -74,14 +75,29 @@ Rank StreamedParts::best_part(std::int64_t work) const {
   return static_cast<Rank>(std::min_element(load.begin(), load.end()) - load.begin());
 }
 
-std::vector<Rank> stream_vertices(const PreparedGraph& graph, int parts, const StreamRule& rule) {
-  require_structure(graph, rule.partitioner);
-  StreamedParts placed(rule, totals_of(graph, parts));
-  const std::int64_t block = std::max(stream_block_vertices, (graph.vertices - 1) / stream_blocks + 1);
-  for (std::int64_t first = 0; first < graph.vertices; first += block) {
-    place_block(merged_lists(graph, {first, std::min(block, graph.vertices - first)}), placed);
+void StreamedParts::take(std::int64_t first, const std::vector<Rank>& owners, std::vector<std::int64_t> loads) {
+  std::copy(owners.begin(), owners.end(), owner.begin() + first);
+  load = std::move(loads);
+  for (std::size_t p = 0; p < load.size(); ++p) price_[p] = rule_.price(totals_, static_cast<double>(load[p]));
+}
+
+std::vector<Rank> stream_vertices(const GraphShare& share, int parts, const StreamRule& rule) {
+  StreamedParts placed(rule, totals_of(share, parts));
+  const std::int64_t block = std::max(stream_block_vertices, (share.vertices - 1) / stream_blocks + 1);
+  std::int64_t first = 0;
+  for (int turn = 0; turn < share.holders.size; ++turn) {
+    const bool own = turn == share.holders.rank;
+    std::vector<Rank> owners;
+    share.holders.together([&] {
+      if (own) owners = place_share(share, block, placed);
+    });
+    if (!share.holders.several()) break;
+    owners = share.holders.told(turn, owners);
+    const std::vector<std::int64_t> loads = share.holders.told(turn, placed.load);
+    const auto count = static_cast<std::int64_t>(owners.size());
+    if (!own) placed.take(first, owners, loads);
+    first += count;
   }
-  fill_empty_parts(placed.owner, parts);
   return std::move(placed.owner);
 }
 

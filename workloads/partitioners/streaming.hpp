@@ -3,11 +3,10 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/ids.hpp"
-#include "workloads/preparation/preprocess.hpp"
+#include "workloads/partitioners/graph_share.hpp"
 
 namespace strobe {
 
@@ -24,7 +23,6 @@ struct StreamTotals {
 /// How a one-pass partitioner compares parts. The part of the largest score gets the vertex. Between equal scores the
 /// part with less work gets it, then the part of the smaller number.
 struct StreamRule {
-  std::string partitioner;
   /// Returns the price of a part that holds `load` work.
   double (*price)(const StreamTotals& totals, double load);
   /// Returns the score of a part with that price. The vertex has `work`, and its edges to placed vertices of the part
@@ -41,6 +39,9 @@ class StreamedParts {
   void place(VertexId v, std::int64_t work, std::span<const VertexId> neighbours,
              std::span<const std::int32_t> weights);
 
+  /// Takes over the placements of another process: owners of the vertices from `first` on, and all loads.
+  void take(std::int64_t first, const std::vector<Rank>& owners, std::vector<std::int64_t> loads);
+
   /// [N]; unplaced vertices have -1.
   std::vector<Rank> owner;
   /// Work by part [parts].
@@ -55,9 +56,10 @@ class StreamedParts {
   std::vector<std::int64_t> weight_;  // by part, of the vertex that is being placed
 };
 
-/// Places all vertices by ascending number. Every part is used when there are as many vertices. Throws InvalidRequest
-/// for a graph of unknown edges. Reads the lists of one block of vertices at a time: at most a sixteenth of the graph,
-/// or 65,536 vertices. Cost O(16 nnz + nnz log d + N parts) with d entries in a list.
-std::vector<Rank> stream_vertices(const PreparedGraph& graph, int parts, const StreamRule& rule);
+/// Places all vertices by ascending number, and returns all owners on every process. Processes place their shares one
+/// after the other, so their number changes nothing. Reads the lists of one block of vertices at a time: at most a
+/// sixteenth of the graph, or 65,536 vertices.
+/// Cost of a process: O(16 nnz) to read its blocks, O(d log d) for a list of d entries, and O(parts) for a vertex.
+std::vector<Rank> stream_vertices(const GraphShare& share, int parts, const StreamRule& rule);
 
 }  // namespace strobe

@@ -128,15 +128,16 @@ TEST(StreamedParts, DoNotDependOnTheBlocksThatAreRead) {
   const VertexLists whole = merged_lists(graph, {0, graph.vertices});
   const StreamTotals totals{graph.vertices, std::accumulate(whole.work.begin(), whole.work.end(), std::int64_t{0}), 0,
                             4};
-  const StreamRule most_neighbours{"test", [](const StreamTotals&, double load) { return -load; },
+  const StreamRule most_neighbours{[](const StreamTotals&, double load) { return -load; },
                                    [](double weight, double, double price) { return weight * 1e12 + price; }};
+  const ShareHolders alone;
   StreamedParts placed(most_neighbours, totals);
   for (VertexId v = 0; v < graph.vertices; ++v) {
     const std::int64_t first = whole.offsets[v];
     const auto count = static_cast<std::size_t>(whole.offsets[static_cast<std::size_t>(v) + 1] - first);
     placed.place(v, whole.work[v], {whole.neighbours.data() + first, count}, {whole.weights.data() + first, count});
   }
-  EXPECT_EQ(stream_vertices(graph, 4, most_neighbours), placed.owner);
+  EXPECT_EQ(stream_vertices(share_of(graph, alone), 4, most_neighbours), placed.owner);
 }
 
 TEST(VertexLists, CountTheEntriesBetweenTwoVertices) {
