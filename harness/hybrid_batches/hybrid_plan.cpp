@@ -249,7 +249,7 @@ std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
     return std::vector<double>(plan.owner.size(), 1.0);
   }
   const int hops = model_hops(&c.model.layers, c.data.graph->first_product_done);
-  plan.owner = partitioner.value(*c.data.graph, c.ranks(), plan_seed(c.request), hops, &load);
+  plan.owner = partitioner.value(*c.data.graph, c.ranks(), plan_seed(c.request), hops, &load, c.share_holders());
   return load.empty() ? walk_loads(*c.data.graph, hops) : load;
 }
 

@@ -11,6 +11,7 @@
 #include "core/registry.hpp"
 #include "harness/placement/placement.hpp"
 #include "harness/placement/staleness.hpp"
+#include "workloads/partitioners/graph_share.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -41,6 +42,7 @@ struct StrategyInput {
   const std::vector<LayerShape>* layers = nullptr;  // of the model, where it is known
   bool fp64 = false;                                // precision of what moves
   NamedInputs named = {};
+  ShareHolders holders = {};  // the processes that plan together, where a partitioner runs in parts
 };
 
 /// The decisions of a strategy. `approximations` is empty for an exact strategy (law 3).

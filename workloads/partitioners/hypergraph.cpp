@@ -63,39 +63,46 @@ class NetSet {
   std::vector<std::int64_t> slots_;    // a power of two; -1 where free
 };
 
-/// The nets of step t one after the other: `offsets` is [N + 1]. Pins ascend, because rows are visited in order.
-void nets_of_step(const PreparedGraph& graph, std::int64_t t, std::vector<std::int64_t>& offsets,
+/// The nets of `vertices` at step t one after the other: `offsets` is [vertices.count + 1]. Pins ascend, because rows
+/// are visited in order.
+void nets_of_step(const PreparedGraph& graph, std::int64_t t, Run vertices, std::vector<std::int64_t>& offsets,
                   std::vector<VertexId>& pins) {
   const std::int64_t* rows = graph.row_offsets.data() + t * graph.vertices;
-  // Calls visit(u, v) for every reader v of u, and once for u itself in the order of v.
+  // Calls visit(place of u, v) for every reader v of u, and once for u itself in the order of v.
   const auto for_pins = [&](const auto& visit) {
+    const auto own = [&](std::int64_t u) { return static_cast<std::uint64_t>(u - vertices.first); };
+    const auto count = static_cast<std::uint64_t>(vertices.count);
     for (VertexId v = 0; v < graph.vertices; ++v) {
-      visit(v, v);
+      if (own(v) < count) visit(own(v), v);
       for (std::int64_t e = rows[v]; e < rows[v + 1]; ++e) {
         const VertexId u = graph.columns[e];
-        if (u != v) visit(u, v);
+        if (u != v && own(u) < count) visit(own(u), v);
       }
     }
   };
   std::fill(offsets.begin(), offsets.end(), 0);
-  for_pins([&](VertexId u, VertexId) { ++offsets[static_cast<std::size_t>(u) + 1]; });
+  for_pins([&](std::uint64_t u, VertexId) { ++offsets[u + 1]; });
   for (std::size_t u = 1; u < offsets.size(); ++u) offsets[u] += offsets[u - 1];
   pins.resize(offsets.back());
   std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
-  for_pins([&](VertexId u, VertexId v) { pins[next[u]++] = v; });
+  for_pins([&](std::uint64_t u, VertexId v) { pins[next[u]++] = v; });
 }
 
 }  // namespace
 
 Hypergraph communication_hypergraph(const PreparedGraph& graph) {
+  return communication_hypergraph(graph, {0, graph.vertices});
+}
+
+Hypergraph communication_hypergraph(const PreparedGraph& graph, Run vertices) {
   Hypergraph hypergraph;
-  hypergraph.vertices = graph.vertices;
-  hypergraph.vertex_weights = vertex_work(graph);
+  hypergraph.vertices = vertices;
+  hypergraph.vertex_weights = vertex_work(graph, vertices);
   NetSet nets(hypergraph);
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(graph.vertices) + 1);
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(vertices.count) + 1);
   std::vector<VertexId> pins;
   for (std::int64_t t = 0; t < graph.steps; ++t) {
-    nets_of_step(graph, t, offsets, pins);
+    nets_of_step(graph, t, vertices, offsets, pins);
     for (std::size_t u = 0; u + 1 < offsets.size(); ++u) {
       const auto first = static_cast<std::size_t>(offsets[u]), end = static_cast<std::size_t>(offsets[u + 1]);
       if (end - first > 1) nets.add({pins.data() + first, end - first});

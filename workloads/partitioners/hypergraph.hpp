@@ -9,10 +9,10 @@
 
 namespace strobe {
 
-/// Weighted vertices and weighted nets; a net is the ascending list of its vertices (pins).
+/// Weighted vertices and weighted nets; a net is the ascending list of its vertices (pins), which may be any.
 struct Hypergraph {
-  std::int64_t vertices = 0;
-  std::vector<std::int64_t> vertex_weights;  // [N]
+  Run vertices;                              // those that have weights here
+  std::vector<std::int64_t> vertex_weights;  // [vertices.count]
   std::vector<std::int64_t> net_offsets;     // [nets + 1]
   std::vector<VertexId> pins;                // [net_offsets.back()]
   std::vector<std::int64_t> net_weights;     // [nets]
@@ -25,5 +25,7 @@ struct Hypergraph {
 /// weight of a vertex is its work (`vertex_work`). For every partition, the sum over nets of weight (parts that it
 /// touches - 1) is `connectivity_minus_one` of the graph. Cost O(nnz + T N) expected, memory O(N + distinct pins).
 Hypergraph communication_hypergraph(const PreparedGraph& graph);
+/// The weights of some vertices and the nets of the rows of these vertices.
+Hypergraph communication_hypergraph(const PreparedGraph& graph, Run vertices);
 
 }  // namespace strobe

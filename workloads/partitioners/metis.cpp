@@ -3,40 +3,25 @@
 // edges, a proxy of the halo. The halo counts each vertex once per rank that reads it (ESDG section 4.1's hypergraph
 // model counts that exactly). Returns: parts within METIS's default imbalance; a part that METIS leaves empty gets a
 // vertex of the largest one.
-// Cost: O(nnz log nnz) to merge, then METIS.
+// Cost: O(nnz log d) to merge lists of d entries, then METIS.
 // Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning irregular graphs, SISC 20(1),
 // 1998.
 #include <metis.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <limits>
 #include <thread>
-#include <utility>
 
 #include "core/errors.hpp"
 #include "core/names_elsewhere.hpp"
 #include "core/system/threads.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
+#include "workloads/partitioners/vertex_lists.hpp"
 
 namespace strobe {
 namespace {
-
-/// Undirected neighbour pairs (u < v), sorted, one entry per step in which they are neighbours.
-std::vector<std::pair<VertexId, VertexId>> neighbour_pairs(const PreparedGraph& graph) {
-  std::vector<std::pair<VertexId, VertexId>> pairs;
-  for (std::int64_t row = 0; row < graph.steps * graph.vertices; ++row) {
-    const auto v = static_cast<VertexId>(row % graph.vertices);
-    for (std::int64_t e = graph.row_offsets[row]; e < graph.row_offsets[static_cast<std::size_t>(row) + 1]; ++e) {
-      const VertexId u = graph.columns[e];
-      if (u != v) pairs.emplace_back(std::min(u, v), std::max(u, v));
-    }
-  }
-  std::sort(pairs.begin(), pairs.end());
-  return pairs;
-}
 
 /// The merged graph in METIS's form.
 struct MetisGraph {
@@ -51,27 +36,12 @@ idx_t checked(std::int64_t value) {
 }
 
 MetisGraph merge(const PreparedGraph& graph) {
-  const auto pairs = neighbour_pairs(graph);
-  std::vector<std::vector<std::pair<VertexId, idx_t>>> lists(graph.vertices);
-  for (std::size_t i = 0; i < pairs.size();) {
-    std::size_t end = i;
-    while (end < pairs.size() && pairs[end] == pairs[i]) ++end;
-    lists[pairs[i].first].emplace_back(pairs[i].second, static_cast<idx_t>(end - i));
-    lists[pairs[i].second].emplace_back(pairs[i].first, static_cast<idx_t>(end - i));
-    i = end;
-  }
+  const VertexLists lists = merged_lists(graph, {0, graph.vertices});
   MetisGraph merged;
-  merged.offsets.push_back(0);
-  std::int64_t entries = 0;
-  for (const std::int64_t work : vertex_work(graph)) merged.vertex_weights.push_back(checked(work));
-  for (std::size_t v = 0; v < lists.size(); ++v) {
-    for (const auto& [neighbour, weight] : lists[v]) {
-      merged.neighbours.push_back(neighbour);
-      merged.edge_weights.push_back(weight);
-    }
-    entries += static_cast<std::int64_t>(lists[v].size());
-    merged.offsets.push_back(checked(entries));
-  }
+  merged.neighbours.assign(lists.neighbours.begin(), lists.neighbours.end());
+  merged.edge_weights.assign(lists.weights.begin(), lists.weights.end());
+  for (const std::int64_t offset : lists.offsets) merged.offsets.push_back(checked(offset));
+  for (const std::int64_t work : lists.work) merged.vertex_weights.push_back(checked(work));
   return merged;
 }
 

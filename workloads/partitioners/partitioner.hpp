@@ -6,6 +6,8 @@
 
 #include "core/ids.hpp"
 #include "core/registry.hpp"
+#include "workloads/partitioners/graph_share.hpp"
+#include "workloads/partitioners/partitioning.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -19,20 +21,38 @@ struct PartitionerTag {
   /// receives these weights [N].
   using PartitionByLoad = std::vector<Rank> (*)(const PreparedGraph& graph, int parts, int hops,
                                                 std::vector<double>* load);
+  /// A partitioner that runs in parts: processes that hold one share each call it together, and each gets all owners.
+  /// Parts may stay empty. With one process it is the same function. Its answer may depend on their number.
+  using PartitionInParts = std::vector<Rank> (*)(const GraphShare& share, int parts, std::uint64_t seed);
   struct Value {
     Value() = default;
+    /// `called`: the partitioner's name, for its refusal of a graph of unknown edges.
+    Value(PartitionInParts makes, const char* called) : in_parts(makes), name(called) {}
     Value(Partition makes, bool sizes_suffice = false) : partition(makes), from_sizes(sizes_suffice) {}
     Value(PartitionByLoad makes) : by_load(makes) {}
     /// `hops`: products with A on the way to an embedding; by default the two of a network of two layers. `load` is
-    /// left empty by a partitioner that weighs nothing.
+    /// left empty by a partitioner that weighs nothing. With several `holders`, all of them call it.
     std::vector<Rank> operator()(const PreparedGraph& graph, int parts, std::uint64_t seed, int hops = 2,
-                                 std::vector<double>* load = nullptr) const {
-      return by_load != nullptr ? by_load(graph, parts, hops, load) : partition(graph, parts, seed);
+                                 std::vector<double>* load = nullptr, const ShareHolders& holders = {}) const {
+      if (by_load != nullptr) return by_load(graph, parts, hops, load);
+      return in_parts != nullptr ? by_shares(graph, parts, seed, holders) : partition(graph, parts, seed);
     }
     Partition partition = nullptr;
     PartitionByLoad by_load = nullptr;
+    PartitionInParts in_parts = nullptr;
+    const char* name = "";
     /// Whether the sizes of the parts, and of what they exchange, follow from the numbers of vertices and parts alone.
     bool from_sizes = false;
+
+   private:
+    std::vector<Rank> by_shares(const PreparedGraph& graph, int parts, std::uint64_t seed,
+                                const ShareHolders& holders) const {
+      require_structure(graph, name);
+      if (parts == 1) return std::vector<Rank>(graph.vertices, 0);
+      std::vector<Rank> owner = in_parts(share_of(graph, holders), parts, seed);
+      fill_empty_parts(owner, parts);
+      return owner;
+    }
   };
 };
 using PartitionerRegistry = Registry<PartitionerTag>;

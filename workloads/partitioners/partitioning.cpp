@@ -15,10 +15,12 @@ void require_structure(const PreparedGraph& graph, const std::string& partitione
                                                     "use range or hash");
 }
 
-std::vector<std::int64_t> vertex_work(const PreparedGraph& graph) {
-  std::vector<std::int64_t> work(graph.vertices, graph.steps);
+std::vector<std::int64_t> vertex_work(const PreparedGraph& graph) { return vertex_work(graph, {0, graph.vertices}); }
+
+std::vector<std::int64_t> vertex_work(const PreparedGraph& graph, Run vertices) {
+  std::vector<std::int64_t> work(vertices.count, graph.steps);
   for (std::int64_t t = 0; t < graph.steps; ++t) {
-    const std::int64_t* offsets = graph.row_offsets.data() + t * graph.vertices;
+    const std::int64_t* offsets = graph.row_offsets.data() + t * graph.vertices + vertices.first;
     for (std::size_t v = 0; v < work.size(); ++v) work[v] += offsets[v + 1] - offsets[v];
   }
   return work;

@@ -10,12 +10,17 @@
 
 namespace strobe {
 
+/// The work of a part over the mean work of all parts that partitioners allow where the graph lets them (METIS's own).
+inline constexpr double allowed_imbalance = 1.03;
+
 /// Refuses a graph that is known only by its shape, for partitioners that look at edges. Throws InvalidRequest.
 void require_structure(const PreparedGraph& graph, const std::string& partitioner);
 
 /// Work of every vertex over all steps [N]: the non-zeros of its rows (spatial stages) and one per step (temporal
 /// stages).
 std::vector<std::int64_t> vertex_work(const PreparedGraph& graph);
+/// The same of some vertices.
+std::vector<std::int64_t> vertex_work(const PreparedGraph& graph, Run vertices);
 
 /// Rows that cross between parts in one spatial pass of step t. For each vertex, this counts the other parts that own a
 /// reader of it (the sum over v of lambda_t(v) of ESDG section 4.1; lambda - 1 of the step's hypergraph). `part` is

@@ -7,6 +7,7 @@
 #include "harness/full_batch/plan/data_plan.hpp"
 #include "harness/full_batch/plan/model_plan.hpp"
 #include "harness/request/schedule_tag.hpp"
+#include "workloads/partitioners/graph_share.hpp"
 
 namespace strobe {
 
@@ -40,6 +41,9 @@ struct FullBatchCase {
   /// Index lists are made only where values will move: for one rank under mpirun, and never for shape-only numerics or
   /// a report.
   ListScope list_scope() const;
+  /// The processes that plan this case together: those of a launch over `mpi`, whose libraries of partitioners speak
+  /// MPI. A report is planned by one process.
+  ShareHolders share_holders() const;
 };
 
 }  // namespace strobe

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/communicator.hpp"
+#include "backends/launch_wait.hpp"
 #include "core/system/process_memory.hpp"
 #include "harness/full_batch/exchange/exchange_bytes.hpp"
 #include "harness/full_batch/plan/named_inputs.hpp"
@@ -41,6 +42,13 @@ ListScope FullBatchCase::list_scope() const {
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
   if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
   return {};
+}
+
+ShareHolders FullBatchCase::share_holders() const {
+  const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
+  if (request.comm != "mpi" || use == PlanUse::report || comm.world_size() <= 1) return {};
+  return {comm.process_rank(), comm.world_size(),
+          [gather = comm.gather](const std::string& own) { return gather(own, launch_wait_seconds()); }};
 }
 
 std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {
@@ -82,10 +90,10 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache
 
 std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
   const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
-  StrategyPlan strategy =
-      entry.value({*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed),
-                   even_blocks(c.data.graph->steps, blocks), &c.model.layers, c.model.fp64, named_inputs(c)},
-                  c.request.strategy);
+  StrategyPlan strategy = entry.value(
+      {*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed), even_blocks(c.data.graph->steps, blocks),
+       &c.model.layers, c.model.fp64, named_inputs(c), c.share_holders()},
+      c.request.strategy);
   check_supported(strategy, blocks);
   return lay_out(c, std::move(strategy));
 }

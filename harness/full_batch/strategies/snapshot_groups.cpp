@@ -112,8 +112,8 @@ StrategyPlan plan_snapshot_groups(const StrategyInput& input, const Json& json) 
   refuse_stale_alone(staleness, size, input.ranks);
   require_steps(input.blocks, groups, "snapshot_groups with group_size=" + std::to_string(size));
   require_at_least(input.graph.vertices, input.ranks, "vertices", "snapshot_groups");
-  const std::vector<Rank> lane =
-      partitioner.value(input.graph, size, input.seed, model_hops(input.layers, input.graph.first_product_done));
+  const std::vector<Rank> lane = partitioner.value(
+      input.graph, size, input.seed, model_hops(input.layers, input.graph.first_product_done), nullptr, input.holders);
   const Placement spatial = in_groups(lane, size, step_owners(input.blocks, groups), input.ranks);
   const bool lanes = parameters.temporal == "lanes";
   if (lanes && groups == 1) return {spatial, spatial, input.blocks, staleness, {}};

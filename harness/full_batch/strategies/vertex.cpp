@@ -31,8 +31,9 @@ StrategyPlan plan_vertex(const StrategyInput& input, const Json& json) {
   const auto& partitioner = PartitionerRegistry::instance().find(parameters.partitioner, "/strategy/partitioner");
   require_at_least(input.graph.vertices, input.ranks, "vertices", "vertex");
   std::vector<double> load;
-  const std::vector<Rank> owner = partitioner.value(input.graph, input.ranks, input.seed,
-                                                    model_hops(input.layers, input.graph.first_product_done), &load);
+  const std::vector<Rank> owner =
+      partitioner.value(input.graph, input.ranks, input.seed, model_hops(input.layers, input.graph.first_product_done),
+                        &load, input.holders);
   const Placement placement = by_vertex(owner, input.graph.steps, input.ranks);
   StrategyPlan plan{placement, placement, input.blocks, staleness_of(parameters), {}};
   if (!load.empty()) {

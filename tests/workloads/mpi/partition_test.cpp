@@ -1,0 +1,85 @@
+// Partitioners in parts over the processes of an MPI world: all get the same owners, the same again with the same seed,
+// balanced, and with a cut near the one that a single process finds.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+
+#include "backends/mpi/runtime.hpp"
+#include "tests/workloads/partitioners/random_graphs.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+#include "workloads/partitioners/partitioning.hpp"
+
+namespace strobe {
+namespace {
+
+const mpi::Runtime& world() { return mpi::Runtime::instance(); }
+
+ShareHolders holders() {
+  return {world().rank(), world().size(),
+          [](const std::string& own) { return mpi::Runtime::instance().gather(own, 60); }};
+}
+
+std::vector<std::string> in_parts() {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : PartitionerRegistry::instance().entries())
+    if (entry.value.in_parts != nullptr) names.push_back(name);
+  return names;
+}
+
+/// The owners, which every process must have alike.
+std::vector<Rank> together(const std::string& name, const PreparedGraph& graph, int parts, std::uint64_t seed) {
+  const ShareHolders all = holders();
+  const std::vector<Rank> own = PartitionerRegistry::instance().find(name).value(graph, parts, seed, 2, nullptr, all);
+  for (int rank = 0; rank < all.size; ++rank) EXPECT_EQ(all.told(rank, own), own) << name << ", rank " << rank;
+  return own;
+}
+
+TEST(PartitionersOverMpi, AgreeOnOwnersAndRepeatThem) {
+  for (std::uint32_t seed = 1; seed <= 2; ++seed) {
+    const PreparedGraph graph = testing_partitioners::random_graph(700, 3, 4, seed);
+    for (const std::string& name : in_parts()) {
+      for (const int parts : {1, 2, 7}) {
+        const std::vector<Rank> first = together(name, graph, parts, seed);
+        for (int again = 0; again < 2; ++again) EXPECT_EQ(together(name, graph, parts, seed), first) << name << parts;
+        EXPECT_EQ(*std::max_element(first.begin(), first.end()), parts - 1) << name;
+        EXPECT_LT(work_imbalance(vertex_work(graph), first, parts), 1.10) << name << parts;
+      }
+    }
+  }
+}
+
+TEST(PartitionersOverMpi, CutAsLittleAsOneProcess) {
+  for (std::uint32_t seed = 1; seed <= 2; ++seed) {
+    const PreparedGraph graph = testing_partitioners::planted_graph(2000, 8, 10, 1, seed);
+    const auto volume = [&](const std::vector<Rank>& part) { return connectivity_minus_one(graph, part, 8); };
+    const std::int64_t hash = volume(PartitionerRegistry::instance().find("hash").value(graph, 8, seed));
+    for (const std::string& name : in_parts()) {
+      const std::int64_t alone = volume(PartitionerRegistry::instance().find(name).value(graph, 8, seed));
+      const std::int64_t parts = volume(together(name, graph, 8, seed));
+      EXPECT_LT(static_cast<double>(parts), 1.3 * static_cast<double>(alone)) << name;
+      EXPECT_LT(static_cast<double>(parts), 0.6 * static_cast<double>(hash)) << name;
+    }
+  }
+}
+
+/// Shares without vertices, without edges, and more parts than some share has vertices. Zoltan takes no share without
+/// vertices.
+TEST(PartitionersOverMpi, TakeSharesWithoutVertices) {
+  for (const std::string& name : in_parts()) {
+    for (const std::int64_t vertices : {1, 2, 5, 12}) {
+      PreparedGraph graph = testing_partitioners::random_graph(vertices, 2, 1, 4);
+      if (name == "hypergraph_parallel" && vertices < world().size()) {
+        EXPECT_THROW(together(name, graph, 2, 1), InvalidRequest);
+        continue;
+      }
+      EXPECT_EQ(together(name, graph, 2, 1).size(), static_cast<std::size_t>(vertices)) << name;
+      graph.columns.clear();
+      graph.row_offsets.assign(graph.row_offsets.size(), 0);
+      EXPECT_EQ(together(name, graph, 2, 1).size(), static_cast<std::size_t>(vertices)) << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace strobe

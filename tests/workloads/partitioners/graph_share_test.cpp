@@ -1,0 +1,135 @@
+// Partitioners in parts, with threads as processes: the same owners on all, and those of one process where promised.
+// Shares put together compared with the whole graph.
+#include "workloads/partitioners/graph_share.hpp"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <numeric>
+#include <set>
+#include <thread>
+
+#include "core/errors.hpp"
+#include "tests/workloads/partitioners/random_graphs.hpp"
+#include "workloads/partitioners/partitioner.hpp"
+#include "workloads/partitioners/partitioning.hpp"
+
+namespace strobe {
+namespace {
+
+/// Calls program(holders) on `size` threads that meet as processes would.
+void on_holders(int size, const std::function<void(const ShareHolders&)>& program) {
+  std::barrier<> all_here(size);
+  std::vector<std::string> words(size);
+  std::vector<std::jthread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      program({rank, size, [&, rank](const std::string& own) {
+                 words[rank] = own;
+                 all_here.arrive_and_wait();
+                 std::vector<std::string> all = words;
+                 all_here.arrive_and_wait();
+                 return all;
+               }});
+    });
+  }
+}
+
+TEST(GraphShare, OnePassPlacesTheSameAtEveryNumberOfProcesses) {
+  for (std::uint32_t seed = 0; seed < 5; ++seed) {
+    for (const PreparedGraph& graph : {testing_partitioners::random_graph(30 + 97 * seed, 3, 4, seed),
+                                       testing_partitioners::planted_graph(240, 6, 5, 1, seed)}) {
+      for (const std::string rule : {"ldg", "fennel"}) {
+        const auto& partitioner = PartitionerRegistry::instance().find(rule).value;
+        const int parts = 2 + static_cast<int>(seed);
+        const std::vector<Rank> alone = partitioner(graph, parts, 1);
+        for (const int size : {2, 3, 7, 40}) {
+          std::vector<std::vector<Rank>> owner(size);
+          on_holders(size, [&](const ShareHolders& holders) {
+            owner[holders.rank] = partitioner(graph, parts, 1, 2, nullptr, holders);
+          });
+          EXPECT_EQ(owner, std::vector(size, alone)) << rule << ", " << size << " processes, seed " << seed;
+        }
+      }
+    }
+  }
+}
+
+TEST(GraphShare, SharesAddUpToTheGraph) {
+  const PreparedGraph graph = testing_partitioners::random_graph(101, 4, 5, 3);
+  const Hypergraph whole = communication_hypergraph(graph);
+  for (const int size : {1, 2, 5}) {
+    std::int64_t work = 0, edges = 0, nets = 0;
+    std::vector<std::int64_t> weights;
+    std::vector<Hypergraph> shares;
+    for (int rank = 0; rank < size; ++rank) {
+      const ShareHolders holders{rank, size, nullptr};
+      const GraphShare share = share_of(graph, holders);
+      work += share.work;
+      edges += share.edges;
+      shares.push_back(share.nets());
+      weights.insert(weights.end(), shares.back().vertex_weights.begin(), shares.back().vertex_weights.end());
+      for (const std::int64_t weight : shares.back().net_weights) nets += weight;
+    }
+    EXPECT_EQ(weights, whole.vertex_weights);
+    EXPECT_EQ(work, std::accumulate(weights.begin(), weights.end(), std::int64_t{0}));
+    EXPECT_EQ(nets, std::accumulate(whole.net_weights.begin(), whole.net_weights.end(), std::int64_t{0}));
+    const VertexLists lists = merged_lists(graph, {0, graph.vertices});
+    EXPECT_EQ(2 * edges, std::accumulate(lists.weights.begin(), lists.weights.end(), std::int64_t{0}));
+    for (const int parts : {2, 6}) {
+      const std::vector<Rank> part = PartitionerRegistry::instance().find("hash").value(graph, parts, 1);
+      std::int64_t cut = 0;
+      for (const Hypergraph& share : shares) {
+        for (std::int64_t net = 0; net < share.nets(); ++net) {
+          std::set<Rank> touched;
+          for (std::int64_t pin = share.net_offsets[net]; pin < share.net_offsets[static_cast<std::size_t>(net) + 1];
+               ++pin)
+            touched.insert(part[share.pins[pin]]);
+          cut += share.net_weights[net] * (static_cast<std::int64_t>(touched.size()) - 1);
+        }
+      }
+      EXPECT_EQ(cut, connectivity_minus_one(graph, part, parts)) << size << " shares";
+    }
+  }
+}
+
+TEST(GraphShare, AFailureOfOneProcessIsOneOfAll) {
+  std::vector<std::string> said(3);
+  on_holders(3, [&](const ShareHolders& holders) {
+    holders.together([] {});
+    EXPECT_EQ(holders.sums({holders.rank, 1}), (std::vector<std::int64_t>{3, 3}));
+    try {
+      holders.together([&] {
+        if (holders.rank == 1) throw InvalidRequest("/strategy", "too large");
+      });
+    } catch (const InvalidRequest& error) {
+      said[holders.rank] = std::string("own: ") + error.what();
+    } catch (const SystemError& error) {
+      said[holders.rank] = error.what();
+    }
+  });
+  EXPECT_NE(said[1].find("own: "), std::string::npos) << said[1];
+  for (const int other : {0, 2}) {
+    EXPECT_NE(said[other].find("rank 1: "), std::string::npos) << said[other];
+    EXPECT_NE(said[other].find("too large"), std::string::npos) << said[other];
+  }
+}
+
+/// A process that failed earlier sends what the others do not expect.
+TEST(GraphShare, AProcessThatDoesNotPartitionIsNamed) {
+  on_holders(2, [](const ShareHolders& holders) {
+    if (holders.rank == 1) {
+      holders.gather("\x01it failed");
+      return;
+    }
+    try {
+      holders.sums({1});
+      ADD_FAILURE() << "the other process sent no sum";
+    } catch (const SystemError& error) {
+      EXPECT_NE(std::string(error.what()).find("rank 1 ended before"), std::string::npos) << error.what();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace strobe
