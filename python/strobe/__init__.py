@@ -24,10 +24,38 @@ from strobe.program import program
 from strobe.results import answers, compare, curves, read, samples
 from strobe.running import cases, resume, run
 from strobe.runs import Figure, Page, Run
+from strobe.workloads import Workload
 
 __all__ = [
-    "Answer", "Calibration", "CaseFailed", "Figure", "Interrupted", "InvalidRequest", "NoProgram", "NotARun",
-    "NotAvailable", "NotComparable", "Page", "Plan", "Run", "StrobeError", "Validation", "answers", "calibrate",
-    "cases", "compare", "convert", "curves", "inspect", "names", "plan", "program", "read", "resume", "run", "samples",
+    "Answer",
+    "Calibration",
+    "CaseFailed",
+    "Figure",
+    "Interrupted",
+    "InvalidRequest",
+    "NoProgram",
+    "NotARun",
+    "NotAvailable",
+    "NotComparable",
+    "Page",
+    "Plan",
+    "Run",
+    "StrobeError",
+    "Validation",
+    "Workload",
+    "answers",
+    "calibrate",
+    "cases",
+    "compare",
+    "convert",
+    "curves",
+    "inspect",
+    "names",
+    "plan",
+    "program",
+    "read",
+    "resume",
+    "run",
+    "samples",
     "validate",
 ]
