@@ -24,38 +24,12 @@ from strobe.program import program
 from strobe.results import answers, compare, curves, read, samples
 from strobe.running import cases, resume, run
 from strobe.runs import Figure, Page, Run
+from strobe.traces import SoftwareProfile, software_profile
 from strobe.workloads import Workload
 
 __all__ = [
-    "Answer",
-    "Calibration",
-    "CaseFailed",
-    "Figure",
-    "Interrupted",
-    "InvalidRequest",
-    "NoProgram",
-    "NotARun",
-    "NotAvailable",
-    "NotComparable",
-    "Page",
-    "Plan",
-    "Run",
-    "StrobeError",
-    "Validation",
-    "Workload",
-    "answers",
-    "calibrate",
-    "cases",
-    "compare",
-    "convert",
-    "curves",
-    "inspect",
-    "names",
-    "plan",
-    "program",
-    "read",
-    "resume",
-    "run",
-    "samples",
-    "validate",
+    "Answer", "Calibration", "CaseFailed", "Figure", "Interrupted", "InvalidRequest", "NoProgram", "NotARun",
+    "NotAvailable", "NotComparable", "Page", "Plan", "Run", "SoftwareProfile", "StrobeError", "Validation",
+    "Workload", "answers", "calibrate", "cases", "compare", "convert", "curves", "inspect", "names", "plan",
+    "program", "read", "resume", "run", "samples", "software_profile", "validate",
 ]

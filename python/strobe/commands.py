@@ -62,10 +62,13 @@ class Validation(Answer):
         return pd.DataFrame()
 
 
-class Calibration(Answer):
-    """A cluster file that `strobe calibrate` wrote; `path` is the file, which `cluster=` takes."""
+class Calibration(Answer, os.PathLike[str]):
+    """A cluster file that `strobe calibrate` wrote, at `path`; `cluster=` takes it."""
 
     path: pathlib.Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
 
 
 @request.with_keywords(PlanOptions)

@@ -31,6 +31,15 @@ def program(asked: Path | None = None) -> str:
     return found
 
 
+def share(name: str) -> pathlib.Path:
+    """A file that the program reads at run time, by its path in the source tree. Raises NoProgram."""
+    found = pathlib.Path(program()).resolve()
+    for folder in (found.parent.parent / "share" / "strobe", *found.parents):
+        if (folder / name).exists():
+            return folder / name
+    raise NoProgram(f"{found} has no file {name} near it")
+
+
 def main() -> None:
     """The console script `strobe`: becomes the program."""
     try:

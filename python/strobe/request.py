@@ -69,12 +69,12 @@ def plain(value: Any, keyword: str = "") -> Any:
     """A value as JSON holds it: NumPy's numbers as numbers, paths as text, parts as objects."""
     if hasattr(value, "part"):
         return plain(value.part())
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, Mapping):
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, str):
         return _split(value, keyword) if keyword in PARTS else value
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
     if isinstance(value, Iterable):
         return [plain(inner, keyword) for inner in value]
     return value.item() if hasattr(value, "item") else value

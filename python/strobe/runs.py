@@ -54,7 +54,7 @@ class Run:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = pathlib.Path(path)
+        self.path = pathlib.Path(path).absolute()
         results.read(self.path)
 
     @property
@@ -85,7 +85,7 @@ class Run:
         from strobe.request import options as words
 
         with tempfile.TemporaryDirectory() as folder:
-            checked(["plot", kind, os.fspath(self.path.absolute()), f"--out={folder}", "--format=svg", *words(options)])
+            checked(["plot", kind, os.fspath(self.path), f"--out={folder}", "--format=svg", *words(options)])
             drawn = sorted(pathlib.Path(folder).glob("*.svg"))
             return Figure(drawn[0].read_text(encoding="utf-8"))
 
@@ -97,7 +97,7 @@ class Run:
         from strobe.request import options as words
 
         out = pathlib.Path(options.pop("out", self.path / "report.html"))
-        checked(["report", os.fspath(self.path.absolute()), f"--out={out.absolute()}", *words(options)])
+        checked(["report", os.fspath(self.path), f"--out={out.absolute()}", *words(options)])
         return Page(out)
 
     def __repr__(self) -> str:

@@ -5,14 +5,20 @@ import copy
 import os
 import pathlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from strobe import binary, columns, sources
 from strobe.binary import Array
+from strobe.commands import Answer, inspect
 from strobe.program import Path
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from strobe._keywords import InspectOptions
 
 
 def _cache() -> pathlib.Path:
@@ -72,6 +78,10 @@ class Workload:
         other = copy.copy(self)
         other.options = {**self.options, **options}
         return other
+
+    def inspect(self, **options: Unpack[InspectOptions]) -> Answer:
+        """Vertices, steps, edges and degrees, as `strobe.inspect` says them."""
+        return inspect(self, **options)
 
     def vertices(self) -> pd.DataFrame:
         """One line for each vertex: `row` (its number in outputs of Strobe), `id` and `name` (yours)."""

@@ -124,7 +124,10 @@ class Runs(InFolder):
 
     def test_an_interrupt_keeps_the_finished_cases_and_resume_runs_the_others(self):
         out = self.folder / "long"
-        program = (f"import strobe\ntry:\n strobe.run(workload='amlsim-20k', epochs=[1, 99999], out={str(out)!r})\n"
+        # A shell that starts tests in the background has them ignore SIGINT.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+        program = ("import signal, strobe\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+                   f"try:\n strobe.run(workload='amlsim-20k', epochs=[1, 99999], out={str(out)!r})\n"
                    "except strobe.Interrupted as error:\n print(list(error.run.rows['status']), flush=True)\n")
         # The signal goes to Python alone, as a notebook's kernel gets it.
         process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
