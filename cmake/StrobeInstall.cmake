@@ -1,22 +1,12 @@
 # `cmake --install`: the program, what it reads at run time, its headers and the package that plug-ins outside this tree
-# are built with (find_package(strobe), docs/howto/own_strategy.md). A folder keeps its path of the source tree below
-# share/strobe, where core/system/program_files.cpp looks for it.
+# are built with (find_package(strobe), docs/howto/own_strategy.md).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS strobe strobe-conformance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
-set(strobe_share ${CMAKE_INSTALL_DATADIR}/strobe)
-foreach(folder workloads/data workloads/shapes workloads/catalog backends/clusters suites results/published results/schema)
-  get_filename_component(parent ${folder} DIRECTORY)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${strobe_share}/${parent}
-          PATTERN "*.cpp" EXCLUDE PATTERN "*.hpp" EXCLUDE)
-endforeach()
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/figures ${CMAKE_SOURCE_DIR}/scripts/report DESTINATION ${strobe_share}/scripts
-        FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "*.css" PATTERN "*.js")
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/scripts/launch DESTINATION ${strobe_share}/scripts USE_SOURCE_PERMISSIONS)
-install(PROGRAMS ${CMAKE_SOURCE_DIR}/scripts/report_page.py
-                 ${CMAKE_SOURCE_DIR}/scripts/fetch_dataset DESTINATION ${strobe_share}/scripts)
+include(StrobeShare)
+strobe_install_share(${CMAKE_SOURCE_DIR} ${CMAKE_INSTALL_DATADIR}/strobe)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 

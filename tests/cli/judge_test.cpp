@@ -38,8 +38,8 @@ Case case_of(std::int64_t vertices, const std::string& strategy, std::int64_t se
 
 constexpr const char* read_the_package = R"(import json, math, sys
 sys.path.insert(0, ')" STROBE_SOURCE_DIR R"(/python')
-import strobe_results
-table = strobe_results.compare('made', program=')" STROBE_BINARY R"(')
+import strobe
+table = strobe.compare('made', program=')" STROBE_BINARY R"(')
 answer = json.load(open('answer.json'))
 lines = [(number, c) for number, q in enumerate(answer['questions']) for c in q['contenders']]
 assert len(table) == len(lines), len(table)
@@ -171,7 +171,7 @@ class Judge : public Program {
     EXPECT_NE(words.find("2 more questions"), std::string::npos);
   }
 
-  /// `strobe_results.compare` has the numbers of the answer, bit for bit.
+  /// `strobe.compare` has the numbers of the answer, bit for bit.
   void expect_package(const Json& answer, const std::string& python) {
     write_text(folder_ / "answer.json", answer.dump());
     write_text(folder_ / "program.py", read_the_package);

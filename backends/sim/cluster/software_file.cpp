@@ -17,6 +17,7 @@
 #include "backends/software.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
+#include "core/system/program_files.hpp"
 
 namespace strobe {
 namespace {
@@ -53,7 +54,7 @@ constexpr Key host_keys[] = {{"row_seconds", Form::not_negative, Need::always, t
                              {"serialise_seconds_per_message", Form::not_negative, Need::always, true},
                              {"serialise_seconds_per_byte", Form::not_negative, Need::always, true}};
 
-std::filesystem::path profile_directory() { return STROBE_SOURCE_SOFTWARE_DIR; }
+std::filesystem::path profile_directory() { return program_folder(STROBE_SOURCE_SOFTWARE_DIR); }
 
 /// Name or path, and the text after its last colon.
 std::pair<std::string, std::string> name_and_choice(const std::string& text) {

@@ -1,0 +1,164 @@
+"""Runs cases: shows how far they are, can be interrupted, and returns the run directory."""
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import re
+import tempfile
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from strobe import request
+from strobe._keywords import CaseKeywords, RunOptions
+from strobe.errors import CaseFailed, Interrupted, NotARun, error_of
+from strobe.program import Path, answer, call
+from strobe.runs import Run
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from strobe._keywords import RunKeywords
+
+_RUN_OPTIONS = frozenset(RunOptions.__annotations__)
+_ENDED = re.compile(r"\[(\d+)/(\d+)\]")
+
+
+class _Progress:
+    """A bar over the cases, next to it the epochs of the case under way, from the samples that the program writes."""
+
+    def __init__(self, run: pathlib.Path, show: bool) -> None:
+        self._samples = run / "samples.jsonl"
+        # A run that is resumed has samples of before.
+        self._read = self._samples.stat().st_size if self._samples.exists() else 0
+        self._bar: Any = None
+        if show:
+            from tqdm.auto import tqdm
+
+            self._bar = tqdm(unit="case")
+
+    def line(self, text: str) -> None:
+        """Takes a line that the program printed: `[2/4] eta 4s ...` says that the second of four cases has ended."""
+        ended = _ENDED.match(text)
+        if ended and self._bar is not None:
+            self._bar.total = int(ended[2])
+            self._bar.update(int(ended[1]) - self._bar.n)
+
+    def tick(self) -> None:
+        """Shows the last epoch in the samples that were written since the last call."""
+        if self._bar is None or not self._samples.exists():
+            return
+        with open(self._samples, "rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        whole = text[:text.rfind(b"\n") + 1]
+        self._read += len(whole)
+        with contextlib.suppress(ValueError, IndexError, KeyError, TypeError):
+            last = json.loads(whole.splitlines()[-1])
+            self._bar.set_postfix_str(f"{last['case_id']} epoch {last['epoch']}", refresh=True)
+
+    def close(self) -> None:
+        """Leaves the bar as it is."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _new_folder(name: str) -> pathlib.Path:
+    """A folder of runs/ that nobody has; it is made at once, so that two runs of one second have two."""
+    stem = f"{name}-{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}"
+    for number in range(1000):
+        path = pathlib.Path("runs") / (stem + (f"-{number}" if number else ""))
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(parents=True)
+            return path
+    raise FileExistsError(f"runs/{stem}")
+
+
+def _watch(words: list[str], out: pathlib.Path, show: bool) -> Run:
+    """Calls `strobe run` and returns the run directory. Raises StrobeError and Interrupted."""
+    progress = _Progress(out, show)
+    try:
+        done = call(words, seen=progress.line, tick=progress.tick)
+    except KeyboardInterrupt:
+        with contextlib.suppress(NotARun):
+            run = Run(out)
+            raise Interrupted(f"interrupted; finished cases are in {out}, strobe.resume({str(out)!r}) runs the others",
+                              run) from None
+        raise
+    finally:
+        progress.close()
+    if done.status not in (0, 1):
+        raise error_of(done.status, done.err)
+    with contextlib.suppress(NotARun):
+        run = Run(out)
+        failed = run.rows[~run.rows["status"].isin(["ok", "skipped"])]
+        if done.status == 0:
+            return run
+        if len(failed):
+            reasons = [f"{row['case_id']}: {row['status']}: {row.get('reason')}" for row in failed.to_dict("records")]
+            raise CaseFailed("\n".join(reasons), run)
+    raise error_of(done.status, done.err)
+
+
+def _words(given: str | Mapping[str, Any] | os.PathLike[str] | None, folder: str, cases: dict[str, Any]) -> list[str]:
+    """The suite as an argument, and what goes over its cases. A suite of the call is written into `folder`."""
+    if given is not None and not isinstance(given, Mapping):
+        return [os.fspath(given), *request.overrides(cases)]
+    text = request.suite("python", cases) if given is None else dict(given)
+    path = pathlib.Path(folder) / f"{text.get('name') or 'python'}.json"
+    path.write_text(json.dumps(text), encoding="utf-8")
+    return [str(path), *([] if given is None else request.overrides(cases))]
+
+
+def _parted(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The keywords that describe cases, and the options of the run."""
+    given = {key: value for key, value in keywords.items() if key in _RUN_OPTIONS}
+    return {key: value for key, value in keywords.items() if key not in given}, request.options(given)
+
+
+@request.with_keywords(CaseKeywords, RunOptions)
+def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out: Path | None = None,
+        progress: bool = True, **keywords: Unpack[RunKeywords]) -> Run:
+    """Trains and measures cases: all combinations of the keywords' values. Returns the run.
+
+    strobe.run(workload="ucsocial", strategy=["snapshot", "vertex"], ranks=[1, 2], epochs=5)
+    strobe.run(workload="chess:window=30d", model={"name": "tm-gcn", "hidden": [8, 16]})
+    strobe.run("quickstart", epochs=2)
+
+    A list is tried value by value. A part (workload, model, strategy, task, optimizer) is a name, `NAME:key=value,...`,
+    or a mapping with "name" and parameters. With `suite` (a name of `strobe list suites`, a JSON file or its content),
+    the keywords go over its cases. `out` is the run directory; without it, a new folder of runs/.
+
+    Raises InvalidRequest before anything is measured, with `pointer` to the keyword; NotAvailable for a backend that is
+    not here; CaseFailed, whose `run` has the other rows. Ctrl-C ends the case under way, keeps the finished ones, and
+    raises Interrupted. Seconds and bytes are the units of all results.
+    """
+    cases, words = _parted(keywords)
+    with tempfile.TemporaryDirectory() as folder:
+        # A request that is refused leaves no folder.
+        asked = _words(suite, folder, cases)
+        target = pathlib.Path(out) if out is not None else _new_folder("python")
+        try:
+            return _watch(["run", *asked, f"--out={target.absolute()}", *words], target, progress)
+        finally:
+            if out is None:
+                with contextlib.suppress(OSError):
+                    target.rmdir()
+
+
+def resume(path: Path, *, retry_failed: bool = False, progress: bool = True) -> Run:
+    """Runs the cases of a run directory that have no finished row, and returns the run. Errors are those of `run`."""
+    target = pathlib.Path(path)
+    words = ["run", "--resume", os.fspath(target.absolute()), *(["--retry-failed"] if retry_failed else [])]
+    return _watch(words, target, progress)
+
+
+@request.with_keywords(CaseKeywords)
+def cases(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None,
+          **keywords: Unpack[CaseKeywords]) -> list[dict[str, Any]]:
+    """The plan of every case that `run` would run with the same arguments; nothing is run. Raises InvalidRequest."""
+    with tempfile.TemporaryDirectory() as folder:
+        planned = answer(["run", *_words(suite, folder, dict(keywords)), "--dry-run", "--json"])["cases"]
+        return list(planned)
