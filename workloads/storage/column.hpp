@@ -25,9 +25,9 @@ class Column {
   Column() = default;
   Column(std::vector<T> values) : owned_(std::make_shared<std::vector<T>>(std::move(values))) { refresh(); }
   Column(std::initializer_list<T> values) : Column(std::vector<T>(values)) {}
-  /// A view on `size` values from `data`, valid as long as `keeper` lives.
-  Column(std::shared_ptr<const void> keeper, const T* data, std::size_t size)
-      : keeper_(std::move(keeper)), data_(data), size_(size) {}
+  /// A view on `size` values from `data`, valid as long as `keeper` lives. `is_private`: no file backs them.
+  Column(std::shared_ptr<const void> keeper, const T* data, std::size_t size, bool is_private = false)
+      : keeper_(std::move(keeper)), data_(data), size_(size), private_view_(is_private) {}
   Column(const Column&) = default;
   Column(Column&& other) noexcept { swap(other); }
   Column& operator=(Column other) noexcept {
@@ -43,8 +43,8 @@ class Column {
   const T& back() const { return data_[size_ - 1]; }
   const_iterator begin() const { return data_; }
   const_iterator end() const { return data_ + size_; }
-  /// Bytes of memory of its own; 0 for a view.
-  std::size_t own_bytes() const { return owned_ == nullptr ? 0 : size_ * sizeof(T); }
+  /// Bytes of private memory; 0 for a view of a file.
+  std::size_t own_bytes() const { return owned_ == nullptr && !private_view_ ? 0 : size_ * sizeof(T); }
   std::vector<T> copy() const { return std::vector<T>(begin(), end()); }
 
   /// The values for writing; valid until the column is copied, resized or destroyed.
@@ -69,6 +69,7 @@ class Column {
     std::swap(keeper_, other.keeper_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(private_view_, other.private_view_);
   }
 
   friend bool operator==(const Column& a, const Column& b) { return equal(a, b.data(), b.size()); }
@@ -98,6 +99,7 @@ class Column {
   std::shared_ptr<const void> keeper_;
   const T* data_ = nullptr;
   std::size_t size_ = 0;
+  bool private_view_ = false;
 };
 
 }  // namespace strobe

@@ -64,7 +64,7 @@ template <class T>
 Column<T> make_column(Pages pages, std::size_t size) {
   if (size == 0) return {};
   const auto keeper = std::make_shared<const Pages>(std::move(pages));
-  return Column<T>(keeper, reinterpret_cast<const T*>(keeper->data()), size);
+  return Column<T>(keeper, reinterpret_cast<const T*>(keeper->data()), size, true);
 }
 
 }  // namespace strobe

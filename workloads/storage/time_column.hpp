@@ -79,7 +79,7 @@ class TimeColumn {
   /// Memory of the times in bytes, bookkeeping included.
   std::size_t bytes() const { return compact() ? packed_.bytes() : values_.size() * sizeof(double); }
 
-  /// The same without views.
+  /// The same without views of files.
   std::size_t own_bytes() const { return compact() ? packed_.own_bytes() : values_.own_bytes(); }
 
   /// Appends; a compact column becomes one of doubles first.
