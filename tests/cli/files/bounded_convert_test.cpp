@@ -1,6 +1,9 @@
 // `strobe convert` within less memory than the file's rows take.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "tests/cli/program.hpp"
 
 namespace strobe::cli_test {
@@ -35,9 +38,12 @@ TEST_F(BoundedConvert, AFileIsConvertedWhereItsRowsDoNotFit) {
 #endif
   ASSERT_EQ(convert("8", "whole.strobe", 0).status, 0);
   const std::size_t before = files();
-  int enough = 32;
+  int enough = 32;  // threads take some, too
   Outcome outcome = convert("0.01", "bounded.strobe", enough);
-  for (; outcome.status != 0 && enough < 512; enough += 8) outcome = convert("0.01", "bounded.strobe", enough + 8);
+  while (outcome.status != 0 && enough < 4096) {
+    enough += std::max(8, enough / 16);
+    outcome = convert("0.01", "bounded.strobe", enough);
+  }
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("sorted in parts"), std::string::npos) << outcome.err;
   EXPECT_TRUE(read_text(folder_ / "bounded.strobe") == read_text(folder_ / "whole.strobe"));
