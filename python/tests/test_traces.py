@@ -105,11 +105,10 @@ distributed.destroy_process_group()
 """
 
 
+@unittest.skipIf(importlib.util.find_spec("torch") is None, "torch is not installed")
 class Recorded(InFolder):
     def record(self, program, steps=3):
         """The trace of some steps, and the least seconds of a step under the profiler."""
-        if importlib.util.find_spec("torch") is None:
-            raise unittest.SkipTest("torch is not installed")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from torch.profiler import ProfilerActivity, profile, schedule
@@ -149,8 +148,6 @@ class Recorded(InFolder):
         self.assertGreaterEqual(found.seen["launches"], 3 * 2000)
 
     def test_messages_between_processes_take_what_their_loop_says(self):
-        if importlib.util.find_spec("torch") is None:
-            raise unittest.SkipTest("torch is not installed")
         trace = self.folder / "messages.json"
         words = [sys.executable, "-c", MESSAGES]
         processes = [subprocess.Popen([*words, str(rank), str(self.folder / "store"), str(trace)], text=True,
