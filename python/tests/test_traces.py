@@ -2,6 +2,8 @@
 import gzip
 import importlib.util
 import json
+import subprocess
+import sys
 import time
 import unittest
 import warnings
@@ -79,11 +81,34 @@ class Made(InFolder):
             self.profile([event("aten::add", 10 * i, 4) for i in range(100)], base="jax")
 
 
+# Two processes that send each other messages in a loop; the first prints the lowest tenth of the loop's own clock.
+MESSAGES = """
+import sys, time, numpy, torch, torch.distributed as distributed
+from torch.profiler import ProfilerActivity, profile
+rank = int(sys.argv[1])
+distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+mine, theirs, began = torch.ones(16), torch.zeros(16), []
+def loop(count):
+    for _ in range(count):
+        began.append(time.perf_counter())
+        sent, got = distributed.isend(mine, 1 - rank), distributed.irecv(theirs, 1 - rank)
+        sent.wait(), got.wait()
+loop(20)
+began.clear()
+with profile(activities=[ProfilerActivity.CPU]) as profiler:
+    loop(400)
+if rank == 0:
+    profiler.export_chrome_trace(sys.argv[3])
+    print(numpy.quantile(numpy.diff(began), 0.1))
+distributed.barrier()
+distributed.destroy_process_group()
+"""
+
+
+@unittest.skipIf(importlib.util.find_spec("torch") is None, "torch is not installed")
 class Recorded(InFolder):
     def record(self, program, steps=3):
         """The trace of some steps, and the least seconds of a step under the profiler."""
-        if importlib.util.find_spec("torch") is None:
-            raise unittest.SkipTest("torch is not installed")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from torch.profiler import ProfilerActivity, profile, schedule
@@ -121,6 +146,20 @@ class Recorded(InFolder):
         self.assertLess(issue, 1.2 * least / 2000)
         self.assertGreater(issue, 0.5 * alone)
         self.assertGreaterEqual(found.seen["launches"], 3 * 2000)
+
+    def test_messages_between_processes_take_what_their_loop_says(self):
+        trace = self.folder / "messages.json"
+        words = [sys.executable, "-c", MESSAGES]
+        processes = [subprocess.Popen([*words, str(rank), str(self.folder / "store"), str(trace)], text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) for rank in (0, 1)]
+        printed = [process.communicate(timeout=120)[0] for process in processes]
+        clock = float(printed[0].split()[-1])
+        # The trace has no operations of its own, and is given some.
+        found = json.loads(trace.read_text())
+        found["traceEvents"] += [event("aten::add", 10 * i, 4) for i in range(100)]
+        trace.write_text(json.dumps(found))
+        value = strobe.software_profile(trace, out=self.folder / "m.json")["cpu"]["message_seconds"]["value"]
+        self.assertLess(abs(value - clock), 0.25 * clock)
 
     def test_the_host_of_a_step_is_what_it_slept(self):
         import torch
