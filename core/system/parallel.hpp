@@ -40,6 +40,7 @@ class Workers {
   std::condition_variable done_;
   const std::function<void(std::int64_t)>* task_ = nullptr;
   std::int64_t tasks_ = 0;
+  int caller_core_ = -1;  // where the caller began the region
   std::atomic<std::int64_t> next_{0};
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<int> busy_{0};

@@ -226,8 +226,7 @@ const FieldTable& case_fields() {
                 "simulated cluster: a name from `strobe list clusters` or a JSON file; "
                 "for device sim empty = aimos-v100")
           .text("software", &Case::software, software_help)
-          .choice("numerics", &Case::numerics, {"none", "cpu"},
-                  "whether device sim computes values: none = no, which is its choice unless this is given; cpu = yes")
+          .choice("numerics", &Case::numerics, {"none", "cpu"}, "device sim: none = no values (its default), or cpu")
           .choice("precision", &Case::precision, {"fp32", "fp64"}, "floating-point type of tensors")
           .integer("ranks", &Case::ranks, "", "number of ranks", 1, 1 << 20)
           .integer("seed", &Case::seed, "", "seed of parameters, samples and generators", 0)

@@ -113,7 +113,8 @@ void judge(CompareReport& report, int min_verdicts) {
   } else if (verdicts < wanted) {
     report.outcome = GateOutcome::undecided;
     report.outcome_text = fmt::format(
-        "not decided: {}, but {} are needed; measure both with strobe run --rounds 5 or more, or with strobe compare "
+        "not decided: {}, but at least {} must; measure both with strobe run --rounds 5 or more, or with strobe "
+        "compare "
         "--rerun",
         counts, wanted);
   } else {

@@ -56,8 +56,8 @@ TEST_F(Explain, SaysWhyAFileIsRefusedAndWhatReadsIt) {
   const Outcome known = strobe({"inspect", "w.edges", "--explain"});
   EXPECT_NE(known.out.find("read as   network-repository"), std::string::npos) << known.out;
   EXPECT_NE(known.out.find("strobe inspect 'w.edges:format=table,columns="), std::string::npos) << known.out;
-  expect_refusal(strobe({"inspect", "chess", "--explain"}), 2, {"--explain", "'chess' is no file"});
-  expect_refusal(strobe({"inspect", "uniform", "--explain"}), 2, {"--explain", "'uniform' is no file"});
+  expect_refusal(strobe({"inspect", "chess", "--explain"}), 2, {"--explain", "no file 'chess'"});
+  expect_refusal(strobe({"inspect", "uniform", "--explain"}), 2, {"--explain", "no file 'uniform'"});
 }
 
 TEST_F(Explain, TimesFarFromAllOthersAreTheCauseOfARefusal) {

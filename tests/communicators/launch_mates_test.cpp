@@ -29,7 +29,7 @@ TEST(LaunchMates, ThoseThatRunGetTenTimesAsLong) {
 TEST(LaunchMates, OneThatIsUnseenIsGoneOrElsewhere) {
   const LaunchMates here{0, {running, unseen}, true}, elsewhere{0, {running, unseen}, false};
   EXPECT_EQ(judge_wait(here, 5, 5, true).words, "rank 1 (gone)");
-  EXPECT_EQ(judge_wait(elsewhere, 5, 5, false).words, "rank 1 (no word of it)");
+  EXPECT_EQ(judge_wait(elsewhere, 5, 5, false).words, "rank 1 (not heard from)");
   EXPECT_FALSE(judge_wait(elsewhere, 5, 5, true).over) << "it may still write";
   EXPECT_TRUE(judge_wait(elsewhere, 50, 5, true).over);
 }

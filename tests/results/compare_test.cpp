@@ -141,14 +141,14 @@ TEST(Compare, AGateThatJudgedTooLittleIsNotDecided) {
   };
   const std::string advice = "; measure both with strobe run --rounds 5 or more, or with strobe compare --rerun";
   EXPECT_EQ(text("one", "slow"),
-            "not decided: 0 of 2 cases that both runs measured have a verdict, and 1 must" + advice);
+            "not decided: 0 of 2 cases that both runs measured have a verdict, but at least 1 must" + advice);
   EXPECT_EQ(text("mixed", "new"), "failed: 1 SLOWER; 2 of 3 cases that both runs measured have a verdict");
   EXPECT_EQ(text("mixed", "mixed"),
             "passed: 2 of 3 cases that both runs measured have a verdict, and none is slower; "
             "--min-verdicts all asks for all of them");
   EXPECT_EQ(compare_runs(folder.file("mixed"), folder.file("mixed"), two).outcome, GateOutcome::passed);
   EXPECT_EQ(text("mixed", "mixed", all),
-            "not decided: 2 of 3 cases that both runs measured have a verdict, and 3 must" + advice);
+            "not decided: 2 of 3 cases that both runs measured have a verdict, but at least 3 must" + advice);
   const Json json = compare_to_json(compare_runs(folder.file("one"), folder.file("slow")));
   EXPECT_EQ(json.at("outcome"), "not decided");
   EXPECT_EQ(json.at("regression"), false);

@@ -346,7 +346,7 @@ TEST(WhatIf, WrongOnesAreRefusedWithTheirPointer) {
             "/inter_node_latency_seconds/value|-1e-06 is negative");
   EXPECT_EQ(said("aimos-v100:price_per_node_hour=3").rfind("/price_per_node_hour|", 0), 0u);
   EXPECT_EQ(said("aimos-v100:nodes=4,nodes=5"), "--cluster|'nodes' is changed twice");
-  EXPECT_EQ(said("aimos-v100:nodes=4,fast").rfind("--cluster|'fast' is no change", 0), 0u);
+  EXPECT_EQ(said("aimos-v100:nodes=4,fast").rfind("--cluster|'fast' has no value", 0), 0u);
   EXPECT_EQ(said("dynahb-a6000:nodes=2").rfind("/inter_node_bytes_per_second|", 0), 0u);
 }
 

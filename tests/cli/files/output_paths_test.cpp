@@ -42,7 +42,7 @@ TEST_F(OutputPaths, AKeptRowSaysWhatItDidNotWrite) {
   ASSERT_EQ(run({"--out", "out"}).status, 0);
   const Outcome outcome = run({"--out", "out", "--resume", "--trace", "--save-model", "m"});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("--save-model, --trace left nothing"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("--save-model, --trace wrote no file"), std::string::npos) << outcome.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "m"));
 }
 
