@@ -17,9 +17,9 @@ namespace {
 
 constexpr double offset_bytes = sizeof(std::int64_t), vertex_bytes = sizeof(VertexId), raw_value_bytes = sizeof(float);
 
-template <class T>
-double bytes_of(const std::vector<T>& values) {
-  return static_cast<double>(values.size()) * sizeof(T);
+template <class Array>
+double bytes_of(const Array& values) {
+  return static_cast<double>(values.size()) * sizeof(typename Array::value_type);
 }
 
 double bytes_of(const PreparedGraph& graph) {
