@@ -36,7 +36,7 @@ PreparedGraph drifting_graph(double overlap) {
       row.assign(old, old + degree);
       std::sort(row.begin(), row.end());
       row.erase(std::unique(row.begin(), row.end()), row.end());
-      graph.columns.insert(graph.columns.end(), row.begin(), row.end());
+      graph.columns.append(row.begin(), row.end());
       graph.row_offsets.push_back(graph.nonzeros());
     }
   }

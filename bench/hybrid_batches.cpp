@@ -41,7 +41,7 @@ PreparedGraph make_graph(std::int64_t vertices) {
     for (std::uint64_t i = 0; i < mixed(static_cast<std::uint64_t>(r) * 8) % 8; ++i)
       row.push_back(drawn(static_cast<std::uint64_t>(r) * 8 + 1 + i, vertices));
     std::sort(row.begin(), row.end());
-    graph.columns.insert(graph.columns.end(), row.begin(), std::unique(row.begin(), row.end()));
+    graph.columns.append(row.begin(), std::unique(row.begin(), row.end()));
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   graph.values32.assign(graph.columns.size(), 1.0F);

@@ -49,7 +49,7 @@ PreparedGraph communities(std::int64_t vertices) {
     }
     std::sort(columns.begin(), columns.end());
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-    graph.columns.insert(graph.columns.end(), columns.begin(), columns.end());
+    graph.columns.append(columns.begin(), columns.end());
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   return graph;

@@ -20,6 +20,7 @@
 namespace strobe {
 
 class DataCache;
+class NodeStore;  // workloads/storage/node_store.hpp
 
 /// A struct with `using Value`, `static constexpr std::size_t kept`, `Value make(const DataCache&) const` and equality
 /// of all members. It holds no pointer, because the target of a pointer could change while the key stays the same.
@@ -35,8 +36,19 @@ concept DataKey = std::equality_comparable<Key> && std::is_aggregate_v<Key> &&(K
 class DataCache {
  public:
   DataCache() = default;
+  /// With `node`, keys may share their values with other processes of this node.
+  explicit DataCache(std::shared_ptr<const NodeStore> node) : node_(std::move(node)) {}
   DataCache(const DataCache&) = delete;
   DataCache& operator=(const DataCache&) = delete;
+
+  /// Null when this process shares nothing.
+  const NodeStore* node() const { return node_.get(); }
+
+  /// Drops all values; whoever holds one keeps it. Not while another thread asks for one.
+  void forget() const {
+    const std::lock_guard lock(mutex_);
+    shelves_.clear();
+  }
 
   /// The value of the key. Throws what `make` throws, and keeps nothing for the key then. `make` may ask for values of
   /// other types of keys, but not in a circle.
@@ -71,6 +83,7 @@ class DataCache {
     return *static_cast<Shelf<Key>*>(shelf.get());
   }
 
+  std::shared_ptr<const NodeStore> node_;
   mutable std::mutex mutex_;
   mutable std::map<std::type_index, std::shared_ptr<void>> shelves_;
 };

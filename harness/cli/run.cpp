@@ -24,6 +24,7 @@
 #include "harness/measure/run_rounds.hpp"
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
+#include "harness/process/node_data.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/signals.hpp"
 #include "harness/request/output_files.hpp"
@@ -358,8 +359,9 @@ int run(RunRequest& request) {
   }
   if (asks_for_rounds(request)) return run_in_rounds(request, suite, world);
   const Ranks ranks = ranks_of(suite, world);
-  KeptPlans plans;
+  KeptPlans plans(node_store_of(ranks));
   check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
+  plans.forget_data();
   install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep
   return sweep_all(request, suite, ranks, plans);
 }

@@ -74,8 +74,8 @@ class FullBatchSchedule final : public SchedulePlan {
  private:
   PlanSummary summarised() const {
     PlanSummary summary;
-    summary.items = {plan_->data.trained_edges(), "edges_per_second",
-                     static_cast<double>(plan_->data.graph->nonzeros()), 1, plan_->data.trained_cells()};
+    summary.items = {plan_->data.trained_edges, "edges_per_second", static_cast<double>(plan_->data.graph->nonzeros()),
+                     1, plan_->data.trained_cells()};
     summary.parameters = plan_->model.parameters;
     summary.metrics = metrics();
     summary.approximations = plan_->strategy.approximations;
@@ -159,7 +159,9 @@ class FullBatchSchedule final : public SchedulePlan {
 class FullBatchPlanner final : public SchedulePlanner {
  public:
   FullBatchPlanner(const Case& request, PlanUse use, const DataCache& cache)
-      : case_(begin_full_batch(request, use, cache)) {}
+      : case_(begin_full_batch(request, use, cache)) {
+    case_.data.keep_ids_of_raw();
+  }
 
   bool leaves_open() const override { return case_.options.blocks == 0; }
   std::vector<std::int64_t> choices() const override {

@@ -25,17 +25,24 @@ std::uint64_t bytes_to_keep() {
 
 }  // namespace
 
-KeptPlans::KeptPlans() : KeptPlans(bytes_to_keep()) {}
+KeptPlans::KeptPlans(std::shared_ptr<const NodeStore> node) : KeptPlans(bytes_to_keep(), std::move(node)) {}
 
 std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const std::string key = case_to_json(c).dump();
   if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
   const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::run, cache_);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
-  if (bytes_ + bytes > most_bytes_) return plan;
+  if (bytes_ + bytes > most_bytes_) {
+    all_fit_ = false;
+    return plan;
+  }
   bytes_ += bytes;
   plans_[key] = plan;
   return plan;
+}
+
+void KeptPlans::forget_data() {
+  if (all_fit_) cache_.forget();
 }
 
 std::shared_ptr<const PlannedCase> KeptPlans::take(const Case& c) {

@@ -15,18 +15,24 @@ class KeptPlans {
  public:
   /// Keeps plans of up to `most_bytes` in total (PlanSummary::kept_bytes). A plan that does not fit is made again
   /// whenever it is requested. All processes need the same limit, because a partitioner may be a collective call.
-  explicit KeptPlans(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  /// `node` is the cache's.
+  explicit KeptPlans(std::uint64_t most_bytes, std::shared_ptr<const NodeStore> node = nullptr)
+      : most_bytes_(most_bytes), cache_(std::move(node)) {}
   /// Takes the limit from $STROBE_KEPT_PLANS_GIB, or 4 GiB without it. Throws InvalidRequest unless it is a number >=
   /// 0.
-  KeptPlans();
+  explicit KeptPlans(std::shared_ptr<const NodeStore> node = nullptr);
 
   /// Throws as make_plan.
   std::shared_ptr<const PlannedCase> get(const Case& c);
   /// Like `get`, and drops the plan from the store.
   std::shared_ptr<const PlannedCase> take(const Case& c);
+  /// Call this when every case was requested. Drops the data that only planning reads, unless a plan did not fit: it
+  /// would read them again.
+  void forget_data();
 
  private:
   std::uint64_t most_bytes_, bytes_ = 0;
+  bool all_fit_ = true;
   DataCache cache_;                                                  // data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
 };

@@ -56,7 +56,7 @@ TEST(ExactTargets, AreTheDoublesOfTheNextStep) {
 
 TEST(ExactTargets, OfAnotherSeriesDoNotChange) {
   SnapshotGraph graph = series(true);
-  for (double& value : graph.exact_features) value += 1;  // features that are not the targets' series
+  for (double& value : graph.exact_features.edit()) value += 1;  // features that are not the targets' series
   const TaskData data = draw(graph), rounded = draw(series(false));
   EXPECT_EQ(data.train.value, rounded.train.value);
 }

@@ -41,10 +41,10 @@ TEST(VertexRegression, PredictsTheNextStepsDegree) {
 TEST(VertexRegression, TakesTheWorkloadsTargetsAndLeavesOutMissingOnes) {
   SnapshotGraph graph = hand_graph();
   graph.targets.assign(20, NAN);
-  graph.targets[0] = 1.5f;          // step 0, vertex 0
-  graph.targets[4] = -2.0f;         // step 1, vertex 0
-  graph.targets[3 * 4 + 3] = 0.5f;  // step 3, vertex 3: no edge, still a sample
-  graph.targets[4 * 4 + 3] = 0.75f;
+  graph.targets.edit()[0] = 1.5f;          // step 0, vertex 0
+  graph.targets.edit()[4] = -2.0f;         // step 1, vertex 0
+  graph.targets.edit()[3 * 4 + 3] = 0.5f;  // step 3, vertex 3: no edge, still a sample
+  graph.targets.edit()[4 * 4 + 3] = 0.75f;
   const TaskData data = task("vertex-regression")->draw(graph, 1);
   EXPECT_EQ(data.steps, 5);
   EXPECT_EQ(cells(data.train), (Cells{{0, 0}, {1, 0}}));
@@ -122,14 +122,14 @@ TEST(VertexClassification, PrefersLabelsOfCellsAndLeavesOutUnknownOnes) {
   SnapshotGraph graph = hand_graph();
   graph.vertex_label = {0, 1, 0, 1};
   graph.cell_label.assign(20, -1);
-  graph.cell_label[3] = 1;          // step 0, vertex 3
-  graph.cell_label[2 * 4 + 1] = 0;  // step 2, vertex 1
-  graph.cell_label[4 * 4 + 2] = 1;  // step 4, vertex 2
+  graph.cell_label.edit()[3] = 1;          // step 0, vertex 3
+  graph.cell_label.edit()[2 * 4 + 1] = 0;  // step 2, vertex 1
+  graph.cell_label.edit()[4 * 4 + 2] = 1;  // step 4, vertex 2
   const TaskData data = task("vertex-classification")->draw(graph, 1);
   EXPECT_EQ(cells(data.train), (Cells{{0, 3}, {2, 1}}));
   EXPECT_EQ(data.train.label, (std::vector<std::int32_t>{1, 0}));
   EXPECT_EQ(cells(data.test), (Cells{{4, 2}}));
-  graph.cell_label[0] = 2;
+  graph.cell_label.edit()[0] = 2;
   EXPECT_THROW(task("vertex-classification")->draw(graph, 1), InvalidRequest);
   EXPECT_EQ(task("vertex-classification", {{"classes", 3}})->draw(graph, 1).train.count(), 3);
 }
@@ -181,7 +181,7 @@ TEST(VertexTasks, MissingMetricsAreKnownBeforeTraining) {
   SnapshotGraph graph = hand_graph();
   graph.cell_label.assign(20, -1);
   const auto set = [&](Step t, VertexId v, int label) {
-    graph.cell_label[4 * t + v] = static_cast<std::int8_t>(label);
+    graph.cell_label.edit()[4 * t + v] = static_cast<std::int8_t>(label);
   };
   set(0, 0, 0);
   set(1, 1, 0);
@@ -201,18 +201,19 @@ TEST(VertexTasks, MissingMetricsAreKnownBeforeTraining) {
   EXPECT_EQ(task("vertex-classification", {{"classes", 3}})->draw(graph, 1).why_absent("binary_f1"), "");
 
   graph.targets.assign(20, NAN);
-  for (const std::size_t cell : {0u, 5u, 15u, 18u}) graph.targets[cell] = 2.5f;  // steps 0, 1, 3, 4; no vertex twice
+  for (const std::size_t cell : {0u, 5u, 15u, 18u})
+    graph.targets.edit()[cell] = 2.5f;  // steps 0, 1, 3, 4; no vertex twice
   const TaskData constant = task("vertex-regression")->draw(graph, 1);
   EXPECT_EQ(constant.why_absent("r2"), "all 2 test targets are 2.5, so r2 is not defined: it compares with their spread");
   EXPECT_EQ(constant.why_absent("rmse"), "");
   EXPECT_EQ(constant.why_absent("last_value_rmse"), "no test sample has a value measured before it");
   EXPECT_FALSE(constant.absent.contains("validation_")) << "there is no validation";
   EXPECT_FALSE(says(constant.notes, "validation"));
-  graph.targets[18] = 3;
+  graph.targets.edit()[18] = 3;
   EXPECT_EQ(task("vertex-regression")->draw(graph, 1).why_absent("r2"), "");
-  graph.targets[18] = NAN;
+  graph.targets.edit()[18] = NAN;
   EXPECT_EQ(task("vertex-regression")->draw(graph, 1).test.count(), 1) << "one sample is enough";
-  graph.targets[15] = NAN;
+  graph.targets.edit()[15] = NAN;
   EXPECT_THROW(task("vertex-regression")->draw(graph, 1), InvalidRequest);
 }
 
@@ -222,7 +223,7 @@ SnapshotGraph with_gaps() {
   graph.targets.assign(20, NAN);
   const float gap = NAN;
   const std::vector<float> series = {61, gap, 62, gap, 63};
-  for (std::size_t t = 0; t < 5; ++t) graph.targets[4 * t] = series[t];
+  for (std::size_t t = 0; t < 5; ++t) graph.targets.edit()[4 * t] = series[t];
   return graph;
 }
 

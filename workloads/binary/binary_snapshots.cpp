@@ -6,7 +6,7 @@
 // them as doubles; older files have no such sections. The reader always checks that every snapshot lies inside its
 // section, that rows are in order, that columns are ascending and in range, and that values and features are finite. It
 // also checks the checksums of a file that is not sealed.
-// Cost: one copy of the file and one pass on all threads; one more pass when it is not sealed.
+// Cost: one pass on all threads; one more pass when it is not sealed.
 #include "workloads/binary/binary_snapshots.hpp"
 
 #include <algorithm>
@@ -14,7 +14,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <span>
 
 #include "core/errors.hpp"
 #include "workloads/graph/exact_values.hpp"
@@ -125,10 +124,10 @@ Sizes sizes_of(const BinaryFile& file) {
 
 /// A snapshot in the form of the file.
 struct Part {
-  std::span<const std::int64_t> offsets;  // [N + 1]
-  std::span<const VertexId> columns;
-  std::span<const float> values;
-  std::span<const double> exact;  // or empty
+  Column<std::int64_t> offsets;  // [N + 1]
+  Column<VertexId> columns;
+  Column<float> values;
+  Column<double> exact;  // or empty
 
   /// Rows are in order, columns ascend and are vertices, values are finite.
   bool sound() const {
@@ -153,13 +152,13 @@ std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Col
   const auto rows = static_cast<std::size_t>(sizes.vertices) + 1;
   std::size_t begin = 0;
   for (std::size_t s = 0; s < static_cast<std::size_t>(sizes.snapshots); ++s) {
-    const std::span<const std::int64_t> of_part(offsets.data() + s * rows, rows);
+    const Column<std::int64_t> of_part = offsets.part(s * rows, rows);
     const std::int64_t count = of_part.back();
     if (count < 0 || static_cast<std::size_t>(count) > columns.size() - begin)
       file.refuse("a snapshot of the binary snapshots file lies outside of its section");
     const std::size_t entries = count;
-    parts.push_back({of_part, {columns.data() + begin, entries}, {values.data() + begin, entries}, {}});
-    if (!exact.empty()) parts.back().exact = {exact.data() + begin, entries};
+    parts.push_back({of_part, columns.part(begin, entries), values.part(begin, entries), {}});
+    if (!exact.empty()) parts.back().exact = exact.part(begin, entries);
     begin += entries;
   }
   if (begin != columns.size()) file.refuse("the binary snapshots file has edges of no snapshot");
@@ -186,17 +185,24 @@ void check_content(const BinaryFile& file, const std::vector<Part>& parts, const
     file.refuse("the beginnings of steps in the binary snapshots file are not sorted finite numbers");
 }
 
-/// Copies the snapshots on all threads; steps of one snapshot share it.
-void copy_snapshots(const BinaryFile& file, const std::vector<Part>& parts, const Column<std::int32_t>& of_step,
-                    SnapshotGraph& graph) {
+/// A snapshot's exact values, where they are not the rounded ones.
+Column<double> exact_values_of(const Part& part) {
+  const bool same = std::equal(part.exact.begin(), part.exact.end(), part.values.begin(), part.values.end(),
+                               [](double exact, float rounded) { return exact == static_cast<double>(rounded); });
+  return same ? Column<double>() : part.exact;
+}
+
+/// Sets the snapshots; steps of one snapshot share it.
+void set_snapshots(const BinaryFile& file, const std::vector<Part>& parts, const Column<std::int32_t>& of_step,
+                   SnapshotGraph& graph) {
   std::vector<std::shared_ptr<const Snapshot>> snapshots(parts.size());
   parallel_tasks(static_cast<std::int64_t>(parts.size()), [&](std::int64_t s) {
     const Part& part = parts[s];
     auto snapshot = std::make_shared<Snapshot>();
-    snapshot->row_offsets.assign(part.offsets.begin(), part.offsets.end());
-    snapshot->columns.assign(part.columns.begin(), part.columns.end());
-    snapshot->values.assign(part.values.begin(), part.values.end());
-    snapshot->exact_values = where_rounded({part.exact.begin(), part.exact.end()}, snapshot->values);
+    snapshot->row_offsets = part.offsets;
+    snapshot->columns = part.columns;
+    snapshot->values = part.values;
+    snapshot->exact_values = exact_values_of(part);
     snapshots[s] = std::move(snapshot);
   });
   for (const std::int32_t number : of_step) {
@@ -206,7 +212,10 @@ void copy_snapshots(const BinaryFile& file, const std::vector<Part>& parts, cons
   }
 }
 
-SnapshotGraph graph_of(const BinaryFile& file, bool check) {
+/// How much of a file is checked. nothing: a file that this run wrote.
+enum class Checks : std::uint8_t { nothing, content, all };
+
+SnapshotGraph graph_of(const BinaryFile& file, Checks checks) {
   const Sizes sizes = sizes_of(file);
   SnapshotGraph graph;
   graph.vertices = sizes.vertices;
@@ -219,39 +228,54 @@ SnapshotGraph graph_of(const BinaryFile& file, bool check) {
   const auto columns = file.column<VertexId>("columns", sizes.nonzeros, true);
   const auto values = file.column<float>("values", sizes.nonzeros, true);
   const auto exact = file.column<double>("exact_values", sizes.nonzeros, false);
-  graph.exact_features = file.column<double>("exact_features", sizes.cells() * sizes.feature_width, false).copy();
-  graph.features = file.column<float>("features", sizes.cells() * sizes.feature_width, true).copy();
+  graph.exact_features = file.column<double>("exact_features", sizes.cells() * sizes.feature_width, false);
+  graph.features = file.column<float>("features", sizes.cells() * sizes.feature_width, true);
   graph.step_begin = file.column<double>("step_begin", sizes.steps, false).copy();
   graph.step_end = file.column<double>("step_end", sizes.steps, false).copy();
   graph.side = file.column<std::int8_t>("side", sizes.vertices, false).copy();
   graph.vertex_label = file.column<std::int8_t>("vertex_label", sizes.vertices, false).copy();
-  graph.cell_label = file.column<std::int8_t>("cell_label", sizes.cells(), false).copy();
-  graph.targets = file.column<float>("targets", sizes.cells(), false).copy();
+  graph.cell_label = file.column<std::int8_t>("cell_label", sizes.cells(), false);
+  graph.targets = file.column<float>("targets", sizes.cells(), false);
   graph.dated = file.description().value("dated", false);
   graph.original_id = file.column<std::int64_t>("original_id", sizes.vertices, false).copy();
   graph.vertex_name = names_of(file, sizes.vertices);
-  if (check) file.verify();
+  if (checks == Checks::all) file.verify();
   const std::vector<Part> parts = parts_of(file, sizes, offsets, columns, values, exact);
-  check_content(file, parts, graph);
-  copy_snapshots(file, parts, of_step, graph);
+  if (checks != Checks::nothing) check_content(file, parts, graph);
+  set_snapshots(file, parts, of_step, graph);
   if (!file.description().contains("two_sided")) graph.side = sides_of_steps(graph);  // files of before do not say
   return graph;
 }
 
 }  // namespace
 
-void write_binary_snapshots(const SnapshotGraph& graph, const std::string& path) {
+namespace {
+
+void write(const SnapshotGraph& graph, const std::string& path, Keeping keeping) {
   if (graph.snapshots.empty()) throw InvalidRequest("workload", "a graph without steps cannot be written");
   const Distinct distinct = distinct_snapshots(graph);
   const PackedNames names = pack_names(graph.vertex_name);
   const std::vector<double> exact = exact_values_of(distinct);
-  write_binary_file(snapshots_kind, describe(graph, distinct, names), sections_of(graph, distinct, names, exact), path);
+  write_binary_file(snapshots_kind, describe(graph, distinct, names), sections_of(graph, distinct, names, exact), path,
+                    keeping);
+}
+
+}  // namespace
+
+void write_binary_snapshots(const SnapshotGraph& graph, const std::string& path) { write(graph, path, Keeping::kept); }
+
+void write_passing_snapshots(const SnapshotGraph& graph, const std::string& path) {
+  write(graph, path, Keeping::passing);
+}
+
+SnapshotGraph read_passing_snapshots(const std::string& path, std::shared_ptr<const void> keeper) {
+  return graph_of(BinaryFile(snapshots_kind, path, std::move(keeper)), Checks::nothing);
 }
 
 SnapshotGraph read_binary_snapshots(const std::string& path, bool verify) {
   const BinaryFile file(snapshots_kind, path);
   try {
-    return graph_of(file, verify || !file.sealed());
+    return graph_of(file, verify || !file.sealed() ? Checks::all : Checks::content);
   } catch (const Json::exception&) {
     file.refuse("the description of the binary snapshots file is not readable");
   }

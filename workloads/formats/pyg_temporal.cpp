@@ -114,7 +114,9 @@ std::int64_t read_steps(const JsonValue& root, std::size_t available) {
 
 void finish_steps(SnapshotGraph& graph, const Series& features, const Series& targets) {
   graph.feature_width = static_cast<std::int64_t>(features.values.size()) / (graph.steps() * graph.vertices);
-  keep_both(features.values, graph.features, graph.exact_features);
+  auto [rounded, exact] = both_precisions(features.values);
+  graph.features = std::move(rounded);
+  graph.exact_features = std::move(exact);
   graph.targets = in_single(next_step_targets(targets.values, graph.vertices));
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
     graph.step_begin.push_back(static_cast<double>(t));
@@ -206,7 +208,7 @@ void read_step_by_step(const JsonValue& root, SnapshotGraph& graph) {
   }
   finish_steps(graph, steps.front().has("X") ? x_of_steps(steps, graph.vertices) : y, y);
   if (!root.has("node_ids")) return;
-  for (float& value : graph.targets) value = std::log1p(value);
+  for (float& value : graph.targets.edit()) value = std::log1p(value);
   graph.provenance.notes.push_back("targets are log(1 + y), as the loader of this data set makes them");
 }
 

@@ -104,7 +104,9 @@ SnapshotGraph read_tgcn(const std::string& path) {
   const std::vector<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
   std::vector<double> series = read_speed(speed, graph.vertices, graph.vertex_name);
   graph.targets = in_single(next_step_targets(series, graph.vertices));
-  keep_both(std::move(series), graph.features, graph.exact_features);
+  auto [rounded, exact] = both_precisions(std::move(series));
+  graph.features = std::move(rounded);
+  graph.exact_features = std::move(exact);
   graph.feature_width = 1;
   const std::size_t steps = graph.features.size() / static_cast<std::size_t>(graph.vertices);
   const auto snapshot = make_snapshot(graph.vertices, edges, graph.provenance);

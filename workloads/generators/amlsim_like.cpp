@@ -333,14 +333,14 @@ void check_amlsim_like(const AmlsimLikeParameters& parameters) {
 void set_labels(SnapshotGraph& graph, const TransferPatterns& patterns) {
   const auto vertices = static_cast<std::size_t>(graph.vertices), steps = graph.snapshots.size();
   graph.vertex_label.assign(vertices, 0);
-  graph.cell_label.assign(steps * vertices, 0);
+  std::vector<std::int8_t> label(steps * vertices, 0);
   for (const VertexId account : patterns.accounts) graph.vertex_label[account] = 1;
   for (const TransferLink& link : patterns.links) {
     for (const VertexId account : {link.source, link.target})
-      graph.cell_label[static_cast<std::size_t>(link.step) * vertices + static_cast<std::size_t>(account)] = 1;
+      label[static_cast<std::size_t>(link.step) * vertices + static_cast<std::size_t>(account)] = 1;
   }
-  for (std::size_t cell = vertices; cell < steps * vertices; ++cell)
-    graph.cell_label[cell] |= graph.cell_label[cell - vertices];
+  for (std::size_t cell = vertices; cell < steps * vertices; ++cell) label[cell] |= label[cell - vertices];
+  graph.cell_label = std::move(label);
 }
 
 SnapshotGraph generate_amlsim_like(const Json& json, std::uint64_t seed) {

@@ -200,6 +200,7 @@ void add_features(const ExtendedStaticParameters& p, const std::vector<std::int3
                   std::uint64_t seed, SnapshotGraph& graph) {
   graph.feature_width = p.features;
   graph.features.assign(p.steps * p.vertices * p.features, 0.0F);
+  float* const features = graph.features.edit().data();
   const RandomStream random = generator_stream(seed, extended_words);
   Workers workers(generator_threads());
   for_each_piece(&workers, static_cast<std::uint64_t>(p.vertices), [&](std::uint64_t first, std::uint64_t last) {
@@ -207,7 +208,7 @@ void add_features(const ExtendedStaticParameters& p, const std::vector<std::int3
       const std::size_t vertex = v;
       const std::vector<std::int64_t> words = words_of(p, v, classes.of[vertex], random);
       for (std::int64_t t = appears[vertex]; t < p.steps; ++t) {
-        float* row = graph.features.data() + (t * p.vertices + v) * p.features;
+        float* row = features + (t * p.vertices + v) * p.features;
         for (const std::int64_t word : words) row[word] = 1.0F;
       }
     }

@@ -319,22 +319,23 @@ SnapshotGraph start_graph(const std::string& generator, const FieldTable& fields
 
 void set_step(SnapshotGraph& graph, std::int64_t t, std::span<const std::uint64_t> codes) {
   const auto vertices = static_cast<std::size_t>(graph.vertices), step = static_cast<std::size_t>(t);
-  float* features = graph.features.data() + step * vertices * 2;
+  float* features = graph.features.edit().data() + step * vertices * 2;
   // Sums of whole numbers are exact in fp32 up to 2^24; only a larger step can have a larger degree.
   std::vector<std::int64_t> degrees(codes.size() > (std::size_t{1} << 24) ? 2 * vertices : 0, 0);
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->row_offsets.assign(vertices + 1, 0);
+  std::vector<std::int64_t> row_offsets(vertices + 1, 0);
   std::size_t distinct = 0;
   for (std::size_t i = 0; i < codes.size(); ++i) distinct += i == 0 || codes[i] != codes[i - 1];
-  snapshot->columns.reserve(distinct);
-  snapshot->values.reserve(distinct);
+  std::vector<VertexId> columns;
+  std::vector<float> values;
+  columns.reserve(distinct);
+  values.reserve(distinct);
   for (std::size_t i = 0; i < codes.size();) {
     const std::size_t first = i, row = codes[i] >> 32, column = codes[i] & 0xFFFFFFFFu;
     while (i < codes.size() && codes[i] == codes[first]) ++i;
     const auto number = static_cast<float>(i - first);
-    snapshot->columns.push_back(static_cast<VertexId>(column));
-    snapshot->values.push_back(number);
-    ++snapshot->row_offsets[row + 1];
+    columns.push_back(static_cast<VertexId>(column));
+    values.push_back(number);
+    ++row_offsets[row + 1];
     if (degrees.empty()) {
       features[2 * row] += number;
       features[2 * column + 1] += number;
@@ -345,7 +346,11 @@ void set_step(SnapshotGraph& graph, std::int64_t t, std::span<const std::uint64_
   }
   std::transform(degrees.begin(), degrees.end(), features,
                  [](std::int64_t degree) { return static_cast<float>(degree); });
-  for (std::size_t v = 0; v < vertices; ++v) snapshot->row_offsets[v + 1] += snapshot->row_offsets[v];
+  for (std::size_t v = 0; v < vertices; ++v) row_offsets[v + 1] += row_offsets[v];
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->row_offsets = std::move(row_offsets);
+  snapshot->columns = std::move(columns);
+  snapshot->values = std::move(values);
   graph.snapshots[step] = std::move(snapshot);
 }
 

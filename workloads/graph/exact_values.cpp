@@ -21,7 +21,7 @@ std::size_t entry_of(const Snapshot& snapshot, VertexId row, VertexId column) {
 
 }  // namespace
 
-std::vector<double> where_rounded(std::vector<double> exact, const std::vector<float>& rounded) {
+std::vector<double> where_rounded(std::vector<double> exact, std::span<const float> rounded) {
   const bool all = exact.empty() || std::equal(exact.begin(), exact.end(), rounded.begin(), rounded.end(), same);
   return all ? std::vector<double>() : std::move(exact);
 }
@@ -32,9 +32,11 @@ std::vector<float> in_single(const std::vector<double>& values) {
   return single;
 }
 
-void keep_both(std::vector<double> values, std::vector<float>& rounded, std::vector<double>& exact) {
-  rounded = in_single(values);
-  exact = where_rounded(std::move(values), rounded);
+BothPrecisions both_precisions(std::vector<double> values) {
+  BothPrecisions both;
+  both.rounded = in_single(values);
+  both.exact = where_rounded(std::move(values), both.rounded);
+  return both;
 }
 
 std::vector<double> exact_sums(const EventGraph& events, std::size_t first, std::size_t last, bool counted,

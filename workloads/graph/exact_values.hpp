@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "workloads/graph/graph.hpp"
@@ -11,10 +12,14 @@ namespace strobe {
 
 /// `exact`, when it differs from `rounded` anywhere, else nothing. NaN equals NaN. Both have one length, unless `exact`
 /// is empty.
-std::vector<double> where_rounded(std::vector<double> exact, const std::vector<float>& rounded);
+std::vector<double> where_rounded(std::vector<double> exact, std::span<const float> rounded);
 
-/// Sets `rounded` to the fp32 numbers next to `values`, and `exact` to the values themselves where these differ.
-void keep_both(std::vector<double> values, std::vector<float>& rounded, std::vector<double>& exact);
+/// Values as a graph keeps them.
+struct BothPrecisions {
+  std::vector<float> rounded;  // the fp32 numbers next to them
+  std::vector<double> exact;   // the values themselves where these differ, else empty
+};
+BothPrecisions both_precisions(std::vector<double> values);
 
 /// The fp32 numbers next to `values`.
 std::vector<float> in_single(const std::vector<double>& values);

@@ -53,20 +53,23 @@ class SnapshotBuilder {
     if (first == last) return empty_;
     rounded_ = weights_ == Weights::file && !events_.exact_weight.empty();
     bucket_by_row(first, last);
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->row_offsets.reserve(row_end_.size());
-    snapshot->row_offsets.push_back(0);
-    snapshot->columns.reserve(entries_.size());
-    snapshot->values.reserve(entries_.size());
+    std::vector<std::int64_t> row_offsets{0};
+    row_offsets.reserve(row_end_.size());
+    columns_.reserve(entries_.size());
+    values_.reserve(entries_.size());
     // After bucketing, row_end_[v] is one past row v's last entry.
     for (std::size_t v = 0, begin = 0; v + 1 < row_end_.size(); ++v) {
       const std::size_t end = row_end_[v];
-      if (begin != end) merge_row(begin, end, *snapshot);
-      snapshot->row_offsets.push_back(snapshot->nonzeros());
+      if (begin != end) merge_row(begin, end);
+      row_offsets.push_back(static_cast<std::int64_t>(columns_.size()));
       begin = end;
     }
-    snapshot->columns.shrink_to_fit();
-    snapshot->values.shrink_to_fit();
+    columns_.shrink_to_fit();
+    values_.shrink_to_fit();
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->row_offsets = std::move(row_offsets);
+    snapshot->columns = std::exchange(columns_, {});
+    snapshot->values = std::exchange(values_, {});
     keep_exact(first, last, *snapshot);
     return snapshot;
   }
@@ -91,7 +94,7 @@ class SnapshotBuilder {
     for_each_entry(first, last, [&](VertexId row, WeightedColumn entry) { entries_[row_end_[row]++] = entry; });
   }
 
-  void merge_row(std::size_t begin, std::size_t end, Snapshot& snapshot) {
+  void merge_row(std::size_t begin, std::size_t end) {
     const auto at = [&](std::size_t i) { return entries_.begin() + static_cast<std::ptrdiff_t>(i); };
     std::stable_sort(at(begin), at(end),
                      [](const WeightedColumn& a, const WeightedColumn& b) { return a.column < b.column; });
@@ -99,9 +102,9 @@ class SnapshotBuilder {
       const VertexId column = entries_[i].column;
       double sum = 0;
       for (; i < end && entries_[i].column == column; ++i) sum += static_cast<double>(entries_[i].weight);
-      snapshot.columns.push_back(column);
-      snapshot.values.push_back(weights_ == Weights::binary ? 1.0f : static_cast<float>(sum));
-      rounded_ |= weights_ != Weights::binary && static_cast<double>(snapshot.values.back()) != sum;
+      columns_.push_back(column);
+      values_.push_back(weights_ == Weights::binary ? 1.0f : static_cast<float>(sum));
+      rounded_ |= weights_ != Weights::binary && static_cast<double>(values_.back()) != sum;
     }
   }
 
@@ -118,6 +121,8 @@ class SnapshotBuilder {
   bool rounded_ = false;  // fp32 may round a value of the snapshot under way
   std::vector<std::int64_t> row_end_;
   std::vector<WeightedColumn> entries_;
+  std::vector<VertexId> columns_;  // of the snapshot under way
+  std::vector<float> values_;
   std::shared_ptr<const Snapshot> empty_;
 };
 
@@ -142,21 +147,23 @@ void count_degrees(const EventGraph& events, std::size_t first, std::size_t last
 /// The degrees of each step as features; those of a cumulative graph are of all events so far.
 void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
   std::vector<std::int64_t> degrees(events.vertices * degree_features, 0);
-  std::vector<double>& exact = graph.exact_features;
-  graph.feature_width = degree_features;
-  graph.features.reserve(degrees.size() * cut.begin.size());
+  std::vector<float> features;
+  std::vector<double> exact;
+  features.reserve(degrees.size() * cut.begin.size());
   for (std::size_t t = 0; t < cut.begin.size(); ++t) {
     if (!cumulative) std::fill(degrees.begin(), degrees.end(), 0);
     count_degrees(events, static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]),
                   degrees.data());
     for (const std::int64_t degree : degrees) {
       const auto rounded = static_cast<float>(degree);
-      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree)
-        exact.assign(graph.features.begin(), graph.features.end());
+      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree) exact.assign(features.begin(), features.end());
       if (!exact.empty() || static_cast<std::int64_t>(rounded) != degree) exact.push_back(static_cast<double>(degree));
-      graph.features.push_back(rounded);
+      features.push_back(rounded);
     }
   }
+  graph.feature_width = degree_features;
+  graph.features = std::move(features);
+  graph.exact_features = std::move(exact);
 }
 
 /// The sum of all windows so far, in double; with `exact` also that of the windows' exact values.
@@ -194,8 +201,10 @@ class RunningSum {
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = row_offsets_;
     snapshot->columns = columns_;
-    snapshot->values.reserve(values_.size());
-    for (const double value : values_) snapshot->values.push_back(binary_ ? 1.0f : static_cast<float>(value));
+    std::vector<float> values;
+    values.reserve(values_.size());
+    for (const double value : values_) values.push_back(binary_ ? 1.0f : static_cast<float>(value));
+    snapshot->values = std::move(values);
     if (!binary_) snapshot->exact_values = where_rounded(keeps_exact_ ? exact_ : values_, snapshot->values);
     return snapshot;
   }
@@ -218,11 +227,11 @@ void accumulate(SnapshotGraph& graph, bool binary) {
 }
 
 /// Moves the `size` values of step `from` to step `to`, where `values` has any.
-template <class Values>
-void move_step(Values& values, std::ptrdiff_t size, std::size_t from, std::size_t to) {
+template <class T>
+void move_step(Column<T>& values, std::ptrdiff_t size, std::size_t from, std::size_t to) {
   if (values.empty()) return;
-  const auto begin = values.begin() + static_cast<std::ptrdiff_t>(from) * size;
-  std::copy(begin, begin + size, values.begin() + static_cast<std::ptrdiff_t>(to) * size);
+  T* const all = values.edit().data();
+  std::copy_n(all + static_cast<std::ptrdiff_t>(from) * size, size, all + static_cast<std::ptrdiff_t>(to) * size);
 }
 
 /// Drops the steps with fewer than `min_edges` edges, from `cut` too.

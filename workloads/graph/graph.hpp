@@ -72,26 +72,26 @@ struct EventGraph {
 /// One snapshot as CSR: row v lists the in-neighbours u of v (an edge u -> v carries u's features to v), columns sorted
 /// and distinct; values are the summed weights of parallel edges.
 struct Snapshot {
-  std::vector<std::int64_t> row_offsets;  // [N + 1]
-  std::vector<VertexId> columns;          // [nnz]
-  std::vector<float> values;              // [nnz]
-  std::vector<double> exact_values;       // [nnz] or empty: the values, where fp32 rounds any of them
+  Column<std::int64_t> row_offsets;  // [N + 1]
+  Column<VertexId> columns;          // [nnz]
+  Column<float> values;              // [nnz]
+  Column<double> exact_values;       // [nnz] or empty: the values, where fp32 rounds any of them
   std::int64_t nonzeros() const { return static_cast<std::int64_t>(columns.size()); }
 };
 
 /// Discrete-time dynamic graph: `steps()` snapshots over the same N vertices, and features per step.
-/// Features are [T, N, F] time-major.
+/// Features are [T, N, F] time-major. Its large arrays are columns, like those of an EventGraph.
 struct SnapshotGraph {
   std::int64_t vertices = 0;
   std::vector<std::shared_ptr<const Snapshot>> snapshots;  // [T]; equal snapshots may share storage
   std::int64_t feature_width = 0;
-  std::vector<float> features;            // [T * N * F]
-  std::vector<double> exact_features;     // [T * N * F] or empty: the features, where fp32 rounds any of them
+  Column<float> features;                 // [T * N * F]
+  Column<double> exact_features;          // [T * N * F] or empty: the features, where fp32 rounds any of them
   std::vector<double> step_begin;         // [T] time at which the step's window begins, or empty
   std::vector<double> step_end;           // [T] time at which it ends, itself not part of it, or empty
   std::vector<std::int8_t> vertex_label;  // [N] or empty
-  std::vector<std::int8_t> cell_label;    // [T * N] class of a vertex at a step, -1 = unknown; or empty
-  std::vector<float> targets;             // [T * N] value to predict of a vertex at a step, NaN = none; or empty
+  Column<std::int8_t> cell_label;         // [T * N] class of a vertex at a step, -1 = unknown; or empty
+  Column<float> targets;                  // [T * N] value to predict of a vertex at a step, NaN = none; or empty
   std::string repeats;  // how steps repeat events of earlier ones: "" | cumulative | sliding | edge_life
   /// The end of the data's edges that is the row: in = targets, out = sources, both = either end. The column is the
   /// other end.

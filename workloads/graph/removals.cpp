@@ -89,14 +89,14 @@ SnapshotGraph play(const EventGraph& events, const std::vector<std::int64_t>& ne
 /// Puts the features of the one step of `from` in the place of those of step `t`.
 void replace_features(const SnapshotGraph& from, std::size_t t, SnapshotGraph& graph) {
   const std::ptrdiff_t begin = t * from.features.size();
-  std::copy(from.features.begin(), from.features.end(), graph.features.begin() + begin);
+  std::copy(from.features.begin(), from.features.end(), graph.features.edit().begin() + begin);
   if (!from.exact_features.empty() && graph.exact_features.empty())
-    graph.exact_features.assign(graph.features.begin(), graph.features.end());
+    graph.exact_features = std::vector<double>(graph.features.begin(), graph.features.end());
   if (graph.exact_features.empty()) return;
   if (from.exact_features.empty())
-    std::copy(from.features.begin(), from.features.end(), graph.exact_features.begin() + begin);
+    std::copy(from.features.begin(), from.features.end(), graph.exact_features.edit().begin() + begin);
   else
-    std::copy(from.exact_features.begin(), from.exact_features.end(), graph.exact_features.begin() + begin);
+    std::copy(from.exact_features.begin(), from.exact_features.end(), graph.exact_features.edit().begin() + begin);
 }
 
 }  // namespace

@@ -140,8 +140,8 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
     SmoothStep step = smooth_adjacency(graph, span, false, false);
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->row_offsets = std::move(step.row_offsets);
-    snapshot->columns.assign(step.columns.begin(), step.columns.end());
-    for (const double value : step.values) snapshot->values.push_back(static_cast<float>(value));
+    snapshot->columns = std::move(step.columns);
+    snapshot->values = std::vector<float>(step.values.begin(), step.values.end());
     if (exact) step.values = smooth_adjacency(graph, span, false, true).values;
     snapshot->exact_values = where_rounded(std::move(step.values), snapshot->values);
     result.snapshots[t] = snapshot;

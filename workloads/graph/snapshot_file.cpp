@@ -21,9 +21,17 @@ namespace {
 
 using Row = std::vector<std::pair<VertexId, double>>;
 
-/// Sorts a row's columns and adds the weights of equal ones: exactly to `exact`, and to the snapshot as rounded to
-/// fp32. Returns the number of entries removed.
-std::int64_t append_row(Row& row, Snapshot& snapshot, std::vector<double>& exact) {
+/// The arrays of a snapshot under way.
+struct Rows {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<VertexId> columns;
+  std::vector<float> values;
+  std::vector<double> exact;
+};
+
+/// Sorts a row's columns and adds the weights of equal ones: exactly, and as rounded to fp32. Returns the number of
+/// entries removed.
+std::int64_t append_row(Row& row, Rows& to) {
   std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::int64_t merged = 0;
   for (std::size_t i = 0; i < row.size();) {
@@ -34,18 +42,18 @@ std::int64_t append_row(Row& row, Snapshot& snapshot, std::vector<double>& exact
       sum += static_cast<double>(static_cast<float>(row[next].second));
       exact_sum += row[next].second;
     }
-    exact.push_back(exact_sum);
+    to.exact.push_back(exact_sum);
     merged += static_cast<std::int64_t>(next - i) - 1;
-    snapshot.columns.push_back(column);
-    snapshot.values.push_back(static_cast<float>(sum));
+    to.columns.push_back(column);
+    to.values.push_back(static_cast<float>(sum));
     i = next;
   }
-  snapshot.row_offsets.push_back(snapshot.nonzeros());
+  to.offsets.push_back(static_cast<std::int64_t>(to.columns.size()));
   return merged;
 }
 
 std::vector<double> doubles_of(const Snapshot& snapshot) {
-  if (!snapshot.exact_values.empty()) return snapshot.exact_values;
+  if (!snapshot.exact_values.empty()) return snapshot.exact_values.copy();
   return {snapshot.values.begin(), snapshot.values.end()};
 }
 
@@ -70,7 +78,7 @@ std::shared_ptr<const Snapshot> transformed(const Snapshot& from, const std::str
   if (!exact.empty())
     result->exact_values = where_rounded(doubles_of(*make_snapshot(vertices, exact, ignored)), result->values);
   if (!binary) return result;
-  std::fill(result->values.begin(), result->values.end(), 1.0f);
+  result->values.assign(result->values.size(), 1.0f);
   result->exact_values.clear();
   return result;
 }
@@ -108,17 +116,19 @@ std::shared_ptr<const Snapshot> make_snapshot(std::int64_t vertices, const std::
   for (std::size_t v = 0; v < n; ++v) end[v + 1] += end[v];
   std::vector<SnapshotEdge> by_row(edges.size());
   for (const SnapshotEdge& edge : edges) by_row[end[edge.target]++] = edge;
-  auto snapshot = std::make_shared<Snapshot>();
-  snapshot->row_offsets.reserve(n + 1);
-  snapshot->row_offsets.push_back(0);
+  Rows rows;
+  rows.offsets.reserve(n + 1);
   Row row;
-  std::vector<double> exact;
   for (std::size_t v = 0, begin = 0; v < n; begin = end[v++]) {
     row.clear();
     for (std::size_t i = begin; i < end[v]; ++i) row.emplace_back(by_row[i].source, by_row[i].weight);
-    provenance.duplicates += append_row(row, *snapshot, exact);
+    provenance.duplicates += append_row(row, rows);
   }
-  snapshot->exact_values = where_rounded(std::move(exact), snapshot->values);
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->row_offsets = std::move(rows.offsets);
+  snapshot->columns = std::move(rows.columns);
+  snapshot->values = std::move(rows.values);
+  snapshot->exact_values = where_rounded(std::move(rows.exact), snapshot->values);
   provenance.rows += static_cast<std::int64_t>(edges.size());
   return snapshot;
 }
@@ -176,7 +186,8 @@ void leave_out_missing(const std::string& missing, SnapshotGraph& graph) {
   const std::int64_t all = std::count_if(graph.targets.begin(), graph.targets.end(), measured);
   const std::int64_t found = std::count_if(graph.targets.begin(), graph.targets.end(), equal);
   if (!missing.empty()) {
-    std::replace_if(graph.targets.begin(), graph.targets.end(), equal, std::numeric_limits<float>::quiet_NaN());
+    const std::span<float> targets = graph.targets.edit();
+    std::replace_if(targets.begin(), targets.end(), equal, std::numeric_limits<float>::quiet_NaN());
     graph.provenance.notes.push_back(
         fmt::format("missing={}: {} of {} targets are not measured and left out", missing, found, all));
   } else if (found < all && found * one_in >= all) {

@@ -37,6 +37,13 @@ void keep(Values& values, const StepRange& range, std::int64_t size = 1) {
   values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(range.first * size));
 }
 
+template <class T>
+void keep(Column<T>& values, const StepRange& range, std::int64_t size) {
+  std::vector<T> all = values.release();
+  keep(all, range, size);
+  values = std::move(all);
+}
+
 }  // namespace
 
 void keep_steps(const std::string& range, SnapshotGraph& graph, StepCut& cut) {

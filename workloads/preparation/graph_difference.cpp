@@ -74,8 +74,8 @@ class Lists {
 
 /// Writes the lists of one range of rows from `begin` on; returns their ends.
 template <class T, bool Values>
-Ends compare_range(const PreparedGraph& graph, const StepPair& pair, const RowRange& range,
-                   const std::vector<T>& values, Ends begin) {
+Ends compare_range(const PreparedGraph& graph, const StepPair& pair, const RowRange& range, const Column<T>& values,
+                   Ends begin) {
   const StepView from = view_of(graph, pair.from), to = view_of(graph, pair.to);
   const RowDifference<T, Values> rows(from, to, values.data() + from.first, values.data() + to.first);
   for (std::int64_t row = range.begin; row < range.end; ++row) begin = rows.find(row, begin);
@@ -148,7 +148,7 @@ std::vector<std::size_t> cut_ranges(const std::vector<RowRange>& ranges) {
 
 template <class T>
 std::vector<GraphDifference> find(const PreparedGraph& graph, const std::vector<StepPair>& pairs,
-                                  const std::vector<T>& values, bool compare, bool keep) {
+                                  const Column<T>& values, bool compare, bool keep) {
   const std::vector<RowRange> ranges = cut_rows(graph, pairs);
   const std::vector<std::size_t> cuts = cut_ranges(ranges);
   std::vector<GraphDifference> differences(pairs.size());

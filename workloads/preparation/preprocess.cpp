@@ -21,6 +21,7 @@
 #include "workloads/graph/exact_values.hpp"
 #include "workloads/graph/smoothing.hpp"
 #include "workloads/preparation/feature_scale.hpp"
+#include "workloads/preparation/prepared_arrays.hpp"
 #include "workloads/preparation/step_matrix.hpp"
 
 namespace strobe {
@@ -132,9 +133,10 @@ float rounded(double value, const char* what, std::int64_t t) {
                                                         what, t, value));
 }
 
-void append(const SmoothStep& step, std::int64_t t, bool fp64, PreparedGraph& graph) {
-  const std::int64_t base = graph.row_offsets.back();
-  for (std::size_t v = 1; v < step.row_offsets.size(); ++v) graph.row_offsets.push_back(base + step.row_offsets[v]);
+void append(const SmoothStep& step, std::int64_t t, bool fp64, PreparedArrays& graph) {
+  for (std::size_t v = 1; v < step.row_offsets.size(); ++v)
+    graph.row_offsets.push_back(graph.nonzeros + step.row_offsets[v]);
+  graph.nonzeros += step.row_offsets.back();
   graph.columns.insert(graph.columns.end(), step.columns.begin(), step.columns.end());
   if (fp64) {
     graph.values64.insert(graph.values64.end(), step.values.begin(), step.values.end());
@@ -200,16 +202,16 @@ SnapshotGraph m_product(const SnapshotGraph& graph, std::int64_t window, bool fe
   SnapshotGraph result = smooth_snapshots(graph, "m_product", window);
   if (!features) return result;
   const FeatureScale rounded(graph, "none", 0, false), exact(graph, "none", 0, true);
-  result.features.clear();
-  result.exact_features.clear();
+  std::vector<float> smoothed;
+  std::vector<double> smoothed_exact;
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
     const SmoothingSpan span = smoothing_span("m_product", window, t);
-    for (const double value : smooth_features(graph, rounded, span))
-      result.features.push_back(static_cast<float>(value));
+    for (const double value : smooth_features(graph, rounded, span)) smoothed.push_back(static_cast<float>(value));
     const std::vector<double> mean = smooth_features(graph, exact, span);
-    result.exact_features.insert(result.exact_features.end(), mean.begin(), mean.end());
+    smoothed_exact.insert(smoothed_exact.end(), mean.begin(), mean.end());
   }
-  result.exact_features = where_rounded(std::move(result.exact_features), result.features);
+  result.exact_features = where_rounded(std::move(smoothed_exact), smoothed);
+  result.features = std::move(smoothed);
   return result;
 }
 
@@ -218,7 +220,7 @@ PreparedGraph prepare(const SnapshotGraph& graph, const Preprocessing& what, std
   return prepare_scaled(FeatureScale(graph, what.feature_scale, steps, fp64, std::move(presence)), what, steps, fp64);
 }
 
-PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64) {
+PreparedSizes prepared_sizes(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps) {
   const SnapshotGraph& graph = scale.graph();
   check(graph, what, steps);
   check_repeats(graph, what);
@@ -230,16 +232,13 @@ PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& wha
   result.feature_width = graph.feature_width * what.feature_terms.count();
   result.first_product_done = what.precompute_first_product;
   result.features_kept = what.precompute_first_product && what.keep_features;
-  const std::size_t bound = nonzero_bound(graph, what, steps);
-  const auto cells = static_cast<std::size_t>(steps * graph.vertices),
-             width = static_cast<std::size_t>(result.feature_width);
-  result.row_offsets.reserve(cells + 1);
+  return {std::move(result), nonzero_bound(graph, what, steps)};
+}
+
+void prepare_blocks(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
+                    PreparedArrays& result, const std::function<void()>& after_block) {
+  const SnapshotGraph& graph = scale.graph();
   result.row_offsets.push_back(0);
-  result.columns.reserve(bound);
-  fp64 ? result.values64.reserve(bound) : result.values32.reserve(bound);
-  fp64 ? result.features64.reserve(cells * width) : result.features32.reserve(cells * width);
-  const std::size_t products = result.features_kept ? cells * width : 0;
-  fp64 ? result.products64.reserve(products) : result.products32.reserve(products);
   // Blocks of steps: enough to share among threads, few enough that their doubles stay small compared with the result.
   const int threads = usable_cores();
   Workers workers(threads);
@@ -249,8 +248,28 @@ PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& wha
     workers.run(static_cast<std::int64_t>(ready.size()),
                 [&](std::int64_t i) { ready[i] = prepare_step(graph, what, scale, first + i, fp64); });
     for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
+    after_block();
   }
-  return result;
+}
+
+PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64) {
+  auto [result, bound] = prepared_sizes(scale, what, steps);
+  PreparedArrays arrays;
+  const auto cells = static_cast<std::size_t>(steps * result.vertices),
+             width = static_cast<std::size_t>(result.feature_width);
+  arrays.row_offsets.reserve(cells + 1);
+  arrays.columns.reserve(bound);
+  fp64 ? arrays.values64.reserve(bound) : arrays.values32.reserve(bound);
+  fp64 ? arrays.features64.reserve(cells * width) : arrays.features32.reserve(cells * width);
+  const std::size_t products = result.features_kept ? cells * width : 0;
+  fp64 ? arrays.products64.reserve(products) : arrays.products32.reserve(products);
+  prepare_blocks(scale, what, steps, fp64, arrays, [] {});
+  result.row_offsets = std::move(arrays.row_offsets);
+  result.columns = std::move(arrays.columns);
+  result.values64 = std::move(arrays.values64), result.values32 = std::move(arrays.values32);
+  result.features64 = std::move(arrays.features64), result.features32 = std::move(arrays.features32);
+  result.products64 = std::move(arrays.products64), result.products32 = std::move(arrays.products32);
+  return std::move(result);
 }
 
 }  // namespace strobe

@@ -10,6 +10,7 @@
 #include "workloads/graph/graph.hpp"
 #include "workloads/graph/presence.hpp"
 #include "workloads/graph/smoothing.hpp"
+#include "workloads/storage/column.hpp"
 #include "workloads/storage/histogram.hpp"
 
 namespace strobe {
@@ -60,15 +61,15 @@ struct ReaderCounts {
 struct PreparedGraph {
   std::int64_t vertices = 0;
   std::int64_t steps = 0;
-  std::int64_t feature_width = 0;         // F: columns of X, all its terms together
-  std::vector<std::int64_t> row_offsets;  // [T * N + 1]
-  std::vector<VertexId> columns;          // [nnz], vertex id within the step
-  std::vector<double> values64;           // [nnz] when made for fp64, else empty
-  std::vector<float> values32;            // [nnz] when made for fp32, else empty
-  std::vector<double> features64;         // [T * N * F]: (smoothed) X; A~ X when that replaces it
-  std::vector<float> features32;
-  std::vector<double> products64;  // [T * N * F]: A~ X when X is kept too, else empty
-  std::vector<float> products32;
+  std::int64_t feature_width = 0;    // F: columns of X, all its terms together
+  Column<std::int64_t> row_offsets;  // [T * N + 1]
+  Column<VertexId> columns;          // [nnz], vertex id within the step
+  Column<double> values64;           // [nnz] when made for fp64, else empty
+  Column<float> values32;            // [nnz] when made for fp32, else empty
+  Column<double> features64;         // [T * N * F]: (smoothed) X; A~ X when that replaces it
+  Column<float> features32;
+  Column<double> products64;  // [T * N * F]: A~ X when X is kept too, else empty
+  Column<float> products32;
   bool first_product_done = false;
   bool features_kept = false;                   // X and A~ X are both there
   std::shared_ptr<const Presence> presence;     // cells that exist, of these steps or more; null: all

@@ -46,7 +46,7 @@ void append_columns(std::vector<Index>& to, const Entries& entries, const std::v
 }
 
 template <class T>
-std::vector<T> moved_values(const std::vector<T>& values, std::int64_t first, const GraphDifference& difference) {
+std::vector<T> moved_values(const Column<T>& values, std::int64_t first, const GraphDifference& difference) {
   std::vector<T> moved;
   if (values.empty()) return moved;
   moved.reserve(difference.added.size() + difference.changed.size());

@@ -12,19 +12,18 @@ namespace strobe {
 namespace {
 
 Snapshot transpose(const Snapshot& a) {
-  Snapshot result;
-  result.row_offsets.assign(a.row_offsets.size(), 0);
-  for (const VertexId u : a.columns) ++result.row_offsets[static_cast<std::size_t>(u) + 1];
-  for (std::size_t v = 1; v < result.row_offsets.size(); ++v) result.row_offsets[v] += result.row_offsets[v - 1];
-  result.columns.resize(a.columns.size());
-  std::vector<std::int64_t> next(result.row_offsets.begin(), result.row_offsets.end() - 1);
+  std::vector<std::int64_t> offsets(a.row_offsets.size(), 0);
+  for (const VertexId u : a.columns) ++offsets[static_cast<std::size_t>(u) + 1];
+  for (std::size_t v = 1; v < offsets.size(); ++v) offsets[v] += offsets[v - 1];
+  std::vector<VertexId> columns(a.columns.size());
+  std::vector<std::int64_t> next(offsets.begin(), offsets.end() - 1);
   for (std::size_t v = 0; v + 1 < a.row_offsets.size(); ++v) {
     for (std::int64_t i = a.row_offsets[v]; i < a.row_offsets[v + 1]; ++i) {
       const std::size_t u = a.columns[i];
-      result.columns[next[u]++] = static_cast<VertexId>(v);
+      columns[next[u]++] = static_cast<VertexId>(v);
     }
   }
-  return result;
+  return {std::move(offsets), std::move(columns), {}, {}};
 }
 
 /// Degrees of cells per smoothing window, edges per vertex, and lives, from one direction of the graph.

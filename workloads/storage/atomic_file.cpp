@@ -54,16 +54,17 @@ void AtomicFile::flush() {
   buffer_.clear();
 }
 
-FileMark AtomicFile::commit() {
+FileMark AtomicFile::commit(bool durable) {
   flush();
   if (target_.direct) return {};
-  if (fsync(file_) != 0) fail("write");
+  if (durable && fsync(file_) != 0) fail("write");
   unfinished_->move_to_path();
   struct stat status {};
   if (fstat(file_, &status) != 0) fail("look at");
   const FileMark mark = mark_of(status);  // now, as a file that is renamed has changed
   unfinished_.reset();
   file_ = -1;
+  if (!durable) return mark;
   const std::filesystem::path folder = std::filesystem::absolute(target_.path).parent_path();
   const int directory = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) return mark;  // the file is whole; a folder that cannot be opened cannot be flushed

@@ -34,9 +34,9 @@ class AtomicFile {
   bool makes_file() const { return !target_.direct; }
   /// The path of the file that appears: `path`, or the end of the link at `path`.
   const std::string& end_of_links() const { return target_.path; }
-  /// Flushes to the disk, renames, and flushes the folder. Returns the mark of the file after that; an empty mark when
-  /// the path is no file.
-  FileMark commit();
+  /// Flushes to the disk, renames, and flushes the folder. Without `durable` it only renames. Returns the mark of the
+  /// file after that; an empty mark when the path is no file.
+  FileMark commit(bool durable = true);
 
  private:
   void flush();

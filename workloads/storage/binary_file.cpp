@@ -69,10 +69,11 @@ std::vector<std::string> digests_of(const std::vector<std::vector<std::string_vi
 }
 
 /// The table of sections; offsets count from the end of the description, as its length depends on them.
-Json table_of(const std::vector<BinarySection>& sections) {
+Json table_of(const std::vector<BinarySection>& sections, Keeping keeping) {
   std::vector<std::vector<std::string_view>> bytes;
   for (const BinarySection& section : sections) bytes.push_back(section.pieces);
-  const std::vector<std::string> digests = digests_of(bytes);
+  const std::vector<std::string> digests =
+      keeping == Keeping::kept ? digests_of(bytes) : std::vector<std::string>(sections.size());
   Json table = Json::array();
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < sections.size(); ++i) {
@@ -118,6 +119,17 @@ struct BinaryFile::Header {
   char digest[digest_bytes];  // of the header with zeros here, then the description
   std::uint64_t reserved[2];
 
+  static Header of(const BinaryKind& kind, std::string_view description, std::uint64_t file_bytes) {
+    Header header{};
+    std::copy(kind.magic.begin(), kind.magic.end(), header.magic);
+    header.version = kind.version;
+    header.header_bytes = sizeof(header);
+    header.description_bytes = description.size();
+    header.file_bytes = file_bytes;
+    std::memcpy(header.digest, header.digest_with(description).data(), digest_bytes);
+    return header;
+  }
+
   std::string digest_with(std::string_view description) const {
     Header header = *this;
     std::fill_n(header.digest, digest_bytes, '\0');
@@ -136,8 +148,11 @@ std::uint64_t BinarySection::bytes() const {
   return bytes;
 }
 
-BinaryFile::BinaryFile(const BinaryKind& kind, const std::string& path)
-    : kind_(kind), path_(path), mapping_(std::make_shared<const MappedFile>(path)) {
+BinaryFile::BinaryFile(const BinaryKind& kind, const std::string& path, std::shared_ptr<const void> keeper)
+    : kind_(kind), path_(path) {
+  const auto mapping = std::make_shared<std::pair<std::shared_ptr<const void>, MappedFile>>(
+      std::piecewise_construct, std::forward_as_tuple(std::move(keeper)), std::forward_as_tuple(path));
+  mapping_ = {mapping, &mapping->second};
   const std::string_view bytes = mapping_->bytes();
   if (bytes.size() < kind.magic.size() || std::memcmp(bytes.data(), kind.magic.data(), kind.magic.size()) != 0)
     refuse(fmt::format("is not a Strobe {}", kind.name));
@@ -249,20 +264,25 @@ void BinaryFile::check_zeros(std::uint64_t begin, std::uint64_t end) const {
     refuse(fmt::format("there are foreign bytes between the sections of the {}", kind_.name));
 }
 
+std::string binary_beginning(const BinaryKind& kind, const Json& description, std::uint64_t bytes,
+                             std::uint64_t file_bytes) {
+  std::string text = description.dump();
+  if (sizeof(BinaryFile::Header) + text.size() > bytes)
+    throw Error(fmt::format("the description of the {} is too long", kind.name));
+  text.resize(bytes - sizeof(BinaryFile::Header), ' ');  // what JSON allows after an object
+  const BinaryFile::Header header = BinaryFile::Header::of(kind, text, file_bytes);
+  return std::string(reinterpret_cast<const char*>(&header), sizeof(header)) + text;
+}
+
 void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
-                       const std::string& path) {
+                       const std::string& path, Keeping keeping) {
   AtomicFile file(path);
-  description["sections"] = table_of(sections);
+  description["sections"] = table_of(sections, keeping);
   const std::string text = description.dump();
   if (text.size() > most_description) throw InvalidInput(path, 0, 0, "the graph's provenance is above 16 MiB");
-  BinaryFile::Header header{};
-  std::copy(kind.magic.begin(), kind.magic.end(), header.magic);
-  header.version = kind.version;
-  header.header_bytes = sizeof(header);
-  header.description_bytes = text.size();
-  header.file_bytes = sizeof(header) + text.size();
-  for (const BinarySection& section : sections) header.file_bytes = padded(header.file_bytes) + section.bytes();
-  std::memcpy(header.digest, header.digest_with(text).data(), digest_bytes);
+  std::uint64_t bytes = sizeof(BinaryFile::Header) + text.size();
+  for (const BinarySection& section : sections) bytes = padded(bytes) + section.bytes();
+  const BinaryFile::Header header = BinaryFile::Header::of(kind, text, bytes);
   file.write({reinterpret_cast<const char*>(&header), sizeof(header)});
   file.write(text);
   std::uint64_t written = sizeof(header) + text.size();
@@ -272,8 +292,9 @@ void write_binary_file(const BinaryKind& kind, Json description, const std::vect
       in_parts(piece, [&](std::string_view part) { file.write(part); });
     written = padded(written) + section.bytes();
   }
-  const FileMark mark = file.commit();
-  if (file.makes_file()) write_seal(file.end_of_links(), mark, std::string_view(header.digest, digest_bytes));
+  const FileMark mark = file.commit(keeping == Keeping::kept);
+  if (file.makes_file() && keeping == Keeping::kept)
+    write_seal(file.end_of_links(), mark, std::string_view(header.digest, digest_bytes));
 }
 
 }  // namespace strobe

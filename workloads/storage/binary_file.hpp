@@ -65,16 +65,26 @@ void add_section(std::vector<BinarySection>& sections, const char* name, const A
 /// A whole number of a description; converting another number could overflow. Throws Json::exception.
 std::int64_t whole_number(const Json& number);
 
+/// Whether a binary file is for keeping. passing: it serves processes that run now, so it gets no checksums of its
+/// sections, is not flushed to the disk, and has no seal. A reader that verifies it finds it damaged.
+enum class Keeping : std::uint8_t { kept, passing };
+
 /// Writes a file of `kind` atomically, and its seal next to it. `description` is an object; the table of sections is
 /// added to it. Equal arguments give equal bytes.
 void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
-                       const std::string& path);
+                       const std::string& path, Keeping keeping = Keeping::kept);
+
+/// The header and the description, padded to exactly `bytes`, of a file of `file_bytes` bytes. Throws Error when they
+/// are longer.
+std::string binary_beginning(const BinaryKind& kind, const Json& description, std::uint64_t bytes,
+                             std::uint64_t file_bytes);
 
 /// A mapped file whose beginning was checked. Throws InvalidInput when it is foreign, of another version, truncated or
 /// damaged. A missing entry of the description throws Json::exception where it is read.
 class BinaryFile {
  public:
-  BinaryFile(const BinaryKind& kind, const std::string& path);
+  /// `keeper` lives as long as this and its columns.
+  BinaryFile(const BinaryKind& kind, const std::string& path, std::shared_ptr<const void> keeper = nullptr);
 
   const Json& description() const { return description_; }
   /// Whether the file is the one that was written, unchanged since, and by this user: its seal says so. Its checksums
@@ -101,7 +111,9 @@ class BinaryFile {
 
  private:
   friend void write_binary_file(const BinaryKind& kind, Json description, const std::vector<BinarySection>& sections,
-                                const std::string& path);
+                                const std::string& path, Keeping keeping);
+  friend std::string binary_beginning(const BinaryKind& kind, const Json& description, std::uint64_t bytes,
+                                      std::uint64_t file_bytes);
   struct Header;
 
   void check_header(const Header& header);

@@ -1,4 +1,4 @@
-// Columns of an event graph: read like a const vector, and either memory of their own or a view on a mapped file.
+// Large arrays of a graph: read like a const vector, and either memory of their own or a view on a mapped file.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,7 @@ class Column {
   const T* data() const { return data_; }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  bool is_view() const { return keeper_ != nullptr; }
   const T& operator[](std::size_t i) const { return data_[i]; }
   const T& front() const { return data_[0]; }
   const T& back() const { return data_[size_ - 1]; }
@@ -45,6 +46,10 @@ class Column {
   const_iterator end() const { return data_ + size_; }
   /// Bytes of private memory; 0 for a view of a file.
   std::size_t own_bytes() const { return owned_ == nullptr && !private_view_ ? 0 : size_ * sizeof(T); }
+  /// `size` values from `first` on, as a view that shares this memory.
+  Column part(std::size_t first, std::size_t size) const {
+    return {keeper_ ? keeper_ : std::shared_ptr<const void>(owned_), data_ + first, size};
+  }
   std::vector<T> copy() const { return std::vector<T>(begin(), end()); }
 
   /// The values for writing; valid until the column is copied, resized or destroyed.
@@ -53,16 +58,28 @@ class Column {
     own().push_back(value);
     refresh();
   }
+  template <class It>
+  void append(It first, It last) {
+    own().insert(own().end(), first, last);
+    refresh();
+  }
   void resize(std::size_t size, const T& value = T()) {
     own().resize(size, value);
     refresh();
   }
+  void pop_back() { resize(size_ - 1); }
   void assign(std::size_t size, const T& value) { *this = std::vector<T>(size, value); }
   void reserve(std::size_t size) {
     own().reserve(size);
     refresh();
   }
   void clear() { *this = Column(); }
+  /// The values as a vector, without a copy if nobody else has them. The column is empty then.
+  std::vector<T> release() {
+    std::vector<T> values = empty() ? std::vector<T>() : std::move(own());
+    clear();
+    return values;
+  }
 
   void swap(Column& other) noexcept {
     std::swap(owned_, other.owned_);

@@ -36,7 +36,7 @@ struct MeasuredChunks {
 
 /// Rows [n, width], each repeated `copies` times side by side.
 template <class T>
-std::vector<T> tiled(const std::vector<T>& rows, std::int64_t width, std::int64_t copies) {
+std::vector<T> tiled(const Column<T>& rows, std::int64_t width, std::int64_t copies) {
   std::vector<T> wide;
   wide.reserve(rows.size() * static_cast<std::size_t>(copies));
   for (auto row = rows.begin(); row != rows.end(); row += width) {

@@ -92,7 +92,7 @@ ChunkPart part_of(const FullBatchCase& whole, const SizedCells& cells, std::span
 
 /// Copies `width` values of each existing cell.
 template <class T>
-std::vector<T> cell_values(const std::vector<T>& whole, std::int64_t width, const ChunkPart& part) {
+std::vector<T> cell_values(const Column<T>& whole, std::int64_t width, const ChunkPart& part) {
   if (whole.empty()) return {};
   std::vector<T> values(part.steps * part.count() * width, T(0));
   for (Step t = 0; t < part.steps; ++t) {
@@ -108,7 +108,10 @@ std::vector<T> cell_values(const std::vector<T>& whole, std::int64_t width, cons
 
 /// Adds the entries of the chunk's rows, and one entry of the cell that reads its first cell.
 void add_entries(const PreparedGraph& whole, const ChunkPart& part, PreparedGraph& graph) {
-  graph.row_offsets.assign(static_cast<std::size_t>(part.steps * part.count()) + 1, 0);
+  std::vector<std::int64_t> row_offsets(static_cast<std::size_t>(part.steps * part.count()) + 1, 0);
+  std::vector<VertexId> columns;
+  std::vector<double> values64;
+  std::vector<float> values32;
   std::vector<std::pair<std::int64_t, std::int64_t>> filled;  // row of the part, row of the whole
   for (const std::int64_t row : part.rows) filled.emplace_back(part.place(row), row);
   filled.emplace_back(part.reader(), -1);
@@ -118,19 +121,23 @@ void add_entries(const PreparedGraph& whole, const ChunkPart& part, PreparedGrap
     const std::size_t end = from < 0 ? 0 : whole.row_offsets[static_cast<std::size_t>(from) + 1];
     for (std::size_t e = begin; e < end; ++e) {
       const std::int64_t read = from / part.whole_vertices * part.whole_vertices + whole.columns[e];
-      graph.columns.push_back(static_cast<VertexId>(part.place(read) % part.count()));
-      if (!whole.values64.empty()) graph.values64.push_back(whole.values64[e]);
-      if (!whole.values32.empty()) graph.values32.push_back(whole.values32[e]);
+      columns.push_back(static_cast<VertexId>(part.place(read) % part.count()));
+      if (!whole.values64.empty()) values64.push_back(whole.values64[e]);
+      if (!whole.values32.empty()) values32.push_back(whole.values32[e]);
     }
     if (from < 0) {
-      graph.columns.push_back(static_cast<VertexId>(part.place(part.rows.front()) % part.count()));
-      if (!whole.values64.empty()) graph.values64.push_back(1);
-      if (!whole.values32.empty()) graph.values32.push_back(1);
+      columns.push_back(static_cast<VertexId>(part.place(part.rows.front()) % part.count()));
+      if (!whole.values64.empty()) values64.push_back(1);
+      if (!whole.values32.empty()) values32.push_back(1);
     }
-    graph.row_offsets[static_cast<std::size_t>(row) + 1] = static_cast<std::int64_t>(graph.columns.size());
+    row_offsets[static_cast<std::size_t>(row) + 1] = static_cast<std::int64_t>(columns.size());
   }
   std::int64_t last = 0;  // rows without entries end where the row before them ends
-  for (std::int64_t& offset : graph.row_offsets) last = offset = std::max(offset, last);
+  for (std::int64_t& offset : row_offsets) last = offset = std::max(offset, last);
+  graph.row_offsets = std::move(row_offsets);
+  graph.columns = std::move(columns);
+  graph.values64 = std::move(values64);
+  graph.values32 = std::move(values32);
 }
 
 std::shared_ptr<const PreparedGraph> cut_graph(const PreparedGraph& whole, const ChunkPart& part) {

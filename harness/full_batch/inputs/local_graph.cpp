@@ -48,7 +48,7 @@ class LocalBuilder {
   /// The rank's rows of `all` [T * N * F]. Points into `all` if they are contiguous, else into `own`, where they are
   /// gathered.
   template <class T>
-  const T* cells(const std::vector<T>& all, std::vector<T>& own, bool gathered) const {
+  const T* cells(const Column<T>& all, std::vector<T>& own, bool gathered) const {
     std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // begin, end
     for_owned_runs([&](std::int64_t first, std::int64_t count) {
       if (!pieces.empty() && pieces.back().second == first) {
@@ -159,7 +159,7 @@ SparseMatrix matrix_on_device(Device& device, const LocalBuilder& builder, const
 
 /// The rank's rows of X or of A~ X, with values in the precision of the device.
 Tensor cells_on_device(Device& device, const PreparedGraph& graph, const LocalBuilder& builder,
-                       const std::vector<float>& all32, const std::vector<double>& all64, HostRows& own) {
+                       const Column<float>& all32, const Column<double>& all64, HostRows& own) {
   const PartScope part(device, MemoryPart::features);
   const void* from = nullptr;
   if (device.has_values()) {

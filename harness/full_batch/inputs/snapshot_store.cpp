@@ -27,7 +27,7 @@ SnapshotTransfer chosen(const DifferenceSizes& sizes, const TransferChoice& choi
 
 /// Host values from index `first` on; null for a graph that is known by its counts only.
 template <class T>
-const void* behind(const std::vector<T>& values, std::int64_t first) {
+const void* behind(const Column<T>& values, std::int64_t first) {
   return values.empty() ? nullptr : values.data() + first;
 }
 
@@ -253,8 +253,7 @@ void SnapshotStore::stream_values(Step step, const Tensor& to) {
   device_.stream_in(fp64 ? behind(graph_.values64, first) : behind(graph_.values32, first), to);
 }
 
-Tensor SnapshotStore::stream_cells(const HeldSteps& steps, const std::vector<float>& all32,
-                                   const std::vector<double>& all64) {
+Tensor SnapshotStore::stream_cells(const HeldSteps& steps, const Column<float>& all32, const Column<double>& all64) {
   const std::int64_t n = graph_.vertices, width = graph_.feature_width;
   const PartScope part(device_, MemoryPart::features);
   const Tensor cells = device_.allocate(static_cast<std::int64_t>(steps.held.size()) * n, width);

@@ -81,7 +81,7 @@ class SnapshotStore {
                             ApplyDifference& op);
   Tensor stream_indices(const SnapshotPayload& payload);
   void stream_values(Step step, const Tensor& to);
-  Tensor stream_cells(const HeldSteps& steps, const std::vector<float>& all32, const std::vector<double>& all64);
+  Tensor stream_cells(const HeldSteps& steps, const Column<float>& all32, const Column<double>& all64);
 
   Device& device_;
   const PreparedGraph& graph_;

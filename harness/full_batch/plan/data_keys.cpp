@@ -1,10 +1,15 @@
 #include "harness/full_batch/plan/data_keys.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "harness/full_batch/plan/existing_samples.hpp"
+#include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/preparation/feature_scale.hpp"
+#include "workloads/preparation/prepared_file.hpp"
+#include "workloads/storage/node_store.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -26,10 +31,47 @@ std::optional<EventGraph> judged_events(const Task& task, const GraphKey& key) {
   return load_events(key.workload.name(), key.workload.json, static_cast<std::uint64_t>(key.seed));
 }
 
+Json json_of(const GraphKey& key) { return {key.workload.json.dump(), key.seed}; }
+
+/// All members by position, so that a new one cannot be left out.
+Json json_of(const PreparedKey& key) {
+  const auto& [smooth, window, smooth_features, laplacian, walk, symmetric, first_product, keep_features, terms, scale,
+               m] = key.what;
+  const auto& [walks, hops, kind] = terms;
+  const auto& [graph, presence, what, steps, trained_steps, fp64] = key;
+  const Json of_terms = {walks, hops, kind};
+  return {json_of(graph), presence, smooth, window, smooth_features, laplacian,     walk, symmetric, first_product,
+          keep_features,  of_terms, scale,  m,      steps,           trained_steps, fp64};
+}
+
+/// Whether the graph is a mapped file already, which processes of a node share without our help.
+bool is_mapped(const SnapshotGraph& graph) {
+  return !graph.snapshots.empty() && graph.snapshots.front()->row_offsets.is_view();
+}
+
+/// An empty file says that every process maps the graph's own file.
+void write_shared(const SnapshotGraph& graph, const std::string& path) {
+  if (!is_mapped(graph) && !graph.snapshots.empty()) return write_passing_snapshots(graph, path);
+  if (!std::ofstream(path)) throw SystemError("cannot write " + path);
+}
+
 }  // namespace
 
-SnapshotGraph GraphKey::make(const DataCache&) const {
-  return load_workload(workload.name(), workload.json, static_cast<std::uint64_t>(seed));
+SnapshotGraph GraphKey::make(const DataCache& cache) const {
+  const auto load = [&] { return load_workload(workload.name(), workload.json, static_cast<std::uint64_t>(seed)); };
+  if (cache.node() == nullptr) return load();
+  std::optional<SnapshotGraph> own;
+  const auto write = [&](const std::string& path) {
+    own = load();
+    write_shared(*own, path);
+  };
+  const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
+    if (std::filesystem::file_size(path) > 0) return read_passing_snapshots(path, std::move(keeper));
+    return own ? *std::move(own) : load();
+  };
+  std::optional<SnapshotGraph> shared = cache.node()->get<SnapshotGraph>(json_of(*this), write, read);
+  if (!shared) shared = own ? std::move(own) : load();
+  return *std::move(shared);
 }
 
 PresenceKey::Value PresenceKey::make(const DataCache& cache) const { return presence_of(*cache.get(graph), presence); }
@@ -54,8 +96,17 @@ TaskData SamplesKey::make(const DataCache& cache) const {
 PreparedKey::Value PreparedKey::make(const DataCache& cache) const {
   const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
   const std::shared_ptr<const Presence> cells = *cache.get(PresenceKey{graph, presence});
-  return std::make_shared<const DigestedGraph>(
-      prepare_scaled(FeatureScale(*raw, what.feature_scale, trained_steps, fp64, cells), what, steps, fp64));
+  const auto scale = [&] { return FeatureScale(*raw, what.feature_scale, trained_steps, fp64, cells); };
+  std::optional<PreparedGraph> shared;
+  if (cache.node() != nullptr) {
+    const auto write = [&](const std::string& path) { prepare_into(scale(), what, steps, fp64, path); };
+    const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
+      return read_prepared(path, std::move(keeper), cells);
+    };
+    shared = cache.node()->get<PreparedGraph>(json_of(*this), write, read);
+  }
+  return std::make_shared<const DigestedGraph>(shared ? *std::move(shared)
+                                                      : prepare_scaled(scale(), what, steps, fp64));
 }
 
 }  // namespace strobe

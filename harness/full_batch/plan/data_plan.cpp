@@ -49,6 +49,7 @@ class GraphLoader {
     look_at_samples();
     for (const Preprocessing& support : choice_.equations->preparation().supports)
       data_.supports.push_back(prepared(support));
+    data_.trained_edges = trained_edges();
     return std::move(data_);
   }
 
@@ -113,6 +114,18 @@ class GraphLoader {
     if (!note.empty()) data_.notes.push_back(note);
   }
 
+  double trained_edges() const {
+    std::int64_t edges = 0;
+    const std::int64_t steps = std::min(data_.trained_steps, data_.graph->steps);  // leaves out steps only tested
+    if (data_.raw == nullptr) {
+      const std::vector<std::int64_t> of_shape = step_edges(data_.shape->complete.shape);
+      for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[t];
+    } else {
+      for (std::int64_t t = 0; t < steps; ++t) edges += data_.raw->snapshots[t]->nonzeros();
+    }
+    return static_cast<double>(edges);
+  }
+
   const Case& case_;
   const ModelChoice& choice_;
   const DataCache& cache_;
@@ -121,16 +134,13 @@ class GraphLoader {
 
 }  // namespace
 
-double DataPlan::trained_edges() const {
-  std::int64_t edges = 0;
-  const std::int64_t steps = std::min(trained_steps, graph->steps);  // leaves out steps that are only tested
-  if (raw == nullptr) {
-    const std::vector<std::int64_t> of_shape = step_edges(shape->complete.shape);
-    for (std::int64_t t = 0; t < steps; ++t) edges += of_shape[t];
-  } else {
-    for (std::int64_t t = 0; t < steps; ++t) edges += raw->snapshots[t]->nonzeros();
-  }
-  return static_cast<double>(edges);
+void DataPlan::keep_ids_of_raw() {
+  if (raw == nullptr) return;
+  auto ids = std::make_shared<SnapshotGraph>();
+  ids->vertices = raw->vertices;
+  ids->original_id = raw->original_id;
+  ids->vertex_name = raw->vertex_name;
+  raw = std::move(ids);
 }
 
 double DataPlan::trained_cells() const {

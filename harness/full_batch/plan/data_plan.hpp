@@ -24,7 +24,10 @@ struct DataPlan {
   std::vector<std::string> notes;  // assumptions, one sentence each
 
   /// Edges of the workload in the trained steps. Every model has to process these, whatever it adds.
-  double trained_edges() const;
+  double trained_edges = 0;
+  /// Replaces `raw` by a graph with its vertices' ids and names alone. After this the plan does not hold the workload's
+  /// edges and features.
+  void keep_ids_of_raw();
   /// Vertices that exist at each of these steps, summed over the steps.
   double trained_cells() const;
   /// Steps that test samples read, and steps that validation samples read, ascending; empty without such samples.

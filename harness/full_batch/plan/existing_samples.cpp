@@ -33,13 +33,15 @@ std::vector<bool> existing(const Samples& samples, const Presence& presence) {
 SnapshotGraph with_existing_labels(const SnapshotGraph& graph, const Presence& presence) {
   SnapshotGraph result = graph;
   const std::size_t n = graph.vertices;
-  if (result.cell_label.empty()) {
+  std::vector<std::int8_t> label = result.cell_label.release();
+  if (label.empty()) {
     for (std::int64_t t = 0; t < graph.steps(); ++t)
-      result.cell_label.insert(result.cell_label.end(), graph.vertex_label.begin(), graph.vertex_label.end());
+      label.insert(label.end(), graph.vertex_label.begin(), graph.vertex_label.end());
   }
-  for (std::size_t cell = 0; cell < result.cell_label.size(); ++cell) {
-    if (!presence.exists(static_cast<VertexId>(cell % n), static_cast<Step>(cell / n))) result.cell_label[cell] = -1;
+  for (std::size_t cell = 0; cell < label.size(); ++cell) {
+    if (!presence.exists(static_cast<VertexId>(cell % n), static_cast<Step>(cell / n))) label[cell] = -1;
   }
+  result.cell_label = std::move(label);
   return result;
 }
 

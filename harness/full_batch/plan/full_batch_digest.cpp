@@ -11,8 +11,9 @@ namespace {
 /// A digest of lists. The length of each list precedes it, so that lists cannot run into each other.
 class ListDigest {
  public:
-  template <class T>
-  void add(const std::vector<T>& values) {
+  template <class Array>
+  void add(const Array& values) {
+    using T = typename Array::value_type;
     static_assert(std::is_trivially_copyable_v<T>);
     add_number(static_cast<std::int64_t>(values.size()));
     sha_.update(values.data(), values.size() * sizeof(T));

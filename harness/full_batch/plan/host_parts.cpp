@@ -7,9 +7,14 @@
 namespace strobe {
 namespace {
 
+/// Bytes of private memory; views of files have none.
 template <class Values>
 std::uint64_t array_bytes(const Values& values) {
-  return values.size() * sizeof(typename Values::value_type);
+  if constexpr (requires { values.own_bytes(); }) {
+    return values.own_bytes();
+  } else {
+    return values.size() * sizeof(typename Values::value_type);
+  }
 }
 
 template <class... Values>

@@ -5,7 +5,7 @@ namespace {
 
 /// Appends the rows of `cells` from `values` [T * N, width] to `rows`.
 template <class T>
-void append(const std::vector<T>& values, std::int64_t width, const PreparedGraph& graph, const BatchWindow& window,
+void append(const Column<T>& values, std::int64_t width, const PreparedGraph& graph, const BatchWindow& window,
             const StepCells& cells, std::vector<T>& rows) {
   rows.reserve(rows.size() + static_cast<std::size_t>(cells.count() * width));
   for (std::int64_t t = 0; t < cells.steps(); ++t) {

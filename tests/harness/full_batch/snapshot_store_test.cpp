@@ -38,7 +38,7 @@ struct Expected {
   std::vector<std::int32_t> columns;
   std::vector<T> values, features;
 
-  Expected(const PreparedGraph& graph, const HeldSteps& block, const std::vector<T>& all, const std::vector<T>& x) {
+  Expected(const PreparedGraph& graph, const HeldSteps& block, const Column<T>& all, const Column<T>& x) {
     std::int64_t rows = 0;
     for (Step t = static_cast<Step>(block.first_step); t < block.first_step + block.steps; ++t) {
       if (std::find(block.held.begin(), block.held.end(), t) != block.held.end()) {
@@ -52,7 +52,7 @@ struct Expected {
   }
 
  private:
-  void add(const PreparedGraph& graph, Step t, std::int64_t rows, const std::vector<T>& all) {
+  void add(const PreparedGraph& graph, Step t, std::int64_t rows, const Column<T>& all) {
     for (std::int64_t v = 0; v < graph.vertices; ++v) {
       const std::size_t row = t * graph.vertices + v;
       for (std::size_t e = graph.row_offsets[row]; e < static_cast<std::size_t>(graph.row_offsets[row + 1]); ++e) {
@@ -122,8 +122,8 @@ std::uint64_t defined_bytes(const PreparedGraph& graph, const std::vector<Differ
 
 /// `products` is A~ X, for graphs that also keep X.
 template <class T>
-void check_store(const PreparedGraph& graph, const std::vector<HeldSteps>& blocks, const std::vector<T>& values,
-                 const std::vector<T>& features, const std::string& variant, const std::vector<T>& products = {}) {
+void check_store(const PreparedGraph& graph, const std::vector<HeldSteps>& blocks, const Column<T>& values,
+                 const Column<T>& features, const std::string& variant, const Column<T>& products = {}) {
   for (std::size_t block = 0; block < blocks.size(); ++block) {
     const std::vector<DifferenceSizes> differences = defined_differences(graph, blocks[block]);
     const Expected<T> expected(graph, blocks[block], values, features);

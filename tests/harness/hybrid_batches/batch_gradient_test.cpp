@@ -23,7 +23,7 @@ using test::hybrid_case;
 using test::RandomEvents;
 
 template <class T>
-std::vector<T> part(const std::vector<T>& all, std::int64_t first, std::int64_t count) {
+std::vector<T> part(const Column<T>& all, std::int64_t first, std::int64_t count) {
   if (all.empty()) return {};
   return {all.begin() + first, all.begin() + first + count};
 }
@@ -35,7 +35,7 @@ std::shared_ptr<const PreparedGraph> cut(const PreparedGraph& graph, const Batch
   const std::int64_t begin = graph.row_offsets[first], end = graph.row_offsets[first + rows];
   some->steps = window.count;
   some->row_offsets = part(graph.row_offsets, first, rows + 1);
-  for (std::int64_t& offset : some->row_offsets) offset -= begin;
+  for (std::int64_t& offset : some->row_offsets.edit()) offset -= begin;
   some->columns = part(graph.columns, begin, end - begin);
   some->values64 = part(graph.values64, begin, end - begin);
   some->features64 = part(graph.features64, first * graph.feature_width, rows * graph.feature_width);
@@ -277,7 +277,7 @@ std::shared_ptr<const PreparedGraph> with_batch_degrees(const HybridPlan& plan, 
         double value = static_cast<std::size_t>(u) == v ? 1 : 0;
         for (auto r = raw.row_offsets[v]; r < raw.row_offsets[v + 1]; ++r)
           if (raw.columns[r] == u) value += raw.values[r];
-        graph->values64[e] = value / std::sqrt(degree[v] * degree[u]);
+        graph->values64.edit()[e] = value / std::sqrt(degree[v] * degree[u]);
       }
     }
   }

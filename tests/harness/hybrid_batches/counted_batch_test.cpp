@@ -28,7 +28,7 @@ PreparedGraph drawn_graph(test::Draws& draw, int vertices, int steps, int degree
     std::set<VertexId> columns;
     if (own) columns.insert(row % vertices);
     for (int i = 0; i < degree; ++i) columns.insert(draw.below(vertices));
-    graph.columns.insert(graph.columns.end(), columns.begin(), columns.end());
+    graph.columns.append(columns.begin(), columns.end());
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   graph.values32.assign(graph.columns.size(), 1.0F);

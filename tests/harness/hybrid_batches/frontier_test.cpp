@@ -200,7 +200,7 @@ TEST(Frontier, LayersTakeTheHopsOfOneStep) {
   BatchScratch scratch(3);
   const BatchCells cells{{0}, {0, 2}, {}};
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 1}));
-  std::swap(graph.columns[0], graph.columns[1]);  // 0 reads 2 at step 0, 1 reads 1 at step 1
+  std::swap(graph.columns.edit()[0], graph.columns.edit()[1]);  // 0 reads 2 at step 0, 1 reads 1 at step 1
   EXPECT_EQ(batch_frontier(source, cells, scratch).field, (std::vector<VertexId>{0, 2}));
   graph.row_offsets = {0, 0, 1, 1, 2, 2, 2};  // 1 reads 2 at step 0; 0 reads 1 at step 1, which depends on step 0
   ASSERT_EQ(graph.columns, (std::vector<VertexId>{2, 1}));

@@ -37,7 +37,7 @@ inline SnapshotGraph random_snapshots(Draws& draw, int vertices, int steps, int 
       const int most = v % 7 == 0 ? 3 * degree : 2 * degree;
       const int first = near == 0 ? 0 : v / near * near, choice = near == 0 ? vertices : near;
       for (int i = draw.below(most + 1); i > 0; --i) columns.insert(std::min(first + draw.below(choice), vertices - 1));
-      snapshot->columns.insert(snapshot->columns.end(), columns.begin(), columns.end());
+      snapshot->columns.append(columns.begin(), columns.end());
       snapshot->row_offsets.push_back(static_cast<std::int64_t>(snapshot->columns.size()));
     }
     for (std::size_t e = 0; e < snapshot->columns.size(); ++e)

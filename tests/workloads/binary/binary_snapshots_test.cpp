@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
@@ -18,7 +19,7 @@ namespace {
 using test::TemporaryFolder;
 
 /// Equal bit for bit, not-a-number included.
-void expect_same_floats(const std::vector<float>& a, const std::vector<float>& b) {
+void expect_same_floats(std::span<const float> a, std::span<const float> b) {
   ASSERT_EQ(a.size(), b.size());
   if (a.empty()) return;  // memcmp takes no null
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
@@ -150,14 +151,15 @@ TEST(BinarySnapshots, ValidChecksumsOverImpossibleContentAreRefused) {
     write_binary_snapshots(graph, folder.file("bad"));
     EXPECT_THROW(read_binary_snapshots(copied(folder, "bad")), InvalidInput) << what;
   };
-  refuses("column beyond", [](SnapshotGraph&, Snapshot& s) { s.columns[1] = 3; });
-  refuses("column negative", [](SnapshotGraph&, Snapshot& s) { s.columns[0] = -1; });
-  refuses("columns not ascending", [](SnapshotGraph&, Snapshot& s) { s.columns[1] = 0; });
-  refuses("offsets fall", [](SnapshotGraph&, Snapshot& s) { s.row_offsets[1] = 3, s.row_offsets[2] = 2; });
-  refuses("offsets begin late", [](SnapshotGraph&, Snapshot& s) { s.row_offsets[0] = 1; });
-  refuses("offsets end early", [](SnapshotGraph&, Snapshot& s) { s.row_offsets[3] = 2; });
-  refuses("value not finite", [](SnapshotGraph&, Snapshot& s) { s.values[0] = INFINITY; });
-  refuses("feature not finite", [](SnapshotGraph& g, Snapshot&) { g.features[4] = NAN; });
+  refuses("column beyond", [](SnapshotGraph&, Snapshot& s) { s.columns.edit()[1] = 3; });
+  refuses("column negative", [](SnapshotGraph&, Snapshot& s) { s.columns.edit()[0] = -1; });
+  refuses("columns not ascending", [](SnapshotGraph&, Snapshot& s) { s.columns.edit()[1] = 0; });
+  refuses("offsets fall",
+          [](SnapshotGraph&, Snapshot& s) { s.row_offsets.edit()[1] = 3, s.row_offsets.edit()[2] = 2; });
+  refuses("offsets begin late", [](SnapshotGraph&, Snapshot& s) { s.row_offsets.edit()[0] = 1; });
+  refuses("offsets end early", [](SnapshotGraph&, Snapshot& s) { s.row_offsets.edit()[3] = 2; });
+  refuses("value not finite", [](SnapshotGraph&, Snapshot& s) { s.values.edit()[0] = INFINITY; });
+  refuses("feature not finite", [](SnapshotGraph& g, Snapshot&) { g.features.edit()[4] = NAN; });
   refuses("step begins before the one before", [](SnapshotGraph& g, Snapshot&) { g.step_begin[2] = 0; });
   refuses("features missing", [](SnapshotGraph& g, Snapshot&) { g.features.pop_back(); });
   refuses("too many targets", [](SnapshotGraph& g, Snapshot&) { g.targets.push_back(1); });

@@ -17,9 +17,9 @@ using test::TemporaryFolder;
 
 /// The values of step t of a list with as many for each of `steps` steps.
 template <class Values>
-Values values_of_step(const Values& values, std::int64_t t, std::int64_t steps) {
+auto values_of_step(const Values& values, std::int64_t t, std::int64_t steps) {
   const auto size = static_cast<std::ptrdiff_t>(values.size()) / steps;
-  return Values(values.begin() + t * size, values.begin() + (t + 1) * size);
+  return std::vector<typename Values::value_type>(values.begin() + t * size, values.begin() + (t + 1) * size);
 }
 
 /// A file in TGL's form of random events and labels; vertices 0 to 6.

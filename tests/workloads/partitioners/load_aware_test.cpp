@@ -29,7 +29,7 @@ PreparedGraph graph_of(std::int64_t vertices, const std::vector<Edges>& steps, b
       if (self) columns.insert(v);
       for (const auto& [source, target] : edges)
         if (target == v) columns.insert(source);
-      graph.columns.insert(graph.columns.end(), columns.begin(), columns.end());
+      graph.columns.append(columns.begin(), columns.end());
       graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
     }
   }

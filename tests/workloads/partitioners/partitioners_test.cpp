@@ -45,7 +45,7 @@ PreparedGraph drawn(std::int64_t vertices, std::int64_t steps, std::uint64_t deg
         columns.insert(static_cast<VertexId>(random.below(draw++, static_cast<std::uint64_t>(vertices))));
       }
     }
-    graph.columns.insert(graph.columns.end(), columns.begin(), columns.end());
+    graph.columns.append(columns.begin(), columns.end());
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   return graph;
@@ -99,7 +99,7 @@ TEST(Partitioners, TakeGraphsOfAnyShape) {
     PreparedGraph star = drawn(1, 1, 0, 0);
     star.vertices = 50;
     star.row_offsets.assign(51, 49);
-    star.row_offsets.front() = 0;
+    star.row_offsets.edit().front() = 0;
     for (VertexId v = 1; v < 50; ++v) star.columns.push_back(v);
     const std::vector<Rank> part = entry.value(star, 2, 1);
     EXPECT_GT(std::count(part.begin(), part.end(), 0), 0) << name;

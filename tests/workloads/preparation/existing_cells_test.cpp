@@ -170,7 +170,7 @@ Matrix entries_of(const PreparedGraph& graph, std::size_t t) {
   return a;
 }
 
-void expect_rows(const std::vector<double>& found, std::size_t t, const Matrix& expected, const DenseCells& cells) {
+void expect_rows(const Column<double>& found, std::size_t t, const Matrix& expected, const DenseCells& cells) {
   const std::size_t width = expected[0].size();
   for (std::size_t v = 0; v < expected.size(); ++v) {
     for (std::size_t f = 0; f < width; ++f) {

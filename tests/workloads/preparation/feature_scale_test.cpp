@@ -52,8 +52,8 @@ TEST(FeatureScale, StandardisesOverTheTrainingStepsAlone) {
 
 TEST(FeatureScale, LogarithmsKeepSignAndZero) {
   SnapshotGraph graph = random_features(4, 5);
-  graph.features[0] = 0;
-  graph.features[3] = 999;
+  graph.features.edit()[0] = 0;
+  graph.features.edit()[3] = 999;
   const std::vector<double> x = FeatureScale(graph, "log1p", 3, false).step(0);
   EXPECT_EQ(x[0], 0);
   EXPECT_NEAR(x[3], std::log(1000.0), 1e-14);

@@ -31,11 +31,11 @@ void check_memory(const SnapshotGraph& graph, std::int64_t width, bool exact = f
 
 /// The values of one step in every step.
 template <class T>
-void repeat(std::vector<T>& values, std::int64_t steps) {
-  const std::size_t size = values.size();
-  values.reserve(size * static_cast<std::size_t>(steps));
-  for (std::int64_t t = 1; t < steps; ++t)
-    for (std::size_t i = 0; i < size; ++i) values.push_back(values[i]);
+std::vector<T> repeated(const std::vector<T>& values, std::int64_t steps) {
+  std::vector<T> all;
+  all.reserve(values.size() * static_cast<std::size_t>(steps));
+  for (std::int64_t t = 0; t < steps; ++t) all.insert(all.end(), values.begin(), values.end());
+  return all;
 }
 
 /// Sets features [N, F], the same in every step, or [T, N, F]; `exact` may be empty.
@@ -43,11 +43,8 @@ void put_features(std::vector<float> features, std::vector<double> exact, std::i
   check_memory(graph, width, !exact.empty());
   const bool of_vertices = features.size() == static_cast<std::size_t>(graph.vertices * width);
   graph.feature_width = width;
-  graph.features = std::move(features);
-  graph.exact_features = std::move(exact);
-  if (!of_vertices) return;
-  repeat(graph.features, graph.steps());
-  if (!graph.exact_features.empty()) repeat(graph.exact_features, graph.steps());
+  graph.features = of_vertices ? repeated(features, graph.steps()) : std::move(features);
+  graph.exact_features = of_vertices ? repeated(exact, graph.steps()) : std::move(exact);
 }
 
 double feature(const NpyArray& array, std::int64_t i, const std::string& file) {
@@ -97,10 +94,8 @@ void features_from_npy(const EventGraph* events, const std::string& file, Snapsh
       for (std::int64_t i = 0; i < width; ++i) values.push_back(feature(array, (t * rows + r) * width + i, file));
     }
   }
-  std::vector<float> features;
-  std::vector<double> exact;
-  keep_both(std::move(values), features, exact);
-  put_features(std::move(features), std::move(exact), width, graph);
+  auto [rounded, exact] = both_precisions(std::move(values));
+  put_features(std::move(rounded), std::move(exact), width, graph);
 }
 
 }  // namespace
@@ -207,7 +202,7 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
   constexpr std::int32_t largest = std::numeric_limits<std::int8_t>::max();
   LabelledSteps steps(kept, rule == "before" || (rule == "auto" && events.labels_before));
   const std::size_t cells = graph.steps() * graph.vertices;
-  graph.cell_label.assign(cells, -1);
+  std::vector<std::int8_t> label(cells, -1);
   std::vector<double> time(cells, -std::numeric_limits<double>::infinity());
   std::vector<float> share(cells, 0);
   for (std::size_t i = 0; i < labels.time.size(); ++i) {
@@ -221,8 +216,9 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
     if (time[cell] == labels.time[i] && share[cell] >= labels.share[i]) continue;
     time[cell] = labels.time[i];
     share[cell] = labels.share[i];
-    graph.cell_label[cell] = static_cast<std::int8_t>(labels.label[i]);
+    label[cell] = static_cast<std::int8_t>(labels.label[i]);
   }
+  graph.cell_label = std::move(label);
   steps.note(largest, labels.time.size(), graph.provenance.notes);
 }
 

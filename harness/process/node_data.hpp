@@ -1,0 +1,16 @@
+// Data that the processes of a run share on each node.
+#pragma once
+
+#include <memory>
+
+#include "harness/process/ranks.hpp"
+#include "workloads/storage/node_store.hpp"
+
+namespace strobe {
+
+/// The store of this process and the others on its node; null when it is alone there. The files lie in the cache's
+/// folder, or in the system's temporary folder. A process waits for the others as long as it does elsewhere, and then
+/// throws RanksLost. All processes meet here.
+std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks);
+
+}  // namespace strobe

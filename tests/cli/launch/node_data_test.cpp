@@ -1,0 +1,132 @@
+// Processes of one node share the graph as a file: the numbers stay the same, no process is left waiting, and no file
+// stays.
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/launch/mpi_program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NodeData : public MpiProgram {
+ protected:
+  void SetUp() override {
+    MpiProgram::SetUp();
+    setenv("STROBE_CACHE_DIR", path("cache").c_str(), 1);
+    setenv("TMPDIR", path("").c_str(), 1);
+  }
+
+  static std::vector<std::string> words(const std::vector<std::string>& before, const std::string& schedule,
+                                        const std::string& out) {
+    std::vector<std::string> all = before;
+    const std::vector<std::string> same = {"--epochs", "2", "--precision", "fp64", "--out", out};
+    const std::vector<std::string> of_case =
+        schedule == "hybrid_batch"
+            ? std::vector<std::string>{"--workload", tiny, "--model", "t-gcn", "--strategy", "hybrid_batch"}
+            : std::vector<std::string>{"--workload", tiny, "--strategy", schedule};
+    all.insert(all.end(), of_case.begin(), of_case.end());
+    all.insert(all.end(), same.begin(), same.end());
+    return all;
+  }
+
+  std::size_t left_files() const {
+    std::size_t count = 0;
+    for (const std::string folder : {path("cache"), path("")}) {
+      if (!fs::exists(folder)) continue;
+      for (const auto& entry : fs::directory_iterator(folder))
+        count += entry.path().filename().string().starts_with("node-");
+    }
+    return count;
+  }
+
+  /// Processes that map a file of the cache's folder now.
+  std::size_t mapping_processes() const {
+    std::size_t count = 0;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      if (std::atoi(entry.path().filename().c_str()) <= 0) continue;
+      count += read_text(entry.path() / "maps").find(path("cache") + "/node-") != std::string::npos;
+    }
+    return count;
+  }
+
+  static void await(const std::function<bool()>& there) {
+    for (int tries = 0; tries < 15000 && !there(); ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+
+  /// The keys of a row that only the graph and its placement decide.
+  static Json numbers_of(const Json& row) {
+    Json numbers;
+    for (const char* key : {"status", "loss", "metrics", "bytes", "parameters", "edges_per_epoch"})
+      if (row.contains(key)) numbers[key] = row.at(key);
+    return numbers;
+  }
+};
+
+TEST_F(NodeData, FourProcessesGiveTheNumbersOfFourThreadsAndLeaveNoFile) {
+  for (const std::string schedule : {"snapshot", "vertex", "hybrid_batch"}) {
+    const std::string here = "local-" + schedule, there = "mpi-" + schedule;
+    ASSERT_EQ(strobe(words({"run", "--ranks", "4"}, schedule, here)).status, 0);
+    const Outcome outcome = mpirun("4", words({"run", "--ranks", "4", "--comm", "mpi"}, schedule, there));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(numbers_of(rows(here)[0]), numbers_of(rows(there)[0])) << schedule;
+    EXPECT_EQ(outcome.err.find("note:"), std::string::npos) << outcome.err;
+    EXPECT_EQ(left_files(), 0u);
+  }
+}
+
+TEST_F(NodeData, TheFilesOfAKilledRunAreMappedByAllAndRemovedByTheNext) {
+  const pid_t endless = start_two_endless({"--workload", tiny, "--strategy", "snapshot"});
+  EXPECT_EQ(mapping_processes(), 2u);
+  EXPECT_GT(left_files(), 0u);
+  kill_rank(endless, 0);
+  ASSERT_EQ(mpirun("2", words({"run", "--ranks", "2", "--comm", "mpi"}, "snapshot", "next")).status, 0);
+  EXPECT_EQ(left_files(), 0u);
+}
+
+TEST_F(NodeData, AProcessThatIsKilledWhileItReadsEndsTheRun) {
+  const pid_t launch = start({"timeout", "100", "mpirun", "-n", "2", STROBE_BINARY, "run", "--workload",
+                              "uniform:steps=16,vertices=100000,density=4", "--strategy", "vertex", "--ranks", "2",
+                              "--comm", "mpi", "--epochs", "1", "--out", "killed"});
+  await([&] { return left_files() > 0; });
+  pid_t reader = 0;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string line = read_text(entry.path() / "cmdline");
+    const bool ours = line.rfind(STROBE_BINARY, 0) == 0 &&
+                      read_text(entry.path() / "environ").find(path("cache")) != std::string::npos;
+    if (ours) reader = std::atoi(entry.path().filename().c_str());
+  }
+  ASSERT_GT(reader, 0);
+  kill(reader, SIGKILL);
+  const Outcome outcome = finish(launch);
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_NE(outcome.status, 124) << "the run hung";
+  ASSERT_EQ(mpirun("2", words({"run", "--ranks", "2", "--comm", "mpi"}, "snapshot", "next")).status, 0);
+  EXPECT_EQ(left_files(), 0u);
+}
+
+TEST_F(NodeData, TwoRunsAtOnceInOneFolder) {
+  std::vector<pid_t> launches;
+  for (const std::string out : {"one", "two"}) {
+    std::vector<std::string> all = {"timeout", "100", "mpirun", "-n", "2", STROBE_BINARY};
+    const std::vector<std::string> rest = words({"run", "--ranks", "2", "--comm", "mpi"}, "vertex", out);
+    all.insert(all.end(), rest.begin(), rest.end());
+    launches.push_back(start(all));
+  }
+  for (const pid_t launch : launches) EXPECT_EQ(finish(launch).status, 0);
+  EXPECT_EQ(numbers_of(rows("one")[0]), numbers_of(rows("two")[0]));
+  EXPECT_EQ(left_files(), 0u);
+}
+
+TEST_F(NodeData, ACacheFolderThatCannotBeWrittenIsPassedOver) {
+  std::ofstream(path("file")) << "x";
+  setenv("STROBE_CACHE_DIR", path("file/inside").c_str(), 1);
+  const Outcome outcome = mpirun("2", words({"run", "--ranks", "2", "--comm", "mpi"}, "vertex", "out"));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err.find("note:"), std::string::npos) << outcome.err;
+  EXPECT_EQ(left_files(), 0u);
+}
+
+}  // namespace
+}  // namespace strobe::cli_test

@@ -1,0 +1,72 @@
+// Values that the processes of one launch share on one node: each is made once, as a file that all of them map.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+
+namespace strobe {
+
+/// The file of a value, with a lock on it. While it lives, nobody removes the file. When the last one of all processes
+/// ends, it removes the file.
+class NodeFile {
+ public:
+  /// `lock` is an open descriptor that holds the lock; this closes it.
+  NodeFile(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  ~NodeFile();
+  NodeFile(const NodeFile&) = delete;
+  NodeFile& operator=(const NodeFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Lets the others read the file that this process has made, and has mapped.
+  void share() const;
+
+ private:
+  std::string path_;
+  int lock_;
+};
+
+/// The place of a node store, its launch, and how it waits and reports.
+struct NodeStoreSetting {
+  std::vector<std::string> folders;  // the first one that can be written and is on a disk is used
+  std::string launch;                // a name that only the processes of this launch and node know
+  /// Begins a wait for another process that makes a value. The result is called again and again. It returns false when
+  /// this process should make its own value, and throws when the run cannot go on.
+  std::function<std::function<bool()>()> begin_wait;
+  std::function<void(const std::string&)> note;  // hears why a value is not shared
+};
+
+/// Safe to use from several threads, if each asks for another key.
+class NodeStore {
+ public:
+  /// Removes files of processes that are gone. Without a folder that can be written nothing is shared, which is a note.
+  explicit NodeStore(NodeStoreSetting setting);
+
+  /// The value of `key`, read from the file that `write` makes at a path. The first process that asks calls `write`;
+  /// the others wait. If that process dies, the next one makes the file. `read` gets the path, and a keeper that must
+  /// live as long as the mapping. Nothing when the file cannot be written, or takes too long; this process then makes
+  /// its own value. Throws what `write`, `read` and NodeStoreSetting::begin_wait throw.
+  template <class Value>
+  std::optional<Value> get(const Json& key, const std::function<void(const std::string&)>& write,
+                           const std::function<Value(const std::string&, std::shared_ptr<const void>)>& read) const {
+    const std::shared_ptr<const NodeFile> file = take(key, write);
+    if (file == nullptr) return std::nullopt;
+    std::optional<Value> value = read(file->path(), file);
+    file->share();
+    return value;
+  }
+
+ private:
+  std::shared_ptr<const NodeFile> take(const Json& key, const std::function<void(const std::string&)>& write) const;
+  int lock_when_free(const std::string& path) const;
+
+  NodeStoreSetting setting_;
+  std::string folder_;  // "" when nothing is shared
+};
+
+}  // namespace strobe
