@@ -11,6 +11,7 @@ import pandas as pd
 from strobe import request
 from strobe._keywords import CalibrateOptions, InspectOptions, PlanOptions, ValidateOptions
 from strobe.program import Path, answer, checked
+from strobe.progress import Progress
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -71,6 +72,15 @@ class Calibration(Answer, os.PathLike[str]):
         return str(self.path)
 
 
+def _with_bar(words: list[str], show: bool, allowed: tuple[int, ...] = (0,)) -> Any:
+    """The JSON that the program prints, with a bar while it measures cases."""
+    bar = Progress(show)
+    try:
+        return answer(words, allowed, seen=bar.line)
+    finally:
+        bar.close()
+
+
 @request.with_keywords(PlanOptions)
 def plan(workload: Any, **keywords: Unpack[PlanOptions]) -> Plan:
     """Strategies, clusters and node counts worth taking for a job, by simulation.
@@ -96,26 +106,26 @@ def inspect(workload: Any, **keywords: Unpack[InspectOptions]) -> Answer:
 
 
 @request.with_keywords(CalibrateOptions)
-def calibrate(suite: str | None = None, *, out: Path = "this-machine.json",
+def calibrate(suite: str | None = None, *, out: Path = "this-machine.json", progress: bool = True,
               **keywords: Unpack[CalibrateOptions]) -> Calibration:
     """Measures this machine and writes it as a cluster file `out`. `quick=True` takes about a minute.
 
     Raises StrobeError where a case failed.
     """
     words = [*([suite] if suite else []), f"--out={os.fspath(out)}", *request.options(keywords), "--json"]
-    found = Calibration(answer(["calibrate", *words]))
+    found = Calibration(_with_bar(["calibrate", *words], progress))
     found.__dict__["path"] = pathlib.Path(out)
     return found
 
 
 @request.with_keywords(ValidateOptions)
-def validate(suite: str | None = None, **keywords: Unpack[ValidateOptions]) -> Validation:
+def validate(suite: str | None = None, *, progress: bool = True, **keywords: Unpack[ValidateOptions]) -> Validation:
     """Predictions against measurements of this machine (`cluster=`), earlier (`measured=`) or `published` ones.
 
     The answer is returned also where a case failed or the machine allows no verdict; it says so. Raises InvalidRequest.
     """
     words = [*([suite] if suite else []), *request.options(keywords), "--json"]
-    return Validation(answer(["validate", *words], allowed=(0, 1, 6)))
+    return Validation(_with_bar(["validate", *words], progress, (0, 1, 6)))
 
 
 def convert(workload: Any, out: Path) -> pathlib.Path:

@@ -6,7 +6,6 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from strobe import request
 from strobe._keywords import CaseKeywords, RunOptions
 from strobe.errors import CaseFailed, Interrupted, NotARun, error_of
 from strobe.program import Path, answer, call
+from strobe.progress import Progress
 from strobe.runs import Run
 
 if TYPE_CHECKING:
@@ -23,46 +23,6 @@ if TYPE_CHECKING:
     from strobe._keywords import RunKeywords
 
 _RUN_OPTIONS = frozenset(RunOptions.__annotations__)
-_ENDED = re.compile(r"\[(\d+)/(\d+)\]")
-
-
-class _Progress:
-    """A bar over the cases, next to it the epochs of the case under way, from the samples that the program writes."""
-
-    def __init__(self, run: pathlib.Path, show: bool) -> None:
-        self._samples = run / "samples.jsonl"
-        # A run that is resumed has samples of before.
-        self._read = self._samples.stat().st_size if self._samples.exists() else 0
-        self._bar: Any = None
-        if show:
-            from tqdm.auto import tqdm
-
-            self._bar = tqdm(unit="case")
-
-    def line(self, text: str) -> None:
-        """Takes a line that the program printed: `[2/4] eta 4s ...` says that the second of four cases has ended."""
-        ended = _ENDED.match(text)
-        if ended and self._bar is not None:
-            self._bar.total = int(ended[2])
-            self._bar.update(int(ended[1]) - self._bar.n)
-
-    def tick(self) -> None:
-        """Shows the last epoch in the samples that were written since the last call."""
-        if self._bar is None or not self._samples.exists():
-            return
-        with open(self._samples, "rb") as file:
-            file.seek(self._read)
-            text = file.read()
-        whole = text[:text.rfind(b"\n") + 1]
-        self._read += len(whole)
-        with contextlib.suppress(ValueError, IndexError, KeyError, TypeError):
-            last = json.loads(whole.splitlines()[-1])
-            self._bar.set_postfix_str(f"{last['case_id']} epoch {last['epoch']}", refresh=True)
-
-    def close(self) -> None:
-        """Leaves the bar as it is."""
-        if self._bar is not None:
-            self._bar.close()
 
 
 def _new_folder(name: str) -> pathlib.Path:
@@ -78,7 +38,7 @@ def _new_folder(name: str) -> pathlib.Path:
 
 def _watch(words: list[str], out: pathlib.Path, show: bool) -> Run:
     """Calls `strobe run` and returns the run directory. Raises StrobeError and Interrupted."""
-    progress = _Progress(out, show)
+    progress = Progress(show, out / "samples.jsonl")
     try:
         done = call(words, seen=progress.line, tick=progress.tick)
     except KeyboardInterrupt:

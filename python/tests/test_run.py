@@ -1,5 +1,7 @@
 """Runs through the package are those of the program: the same plans, refusals and rows; and they can be interrupted."""
+import contextlib
 import inspect
+import io
 import json
 import os
 import pathlib
@@ -156,6 +158,17 @@ class Runs(InFolder):
         return len({line.partition(",")[0] for line in lines}) == 2
 
 
+class Bars(InFolder):
+    def test_the_bar_has_the_cases_and_the_epoch_of_the_program(self):
+        shown = io.StringIO()
+        with contextlib.redirect_stderr(shown):
+            strobe.run(workload=TINY, seed=range(1, 13), epochs=1, out=self.folder / "many")
+        self.assertIn("12/12", shown.getvalue())
+        with contextlib.redirect_stderr(io.StringIO()) as quiet:
+            strobe.run(workload=TINY, epochs=1, out=self.folder / "quiet", progress=False)
+        self.assertEqual(quiet.getvalue(), "")
+
+
 class Commands(InFolder):
     def test_answers_are_those_of_the_program(self):
         words = ["--clusters", "aimos-v100", "--strategy", "snapshot,vertex", "--nodes", "1,2"]
@@ -177,7 +190,8 @@ class Commands(InFolder):
         self.assertIsNone(plan.best)
 
     def test_calibration_is_a_cluster_file_that_a_simulation_takes(self):
-        found = strobe.calibrate(out=self.folder / "here.json", quick=True, filter="tm-gcn.*r1#", set={"epochs": 1})
+        found = strobe.calibrate(out=self.folder / "here.json", quick=True, filter="tm-gcn.*r1#", set={"epochs": 1},
+                                 progress=False)
         self.assertEqual(json.loads(found.path.read_text())["name"], found.name)
         run = strobe.run(workload=TINY, device="sim", cluster=found.path, epochs=1, out=self.folder / "sim",
                          progress=False)
