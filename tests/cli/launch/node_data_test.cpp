@@ -15,7 +15,6 @@ class NodeData : public MpiProgram {
   void SetUp() override {
     MpiProgram::SetUp();
     setenv("STROBE_CACHE_DIR", path("cache").c_str(), 1);
-    setenv("TMPDIR", path("").c_str(), 1);
   }
 
   static std::vector<std::string> words(const std::vector<std::string>& before, const std::string& schedule,
@@ -33,7 +32,7 @@ class NodeData : public MpiProgram {
 
   std::size_t left_files() const {
     std::size_t count = 0;
-    for (const std::string folder : {path("cache"), path("")}) {
+    for (const std::string folder : {path("cache"), path("temporary")}) {
       if (!fs::exists(folder)) continue;
       for (const auto& entry : fs::directory_iterator(folder))
         count += entry.path().filename().string().starts_with("node-");
@@ -121,8 +120,11 @@ TEST_F(NodeData, TwoRunsAtOnceInOneFolder) {
 
 TEST_F(NodeData, ACacheFolderThatCannotBeWrittenIsPassedOver) {
   std::ofstream(path("file")) << "x";
+  fs::create_directory(path("temporary"));
   setenv("STROBE_CACHE_DIR", path("file/inside").c_str(), 1);
+  setenv("TMPDIR", path("temporary").c_str(), 1);
   const Outcome outcome = mpirun("2", words({"run", "--ranks", "2", "--comm", "mpi"}, "vertex", "out"));
+  unsetenv("TMPDIR");  // the next test's own folder must not lie in this one's
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.err.find("note:"), std::string::npos) << outcome.err;
   EXPECT_EQ(left_files(), 0u);
