@@ -10,6 +10,7 @@
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
+#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/workload.hpp"
 
@@ -72,6 +73,21 @@ void expect_same(const EventGraph& a, const EventGraph& b) {
   EXPECT_EQ(a.provenance.name, b.provenance.name);
   EXPECT_EQ(a.provenance.notes, b.provenance.notes);
   EXPECT_EQ(a.provenance.duplicates, b.provenance.duplicates);
+}
+
+TEST(Cache, RowsBeyondABoundOfMemoryComeFromTheCachedFile) {
+  const Cache cache;
+  const std::string path = write_text(cache.folder, 1);
+  const EventGraph whole = load(path, {{"cache", "off"}});
+  const BoundedReading bound(std::uint64_t{1} << 20, cache.folder.file(""));
+  for (const bool exceeded : {true, false}) {  // the second time the cache has it
+    reading_bound()->exceeded = false;
+    const EventGraph graph = load(path);
+    EXPECT_EQ(reading_bound()->exceeded, exceeded);
+    EXPECT_EQ(cache.files().size(), 1u);
+    EXPECT_EQ(graph.provenance.was_sorted, whole.provenance.was_sorted);
+    expect_same(graph, whole);
+  }
 }
 
 TEST(Cache, TheSecondReadingIsMappedAndEqual) {
