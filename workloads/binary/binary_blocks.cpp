@@ -152,7 +152,7 @@ EventGraph BinaryBlocks::read(std::int64_t first, std::int64_t count) const {
   const std::size_t begin = first * block_events;
   const std::size_t events = std::min<std::size_t>(count * block_events, all_.source.size() - begin);
   EventGraph part = events_of(all_, begin, events);
-  if (!exact_weight_.empty()) part.exact_weight = part_of(exact_weight_, begin, events).copy();
+  if (!exact_weight_.empty()) part.exact_weight = part_of(exact_weight_, begin, events);
   check_range(part, first);
   return part;
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "core/errors.hpp"
 #include "workloads/binary/binary_blocks.hpp"
@@ -102,7 +103,7 @@ Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag
 }
 
 /// Whether `exact`, unless it is empty, are the values that fp32 rounds to `rounded`.
-bool rounds_to(const std::vector<double>& exact, const Column<float>& rounded) {
+bool rounds_to(std::span<const double> exact, const Column<float>& rounded) {
   return exact.empty() || std::equal(exact.begin(), exact.end(), rounded.begin(), rounded.end(),
                                      [](double value, float single) { return static_cast<float>(value) == single; });
 }
@@ -177,7 +178,7 @@ EventGraph graph_of(const BinaryFile& file) {
   const std::int64_t events = graph.events();
   graph.vertex_feature_width = file.count("vertex_feature_width", most_binary_features);
   graph.original_id = file.column<std::int64_t>("original_id", graph.vertices, true);
-  graph.exact_weight = file.column<double>("exact_weight", events, false).copy();  // files of before have none
+  graph.exact_weight = file.column<double>("exact_weight", events, false);  // files of before have none
   graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
   graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
   graph.timed_labels = timed_labels(file);

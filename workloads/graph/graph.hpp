@@ -61,7 +61,7 @@ struct EventGraph {
   bool removals = false;                  // an event of weight -1 removes its edge (KONECT `dynamic`)
   bool dated = false;                     // the file writes times as dates
   std::vector<std::string> vertex_name;   // [vertices] or empty: the names that the file uses instead of numbers
-  std::vector<double> exact_weight;       // [E] or empty: the weights, where fp32 rounds any of them
+  Column<double> exact_weight;            // [E] or empty: the weights, where fp32 rounds any of them
   GeneratedFeatures edge_feature_source;  // makes features on demand when its width is F_e > 0: see event_data.hpp
   GeneratedClasses event_class_source;    // makes several classes of an event on demand; none when `classes` is 0
   Provenance provenance;

@@ -76,7 +76,7 @@ PerMemoryPart<std::uint64_t> EventCase::host_parts() const {
   const auto add_graph = [&](const EventGraph& graph) {
     parts[MemoryPart::graph] += graph.source.own_bytes() + graph.target.own_bytes() + graph.time.own_bytes() +
                                 graph.weight.own_bytes() + graph.original_id.own_bytes() +
-                                graph.exact_weight.size() * sizeof(double);
+                                graph.exact_weight.own_bytes();
     parts[MemoryPart::features] += graph.edge_features.own_bytes() + graph.vertex_features.own_bytes();
     parts[MemoryPart::samples] += graph.vertex_label.own_bytes() + graph.event_label.own_bytes();
   };

@@ -144,7 +144,7 @@ class Merge {
     graph.event_label = label_.finish<std::int8_t>();
     graph.edge_feature_width = static_cast<std::int64_t>(width_);
     graph.edge_features = features_.finish<float>();
-    graph.exact_weight = exact_weight_.finish<double>().copy();
+    graph.exact_weight = exact_weight_.finish<double>();
     graph.time = take_times();
   }
 

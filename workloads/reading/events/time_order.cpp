@@ -152,7 +152,7 @@ class TimeOrder {
     graph.edge_features = make_column<float>(std::move(columns_[5].memory), features * rows_);
     if (!exact_) return;
     const auto* const weights = reinterpret_cast<const double*>(columns_[6].memory.data());
-    graph.exact_weight.assign(weights, weights + rows_);
+    graph.exact_weight = std::vector<double>(weights, weights + rows_);
   }
 
  private:
