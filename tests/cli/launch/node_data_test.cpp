@@ -57,8 +57,7 @@ class NodeData : public MpiProgram {
   /// The keys of a row that only the graph and its placement decide.
   static Json numbers_of(const Json& row) {
     Json numbers;
-    for (const char* key : {"status", "loss", "metrics", "bytes", "parameters", "edges_per_epoch"})
-      if (row.contains(key)) numbers[key] = row.at(key);
+    for (const char* key : {"status", "loss", "metrics", "sent_bytes", "transfer_bytes"}) numbers[key] = row.at(key);
     return numbers;
   }
 };
