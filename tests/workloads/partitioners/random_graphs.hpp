@@ -25,7 +25,7 @@ inline PreparedGraph random_graph(std::int64_t vertices, std::int64_t steps, std
     for (std::int64_t i = 0; i < degree; ++i)
       columns.insert(static_cast<VertexId>(std::pow(random.uniform(draw++), 1.5) * static_cast<double>(vertices)));
     if (random.below(draw++, 4) == 0) columns.insert(static_cast<VertexId>(row % vertices));
-    graph.columns.insert(graph.columns.end(), columns.begin(), columns.end());
+    for (const VertexId column : columns) graph.columns.push_back(column);
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   return graph;
@@ -52,7 +52,7 @@ inline PreparedGraph planted_graph(std::int64_t vertices, std::int64_t communiti
     std::set<VertexId> columns;
     for (int i = 0; i < inside; ++i) columns.insert(id[home + random.below(draw++, size)]);
     for (int i = 0; i < outside; ++i) columns.insert(id[random.below(draw++, id.size())]);
-    graph.columns.insert(graph.columns.end(), columns.begin(), columns.end());
+    for (const VertexId column : columns) graph.columns.push_back(column);
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
   return graph;
