@@ -15,6 +15,7 @@
 #include "core/errors.hpp"
 #include "core/system/interrupt.hpp"
 #include "core/system/parallel.hpp"
+#include "harness/advisor/host_room.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/schedule/planned_case.hpp"
@@ -142,18 +143,32 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
 struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
   std::string status, refusal;
+  GraphBytes graph = {};  // host memory of a process; nothing for kinds of training that read other data
 };
 
 namespace {
 
 PlannedGroup plan_group(Case c, const DataCache& cache) {
   try {
-    return {plan_settled(c, cache), "", ""};
+    PlannedGroup group{plan_settled(c, cache), "", ""};
+    if (!trains_full_batch(c)) return group;
+    const ModelChoice choice = choose_model(c);
+    group.graph = graph_bytes(load_data(c, choice, cache), choice);
+    return group;
   } catch (const InvalidRequest& error) {
     const std::string status = status_of_refusal(error);
     if (status.empty()) throw;
     return {nullptr, status, error.message()};
   }
+}
+
+/// A point whose hosts have no room for the graph, before it is simulated.
+bool refused_by_hosts(const PlannedGroup& group, PlanOutcome& outcome) {
+  if (group.plan == nullptr) return false;
+  outcome.reason = host_refusal(group.graph, outcome.point, *load_cluster(outcome.point.request.cluster));
+  if (outcome.reason.empty()) return false;
+  outcome.status = "out_of_host_memory";
+  return true;
 }
 
 void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric, const DataCache& cache,
@@ -163,6 +178,8 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
   if (!refusal.empty()) {
     outcome.status = "cannot_extend";
     outcome.reason = refusal;
+  } else if (refused_by_hosts(group, outcome)) {
+    return;
   } else if (group.plan != nullptr) {
     outcome.point.request.warmup = group.plan->request.warmup;
     const CaseResult result = run_planned(group.plan, outcome.point.request);

@@ -16,8 +16,8 @@ namespace strobe {
 /// A point after simulation. Times and bytes are valid if the point is `ok`.
 struct PlanOutcome {
   PlanPoint point;
-  std::string status = "ok";  // ok | out_of_memory | cannot_divide | cannot_combine | cannot_extend | cannot_compare
-                              // | not_reached | failed
+  std::string status = "ok";  // ok | out_of_memory | out_of_host_memory | cannot_divide | cannot_combine |
+                              // cannot_extend | cannot_compare | not_reached | failed
   std::string reason;
   double epoch_seconds = 0;             // in the long run, like the phases
   std::optional<EpochBand> epoch_band;  // 90 %, where the cluster's predictions were compared with measurements
@@ -47,6 +47,7 @@ struct PlanOutcome {
 /// Refused points get a status:
 /// - `cannot_divide`: the strategy cannot divide the workload among that many ranks;
 /// - `cannot_combine`: settings of inputs, transfer and overlap do not go together with the rest;
+/// - `out_of_host_memory`: the processes of a node hold more copies of the graph than it has room for;
 /// - `cannot_extend`: the cluster's file does not describe that many nodes;
 /// - `cannot_compare`: an adjuster chooses the size of updates, but other points have a number of cells;
 /// - `not_reached`: the metric never has the value.

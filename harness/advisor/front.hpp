@@ -27,9 +27,9 @@ bool same_job(const PlanOutcome& a, const PlanOutcome& b);
 struct PlanVerdict {
   std::size_t index = 0;
   bool kept = false;
-  std::string cause;   // out_of_memory | cannot_divide | cannot_combine | cannot_extend | cannot_compare |
-                       // not_reached | failed | over_deadline | no_price | other_currency | over_budget | dominated;
-                       // "" when kept
+  std::string cause;   // out_of_memory | out_of_host_memory | cannot_divide | cannot_combine | cannot_extend |
+                       // cannot_compare | not_reached | failed | over_deadline | no_price | other_currency |
+                       // over_budget | dominated; "" when kept
   std::string reason;  // one sentence; "" when kept or dominated
   std::size_t dominated_by = 0;  // with cause `dominated`: a kept point
 };

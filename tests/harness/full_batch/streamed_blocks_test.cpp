@@ -60,8 +60,8 @@ TEST(StreamedBlocks, WhatTheHostMadeIsMovedAgain) {
       HostParts parts;
       expect_same(*device, bring(*plan->data.graph, &parts), once);
       PreparedGraph spoilt = *plan->data.graph;  // a matrix built again would differ
-      std::fill(spoilt.columns.begin(), spoilt.columns.end(), 0);
-      std::fill(spoilt.values32.begin(), spoilt.values32.end(), -1.0f);
+      std::ranges::fill(spoilt.columns.edit(), 0);
+      std::ranges::fill(spoilt.values32.edit(), -1.0f);
       parts.rewind();
       expect_same(*device, bring(spoilt, &parts), once);
     }
