@@ -47,7 +47,7 @@ struct PlanOutcome {
 /// Refused points get a status:
 /// - `cannot_divide`: the strategy cannot divide the workload among that many ranks;
 /// - `cannot_combine`: settings of inputs, transfer and overlap do not go together with the rest;
-/// - `out_of_host_memory`: the processes of a node hold more copies of the graph than it has room for;
+/// - `out_of_host_memory`: the memory of a node has no room for the graph;
 /// - `cannot_extend`: the cluster's file does not describe that many nodes;
 /// - `cannot_compare`: an adjuster chooses the size of updates, but other points have a number of cells;
 /// - `not_reached`: the metric never has the value.
