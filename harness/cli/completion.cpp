@@ -75,7 +75,8 @@ end
 complete -c strobe -f -a '(__strobe_words)'
 )sh";
 
-const std::map<std::string, const char*> scripts{{"bash", bash_script}, {"fish", fish_script}, {"zsh", zsh_script}};
+const std::map<std::string, const char*> script_of_shell{
+    {"bash", bash_script}, {"fish", fish_script}, {"zsh", zsh_script}};
 
 CommandAction define_completion(CommandOptions& options) {
   const auto shell = std::make_shared<std::string>();
@@ -85,8 +86,8 @@ CommandAction define_completion(CommandOptions& options) {
       "          strobe completion zsh > ~/.zfunc/_strobe\n"
       "          strobe completion fish > ~/.config/fish/completions/strobe.fish");
   return [shell] {
-    const auto script = scripts.find(*shell);
-    if (script == scripts.end())
+    const auto script = script_of_shell.find(*shell);
+    if (script == script_of_shell.end())
       throw InvalidRequest("", fmt::format("there is no completion for '{}'; choose bash, fish or zsh", *shell));
     print_data(script->second);
     return 0;

@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t shown = 16;  // values of a list, or rows of a matrix
+constexpr std::size_t most_values = 16;  // values of a list, or rows of a matrix
 
 std::string scalar_text(const Json& value) {
   if (value.is_string()) return value == "" ? "-" : shown_line(value.get<std::string>());
@@ -29,8 +29,9 @@ std::string scalar_text(const Json& value) {
 
 std::string list_text(const Json& list) {
   std::string text = list.empty() ? "-" : "";
-  for (std::size_t i = 0; i < std::min(shown, list.size()); ++i) text += (i == 0 ? "" : " ") + scalar_text(list[i]);
-  if (list.size() > shown) text += fmt::format(" ... ({} values)", list.size());
+  for (std::size_t i = 0; i < std::min(most_values, list.size()); ++i)
+    text += (i == 0 ? "" : " ") + scalar_text(list[i]);
+  if (list.size() > most_values) text += fmt::format(" ... ({} values)", list.size());
   return text;
 }
 
@@ -49,14 +50,14 @@ bool is_table(const Json& value) { return value.is_array() && !value.empty() && 
 
 std::string table_text(const Json& rows, const std::string& indent) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(shown, rows.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(most_values, rows.size()); ++i) {
     if (rows[i].is_object()) {
       text += fmt::format("{}- {}\n{}", indent, i, readable(rows[i], indent + "  "));
     } else {
       text += fmt::format("{}{}\n", indent, rows[i].is_array() ? list_text(rows[i]) : scalar_text(rows[i]));
     }
   }
-  if (rows.size() > shown) text += fmt::format("{}... ({} rows)\n", indent, rows.size());
+  if (rows.size() > most_values) text += fmt::format("{}... ({} rows)\n", indent, rows.size());
   return text;
 }
 

@@ -154,6 +154,7 @@ const Register<PlanAdviceTag> registered{{
     {{{missing, "models of events: share of the mails that batches may keep from memory (default 0.75)", "X"},
       {missing_hubs, "the same share for the 1 % of vertices with most mails (default: any)", "X"}},
      advise},
+    {},
 }};
 
 }  // namespace

@@ -32,7 +32,7 @@ class NodeData : public MpiProgram {
 
   std::size_t left_files() const {
     std::size_t count = 0;
-    for (const std::string folder : {path("cache"), path("temporary")}) {
+    for (const std::string& folder : {path("cache"), path("temporary")}) {
       if (!fs::exists(folder)) continue;
       for (const auto& entry : fs::directory_iterator(folder))
         count += entry.path().filename().string().starts_with("node-");

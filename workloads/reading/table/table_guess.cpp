@@ -18,8 +18,8 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t none = CsvColumns::none;
-constexpr double alike = 0.25, apart = 0.1;  // shares of common cells
-constexpr std::size_t enough_rows = 8;       // to tell a column that numbers the rows from ids
+constexpr double alike_share = 0.25, apart = 0.1;  // shares of common cells
+constexpr std::size_t enough_rows = 8;             // to tell a column that numbers the rows from ids
 
 /// Finds the roles of the columns of one layout.
 class Guesser {
@@ -149,8 +149,8 @@ class Guesser {
     for (std::size_t i = 0; i < ids.size(); ++i) {
       for (std::size_t j = i + 1; j < ids.size(); ++j) {
         const double share = shared_share(facts_[ids[i]], facts_[ids[j]]);
-        if (share >= alike) alike_pairs.push_back({ids[i], ids[j]});
-        between += share > apart && share < alike;
+        if (share >= alike_share) alike_pairs.push_back({ids[i], ids[j]});
+        between += share > apart && share < alike_share;
       }
     }
     const auto reads = [&](std::size_t a, std::size_t b) { source_ = a, target_ = b; };
@@ -294,7 +294,7 @@ bool are_names_elsewhere(const std::vector<std::string>& names) {
 
 /// Whether the third column has the ids of the first one and the second has not, as heads, relations and tails do.
 bool has_relations(const std::vector<ColumnFacts>& facts) {
-  return facts[2].whole && facts[2].distinct.size() > 1 && shared_share(facts[0], facts[2]) >= alike &&
+  return facts[2].whole && facts[2].distinct.size() > 1 && shared_share(facts[0], facts[2]) >= alike_share &&
          shared_share(facts[0], facts[1]) <= apart && shared_share(facts[1], facts[2]) <= apart;
 }
 
