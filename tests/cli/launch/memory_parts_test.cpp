@@ -80,8 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Processes, MemoryParts,
                                                           MemoryCase{"snapshot", "evolve-gcn-o", small_graph, ""},
                                                           MemoryCase{"chunk", "evolve-gcn-o", small_graph, ""},
                                                           MemoryCase{"pyd", "t-gcn", small_graph, ""},
-                                                          MemoryCase{"event_batch", "tgn-attn", small_events,
-                                                                     ""}),
+                                                          MemoryCase{"event_batch", "tgn-attn", small_events, ""}),
                                           testing::Values(1, 2, 4, 8)),
                          name_of);
 
