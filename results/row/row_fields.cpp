@@ -254,8 +254,7 @@ const std::vector<RowField>& row_fields() {
         "memory_bytes", "bytes", or_null(memory_schema()),
         "Parts of each rank's memory at its accounted peak; they add up to peak_bytes. `planned`: the same as "
         "--planned-memory plans them. Where each rank is a process, `host`: data that the process holds in addition, "
-        "and "
-        "`process`: the most private memory that it had.")));
+        "and `process`: the most private memory that it had.")));
     for (RowField& item : fact_fields()) fields.push_back(std::move(item));
     return fields;
   }();

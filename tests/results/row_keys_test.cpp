@@ -191,10 +191,9 @@ TEST(Row, OfTheVersionBeforeIsRead) {
   result.iterations_per_epoch = 1;
   result.samples.back().operations = {{"dense", 1}};
   Json json = row_to_json(summarise(case_json(), "c", result));
-  for (const char* key :
-       {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations", "threads_per_rank",
-        "rounds", "machine", "metric_samples", "currency", "device_memory_share", "epoch_seconds_band90",
-        "memory_bytes"})
+  for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations",
+                          "threads_per_rank", "rounds", "machine", "metric_samples", "currency", "device_memory_share",
+                          "epoch_seconds_band90", "memory_bytes"})
     ASSERT_EQ(json.erase(key), 1u) << key;
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const Row row = row_from_json(json, "here");
