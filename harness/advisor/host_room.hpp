@@ -10,9 +10,9 @@
 
 namespace strobe {
 
-/// What a node's memory must hold. Ranks of a job on one node are threads and hold everything once. On several nodes
-/// each rank is a process with its own samples. The processes of a node share the prepared graph as a mapped file,
-/// which needs no memory, and one of them holds the steps as they were read until that file is written.
+/// The bytes that a node's memory must hold. Ranks of a job on one node are threads and hold everything once. On
+/// several nodes each rank is a process with its own samples. The processes of a node share the prepared graph as a
+/// mapped file, which needs no memory, and one of them holds the steps as they were read until that file is written.
 struct HostRoom {
   double bytes = 0;        // of a node
   std::int64_t ranks = 0;  // of a node of several that fit; 0: not one

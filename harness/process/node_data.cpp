@@ -62,7 +62,8 @@ std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks) {
   NodeStoreSetting setting;
   std::error_code none;
   setting.folders = {cache_folder(), std::filesystem::temp_directory_path(none).string(), "/var/tmp"};
-  setting.launch = launch + " " + host;
+  // The same relative path may name other files where a process runs in another folder.
+  setting.launch = launch + " " + host + " " + std::filesystem::current_path(none).string();
   setting.begin_wait = [] {
     const auto wait = std::make_shared<WaitForMaker>();
     return [wait] { return wait->goes_on(); };

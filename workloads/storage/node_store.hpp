@@ -34,7 +34,7 @@ class NodeFile {
 /// The place of a node store, its launch, and how it waits and reports.
 struct NodeStoreSetting {
   std::vector<std::string> folders;  // the first one that can be written and is on a disk is used
-  std::string launch;                // a name that only the processes of this launch and node know
+  std::string launch;                // a name of this launch's processes on this node that read the same files
   /// Begins a wait for another process that makes a value. The result is called again and again. It returns false when
   /// this process should make its own value, and throws when the run cannot go on.
   std::function<std::function<bool()>()> begin_wait;

@@ -12,7 +12,7 @@
 namespace strobe {
 namespace {
 
-/// What a node holds, rank after rank.
+/// The bytes of a node, added up rank by rank.
 double counted_bytes(const GraphBytes& bytes, std::int64_t ranks, int nodes) {
   double sum = bytes.raw;
   if (nodes == 1) return sum + bytes.prepared + bytes.samples;
