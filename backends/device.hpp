@@ -171,6 +171,7 @@ class Device {
   const PerMemoryPart<std::uint64_t>& peak_parts() const { return account_->peak_parts; }
   void reset_peak() {
     account_->peak = host_account_->peak = 0;
+    account_->peak_parts = host_account_->peak_parts = {};
     account_->find_peak();
     host_account_->find_peak();
   }

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/units.hpp"
 
 namespace strobe {
@@ -14,14 +12,15 @@ std::int64_t ranks_of_node(std::int64_t ranks, std::int64_t nodes) { return (ran
 }  // namespace
 
 HostRoom host_room(const GraphBytes& bytes, std::int64_t ranks, int nodes, double memory) {
+  const auto needed = [&](std::int64_t on) {
+    const std::int64_t together = ranks_of_node(ranks, on);
+    const bool shared = on > 1 && together > 1;
+    return shared ? bytes.raw + bytes.samples * static_cast<double>(together) : bytes.all();
+  };
   HostRoom room;
-  room.bytes = nodes == 1 ? bytes.all() : bytes.raw + bytes.samples * static_cast<double>(ranks_of_node(ranks, nodes));
-  if (memory < bytes.raw + bytes.samples) return room;
-  room.ranks =
-      bytes.samples > 0
-          ? static_cast<std::int64_t>(std::min((memory - bytes.raw) / bytes.samples, static_cast<double>(ranks)))
-          : ranks;
-  room.nodes = std::max<std::int64_t>(2, ranks_of_node(ranks, room.ranks));
+  room.bytes = needed(nodes);
+  for (std::int64_t several = 2; several <= ranks && room.nodes == 0; ++several)
+    if (needed(several) <= memory) room.nodes = several;
   return room;
 }
 
@@ -31,15 +30,15 @@ std::string host_refusal(const GraphBytes& bytes, const PlanPoint& point, const 
   const std::int64_t ranks = point.request.ranks;
   const HostRoom room = host_room(bytes, ranks, point.nodes, memory);
   if (room.bytes <= memory) return "";
+  const bool shared = room.bytes != bytes.all();
   const std::string need = fmt::format(
       "the graph takes {} of a node's memory ({} as read, {} prepared{}, {} of samples{}), and a node has {}",
-      format_bytes(room.bytes), format_bytes(bytes.raw), format_bytes(bytes.prepared),
-      point.nodes == 1 ? "" : " in a file", format_bytes(bytes.samples), point.nodes == 1 ? "" : " for each rank",
-      format_bytes(memory));
-  if (room.nodes == 0)
-    return need + "; no number of nodes is enough, because one process of each reads the whole graph";
-  return fmt::format("{}; {} nodes with at most {} ranks each have room", need, room.nodes,
-                     ranks_of_node(ranks, room.nodes));
+      format_bytes(room.bytes), format_bytes(bytes.raw), format_bytes(bytes.prepared), shared ? " in a file" : "",
+      format_bytes(bytes.samples), shared ? " for each rank" : "", format_bytes(memory));
+  if (room.nodes == 0) return need + "; no number of nodes has room for it";
+  const std::int64_t most = ranks_of_node(ranks, room.nodes);
+  return fmt::format("{}; {} nodes with at most {} {} each have room", need, room.nodes, most,
+                     most == 1 ? "rank" : "ranks");
 }
 
 }  // namespace strobe

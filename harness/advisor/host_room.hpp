@@ -11,12 +11,12 @@
 namespace strobe {
 
 /// The bytes that a node's memory must hold. Ranks of a job on one node are threads and hold everything once. On
-/// several nodes each rank is a process with its own samples. The processes of a node share the prepared graph as a
-/// mapped file, which needs no memory, and one of them holds the steps as they were read until that file is written.
+/// several nodes each rank is a process with its own samples. Several processes of a node share the prepared graph as
+/// a mapped file, which needs no memory. One of them holds the steps as they were read until that file is written. A
+/// process that is alone on its node holds everything.
 struct HostRoom {
   double bytes = 0;        // of a node
-  std::int64_t ranks = 0;  // of a node of several that fit; 0: not one
-  std::int64_t nodes = 0;  // at least two, that the ranks need then; 0: no number is enough
+  std::int64_t nodes = 0;  // the fewest of several that have room; 0: no number has
 };
 
 /// `ranks` on `nodes`, each with `memory` bytes.

@@ -24,7 +24,8 @@ double all_of(const HostBytes& parts) {
 }
 
 double raw_bytes(const GraphCounts& counts) {
-  return counts.steps * (counts.vertices * (offset_bytes + counts.feature_width * raw_value_bytes) + offset_bytes) +
+  return counts.steps * (counts.vertices * (offset_bytes + counts.feature_width * raw_value_bytes) + offset_bytes +
+                         sizeof(SnapshotGraph::snapshots[0])) +
          counts.edges * (vertex_bytes + raw_value_bytes);
 }
 

@@ -22,7 +22,7 @@ struct GraphBytes {
 /// Bytes of a graph with these counts, whose last step only gives targets; without samples. Edges that smoothing adds
 /// are not counted.
 GraphBytes graph_bytes(const GraphCounts& counts, const Preparation& preparation, bool fp64);
-/// Bytes of the arrays of `data`; for a shape, the bytes that its graph would take.
+/// Private bytes of the arrays of `data`: none for arrays of a mapped file; for a shape, the bytes that its graph would take.
 GraphBytes graph_bytes(const DataPlan& data, const ModelChoice& choice);
 
 /// Counts that follow from the workload's parameters. Known for generators of steps with a given number of edges, and

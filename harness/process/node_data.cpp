@@ -63,6 +63,7 @@ std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks) {
   std::error_code none;
   setting.folders = {cache_folder(), std::filesystem::temp_directory_path(none).string(), "/var/tmp"};
   // The same relative path may name other files where a process runs in another folder.
+  setting.host = host;
   setting.launch = launch + " " + host + " " + std::filesystem::current_path(none).string();
   setting.begin_wait = [] {
     const auto wait = std::make_shared<WaitForMaker>();

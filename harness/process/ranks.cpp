@@ -9,11 +9,13 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "backends/lost_ranks.hpp"
 #include "core/errors.hpp"
 #include "core/system/machine_limits.hpp"
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
 #include "results/run/run_directory.hpp"
+#include "workloads/partitioners/graph_share.hpp"
 
 namespace strobe {
 
@@ -77,12 +79,20 @@ std::vector<Ranks::Word> Ranks::exchange(const PrepareDigest& prepare, std::exce
     own.text = prepare();
   } catch (const Interrupted&) {
     throw;
+  } catch (const RanksLost&) {
+    throw;
   } catch (const std::exception& error) {
     failure = std::current_exception();
     own = {status_of(error), failure_text(error)};
   }
+  // Ranks that still partition meet this rank here. They hear that it failed, and come to the next meeting.
+  const auto partitions = [](const std::string& text) { return text.starts_with(partition_mark); };
+  std::vector<std::string> texts;
+  do {
+    texts = gather_(static_cast<char>(own.status) + own.text, seconds_);
+  } while (std::any_of(texts.begin(), texts.end(), partitions));
   std::vector<Word> words;
-  for (const std::string& text : gather_(static_cast<char>(own.status) + own.text, seconds_))
+  for (const std::string& text : texts)
     words.push_back({text.empty() ? 1 : static_cast<unsigned char>(text.front()), text.empty() ? "" : text.substr(1)});
   return words;
 }

@@ -152,7 +152,6 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.notes = row.notes;
   result.planned_bytes = row.planned_bytes;
   result.planned_memory = planned_memory_of(row);
-  result.planned_memory = planned_memory_of(row);
   take_rates(row, result);
   return result;
 }

@@ -91,7 +91,7 @@ TEST_F(Manual, BashCompletesWhatOptionsTake) {
   EXPECT_EQ(completions("strobe run --vary strategy=snapshot,vertex:partitioner=met"), Offered{"metis"});
   EXPECT_EQ(completions("strobe plan --strategy vertex:partitioner=metis,hybrid_b"), Offered{"metis,hybrid_batch"});
   EXPECT_EQ(completions("strobe plan --model t-gcn,jod"), Offered{"t-gcn,jodie"});
-  EXPECT_EQ(completions("strobe run --set strategy.partitioner=hyp"), Offered{"hypergraph"});
+  EXPECT_EQ(completions("strobe run --set strategy.partitioner=hypergraph_"), Offered{"hypergraph_parallel"});
   EXPECT_EQ(completions("strobe run --vary ran"), Offered{"ranks="});
   EXPECT_EQ(completions("strobe plot phase_s"), Offered{"phase_split"});
   write_text(folder_ / "mine.csv", "source,target,time\n");

@@ -10,9 +10,6 @@
 namespace strobe {
 namespace {
 
-/// Marks messages of partitioners. A process that failed before them sends another message (harness/process/ranks.hpp).
-constexpr char partition_mark = '\xFF';
-
 /// The messages of all, without the mark. Throws SystemError where another process does not partition.
 std::vector<std::string> meet(const ShareHolders& holders, const std::string& own) {
   if (!holders.several()) return {own};

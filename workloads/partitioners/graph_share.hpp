@@ -14,6 +14,10 @@
 
 namespace strobe {
 
+/// The first character of every message of a partitioner. A process that failed before it partitioned sends another
+/// message to the same meeting (harness/process/ranks.cpp).
+constexpr char partition_mark = '\xFF';
+
 /// The processes that partition a graph together; by default this process alone. Several are the ranks of the MPI world
 /// in its order.
 struct ShareHolders {

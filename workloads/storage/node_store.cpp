@@ -29,9 +29,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* name_begin = "node-";
+constexpr const char* name_begin = "strobe-node-";
+constexpr std::size_t digits = 32;  // of a value's name
 constexpr const char* lock_end = ".lock";
-constexpr std::chrono::milliseconds moment{2};
+constexpr std::chrono::milliseconds moment{2}, longest_pause{50};
 
 std::string lock_path(const std::string& path) { return path + lock_end; }
 
@@ -55,12 +56,18 @@ void remove_value(const std::string& path) {
   unlink(lock_path(path).c_str());
 }
 
-void remove_abandoned(const std::string& folder) {
+/// Whether a name is that of a lock file of this host: the locks of others may look free from here.
+bool is_own_lock(const std::string& name, const std::string& begin) {
+  return name.starts_with(begin) && name.ends_with(lock_end) &&
+         name.size() == begin.size() + digits + std::strlen(lock_end);
+}
+
+void remove_abandoned(const std::string& folder, const std::string& begin) {
   std::error_code ignored;
   std::vector<std::string> locks;
   for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
     const std::string name = entry->path().filename().string();
-    if (name.starts_with(name_begin) && name.ends_with(lock_end)) locks.push_back(entry->path().string());
+    if (is_own_lock(name, begin)) locks.push_back(entry->path().string());
   }
   for (const std::string& path : locks) {
     const int lock = open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -137,22 +144,31 @@ NodeStore::NodeStore(NodeStoreSetting setting) : setting_(std::move(setting)), f
     setting_.note("no folder for shared files can be written; each process of this machine holds the data itself");
     return;
   }
-  remove_abandoned(folder_);
+  begin_ = fmt::format("{}{}-", name_begin, sha256_hex(setting_.host).substr(0, 8));
+  remove_abandoned(folder_, begin_);
 }
 
 int NodeStore::lock_when_free(const std::string& path) const {
   int lock = try_lock(path);
   if (lock >= 0) return lock;
-  for (const std::function<bool()> goes_on = setting_.begin_wait(); lock < 0 && goes_on(); lock = try_lock(path))
-    std::this_thread::sleep_for(moment);
+  auto pause = moment;
+  for (const std::function<bool()> goes_on = setting_.begin_wait(); lock < 0 && goes_on(); lock = try_lock(path)) {
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longest_pause);
+  }
   return lock;
+}
+
+void NodeStore::keep(std::shared_ptr<const NodeFile> file) const {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(file));
 }
 
 std::shared_ptr<const NodeFile> NodeStore::take(const Json& key,
                                                 const std::function<void(const std::string&)>& write) const {
   if (folder_.empty()) return nullptr;
-  const std::string name = sha256_hex(setting_.launch + '\n' + key.dump()).substr(0, 32);
-  const std::string path = fmt::format("{}/{}{}", folder_, name_begin, name);
+  const std::string name = sha256_hex(setting_.launch + '\n' + key.dump()).substr(0, digits);
+  const std::string path = fmt::format("{}/{}{}", folder_, begin_, name);
   try {
     const int lock = lock_when_free(path);
     if (lock < 0) throw SystemError("another process takes long to make " + path);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -34,7 +35,8 @@ class NodeFile {
 /// The place of a node store, its launch, and how it waits and reports.
 struct NodeStoreSetting {
   std::vector<std::string> folders;  // the first one that can be written and is on a disk is used
-  std::string launch;                // a name of this launch's processes on this node that read the same files
+  std::string host;
+  std::string launch;  // a name of this launch's processes on this node that read the same files
   /// Begins a wait for another process that makes a value. The result is called again and again. It returns false when
   /// this process should make its own value, and throws when the run cannot go on.
   std::function<std::function<bool()>()> begin_wait;
@@ -58,15 +60,21 @@ class NodeStore {
     if (file == nullptr) return std::nullopt;
     std::optional<Value> value = read(file->path(), file);
     file->share();
+    if (file.use_count() == 1) keep(file);
     return value;
   }
 
  private:
   std::shared_ptr<const NodeFile> take(const Json& key, const std::function<void(const std::string&)>& write) const;
   int lock_when_free(const std::string& path) const;
+  /// Keeps a file that no value maps, so that the other processes find it.
+  void keep(std::shared_ptr<const NodeFile> file) const;
 
   NodeStoreSetting setting_;
   std::string folder_;  // "" when nothing is shared
+  std::string begin_;   // of the names of this host's files
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const NodeFile>> kept_;
 };
 
 }  // namespace strobe

@@ -35,7 +35,7 @@ class NodeData : public MpiProgram {
     for (const std::string& folder : {path("cache"), path("temporary")}) {
       if (!fs::exists(folder)) continue;
       for (const auto& entry : fs::directory_iterator(folder))
-        count += entry.path().filename().string().starts_with("node-");
+        count += entry.path().filename().string().starts_with("strobe-node-");
     }
     return count;
   }
@@ -45,7 +45,7 @@ class NodeData : public MpiProgram {
     std::size_t count = 0;
     for (const auto& entry : fs::directory_iterator("/proc")) {
       if (std::atoi(entry.path().filename().c_str()) <= 0) continue;
-      count += read_text(entry.path() / "maps").find(path("cache") + "/node-") != std::string::npos;
+      count += read_text(entry.path() / "maps").find(path("cache") + "/strobe-node-") != std::string::npos;
     }
     return count;
   }

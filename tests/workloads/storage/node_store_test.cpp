@@ -29,6 +29,7 @@ constexpr int most_looks = 20'000;  // of 2 ms each, so that a test of a hang en
 NodeStoreSetting setting_of(const TemporaryFolder& folder, std::vector<std::string>* notes = nullptr) {
   NodeStoreSetting setting;
   setting.folders = {folder.file("cache")};
+  setting.host = "host";
   setting.launch = "launch";
   setting.begin_wait = [] {
     return [looks = 0]() mutable {
@@ -223,6 +224,38 @@ TEST(NodeStore, RunsInOneFolderDoNotMix) {
       "key", [](const std::string& path) { write_value(path, "other"); }, map_value);
   ASSERT_TRUE(a && b);
   EXPECT_EQ((*a)->second + (*b)->second, "oneother");
+}
+
+/// A value that maps nothing of its file, as a graph that lies in a file of its own.
+TEST(NodeStore, AFileThatNobodyMapsIsMadeOnceAllTheSame) {
+  const TemporaryFolder folder;
+  int made = 0;
+  const auto make = [&](const std::string& path) { write_value(path, "v"), ++made; };
+  const auto read = [](const std::string& path, const std::shared_ptr<const void>&) { return path; };
+  {
+    const NodeStore first(setting_of(folder)), second(setting_of(folder));
+    EXPECT_EQ(first.get<std::string>("key", make, read), second.get<std::string>("key", make, read));
+    EXPECT_EQ(made, 1);
+  }
+  EXPECT_EQ(files_in(folder), 0u);
+}
+
+TEST(NodeStore, FilesOfAnotherHostAndOfOtherProgramsStay) {
+  const TemporaryFolder folder;
+  const auto make = [](const std::string& path) { write_value(path, "v"); };
+  const pid_t dying = start([&] {
+    const auto value = NodeStore(setting_of(folder)).get<Mapping>("left", make, map_value);
+    kill(getpid(), SIGKILL);
+    return value.has_value();
+  });
+  status_of(dying);
+  std::ofstream(folder.file("cache") + "/strobe-node-mine.lock") << "x";
+  NodeStoreSetting elsewhere = setting_of(folder);
+  elsewhere.host = "another host";
+  const NodeStore other(std::move(elsewhere));
+  EXPECT_EQ(files_in(folder), 3u);
+  const NodeStore here(setting_of(folder));
+  EXPECT_EQ(files_in(folder), 1u);
 }
 
 TEST(NodeStore, FilesOfDeadProcessesAreRemovedAndThoseInUseAreNot) {
