@@ -85,7 +85,7 @@ std::vector<Ranks::Word> Ranks::exchange(const PrepareDigest& prepare, std::exce
     failure = std::current_exception();
     own = {status_of(error), failure_text(error)};
   }
-  // Ranks that still partition meet this rank here. They hear that it failed, and come to the next meeting.
+  // Ranks that still partition meet this rank here. They hear that it failed, and join the next meeting.
   const auto partitions = [](const std::string& text) { return text.starts_with(partition_mark); };
   std::vector<std::string> texts;
   do {

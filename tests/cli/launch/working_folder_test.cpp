@@ -138,7 +138,7 @@ TEST_F(PlugIns, ThatCannotBeLoadedAreRefusedBeforeAnyWork) {
 
 TEST_F(PlugIns, ThatNameNoFolderAreNotTakenFromTheWorkingOne) {
   write_text(folder_ / "mine.so", "no library");
-  expect_refusal(with("mine.so"), 2, {"$STROBE_PLUGINS", "'mine.so' names no folder", "write " + path("mine.so")});
+  expect_refusal(with("mine.so"), 2, {"$STROBE_PLUGINS", "'mine.so' has no folder", "write " + path("mine.so")});
   expect_refusal(with("/nowhere/a.so:mine.so"), 2, {"/nowhere/a.so"});
 }
 

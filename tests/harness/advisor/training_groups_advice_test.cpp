@@ -64,7 +64,7 @@ TEST(GroupPoints, KeepWhatTheUserChooses) {
   space.strategies = {{"event_batch", {{"i", "3"}, {"batch", "20"}}}};
   for (const PlanOutcome& outcome : evaluate(plan_points(space), 1, 1)) {
     EXPECT_EQ(outcome.status, "cannot_divide") << outcome.point.id;
-    EXPECT_NE(outcome.reason.find("no multiple of 3"), std::string::npos) << outcome.reason;
+    EXPECT_NE(outcome.reason.find("not a multiple of 3"), std::string::npos) << outcome.reason;
   }
 }
 

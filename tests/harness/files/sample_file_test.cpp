@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "core/errors.hpp"
+#include "harness/full_batch/plan/data_keys.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "results/run/files.hpp"
@@ -76,10 +77,10 @@ TEST_F(SampleFile, LabelsTellEdgesFromOtherPairs) {
   ASSERT_GT(rows.size(), 10u);
   EXPECT_EQ(rows[0], (std::vector<std::string>{"split", "step", "source", "target", "label", "value", "weight",
                                                "candidate_of"}));
-  const auto plan = test::full_batch_plan(case_from_json(json, ""));
-  const SnapshotGraph& graph = *plan->data.raw;
+  const Case c = case_from_json(json, "");
+  const std::shared_ptr<const SnapshotGraph> graph = DataCache().get(GraphKey{{c.workload}, c.seed});
   const auto is_edge = [&](std::size_t step, long source, long target) {
-    const Snapshot& snapshot = *graph.snapshots.at(step);
+    const Snapshot& snapshot = *graph->snapshots.at(step);
     const auto begin = snapshot.columns.begin() + snapshot.row_offsets[target];
     const auto end = snapshot.columns.begin() + snapshot.row_offsets[static_cast<std::size_t>(target) + 1];
     return std::binary_search(begin, end, static_cast<VertexId>(source));

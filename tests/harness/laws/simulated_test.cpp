@@ -158,8 +158,9 @@ TEST(WhatIf, MoreNodesThanDescribedAreMarked) {
   json["cluster"] = "aimos-v100:nodes=17";
   const CaseResult result = run(json);
   ASSERT_EQ(result.status, "ok") << result.reason;
-  EXPECT_NE(std::find(result.notes.begin(), result.notes.end(), "extrapolated to 17 nodes of 16 described"),
-            result.notes.end());
+  EXPECT_NE(
+      std::find(result.notes.begin(), result.notes.end(), "extrapolated to 17 nodes; the cluster file describes 16"),
+      result.notes.end());
   Json sold = simulated_case("tm-gcn", "vertex", 8);
   sold["cluster"] = "p5-h100";
   const std::vector<std::string> notes = run(sold).notes;

@@ -162,7 +162,7 @@ TEST(ToySchedule, HasWhatItHasAndNothingElse) {
   Json request = toy_request(1);
   request["model"] = "tm-gcn";
   EXPECT_EQ(refusal_of(request),
-            "/model: model tm-gcn is for snapshots, and strategy toy trains on toys; choose one of toy-model");
+            "/model: model tm-gcn is for snapshots, but strategy toy trains on toys; choose one of toy-model");
   request = {{"workload", "chess"}, {"model", "toy-model"}};
   EXPECT_NE(refusal_of(request).find("/model: model toy-model is for toys"), std::string::npos);
   request = {{"workload", "chess"}, {"task", "toy-task"}};
