@@ -21,7 +21,8 @@ PlacedRow placed(const PlanOutcome& outcome) {
 
 std::string quotient_text(double own, double other, const char* what) {
   if (own == other) return fmt::format("the same {}", what);
-  return fmt::format("{:.3g} times the {}", own / other, what);
+  const std::string times = fmt::format("{:.3g}", own / other);
+  return times == "1" ? fmt::format("about the same {}", what) : fmt::format("{} times the {}", times, what);
 }
 
 /// "p4d-a100/1x8/vertex dominates it: 1.30 times as fast, 0.77 times the cost, the same memory".

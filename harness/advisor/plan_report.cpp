@@ -266,7 +266,7 @@ std::string discards_text(const PlanReport& report) {
   std::string text;
   for (const auto& [cause, verdicts] : by_cause) {
     const PlanVerdict& first = *verdicts.front();
-    text += fmt::format("  {:<15} {:>6}   e.g. {}: {}\n", cause, verdicts.size(), report.outcomes[first.index].point.id,
+    text += fmt::format("  {:<18} {:>6}   e.g. {}: {}\n", cause, verdicts.size(), report.outcomes[first.index].point.id,
                         reason_of(report.outcomes, first));
   }
   return text.empty() ? text : "\ndiscarded\n" + text;

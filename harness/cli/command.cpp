@@ -122,6 +122,13 @@ void refuse_remaining(const CLI::App& app, const std::vector<std::string>& argum
       "", unknown_name_message(flag ? "option" : CommandTag::kind, word, flag ? flag_names(app) : commands));
 }
 
+/// The parser's complaint "--epochs: At Most 1 required but received 2" about an option that takes one value.
+std::string in_own_words(const std::string& complaint) {
+  const std::size_t option = complaint.find(": At Most 1 required but received ");
+  return option == std::string::npos ? complaint
+                                     : complaint.substr(0, option) + " is given several times; give it once";
+}
+
 int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions, std::vector<std::string> arguments) {
   const std::vector<std::string> typed = arguments;
   std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the last one first
@@ -134,6 +141,8 @@ int dispatch(CLI::App& app, const std::map<std::string, CommandAction>& actions,
   } catch (const CLI::CallForVersion&) {
     print_data(version_text() + "\n");
     return 0;
+  } catch (const CLI::ArgumentMismatch& error) {
+    throw InvalidRequest("", in_own_words(error.what()));
   } catch (const CLI::ParseError& error) {
     throw InvalidRequest("", error.what());
   }

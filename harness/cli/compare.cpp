@@ -137,7 +137,7 @@ int compare(const CompareRequest& request) {
                          fmt::format("two runs are compared, BASE and NEW; '{}' goes with --by", request.more.front()));
   if (request.self_check) return check_machine(request, options);
   if (measured.base.empty() || (measured.changed.empty() && !request.rerun && request.by.empty()))
-    throw InvalidRequest("", "compare needs two run directories: BASE and NEW (--by FIELD and --rerun do with one)");
+    throw InvalidRequest("", "compare needs two run directories: BASE and NEW (--by KEY and --rerun do with one)");
   if (!request.rerun) refuse_options_of_processes(measured);
   if (!request.by.empty()) return compare_configurations(request, options);
   if (!request.rerun) return compare_two(request, measured.base, measured.changed, options);

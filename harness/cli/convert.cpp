@@ -147,6 +147,17 @@ std::string folder_for_rows(const std::string& out) {
   return folder.string();
 }
 
+/// Complaints about a workload name the option of `run`; here it is the first argument.
+template <class Load>
+auto loaded(const Load& load) {
+  try {
+    return load();
+  } catch (const InvalidRequest& error) {
+    if (error.where() != "--workload" || !error.all().empty()) throw;
+    throw InvalidRequest("IN", error.message());
+  }
+}
+
 int convert(const ConvertRequest& request) {
   if (request.in.empty() || request.out.empty()) throw InvalidRequest("", "convert needs two files: IN and OUT");
   const std::string extension = std::filesystem::path(request.out).extension().string();
@@ -169,8 +180,10 @@ int convert(const ConvertRequest& request) {
   const BoundedReading bound(memory_for_rows(request), folder_for_rows(request.out));
   const bool csv = extension == ".csv";
   const auto whole_seed = static_cast<std::uint64_t>(seed);
-  const std::optional<EventGraph> events =
-      makes_steps(named.name, parameters) ? std::nullopt : load_events(named.name, parameters, whole_seed);
+  const std::optional<EventGraph> events = loaded([&]() -> std::optional<EventGraph> {
+    if (makes_steps(named.name, parameters)) return std::nullopt;
+    return load_events(named.name, parameters, whole_seed);
+  });
   if (events)
     convert_events(*events, request.out, csv);
   else

@@ -152,7 +152,6 @@ PlanLimits limits_of(const PlanCommand& command, const std::vector<std::string>&
   PlanLimits limits;
   if (!command.deadline.empty()) {
     limits.deadline_seconds = parse_duration_seconds(command.deadline, "--deadline");
-    if (!(*limits.deadline_seconds > 0)) throw InvalidRequest("--deadline", "expected a time above 0");
   }
   const double start_up = duration_from(command.start_up, "--start-up");
   if (limits.deadline_seconds && start_up >= *limits.deadline_seconds)

@@ -140,14 +140,16 @@ std::string other_samples(const Row& a, const Row& b, const std::string& until) 
   const std::vector<FieldDifference> differences = differences_of({{"task", a.task}}, {{"task", b.task}});
   if (!differences.empty()) {
     const FieldDifference& one = differences.front();
-    if (one.field == "task") return fmt::format("{} and {} take it over samples of their own", one.a, one.b);
-    return fmt::format("it is taken over other samples where {} is {} than where it is {}", one.field, one.a, one.b);
+    if (one.field == "task") return fmt::format("{} and {} take the metric over samples of their own", one.a, one.b);
+    return fmt::format("the metric is taken over other samples where {} is {} than where it is {}", one.field, one.a,
+                       one.b);
   }
   const std::string metric = until.substr(0, until.find('='));
   for (const std::string& name : {metric, "validation_" + metric}) {
     const auto of_a = a.metric_samples.find(name), of_b = b.metric_samples.find(name);
     if (of_a == a.metric_samples.end() || of_b == b.metric_samples.end() || of_a->second == of_b->second) continue;
-    return fmt::format("it is taken over {} samples in one case and over {} in the other", of_a->second, of_b->second);
+    return fmt::format("the metric is taken over {} samples in one case and over {} in the other", of_a->second,
+                       of_b->second);
   }
   return "";
 }

@@ -21,7 +21,9 @@ void apply_bands(const std::optional<ConfidenceInterval>& base, const std::optio
   found.band = {changed->low / base->high, changed->high / base->low};
   if (found.verdict == Verdict::unsure || verdict_of(found.ratio, *found.band, threshold) == found.verdict) return;
   found.verdict = Verdict::unsure;
-  found.note = "the 90 % bands of the predictions overlap";
+  const bool overlap = found.band->low <= 1 && found.band->high >= 1;
+  found.note = overlap ? "the 90 % bands of the predictions overlap"
+                       : "the 90 % bands of the predictions allow differences below and above the threshold";
 }
 
 }  // namespace

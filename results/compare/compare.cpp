@@ -182,7 +182,7 @@ Comparison compare_case(const LoadedRun& base, const Row& before, const LoadedRu
   std::string why;
   if (!base.summary.rows.empty() && !changed.summary.rows.empty()) {
     const Row& first = base.summary.rows.front();
-    why = fmt::format("; of {}, {} (--by FIELD compares cases that differ in one field)", first.case_id,
+    why = fmt::format("; of {}, {} (--by KEY compares cases that differ in one field)", first.case_id,
                       nearest_text(first, cases_of(changed.summary.rows)));
   }
   throw NotComparable(fmt::format("{} and {} have no case in common{}", base.folder, changed.folder, why));

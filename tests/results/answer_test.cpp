@@ -126,7 +126,8 @@ TEST(Answer, DifferentTasksAreNotComparedByTheTimeToAMetricEither) {
   EXPECT_TRUE(std::isnan(contender(found, "future-links").later.ratio));
   EXPECT_DOUBLE_EQ(contender(found, "future-links").until_seconds, 20) << "what was measured is still reported";
   EXPECT_EQ(sentences(found),
-            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links take it over samples "
+            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links take the metric over "
+            "samples "
             "of their own.\n"
             "Epochs of link-prediction and future-links are not compared: they are different tasks.\n");
 }
@@ -145,14 +146,17 @@ TEST(Answer, TimesToAMetricOverOtherSamplesAreNotCompared) {
                .settings = {{"task", {{"name", "link-prediction"}, {"negatives", negatives}}}},
                .until = 20,
                .simulated = true});
-  EXPECT_NE(sentences(ask({folder.file("models")}, "model").questions.at(0))
-                .find("the times to mrr=0.3 are not compared: it is taken over 400 samples in one case and over 300 in "
-                      "the other."),
-            std::string::npos);
+  EXPECT_NE(
+      sentences(ask({folder.file("models")}, "model").questions.at(0))
+          .find(
+              "the times to mrr=0.3 are not compared: the metric is taken over 400 samples in one case and over 300 in "
+              "the other."),
+      std::string::npos);
   const Answer found = ask({folder.file("tasks")}, "task.negatives").questions.at(0);
-  EXPECT_NE(sentences(found).find("are not compared: it is taken over other samples where task.negatives is any than "
-                                  "where it is sides."),
-            std::string::npos)
+  EXPECT_NE(
+      sentences(found).find("are not compared: the metric is taken over other samples where task.negatives is any than "
+                            "where it is sides."),
+      std::string::npos)
       << sentences(found);
   EXPECT_EQ(found.unit, WorkUnit::epoch) << "epochs of one task do compare";
 }

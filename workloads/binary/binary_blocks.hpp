@@ -41,7 +41,7 @@ class BinaryBlocks {
   /// The blocks with events of begin <= time < end: the first of them, and how many.
   std::pair<std::int64_t, std::int64_t> find(double begin, double end) const;
   /// The events of `count` blocks from `first` on: columns are views of the file. Vertices have the numbers of the
-  /// file; ids, names and labels of vertices are left out. Exact weights are copies. Reads and checks these blocks
+  /// file; ids, names and labels of vertices are left out. Reads and checks these blocks
   /// only. Throws InvalidInput when one is damaged.
   EventGraph read(std::int64_t first, std::int64_t count) const;
 

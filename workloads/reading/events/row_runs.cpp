@@ -20,7 +20,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t rest_rows = std::size_t{1} << 20;
+constexpr std::size_t least_rest_rows = 4096, most_rest_rows = std::size_t{1} << 20;
 constexpr std::int64_t told_rows = 10'000'000;
 
 /// A copy of the values where new pages lie.
@@ -33,9 +33,12 @@ auto put_aside(const Values& values) {
   return make_column<T>(std::move(memory), values.size());
 }
 
+/// Gives memory of the values back. Reading a page of a file brings those around it too, also those before.
 template <class T>
 void rest(const Column<T>& column, std::size_t begin, std::size_t end) {
-  if (!column.empty()) rest_pages(column.data() + begin, (end - begin) * sizeof(T));
+  constexpr std::size_t around = 65536 / sizeof(T);
+  const std::size_t from = begin - std::min(begin, around);
+  if (!column.empty()) rest_pages(column.data() + from, (end - from) * sizeof(T));
 }
 
 /// Where the merge is in a run.
@@ -117,6 +120,10 @@ class Merge {
         label_(rows, runs.front().rows.event_label.empty() ? 0 : sizeof(std::int8_t)),
         features_(rows, width_ * sizeof(float)),
         exact_weight_(rows, exact_ ? sizeof(double) : 0) {
+    const std::size_t row_bytes = sizeof(double) + 2 * sizeof(VertexId) + sizeof(float) + 1 +
+                                  (exact_ ? sizeof(double) : 0) + width_ * sizeof(float);
+    // Rows lie in their runs and in the merged columns.
+    rest_rows_ = std::clamp<std::size_t>(bytes / (4 * row_bytes), least_rest_rows, most_rest_rows);
     const std::size_t ahead = std::clamp<std::size_t>(bytes / (8 * sizeof(double) * runs.size()), 256, 65536);
     for (std::size_t r = 0; r < runs.size(); ++r) {
       cursors_.emplace_back(runs[r], ahead);
@@ -130,7 +137,7 @@ class Merge {
     std::size_t merged = 0, rested = 0;
     while (!heads_.empty()) {
       merged += take_from_first();
-      if (merged - rested < rest_rows) continue;
+      if (merged - rested < rest_rows_) continue;
       rested = merged;
       rest_all();
       progress(merged);
@@ -161,7 +168,7 @@ class Merge {
       const double time = cursor.time();
       times_.add(&time, 0, 1);
       cursor.next();
-    } while (!cursor.at_end() && cursor.at() - begin < rest_rows &&
+    } while (!cursor.at_end() && cursor.at() - begin < rest_rows_ &&
              (heads_.empty() || Head(cursor.time(), r) < heads_.top()));
     add_rows(runs_[r], begin, cursor.at());
     if (!cursor.at_end()) heads_.emplace(cursor.time(), r);
@@ -192,7 +199,7 @@ class Merge {
     Column<double> times = times_.finish<double>();
     PackedTimes packed = PackedTimes::pack(rows_, [&](std::size_t first, std::span<double> out) {
       std::copy_n(times.begin() + first, out.size(), out.begin());
-      if (first % rest_rows == 0 && first > 0) rest(times, first - rest_rows, first);
+      if (first % most_rest_rows == 0 && first > 0) rest(times, first - most_rest_rows, first);
     });
     if (packed.empty()) return TimeColumn(std::move(times));
     rest_pages(packed.words().data(), packed.words().size() * sizeof(std::uint64_t));
@@ -205,6 +212,7 @@ class Merge {
   std::size_t width_;  // features of a row
   MergedColumn times_, source_, target_, weight_, label_, features_, exact_weight_;
   std::vector<Cursor> cursors_;
+  std::size_t rest_rows_ = most_rest_rows;
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads_;
 };
 
