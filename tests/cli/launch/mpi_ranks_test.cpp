@@ -86,6 +86,16 @@ TEST_F(OtherRanks, AnEdgeThatIsAnother) {
   expect_refused(both(request(), request()), {"x.csv", "SHA-256"});
 }
 
+/// Rank 0 waits in the partition for a rank that never gets there.
+TEST_F(OtherRanks, AFailureBeforeThePartitionEndsBoth) {
+  std::filesystem::create_directory(folder_ / "a/sub");
+  const std::string how = request("--set strategy.partitioner=ldg --checkpoint sub/state.safetensors");
+  const Outcome outcome = both(how, how);
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_NE(outcome.err.find("sub/state.safetensors"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out/summary.json"));
+}
+
 TEST_F(OtherRanks, OtherSettings) {
   for (const auto& [flags, where] :
        {std::pair<std::string, std::string>{"--optimizer sgd:rate=0.5", "/cases/0/optimizer/rate"},
