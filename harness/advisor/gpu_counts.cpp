@@ -48,7 +48,7 @@ std::string lacking(const std::string& cluster) {
     load_cluster(cluster);
     return "";
   } catch (const InvalidRequest& error) {
-    const std::string where = error.where();
+    const std::string& where = error.where();
     return where.rfind('/', 0) == 0 ? where.substr(1) : error.message();
   }
 }
