@@ -170,7 +170,7 @@ int convert(const ConvertRequest& request) {
   NamedParameters named = split_named_parameters(request.in, slot.names(), "IN");
   if (!request.format.empty()) named.parameters.emplace_back("format", request.format);
   if (!request.ids.empty()) named.parameters.emplace_back("ids", request.ids);
-  const Json parameters = typed_parameters(slot.fields(named.name, "IN"), named.parameters);
+  const Json parameters = loaded([&] { return typed_parameters(slot.fields(named.name, "IN"), named.parameters); });
   if (parameters.contains("feature_scale"))
     throw InvalidRequest("IN feature_scale",
                          "convert keeps features as they are; give this option to the run that reads the file");
