@@ -147,17 +147,6 @@ std::string folder_for_rows(const std::string& out) {
   return folder.string();
 }
 
-/// Complaints about a workload name the option of `run`; here it is the first argument.
-template <class Load>
-auto loaded(const Load& load) {
-  try {
-    return load();
-  } catch (const InvalidRequest& error) {
-    if (error.where() != "--workload" || !error.all().empty()) throw;
-    throw InvalidRequest("IN", error.message());
-  }
-}
-
 int convert(const ConvertRequest& request) {
   if (request.in.empty() || request.out.empty()) throw InvalidRequest("", "convert needs two files: IN and OUT");
   const std::string extension = std::filesystem::path(request.out).extension().string();
@@ -170,7 +159,7 @@ int convert(const ConvertRequest& request) {
   NamedParameters named = split_named_parameters(request.in, slot.names(), "IN");
   if (!request.format.empty()) named.parameters.emplace_back("format", request.format);
   if (!request.ids.empty()) named.parameters.emplace_back("ids", request.ids);
-  const Json parameters = loaded([&] { return typed_parameters(slot.fields(named.name, "IN"), named.parameters); });
+  const Json parameters = typed_parameters(slot.fields(named.name, "IN"), named.parameters);
   if (parameters.contains("feature_scale"))
     throw InvalidRequest("IN feature_scale",
                          "convert keeps features as they are; give this option to the run that reads the file");
@@ -180,16 +169,24 @@ int convert(const ConvertRequest& request) {
   const BoundedReading bound(memory_for_rows(request), folder_for_rows(request.out));
   const bool csv = extension == ".csv";
   const auto whole_seed = static_cast<std::uint64_t>(seed);
-  const std::optional<EventGraph> events = loaded([&]() -> std::optional<EventGraph> {
-    if (makes_steps(named.name, parameters)) return std::nullopt;
-    return load_events(named.name, parameters, whole_seed);
-  });
+  const std::optional<EventGraph> events =
+      makes_steps(named.name, parameters) ? std::nullopt : load_events(named.name, parameters, whole_seed);
   if (events)
     convert_events(*events, request.out, csv);
   else
     convert_steps(load_workload(named.name, parameters, whole_seed), request, csv);
   if (!events) say_what_is_lost(lost_in_steps(named.name, parameters), "steps do");
   return 0;
+}
+
+/// Complaints about a workload name the option of `run`; here it is the first argument.
+int convert_named(const ConvertRequest& request) {
+  try {
+    return convert(request);
+  } catch (const InvalidRequest& error) {
+    if (error.where() != "--workload" || !error.all().empty()) throw;
+    throw InvalidRequest("IN", error.message());
+  }
 }
 
 CommandAction define_convert(CommandOptions& options) {
@@ -204,7 +201,7 @@ CommandAction define_convert(CommandOptions& options) {
       memory_option, request->memory,
       "memory for rows of events, GiB; more rows are sorted in files next to OUT (default: half of the memory)", "N");
   options.example("Example: strobe convert mine.csv mine.strobe");
-  return [request] { return convert(*request); };
+  return [request] { return convert_named(*request); };
 }
 
 const Register<CommandTag> convert_registered{
