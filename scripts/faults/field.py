@@ -210,7 +210,8 @@ def torn(folder):
     return ""
 
 
-def leftovers(folder):
-    """Temporary files that nobody removed, or ""."""
+def leftovers(folder, killed=None):
+    """Temporary files that nobody removed, or "". The process `killed` could not remove its own; the next writer does."""
     left = [path.name for path in pathlib.Path(folder).rglob("*") if re.search(r"\.tmp\.|\.partial$|probe", path.name)]
+    left = [name for name in left if f".tmp.{killed}." not in name]
     return f"left behind: {left[0]}" if left else ""

@@ -160,7 +160,7 @@ def _judge_stop(field, answer, pids, victim, seconds):
         return f"the launch is still there after {seconds:.0f} s"
     if not rows and not named:
         return f"nobody names rank {victim}"
-    return (torn(field.folder / "out") if (field.folder / "out").exists() else "") or leftovers(field.folder)
+    return (torn(field.folder / "out") if (field.folder / "out").exists() else "") or leftovers(field.folder, pids[victim])
 
 
 def stopped_in_every_phase(field):
