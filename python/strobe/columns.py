@@ -27,7 +27,8 @@ def matrix(values: Any) -> Array:
     """Features [E] or [E, F] of any library as fp32 [E, F]."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
-    array = np.asarray(values, dtype=np.float32)
+    with np.errstate(over="ignore"):  # the caller refuses what is too large for fp32
+        array = np.asarray(values, dtype=np.float32)
     return array.reshape(len(array), -1)
 
 
@@ -42,7 +43,7 @@ def table(data: Any) -> Mapping[str, Any]:
     if hasattr(data, "column_names") and hasattr(data, "column"):  # Arrow
         return {name: data.column(name) for name in data.column_names}
     if isinstance(data, Mapping):
-        return data
+        return {str(name): column for name, column in data.items()}
     raise ValueError(f"a {type(data).__module__}.{type(data).__name__} is no table that Strobe knows")
 
 
@@ -64,23 +65,37 @@ def _file(path: str) -> Mapping[str, Any]:
     raise ValueError(f"{path}: columns are read from .parquet, .feather, .arrow, .npz and .csv files")
 
 
+def _of_one_kind(values: Any) -> tuple[pd.Series[Any], str]:
+    """A column [E], and the kind that pandas infers. Objects become dates and numbers where all are of one kind."""
+    column = series(values).infer_objects()
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    return (column.astype(np.float64) if kind == "decimal" else column), kind
+
+
 def times(values: Any, unit: str) -> tuple[Array, bool]:
     """Times [E] as seconds since 1970, and whether they were dates. Numbers count `unit`: s, ms, us, ns or step.
 
     Dates without a zone are UTC. Raises ValueError for times that are missing or not finite.
     """
-    column = series(values)
+    column, kind = _of_one_kind(values)
+    if kind == "categorical":
+        column, kind = _of_one_kind(column.to_numpy())
     scale = {"s": 1, "step": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
     if unit not in scale:
         raise ValueError(f"time_unit is one of {', '.join(scale)}, not {unit!r}")
     dated = not pd.api.types.is_numeric_dtype(column)
+    if dated and unit == "step":
+        raise ValueError("time_unit='step' is for whole numbers, not dates")
+    if dated and kind not in ("date", "datetime", "datetime64", "string", "empty"):
+        raise ValueError(f"times are dates or numbers, and these are {kind}")
     if dated:
         moments = pd.to_datetime(column, utc=True)
         if moments.isna().any():
             raise ValueError(f"time {int(moments.isna().to_numpy().argmax())} is missing")
-        since = moments.dt.tz_localize(None).to_numpy().astype("datetime64[ns]").astype(np.int64)
+        exact = moments.dt.tz_localize(None).to_numpy()
+        whole = exact.astype("datetime64[s]")
         # Whole seconds first, because nanoseconds since 1970 have more digits than a double.
-        return since // 10**9 + since % 10**9 / 1e9, True
+        return whole.astype(np.int64) + (exact - whole).astype("timedelta64[ns]").astype(np.int64) / 1e9, True
     numbers = column.to_numpy(dtype=np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError(f"time {int(np.argmin(np.isfinite(numbers)))} is missing or not finite")
@@ -95,17 +110,31 @@ def numbered(source: pd.Series[Any], target: pd.Series[Any]) -> tuple[Array, Arr
     Whole numbers from 0 on are numbers: vertices are in their order. Anything else is a name: vertices are in the order
     in which names first appear, source before target. Both are as in Strobe's csv. Raises ValueError for missing ends.
     """
-    both = pd.concat([source, target], ignore_index=True)
-    if both.isna().any():
-        raise ValueError(f"event {int(both.isna().to_numpy().argmax()) % len(source)} has no source or no target")
-    if pd.api.types.is_float_dtype(both) and (both == np.floor(both)).all():
-        both = both.astype(np.int64)
-    if pd.api.types.is_integer_dtype(both) and (both >= 0).all():
-        ids, rows = np.unique(both.to_numpy(dtype=np.int64), return_inverse=True)
+    ends = [_whole(source), _whole(target)]
+    if all(pd.api.types.is_integer_dtype(end) and end.min() >= 0 and int(end.max()) < 2**63 for end in ends):
+        ids, rows = np.unique(np.concatenate([end.to_numpy(dtype=np.int64) for end in ends]), return_inverse=True)
         return rows[:len(source)], rows[len(source):], ids, []
-    in_turn = np.arange(2 * len(source)).reshape(2, -1).T.ravel()
-    codes, found = pd.factorize(both.astype(object).to_numpy()[in_turn])
-    return codes[::2], codes[1::2], np.arange(len(found)), [str(name) for name in found]
+    in_turn = np.stack([end.astype(object).to_numpy() for end in ends], axis=1).ravel()
+    codes, found = pd.factorize(in_turn)
+    # A number and its text are one name, because names are text.
+    of_text, names = pd.factorize(np.array([str(name) for name in found], dtype=object))
+    codes = of_text[codes]
+    return codes[::2], codes[1::2], np.arange(len(names)), list(names)
+
+
+def _whole(ends: pd.Series[Any]) -> pd.Series[Any]:
+    """Sources or targets [E], whole numbers as integers. Raises ValueError for those that are missing or infinite."""
+    column, kind = _of_one_kind(ends)
+    if kind == "categorical":
+        column, _ = _of_one_kind(column.to_numpy())
+    missing = column.isna()
+    if pd.api.types.is_float_dtype(column):
+        missing |= np.isinf(column)
+    if missing.any():
+        raise ValueError(f"event {int(missing.to_numpy().argmax())} has no source or no target")
+    # A double holds each whole number below 2**53; above, different ids would become one.
+    whole = pd.api.types.is_float_dtype(column) and bool(((column == np.floor(column)) & (column.abs() < 2**53)).all())
+    return column.astype(np.int64) if whole else column
 
 
 def as_features(columns: Mapping[str, Any], names: Sequence[str] | None = None
@@ -117,7 +146,7 @@ def as_features(columns: Mapping[str, Any], names: Sequence[str] | None = None
     arrays: list[Array] = []
     called: list[str] = []
     categories: dict[str, list[Any]] = {}
-    for name in names if names is not None else columns:
+    for name in map(str, names if names is not None else columns):
         if name not in columns:
             raise ValueError(f"there is no column {name!r}; there are {', '.join(map(str, columns))}")
         shape = getattr(columns[name], "shape", ())
@@ -137,12 +166,19 @@ def as_features(columns: Mapping[str, Any], names: Sequence[str] | None = None
 
 
 def category(column: pd.Series[Any]) -> tuple[Array, list[Any] | None]:
-    """A column as numbers: dates as seconds since 1970, categories as places in a sorted list, which is returned."""
+    """A column as numbers: dates as seconds since 1970, durations as seconds.
+
+    Categories become places in a sorted list, which is returned.
+    """
+    column, kind = _of_one_kind(column)
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64), None
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return times(column, "s")[0], None
     if column.isna().any():
         raise ValueError(f"column {column.name!r} has a value that is missing")
+    if kind in ("date", "datetime", "datetime64"):
+        return times(column, "s")[0], None
+    if kind in ("timedelta", "timedelta64"):
+        return pd.to_timedelta(column).dt.total_seconds().to_numpy(dtype=np.float64), None
     codes, values = pd.factorize(column.astype(object).to_numpy(), sort=True)
-    return codes.astype(np.float64), [value.item() if hasattr(value, "item") else value for value in values]
+    named = [value.item() if hasattr(value, "item") else value for value in values]
+    return codes.astype(np.float64), [one if isinstance(one, (str, int, float)) else str(one) for one in named]

@@ -76,9 +76,14 @@ def _with_bar(words: list[str], show: bool, allowed: tuple[int, ...] = (0,)) -> 
     """The JSON that the program prints, with a bar while it measures cases."""
     bar = Progress(show)
     try:
-        return answer(words, allowed, seen=bar.line)
+        return answer(words, allowed, seen=bar.line, tick=bar.tick)
     finally:
         bar.close()
+
+
+def _named(workload: Any) -> str:
+    """A workload as an argument of the command line."""
+    return request.argument(request.options({"workload": workload})[0].removeprefix("--workload="))
 
 
 @request.with_keywords(PlanOptions)
@@ -100,9 +105,7 @@ def inspect(workload: Any, **keywords: Unpack[InspectOptions]) -> Answer:
 
     Raises InvalidRequest.
     """
-    named = request.options({"workload": workload})[0].removeprefix("--workload=")
-    return Answer(answer(["inspect", "./" + named if named.startswith("-") else named, *request.options(keywords),
-                          "--json"]))
+    return Answer(answer(["inspect", _named(workload), *request.options(keywords), "--json"]))
 
 
 @request.with_keywords(CalibrateOptions)
@@ -130,8 +133,7 @@ def validate(suite: str | None = None, *, progress: bool = True, **keywords: Unp
 
 def convert(workload: Any, out: Path) -> pathlib.Path:
     """Writes a workload as a binary graph (`.strobe`) or as events (`.csv`); returns the path. Raises StrobeError."""
-    named = request.options({"workload": workload})[0].removeprefix("--workload=")
-    checked(["convert", named, os.fspath(out)])
+    checked(["convert", _named(workload), request.argument(out)])
     return pathlib.Path(out)
 
 

@@ -1,8 +1,11 @@
 """Errors of the package. Each carries the program's own message."""
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
+
+from strobe._keywords import RunKeywords
 
 if TYPE_CHECKING:
     from strobe.runs import Run
@@ -63,6 +66,12 @@ _PLACE = re.compile(r"^(?:strobe: )?(?P<place>--[\w-]+(?: [\w.]+)?|(?:[^\s#]+#)?
 _UNKNOWN_OPTION = re.compile(r"^(?:strobe: )?unknown option '(?P<place>--[\w-]+)'")
 
 
+def _is_path(place: str) -> bool:
+    """Whether a place is a file or folder, perhaps with line and column, and no pointer: /tmp/a.csv:3:4."""
+    path = re.sub(r"(:\d+)*$", "", place)
+    return place.startswith("/") and place.split("/")[1] not in RunKeywords.__annotations__ and os.path.exists(path)
+
+
 def _pointer(place: str) -> str:
     """The keyword that a place of the program is about: options are keywords, and a suite of one case is the call."""
     if place.startswith("--"):
@@ -78,7 +87,7 @@ def _mistakes(text: str) -> list[tuple[str, str]]:
         place, unknown = _PLACE.match(line), _UNKNOWN_OPTION.match(line)
         if unknown:
             found.append((_pointer(unknown["place"]), _keywords(line.removeprefix("strobe: "))))
-        elif place:
+        elif place and not _is_path(place["place"]):
             found.append((_pointer(place["place"]), place["message"]))
         elif line.startswith("strobe: ") or not found:
             found.append(("", line.removeprefix("strobe: ")))

@@ -46,6 +46,11 @@ def main() -> None:
         path = program()
     except NoProgram as error:
         sys.exit(f"strobe: {error}")
+    # STROBE_PROGRAM=strobe names this script.
+    if os.path.realpath(path) == os.path.realpath(sys.argv[0]):
+        if not _BUNDLED.exists():
+            sys.exit(f"strobe: '{path}' is this script, and the package has no program; set STROBE_PROGRAM to one")
+        path = str(_BUNDLED)
     os.execv(path, [path, *sys.argv[1:]])
 
 
@@ -62,10 +67,14 @@ class Finished:
 
 
 def _read(stream: Iterable[str], lines: list[str], seen: Callable[[str], None] | None) -> None:
+    # A display that fails must not leave the pipe unread: the program would wait for ever.
     for line in stream:
         lines.append(line)
         if seen is not None:
-            seen(line.rstrip("\n"))
+            try:
+                seen(line.rstrip("\n"))
+            except Exception:
+                seen = None
 
 
 def _wait(process: subprocess.Popen[str], tick: Callable[[], None] | None) -> KeyboardInterrupt | None:
@@ -77,7 +86,8 @@ def _wait(process: subprocess.Popen[str], tick: Callable[[], None] | None) -> Ke
                 process.wait(0.2)
                 return interrupted
             if tick is not None:
-                tick()
+                with contextlib.suppress(Exception):
+                    tick()
         except KeyboardInterrupt as error:
             interrupted = error
             process.send_signal(signal.SIGINT)
@@ -91,7 +101,8 @@ def call(words: Iterable[str], seen: Callable[[str], None] | None = None, tick: 
          asked: Path | None = None, cwd: Path | None = None) -> Finished:
     """Calls the program with `words` and waits for it.
 
-    `seen` gets each line of standard error, from another thread. `tick` is called five times a second. A
+    `seen` gets each line of standard error, from another thread. `tick` is called five times a second. Their errors do
+    not end the program: a `seen` that fails is not called again. A
     KeyboardInterrupt becomes a SIGINT of the program, which then ends in order; a second one ends it at once. The
     KeyboardInterrupt is raised again when the program has ended.
     """

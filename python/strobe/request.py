@@ -1,6 +1,7 @@
 """Keywords of a call as what the program reads: a suite, or options."""
 from __future__ import annotations
 
+import datetime
 import functools
 import inspect
 import json
@@ -8,6 +9,9 @@ import os
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
 
 from strobe.program import answer, program
 
@@ -66,7 +70,7 @@ def _split(text: str, keyword: str) -> Any:
 
 
 def plain(value: Any, keyword: str = "") -> Any:
-    """A value as JSON holds it: NumPy's numbers as numbers, paths as text, parts as objects."""
+    """A value as JSON holds it: NumPy's numbers as numbers, paths and durations as text, parts as objects."""
     if hasattr(value, "part"):
         return plain(value.part())
     if isinstance(value, os.PathLike):
@@ -75,9 +79,14 @@ def plain(value: Any, keyword: str = "") -> Any:
         return {str(key): plain(inner) for key, inner in value.items()}
     if isinstance(value, str):
         return _split(value, keyword) if keyword in PARTS else value
+    if isinstance(value, (datetime.timedelta, np.timedelta64)):
+        seconds = pd.Timedelta(value).total_seconds()
+        return f"{int(seconds) if seconds.is_integer() else seconds}s"
+    if getattr(value, "ndim", None) == 0:  # a number of NumPy or a tensor of one, over which nothing iterates
+        return value.item()
     if isinstance(value, Iterable):
         return [plain(inner, keyword) for inner in value]
-    return value.item() if hasattr(value, "item") else value
+    return value
 
 
 def settings(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
@@ -144,6 +153,12 @@ def options(keywords: Mapping[str, Any]) -> list[str]:
         elif value is not None:
             words.append(f"{name}={_word(value)}")
     return words
+
+
+def argument(name: str | os.PathLike[str]) -> str:
+    """A name as an argument of the command line, where one that begins with '-' would be an option."""
+    text = os.fspath(name)
+    return "./" + text if text.startswith("-") else text
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -14,6 +14,7 @@ import pandas as pd
 
 from strobe.errors import NoProgram, NotARun, NotComparable
 from strobe.program import Path, call
+from strobe.request import argument
 
 __all__ = ["NoProgram", "NotARun", "NotComparable", "answers", "compare", "curves", "read", "samples"]
 
@@ -178,14 +179,14 @@ def answers(runs: Path | Iterable[Path], by: str = "strategy", threshold: float 
     `program` is the program to ask; without it, the one that `strobe.program` finds. Raises NoProgram without a
     program, NotARun for a folder without rows, and NotComparable where Strobe refuses the comparison.
     """
-    folders = [os.fspath(folder) for folder in _folders(runs)]
-    for folder in folders:
-        _rows(folder)
-    # A name that begins with '-' is no option.
-    names = ["./" + folder if folder.startswith("-") else folder for folder in folders]
+    names = [argument(folder) for folder in _folders(runs)]
+    for name in names:
+        _rows(name)
     done = call(["compare", *names, f"--by={by}", f"--threshold={threshold * 100:.17g}%", "--json"], asked=program)
     if done.status in (2, 4):
-        raise NotComparable(done.err.strip())
+        refused = NotComparable("\n".join(line.removeprefix("strobe: ") for line in done.err.strip().splitlines()))
+        refused.status = done.status
+        raise refused
     try:
         found: dict[str, Any] = json.loads(done.out)
     except ValueError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from strobe import request
 from strobe._keywords import CaseKeywords, RunOptions
-from strobe.errors import CaseFailed, Interrupted, NotARun, error_of
+from strobe.errors import CaseFailed, Interrupted, NotARun, StrobeError, error_of
 from strobe.program import Path, answer, call
 from strobe.progress import Progress
 from strobe.runs import Run
@@ -30,10 +30,14 @@ def _new_folder(name: str) -> pathlib.Path:
     stem = f"{name}-{datetime.datetime.now(datetime.timezone.utc):%Y%m%dT%H%M%SZ}"
     for number in range(1000):
         path = pathlib.Path("runs") / (stem + (f"-{number}" if number else ""))
-        with contextlib.suppress(FileExistsError):
+        try:
             path.mkdir(parents=True)
             return path
-    raise FileExistsError(f"runs/{stem}")
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise StrobeError(f"cannot make {path.absolute()}: {error.strerror}; give out=") from error
+    raise StrobeError(f"cannot make {path.absolute()}: too many runs began in this second; give out=")
 
 
 def _watch(words: list[str], out: pathlib.Path, show: bool) -> Run:
@@ -66,8 +70,8 @@ def _words(given: str | Mapping[str, Any] | os.PathLike[str] | None, folder: str
     """The suite as an argument, and what goes over its cases. A suite of the call is written into `folder`."""
     if given is not None and not isinstance(given, Mapping):
         return [os.fspath(given), *request.overrides(cases)]
-    text = request.suite("python", cases) if given is None else dict(given)
-    path = pathlib.Path(folder) / f"{text.get('name') or 'python'}.json"
+    text = request.suite("python", cases) if given is None else request.plain(given)
+    path = pathlib.Path(folder) / "python.json"
     path.write_text(json.dumps(text), encoding="utf-8")
     return [str(path), *([] if given is None else request.overrides(cases))]
 
@@ -97,8 +101,9 @@ def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out:
     """
     cases, words = _parted(keywords)
     with tempfile.TemporaryDirectory() as folder:
-        # A request that is refused leaves no folder.
+        # A request that is refused leaves no folder, nor an empty runs/.
         asked = _words(suite, folder, cases)
+        had_runs = pathlib.Path("runs").exists()
         target = pathlib.Path(out) if out is not None else _new_folder("python")
         try:
             return _watch(["run", *asked, f"--out={target.absolute()}", *words], target, progress)
@@ -106,19 +111,27 @@ def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out:
             if out is None:
                 with contextlib.suppress(OSError):
                     target.rmdir()
+                    if not had_runs:
+                        target.parent.rmdir()
 
 
 def resume(path: Path, *, retry_failed: bool = False, progress: bool = True) -> Run:
-    """Runs the cases of a run directory that have no finished row, and returns the run. Errors are those of `run`."""
+    """Runs the cases of a run directory that have no finished row, and returns the run.
+
+    Raises NotARun for a folder that is none; other errors are those of `run`.
+    """
     target = pathlib.Path(path)
+    if not (target / "plan.json").exists():
+        raise NotARun(f"{target}: is no run directory, because it has no plan.json")
     words = ["run", "--resume", os.fspath(target.absolute()), *(["--retry-failed"] if retry_failed else [])]
     return _watch(words, target, progress)
 
 
-@request.with_keywords(CaseKeywords)
+@request.with_keywords(CaseKeywords, RunOptions)
 def cases(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None,
-          **keywords: Unpack[CaseKeywords]) -> list[dict[str, Any]]:
+          **keywords: Unpack[RunKeywords]) -> list[dict[str, Any]]:
     """The plan of every case that `run` would run with the same arguments; nothing is run. Raises InvalidRequest."""
+    described, words = _parted(keywords)
     with tempfile.TemporaryDirectory() as folder:
-        planned = answer(["run", *_words(suite, folder, dict(keywords)), "--dry-run", "--json"])["cases"]
+        planned = answer(["run", *_words(suite, folder, described), *words, "--dry-run", "--json"])["cases"]
         return list(planned)

@@ -22,8 +22,10 @@ class Figure:
         self.svg = svg
 
     def save(self, path: Path) -> pathlib.Path:
-        """Writes the figure as an SVG file and returns its path."""
+        """Writes the figure as an SVG file and returns its path. Raises ValueError for a name of another kind."""
         target = pathlib.Path(path)
+        if target.suffix.lower() != ".svg":
+            raise ValueError(f"{target}: the figure is SVG, so its file ends in .svg; strobe plot also writes .png")
         target.write_text(self.svg, encoding="utf-8")
         return target
 

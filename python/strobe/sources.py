@@ -31,9 +31,9 @@ class Found:
 
     def column(self, name: str) -> Any:
         """The column of that name. Raises ValueError."""
-        if name not in self.events:
-            raise ValueError(f"there is no column {name!r}; there are {', '.join(map(str, self.events))}")
-        return self.events[name]
+        if str(name) not in self.events:
+            raise ValueError(f"there is no column {name!r}; there are {', '.join(self.events)}")
+        return self.events[str(name)]
 
 
 def choose(found: Found, asked: Mapping[str, str | None]) -> dict[str, str | None]:
@@ -45,7 +45,7 @@ def choose(found: Found, asked: Mapping[str, str | None]) -> dict[str, str | Non
     for key, name in asked.items():
         if name is not None:
             found.column(name)
-            chosen[key] = name
+            chosen[key] = str(name)
             continue
         chosen[key] = next((known for known in KNOWN[key] if known in found.events), None)
         if chosen[key] is None and key in ("source", "target", "time"):

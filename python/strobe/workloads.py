@@ -13,6 +13,7 @@ import pandas as pd
 from strobe import binary, columns, sources
 from strobe.binary import Array
 from strobe.commands import Answer, inspect
+from strobe.errors import StrobeError
 from strobe.program import Path
 
 if TYPE_CHECKING:
@@ -30,10 +31,22 @@ def _cache() -> pathlib.Path:
 def _saved(path: Path | None, kind: tuple[bytes, int], description: dict[str, Any],
            sections: binary.Sections) -> pathlib.Path:
     """Writes the file to `path`, or to the cache under the digest of its columns, where a file serves again."""
-    target = pathlib.Path(path) if path is not None else _cache() / f"{description['provenance']['sha256'][:32]}.strobe"
-    if path is not None or not target.exists():
-        binary.write(target, kind, description, sections)
+    if path is not None:
+        binary.write(path, kind, description, sections)
+        return pathlib.Path(path).absolute()
+    # A later version of the form has files of its own.
+    target = _cache() / f"{description['provenance']['sha256'][:32]}-{kind[1]}.strobe"
+    try:
+        if not target.exists():
+            binary.write(target, kind, description, sections)
+    except OSError as error:
+        raise StrobeError(f"cannot write {target}: {error.strerror}; give path=, or set STROBE_CACHE_DIR") from error
     return target.absolute()
+
+
+def _shown(name: Any) -> str:
+    """The name of a vertex in a message."""
+    return repr(name.item() if hasattr(name, "item") else name)
 
 
 def _int8(values: Array, what: str) -> Array:
@@ -50,6 +63,12 @@ def _labels(values: Any, events: int, what: str) -> tuple[Array, list[Any] | Non
     if not np.isfinite(numbers).all() or (numbers != np.floor(numbers)).any():
         raise ValueError(f"{what} are whole numbers or names")
     return _int8(numbers, what), names
+
+
+def _fp32(values: Array) -> Array:
+    """Values in fp32; what is too large becomes infinite, and the caller refuses it."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 class Workload:
@@ -104,7 +123,7 @@ class Workload:
 
     @classmethod
     def from_events(cls, source: Any, target: Any, time: Any, weight: Any = None, features: Any = None,
-                    labels: Any = None, *, vertices: Any = None, vertex_features: Sequence[str] | None = None,
+                    labels: Any = None, *, vertices: Any = None, vertex_features: str | Sequence[str] | None = None,
                     vertex_labels: str | None = None, vertex_name: str = "name", time_unit: str = "s",
                     two_sided: bool = False, path: Path | None = None, name: str = "events",
                     **options: Any) -> Workload:
@@ -136,7 +155,7 @@ class Workload:
 
     @classmethod
     def from_data(cls, data: Any, *, source: str | None = None, target: str | None = None, time: str | None = None,
-                  weight: str | None = None, features: Sequence[str] | None = None, labels: str | None = None,
+                  weight: str | None = None, features: str | Sequence[str] | None = None, labels: str | None = None,
                   **how: Any) -> Workload:
         """Events of a table, a file or a graph of another library. The arguments name columns.
 
@@ -155,7 +174,8 @@ class Workload:
                                         "labels": labels})
         values: dict[str, Any] = {key: found.events[name] for key, name in chosen.items() if name is not None}
         if features is not None:
-            values["features"] = {name: found.column(name) for name in features}
+            wanted = [features] if isinstance(features, str) else features
+            values["features"] = {str(name): found.column(name) for name in wanted}
         elif found.features is not None:
             values["features"] = found.features
         if found.vertices is not None and "vertices" not in how:
@@ -207,17 +227,20 @@ class _Events:
 
     def add_weight(self, weight: Any) -> None:
         exact = self._event_column(columns.series(weight).to_numpy(dtype=np.float64), "weight")
-        rounded = exact.astype(np.float32)
+        rounded = _fp32(exact)
         if not np.isfinite(rounded).all():
-            raise ValueError("a weight is missing or no finite fp32 number")
+            event = int(self.order[np.isfinite(rounded).argmin()])
+            raise ValueError(f"weight {event} is missing or no finite fp32 number")
         self.sections["weight"] = rounded
         if (rounded.astype(np.float64) != exact).any():
             self.sections["exact_weight"] = exact
 
     def add_features(self, features: Any) -> None:
         plain = hasattr(features, "detach") or isinstance(features, (np.ndarray, list, pd.Series))
+        if plain and np.ndim(features) != 1:
+            features = columns.matrix(features)
         array, self.tag["features"], self.tag["categories"] = columns.as_features(
-            {"feature": np.asarray(columns.matrix(features))} if plain else columns.table(features))
+            {"feature": features} if plain else columns.table(features))
         self.widths["edge_feature_width"] = array.shape[1]
         self.sections["edge_features"] = self._event_column(array, "features").ravel()
 
@@ -227,20 +250,23 @@ class _Events:
             self.tag["categories"]["labels"] = names
         self.sections["event_label"] = numbers[self.order]
 
-    def add_vertices(self, table: Mapping[str, Any], key: str, features: Sequence[str] | None,
+    def add_vertices(self, table: Mapping[str, Any], key: str, features: str | Sequence[str] | None,
                      label: str | None) -> None:
         """Joins the table with the vertices of the events; lines of other vertices are left out."""
+        key, label = str(key), None if label is None else str(label)
+        features = [features] if isinstance(features, str) else features
         if key not in table:
             raise ValueError(f"the table of vertices has no column {key!r}; it has {', '.join(map(str, table))}")
         own = pd.Index(columns.series(table[key]))
         if not own.is_unique:
-            raise ValueError(f"the table of vertices has {own[own.duplicated()][0]!r} twice")
+            raise ValueError(f"the table of vertices has {_shown(own[own.duplicated()][0])} twice")
         own = own.map(str) if self.names else own
         rows = own.get_indexer(pd.Index(self.names if self.names else self.sections["original_id"]))
         if (rows < 0).any():
             missing = int((rows < 0).argmax())
             absent = self.names[missing] if self.names else self.sections["original_id"][missing]
-            raise ValueError(f"the table of vertices has no line for {absent!r}, nor for {(rows < 0).sum() - 1} others")
+            raise ValueError(f"the table of vertices has no line for {_shown(absent)}, nor for {(rows < 0).sum() - 1} "
+                             "others")
         chosen = features if features is not None else [name for name in table if name not in (key, label)]
         array, called, categories = columns.as_features(table, chosen)
         if array.shape[1]:
@@ -281,7 +307,9 @@ class _Steps:
             raise ValueError(f"weights of {len(weights)} steps for edges of {len(edges)}")
         pairs = [self._pairs(one, step) for step, one in enumerate(edges)]
         self.features = None if features is None else self._features(features)
-        self.targets = None if targets is None else np.asarray(targets, np.float32)
+        self.targets = None if targets is None else _fp32(np.asarray(targets, np.float64))
+        if self.targets is not None and (self.targets.ndim != 2 or np.isinf(self.targets).any()):
+            raise ValueError(f"targets have the shape {self.targets.shape}; [{self.steps}, N] are read, fp32 or NaN")
         known = self.features if self.features is not None else self.targets
         self.vertices = known.shape[1] if known is not None else 1 + max((int(p.max()) for p in pairs if p.size),
                                                                          default=0)
@@ -298,12 +326,15 @@ class _Steps:
         array = np.asarray(edges.detach().cpu() if hasattr(edges, "detach") else edges)
         if array.ndim != 2 or array.shape[0] != 2:
             raise ValueError(f"edges of step {step} have the shape {array.shape}; [2, E] is read")
+        kind = array.dtype.kind
+        if kind not in "iuf" or (kind == "f" and not (np.isfinite(array) & (np.floor(array) == array)).all()):
+            raise ValueError(f"edges of step {step} are not whole numbers")
         return array.astype(np.int64)
 
     def _features(self, features: Any) -> Array:
         array = np.asarray(features, np.float64)
-        if array.ndim < 2 or array.shape[0] != self.steps or not np.isfinite(array).all():
-            raise ValueError(f"features have the shape {array.shape}; finite [{self.steps}, N, F] are read")
+        if array.ndim < 2 or array.shape[0] != self.steps or not np.isfinite(_fp32(array)).all():
+            raise ValueError(f"features have the shape {array.shape}; [{self.steps}, N, F] of finite fp32 are read")
         return array.reshape(array.shape[0], array.shape[1], -1)
 
     def _matrix(self, pairs: Array, weights: Any, step: int) -> tuple[Array, Array, Array]:
@@ -311,10 +342,12 @@ class _Steps:
         if pairs.size and (pairs.min() < 0 or pairs.max() >= self.vertices):
             raise ValueError(f"an edge of step {step} has a vertex outside 0 to {self.vertices - 1}")
         values = np.ones(pairs.shape[1]) if weights is None else columns.series(weights).to_numpy(dtype=np.float64)
-        if len(values) != pairs.shape[1] or not np.isfinite(values).all():
-            raise ValueError(f"step {step} has {pairs.shape[1]} edges and {len(values)} weights, or one is not finite")
+        if len(values) != pairs.shape[1]:
+            raise ValueError(f"step {step} has {pairs.shape[1]} edges and {len(values)} weights")
         cells, place = np.unique(pairs[1] * self.vertices + pairs[0], return_inverse=True)
         sums = np.bincount(place, values, len(cells)) if len(cells) else np.zeros(0)
+        if not np.isfinite(_fp32(sums)).all():
+            raise ValueError(f"a weight of step {step} is missing or no finite fp32 number")
         offsets = np.searchsorted(cells, np.arange(self.vertices + 1) * self.vertices)
         return offsets.astype(np.int64), (cells % self.vertices).astype(np.int32), sums
 
