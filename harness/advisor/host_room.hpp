@@ -1,4 +1,4 @@
-// Whether the hosts of a cluster have room for the graph that their processes hold.
+// Compares the memory of a cluster's hosts with the graph that their processes hold.
 #pragma once
 
 #include <cstdint>

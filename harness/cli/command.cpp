@@ -305,7 +305,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
   name_files_that_are_cut();
   search_no_working_folder();
   hear_of_unproven_files(tell_unproven_file);
-  tell_of_readings(narrate);
+  report_readings_to(narrate);
   try {
     load_plugins();
     if (arguments.size() >= 2 && arguments[0] == "completion" && arguments[1] == "words") {

@@ -42,10 +42,11 @@ class WaitForMaker {
       return state == MateState::running || (state == MateState::unseen && !mates.all_here);
     };
     if (std::all_of(verdict.blamed.begin(), verdict.blamed.end(), may_work)) return false;
-    throw RanksLost(fmt::format("another process of this machine reads the data for longer than {:g} s (--timeout); "
-                                "waiting for: {}. The run ends here; go on with --resume",
-                                limit, verdict.words),
-                    mates.states.empty() || mates.lowest_running() == mates.own);
+    throw RanksLost(
+        fmt::format("another process of this machine takes longer than {:g} s (--timeout) to read the data; "
+                    "waiting for: {}. The run ends here. Continue with --resume",
+                    limit, verdict.words),
+        mates.states.empty() || mates.lowest_running() == mates.own);
   }
 
  private:

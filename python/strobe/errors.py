@@ -67,7 +67,7 @@ _UNKNOWN_OPTION = re.compile(r"^(?:strobe: )?unknown option '(?P<place>--[\w-]+)
 
 
 def _is_path(place: str) -> bool:
-    """Whether a place is a file or folder, perhaps with line and column, and no pointer: /tmp/a.csv:3:4."""
+    """Whether a place is a file or folder, perhaps with line and column, and no pointer, such as FOLDER/a.csv:3:4."""
     path = re.sub(r"(:\d+)*$", "", place)
     return place.startswith("/") and place.split("/")[1] not in RunKeywords.__annotations__ and os.path.exists(path)
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string_view>
 
 #include "core/errors.hpp"
@@ -24,13 +23,6 @@ constexpr std::int64_t hex_digits = 64;
 constexpr unsigned word_shift =
     24;  // the place of packed times holds the first word above these bits (packed_times.cpp)
 
-/// A part of a column.
-template <class T>
-Column<T> part_of(const Column<T>& column, std::size_t first, std::size_t count) {
-  if (column.empty()) return {};
-  return Column<T>(std::make_shared<const Column<T>>(column), column.data() + first, count);
-}
-
 /// The events [first, first + count), where `first` begins a block.
 EventGraph events_of(const EventGraph& graph, std::size_t first, std::size_t count) {
   EventGraph part;
@@ -40,18 +32,18 @@ EventGraph events_of(const EventGraph& graph, std::size_t first, std::size_t cou
   const PackedTimes& packed = graph.time.packed();
   const std::size_t places = PackedTimes::blocks_of(count), at = first / PackedTimes::block_times;
   if (graph.time.compact())
-    part.time =
-        PackedTimes(count, part_of(packed.bases(), at, places), part_of(packed.places(), at, places), packed.words());
+    part.time = PackedTimes(count, packed.bases().part(at, places), packed.places().part(at, places), packed.words());
   else
-    part.time = part_of(graph.time.values(), first, count);
-  part.source = part_of(graph.source, first, count);
-  part.target = part_of(graph.target, first, count);
-  part.weight = part_of(graph.weight, first, count);
-  part.event_label = part_of(graph.event_label, first, count);
+    part.time = graph.time.values().part(first, count);
+  part.source = graph.source.part(first, count);
+  part.target = graph.target.part(first, count);
+  part.weight = graph.weight.part(first, count);
+  part.exact_weight = graph.exact_weight.part(first, count);
+  part.event_label = graph.event_label.part(first, count);
   const auto width = static_cast<std::size_t>(graph.edge_feature_width);
   part.edge_feature_width = graph.edge_feature_width;
   part.edge_feature_source = graph.edge_feature_source;
-  part.edge_features = part_of(graph.edge_features, first * width, count * width);
+  part.edge_features = graph.edge_features.part(first * width, count * width);
   return part;
 }
 
@@ -66,10 +58,10 @@ Column<std::uint64_t> words_of(const PackedTimes& all, std::size_t first_place, 
   const std::size_t begin = all.places()[first_place] >> word_shift;
   const std::size_t end = next < all.places().size() ? all.places()[next] >> word_shift : size;
   if (begin > end || end > size) return {};
-  return part_of(all.words(), begin, end - begin);
+  return all.words().part(begin, end - begin);
 }
 
-std::string digest_of_block(const EventGraph& graph, std::span<const double> exact_weight, std::int64_t block) {
+std::string digest_of_block(const EventGraph& graph, std::int64_t block) {
   const std::size_t first = block * block_events;
   const std::size_t count = std::min<std::size_t>(block_events, graph.source.size() - first);
   const EventGraph part = events_of(graph, first, count);
@@ -77,11 +69,10 @@ std::string digest_of_block(const EventGraph& graph, std::span<const double> exa
   Column<std::uint64_t> words;
   if (part.time.compact())
     words = words_of(graph.time.packed(), first / PackedTimes::block_times, packed.places().size());
-  const std::span<const double> exact = exact_weight.empty() ? exact_weight : exact_weight.subspan(first, count);
   Sha256 hash;
   for (const std::string_view bytes :
        {bytes_of(part.time.values()), bytes_of(packed.bases()), bytes_of(packed.places()), bytes_of(words),
-        bytes_of(part.source), bytes_of(part.target), bytes_of(part.weight), bytes_of(exact),
+        bytes_of(part.source), bytes_of(part.target), bytes_of(part.weight), bytes_of(part.exact_weight),
         bytes_of(part.event_label), bytes_of(part.edge_features)}) {
     hash.update(bytes.data(), bytes.size());
     rest_pages(bytes.data(), bytes.size());
@@ -102,7 +93,7 @@ BlockIndex index_blocks(const EventGraph& graph) {
     index.last_time.push_back(graph.time[std::min(first + block_events, graph.events()) - 1]);
   }
   parallel_tasks(blocks, [&](std::int64_t block) {
-    const std::string digest = digest_of_block(graph, graph.exact_weight, block);
+    const std::string digest = digest_of_block(graph, block);
     std::copy(digest.begin(), digest.end(), index.sha256.begin() + block * hex_digits);
   });
   return index;
@@ -112,7 +103,6 @@ BinaryBlocks::BinaryBlocks(const std::string& path) : file_(binary_graph_kind, p
   try {
     all_ = event_columns(file_);
     events_ = all_.events();
-    exact_weight_ = file_.column<double>("exact_weight", events_, false);
     const bool indexed = file_.description().contains("block_events");
     if (indexed && file_.count("block_events", most_binary_rows) != block_events)
       file_.refuse("the blocks of the binary graph have another size than this program reads");
@@ -152,13 +142,12 @@ EventGraph BinaryBlocks::read(std::int64_t first, std::int64_t count) const {
   const std::size_t begin = first * block_events;
   const std::size_t events = std::min<std::size_t>(count * block_events, all_.source.size() - begin);
   EventGraph part = events_of(all_, begin, events);
-  if (!exact_weight_.empty()) part.exact_weight = part_of(exact_weight_, begin, events);
   check_range(part, first);
   return part;
 }
 
 void BinaryBlocks::check_digest(std::int64_t block) const {
-  const std::string digest = digest_of_block(all_, {exact_weight_.data(), exact_weight_.size()}, block);
+  const std::string digest = digest_of_block(all_, block);
   if (!std::equal(digest.begin(), digest.end(), sha256_.begin() + block * hex_digits))
     file_.refuse(fmt::format("the checksum of block {} of the binary graph is wrong; it is damaged", block));
 }

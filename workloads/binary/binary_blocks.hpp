@@ -15,7 +15,7 @@ namespace strobe {
 /// The kind of file that holds an event graph.
 inline constexpr BinaryKind binary_graph_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'G', '\n'}, 4, "binary graph"};
 
-/// The events of a mapped file: views on its columns, unread. Exact weights and all about vertices are left out.
+/// The events of a mapped file: views on its columns, unread. All about vertices is left out.
 EventGraph event_columns(const BinaryFile& file);
 
 /// Events of each block but the last: a multiple of `PackedTimes::block_times`.
@@ -41,8 +41,8 @@ class BinaryBlocks {
   /// The blocks with events of begin <= time < end: the first of them, and how many.
   std::pair<std::int64_t, std::int64_t> find(double begin, double end) const;
   /// The events of `count` blocks from `first` on: columns are views of the file. Vertices have the numbers of the
-  /// file; ids, names and labels of vertices are left out. Reads and checks these blocks
-  /// only. Throws InvalidInput when one is damaged.
+  /// file; ids, names and labels of vertices are left out. Reads and checks these blocks only. Throws InvalidInput when
+  /// one is damaged.
   EventGraph read(std::int64_t first, std::int64_t count) const;
 
  private:
@@ -53,7 +53,7 @@ class BinaryBlocks {
   BinaryFile file_;
   std::int64_t events_ = 0;
   EventGraph all_;  // columns of all events
-  Column<double> exact_weight_, first_time_, last_time_;
+  Column<double> first_time_, last_time_;
   Column<std::int8_t> sha256_;  // empty: the whole file was checked
 };
 

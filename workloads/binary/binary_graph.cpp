@@ -175,10 +175,8 @@ TimeColumn times_of(const BinaryFile& file, std::int64_t events) {
 EventGraph graph_of(const BinaryFile& file) {
   const Json& description = file.description();
   EventGraph graph = event_columns(file);
-  const std::int64_t events = graph.events();
   graph.vertex_feature_width = file.count("vertex_feature_width", most_binary_features);
   graph.original_id = file.column<std::int64_t>("original_id", graph.vertices, true);
-  graph.exact_weight = file.column<double>("exact_weight", events, false);  // files of before have none
   graph.vertex_label = file.column<std::int8_t>("vertex_label", graph.vertices, false);
   graph.vertex_features = file.column<float>("vertex_features", graph.vertices * graph.vertex_feature_width, true);
   graph.timed_labels = timed_labels(file);
@@ -205,6 +203,7 @@ EventGraph event_columns(const BinaryFile& file) {
   graph.source = file.column<VertexId>("source", events, true);
   graph.target = file.column<VertexId>("target", events, true);
   graph.weight = file.column<float>("weight", events, false);
+  graph.exact_weight = file.column<double>("exact_weight", events, false);  // files of before have none
   if (graph.removals && graph.weight.empty()) file.refuse("the binary graph has removals, but no weights");
   graph.event_label = file.column<std::int8_t>("event_label", events, false);
   read_generated(description, file, graph);

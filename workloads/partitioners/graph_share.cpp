@@ -43,22 +43,22 @@ void ShareHolders::together(const std::function<void()>& work) const {
 std::vector<std::int64_t> ShareHolders::sums(const std::vector<std::int64_t>& own) const {
   std::vector<std::int64_t> sum(own.size());
   for (int turn = 0; turn < size; ++turn) {
-    const std::vector<std::int64_t> values = told(turn, own);
+    const std::vector<std::int64_t> values = broadcast(turn, own);
     std::transform(sum.begin(), sum.end(), values.begin(), sum.begin(), std::plus<>());
   }
   return sum;
 }
 
-std::vector<Rank> ShareHolders::joined(const std::vector<Rank>& own) const {
+std::vector<Rank> ShareHolders::all_gather(const std::vector<Rank>& own) const {
   std::vector<Rank> all;
   for (int turn = 0; turn < size; ++turn) {
-    const std::vector<Rank> values = told(turn, own);
+    const std::vector<Rank> values = broadcast(turn, own);
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
 }
 
-std::string ShareHolders::heard(int from, std::string own) const {
+std::string ShareHolders::broadcast_bytes(int from, std::string own) const {
   if (from != rank) own.clear();
   return meet(*this, own)[from];
 }

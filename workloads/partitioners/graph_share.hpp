@@ -33,17 +33,18 @@ struct ShareHolders {
   std::vector<std::int64_t> sums(const std::vector<std::int64_t>& own) const;
   /// Values of process `from`, for all; `own` counts at that process alone.
   template <class T>
-  std::vector<T> told(int from, const std::vector<T>& own) const {
-    const std::string bytes = heard(from, {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(T)});
+  std::vector<T> broadcast(int from, const std::vector<T>& own) const {
+    const std::string bytes =
+        broadcast_bytes(from, {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(T)});
     std::vector<T> values(bytes.size() / sizeof(T));
     std::copy_n(bytes.data(), bytes.size(), reinterpret_cast<char*>(values.data()));
     return values;
   }
   /// Values of all processes, by rank. They travel rank by rank, so that messages stay small.
-  std::vector<Rank> joined(const std::vector<Rank>& own) const;
+  std::vector<Rank> all_gather(const std::vector<Rank>& own) const;
 
  private:
-  std::string heard(int from, std::string own) const;
+  std::string broadcast_bytes(int from, std::string own) const;
 };
 
 /// The part of a graph that one process reads. Shares are runs of vertices that ascend by rank and cover the graph.

@@ -92,8 +92,8 @@ std::vector<Rank> stream_vertices(const GraphShare& share, int parts, const Stre
       if (own) owners = place_share(share, block, placed);
     });
     if (!share.holders.several()) break;
-    owners = share.holders.told(turn, owners);
-    const std::vector<std::int64_t> loads = share.holders.told(turn, placed.load);
+    owners = share.holders.broadcast(turn, owners);
+    const std::vector<std::int64_t> loads = share.holders.broadcast(turn, placed.load);
     const auto count = static_cast<std::int64_t>(owners.size());
     if (!own) placed.take(first, owners, loads);
     first += count;

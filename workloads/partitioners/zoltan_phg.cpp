@@ -190,7 +190,7 @@ std::vector<Rank> partition_by_nets(const GraphShare& share, int parts, std::uin
     const Zoltan zoltan = make_zoltan(from, parts, seed, partition_world(holders));
     part = parts_of(zoltan.get(), share.own);
   });
-  return holders.joined(part);
+  return holders.all_gather(part);
 }
 
 /// One process alone, however many there are.

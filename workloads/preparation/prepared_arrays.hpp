@@ -33,8 +33,8 @@ struct PreparedSizes {
 /// Throws what `prepare` throws for its arguments.
 PreparedSizes prepared_sizes(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps);
 
-/// Appends the arrays to `arrays`, a few steps at a time, and calls `after_block` after each block of steps. Call
-/// `prepared_sizes` first: it checks the arguments. Memory: one block of steps besides `arrays`.
+/// Appends the arrays to `arrays`, a few steps at a time, and calls `after_block` after each block of steps. It does
+/// not check its arguments; `prepared_sizes` does. Memory: one block of steps in addition to `arrays`.
 void prepare_blocks(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
                     PreparedArrays& arrays, const std::function<void()>& after_block);
 

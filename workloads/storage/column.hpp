@@ -46,8 +46,9 @@ class Column {
   const_iterator end() const { return data_ + size_; }
   /// Bytes of private memory; 0 for a view of a file.
   std::size_t own_bytes() const { return owned_ == nullptr && !private_view_ ? 0 : size_ * sizeof(T); }
-  /// `size` values from `first` on, as a view that shares this memory.
+  /// `size` values from `first` on, as a view that shares this memory. A part of an empty column is empty.
   Column part(std::size_t first, std::size_t size) const {
+    if (empty()) return {};
     return {keeper_ ? keeper_ : std::shared_ptr<const void>(owned_), data_ + first, size};
   }
   std::vector<T> copy() const { return std::vector<T>(begin(), end()); }

@@ -8,7 +8,8 @@ namespace strobe {
 
 using HostBytes = PerMemoryPart<std::uint64_t>;
 
-/// Bytes of the arrays of a graph as it was read or made; equal steps that share one snapshot count once.
+/// Private bytes of the arrays of a graph as it was read or made: none for arrays in a mapped file. Equal steps that
+/// share one snapshot count once.
 HostBytes bytes_of_parts(const SnapshotGraph& graph);
 /// The same as models read it.
 HostBytes bytes_of_parts(const PreparedGraph& graph);

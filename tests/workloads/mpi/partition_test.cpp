@@ -31,7 +31,7 @@ std::vector<std::string> in_parts() {
 std::vector<Rank> together(const std::string& name, const PreparedGraph& graph, int parts, std::uint64_t seed) {
   const ShareHolders all = holders();
   const std::vector<Rank> own = PartitionerRegistry::instance().find(name).value(graph, parts, seed, 2, nullptr, all);
-  for (int rank = 0; rank < all.size; ++rank) EXPECT_EQ(all.told(rank, own), own) << name << ", rank " << rank;
+  for (int rank = 0; rank < all.size; ++rank) EXPECT_EQ(all.broadcast(rank, own), own) << name << ", rank " << rank;
   return own;
 }
 

@@ -226,6 +226,17 @@ TEST(NodeStore, RunsInOneFolderDoNotMix) {
   EXPECT_EQ((*a)->second + (*b)->second, "oneother");
 }
 
+/// Starts a process that makes a value and is killed while it maps it.
+void leave_files(const TemporaryFolder& folder) {
+  const pid_t dying = start([&] {
+    const auto make = [](const std::string& path) { write_value(path, "v"); };
+    const auto value = NodeStore(setting_of(folder)).get<Mapping>("left", make, map_value);
+    kill(getpid(), SIGKILL);
+    return value.has_value();
+  });
+  status_of(dying);
+}
+
 /// A value that maps nothing of its file, as a graph that lies in a file of its own.
 TEST(NodeStore, AFileThatNobodyMapsIsMadeOnceAllTheSame) {
   const TemporaryFolder folder;
@@ -242,13 +253,7 @@ TEST(NodeStore, AFileThatNobodyMapsIsMadeOnceAllTheSame) {
 
 TEST(NodeStore, FilesOfAnotherHostAndOfOtherProgramsStay) {
   const TemporaryFolder folder;
-  const auto make = [](const std::string& path) { write_value(path, "v"); };
-  const pid_t dying = start([&] {
-    const auto value = NodeStore(setting_of(folder)).get<Mapping>("left", make, map_value);
-    kill(getpid(), SIGKILL);
-    return value.has_value();
-  });
-  status_of(dying);
+  leave_files(folder);
   std::ofstream(folder.file("cache") + "/strobe-node-mine.lock") << "x";
   NodeStoreSetting elsewhere = setting_of(folder);
   elsewhere.host = "another host";
@@ -263,12 +268,7 @@ TEST(NodeStore, FilesOfDeadProcessesAreRemovedAndThoseInUseAreNot) {
   const auto make = [](const std::string& path) { write_value(path, "v"); };
   const NodeStore store(setting_of(folder));
   const auto in_use = store.get<Mapping>("in use", make, map_value);
-  const pid_t dying = start([&] {
-    const auto value = NodeStore(setting_of(folder)).get<Mapping>("left", make, map_value);
-    kill(getpid(), SIGKILL);
-    return value.has_value();
-  });
-  status_of(dying);
+  leave_files(folder);
   EXPECT_EQ(files_in(folder), 4u);
   const NodeStore next(setting_of(folder));
   EXPECT_EQ(files_in(folder), 2u);

@@ -25,9 +25,9 @@ BoundedReading::~BoundedReading() { bound_of_thread = outer_; }
 
 const ReadingBound* reading_bound() { return bound_of_thread; }
 
-void tell_of_readings(std::function<void(const std::string& line)> say) { listener() = std::move(say); }
+void report_readings_to(std::function<void(const std::string& line)> say) { listener() = std::move(say); }
 
-void say_of_reading(const std::string& line) {
+void report_reading(const std::string& line) {
   if (listener()) listener()(line);
 }
 

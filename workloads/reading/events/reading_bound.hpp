@@ -46,8 +46,8 @@ class BoundedReading {
 const ReadingBound* reading_bound();
 
 /// Sends lines of progress of long readings to `say`, from any thread. Call it before the first reading.
-void tell_of_readings(std::function<void(const std::string& line)> say);
-void say_of_reading(const std::string& line);
+void report_readings_to(std::function<void(const std::string& line)> say);
+void report_reading(const std::string& line);
 
 /// Half of the memory that this process may take.
 std::uint64_t default_reading_bytes();

@@ -21,7 +21,7 @@ namespace strobe {
 namespace {
 
 constexpr std::size_t least_rest_rows = 4096, most_rest_rows = std::size_t{1} << 20;
-constexpr std::int64_t told_rows = 10'000'000;
+constexpr std::int64_t rows_per_report = 10'000'000;
 
 /// A copy of the values where new pages lie.
 template <class Values>
@@ -232,7 +232,7 @@ std::uint64_t bytes_of(const EventBlock& block) {
          sizeof(double) * block.exact_weight.size() + block.label.size();
 }
 
-void RowRuns::say(const std::string& text) const { say_of_reading(fmt::format("{}: {}", path_, text)); }
+void RowRuns::say(const std::string& text) const { report_reading(fmt::format("{}: {}", path_, text)); }
 
 void RowRuns::add(std::vector<EventBlock>& blocks) {
   if (runs_.empty())
@@ -263,8 +263,8 @@ void RowRuns::add_run(std::vector<EventBlock> blocks) {
   rest(run.rows.event_label, 0, rows), rest(run.rows.edge_features, 0, run.rows.edge_features.size());
   rows_ += static_cast<std::int64_t>(rows);
   runs_.push_back(std::move(run));
-  if (rows_ - told_ < told_rows) return;
-  told_ = rows_;
+  if (rows_ - reported_ < rows_per_report) return;
+  reported_ = rows_;
   say(fmt::format("{} rows read", format_count(rows_)));
 }
 
@@ -283,8 +283,8 @@ void RowRuns::finish(EventGraph& graph) {
   Merge merge(runs_, static_cast<std::size_t>(rows_), bound_.bytes);
   merge.merge([&](std::size_t merged) {
     const auto done = static_cast<std::int64_t>(merged);
-    if (done - told_ < told_rows) return;
-    told_ = done;
+    if (done - reported_ < rows_per_report) return;
+    reported_ = done;
     say(fmt::format("{} of {} rows sorted", format_count(done), format_count(rows_)));
   });
   runs_.clear();

@@ -40,7 +40,7 @@ class RowRuns {
   const ReadingBound& bound_;
   std::string path_;
   std::vector<RowRun> runs_;
-  std::int64_t rows_ = 0, told_ = 0;
+  std::int64_t rows_ = 0, reported_ = 0;
 };
 
 }  // namespace strobe
