@@ -66,6 +66,22 @@ std::string faster_text(const Answer& answer, const Contenders& slower) {
   return text;
 }
 
+/// "snapshot took the shortest time per cell; vertex took 1.09 and chunk 1.14 times as long. There is no verdict
+/// (why)."
+std::string without_verdict_text(const Answer& answer, const Contenders& others) {
+  const std::size_t named = others.size() == most_named + 1 ? others.size() : std::min(others.size(), most_named);
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < named; ++i)
+    parts.push_back(
+        fmt::format("{} {}{}", others[i]->value, i == 0 ? "took " : "", number_text(others[i]->slower.ratio)));
+  if (others.size() > named)
+    parts.push_back(
+        fmt::format("{} others at least {}", others.size() - named, number_text(others[named]->slower.ratio)));
+  return fmt::format("{} took the shortest time {}; {} times as long. There is no verdict ({}).",
+                     answer.contenders.front().value, per_text(answer.unit), listed(parts),
+                     others.front()->slower.note);
+}
+
 std::string with_place(const std::string& place, const std::string& text) {
   return place.empty() ? text : place + ", " + text;
 }
@@ -73,8 +89,10 @@ std::string with_place(const std::string& place, const std::string& text) {
 /// Adds the sentences on times of epochs, or of units of work.
 void tell_times(const Answer& answer, const std::string& place, double threshold, std::vector<std::string>& sentences) {
   const std::string& first = answer.contenders.front().value;
-  const Contenders slower = with_verdict(answer, Verdict::slower), same = with_verdict(answer, Verdict::same),
-                   unsure = with_verdict(answer, Verdict::unsure);
+  const Contenders slower = with_verdict(answer, Verdict::slower), same = with_verdict(answer, Verdict::same);
+  Contenders unsure, no_interval;
+  for (const Contender* one : with_verdict(answer, Verdict::unsure))
+    (std::isnan(one->slower.interval.low) && !one->slower.band ? no_interval : unsure).push_back(one);
   if (!slower.empty()) sentences.push_back(with_place(place, faster_text(answer, slower)) + ".");
   const std::string begin = sentences.empty() ? place : "";
   if (!same.empty())
@@ -85,6 +103,8 @@ void tell_times(const Answer& answer, const std::string& place, double threshold
     sentences.push_back(with_place(sentences.empty() ? place : "",
                                    fmt::format("{} cannot be distinguished from {} {} ({}).", names_of(unsure), first,
                                                per_text(answer.unit), unsure.front()->slower.note)));
+  if (!no_interval.empty())
+    sentences.push_back(with_place(sentences.empty() ? place : "", without_verdict_text(answer, no_interval)));
 }
 
 /// Who reaches the metric first.

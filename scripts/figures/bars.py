@@ -5,7 +5,8 @@ A column of panels for each --value, a line of panels for each workload and what
 the values of --group, and for each of them a bar by --bars. The numbers that are drawn go to NAME.csv, in the units of
 the rows. From a list with a number for each epoch, the last one counts. For quantities sent, it is the mean after the
 first epoch, which sends everything. From a list with a number for each rank, the largest one counts. Rows that differ in
-their seed alone are one bar: the mean, with one standard deviation to each side.
+their seed alone are one bar: the mean, with one standard deviation to each side. Where epochs of a panel hold different
+work, quantities of an epoch are per unit of work.
 
 usage: bars.py RUN_DIR --value epoch_seconds.median --value sent_bytes.total
        bars.py RUN_DIR --value epoch_seconds.median --group workload.edges_variance --where workload.length_variance=100
@@ -17,10 +18,10 @@ import os
 import statistics
 import sys
 
-from strobe_figures import looks
+from strobe_figures import epochs, looks
 from strobe_figures import rows as r
 
-NAMES = {"epoch_seconds.median": "epoch, median", "epoch_seconds.mean": "epoch, mean",
+NAMES = {"epoch_seconds.median": "median epoch", "epoch_seconds.mean": "mean epoch",
          "sent_bytes.total": "sent in an epoch",
          "loaded_bytes": "loaded in an epoch", "transfer_bytes": "moved to the device in an epoch",
          "padded_share": "share of rows that only fill up", "fusion_units": "units of a rank, most",
@@ -151,6 +152,13 @@ def panels_of(rows, options):
     return {panel: in_order(groups, options.group) for panel, groups in panels.items()}
 
 
+def alike(groups):
+    """The groups of a panel with quantities of equal work, and its unit."""
+    rows, per = epochs.alike([row for bars in groups.values() for row in bars.values()])
+    left = iter(rows)
+    return {group: {bar: next(left) for bar in bars} for group, bars in groups.items()}, per
+
+
 def in_order(groups, path):
     """Groups that are numbers by size, others as they come."""
     values = {name: at(next(iter(bars.values())), path) for name, bars in groups.items()}
@@ -159,9 +167,12 @@ def in_order(groups, path):
     return groups
 
 
-def scale(path, values):
-    """(factor, label of the axis) for numbers of one kind."""
+def scale(path, values, per):
+    """(factor, label of the axis) for numbers of one kind; those of an epoch per `per`."""
     name = NAMES.get(path, path)
+    if per != "epoch" and epochs.is_quantity(path):
+        name = name.replace("epoch", "time") if path.startswith("epoch_seconds") else name.removesuffix(" in an epoch")
+        name += f" per {per}"
     if "seconds" in path:
         factor, unit = r.time_unit(values)
     elif "bytes" in path:
@@ -181,13 +192,13 @@ def ends_of(row, path):
     return None if low is None else (low, high)
 
 
-def draw_panel(axes, groups, path, styles, log):
+def draw_panel(axes, groups, per, path, styles, log):
     numbers = [{name: number(row, path) for name, row in bars.items()} for bars in groups.values()]
     known = [value for bars in numbers for value in bars.values() if value is not None]
     if not known:
         axes.set_axis_off()
         return
-    factor, label = scale(path, known)
+    factor, label = scale(path, known, per)
     width, tops = 0.84 / len(styles), []
     for place, (bars, rows) in enumerate(zip(numbers, groups.values())):
         present = [name for name in styles if bars.get(name) is not None]
@@ -235,9 +246,10 @@ def draw(rows, options, plt):
     figure, grid = plt.subplots(lines, columns, squeeze=False, figsize=(width * columns, 2.7 * lines + 0.4),
                                 gridspec_kw={"hspace": 0.62, "wspace": 1.2 / width})
     for line, ((clock, name), groups) in enumerate(panels.items()):
+        groups, per = alike(groups)
         source = r.source_label([row for row in rows if row["time_source"] == clock])
         for column, path in enumerate(options.value):
-            draw_panel(grid[line][column], groups, path, styles, options.log)
+            draw_panel(grid[line][column], groups, per, path, styles, options.log)
             if grid[line][column].axison:
                 looks.title(grid[line][column], f"{name}: {source}" if name else source)
     for axes in grid[-1]:
@@ -249,11 +261,12 @@ def draw(rows, options, plt):
 
 
 def table(rows, options):
-    """Header and lines of the csv: what is drawn, in the rows' units."""
-    lines = [["clock", "panel", options.group, options.bars] + options.value]
+    """Header and lines of the csv: what is drawn, in the rows' units; quantities of an epoch per `per`."""
+    lines = [["clock", "panel", "per", options.group, options.bars] + options.value]
     for (clock, name), groups in panels_of(rows, options).items():
+        groups, per = alike(groups)
         for group, bars in groups.items():
-            lines += [[clock, name, group, bar] + [number(row, path) for path in options.value]
+            lines += [[clock, name, per, group, bar] + [number(row, path) for path in options.value]
                       for bar, row in bars.items()]
     return lines
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Where an epoch's time goes: stacked phases of the mean epoch per strategy and rank count, one panel per workload
-and clock. The mark and the number next to it are the median epoch, as tables show it, with its interval."""
+and clock. The mark and the number next to it are the median epoch, as tables show it, with its interval. Where epochs
+hold different work, all of it is per unit of work."""
 
 import sys
 
-from strobe_figures import looks
+from strobe_figures import epochs, looks
 from strobe_figures import rows as r
 
 
@@ -20,7 +21,7 @@ def top_of(row):
     return max(sum(row["phase_seconds"].values()), row["epoch_seconds"]["median"], r.interval_of(row)[1] or 0)
 
 
-def draw_bars(axes, groups, phases):
+def draw_bars(axes, groups, phases, per):
     """Horizontal bars, each group's together: groups = [[(name, row)]]. The phases follow one another, hatched where the
     prediction is extrapolated, and the median with its interval."""
     rows = [row for group in groups for _, row in group]
@@ -46,7 +47,7 @@ def draw_bars(axes, groups, phases):
             begins = [begin + width for begin, width in zip(begins, widths)]
     looks.names_of_bars(axes, [name for group in groups for name, _ in group], places)
     axes.set_xlim(0, 1.2 * max(top_of(row) for row in rows) * factor)
-    axes.set_xlabel(f"epoch time [{unit}]")
+    axes.set_xlabel(f"{epochs.time_per(per)} [{unit}]")
 
 
 def handles_of(rows, phases, plt):
@@ -67,13 +68,13 @@ def draw(rows, plt):
     keys = sorted(r.in_order((r.group_label(row, rows), row["time_source"]) for row in rows), key=lambda key: key[1] != "wall")
     drawn = []
     for key in keys:
-        panel = [row for row in rows if (r.group_label(row, rows), row["time_source"]) == key]
+        panel, per = epochs.alike([row for row in rows if (r.group_label(row, rows), row["time_source"]) == key])
         groups = [[(f"{name}, {looks.ranks_text(row['ranks'])}", row) for row in own] for name, own in bars_of(panel, rows)]
-        drawn.append((f"{key[0]}: {r.source_label(panel)}", groups))
-    heights = [looks.height_of_bars([name for group in groups for name, _ in group], len(groups) - 1) for _, groups in drawn]
+        drawn.append((f"{key[0]}: {r.source_label(panel)}", groups, per))
+    heights = [looks.height_of_bars([name for group in groups for name, _ in group], len(groups) - 1) for _, groups, _ in drawn]
     figure, axes = looks.panels(plt.subplots, len(drawn), columns=2, size=(5.4, 3.0), heights=heights)
-    for place, (name, groups) in zip(axes, drawn):
-        draw_bars(place, groups, phases)
+    for place, (name, groups, per) in zip(axes, drawn):
+        draw_bars(place, groups, phases, per)
         looks.title(place, name)
     looks.legend_below(figure, handles_of(rows, phases, plt))
     return figure

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Epoch time against rank count per strategy, on logarithmic axes: measured (solid) and predicted (dashed)."""
+"""Epoch time against rank count per strategy, on logarithmic axes: measured (solid) and predicted (dashed).
+
+Where epochs hold different work, times are per unit of work."""
 
 import sys
 
-from strobe_figures import looks
+from strobe_figures import epochs, looks
 from strobe_figures import rows as r
 
 STYLES = {"wall": ("-", "full"), "virtual": ("--", "none")}
@@ -41,6 +43,7 @@ def draw_ideal(axes, lines):
 
 
 def draw_panel(axes, panel, rows, styles):
+    panel, per = epochs.alike(panel)
     factor, unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
     for source, (line_style, fill) in STYLES.items():
         lines = []
@@ -70,7 +73,7 @@ def draw_panel(axes, panel, rows, styles):
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
     axes.set_xlabel("ranks")
-    axes.set_ylabel(f"median epoch time [{unit}]")
+    axes.set_ylabel(f"median {epochs.time_per(per)} [{unit}]")
 
 
 def legend_of(figure, rows, styles, line_of_legend):

@@ -32,27 +32,26 @@ def rate_unit(rates):
     return 1.0, ""
 
 
-def ends_of(row):
+def ends_of(row, unit):
     """The rates at the ends of the epoch's interval; the rate itself where there is none."""
-    rate, times = r.rate_of(row), row.get("epoch_seconds")
+    rate, times = row["throughput"][unit], row.get("epoch_seconds")
     low, high = r.interval_of(row) if times else (None, None)
     return (rate, rate) if not low or low <= 0 else (rate * times["median"] / high, rate * times["median"] / low)
 
 
-def draw_bar(axes, place, width, row, factor, colour):
-    rate, (low, high) = r.rate_of(row), ends_of(row)
+def draw_bar(axes, place, width, row, unit, factor, colour):
+    rate, (low, high) = row["throughput"][unit], ends_of(row, unit)
     distances = [[max(0, rate - low) * factor], [max(0, high - rate) * factor]] if low < high else None
     axes.bar(place, factor * rate, width, color=colour, hatch="////" if r.is_extrapolated(row) else None,
              edgecolor="white", linewidth=0.2, yerr=distances, capsize=1.5, error_kw={"elinewidth": 0.7})
 
 
 def draw(rows, plt):
-    if len({r.unit_of(row) for row in rows}) > 1:
-        raise r.Refused("the rows count different things per second")
+    unit = r.unit_of(rows)
     group_by_case = {row["case_id"]: group_of(row, rows) for row in rows}
     groups = r.in_order(group_by_case.values())
     counts = sorted({row["ranks"] for row in rows})
-    factor, prefix = rate_unit([r.rate_of(row) for row in rows])
+    factor, prefix = rate_unit([row["throughput"][unit] for row in rows])
     figure, (axes,) = looks.panels(plt.subplots, 1, size=(min(14, max(5.6, 0.36 * len(groups) * (len(counts) + 1))), 4.0))
     width, shades = 0.86 / len(counts), looks.shades(len(counts))
     for at, group in enumerate(groups):
@@ -61,14 +60,14 @@ def draw(rows, plt):
         first = next(iter(bars.values()))
         for ranks, row in bars.items():
             place = at + (counts.index(ranks) - (len(counts) - 1) / 2) * width
-            draw_bar(axes, place, width, row, factor, shades[counts.index(ranks)])
-            looks.number_on_bar(axes, f"{r.rate_of(row) / r.rate_of(first):.3g}", (place, factor * ends_of(row)[1]), xytext=(0, 1),
+            draw_bar(axes, place, width, row, unit, factor, shades[counts.index(ranks)])
+            looks.number_on_bar(axes, f"{row['throughput'][unit] / first['throughput'][unit]:.3g}", (place, factor * ends_of(row, unit)[1]), xytext=(0, 1),
                                 ha="center", va="bottom", fontsize=looks.points(6))
     looks.set_scale(axes.yaxis, "log")
     looks.readable_log(axes.yaxis)
     looks.group_names(axes, range(len(groups)), [name_of(group, groups) for group in groups])
     axes.grid(False, axis="x")
-    axes.set_ylabel(f"{prefix}{r.unit_of(rows[0]).split('_')[0]} per second")
+    axes.set_ylabel(f"{prefix}{unit.split('_')[0]} per second")
     handles = [plt.Rectangle((0, 0), 1, 1, color=shade) for shade in shades]
     labels = [looks.ranks_text(count) for count in counts]
     if r.bars_label(rows):

@@ -23,13 +23,12 @@ def distances(row, rate):
 
 
 def draw_line(axes, line, style):
-    if len({r.unit_of(row) for row in line}) > 1:
-        raise r.Refused(f"{line[0]['case_id']} and others of its line count different things per second")
+    unit = r.unit_of(line)
     for one, next_one in zip(line, line[1:]):
         if one["ranks"] == next_one["ranks"]:
             raise r.Refused(f"{one['case_id']} and {next_one['case_id']} would share one point")
     line_style, fill = STYLES[line[0]["time_source"]]
-    rates = [r.rate_of(row) / r.rate_of(line[0]) for row in line]
+    rates = [row["throughput"][unit] / line[0]["throughput"][unit] for row in line]
     axes.errorbar([row["ranks"] for row in line], rates, yerr=list(zip(*map(distances, line, rates))), linestyle=line_style,
                   color=style[0], marker=looks.MARKERS[style[1]], fillstyle=fill, markersize=5, elinewidth=0.8, capsize=2)
     looks.ring_extrapolated(axes, [(row["ranks"], y) for row, y in zip(line, rates) if r.is_extrapolated(row)])
@@ -67,7 +66,7 @@ def draw(rows, plt):
     axes.minorticks_off()
     looks.readable_log(axes.yaxis)
     axes.set_xlabel("ranks (the graph grows with them)")
-    units = " or ".join(unit.split("_")[0] for unit in r.UNITS if any(r.unit_of(row) == unit for row in rows))
+    units = " or ".join(unit.split("_")[0] for unit in r.UNITS if any(r.unit_of([row]) == unit for row in rows))
     axes.set_ylabel(f"{units} per second over the fewest ranks'")
     if r.bars_label(rows):
         handles.append(plt.Line2D([], [], color=looks.GREY, marker="|", markersize=8, linestyle=""))

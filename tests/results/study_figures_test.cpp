@@ -54,12 +54,14 @@ TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
       "some = [row(a, 0.002), row(b, 0.004), row({'name': 'b', 'k': 4}, 0.008), row(a, 3.0, 'virtual')]\n"
       "axes = bars.draw(some, options, plt).axes\n"
       "assert [round(bar.get_height(), 9) for bar in axes[0].patches] == [2, 4, 8]\n"
-      "assert axes[0].get_ylabel() == 'epoch, median [ms]' and axes[1].get_ylabel() == 'epoch, median [s]'\n"
+      "assert axes[0].get_ylabel() == 'median epoch [ms]' and axes[1].get_ylabel() == 'median epoch [s]'\n"
       "assert [t.get_text() for t in axes[0].get_xticklabels()] == ['m'] and len(axes) == 2\n"
       "styles = bars.styles_of({0: {0: dict.fromkeys(f'bar {i}' for i in range(30))}})\n"
       "assert len({str(style) for style in styles.values()}) == 30, 'thirty bars in thirty ways'\n"
-      "assert bars.table(some, options)[1:] == [['wall', 'w', 'm', 'a', 0.002], ['wall', 'w', 'm', 'b (k=3)', 0.004],\n"
-      "                                        ['wall', 'w', 'm', 'b (k=4)', 0.008], ['virtual', 'w', 'm', 'a', "
+      "assert bars.table(some, options)[1:] == [['wall', 'w', 'epoch', 'm', 'a', 0.002], ['wall', 'w', 'epoch', 'm', "
+      "'b (k=3)', 0.004],\n"
+      "                                        ['wall', 'w', 'epoch', 'm', 'b (k=4)', 0.008], ['virtual', 'w', "
+      "'epoch', 'm', 'a', "
       "3.0]]\n";
   EXPECT_EQ(check("import bars\nplt = looks.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
 }
@@ -156,13 +158,44 @@ TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
   EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
 }
 
+TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
+  const std::string text =
+      "def of(name, cells, epoch, **settings):\n"
+      "    work = {'cells': cells, 'edges': None, 'events': None, 'updates': 1}\n"
+      "    return row({'name': name}, epoch, epoch_work=work, sent_bytes={'total': cells * 3}, peak_bytes=7,\n"
+      "               settings={'epochs': 3, **settings})\n"
+      "some = [of('a', 1000, 0.002, nb='1'), of('b', 10, 0.001, host_threads=1)]\n"
+      "options.value = ['epoch_seconds.median', 'sent_bytes.total', 'peak_bytes']\n"
+      "lines = bars.table(some, options)\n"
+      "assert [line[:3] for line in lines[1:]] == [['wall', 'w', 'cell']] * 2, lines\n"
+      "assert [line[5:] for line in lines[1:]] == [[2e-6, 3, 7], [1e-4, 3, 7]], lines\n"
+      "axes = bars.draw(some, options, looks.start_matplotlib()).axes\n"
+      "assert axes[0].get_ylabel().replace('\\n', ' ') == 'median time per cell [µs]', axes[0].get_ylabel()\n"
+      "assert axes[1].get_ylabel().replace('\\n', ' ') == 'sent per cell [bytes]', axes[1].get_ylabel()\n"
+      "alone = bars.table(some[:1], options)[1]\n"
+      "assert alone[2:] == ['epoch', 'm', 'a', 0.002, 3000, 7], alone\n"
+      "split = bars.table([of('a', 10, 1, nb='1'), of('a', 10, 2, nb='2'), of('b', 10, 3)], options)\n"
+      "assert [line[1] for line in split[1:]] == ['w, nb 1', 'w, nb 2', 'w'], split\n"
+      "events = row({'name': 'c'}, 1, epoch_work={'events': 5, 'cells': None, 'edges': None, 'updates': 1})\n"
+      "try:\n"
+      "    bars.table([some[0], events], options)\n"
+      "    raise SystemExit('events beside cells')\n"
+      "except r.Refused as refused:\n"
+      "    assert 'different work' in str(refused)\n"
+      "both = r.over_seeds([{**of('b', 10, 1.0), 'seed': 1}, {**of('b', 10, 3.0), 'seed': 2}]) + [of('a', 20, 4.0)]\n"
+      "from strobe_figures import epochs\n"
+      "assert [row['epoch_seconds']['median'] for row in epochs.alike(both)[0]] == [0.2, 0.2]\n"
+      "assert [one['epoch_seconds']['median'] for one in epochs.alike(both)[0][0]['pooled']] == [0.1, 0.3]\n";
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+}
+
 TEST_F(StudyFigures, BarsOfARunAreDrawnWithTheirTable) {
   const std::string golden = std::string(STROBE_TEST_DIR) + "/results/golden/summary.json";
   ASSERT_EQ(run({"bars.py", golden, "--value", "epoch_seconds.median", "--value", "sent_bytes.total", "--out",
                  folder_.file("f"), "--name", "some"}),
             0)
       << output();
-  EXPECT_EQ(text("f/some.csv").find("clock,panel,model,strategy,epoch_seconds.median,sent_bytes.total\n"), 0u);
+  EXPECT_EQ(text("f/some.csv").find("clock,panel,per,model,strategy,epoch_seconds.median,sent_bytes.total\n"), 0u);
   EXPECT_NE(text("f/some.svg").find("uncalibrated"), std::string::npos);
   EXPECT_EQ(text("f/some.png").substr(0, 4), "\x89PNG");
   EXPECT_EQ(run({"bars.py", golden, "--value", "nothing", "--out", folder_.file("g")}), 2);

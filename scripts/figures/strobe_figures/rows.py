@@ -201,8 +201,9 @@ def label(row, kind, rows):
 
 
 def group_label(row, rows, without=()):
-    """The label of a row's panel: the workload, and every other setting that differs among the rows of its clock. It
-    leaves out settings in `without`, which a figure draws side by side."""
+    """The label of a row's panel: the workload, and every other setting that differs among the rows of its clock. A
+    setting differs where two rows that have it have different values: one that a strategy lacks is no difference. The
+    label leaves out settings in `without`, which a figure draws side by side."""
     same = [other for other in rows if other["time_source"] == row["time_source"]]
     parts = [label(row, "workload", rows)]
     if len({other.get("run") for other in same}) > 1:
@@ -214,7 +215,7 @@ def group_label(row, rows, without=()):
         if key not in without and len({other.get(key) for other in same}) > 1:
             parts.append(f"{key} {row.get(key)}")
     for key in row.get("settings", {}):
-        if key not in without and len({json.dumps(other.get("settings", {}).get(key)) for other in same}) > 1:
+        if key not in without and len({json.dumps(other["settings"][key]) for other in same if key in other.get("settings", {})}) > 1:
             parts.append(f"{key} {row['settings'][key]}")
     return ", ".join(parts)
 
@@ -231,16 +232,15 @@ def source_label(rows):
 UNITS = ("edges_per_second", "cells_per_second", "events_per_second")
 
 
-def unit_of(row):
-    """The key of the row's throughput: the first of these that it has. Each is the same work for every model."""
+def unit_of(rows):
+    """The key of throughput in which rows are compared: the first of these that all of them have. Each is the same work
+    for every model. Raises Refused where there is none."""
     for key in UNITS:
-        if row["throughput"].get(key) is not None:
+        if all(row["throughput"].get(key) is not None for row in rows):
             return key
-    raise Refused(f"{row['case_id']} has no throughput")
-
-
-def rate_of(row):
-    return row["throughput"][unit_of(row)]
+    lacking = next((row for row in rows if all(row["throughput"].get(key) is None for key in UNITS)), None)
+    raise Refused(f"{lacking['case_id']} has no throughput" if lacking else
+                  "the rows count different things per second: events, and cells or edges")
 
 
 def in_order(values):
