@@ -179,7 +179,7 @@ TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
       "events = row({'name': 'c'}, 1, epoch_work={'events': 5, 'cells': None, 'edges': None, 'updates': 1})\n"
       "try:\n"
       "    bars.table([some[0], events], options)\n"
-      "    raise SystemExit('events beside cells')\n"
+      "    raise SystemExit('drawn together')\n"
       "except r.Refused as refused:\n"
       "    assert 'different work' in str(refused)\n"
       "both = r.over_seeds([{**of('b', 10, 1.0), 'seed': 1}, {**of('b', 10, 3.0), 'seed': 2}]) + [of('a', 20, 4.0)]\n"
