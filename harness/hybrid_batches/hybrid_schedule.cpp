@@ -49,7 +49,17 @@ class HybridSchedule final : public SchedulePlan {
     return full_->remarks(metrics);
   }
 
-  PerMemoryPart<std::uint64_t> host_parts() const override { return full_->host_parts(); }
+  PerMemoryPart<std::uint64_t> host_parts() const override {
+    PerMemoryPart<std::uint64_t> parts = full_->host_parts();
+    const auto count = [&](MemoryPart part, const auto& values) { parts[part] += values.size() * sizeof(values[0]); };
+    count(MemoryPart::samples, plan_->samples.vertex), count(MemoryPart::samples, plan_->samples.sample);
+    count(MemoryPart::graph, plan_->owner);
+    for (const BalancedGroups& groups : plan_->groups)
+      for (const std::vector<VertexId>& group : groups) count(MemoryPart::graph, group);
+    if (plan_->loads != nullptr)
+      count(MemoryPart::graph, plan_->loads->load), count(MemoryPart::graph, plan_->loads->group);
+    return parts;
+  }
   Json describe() const override {
     Json described = full_->describe();
     const TypicalBatch& typical = plan_->typical[plan_->first_action];

@@ -1,5 +1,7 @@
 #include "harness/full_batch/plan/own_part.hpp"
 
+#include <malloc.h>
+
 #include <map>
 
 #include "workloads/storage/shared_columns.hpp"
@@ -88,6 +90,9 @@ class OwnPart {
 
 }  // namespace
 
-void keep_own_part(FullBatchPlan& plan, Rank rank, const NodeStore* node) { OwnPart(rank, node).cut(plan); }
+void keep_own_part(FullBatchPlan& plan, Rank rank, const NodeStore* node) {
+  OwnPart(rank, node).cut(plan);
+  malloc_trim(0);  // gives the freed lists back to the system
+}
 
 }  // namespace strobe
