@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/or_null.hpp"
@@ -120,6 +121,20 @@ std::string gpu_tables_text(const PlanReport& report) {
     text += fmt::format("why it stops scaling: {}\n", gpus.why);
   }
   return text;
+}
+
+std::string memory_text(const PlanOutcome& best) {
+  if (best.row == nullptr || !best.row->memory_bytes) return "";
+  const PartsOfRanks& parts = best.row->memory_bytes->accounted;
+  std::vector<std::uint64_t> sums(parts.front().size());
+  for (const std::vector<std::uint64_t>& ranks : parts)
+    std::transform(ranks.begin(), ranks.end(), sums.begin(), sums.begin(), std::plus<>());
+  const auto rank = std::max_element(sums.begin(), sums.end()) - sums.begin();
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    words.push_back(fmt::format("{} {}", memory_part_names[i],
+                                format_bytes(static_cast<double>(parts[i][static_cast<std::size_t>(rank)]))));
+  return fmt::format("\nmemory of the best point, on the GPU that needs most: {}\n", fmt::join(words, ", "));
 }
 
 std::string turning_text(const PlanReport& report) {

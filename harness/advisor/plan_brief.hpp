@@ -17,6 +17,9 @@ std::string gpu_tables_text(const PlanReport& report);
 /// The answer to the question which strategy is best at the point's place, in sentences; "" if it has no rival there.
 std::string place_text(const PlanReport& report, const PlanOutcome& outcome);
 
+/// One line: the parts of the device memory of the rank that needs most; "" if its row has none.
+std::string memory_text(const PlanOutcome& best);
+
 /// One sentence that names what would change the answer.
 std::string turning_text(const PlanReport& report);
 

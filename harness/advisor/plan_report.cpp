@@ -382,7 +382,8 @@ std::string plan_text(const PlanReport& report, std::optional<std::size_t> shown
   text += search_text(report.search) + gpu_tables_text(report);
   text += report.best() == nullptr ? "no point is within the limits\n" : points_text(report, shown);
   if (!report.until.empty()) text += ways_text(report);
-  if (report.best() != nullptr) text += choice_costs_text(choice_costs(report.outcomes, *report.best()));
+  if (const PlanOutcome* best = report.best(); best != nullptr)
+    text += memory_text(*best) + choice_costs_text(choice_costs(report.outcomes, *best));
   text += discards_text(report);
   for (const auto& [rule, advice] : report.advice) text += advice->text(report.outcomes);
   if (report.study) text += study_text(*report.study);

@@ -10,7 +10,7 @@ namespace {
 
 /// Element `i` of an optional column.
 template <class T>
-std::string cell(const std::vector<T>& column, std::size_t i, const std::string& without) {
+std::string cell(const Column<T>& column, std::size_t i, const std::string& without) {
   return column.empty() ? without : fmt::format("{}", column[i]);
 }
 

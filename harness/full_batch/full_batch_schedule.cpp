@@ -11,6 +11,7 @@
 #include "harness/files/vertex_ids.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/full_batch/plan/host_parts.hpp"
+#include "harness/full_batch/plan/own_part.hpp"
 #include "harness/full_batch/plan/sent_share.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "harness/request/until.hpp"
@@ -50,7 +51,14 @@ class FullBatchSchedule final : public SchedulePlan {
   }
   PerMemoryPart<std::uint64_t> host_parts() const override { return strobe::host_parts(*plan_); }
   Json describe() const override { return strobe::describe(*plan_); }
-  std::string digest() const override { return digest_of(*plan_); }
+  std::string digest() const override { return digest_.empty() ? digest_of(*plan_) : digest_; }
+  std::optional<Rank> only_rank() const override { return only_rank_; }
+  /// `plan` is the one that this was made from.
+  void keep_only(FullBatchPlan& plan, Rank rank, const NodeStore* node) {
+    digest_ = digest();
+    keep_own_part(plan, rank, node);
+    only_rank_ = rank;
+  }
 
   std::vector<OutputFile> outputs() const override {
     std::vector<OutputFile> files{
@@ -154,12 +162,14 @@ class FullBatchSchedule final : public SchedulePlan {
 
   std::shared_ptr<const FullBatchPlan> plan_;
   PlanSummary summary_;
+  std::string digest_;  // taken before parts of the plan are dropped; else empty
+  std::optional<Rank> only_rank_;
 };
 
 class FullBatchPlanner final : public SchedulePlanner {
  public:
   FullBatchPlanner(const Case& request, PlanUse use, const DataCache& cache)
-      : case_(begin_full_batch(request, use, cache)) {
+      : cache_(cache), case_(begin_full_batch(request, use, cache)) {
     case_.data.keep_ids_of_raw();
   }
 
@@ -168,13 +178,14 @@ class FullBatchPlanner final : public SchedulePlanner {
     return leaves_open() ? useful_block_counts(case_.data.graph->steps) : std::vector{case_.options.blocks};
   }
   std::shared_ptr<const SchedulePlan> plan(std::int64_t blocks) override {
-    return std::make_shared<FullBatchSchedule>(lay_out(case_, blocks));
+    return own_full_batch_schedule(lay_out(case_, blocks), cache_);
   }
   std::string chosen_text(std::int64_t blocks) const override { return fmt::format("nb=auto chose {} blocks", blocks); }
   std::string choice_text(std::int64_t blocks) const override { return fmt::format("nb={}", blocks); }
   std::string choice_name() const override { return "number of blocks"; }
 
  private:
+  const DataCache& cache_;
   FullBatchCase case_;
 };
 
@@ -205,6 +216,14 @@ const FullBatchPlan& full_batch(const PlannedCase& plan) {
 
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan) {
   return std::make_shared<FullBatchSchedule>(std::move(plan));
+}
+
+std::shared_ptr<const SchedulePlan> own_full_batch_schedule(std::shared_ptr<FullBatchPlan> plan,
+                                                            const DataCache& cache) {
+  auto schedule = std::make_shared<FullBatchSchedule>(plan);
+  const bool again = plan->fusion != nullptr && plan->fusion->to_measure;  // it will be laid out again
+  if (const std::optional<Rank> own = plan->only_rank(); own && !again) schedule->keep_only(*plan, *own, cache.node());
+  return schedule;
 }
 
 }  // namespace strobe

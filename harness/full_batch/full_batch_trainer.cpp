@@ -141,13 +141,12 @@ std::vector<double> FullBatchTrainer::gather(const KeptRows& kept) {
   const std::vector<double> by_rank = host_values(device_, all);
   // Cells that do not exist have no embedding.
   std::vector<double> by_cell(placement.steps() * placement.vertices * width, std::numeric_limits<double>::quiet_NaN());
-  auto next = by_rank.begin();
-  for (Rank r = 0; r < placement.ranks; ++r) {
-    for (Step t = 0; t < placement.steps(); ++t) {
-      for (const Run& run : placement.map(t).runs_of(r)) {
-        std::copy(next, next + run.count * width, by_cell.begin() + (t * placement.vertices + run.first) * width);
-        next += run.count * width;
-      }
+  auto cell = by_cell.begin();
+  for (Step t = 0; t < placement.steps(); ++t) {
+    for (std::int64_t v = 0; v < placement.vertices; ++v, cell += width) {
+      const Rank owner = placement.owner(static_cast<VertexId>(v), t);
+      if (owner < 0) continue;
+      std::copy_n(by_rank.begin() + rows[owner].first++ * width, width, cell);
     }
   }
   return by_cell;

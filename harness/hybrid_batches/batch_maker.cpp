@@ -131,6 +131,7 @@ void BatchMaker::add_samples(const std::vector<std::int64_t>& chosen, HybridBatc
   const std::size_t arity = all.arity;
   LocalSamples& local = batch.samples;
   local.rows.resize(arity);
+  local.index = chosen;
   for (const std::int64_t index : chosen) {
     const std::size_t i = index;
     const std::int64_t t = all.step[i] - batch.layers.window.first;
@@ -139,7 +140,6 @@ void BatchMaker::add_samples(const std::vector<std::int64_t>& chosen, HybridBatc
       const auto found = std::lower_bound(begin, end, all.vertices[i * arity + k]);
       local.rows[k].push_back(found - cells.vertices.begin());
     }
-    local.index.push_back(index);
     local.label.push_back(all.label[i]);
     if (!all.value.empty()) local.value.push_back(all.value[i]);
     if (!all.weight.empty()) local.weight.push_back(all.weight[i]);

@@ -285,6 +285,14 @@ void note_filling(HybridPlan& plan) {
       most, updates));
 }
 
+/// Drops what batches of other ranks are drawn from.
+void keep_own_batches(HybridPlan& plan, Rank rank) {
+  for (std::size_t r = 0; r < plan.groups.size(); ++r)
+    if (static_cast<Rank>(r) != rank) plan.groups[r] = {};
+  plan.samples = of_rank(plan.samples, plan.owner, rank);
+  plan.owner = {};
+}
+
 }  // namespace
 
 std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, const DataCache& cache) {
@@ -305,6 +313,7 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, 
   note_filling(*plan);
   add_caches(*plan);
   check_memory(*plan);
+  if (const std::optional<Rank> own = c.only_rank()) keep_own_batches(*plan, *own);
   plan->notes.emplace_back(
       "weights are evaluated on the whole graph, whose memory is not in peak_bytes, which is that of training");
   return plan;

@@ -42,9 +42,9 @@ struct CacheSizes {
 struct HybridPlan {
   HybridOptions options;
   /// Data, model and task; and the placement of whole timelines by owner, under which weights are evaluated.
-  std::shared_ptr<const FullBatchPlan> full;
-  std::vector<Rank> owner;             // [N]
-  std::vector<BalancedGroups> groups;  // [P]
+  std::shared_ptr<FullBatchPlan> full;
+  std::vector<Rank> owner;             // [N]; [0] in a process that trains one rank
+  std::vector<BalancedGroups> groups;  // [P]; empty ones for ranks that this process does not train
   std::shared_ptr<const VertexLoads> loads;
   std::vector<BatchAction> actions;  // at least 1; several if an adjuster chooses
   std::size_t first_action = 0;      // used until one is chosen
@@ -52,7 +52,7 @@ struct HybridPlan {
   BatchSource source;                // of the graph's matrices
   /// LayerSource::degrees, if degrees are counted inside a batch; else null.
   std::shared_ptr<const std::vector<double>> degrees;
-  SampleIndex samples;                 // of training
+  SampleIndex samples;                 // of training, on the ranks that this process trains
   std::vector<TypicalBatch> typical;   // [actions]
   std::vector<double> update_seconds;  // [actions] by a cost model, if an adjuster uses it; else empty
   std::optional<CacheSizes> caches;    // empty if there are too many entries and ranks to count

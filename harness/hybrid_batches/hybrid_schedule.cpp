@@ -16,9 +16,9 @@ namespace {
 
 class HybridSchedule final : public SchedulePlan {
  public:
-  explicit HybridSchedule(std::shared_ptr<const HybridPlan> plan)
+  HybridSchedule(std::shared_ptr<const HybridPlan> plan, const DataCache& cache)
       : plan_(std::move(plan)),
-        full_(full_batch_schedule(plan_->full)),
+        full_(own_full_batch_schedule(plan_->full, cache)),
         vectors_(vectors_of_optimizer()),
         summary_(summarised()),
         budget_(budget_of_epoch()) {}
@@ -49,7 +49,17 @@ class HybridSchedule final : public SchedulePlan {
     return full_->remarks(metrics);
   }
 
-  PerMemoryPart<std::uint64_t> host_parts() const override { return full_->host_parts(); }
+  PerMemoryPart<std::uint64_t> host_parts() const override {
+    PerMemoryPart<std::uint64_t> parts = full_->host_parts();
+    const auto count = [&](MemoryPart part, const auto& values) { parts[part] += values.size() * sizeof(values[0]); };
+    count(MemoryPart::samples, plan_->samples.vertex), count(MemoryPart::samples, plan_->samples.sample);
+    count(MemoryPart::graph, plan_->owner);
+    for (const BalancedGroups& groups : plan_->groups)
+      for (const std::vector<VertexId>& group : groups) count(MemoryPart::graph, group);
+    if (plan_->loads != nullptr)
+      count(MemoryPart::graph, plan_->loads->load), count(MemoryPart::graph, plan_->loads->group);
+    return parts;
+  }
   Json describe() const override {
     Json described = full_->describe();
     const TypicalBatch& typical = plan_->typical[plan_->first_action];
@@ -83,6 +93,7 @@ class HybridSchedule final : public SchedulePlan {
             {"parameters", described["parameters"]}};
   }
   std::string digest() const override { return full_->digest(); }
+  std::optional<Rank> only_rank() const override { return full_->only_rank(); }
 
   std::vector<OutputFile> outputs() const override {
     std::vector<OutputFile> files = full_->outputs();
@@ -231,10 +242,14 @@ class HybridSchedule final : public SchedulePlan {
 
 class HybridPlanner final : public SchedulePlanner {
  public:
-  HybridPlanner(const Case& request, PlanUse use, const DataCache& cache) : plan_(plan_hybrid(request, use, cache)) {}
-  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<HybridSchedule>(plan_); }
+  HybridPlanner(const Case& request, PlanUse use, const DataCache& cache)
+      : cache_(cache), plan_(plan_hybrid(request, use, cache)) {}
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override {
+    return std::make_shared<HybridSchedule>(plan_, cache_);
+  }
 
  private:
+  const DataCache& cache_;
   std::shared_ptr<const HybridPlan> plan_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/ids.hpp"
 #include "workloads/graph/presence.hpp"
+#include "workloads/storage/column.hpp"
 
 namespace strobe {
 
@@ -15,7 +16,7 @@ namespace strobe {
 /// otherwise P maps would take O(P^2) memory.
 struct VertexMap {
   Rank single = -1;                       // >= 0: this rank owns every vertex
-  std::vector<Rank> owner;                // [N] when single < 0, with -1: no owner; [0] when no vertex has an owner
+  Column<Rank> owner;                     // [N] when single < 0, with -1: no owner; [0] when no vertex has an owner
   std::vector<std::vector<Run>> owned;    // [P] vertex runs of each rank; [1] of a single owner, [0] without owners
   std::vector<std::int64_t> owned_count;  // [P] vertices of each rank; [1] of a single owner, [0] without owners
   Rank owner_of(VertexId v) const { return single >= 0 ? single : owner[v]; }

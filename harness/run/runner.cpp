@@ -239,13 +239,6 @@ void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
     if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
 }
 
-/// The work of the first process after training: files, and the planned memory.
-void finish(const PlannedCase& plan, const ModelOutputs& outputs, const StopCheck& gate, const RankOutcome& first,
-            Divergence& divergence, CaseResult& result) {
-  if (!gate.closed()) write_outputs(plan, first, outputs, divergence);
-  if (outputs.planned_memory) result.planned_memory = planned_peak(plan).parts;
-}
-
 RankRequest rank_request(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
                          Divergence& divergence) {
   RankRequest requests;
@@ -357,7 +350,9 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     requests.gate = &gate;
     requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
-    if (comm.process_rank() == 0) finish(*plan, outputs, gate, outcomes.front(), divergence, result);
+    if (outputs.planned_memory && (comm.process_rank() == 0 || plan->schedule->only_rank()))
+      result.planned_memory = planned_peak(*plan).parts;
+    if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
     collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
     check_finite(outcomes.front(), divergence, result);

@@ -162,6 +162,9 @@ class SchedulePlan {
   /// Bytes of the data on the host that this process holds for the plan, by part. Data that a trainer makes are not
   /// counted.
   virtual PerMemoryPart<std::uint64_t> host_parts() const { return {}; }
+  /// The rank that the plan can train in this process, where it holds nothing else; nothing when it can train all
+  /// ranks.
+  virtual std::optional<Rank> only_rank() const { return std::nullopt; }
   /// The plan as `--dry-run` prints it after the case itself. The caller adds notes and bytes.
   virtual Json describe() const = 0;
   /// SHA-256 of everything that ranks in several processes must have in common, except the request.

@@ -1,16 +1,21 @@
 #include "harness/training/planned_peak.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 
 #include "backends/cluster.hpp"
 #include "backends/communicator.hpp"
 #include "backends/host/channel_words.hpp"
+#include "backends/launch_wait.hpp"
 #include "backends/shapes_device.hpp"
 #include "backends/software.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
 namespace {
+
+using PartBytes = PerMemoryPart<std::uint64_t>;
 
 /// Accounts for memory in the way in which another device stores tensors.
 class AccountingDevice final : public ShapesDevice {
@@ -109,20 +114,37 @@ std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool 
   return DeviceRegistry::instance().find(c.device, "/device").value(request);
 }
 
+PartBytes peak_of_rank(const PlannedCase& plan, Rank rank) {
+  const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
+  AccountingDevice device(request_of(plan, rank), *like);
+  SingleRankCommunicator communicator(plan, device, rank);
+  communicator.take_channels(single_rank_channels(plan.schedule->helpers(), rank));
+  rehearse(plan, device, communicator);
+  return device.peak_parts();
+}
+
+/// The parts of every process, each of which is a rank.
+std::vector<PartBytes> of_all_processes(const PlannedCase& plan, const PartBytes& own) {
+  const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
+  const std::string sent(reinterpret_cast<const char*>(own.data()), sizeof own);
+  std::vector<PartBytes> all;
+  for (const std::string& received : comm.gather(sent, launch_wait_seconds()))
+    std::memcpy(all.emplace_back().data(), received.data(), sizeof own);
+  return all;
+}
+
 }  // namespace
 
 PlannedPeak planned_peak(const PlannedCase& plan) {
   PlannedPeak most;
   most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
-  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
-    const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
-    AccountingDevice device(request_of(plan, rank), *like);
-    SingleRankCommunicator communicator(plan, device, rank);
-    communicator.take_channels(single_rank_channels(plan.schedule->helpers(), rank));
-    rehearse(plan, device, communicator);
-    most.parts.push_back(device.peak_parts());
-    most.bytes = std::max(most.bytes, device.peak_bytes());
+  if (const std::optional<Rank> own = plan.schedule->only_rank()) {
+    most.parts = of_all_processes(plan, peak_of_rank(plan, *own));
+  } else {
+    for (Rank rank = 0; rank < plan.ranks(); ++rank) most.parts.push_back(peak_of_rank(plan, rank));
   }
+  for (const PartBytes& parts : most.parts)
+    most.bytes = std::max(most.bytes, std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));
   return most;
 }
 

@@ -17,9 +17,10 @@ struct PlannedPeak {
 };
 
 /// Peak of accounted device memory over the ranks of `plan`. Each rank in turn runs the shape-only program of two
-/// epochs, with their updates and metrics, on a device that only accounts. The result is exact wherever that program is
-/// (law 1). It leaves out the communicator's buffers. Cost: O(operations). Devices that store matrices in
-/// value-dependent forms also construct these forms.
+/// epochs, with their updates and metrics, on a device that only accounts. If the plan holds a single rank, each
+/// process runs its own, and all processes must call this. The result is exact wherever that program is (law 1). It
+/// leaves out the communicator's buffers. Cost: O(operations). Devices that store matrices in value-dependent forms
+/// also construct these forms.
 PlannedPeak planned_peak(const PlannedCase& plan);
 
 }  // namespace strobe

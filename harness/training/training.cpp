@@ -285,10 +285,22 @@ void train_rank(const PlannedCase& plan, Device& device, Communicator& communica
   for (const Span& range : ranges.as_spans()) outcome.last_spans.push_back(range);
 }
 
+namespace {
+
+/// Where an epoch has several batches, the next one has others. With P ranks, a rank has met all batches after P
+/// epochs.
+std::int64_t epochs_to_rehearse(const PlannedCase& plan) {
+  constexpr std::int64_t least = 2;  // the first one also sets up the optimizer
+  if (plan.schedule->updates_through(1) <= 1) return least;
+  return std::max(least, std::min<std::int64_t>(plan.request.warmup + plan.request.epochs, plan.ranks()));
+}
+
+}  // namespace
+
 void rehearse(const PlannedCase& plan, Device& device, Communicator& communicator) {
   RankOutcome outcome;
   RankRequest requests;
-  requests.epochs = 2;
+  requests.epochs = epochs_to_rehearse(plan);
   TrainingRun(plan, device, communicator, 0, requests, outcome, nullptr).run();
 }
 

@@ -150,7 +150,7 @@ class LinkPrediction final : public Task {
       scores[i] = outputs[2 * i + 1] - outputs[2 * i];
       if (test.candidate_of[i] < 0) logits.insert(logits.end(), {outputs[2 * i], outputs[2 * i + 1]});
     }
-    const Ranking model = rank_scores(scores, test), trivial = rank_scores(test.baseline, test);
+    const Ranking model = rank_scores(scores, test), trivial = rank_scores(test.baseline.copy(), test);
     std::map<std::string, double> all = {{"accuracy", accuracy(logits, model.label, 2)},
                                          {"auc", area_under_roc(model.pair, model.label)},
                                          {"ap", average_precision(model.pair, model.label)},

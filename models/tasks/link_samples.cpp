@@ -158,8 +158,7 @@ class PairDraw {
   /// Baselines of pairs, and the memory of earlier steps about them. Pairs and candidates each ascend by step.
   void add_memory(Samples& samples) const {
     std::vector<double> popular(graph_.vertices, 0.0);
-    samples.baseline.assign(samples.step.size(), 0.0);
-    samples.memory.assign(samples.step.size(), LinkMemory::never);
+    std::vector<double> baseline(samples.step.size(), 0.0), memory(samples.step.size(), LinkMemory::never);
     for (const bool candidates : {false, true}) {
       std::fill(popular.begin(), popular.end(), 0.0);
       Step counted = 0;
@@ -167,10 +166,12 @@ class PairDraw {
         if ((samples.candidate_of[i] >= 0) != candidates) continue;
         for (; counted <= samples.step[i]; ++counted) add_popularity(snapshot(counted), popular);
         const VertexId u = samples.vertices[2 * i], v = samples.vertices[2 * i + 1];
-        samples.baseline[i] = popular[v];
-        if (!candidates) samples.memory[i] = memory_of(graph_, samples.step[i], u, v);
+        baseline[i] = popular[v];
+        if (!candidates) memory[i] = memory_of(graph_, samples.step[i], u, v);
       }
     }
+    samples.baseline = std::move(baseline);
+    samples.memory = std::move(memory);
   }
 
   /// The reason why no pair of the part was drawn.

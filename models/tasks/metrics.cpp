@@ -26,7 +26,7 @@ std::vector<std::size_t> by_falling_score(const std::vector<double>& scores) {
 
 }  // namespace
 
-double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes) {
+double accuracy(const std::vector<double>& logits, const Column<std::int32_t>& labels, std::int64_t classes) {
   if (labels.empty()) return missing;
   const std::vector<std::int32_t> said = predicted_classes(logits, classes);
   double right = 0;
@@ -123,8 +123,7 @@ std::vector<std::int32_t> predicted_classes(const std::vector<double>& logits, s
   return predicted;
 }
 
-double f1_score(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
-                std::int32_t positive) {
+double f1_score(const std::vector<std::int32_t>& predicted, const Column<std::int32_t>& labels, std::int32_t positive) {
   double both = 0, either = 0;  // TP, and 2 TP + FP + FN
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const bool said = predicted[i] == positive, is = labels[i] == positive;
@@ -134,8 +133,7 @@ double f1_score(const std::vector<std::int32_t>& predicted, const std::vector<st
   return either == 0 ? 0.0 : 2.0 * both / either;
 }
 
-double macro_f1(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
-                std::int64_t classes) {
+double macro_f1(const std::vector<std::int32_t>& predicted, const Column<std::int32_t>& labels, std::int64_t classes) {
   double sum = 0, present = 0;
   for (std::int32_t c = 0; c < static_cast<std::int32_t>(classes); ++c) {
     const bool occurs =
@@ -161,8 +159,7 @@ double micro_f1(const std::vector<double>& logits, const std::vector<std::int64_
   return either == 0 ? 0.0 : 2.0 * both / either;
 }
 
-RegressionError regression_error(const std::vector<double>& outputs, const std::vector<double>& targets,
-                                 bool skip_missing) {
+RegressionError regression_error(const std::vector<double>& outputs, const Column<double>& targets, bool skip_missing) {
   double squared = 0, absolute = 0, mean = 0, count = 0;
   const auto counts = [&](std::size_t i) { return !skip_missing || !std::isnan(outputs[i]); };
   for (std::size_t i = 0; i < targets.size(); ++i) {

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "workloads/storage/column.hpp"
+
 namespace strobe {
 
 /// Share of samples whose predicted class (predicted_classes) is their label, so that accuracy and F1 speak of the same
 /// prediction. NaN without samples.
-double accuracy(const std::vector<double>& logits, const std::vector<std::int32_t>& labels, std::int64_t classes);
+double accuracy(const std::vector<double>& logits, const Column<std::int32_t>& labels, std::int64_t classes);
 
 /// Area under the ROC curve of `scores` for label 1 against 0, ties counted one half (Mann-Whitney). NaN when a class
 /// is missing.
@@ -47,12 +49,10 @@ double mean_reciprocal_rank(const std::vector<double>& positives, const std::vec
 std::vector<std::int32_t> predicted_classes(const std::vector<double>& logits, std::int64_t classes);
 
 /// F1 of class `positive`: 2 TP / (2 TP + FP + FN); 0 when there is neither a sample nor a prediction of it.
-double f1_score(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
-                std::int32_t positive);
+double f1_score(const std::vector<std::int32_t>& predicted, const Column<std::int32_t>& labels, std::int32_t positive);
 
 /// Unweighted mean of the F1 of all classes that occur in `labels` or `predicted`. NaN without samples.
-double macro_f1(const std::vector<std::int32_t>& predicted, const std::vector<std::int32_t>& labels,
-                std::int64_t classes);
+double macro_f1(const std::vector<std::int32_t>& predicted, const Column<std::int32_t>& labels, std::int64_t classes);
 
 /// F1-micro of samples that may have several classes each: 2 TP / (2 TP + FP + FN) over all pairs of a sample and a
 /// class. A class is predicted where its logit [n, classes] is above 0. It is true where bit c of the sample's `sets`
@@ -68,7 +68,7 @@ struct RegressionError {
 
 /// Errors of `outputs` against `targets`, over the samples whose output is a number when `skip_missing`. NaN without
 /// any.
-RegressionError regression_error(const std::vector<double>& outputs, const std::vector<double>& targets,
+RegressionError regression_error(const std::vector<double>& outputs, const Column<double>& targets,
                                  bool skip_missing = false);
 
 }  // namespace strobe

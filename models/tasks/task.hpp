@@ -16,24 +16,26 @@
 #include "models/tasks/metrics.hpp"
 #include "workloads/graph/graph.hpp"
 #include "workloads/shape/shape.hpp"
+#include "workloads/storage/column.hpp"
 
 namespace strobe {
 
 /// Samples over cells. Sample i reads the embeddings of `arity` vertices at one step and has a class label or a value.
+/// Processes of a node may share the arrays as one mapped file.
 struct Samples {
   int arity = 1;
-  std::vector<VertexId> vertices;   // [n * arity], sample-major
-  std::vector<Step> step;           // [n]: the step whose embedding is read
-  std::vector<std::int32_t> label;  // [n]: the class; 0 in a regression
-  std::vector<double> value;        // [n] target of a regression, or empty
-  std::vector<double> weight;       // [n] weight in the loss, or empty: all count equally
-  std::vector<double> baseline;     // [n] prediction of the task's trivial baseline (NaN = nothing), or empty
+  Column<VertexId> vertices;   // [n * arity], sample-major
+  Column<Step> step;           // [n]: the step whose embedding is read
+  Column<std::int32_t> label;  // [n]: the class; 0 in a regression
+  Column<double> value;        // [n] target of a regression, or empty
+  Column<double> weight;       // [n] weight in the loss, or empty: all count equally
+  Column<double> baseline;     // [n] prediction of the task's trivial baseline (NaN = nothing), or empty
   /// [n], or empty: candidates that a positive is ranked against name it here (its position in the list); -1 = no
   /// candidate. Candidates count in the rank only.
-  std::vector<std::int32_t> candidate_of;
+  Column<std::int32_t> candidate_of;
   /// [n], or empty: what memory of the training steps knows about a sample. For a pair, whether it was an edge: 0 =
   /// never, 1 = before the last step, 2 = in it. For a vertex, its last label there, NaN = none.
-  std::vector<double> memory;
+  Column<double> memory;
 
   std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
   /// The divisor of the loss: the sum of the weights.

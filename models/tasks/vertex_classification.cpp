@@ -254,7 +254,7 @@ class VertexClassification final : public Task {
     data.notes.push_back(why);
   }
 
-  static double share_right(const std::vector<std::int32_t>& said, const std::vector<std::int32_t>& labels) {
+  static double share_right(const std::vector<std::int32_t>& said, const Column<std::int32_t>& labels) {
     double right = 0;
     for (std::size_t i = 0; i < labels.size(); ++i) right += said[i] == labels[i] ? 1.0 : 0.0;
     return right / static_cast<double>(labels.size());

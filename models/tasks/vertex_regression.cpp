@@ -135,7 +135,7 @@ class VertexRegression final : public Task {
 
   std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
     const RegressionError model = regression_error(outputs, test.value);
-    const RegressionError last = regression_error(test.baseline, test.value, true);
+    const RegressionError last = regression_error(test.baseline.copy(), test.value, true);
     return {{"rmse", model.rmse},
             {"mae", model.mae},
             {"r2", model.r2},
@@ -161,7 +161,7 @@ class VertexRegression final : public Task {
     return vertex_split(steps, p_.split, p_.train_share, "vertex-regression");
   }
 
-  static std::int64_t count_nan(const std::vector<double>& values) {
+  static std::int64_t count_nan(const Column<double>& values) {
     return std::count_if(values.begin(), values.end(), [](double value) { return std::isnan(value); });
   }
 

@@ -15,7 +15,7 @@ struct LocalSamples {
   std::vector<std::vector<std::int64_t>> rows;  // [arity][n]
   std::vector<std::int32_t> label;              // [n]
   std::vector<double> value, weight;            // [n], or empty as in the task's list
-  std::vector<std::int64_t> index;              // [n] position in the task's list
+  Column<std::int64_t> index;                   // [n] position in the task's list
   std::int64_t counted = -1;                    // the number of samples if only that is known; the lists are then empty
   bool counted_values = false;                  // whether counted samples have values
   std::int64_t count() const { return counted >= 0 ? counted : static_cast<std::int64_t>(index.size()); }

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "harness/full_batch/plan/existing_samples.hpp"
+#include "harness/full_batch/plan/samples_file.hpp"
 #include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/preparation/feature_scale.hpp"
 #include "workloads/preparation/prepared_file.hpp"
@@ -44,6 +45,11 @@ Json json_of(const PreparedKey& key) {
           keep_features,  of_terms, scale,  m,      steps,           trained_steps, fp64};
 }
 
+Json json_of(const SamplesKey& key) {
+  const auto& [graph, presence, task, fp64] = key;
+  return {"samples", json_of(graph), presence, task.json.dump(), fp64};
+}
+
 /// Whether the graph is a mapped file already, which processes of a node share without our help.
 bool is_mapped(const SnapshotGraph& graph) {
   return !graph.snapshots.empty() && graph.snapshots.front()->row_offsets.is_view();
@@ -77,6 +83,13 @@ SnapshotGraph GraphKey::make(const DataCache& cache) const {
 PresenceKey::Value PresenceKey::make(const DataCache& cache) const { return presence_of(*cache.get(graph), presence); }
 
 TaskData SamplesKey::make(const DataCache& cache) const {
+  if (cache.node() == nullptr) return draw(cache);
+  const auto write = [&](const std::string& path) { write_samples_file(draw(cache), path); };
+  std::optional<TaskData> shared = cache.node()->get<TaskData>(json_of(*this), write, read_samples_file);
+  return shared ? *std::move(shared) : draw(cache);
+}
+
+TaskData SamplesKey::draw(const DataCache& cache) const {
   const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
   const std::shared_ptr<const Presence> cells = *cache.get(PresenceKey{graph, presence});
   const std::shared_ptr<const Task> of = TaskRegistry::instance().find(task.name(), "/task").value(task.json);
@@ -84,13 +97,13 @@ TaskData SamplesKey::make(const DataCache& cache) const {
   const auto draw_all = [&](const SnapshotGraph& whole) {
     return draw_samples(*of, whole, events ? &*events : nullptr, static_cast<std::uint64_t>(graph.seed));
   };
-  const auto draw = [&](const SnapshotGraph& whole) {
+  const auto draw_existing = [&](const SnapshotGraph& whole) {
     return cells == nullptr ? draw_all(whole) : draw_existing_samples(*of, draw_all, whole, *cells, presence);
   };
-  if (fp64 || raw->targets.empty() || raw->exact_features.empty()) return draw(*raw);
+  if (fp64 || raw->targets.empty() || raw->exact_features.empty()) return draw_existing(*raw);
   SnapshotGraph rounded = *raw;
   rounded.exact_features.clear();
-  return draw(rounded);
+  return draw_existing(rounded);
 }
 
 PreparedKey::Value PreparedKey::make(const DataCache& cache) const {

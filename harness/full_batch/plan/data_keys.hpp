@@ -48,6 +48,8 @@ struct SamplesKey {
 
   bool operator==(const SamplesKey&) const = default;
   TaskData make(const DataCache& cache) const;
+  /// The samples in memory of this process.
+  TaskData draw(const DataCache& cache) const;
 };
 
 /// The graph preprocessed as a model needs it.

@@ -34,7 +34,7 @@ void note_feature_scale(const Case& c, const std::string& scale, std::vector<std
 
 /// Number of steps up to the last one that training samples read.
 std::int64_t trained_steps(const TaskData& data) {
-  const std::vector<Step>& steps = data.train.step;
+  const Column<Step>& steps = data.train.step;
   return steps.empty() ? 1 : 1 + *std::max_element(steps.begin(), steps.end());
 }
 

@@ -16,7 +16,7 @@ namespace strobe {
 namespace {
 
 template <class T>
-void append_element(const std::vector<T>& from, std::size_t i, std::vector<T>& to) {
+void append_element(const Column<T>& from, std::size_t i, Column<T>& to) {
   if (!from.empty()) to.push_back(from[i]);
 }
 

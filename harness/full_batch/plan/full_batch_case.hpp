@@ -1,6 +1,7 @@
 // The start of full-batch planning: the data, the model, and the options of this kind of training.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "harness/full_batch/exchange/exchange_plan.hpp"
@@ -41,6 +42,8 @@ struct FullBatchCase {
   /// Index lists are made only where values will move: for one rank under mpirun, and never for shape-only numerics or
   /// a report.
   ListScope list_scope() const;
+  /// The rank of this process, where each rank is a process that trains; else nothing.
+  std::optional<Rank> only_rank() const;
   /// The processes that plan this case together: those of a launch over `mpi`, whose libraries of partitioners speak
   /// MPI. A report is planned by one process.
   ShareHolders share_holders() const;

@@ -44,6 +44,12 @@ ListScope FullBatchCase::list_scope() const {
   return {};
 }
 
+std::optional<Rank> FullBatchCase::only_rank() const {
+  const ListScope scope = list_scope();
+  const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
+  return scope.kind == ListScope::Kind::one && !comm.in_one_process() ? std::optional(scope.rank) : std::nullopt;
+}
+
 ShareHolders FullBatchCase::share_holders() const {
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
   if (request.comm != "mpi" || use == PlanUse::report || comm.world_size() <= 1) return {};
@@ -88,7 +94,7 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache
   return {request, use, options, std::move(data), std::move(model)};
 }
 
-std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
+std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
   const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
   StrategyPlan strategy = entry.value(
       {*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed), even_blocks(c.data.graph->steps, blocks),
@@ -98,7 +104,7 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_
   return lay_out(c, std::move(strategy));
 }
 
-std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
+std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   if (c.data.graph->presence != nullptr)
     leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
   // Peers of a counted halo are not stored. With stale rows they are listed.
@@ -128,9 +134,9 @@ std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPla
     auto& known = strategy.approximations;  // a plan that is laid out again has it already
     if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
   }
-  return std::make_shared<const FullBatchPlan>(
-      FullBatchPlan{c, std::move(strategy), std::move(block_plans), std::move(evaluation), std::move(notes),
-                    std::move(stale), fusion, bytes, static_cast<std::uint64_t>(exchange_bytes)});
+  return std::make_shared<FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
+                                                       std::move(evaluation), std::move(notes), std::move(stale),
+                                                       fusion, bytes, static_cast<std::uint64_t>(exchange_bytes)});
 }
 
 }  // namespace strobe

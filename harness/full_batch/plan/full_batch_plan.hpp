@@ -37,9 +37,9 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache
 /// Asks the strategy and derives the exchanges, in `blocks` blocks of steps. Throws InvalidRequest if the graph cannot
 /// be divided in this way. Memory of exchanges may grow with ranks squared. If it exceeds that of the machine or the
 /// process's limit, throws InvalidRequest("/ranks", ...) before taking any.
-std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks);
+std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks);
 /// The same for a plan that a strategy has made.
-std::shared_ptr<const FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy);
+std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy);
 
 /// The size of the largest block falls as the number of blocks grows. Returns the smallest number of blocks for each
 /// size of block, ascending from 1 to `steps`.

@@ -29,7 +29,7 @@ Json spatial_cut(const Placement& placement, const PreparedGraph& graph) {
   std::int64_t rows = 0;
   for (Step t = 0; t < placement.steps(); ++t) {
     const VertexMap& map = placement.map(t);
-    if (map.single < 0) rows += connectivity_minus_one(graph, t, map.owner, placement.ranks);
+    if (map.single < 0) rows += connectivity_minus_one(graph, t, map.owner.copy(), placement.ranks);
   }
   return rows;
 }

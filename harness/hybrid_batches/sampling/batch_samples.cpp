@@ -68,6 +68,21 @@ SampleIndex index_samples(const Samples& samples, std::int64_t steps) {
   return index;
 }
 
+SampleIndex of_rank(const SampleIndex& index, const std::vector<Rank>& owner, Rank rank) {
+  SampleIndex own;
+  for (std::size_t step = 0; step < index.step_offsets.size(); ++step) {
+    const std::int64_t first = step == 0 ? 0 : index.step_offsets[step - 1];
+    for (std::int64_t i = first; i < index.step_offsets[step]; ++i) {
+      if (owner[index.vertex[i]] != rank) continue;
+      own.vertex.push_back(index.vertex[i]);
+      own.sample.push_back(index.sample[i]);
+    }
+    own.step_offsets.push_back(static_cast<std::int64_t>(own.vertex.size()));
+  }
+  own.vertex.shrink_to_fit(), own.sample.shrink_to_fit();
+  return own;
+}
+
 std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector<VertexId>& targets, Run steps) {
   std::vector<std::int64_t> chosen;
   for (std::int64_t t = steps.first; t < steps.first + steps.count; ++t) {

@@ -20,6 +20,9 @@ struct SampleIndex {
 /// `steps` counts steps of the graph; samples of later steps are left out. Cost O(n log n).
 SampleIndex index_samples(const Samples& samples, std::int64_t steps);
 
+/// The part of the samples whose first vertex `rank` owns; `owner` is [N]. Cost O(n).
+SampleIndex of_rank(const SampleIndex& index, const std::vector<Rank>& owner, Rank rank);
+
 /// The samples of `targets` (ascending) at `steps`: positions in the task's list, ascending. Cost O(min(samples of
 /// these steps, targets log samples) + samples found).
 std::vector<std::int64_t> samples_of(const SampleIndex& index, const std::vector<VertexId>& targets, Run steps);

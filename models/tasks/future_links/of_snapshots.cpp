@@ -36,7 +36,8 @@ Step last_complete_step(const SnapshotGraph& graph, double time) {
 }
 
 void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_t candidate_of, Samples& samples) {
-  samples.vertices.insert(samples.vertices.end(), {source, target});
+  samples.vertices.push_back(source);
+  samples.vertices.push_back(target);
   samples.step.push_back(step);
   samples.label.push_back(is_event ? 1 : 0);
   samples.candidate_of.push_back(candidate_of);
@@ -94,7 +95,7 @@ class Draw {
         add(from, to, step, is_event, -1, samples);
         samples.weight.push_back(0);
       }
-      samples.weight[position->second] += 1;
+      samples.weight.edit()[position->second] += 1;
     };
     EdgeId early = 0;
     for (EdgeId e = 0; e < end; ++e) {

@@ -67,6 +67,21 @@ TEST_P(MemoryParts, AddUpToThePeakAndAreAsPlanned) {
   }
 }
 
+using SharedMemory = MemoryParts;
+
+/// A process alone holds all samples and owners. Several hold their parts, and share what they have in common as files.
+TEST_P(SharedMemory, IsNoMoreTogetherThanAlone) {
+  const auto& [of, ranks] = GetParam();
+  const Json alone = row_of(of, 1, of.workload, "alone").at("memory_bytes").at("host");
+  const Json together = row_of(of, ranks, of.workload, "together").at("memory_bytes").at("host");
+  for (const char* part : {"samples", "graph", "features"}) {
+    std::uint64_t all = 0;
+    for (int rank = 0; rank < ranks; ++rank) all += value(together, part, rank);
+    EXPECT_LE(all, value(alone, part, 0)) << part;
+    EXPECT_GT(value(alone, part, 0), 0u) << part;
+  }
+}
+
 constexpr const char* small_graph = "uniform:steps=16,vertices=400,density=4";
 // Batches of 600 events differ little from epoch to epoch. Batches of 100 differ by more than 5 % on some ranks.
 constexpr const char* small_events = "bursty_events:vertices=200,events=20000";
@@ -82,6 +97,13 @@ INSTANTIATE_TEST_SUITE_P(Processes, MemoryParts,
                                                           MemoryCase{"pyd", "t-gcn", small_graph, ""},
                                                           MemoryCase{"event_batch", "tgn-attn", small_events, ""}),
                                           testing::Values(1, 2, 4, 8)),
+                         name_of);
+
+INSTANTIATE_TEST_SUITE_P(Processes, SharedMemory,
+                         testing::Combine(testing::Values(MemoryCase{"vertex", "t-gcn", small_graph, ""},
+                                                          MemoryCase{"snapshot", "t-gcn", small_graph, ""},
+                                                          MemoryCase{"hybrid_batch", "t-gcn", small_graph, ""}),
+                                          testing::Values(2, 4)),
                          name_of);
 
 using ProcessMemory = MemoryParts;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "harness/advisor/front.hpp"
+#include "harness/advisor/plan_brief.hpp"
 #include "harness/advisor/plan_report.hpp"
 
 namespace strobe {
@@ -79,6 +80,20 @@ TEST(FrontOfModels, TheTextNamesEachModelWithItsWidthAndMarksTheBestOfEach) {
   EXPECT_EQ(best, 2u) << text;
   report.request = {{"model", "t-gcn:hidden=6,tgn-attn"}};
   EXPECT_EQ(plan_text(report, 5).find("default for tests"), std::string::npos) << "the user named the width";
+}
+
+TEST(MemoryLine, HasThePartsOfTheRankThatNeedsMost) {
+  PlanOutcome best;
+  EXPECT_EQ(memory_text(best), "") << "without a row";
+  auto row = std::make_shared<Row>();
+  row->memory_bytes.emplace();
+  for (std::uint64_t part = 0; part < memory_part_count; ++part)
+    row->memory_bytes->accounted[static_cast<std::size_t>(part)] = {900, 1000 * (part + 1), 900 * part};
+  best.row = row;
+  EXPECT_EQ(
+      memory_text(best),
+      "\nmemory of the best point, on the GPU that needs most: state 1 kB, graph 2 kB, features 3 kB, buffers 4 kB, "
+      "samples 5 kB\n");
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ std::uint64_t sample_halo_bytes(const FullBatchPlan& plan) {
 void expect_one_volume(const Json& request, const std::string& what) {
   const Case c = case_from_json(request, "");
   const auto plan = test::full_batch_plan(c);
-  const std::vector<Rank>& owner = plan->strategy.spatial.map(0).owner;
+  const std::vector<Rank> owner = plan->strategy.spatial.map(0).owner.copy();
   const std::int64_t cut = connectivity_minus_one(*plan->data.graph, owner, plan->ranks());
   EXPECT_GT(cut, 0) << what;
   if (c.ranks == 3) {  // only once, because it plans the case again, which takes time

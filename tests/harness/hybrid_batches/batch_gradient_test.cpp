@@ -44,7 +44,7 @@ std::shared_ptr<const PreparedGraph> cut(const PreparedGraph& graph, const Batch
 }
 
 /// Those of `samples` that the batch has, at the window's steps.
-Samples chosen(const Samples& samples, const std::vector<std::int64_t>& index, const BatchWindow& window) {
+Samples chosen(const Samples& samples, const Column<std::int64_t>& index, const BatchWindow& window) {
   Samples some;
   some.arity = samples.arity;
   for (const std::int64_t each : index) {

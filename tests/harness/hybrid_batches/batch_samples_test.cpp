@@ -60,11 +60,15 @@ TEST(BatchSamples, OfSharedOutVerticesAreEachInOneBatch) {
   const Samples samples = drawn_samples(draw, 2, 500, 40, 6, true);
   const SampleIndex index = index_samples(samples, 6);
   std::vector<int> times(500);
+  std::vector<Rank> owner;
+  for (VertexId v = 0; v < 40; ++v) owner.push_back(v % 3);
   for (const strobe::Run window : {strobe::Run{0, 2}, strobe::Run{2, 1}, strobe::Run{3, 3}}) {
     for (int rank = 0; rank < 3; ++rank) {
       std::vector<VertexId> owned;
       for (VertexId v = rank; v < 40; v += 3) owned.push_back(v);
-      for (const std::int64_t i : samples_of(index, owned, window)) ++times[i];
+      const std::vector<std::int64_t> own = samples_of(index, owned, window);
+      EXPECT_EQ(samples_of(of_rank(index, owner, rank), owned, window), own);
+      for (const std::int64_t i : own) ++times[i];
     }
   }
   EXPECT_EQ(times, std::vector<int>(500, 1));

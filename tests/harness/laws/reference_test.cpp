@@ -84,7 +84,8 @@ Samples existing(const Samples& samples, const reference::Cells& cells) {
     const VertexId u = samples.vertices[2 * i], v = samples.vertices[2 * i + 1];
     const std::size_t t = samples.step[i];
     if (!cells.exists(static_cast<std::size_t>(u), t) || !cells.exists(static_cast<std::size_t>(v), t)) continue;
-    kept.vertices.insert(kept.vertices.end(), {u, v});
+    kept.vertices.push_back(u);
+    kept.vertices.push_back(v);
     kept.step.push_back(samples.step[i]);
     kept.label.push_back(samples.label[i]);
   }
