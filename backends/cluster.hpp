@@ -71,6 +71,12 @@ struct HostModel {
   double random_access_seconds = 0;       // to follow a reference from one row to another at an unpredictable place
   double disk_bytes_per_second = 0;       // read in order
   std::uint64_t memory_bytes = 0;         // of a node; 0: not known
+  // Before training, by one process; 0: not known.
+  double text_bytes_per_second = 0;         // of a text file, to steps in memory
+  double binary_bytes_per_second = 0;       // of a binary graph
+  double made_entries_per_second = 0;       // of a generated graph
+  double prepared_entries_per_second = 0;   // of matrices as models read them
+  double prepared_features_per_second = 0;  // values
 };
 
 /// Fitted times of a measured machine (`strobe calibrate`), which take precedence over the described models. `ranks` is

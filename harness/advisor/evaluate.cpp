@@ -15,10 +15,11 @@
 #include "core/errors.hpp"
 #include "core/system/interrupt.hpp"
 #include "core/system/parallel.hpp"
-#include "harness/advisor/host_room.hpp"
+#include "harness/advisor/host_refusal.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/schedule/planned_case.hpp"
+#include "harness/training/load_time.hpp"
 #include "harness/training/make_plan.hpp"
 #include "results/row/row.hpp"
 #include "workloads/shape/shape_graph.hpp"
@@ -143,6 +144,7 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
 struct PlannedGroup {
   std::shared_ptr<const PlannedCase> plan;
   std::string status, refusal;
+  std::optional<LoadWork> load = {};
   GraphBytes graph = {};  // host memory of a process; nothing for kinds of training that read other data
 };
 
@@ -153,7 +155,9 @@ PlannedGroup plan_group(Case c, const DataCache& cache) {
     PlannedGroup group{plan_settled(c, cache), "", ""};
     if (!trains_full_batch(c)) return group;
     const ModelChoice choice = choose_model(c);
-    group.graph = graph_bytes(load_data(c, choice, cache), choice);
+    const DataPlan data = load_data(c, choice, cache);
+    group.graph = graph_bytes(data, choice);
+    group.load = load_work(c, data);
     return group;
   } catch (const InvalidRequest& error) {
     const std::string status = status_of_refusal(error);
@@ -184,6 +188,7 @@ void simulate(const PlannedGroup& group, std::int64_t epochs, MetricJob* metric,
     outcome.point.request.warmup = group.plan->request.warmup;
     const CaseResult result = run_planned(group.plan, outcome.point.request);
     take_result(*group.plan, result, epochs, outcome);
+    if (group.load) outcome.load_seconds = load_seconds(*group.load, load_cluster(outcome.point.request.cluster)->host);
     if (metric != nullptr && outcome.status == "ok")
       take_metric(*group.plan, *metric, result.dollars_per_second, cache, outcome);
   } else {
@@ -234,12 +239,16 @@ PlanOutcome RepricedPoint::on(const std::string& cluster) const {
   return outcome;
 }
 
+double start_up_of(const JobCosts& costs, const PlanOutcome& outcome) {
+  return costs.start_up_seconds > 0 ? costs.start_up_seconds : outcome.load_seconds.value_or(0);
+}
+
 void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes) {
   for (PlanOutcome& outcome : outcomes) {
     if (outcome.status != "ok") continue;
     const double rate = outcome.dollars ? *outcome.dollars / outcome.billed_seconds : 0;
-    outcome.start_up_seconds = costs.start_up_seconds;
-    outcome.job_seconds += costs.start_up_seconds;
+    outcome.start_up_seconds = start_up_of(costs, outcome);
+    outcome.job_seconds += outcome.start_up_seconds;
     outcome.billed_seconds = outcome.job_seconds;
     const double unit = costs.billing_unit_seconds;
     if (unit > 0) outcome.billed_seconds = unit * std::ceil(outcome.job_seconds / unit);
@@ -251,7 +260,7 @@ std::optional<double> epochs_for(double amount, const PlanOutcome& outcome, cons
   if (!outcome.dollars || !(outcome.billed_seconds > 0) || !(outcome.epoch_seconds > 0)) return std::nullopt;
   double paid = amount / (*outcome.dollars / outcome.billed_seconds);
   if (costs.billing_unit_seconds > 0) paid = costs.billing_unit_seconds * std::floor(paid / costs.billing_unit_seconds);
-  return std::max(0.0, std::floor((paid - costs.start_up_seconds) / outcome.epoch_seconds));
+  return std::max(0.0, std::floor((paid - start_up_of(costs, outcome)) / outcome.epoch_seconds));
 }
 
 double long_run_share(const SchedulePlan& plan, const Case& c) {

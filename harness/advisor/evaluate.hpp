@@ -26,6 +26,8 @@ struct PlanOutcome {
   std::optional<double> dollars;  // of the job: whole nodes for job_seconds; nothing if the cluster has no price
   double billed_seconds = 0;      // of whole nodes, the time that `dollars` pays for
   double start_up_seconds = 0;    // of job_seconds: before the first epoch
+  std::optional<double> load_seconds =
+      {};  // predicted, to read and prepare the graph; nothing if the rates are unknown
   std::string currency;
   std::uint64_t peak_bytes = 0;            // device memory of the rank that needs most
   std::uint64_t sent_bytes = 0;            // of all ranks in an epoch
@@ -76,9 +78,12 @@ class RepricedPoint {
 
 /// The cost of a job in addition to its epochs.
 struct JobCosts {
-  double start_up_seconds = 0;      // before the first epoch: nodes boot, programs start, data are read
+  double start_up_seconds = 0;  // before the first epoch: nodes boot, programs start, data are read; 0: load_seconds
   double billing_unit_seconds = 0;  // time is billed in whole units of this length; 0: exactly
 };
+
+/// The start-up time that the user gave, else the predicted time of reading and preparing.
+double start_up_of(const JobCosts& costs, const PlanOutcome& outcome);
 
 /// Adds these costs to the time and cost of every point that is `ok`.
 void add_costs(const JobCosts& costs, std::vector<PlanOutcome>& outcomes);

@@ -93,9 +93,12 @@ std::string equals_text(const PlanReport& report) {
 
 std::string costs_note(const PlanReport& report) {
   const JobCosts& costs = report.costs;
-  const std::string start = costs.start_up_seconds > 0
-                                ? fmt::format("{} of start-up and the epochs", format_seconds(costs.start_up_seconds))
-                                : "the epochs alone: no time to start up and read data (--start-up)";
+  const bool loads = std::any_of(report.outcomes.begin(), report.outcomes.end(),
+                                 [](const PlanOutcome& outcome) { return outcome.load_seconds.has_value(); });
+  const std::string start =
+      costs.start_up_seconds > 0 ? fmt::format("{} of start-up and the epochs", format_seconds(costs.start_up_seconds))
+      : loads ? "reading and preparing the graph, as the cluster's rates predict, and the epochs (--start-up)"
+              : "the epochs alone: no time to start up and read data (--start-up)";
   const std::string unit = costs.billing_unit_seconds > 0
                                ? fmt::format("billed in whole units of {}", format_seconds(costs.billing_unit_seconds))
                                : "billed as long as they last, in no unit (--billing-unit)";

@@ -63,6 +63,7 @@ Json point_json(const PlanReport& report, const PlanVerdict& verdict) {
   json["metric_updates"] = or_null(outcome.metric_updates);
   json["metric_epochs"] = or_null(outcome.metric_epochs);
   json["job_seconds"] = ok ? Json(outcome.job_seconds) : Json(nullptr);
+  json["start_up_seconds"] = ok ? Json(outcome.start_up_seconds) : Json(nullptr);
   json["billed_seconds"] = ok ? Json(outcome.billed_seconds) : Json(nullptr);
   json["dollars"] = or_null(outcome.dollars);
   json["currency"] = or_null(outcome.currency);

@@ -41,7 +41,7 @@ struct PlanReport {
   const PlanOutcome* best_of_job(const PlanOutcome& outcome) const;
 };
 
-inline constexpr const char* plan_schema_version = "1.8.0";
+inline constexpr const char* plan_schema_version = "1.9.0";
 
 std::string goal_name(PlanGoal goal);
 

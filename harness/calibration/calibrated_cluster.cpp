@@ -156,6 +156,18 @@ Json gpu_json(const CalibrationData& data, const ClusterDescription& about, int 
       {"narrow_bytes", measured(static_cast<double>(data.rates.narrow_bytes), "a property of its kernels")}};
 }
 
+void add_load_rates(const LoadRates& load, const std::function<Json(double, const char*)>& measured, Json& host) {
+  const auto add = [&](const char* key, double rate, const char* how) {
+    if (rate > 0) host[key] = measured(rate, how);
+  };
+  add("text_bytes_per_second", load.text_bytes_per_second, "CSV of a million events, cut into steps");
+  add("binary_bytes_per_second", load.binary_bytes_per_second, "binary file of these events");
+  add("made_entries_per_second", load.made_entries_per_second, "a uniform graph of 1.6 million entries");
+  add("prepared_entries_per_second", load.prepared_entries_per_second,
+      "Laplacian of uniform graphs of 16 edges and of 1 edge a vertex");
+  add("prepared_features_per_second", load.prepared_features_per_second, "the same graphs");
+}
+
 Json host_json(const HostRates& rates, std::uint64_t memory_bytes,
                const std::function<Json(double, const char*)>& measured) {
   Json host{
@@ -169,6 +181,7 @@ Json host_json(const HostRates& rates, std::uint64_t memory_bytes,
                                       ? measured(rates.disk_bytes_per_second, "a file of 128 MiB, read in order")
                                       : Json{{"value", nullptr}, {"reason", "strobe calibrate: " + rates.no_disk}};
   if (memory_bytes > 0) host["memory_bytes"] = measured(static_cast<double>(memory_bytes), "the machine's memory");
+  add_load_rates(rates.load, measured, host);
   return host;
 }
 

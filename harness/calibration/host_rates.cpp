@@ -177,6 +177,7 @@ HostMeasurement measure_host(const std::string& folder) {
       disk_rate(folder, disk_file_bytes, [](HostWork work) { return MeasuredHost(1).seconds(std::move(work)); });
   rates.disk_bytes_per_second = disk.bytes_per_second;
   rates.no_disk = disk.absent;
+  rates.load = measure_load_rates(folder, [](HostWork work) { return MeasuredHost(1).seconds(std::move(work)); });
   const Bytes from(128 * mib, std::byte{1});
   Bytes to(128 * mib, std::byte{0});
   rates.core_bytes_per_second = copy_rate(one, from, to);

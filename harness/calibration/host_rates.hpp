@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/calibration/load_rates.hpp"
 #include "harness/calibration/operation_timings.hpp"
 
 namespace strobe {
@@ -18,6 +19,7 @@ struct HostRates {
   double random_access_seconds = 0;       // between dependent loads far beyond the caches
   double disk_bytes_per_second = 0;       // of a file read in order; 0: see `no_disk`
   std::string no_disk;
+  LoadRates load;
 };
 
 struct HostMeasurement {
@@ -25,8 +27,8 @@ struct HostMeasurement {
   std::vector<OperationTiming> operations;  // by one worker; `configuration` is "host"
 };
 
-/// Measures through a rank of device cpu. It temporarily writes a file to `folder` to measure the disk. Takes about ten
-/// seconds and 600 MiB, 128 of them on the disk. Throws Unavailable without device cpu.
+/// Measures through a rank of device cpu. It temporarily writes a file to `folder` to measure the disk. Takes about
+/// twenty seconds and 600 MiB, 128 of them on the disk. Throws Unavailable without device cpu.
 HostMeasurement measure_host(const std::string& folder);
 
 }  // namespace strobe

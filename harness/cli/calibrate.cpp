@@ -134,9 +134,14 @@ std::string host_line(const HostRates& host) {
                                                           : "not measured (" + host.no_disk + ")";
   return fmt::format(
       "host: {} core{}, each {:.3g} GOp/s and {:.3g} GB/s, together {:.3g} GB/s; {} from a random row to the next; "
-      "disk {}\n",
+      "disk {}\n"
+      "loading: text {:.3g} MB/s, binary {:.3g} MB/s, generated {:.3g} M entries/s, prepared {:.3g} M entries/s and "
+      "{:.3g} M features/s\n",
       host.cores, host.cores == 1 ? "" : "s", host.core_operations_per_second / 1e9, host.core_bytes_per_second / 1e9,
-      host.memory_bytes_per_second / 1e9, format_seconds(host.random_access_seconds), disk);
+      host.memory_bytes_per_second / 1e9, format_seconds(host.random_access_seconds), disk,
+      host.load.text_bytes_per_second / 1e6, host.load.binary_bytes_per_second / 1e6,
+      host.load.made_entries_per_second / 1e6, host.load.prepared_entries_per_second / 1e6,
+      host.load.prepared_features_per_second / 1e6);
 }
 
 /// A line on an operation's fit: ranks and number of samples, `share` of the measured time, and errors of the fit.

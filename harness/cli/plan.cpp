@@ -351,7 +351,7 @@ void define_job(CommandOptions& options, PlanCommand& command) {
       "with values, so that kinds of training with different epochs compare",
       "METRIC=X");
   options.text("--start-up", command.start_up,
-               "time before the first epoch for booting and reading data, part of time and cost (default 0s)", "TIME");
+               "time before the first epoch, part of time and cost (default: reading, as rates predict)", "TIME");
   options.text("--billing-unit", command.billing_unit,
                "nodes are paid for in whole units of this time, such as 1h (default: as long as the job lasts)",
                "TIME");

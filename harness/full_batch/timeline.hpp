@@ -53,6 +53,9 @@ class Timeline {
   template <class VisitExchange>
   void for_stale(const VisitExchange& visit) const;
   std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
+  std::shared_ptr<const BlockInputs> brought(std::size_t block, Visit visit);
+  /// Lets the file's pages of `block` go, and has those of `next` read while the rank computes.
+  void turn_pages(std::size_t block, std::size_t next) const;
   std::vector<LayerMemory> no_memory() const { return std::vector<LayerMemory>(plan_.model.layers.size()); }
   void walk_once(std::size_t block, const Parameters& parameters, const Pass& pass, const Keep& keep);
   void adopt(std::size_t block, const std::vector<LayerMemory>& memory);

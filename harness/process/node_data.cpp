@@ -56,10 +56,10 @@ class WaitForMaker {
 
 }  // namespace
 
-std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks) {
-  if (!ranks.several()) return nullptr;
+std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, bool also_alone) {
+  if (!ranks.several() && !also_alone) return nullptr;
   const std::string launch = ranks.first_does(random_name), host = host_name();
-  if (std::count(ranks.hosts().begin(), ranks.hosts().end(), host) < 2) return nullptr;
+  if (!also_alone && std::count(ranks.hosts().begin(), ranks.hosts().end(), host) < 2) return nullptr;
   NodeStoreSetting setting;
   std::error_code none;
   setting.folders = {cache_folder(), std::filesystem::temp_directory_path(none).string(), "/var/tmp"};

@@ -8,9 +8,9 @@
 
 namespace strobe {
 
-/// The store of this process and the others on its node; null when it is alone there. The files lie in the cache's
-/// folder, or in the system's temporary folder. A process waits for the others as long as it does elsewhere, and then
-/// throws RanksLost. All processes meet here.
-std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks);
+/// The store of this process and the others on its node. Null when it is alone there, unless `also_alone`. The files
+/// lie in the cache's folder, or in the system's temporary folder. A process waits for the others as long as it does
+/// elsewhere, and then throws RanksLost. All processes meet here.
+std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, bool also_alone = false);
 
 }  // namespace strobe

@@ -55,6 +55,10 @@ std::vector<std::string> searched_slices(bool sizes_only) {
 constexpr const char* blocks_help =
     "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as "
     "fit memory_limit_gib";
+constexpr const char* rerun_last_help =
+    "full batches only: with blocks, compute the last one again before its backward pass, as ESDG counts it";
+constexpr const char* host_memory_limit_help =
+    "memory of all processes of a node together; the graph stays in a file, and blocks are read ahead of use; 0 = none";
 constexpr const char* transfer_format_help =
     "full batches only: indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a "
     "non-zero; csr32 = 4 bytes";
@@ -133,6 +137,8 @@ void check_on_cluster(Case& c, const Json& json, const std::string& communicator
     throw InvalidRequest(pointer + "/comm",
                          fmt::format("device {} goes with comm {}, not with '{}'", c.device, communicator, c.comm));
   }
+  if (c.host_memory_limit_gib > 0)
+    throw InvalidRequest(pointer + "/host_memory_limit_gib", "a simulated node has host.memory_bytes of its cluster");
   try {
     const std::shared_ptr<const Cluster> cluster = load_cluster(c.cluster);
     if (c.ranks > cluster->gpus()) {
@@ -248,12 +254,11 @@ const FieldTable& case_fields() {
           .searched(searched_blocks)
           .integer("overlap", &Case::overlap, "", overlap_help, 1, 1e6)
           .searched(searched_slices)
-          .boolean(
-              "rerun_last", &Case::rerun_last,
-              "full batches only: with blocks, compute the last one again before its backward pass, as ESDG counts it")
+          .boolean("rerun_last", &Case::rerun_last, rerun_last_help)
           .text("load_model", &Case::load_model, "safetensors file to start from; empty = seeded initial weights")
           .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
           .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9)
+          .real("host_memory_limit_gib", &Case::host_memory_limit_gib, "GiB", host_memory_limit_help, 0, 1e9)
           .text("until", &Case::until, until_help);
   return table;
 }
@@ -278,7 +283,8 @@ Json case_to_json(const Case& c) {
   for (const auto& [key, value] : scalars.items()) {
     // Newer settings are left out at their defaults, so that older cases keep their ids.
     if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all") ||
-        (key == "software" && c.software == own_software)) {
+        (key == "software" && c.software == own_software) ||
+        (key == "host_memory_limit_gib" && c.host_memory_limit_gib == 0)) {
       continue;
     }
     if (std::find(only.begin(), only.end(), key) != only.end()) continue;
@@ -375,7 +381,7 @@ bool is_impossible_combination(const InvalidRequest& refusal) {
     return std::find(steps.begin(), steps.end(), where.substr(10)) != steps.end();
   }
   for (const char* const key : {"/ranks", "/nb", "/overlap", "/strategy", "/model", "/task", "/transfer", "/inputs",
-                                "/presence", "/memory_limit_gib", "/host_threads"}) {
+                                "/presence", "/memory_limit_gib", "/host_memory_limit_gib", "/host_threads"}) {
     if (where == key || begins_with(where, std::string(key) + "/")) return true;
   }
   return false;

@@ -44,6 +44,7 @@ struct Case {
   std::string load_model;                 // safetensors file to start from; "" = seeded initial weights
   double timeout = 60;                    // seconds a collective may wait for missing ranks
   double memory_limit_gib = 0;            // per rank; 0 = the device's own
+  double host_memory_limit_gib = 0;       // of all processes of a node, and the graph stays in a file; 0 = none
   std::string until;                      // ends training before `epochs`: "converged[:...]", "auc=0.8"; "" = never
 };
 

@@ -8,7 +8,10 @@
 
 #include "backends/cluster.hpp"
 #include "backends/software.hpp"
+#include "core/units.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/request/kernel_threads.hpp"
+#include "harness/training/load_time.hpp"
 
 namespace strobe {
 namespace {
@@ -54,6 +57,15 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
   add_cluster_notes(cluster, c.ranks, result.notes);
 }
 
+void note_start_up(const PlannedCase& plan, const Cluster& cluster, CaseResult& result) {
+  const FullBatchPlan* const full = full_batch_or_null(plan);
+  const auto work = full == nullptr ? std::nullopt : load_work(plan.request, full->data);
+  const auto seconds = work ? load_seconds(*work, cluster.host) : std::nullopt;
+  if (!seconds) return;
+  result.notes.push_back(fmt::format("start-up, in no epoch: {} to read and prepare the graph, as {} predicts",
+                                     format_seconds(*seconds), cluster.name));
+}
+
 }  // namespace
 
 CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
@@ -82,6 +94,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
                                                                                : cluster.gpu.flops_fp32_per_second);
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
     take_cluster(c, cluster, result);
+    note_start_up(plan, cluster, result);
   }
   return result;
 }

@@ -25,12 +25,15 @@ std::uint64_t bytes_to_keep() {
 
 }  // namespace
 
-KeptPlans::KeptPlans(std::shared_ptr<const NodeStore> node) : KeptPlans(bytes_to_keep(), std::move(node)) {}
+KeptPlans::KeptPlans(std::shared_ptr<const NodeStore> node, NodeRanks here)
+    : KeptPlans(bytes_to_keep(), std::move(node), std::move(here)) {}
 
 std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const std::string key = case_to_json(c).dump();
   if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
+  check_room_to_read(c);
   const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::run, cache_);
+  check_host_memory(*plan, here_);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
   if (bytes_ + bytes > most_bytes_) {
     all_fit_ = false;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/data_cache.hpp"
+#include "harness/run/host_memory.hpp"
 #include "harness/schedule/planned_case.hpp"
 
 namespace strobe {
@@ -16,13 +17,13 @@ class KeptPlans {
   /// Keeps plans of up to `most_bytes` in total (PlanSummary::kept_bytes). A plan that does not fit is made again
   /// whenever it is requested. All processes need the same limit, because a partitioner may be a collective call.
   /// `node` is the cache's.
-  explicit KeptPlans(std::uint64_t most_bytes, std::shared_ptr<const NodeStore> node = nullptr)
-      : most_bytes_(most_bytes), cache_(std::move(node)) {}
+  explicit KeptPlans(std::uint64_t most_bytes, std::shared_ptr<const NodeStore> node = nullptr, NodeRanks here = {})
+      : most_bytes_(most_bytes), here_(std::move(here)), cache_(std::move(node)) {}
   /// Takes the limit from $STROBE_KEPT_PLANS_GIB, or 4 GiB without it. Throws InvalidRequest unless it is a number >=
   /// 0.
-  explicit KeptPlans(std::shared_ptr<const NodeStore> node = nullptr);
+  explicit KeptPlans(std::shared_ptr<const NodeStore> node = nullptr, NodeRanks here = {});
 
-  /// Throws as make_plan.
+  /// Throws as make_plan, and as check_host_memory.
   std::shared_ptr<const PlannedCase> get(const Case& c);
   /// Like `get`, and drops the plan from the store.
   std::shared_ptr<const PlannedCase> take(const Case& c);
@@ -33,6 +34,7 @@ class KeptPlans {
  private:
   std::uint64_t most_bytes_, bytes_ = 0;
   bool all_fit_ = true;
+  NodeRanks here_;
   DataCache cache_;                                                  // data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
 };

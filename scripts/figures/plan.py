@@ -41,7 +41,8 @@ def looks_of(plan):
 
 def job_band(plan, point):
     """The ends of the 90 % band of the job's time, with a certain start-up time; None where the point has no band."""
-    band, start = point.get("epoch_seconds_band90"), plan.get("start_up_seconds", 0)
+    band = point.get("epoch_seconds_band90")
+    start = point.get("start_up_seconds", plan.get("start_up_seconds", 0))
     if not band or not point["epoch_seconds"]:
         return None
     epochs = (point["job_seconds"] - start) / point["epoch_seconds"]

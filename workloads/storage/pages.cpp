@@ -68,6 +68,18 @@ std::byte* map_file(std::size_t bytes, const std::string& folder) {
   return static_cast<std::byte*>(memory);
 }
 
+/// Calls visit(address, size) for the pages of bytes that lie in a mapped file.
+template <class Visit>
+void for_pages_of_file(const void* data, std::size_t bytes, const Visit& visit) {
+  const std::uintptr_t page = sysconf(_SC_PAGESIZE), begin = reinterpret_cast<std::uintptr_t>(data);
+  FileMappings& known = file_mappings();
+  const std::lock_guard lock(known.mutex);
+  auto at = known.sizes.upper_bound(begin);
+  if (at == known.sizes.begin() || (--at)->first + at->second <= begin) return;
+  const std::uintptr_t first = begin / page * page, last = std::min(begin + bytes, at->first + at->second);
+  if (last > first) visit(reinterpret_cast<std::byte*>(first), last - first);
+}
+
 }  // namespace
 
 PagesInFiles::PagesInFiles(std::string folder) : outer_(std::exchange(pages_folder, std::move(folder))) {}
@@ -84,13 +96,17 @@ void forget_file_mapping(const void* data) {
 }
 
 void rest_pages(const void* data, std::size_t bytes) {
-  const std::uintptr_t page = sysconf(_SC_PAGESIZE), begin = reinterpret_cast<std::uintptr_t>(data);
-  FileMappings& known = file_mappings();
-  const std::lock_guard lock(known.mutex);
-  auto at = known.sizes.upper_bound(begin);
-  if (at == known.sizes.begin() || (--at)->first + at->second <= begin) return;
-  const std::uintptr_t first = begin / page * page, last = std::min(begin + bytes, at->first + at->second);
-  madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);  // the file keeps what was written
+  for_pages_of_file(data, bytes, [](std::byte* first, std::size_t size) {
+    madvise(first, size, MADV_DONTNEED);  // the file keeps what was written
+  });
+}
+
+void read_pages_ahead(const void* data, std::size_t bytes) {
+  static constexpr std::size_t most = std::size_t{128} << 10;  // Linux leaves out what one call names beyond its window
+  for_pages_of_file(data, bytes, [](std::byte* first, std::size_t size) {
+    for (std::size_t done = 0; done < size; done += most)
+      madvise(first + done, std::min(most, size - done), MADV_WILLNEED);
+  });
 }
 
 Pages::Pages(std::size_t bytes) : bytes_(bytes) {

@@ -29,7 +29,10 @@ class PagesInFiles {
 /// for other bytes.
 void rest_pages(const void* data, std::size_t bytes);
 
-/// Tells `rest_pages` of the mapping of a file, which has all that was written to the memory, and of its end.
+/// Asks the system to read such bytes from the disk soon, without waiting for them. Does nothing for other bytes.
+void read_pages_ahead(const void* data, std::size_t bytes);
+
+/// Tells both of the mapping of a file, which has all that was written to the memory, and of its end.
 void note_file_mapping(const void* data, std::size_t bytes);
 void forget_file_mapping(const void* data);
 

@@ -12,7 +12,12 @@ constexpr Key host_keys[] = {{"cores", Form::count, Need::always, true},
                              {"memory_bytes_per_second", Form::positive, Need::always, true},
                              {"random_access_seconds", Form::positive, Need::always, true},
                              {"disk_bytes_per_second", Form::positive, Need::always, true},
-                             {"memory_bytes", Form::bytes, Need::never, true}};
+                             {"memory_bytes", Form::bytes, Need::never, true},
+                             {"text_bytes_per_second", Form::positive, Need::never, true},
+                             {"binary_bytes_per_second", Form::positive, Need::never, true},
+                             {"made_entries_per_second", Form::positive, Need::never, true},
+                             {"prepared_entries_per_second", Form::positive, Need::never, true},
+                             {"prepared_features_per_second", Form::positive, Need::never, true}};
 
 }  // namespace
 
@@ -29,6 +34,11 @@ HostModel read_host(const Json& json) {
   host.random_access_seconds = numbers.at("random_access_seconds", 0);
   host.disk_bytes_per_second = numbers.at("disk_bytes_per_second", 0);
   host.memory_bytes = static_cast<std::uint64_t>(numbers.at("memory_bytes", 0));
+  host.text_bytes_per_second = numbers.at("text_bytes_per_second", 0);
+  host.binary_bytes_per_second = numbers.at("binary_bytes_per_second", 0);
+  host.made_entries_per_second = numbers.at("made_entries_per_second", 0);
+  host.prepared_entries_per_second = numbers.at("prepared_entries_per_second", 0);
+  host.prepared_features_per_second = numbers.at("prepared_features_per_second", 0);
   return host;
 }
 

@@ -6,7 +6,7 @@
 
 namespace strobe::sim {
 
-/// Keys of the object. All except `memory_bytes` are required, and each may say why its value is not known.
+/// Keys of the object. All up to `disk_bytes_per_second` are required, and each may say why its value is not known.
 Keys host_file_keys();
 
 /// Reads the object; unknown values become 0. Throws InvalidRequest with the JSON pointer under /host.

@@ -34,7 +34,8 @@ void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
 }  // namespace
 
 FullBatchOptions full_batch_options(const Case& c) {
-  return {block_count(c), c.inputs == "resident", c.transfer, c.transfer_format == "coo64", c.overlap, c.rerun_last};
+  return {block_count(c), c.inputs == "resident",     c.transfer, c.transfer_format == "coo64", c.overlap,
+          c.rerun_last,   c.host_memory_limit_gib > 0};
 }
 
 ListScope FullBatchCase::list_scope() const {
@@ -119,6 +120,9 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
   look_at_process_memory();
   std::vector<std::string> notes = c.data.notes;
+  if (c.options.from_file && block_plans.size() > 1)
+    notes.push_back(
+        "host_memory_limit_gib: matrices and features stay in a file, and each block is read before its use");
   if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
   if (const std::string note = fusion_note(fusion.get(), c.ranks()); !note.empty()) notes.push_back(note);
   if (strategy.chunks != nullptr && !strategy.chunks->measured_note.empty())

@@ -178,6 +178,18 @@ TEST(CalibratedHost, IsReadBackWithItsFits) {
     EXPECT_GE(fits.front().at("median_relative_error").get<double>(), 0);
 }
 
+TEST(CalibratedHost, RatesOfLoadingAreReadBackAndMayBeAbsent) {
+  CalibrationData data = planted_data();
+  EXPECT_EQ(written_cluster(data)->host.text_bytes_per_second, 0);
+  data.host.rates.load = {1e8, 2e8, 3e7, 4e7, 5e7};
+  const HostModel host = written_cluster(data)->host;
+  EXPECT_EQ(host.text_bytes_per_second, 1e8);
+  EXPECT_EQ(host.binary_bytes_per_second, 2e8);
+  EXPECT_EQ(host.made_entries_per_second, 3e7);
+  EXPECT_EQ(host.prepared_entries_per_second, 4e7);
+  EXPECT_EQ(host.prepared_features_per_second, 5e7);
+}
+
 TEST(CalibratedHost, ADiskThatCouldNotBeMeasuredSaysWhy) {
   CalibrationData data = planted_data();
   data.host.rates.disk_bytes_per_second = 0;

@@ -1,5 +1,5 @@
 // Room for the graph on a node, against counting copies one by one.
-#include "harness/advisor/host_room.hpp"
+#include "harness/advisor/host_refusal.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST(HostRoom, IsWhatCountingRankByRankGives) {
     GraphBytes bytes;
     bytes.raw = draw() % 1000, bytes.prepared = draw() % 1000, bytes.samples = draw() % 300;
     const double memory = draw() % 4000;
-    const HostRoom room = host_room(bytes, ranks, nodes, memory);
+    const HostRoom room = host_room(host_need(bytes), ranks, nodes, memory);
     EXPECT_EQ(room.bytes, counted_bytes(bytes, ranks, nodes)) << seed;
     std::int64_t needed = 0;  // the fewest nodes of several that have room
     for (int several = 2; several <= ranks && needed == 0; ++several)

@@ -1,0 +1,57 @@
+#include "harness/full_batch/inputs/read_ahead.hpp"
+
+#include "workloads/storage/pages.hpp"
+
+namespace strobe {
+namespace {
+
+using Advise = void (*)(const void* data, std::size_t bytes);
+
+/// Values [first, end) of an array, if it has any.
+template <class T>
+void advise_part(const Column<T>& values, std::int64_t first, std::int64_t end, Advise advise) {
+  if (values.empty() || end <= first) return;
+  advise(values.data() + first, static_cast<std::size_t>(end - first) * sizeof(T));
+}
+
+void advise_rows(const PreparedGraph& graph, const GraphRows& rows, Advise advise) {
+  const std::int64_t width = graph.feature_width;
+  for (const Column<float>* cells : {&graph.features32, &graph.products32})
+    advise_part(*cells, rows.first * width, rows.end * width, advise);
+  for (const Column<double>* cells : {&graph.features64, &graph.products64})
+    advise_part(*cells, rows.first * width, rows.end * width, advise);
+  if (!graph.has_structure()) return;
+  const std::int64_t first = graph.row_offsets[rows.first], end = graph.row_offsets[rows.end];
+  advise_part(graph.columns, first, end, advise);
+  advise_part(graph.values32, first, end, advise);
+  advise_part(graph.values64, first, end, advise);
+  advise_part(graph.row_offsets, rows.first, rows.end + 1, advise);
+}
+
+}  // namespace
+
+std::vector<GraphRows> rows_read(const Placement& placement, Rank rank, std::int64_t first_step) {
+  std::vector<GraphRows> rows;
+  for (Step t = 0; t < placement.steps(); ++t) {
+    const std::vector<Run>& runs = placement.map(t).runs_of(rank);
+    if (runs.empty()) continue;
+    const std::int64_t begin = (first_step + t) * placement.vertices;
+    const GraphRows here{begin + runs.front().first, begin + runs.back().first + runs.back().count};
+    if (!rows.empty() && rows.back().end == here.first) {
+      rows.back().end = here.end;
+    } else {
+      rows.push_back(here);
+    }
+  }
+  return rows;
+}
+
+void read_ahead(const PreparedGraph& graph, const std::vector<GraphRows>& rows) {
+  for (const GraphRows& some : rows) advise_rows(graph, some, read_pages_ahead);
+}
+
+void let_go(const PreparedGraph& graph, const std::vector<GraphRows>& rows) {
+  for (const GraphRows& some : rows) advise_rows(graph, some, rest_pages);
+}
+
+}  // namespace strobe

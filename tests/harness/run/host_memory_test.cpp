@@ -1,0 +1,94 @@
+// The limit of host memory, against what is counted rank by rank.
+#include "harness/run/host_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "harness/run/kept_plans.hpp"
+#include "harness/training/host_room.hpp"
+#include "harness/training/planned_peak.hpp"
+
+namespace strobe {
+namespace {
+
+Json request_of(int ranks, const std::string& nb) {
+  return {{"workload", {{"name", "uniform"}, {"vertices", 2000}, {"steps", 8}, {"density", 4}}},
+          {"model", "t-gcn"},
+          {"strategy", "snapshot"},
+          {"ranks", ranks},
+          {"nb", nb}};
+}
+
+/// The bytes that the node takes: every rank's planned peak, and once the data that the plan holds.
+double counted_need(const Json& request) {
+  KeptPlans plans;
+  const std::shared_ptr<const PlannedCase> plan = plans.get(case_from_json(request, ""));
+  double sum = 0;
+  for (const std::uint64_t part : plan->schedule->host_parts()) sum += static_cast<double>(part);
+  for (const auto& rank : planned_peak(*plan).parts)
+    for (const std::uint64_t part : rank) sum += static_cast<double>(part);
+  return sum;
+}
+
+/// The refusal under a limit; "" without one.
+std::string refusal(Json request, double bytes) {
+  request["host_memory_limit_gib"] = bytes / (1 << 30);
+  KeptPlans plans;
+  try {
+    plans.get(case_from_json(request, ""));
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), "/host_memory_limit_gib");
+    return error.message();
+  }
+  return "";
+}
+
+TEST(HostMemory, LimitIsThatOfAllRanksOfTheNode) {
+  for (const int ranks : {1, 2, 4}) {
+    for (const char* nb : {"1", "3"}) {
+      const Json request = request_of(ranks, nb);
+      const double need = counted_need(request);
+      EXPECT_EQ(refusal(request, 1.001 * need), "") << ranks;
+      EXPECT_NE(refusal(request, 0.999 * need), "") << ranks;
+    }
+  }
+}
+
+TEST(HostMemory, RefusalSaysHowManyNodesWouldDo) {
+  const Json request = request_of(4, "1");
+  const std::string reason = refusal(request, 0.75 * counted_need(request));
+  EXPECT_NE(reason.find("nodes with at most"), std::string::npos) << reason;
+  EXPECT_NE(refusal(request, 2e6).find("no number of nodes"), std::string::npos);
+}
+
+TEST(HostMemory, GraphThatCannotBeMadeIsRefusedBeforeItIsMade) {
+  Json request = request_of(1, "1");
+  request["workload"]["vertices"] = 100'000'000;  // a machine of a test would take minutes, or die
+  EXPECT_NE(refusal(request, 1e9).find("while it is made or read"), std::string::npos);
+}
+
+TEST(HostMemory, RoomIsWhatCountingProcessByProcessGives) {
+  for (int seed = 1; seed <= 1000; ++seed) {
+    std::mt19937 draw(seed);
+    const std::int64_t ranks = 1 + draw() % 16;
+    const HostNeed need{double(draw() % 100), double(draw() % 50), double(draw() % 50), double(draw() % 200)};
+    const double memory = draw() % 600;
+    const auto counted_on = [&](std::int64_t nodes) {
+      double sum = need.node;
+      std::int64_t together = 0, processes = 0;
+      for (std::int64_t rank = 0; rank < ranks; rank += nodes) ++together, sum += need.rank;
+      for (std::int64_t i = 0; i < (nodes == 1 ? 1 : together); ++i) ++processes, sum += need.process;
+      return processes == 1 ? sum + need.alone : sum;
+    };
+    std::int64_t fewest = 0;
+    for (std::int64_t nodes = 2; nodes <= ranks && fewest == 0; ++nodes)
+      if (counted_on(nodes) <= memory) fewest = nodes;
+    EXPECT_EQ(host_room(need, ranks, 1, memory).bytes, counted_on(1)) << seed;
+    EXPECT_EQ(host_room(need, ranks, 1, memory).nodes, fewest) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace strobe
