@@ -35,9 +35,9 @@ std::string host_refusal(const GraphBytes& bytes, const PlanPoint& point, const 
       "the graph takes {} of a node's memory ({} as read, {} prepared{}, {} of samples{}), and a node has {}",
       format_bytes(room.bytes), format_bytes(bytes.raw), format_bytes(bytes.prepared), shared ? " in a file" : "",
       format_bytes(bytes.samples), shared ? " for each rank" : "", format_bytes(memory));
-  if (room.nodes == 0) return need + "; no number of nodes has room for it";
+  if (room.nodes == 0) return need + "; more nodes do not help";
   const std::int64_t most = ranks_of_node(ranks, room.nodes);
-  return fmt::format("{}; {} nodes with at most {} {} each have room", need, room.nodes, most,
+  return fmt::format("{}; {} nodes with at most {} {} each have enough memory", need, room.nodes, most,
                      most == 1 ? "rank" : "ranks");
 }
 

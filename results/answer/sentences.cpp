@@ -103,7 +103,7 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
     }
   }
   if (first == nullptr) {
-    sentences.push_back(fmt::format("None reaches {}.", answer.until));
+    sentences.push_back(fmt::format("No case reaches {}.", answer.until));
     return;
   }
   std::string text =
@@ -119,7 +119,7 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
   sentences.push_back(with_place(place, text) + ".");
   for (const Contender* one : never) {
     sentences.push_back(one->until_reached == 0 ? fmt::format("{} does not reach it.", one->value)
-                                                : fmt::format("{} reaches it under {} of {} seeds.", one->value,
+                                                : fmt::format("{} reaches it with {} of {} seeds.", one->value,
                                                               one->until_reached, one->case_ids.size()));
   }
 }

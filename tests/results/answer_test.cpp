@@ -126,9 +126,8 @@ TEST(Answer, DifferentTasksAreNotComparedByTheTimeToAMetricEither) {
   EXPECT_TRUE(std::isnan(contender(found, "future-links").later.ratio));
   EXPECT_DOUBLE_EQ(contender(found, "future-links").until_seconds, 20) << "what was measured is still reported";
   EXPECT_EQ(sentences(found),
-            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links take the metric over "
-            "samples "
-            "of their own.\n"
+            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links draw different "
+            "samples for the metric.\n"
             "Epochs of link-prediction and future-links are not compared: they are different tasks.\n");
 }
 
@@ -150,8 +149,9 @@ TEST(Answer, TimesToAMetricOverOtherSamplesAreNotCompared) {
                 .find("the metric is taken over 400 samples in one case and over 300 in the other."),
             std::string::npos);
   const Answer found = ask({folder.file("tasks")}, "task.negatives").questions.at(0);
-  EXPECT_NE(sentences(found).find("taken over other samples where task.negatives is any than where it is sides."),
-            std::string::npos)
+  EXPECT_NE(
+      sentences(found).find("the metric's samples differ: task.negatives is any in one case and sides in the other."),
+      std::string::npos)
       << sentences(found);
   EXPECT_EQ(found.unit, WorkUnit::epoch) << "epochs of one task do compare";
 }
