@@ -157,7 +157,7 @@ std::string summarise_study(const std::vector<ScalingPoint>& points, int best_no
   const auto at_best = std::find_if(points.begin(), points.end(),
                                     [best_nodes](const ScalingPoint& point) { return point.nodes == best_nodes; });
   const auto next = at_best + 1;
-  return next == points.end() ? "only one number of nodes could be studied" : step_text(*at_best, *next);
+  return next == points.end() ? "no larger number of nodes was studied" : step_text(*at_best, *next);
 }
 
 }  // namespace

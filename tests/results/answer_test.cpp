@@ -81,7 +81,9 @@ TEST(Answer, TimesWithoutAUnitInCommonAreNotCompared) {
   run.add({.strategy = "snapshot", .rounds = {0.73}, .cells = 12500, .simulated = true});
   run.add({.strategy = "vertex", .rounds = {0.80}, .cells = 12500, .simulated = true});
   run.add({.strategy = "event_batch", .rounds = {0.1}, .events = 400, .updates = 4, .simulated = true});
+  run.add({.strategy = "dynahb", .rounds = {0.1}, .cells = 0, .updates = 10, .simulated = true});
   const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_NE(sentences(found).find("work in an epoch of dynahb is not known."), std::string::npos) << sentences(found);
   EXPECT_TRUE(std::isnan(contender(found, "event_batch").slower.ratio));
   EXPECT_NE(sentences(found).find("The time of event_batch is not compared: its epoch is 4 updates on 400 events, one "
                                   "of snapshot is 1 update on 12500 cells."),
