@@ -117,10 +117,10 @@ std::size_t point_called(const std::vector<PlanPoint>& points, const std::string
   if (matches.size() == 1) return found;
   if (matches.empty()) {
     const std::string nearest = nearest_name(id, all);
-    throw InvalidRequest("--explain",
-                         fmt::format("no point of this plan is called '{}'{}", id,
-                                     nearest.empty() ? fmt::format(", such as {}", all.empty() ? "none" : all[0])
-                                                     : fmt::format("; did you mean '{}'?", nearest)));
+    throw InvalidRequest(
+        "--explain", fmt::format("no point of this plan is called '{}'{}", id,
+                                 nearest.empty() ? fmt::format("; an id looks like {}", all.empty() ? "none" : all[0])
+                                                 : fmt::format("; did you mean '{}'?", nearest)));
   }
   const std::size_t shown = std::min<std::size_t>(5, matches.size());
   throw InvalidRequest(

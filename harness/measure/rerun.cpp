@@ -98,7 +98,8 @@ std::string version_of(const std::string& flag, const std::string& program) {
   const int status = run_program({program, "--version"}, words);
   const std::string said = words_in(words);
   if (status == 0 && said.starts_with("strobe ")) return said;
-  throw InvalidRequest(flag, fmt::format("'{}' is not strobe: --version prints {}", program, said));
+  throw InvalidRequest(
+      flag, fmt::format("'{}' is not strobe: --version prints '{}'", program, said.substr(0, said.find('\n'))));
 }
 
 /// Puts the shared cases first, in the order of base, so that both sides of a case run next to each other.

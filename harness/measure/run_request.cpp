@@ -50,8 +50,8 @@ bool lists_values(const Setting& setting) {
 InvalidRequest with_vary_instead(const InvalidRequest& mistake, const std::vector<Setting>& settings) {
   for (const Setting& one : settings) {
     if (one.origin != mistake.where() || !lists_values(one)) continue;
-    return {mistake.where(), fmt::format("{}{} for several values type --vary {}={}", mistake.message(),
-                                         mistake.message().ends_with('.') ? "" : ";", one.path, one.text)};
+    return {mistake.where(), fmt::format("{}{}or several values, type --vary {}={}", mistake.message(),
+                                         mistake.message().ends_with('.') ? " F" : "; f", one.path, one.text)};
   }
   return mistake;
 }

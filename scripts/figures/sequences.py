@@ -92,7 +92,7 @@ def draw(documents, plt):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("documents", metavar="FACTS.json", nargs="+", help="output of strobe inspect --presence --json")
+    parser.add_argument("documents", metavar="FACTS.json", nargs="+", help="output of strobe inspect --presence all --json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     parser.add_argument("--name", default="sequences", help="name of the figures (default: sequences)")
     options = parser.parse_args()

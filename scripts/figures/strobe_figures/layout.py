@@ -44,8 +44,8 @@ def short(text, most):
 
 
 def fit(text, inches, size, lines=3):
-    """The text in lines of at most `inches` in letters of that size. What is longer is shortened in its middle. A word
-    may take all lines but two, because names of files often differ in their middle only."""
+    """The text in lines of at most `inches` in letters of that size. Longer text is shortened in its middle. A word may
+    take all lines but two, because names of files often differ in their middle only."""
     width = max(12, int(inches * 72 / (0.6 * size)))
     words = " ".join(short(word, width * max(1, lines - 2)) for word in text.split())
     broken = textwrap.wrap(words, width, break_on_hyphens=False)
