@@ -106,9 +106,9 @@ void take_result(const PlannedCase& plan, const CaseResult& result, std::int64_t
     outcome.update_cells = cells_of_update(*plan.schedule, c);
     outcome.updates = updates_of_pass(*plan.schedule, c);
     outcome.notes.emplace_back(*outcome.update_cells > 0
-                                   ? "an epoch of hybrid batches is as many updates as train as many cells as there "
-                                     "are, each cell perhaps not once"
-                                   : "an epoch of the plan is one update, of sizes that an adjuster chooses");
+                                   ? "an epoch of hybrid batches trains as many cells as the graph has; some may be "
+                                     "drawn twice and others never"
+                                   : "in this plan an epoch is one update; an adjuster chooses the size of its batch");
   }
   if (const auto lost = row.facts.find("mails_lost_share"); lost != row.facts.end())
     outcome.mails_lost_share = lost->second.get<double>();
@@ -205,8 +205,8 @@ void set_apart_chosen_sizes(std::vector<PlanOutcome>& outcomes) {
     if (outcome.status != "ok" || !outcome.update_cells || known(outcome)) continue;
     outcome.status = "cannot_compare";
     outcome.reason =
-        "its adjuster chooses the sizes of batches, so nobody knows beforehand how many cells an update trains; "
-        "plan it with --until, or by itself";
+        "its adjuster chooses the sizes of batches, so the cells of an update are not known before training; plan it "
+        "with --until, or alone";
   }
 }
 
@@ -287,7 +287,8 @@ std::string extension_refusal(const std::string& cluster) {
     load_cluster(cluster);
     return "";
   } catch (const InvalidRequest& error) {
-    return fmt::format("the file of {} does not describe that many nodes: {}", cluster_base(cluster), error.what());
+    return fmt::format("the cluster file of {} does not describe that many nodes: {}", cluster_base(cluster),
+                       error.what());
   }
 }
 

@@ -58,16 +58,18 @@ std::string refusal_of(const Wanted& wanted, int gpus) {
   const int per_node = wanted.cluster->gpus_per_node;
   if (!suit_nodes(*wanted.cluster, gpus)) {
     const int below = gpus / per_node * per_node;
-    return fmt::format("{} GPUs are no whole nodes of {}, which has {} GPUs a node; the nearest are {} and {}", gpus,
-                       wanted.text, per_node, below, below + per_node);
+    return fmt::format(
+        "{} GPUs do not fill whole nodes of {}, which has {} GPUs a node; the nearest numbers are {} and {}", gpus,
+        wanted.text, per_node, below, below + per_node);
   }
   const int nodes = gpus / per_node;
   if (nodes <= wanted.cluster->nodes) return "";
   const std::string lacks = lacking(change_cluster(wanted.text, "nodes", std::to_string(nodes)));
   if (lacks.empty()) return "";
-  return fmt::format("{} describes {} node{} with {} GPUs; {} GPUs are {} nodes, for which its file lacks {}",
-                     wanted.text, wanted.cluster->nodes, wanted.cluster->nodes == 1 ? "" : "s", wanted.cluster->gpus(),
-                     gpus, nodes, lacks);
+  return fmt::format(
+      "{} describes {} node{} with {} GPUs; {} GPUs need {} nodes, and for those the cluster file lacks {}",
+      wanted.text, wanted.cluster->nodes, wanted.cluster->nodes == 1 ? "" : "s", wanted.cluster->gpus(), gpus, nodes,
+      lacks);
 }
 
 /// The reason why the count cannot be asked of these clusters; "" when it can. Every named cluster must have it. One

@@ -24,10 +24,11 @@ Json on_one_rank(Json request) {
 MetricJob::MetricJob(const std::string& until, std::int64_t epochs) : until_(until), epochs_(epochs) {
   const UntilRule rule = parse_until(until);
   if (!rule.converged && !rule.reads_loss()) return;
-  throw InvalidRequest("--until",
-                       fmt::format("'{}' asks for {}, which says nothing that two models have in common; ask "
-                                   "for the value of a metric, as mrr=0.3",
-                                   until, rule.converged ? "convergence" : "a loss"));
+  throw InvalidRequest(
+      "--until",
+      fmt::format(
+          "'{}' asks for {}, which cannot be compared between models; ask for the value of a metric, such as mrr=0.3",
+          until, rule.converged ? "convergence" : "a loss"));
 }
 
 MetricReach MetricJob::train(const Json& request, const DataCache& cache) const {
@@ -40,7 +41,7 @@ MetricReach MetricJob::train(const Json& request, const DataCache& cache) const 
     return reach;
   }
   reach.epochs = static_cast<std::int64_t>(result.loss.per_epoch.size());
-  if (!result.until) throw Error("training that ends with a metric says how it ended");
+  if (!result.until) throw Error("training that ends at a metric did not report how it ended");
   reach.reached = result.until->reached;
   reach.updates = result.until->iterations;
   reach.seconds = result.until->seconds;

@@ -31,7 +31,7 @@ std::string dominated_text(const PlanOutcome& loser, const PlanOutcome& better) 
   std::vector<std::string> parts{slower.ratio == 1 ? "as fast" : times_text(slower) + " as fast"};
   if (slower.band && slower.verdict == Verdict::unsure) parts.back() += " (" + slower.note + ")";
   if (loser.dollars && better.dollars) parts.push_back(quotient_text(*better.dollars, *loser.dollars, "cost"));
-  if (!loser.dollars) parts.emplace_back(better.dollars ? "with a price" : "both without a price");
+  if (!loser.dollars) parts.emplace_back(better.dollars ? "only this one has a price" : "both without a price");
   parts.push_back(
       quotient_text(static_cast<double>(better.peak_bytes), static_cast<double>(loser.peak_bytes), "memory"));
   return fmt::format("{} dominates it: {}", better.point.id, fmt::join(parts, ", "));

@@ -111,7 +111,7 @@ std::string gpu_tables_text(const PlanReport& report) {
     }
     text += fmt::format("\n{}, {}\n{}", gpus.cluster, gpus.model, table.text());
     if (!gpus.against.empty())
-      text += fmt::format("efficiency is against {}; the cost includes start-up\n", gpus.against);
+      text += fmt::format("efficiency is relative to {}; the cost includes start-up\n", gpus.against);
     for (const GpuRow& row : gpus.rows) {
       if (!row.best) continue;
       const PlanOutcome& own = report.outcomes[*row.best];
@@ -139,9 +139,9 @@ std::string memory_text(const PlanOutcome& best) {
 
 std::string turning_text(const PlanReport& report) {
   if (report.turning) return fmt::format("\nwhat would change the answer: {}\n", report.turning->summary);
-  return report.until.empty() || report.best() == nullptr
-             ? ""
-             : "\nwhat would change the answer is not studied with --until, because each change would train again\n";
+  return report.until.empty() || report.best() == nullptr ? ""
+                                                          : "\nwhat would change the answer: not studied with --until, "
+                                                            "because each change would need new training\n";
 }
 
 void add_brief(const PlanReport& report, Json& json) {

@@ -50,11 +50,11 @@ std::string beside(const PlanOutcome& own, const PlanOutcome& other) {
 
 std::string bands_text(const PlanOutcome& own, const PlanOutcome& other) {
   const std::optional<bool> equal = equal_within_bands(own, other);
-  if (!equal) return "one of them has no 90 % band, so how sure the difference is nobody knows\n";
+  if (!equal) return "one of the points has no 90 % band, so the certainty of the difference is not known\n";
   const ConfidenceInterval a = *job_band(own), b = *job_band(other);
   return fmt::format("90 % bands of the jobs: {} .. {} and {} .. {}: {}\n", format_seconds(a.low),
                      format_seconds(a.high), format_seconds(b.low), format_seconds(b.high),
-                     *equal ? "they overlap, so which is sooner is not known" : "they are apart");
+                     *equal ? "they overlap, so it is not known which job ends first" : "they do not overlap");
 }
 
 const PlanVerdict& verdict_of(const PlanReport& report, std::size_t index) {
@@ -80,14 +80,14 @@ std::string equals_text(const PlanReport& report) {
   const auto memory =
       *std::min_element(equal.begin(), equal.end(), [](auto* a, auto* b) { return a->peak_bytes < b->peak_bytes; });
   if (memory->peak_bytes < best->peak_bytes)
-    text += fmt::format("  of these with least memory: {}, {}\n", memory->point.id,
+    text += fmt::format("  of these, the least memory: {}, {}\n", memory->point.id,
                         format_bytes(static_cast<double>(memory->peak_bytes)));
   std::erase_if(equal, [&](auto* o) { return !o->dollars || !best->dollars || o->currency != best->currency; });
   if (equal.empty()) return text;
   const auto cost =
       *std::min_element(equal.begin(), equal.end(), [](auto* a, auto* b) { return *a->dollars < *b->dollars; });
   if (*cost->dollars < *best->dollars)
-    text += fmt::format("  of these for least: {}, {}\n", cost->point.id, cost_text(*cost));
+    text += fmt::format("  of these, the least cost: {}, {}\n", cost->point.id, cost_text(*cost));
   return text;
 }
 
@@ -96,13 +96,16 @@ std::string costs_note(const PlanReport& report) {
   const bool loads = std::any_of(report.outcomes.begin(), report.outcomes.end(),
                                  [](const PlanOutcome& outcome) { return outcome.load_seconds.has_value(); });
   const std::string start =
-      costs.start_up_seconds > 0 ? fmt::format("{} of start-up and the epochs", format_seconds(costs.start_up_seconds))
-      : loads ? "reading and preparing the graph, as the cluster's rates predict, and the epochs (--start-up)"
-              : "the epochs alone: no time to start up and read data (--start-up)";
-  const std::string unit = costs.billing_unit_seconds > 0
-                               ? fmt::format("billed in whole units of {}", format_seconds(costs.billing_unit_seconds))
-                               : "billed as long as they last, in no unit (--billing-unit)";
-  return fmt::format("a job is {}, on whole nodes that are {}", start, unit);
+      costs.start_up_seconds > 0
+          ? fmt::format("{} of start-up and then the epochs", format_seconds(costs.start_up_seconds))
+      : loads ? "reading and preparing the graph, at the rates of the cluster's file, and then the epochs (--start-up "
+                "replaces this time)"
+              : "the epochs alone, without start-up and reading of data (add them with --start-up)";
+  const std::string unit =
+      costs.billing_unit_seconds > 0
+          ? fmt::format("billed in units of {}, rounded up", format_seconds(costs.billing_unit_seconds))
+          : "billed for the exact time (choose a unit with --billing-unit)";
+  return fmt::format("a job is {}; whole nodes are {}", start, unit);
 }
 
 std::size_t point_called(const std::vector<PlanPoint>& points, const std::string& id) {
@@ -118,14 +121,14 @@ std::size_t point_called(const std::vector<PlanPoint>& points, const std::string
   if (matches.size() == 1) return found;
   if (matches.empty()) {
     const std::string nearest = nearest_name(id, all);
-    throw InvalidRequest("--explain",
-                         fmt::format("no point of this plan is called '{}'{}", id,
-                                     nearest.empty() ? fmt::format(", as {} is", all.empty() ? "none" : all[0])
-                                                     : fmt::format("; did you mean '{}'?", nearest)));
+    throw InvalidRequest(
+        "--explain", fmt::format("no point of this plan is called '{}'{}", id,
+                                 nearest.empty() ? fmt::format("; an id looks like {}", all.empty() ? "none" : all[0])
+                                                 : fmt::format("; did you mean '{}'?", nearest)));
   }
   const std::size_t shown = std::min<std::size_t>(5, matches.size());
   throw InvalidRequest(
-      "--explain", fmt::format("{} points have '{}' in their ids: {}{}", matches.size(), id,
+      "--explain", fmt::format("{} points have '{}' in their ids; give a longer part of one: {}{}", matches.size(), id,
                                fmt::join(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                                matches.size() > shown ? ", ..." : ""));
 }

@@ -31,10 +31,9 @@ void refuse_decided(const PlanSpace& space) {
   const auto check = [](const std::string& path, const std::string& origin) {
     for (const std::string decided : {"strategy", "cluster", "ranks", "device", "comm", "numerics", "repeat"}) {
       if (path != decided) continue;
-      throw InvalidRequest(origin,
-                           fmt::format("the search decides {} itself; --strategy, --clusters and --nodes narrow "
-                                       "it",
-                                       decided));
+      throw InvalidRequest(
+          origin,
+          fmt::format("the search decides {} itself; narrow it with --strategy, --clusters or --nodes", decided));
     }
   };
   for (const Setting& setting : space.settings) check(setting.path, setting.origin);
@@ -45,7 +44,7 @@ std::string workload_name(const PlanSpace& space) {
   for (const Setting& setting : space.settings) {
     if (setting.path == "workload") return setting.text;
   }
-  throw InvalidRequest("--workload", "plan for what? The name of a data set, generator or shape, or a file");
+  throw InvalidRequest("--workload", "give what to plan for: the name of a data set, generator or shape, or a file");
 }
 
 bool user_sets(const PlanSpace& space, const std::string& path) {
@@ -141,8 +140,8 @@ void check_epochs(const std::vector<StrategyChoice>& strategies, const std::stri
     const std::string& first = strategies.front().name;
     if (epochs_are_passes(strategy.name, family) == epochs_are_passes(first, family)) continue;
     throw InvalidRequest("--strategy",
-                         fmt::format("an epoch of {} and one of {} are not alike: one is a pass over all cells, the "
-                                     "other a few updates by batches; plan them apart",
+                         fmt::format("epochs of {} and {} cannot be compared: one is a pass over all cells, the other "
+                                     "a few updates by batches; plan each alone, or give --until METRIC=X",
                                      first, strategy.name));
   }
 }
@@ -168,7 +167,8 @@ std::vector<Choices> combinations(const std::vector<Knob>& knobs) {
   std::vector<Choices> all{{}};
   for (const Knob& knob : knobs) {
     if (all.size() * knob.values.size() > most_cases) {
-      throw InvalidRequest(knob.origin, fmt::format("more than {} combinations; vary less in one plan", most_cases));
+      throw InvalidRequest(knob.origin,
+                           fmt::format("more than {} combinations; give fewer values in one plan", most_cases));
     }
     std::vector<Choices> longer;
     for (const Choices& shorter : all) {
@@ -296,8 +296,8 @@ PlanSpace space_of(const PlanSpace& space, const StrategyChoice& model) {
   for (const auto& [key, value] : model.parameters) own.settings.push_back({"model." + key, value, "--model " + key});
   std::erase_if(own.strategies, [&](const StrategyChoice& strategy) { return !trains(strategy.name, family); });
   if (own.strategies.empty() && !space.strategies.empty()) {
-    throw InvalidRequest(
-        "--strategy", fmt::format("none of these strategies trains model {}, which is one of {}", model.name, family));
+    throw InvalidRequest("--strategy", fmt::format("none of these strategies trains model {}, which is a model of {}",
+                                                   model.name, family));
   }
   return own;
 }
@@ -346,7 +346,7 @@ std::vector<PlanPoint> plan_points(const PlanSpace& space) {
   std::set<std::string> seen;
   for (const PlanPoint& point : points) {
     if (!seen.insert(point.id).second)
-      throw InvalidRequest("", fmt::format("{} is asked for twice; name each choice once", point.id));
+      throw InvalidRequest("", fmt::format("{} is requested twice; name each choice once", point.id));
   }
   if (points.empty()) throw InvalidRequest(space.gpus.empty() ? "--nodes" : "--gpus", "no point is left to try");
   return points;

@@ -136,7 +136,7 @@ std::string search_text(const SearchCounts& search) {
       fmt::join(names, ", "), search.combinations,
       search.combinations - search.cannot_combine - search.without_effect - search.left_out, search.cannot_combine,
       search.without_effect, search.left_out,
-      search.left_out > 0 ? ", as their epochs cannot be short enough (--exhaustive simulates them, too)" : "");
+      search.left_out > 0 ? ", because their epochs cannot be short enough (--exhaustive simulates them too)" : "");
 }
 
 std::vector<std::string> all_notes(const PlanReport& report) {
@@ -149,7 +149,7 @@ std::vector<std::string> all_notes(const PlanReport& report) {
   notes.push_back(costs_note(report));
   const std::vector<std::string> currencies = currencies_of(report.outcomes);
   if (currencies.size() > 1) {
-    notes.push_back(fmt::format("costs are in {}, which do not compare: no point dominates one of another currency",
+    notes.push_back(fmt::format("costs are in {} and are not compared: no point dominates one of another currency",
                                 fmt::join(currencies, " and ")));
   }
   return notes;
@@ -256,7 +256,7 @@ std::string ways_text(const PlanReport& report) {
                     format_seconds(o->job_seconds / static_cast<double>(std::max<std::int64_t>(1, *o->metric_updates))),
                     100 * *most / std::max(1e-300, o->epoch_seconds), phase_names[phase], o->point.id);
   }
-  return text.empty() ? text : "\nsoonest of each way to train\n" + text;
+  return text.empty() ? text : "\nfirst to reach the metric, by way to train\n" + text;
 }
 
 std::string discards_text(const PlanReport& report) {

@@ -27,13 +27,14 @@ std::vector<const Case*> cases_by_model(const PlanReport& report) {
 std::string sizes_text(const Case& c, const std::string& request) {
   const std::string name = c.model.at("name"), preset = preset_of(c.model);
   if (preset == "paper") return fmt::format("; sizes of the paper ({}:{}=paper)", name, preset_key);
-  if (preset == "small") return fmt::format("; sizes of tests ({}:{}=small), a paper's are larger", name, preset_key);
+  if (preset == "small") return fmt::format("; sizes for tests ({}:{}=small), a paper's are larger", name, preset_key);
   if (!preset.empty()) return fmt::format("; sizes of {}:{}={}", name, preset_key, preset);
   std::string text;
   for (const char* width : model_widths) {
     const Json value = c.model.value(width, Json());
     if (!value.is_number() || value == 0 || request.find(width) != std::string::npos) continue;
-    text += fmt::format("; {}={} is a default for tests, give --model {}:{}=N", width, value.dump(), name, width);
+    text +=
+        fmt::format("; {}={} is a default for tests, change it with --model {}:{}=N", width, value.dump(), name, width);
   }
   return text;
 }
@@ -56,7 +57,8 @@ std::string subject_text(const PlanReport& report) {
   text += fmt::format("task       {}\nprecision  {}, memory {}\n", value_at({{"task", first.task}}, "task"),
                       first.precision, memory_text(first));
   if (cases.size() > 1 && report.until.empty())
-    text += "Epochs of different models are other work, so each model has a front of its own; --until compares them.\n";
+    text +=
+        "Epochs of different models are different work, so each model has its own front; --until compares models.\n";
   return text;
 }
 

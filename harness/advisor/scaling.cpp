@@ -133,7 +133,7 @@ std::string limiting_part(const ScalingPoint& few, const ScalingPoint& many) {
                         fmt::format("{} ({} to {})", name, format_seconds(before), format_seconds(after)));
   };
   add(few.compute_seconds - few.launch_bound_seconds, many.compute_seconds - many.launch_bound_seconds, "compute");
-  add(few.launch_bound_seconds, many.launch_bound_seconds, "operations no longer than a launch");
+  add(few.launch_bound_seconds, many.launch_bound_seconds, "operations that take no longer than their launch");
   add(few.transfer_seconds, many.transfer_seconds, "host-to-device copies");
   add(few.wait_seconds, many.wait_seconds, "waiting for slower ranks");
   add(few.other_seconds, many.other_seconds, "host time");
@@ -157,7 +157,7 @@ std::string summarise_study(const std::vector<ScalingPoint>& points, int best_no
   const auto at_best = std::find_if(points.begin(), points.end(),
                                     [best_nodes](const ScalingPoint& point) { return point.nodes == best_nodes; });
   const auto next = at_best + 1;
-  return next == points.end() ? "only one node count could be studied" : step_text(*at_best, *next);
+  return next == points.end() ? "no larger number of nodes was studied" : step_text(*at_best, *next);
 }
 
 }  // namespace

@@ -165,8 +165,8 @@ std::string summarise(const TurningStudy& study, const std::string& cluster) {
   const Turn* turn = nearest_turn(study.constants, at);
   if (turn == nullptr)
     return fmt::format(
-        "no constant of {} does: each of {} from a quarter to {:.0f} times its value leaves the best "
-        "point ahead of {} other{} ({} re-simulations)",
+        "no single constant of {}: {} constants were varied from a quarter to {:.0f} times their value, and the best "
+        "point stays ahead of {} other{} ({} re-simulations)",
         cluster, study.constants.size(), widest_factor, study.rivals.size(), study.rivals.size() == 1 ? "" : "s",
         study.simulations);
   return fmt::format(

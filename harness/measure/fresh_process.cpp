@@ -31,7 +31,7 @@ constexpr const char* ranks_place = "{ranks}";
 std::string this_program() {
   std::error_code failed;
   const fs::path path = fs::read_symlink("/proc/self/exe", failed);
-  if (failed) throw SystemError("cannot tell where this program lies: /proc/self/exe: " + failed.message());
+  if (failed) throw SystemError("cannot find this program's own file: /proc/self/exe: " + failed.message());
   return path.string();
 }
 
@@ -54,7 +54,7 @@ std::vector<std::string> words_of(const ProcessRequest& request, const Json& cas
 int wait_for(pid_t child) {
   int state = 0, handed_on = 0;
   while (waitpid(child, &state, 0) != child) {
-    if (errno != EINTR) throw SystemError("cannot wait for a process that was started");
+    if (errno != EINTR) throw SystemError("cannot wait for a process that Strobe started");
     const int signal = stop_signal().load();
     if (signal != 0 && handed_on++ == 0) kill(child, signal);
   }
@@ -78,7 +78,7 @@ std::string last_words(const std::string& log) {
     else if (last.empty() && !line.empty())
       last = line;
   }
-  return last.empty() ? "it said nothing" : last;
+  return last.empty() ? "it printed nothing" : last;
 }
 
 Row row_of_failure(const Json& case_json, const std::string& case_id, int status, const std::string& words) {
@@ -104,9 +104,9 @@ void take_row(const std::string& folder, ProcessOutcome& outcome) {
 std::string fault_of_launch(const std::string& launch) {
   std::istringstream words(launch);
   std::string first;
-  if (!(words >> first)) return "is empty; give the words before the program, as 'mpirun -n {ranks}'";
+  if (!(words >> first)) return "is empty; give the words before the program, such as 'mpirun -n {ranks}'";
   if (launch.find_first_of("'\"\\") == std::string::npos) return "";
-  return "is split at blanks and knows no quotes; put what needs them into a script";
+  return "is split at blanks and does not understand quotes or backslashes; put them into a script and name the script";
 }
 
 ProcessOutcome run_in_process(const ProcessRequest& request, const Json& case_json, const std::string& case_id,

@@ -75,7 +75,7 @@ Suite cases_in(const Json& plan, const std::string& path) {
     if (refusal) suite.impossible.emplace(case_id(suite.cases.back()), *refusal);
     suite.origins[case_id(suite.cases.back())]["/comm"] = path;
   }
-  if (suite.cases.empty()) throw InvalidInput(path, 0, 0, "this plan has no cases");
+  if (suite.cases.empty()) throw InvalidInput(path, 0, 0, "the plan has no cases");
   return suite;
 }
 
@@ -104,19 +104,20 @@ bool asks_for_kept_cases(const RunRequest& request) {
 
 Suite kept_cases(RunRequest& request) {
   if (!request.resume) {
-    throw InvalidRequest("suite", fmt::format("'{}' is a folder; to go on with the run in it, say --resume {}",
+    throw InvalidRequest("suite", fmt::format("'{}' is a folder; to continue the run in it, type --resume {}",
                                               request.suite, request.suite));
   }
   const std::string folder = request.suite.empty() ? request.out : request.suite;
   const std::string flag = flag_about_cases(request);
-  if (!flag.empty()) throw InvalidRequest(flag, fmt::format("{} holds its plan, which is not changed", folder));
+  if (!flag.empty())
+    throw InvalidRequest(flag, fmt::format("--resume cannot change the plan of {}; leave this option out", folder));
   if (!request.out.empty() && request.out != folder)
-    throw InvalidRequest("--out", fmt::format("a run is continued where it is, in {}", folder));
+    throw InvalidRequest("--out", fmt::format("--resume continues the run in {}; omit --out", folder));
   const std::string path = folder + "/plan.json";
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) {
-    throw InvalidRequest("--resume", fmt::format("there is no plan in '{}', so say what to run: a suite file, or "
-                                                 "--workload NAME",
+    throw InvalidRequest("--resume", fmt::format("'{}' has no plan.json to continue; name its run directory, or say "
+                                                 "what to run: a suite file or --workload NAME",
                                                  folder));
   }
   const Json plan = read_plan(path);
@@ -127,7 +128,7 @@ Suite kept_cases(RunRequest& request) {
     request.suite.clear();
     return suite;
   } catch (const Json::exception&) {
-    throw InvalidInput(path, 0, 0, "this is no plan of Strobe");
+    throw InvalidInput(path, 0, 0, "the file is not a plan that Strobe wrote");
   }
 }
 
@@ -140,14 +141,15 @@ void settle_rounds(RunRequest& request) {
   try {
     const std::string rounds = outputs.value("rounds", ""), launch = outputs.value("launch", "");
     if (!request.rounds.empty() && request.rounds != rounds) {
-      throw InvalidRequest("--rounds", fmt::format("{} was begun with {}, which is not changed", request.out,
-                                                   rounds.empty() ? "none" : rounds + " rounds"));
+      throw InvalidRequest("--rounds",
+                           fmt::format("{} was begun with {}, and --resume cannot change that; leave --rounds out",
+                                       request.out, rounds.empty() ? "none" : rounds + " rounds"));
     }
     request.rounds = rounds;
     request.session = outputs.value("session", "");
     if (request.launch.empty()) request.launch = launch;
   } catch (const Json::exception&) {
-    throw InvalidInput(path, 0, 0, "this is no plan of Strobe");
+    throw InvalidInput(path, 0, 0, "the file is not a plan that Strobe wrote");
   }
 }
 

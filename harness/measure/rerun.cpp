@@ -43,13 +43,12 @@ Json cases_of_side(const std::string& run) {
   const std::string path = (fs::path(run) / "plan.json").string();
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) {
-    throw InvalidRequest("--rerun",
-                         fmt::format("'{}' is no run directory: it has no plan.json that says what to run", run));
+    throw InvalidRequest("--rerun", fmt::format("'{}' is not a run directory: it has no plan.json", run));
   }
   Json plan = read_json_file(path);
   take_digest(plan, path);
   if (!plan.is_object() || !plan.contains("cases") || !plan["cases"].is_array() || plan["cases"].empty())
-    throw InvalidInput(path, 0, 0, "this plan has no cases");
+    throw InvalidInput(path, 0, 0, "the plan has no cases");
   return plan["cases"];
 }
 
@@ -81,14 +80,14 @@ SidePlan plan_of_side(const std::string& run, const std::string& filter) {
     plan.parsed.push_back(std::move(c));
   }
   if (plan.cases.empty())
-    throw InvalidRequest("--rerun",
-                         "no measured case is left; virtual time is the same in every process, and needs none");
+    throw InvalidRequest(
+        "--rerun", "no measured case is left; simulated cases need no rerun, because their virtual time never varies");
   return plan;
 }
 
 void check_program(const std::string& flag, const std::string& program) {
   if (program.empty() || ::access(program.c_str(), X_OK) == 0) return;
-  throw InvalidRequest(flag, fmt::format("'{}' is no program that can be run", program));
+  throw InvalidRequest(flag, fmt::format("'{}' is not an executable file", program));
 }
 
 /// The version that the program prints.
@@ -99,7 +98,8 @@ std::string version_of(const std::string& flag, const std::string& program) {
   const int status = run_program({program, "--version"}, words);
   const std::string said = words_in(words);
   if (status == 0 && said.starts_with("strobe ")) return said;
-  throw InvalidRequest(flag, fmt::format("'{}' does not say that it is strobe: {}", program, said));
+  throw InvalidRequest(
+      flag, fmt::format("'{}' is not strobe: --version prints '{}'", program, said.substr(0, said.find('\n'))));
 }
 
 /// Puts the shared cases first, in the order of base, so that both sides of a case run next to each other.
@@ -140,7 +140,8 @@ RoundSide rerun_side(const std::string& label, const SidePlan& plan, ProcessRequ
 void check_request(const RerunRequest& request) {
   if (const World world = launched_world(); world.size > 1)
     throw InvalidRequest(
-        "--rerun", fmt::format("starts its processes itself; {} were started (says {})", world.size, world.launcher));
+        "--rerun", fmt::format("starts its processes itself, but {} were launched (according to {}); start one process",
+                               world.size, world.launcher));
   check_program("--base-program", request.base_program);
   check_program("--new-program", request.changed_program);
   if (request.launch.empty()) return;

@@ -40,13 +40,15 @@ void check_checkpoint_request(const ModelOutputs& outputs, const Suite& suite, b
   }
   if (const Case& c = suite.cases.front(); c.repeat > 1) {
     throw InvalidRequest(suite.place_of(case_id(c), "/repeat"),
-                         fmt::format("a checkpoint is of one training run, not of {}; set repeat=1", c.repeat));
+                         fmt::format("a checkpoint holds one training run, not {}; set repeat=1", c.repeat));
   }
   std::error_code ignored;
   if (kept || outputs.resume_training || !std::filesystem::exists(outputs.checkpoint, ignored)) return;
-  throw InvalidRequest("--checkpoint", fmt::format("{} is there already and would be lost; go on from it with "
-                                                   "--resume-training, or name another file",
-                                                   outputs.checkpoint));
+  throw InvalidRequest(
+      "--checkpoint",
+      fmt::format(
+          "{} already exists and would be overwritten; continue from it with --resume-training, or name another file",
+          outputs.checkpoint));
 }
 
 /// Finds a checkpoint that cannot be continued before a run directory is made.
@@ -56,8 +58,8 @@ void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool firs
   const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->summary().parameters);
   if (!outputs.resume_over) refuse_over(c, state, outputs.checkpoint);
   if (first_process && is_over(c, state))
-    narrate(fmt::format("{} is at the end of its training, epoch {}: only the row is left to make", outputs.checkpoint,
-                        state.epoch));
+    narrate(fmt::format("{} is at the last epoch of its training, {}; only the row is still to be written",
+                        outputs.checkpoint, state.epoch));
   else if (first_process)
     narrate(fmt::format("continuing after epoch {} of {}", state.epoch, c.warmup + c.epochs));
 }
@@ -83,8 +85,8 @@ void warn_of_crowded_ranks(const Suite& suite) {
   const int cores = usable_cores();
   if (most <= far_beyond * cores) return;
   narrate(
-      fmt::format("warning: {} ranks are as many threads on {} here and take turns: their times are not those of {} "
-                  "devices, which --cluster predicts",
+      fmt::format("warning: {} ranks are threads that take turns on {}; their times are not those of {} devices, which "
+                  "--device sim --cluster NAME predicts",
                   most, counted(static_cast<std::size_t>(cores), "core"), most));
 }
 
@@ -93,9 +95,9 @@ void warn_of_crowded_ranks(const Suite& suite) {
 void check_outputs(const ModelOutputs& outputs, const Suite& suite, bool kept) {
   for (const auto& [flag, path, of_plan] : asked_files(outputs)) {
     if (suite.cases.size() != 1)
-      throw InvalidRequest(flag, fmt::format("is for one case, not for {}", suite.cases.size()));
+      throw InvalidRequest(flag, fmt::format("is for one case, but the run has {}", suite.cases.size()));
     if (suite.cases.front().numerics == "none" && !of_plan)
-      throw InvalidRequest(flag, "numerics none computes no values to write");
+      throw InvalidRequest(flag, "needs values, but numerics=none computes none; give --numerics cpu");
     path == outputs.checkpoint ? check_replaced_file(flag, path) : check_output_file(flag, path);
   }
   check_checkpoint_request(outputs, suite, kept);

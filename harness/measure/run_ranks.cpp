@@ -86,8 +86,8 @@ World world_of(const Suite& suite) {
   for (const Case& c : suite.cases) {
     if (!in_one_process(c)) continue;
     throw InvalidRequest(
-        "--comm", fmt::format("{} processes were started (says {}), but {} runs in one process; use --comm mpi, start "
-                              "one process, or give --comm {} for processes that are independent of each other",
+        "--comm", fmt::format("{} processes were launched (according to {}), but {} runs in one process; give --comm "
+                              "mpi, or start one process, or give --comm {} to make the processes independent",
                               world.size, world.launcher, case_id(c), c.comm));
   }
   return world;
@@ -122,9 +122,8 @@ std::pair<Suite, World> cases_and_world(RunRequest& request) {
     settle_resumption(request);
     settle_rounds(request);
     World world = world_of(suite);
-    if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "goes with --resume");
-    if (!request.byte_matrix.empty() && !request.dry_run)
-      throw InvalidRequest("--byte-matrix", "goes with --dry-run, which runs nothing");
+    if (request.retry_failed && !request.resume) throw InvalidRequest("--retry-failed", "needs --resume");
+    if (!request.byte_matrix.empty() && !request.dry_run) throw InvalidRequest("--byte-matrix", "needs --dry-run");
     return {std::move(suite), std::move(world)};
   } catch (const std::exception&) {
     fail_together(request, std::current_exception());

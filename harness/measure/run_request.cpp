@@ -35,6 +35,38 @@ double time_limit_seconds(const RunRequest& request) {
 
 namespace {
 
+/// Whether a flag of one value was given several, such as "1,2", "1..4" or "snapshot,vertex".
+bool lists_values(const Setting& setting) {
+  const bool parameters_or_file = setting.text.find_first_of("=/") != std::string::npos;
+  if (parameters_or_file || setting.origin.starts_with("--vary")) return false;
+  try {
+    return varied_values(setting.path, setting.text).size() > 1;
+  } catch (const InvalidRequest&) {
+    return false;
+  }
+}
+
+/// `mistake`, followed by the --vary to type when its flag was given several values.
+InvalidRequest with_vary_instead(const InvalidRequest& mistake, const std::vector<Setting>& settings) {
+  for (const Setting& one : settings) {
+    if (one.origin != mistake.where() || !lists_values(one)) continue;
+    return {mistake.where(), fmt::format("{}{}or several values, type --vary {}={}", mistake.message(),
+                                         mistake.message().ends_with('.') ? " F" : "; f", one.path, one.text)};
+  }
+  return mistake;
+}
+
+/// The cases of one value of each --vary.
+Suite suite_of(const RunRequest& request, const std::vector<Setting>& settings) {
+  const ImpossibleCases impossible = request.strict ? ImpossibleCases::refused : ImpossibleCases::kept;
+  try {
+    return request.suite.empty() ? suite_from_settings(settings, impossible)
+                                 : load_suite(request.suite, settings, CaseRuns::here, impossible);
+  } catch (const InvalidRequest& error) {
+    throw error.each([&](const InvalidRequest& one) { return with_vary_instead(one, settings); });
+  }
+}
+
 /// One list of settings for each combination of the values of --vary. The last --vary varies fastest.
 std::vector<std::vector<Setting>> varied_settings(const RunRequest& request) {
   std::vector<std::vector<Setting>> all = {typed_settings(request.plugins, request.scalars, request.sets)};
@@ -42,7 +74,7 @@ std::vector<std::vector<Setting>> varied_settings(const RunRequest& request) {
     const auto [path, typed] = split_assignment(text, "--vary");
     const std::vector<std::string> values = varied_values(path, typed);
     if (all.size() * values.size() > most_cases) {
-      throw InvalidRequest("--vary", fmt::format("more than {} cases; vary less in one run", most_cases));
+      throw InvalidRequest("--vary", fmt::format("more than {} cases; give --vary fewer values", most_cases));
     }
     std::vector<std::vector<Setting>> longer;
     for (const std::vector<Setting>& settings : all) {
@@ -79,13 +111,11 @@ Suite cases_of(const RunRequest& request) {
                             std::any_of(request.varied.begin(), request.varied.end(),
                                         [](const std::string& text) { return text.starts_with("workload="); });
   if (request.suite.empty() && !has_workload) {
-    throw InvalidRequest("", "run what? Give a suite file, a name from `strobe list suites`, or --workload NAME");
+    throw InvalidRequest("", "say what to run: a suite file, a name from `strobe list suites`, or --workload NAME");
   }
   Suite suite;
-  const ImpossibleCases impossible = request.strict ? ImpossibleCases::refused : ImpossibleCases::kept;
   for (const std::vector<Setting>& settings : varied_settings(request)) {
-    Suite one = request.suite.empty() ? suite_from_settings(settings, impossible)
-                                      : load_suite(request.suite, settings, CaseRuns::here, impossible);
+    Suite one = suite_of(request, settings);
     if (suite.cases.empty()) {
       suite = std::move(one);
     } else {
@@ -93,8 +123,9 @@ Suite cases_of(const RunRequest& request) {
     }
   }
   if (suite.cases.size() > most_cases) {
-    throw InvalidRequest("", fmt::format("{} cases, at most {} are planned in one run; vary less, or split the suite",
-                                         suite.cases.size(), most_cases));
+    throw InvalidRequest(
+        "", fmt::format("{} cases, but one run has at most {}; give --vary fewer values, or split the suite",
+                        suite.cases.size(), most_cases));
   }
   filter_cases(suite, request.filter);
   refuse_if_all_impossible(suite);
@@ -121,7 +152,7 @@ std::string new_folder(const std::string& path) {
 
 std::string output_folder(const RunRequest& request, const Suite& suite) {
   if (!request.out.empty()) return request.out;
-  if (request.resume) throw InvalidRequest("--resume", "name the run to continue with --out");
+  if (request.resume) throw InvalidRequest("--resume", "name the run directory with --out");
   const std::time_t now = std::time(nullptr);  // calendar: part of a folder's name
   std::tm utc{};
   gmtime_r(&now, &utc);

@@ -28,15 +28,15 @@ namespace {
 void refuse_files_of_one_training(const RunRequest& request) {
   for (const AskedFile& file : asked_files(request.outputs))
     throw InvalidRequest(file.flag,
-                         "is of one training, and --rounds trains in several processes; run it once without");
+                         "writes the file of one training run, but --rounds trains several times; leave --rounds out");
 }
 
 void check_processes(const RunRequest& request, const World& world) {
   if (world.size > 1) {
-    throw InvalidRequest(
-        "--rounds", fmt::format("the {} processes of this launch (says {}) live as long as the run, and each round "
-                                "needs fresh ones; start one process and give --launch \"mpirun -n {{ranks}}\"",
-                                world.size, world.launcher));
+    throw InvalidRequest("--rounds",
+                         fmt::format("each round needs new processes, but {} were launched for the whole run "
+                                     "(according to {}); start one process and give --launch \"mpirun -n {{ranks}}\"",
+                                     world.size, world.launcher));
   }
   if (request.launch.empty()) return;
   if (const std::string fault = fault_of_launch(request.launch); !fault.empty())
@@ -98,9 +98,9 @@ bool wants_more_rounds(const RunRequest& request, const std::string& folder, int
   if (widest.share <= wanted) return false;
   const bool goes_on = rounds + 2 <= most_rounds_of_interval;
   narrate(fmt::format(
-      "after {} rounds the interval of {} against {} reaches {:.2g} % to either side{}", rounds, widest.of, widest.than,
-      100 * widest.share,
-      goes_on ? "" : "; the machine is too noisy for a narrower one, use a quieter machine or longer epochs"));
+      "after {} rounds the interval of {} relative to {} reaches {:.2g} % to either side{}", rounds, widest.of,
+      widest.than, 100 * widest.share,
+      goes_on ? "" : "; the machine is too noisy for a narrower one; use a quieter machine or longer epochs"));
   return goes_on;
 }
 
@@ -118,7 +118,7 @@ bool asks_for_rounds(const RunRequest& request) {
   const int rounds = number_of_rounds(request.rounds);
   const bool until_interval = !request.until_interval.empty();
   if (until_interval) share_from_text(request.until_interval, "--until-interval");
-  if (rounds == 1 && !until_interval && !request.launch.empty()) throw InvalidRequest("--launch", "goes with --rounds");
+  if (rounds == 1 && !until_interval && !request.launch.empty()) throw InvalidRequest("--launch", "needs --rounds");
   return rounds > 1 || until_interval;
 }
 

@@ -140,8 +140,8 @@ std::string other_samples(const Row& a, const Row& b, const std::string& until) 
   const std::vector<FieldDifference> differences = differences_of({{"task", a.task}}, {{"task", b.task}});
   if (!differences.empty()) {
     const FieldDifference& one = differences.front();
-    if (one.field == "task") return fmt::format("{} and {} take the metric over samples of their own", one.a, one.b);
-    return fmt::format("the metric is taken over other samples where {} is {} than where it is {}", one.field, one.a,
+    if (one.field == "task") return fmt::format("{} and {} draw different samples for the metric", one.a, one.b);
+    return fmt::format("the metric's samples differ: {} is {} in one case and {} in the other", one.field, one.a,
                        one.b);
   }
   const std::string metric = until.substr(0, until.find('='));

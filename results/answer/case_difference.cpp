@@ -88,11 +88,11 @@ std::string nearest_text(const Row& row, const std::vector<CaseOfRow>& cases) {
     found = std::move(differences);
   }
   if (nearest == nullptr) return "";
-  std::string text = fmt::format("its nearest there, {}, has", nearest->case_id);
+  std::string text = fmt::format("the nearest case, {}, has", nearest->case_id);
   constexpr std::size_t most = 3;
   for (std::size_t i = 0; i < std::min(most, found.size()); ++i)
     text += fmt::format("{} {} {} instead of {}", i == 0 ? "" : ",", found[i].field, found[i].b, found[i].a);
-  if (found.size() > most) text += fmt::format(", and {} fields more differ", found.size() - most);
+  if (found.size() > most) text += fmt::format(", and {} more fields differ", found.size() - most);
   return text;
 }
 

@@ -25,7 +25,7 @@ struct CaseOfRow {
 };
 std::vector<CaseOfRow> cases_of(const std::vector<Row>& rows);
 
-/// The first of `cases` that differs from `row` in the fewest fields: "its nearest there, CASE, has strategy snapshot
+/// The first of `cases` that differs from `row` in the fewest fields: "the nearest case, CASE, has strategy snapshot
 /// instead of vertex"; "" when `cases` is empty. Cost O(cases).
 std::string nearest_text(const Row& row, const std::vector<CaseOfRow>& cases);
 

@@ -8,7 +8,7 @@
 namespace strobe {
 
 /// The phases, and bytes sent, that make most of the difference between the fastest contender and the slowest that has
-/// a time; "" when they are not known, or when epochs do not the same work.
+/// a time; "" when they are not known, or when epochs do different work.
 std::string reasons_of(const Answer& answer);
 
 }  // namespace strobe

@@ -123,7 +123,7 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
     }
   }
   if (first == nullptr) {
-    sentences.push_back(fmt::format("None reaches {}.", answer.until));
+    sentences.push_back(fmt::format("No case reaches {}.", answer.until));
     return;
   }
   std::string text =
@@ -139,7 +139,7 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
   sentences.push_back(with_place(place, text) + ".");
   for (const Contender* one : never) {
     sentences.push_back(one->until_reached == 0 ? fmt::format("{} does not reach it.", one->value)
-                                                : fmt::format("{} reaches it under {} of {} seeds.", one->value,
+                                                : fmt::format("{} reaches it with {} of {} seeds.", one->value,
                                                               one->until_reached, one->case_ids.size()));
   }
 }
@@ -164,12 +164,20 @@ void tell_refusals(const Answer& answer, std::vector<std::string>& sentences) {
         fmt::format("Epochs of {} are not compared: they are different {}{}.", names_apart(answer), answer.apart,
                     may_race ? "; run them with --until METRIC=VALUE to compare the time to a metric" : ""));
   }
+  Contenders unknown;
   for (const Contender& one : answer.contenders) {
     if (!answer.apart.empty() || &one == &first) continue;
     if (!std::isfinite(one.seconds) || std::isfinite(one.unit_seconds)) continue;
-    sentences.push_back(fmt::format("The time of {} is not compared: its epoch is {}, one of {} is {}.", one.value,
-                                    work_text(one.work), first.value, work_text(first.work)));
+    if (!is_known(one.work) || !is_known(first.work))
+      unknown.push_back(&one);
+    else
+      sentences.push_back(fmt::format("The time of {} is not compared: its epoch is {}, one of {} is {}.", one.value,
+                                      work_text(one.work), first.value, work_text(first.work)));
   }
+  if (!unknown.empty())
+    sentences.push_back(fmt::format(
+        "Epochs of {} are not compared with those of {}: the amount of work in an epoch of {} is not known.",
+        names_of(unknown), first.value, is_known(first.work) ? names_of(unknown) : first.value));
   for (const Contender& one : answer.contenders)
     if (!std::isfinite(one.seconds)) sentences.push_back(fmt::format("{} has no time: {}.", one.value, one.note));
 }

@@ -160,7 +160,7 @@ std::optional<LogEstimate> ratio_of_trials(const Trials& base, const Trials& cha
 std::string why_no_interval(const Trials& base, const Trials& changed) {
   const std::size_t a = fewest_rounds(base), b = fewest_rounds(changed);
   const std::string who = a == b ? processes(a) + " a side" : processes(a) + " against " + processes(b);
-  return who + ": its epochs share one speed of the machine; measure with --rounds 5";
+  return who + ": epochs of one process are not independent; measure with --rounds 5";
 }
 
 }  // namespace strobe

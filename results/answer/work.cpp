@@ -39,11 +39,12 @@ bool same_work(const EpochWork& a, const EpochWork& b) {
          equal_counts(a.updates, b.updates);
 }
 
+bool is_known(const EpochWork& work) { return work.events > 0 || work.cells > 0 || work.edges > 0; }
+
 std::string work_text(const EpochWork& work) {
   const std::string on = work.events > 0  ? counted_text(work.events, "event")
                          : work.cells > 0 ? counted_text(work.cells, "cell")
-                         : work.edges > 0 ? counted_text(work.edges, "edge")
-                                          : "an unknown amount of work";
+                                          : counted_text(work.edges, "edge");
   return work.updates > 0 ? fmt::format("{} on {}", counted_text(work.updates, "update"), on) : on;
 }
 

@@ -11,7 +11,10 @@ namespace strobe {
 /// Whether two epochs do the same work, as far as both are known. A number that only one side knows is a difference.
 bool same_work(const EpochWork& a, const EpochWork& b);
 
-/// "1 update on 160 cells".
+/// Whether events, cells or edges of an epoch are known.
+bool is_known(const EpochWork& work);
+
+/// "1 update on 160 cells". The work must be known.
 std::string work_text(const EpochWork& work);
 
 /// A unit of work: times per unit can be compared.

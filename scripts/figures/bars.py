@@ -24,10 +24,10 @@ from strobe_figures import rows as r
 NAMES = {"epoch_seconds.median": "median epoch", "epoch_seconds.mean": "mean epoch",
          "sent_bytes.total": "sent in an epoch",
          "loaded_bytes": "loaded in an epoch", "transfer_bytes": "moved to the device in an epoch",
-         "padded_share": "share of rows that only fill up", "fusion_units": "units of a rank, most",
+         "padded_share": "share of rows that only fill up", "fusion_units": "most units of a rank",
          "imbalance.max_over_min": "largest over smallest time of a rank",
          "phase_seconds.transfer": "transfer in an epoch",
-         "device_memory_share": "share of the device's memory", "sent_share": "share of bytes sent behind epoch 1"}
+         "device_memory_share": "share of the device's memory", "sent_share": "share of bytes sent after epoch 1"}
 HATCHES = ["", "////", "....", "xxxx", "||||", "----"]
 BEHIND_FIRST = ("sent_share", "sent_bytes_by_epoch")
 
@@ -242,17 +242,17 @@ def draw(rows, options, plt):
     styles = styles_of(panels)
     widest = max(len(groups) * max(len(bars) for bars in groups.values()) for groups in panels.values())
     width = max(3.4, 0.2 * widest + 1.0)
-    columns, lines = len(options.value), len(panels)
-    figure, grid = plt.subplots(lines, columns, squeeze=False, figsize=(width * columns, 2.7 * lines + 0.4),
-                                gridspec_kw={"hspace": 0.62, "wspace": 1.2 / width})
+    columns = len(options.value)
+    figure, grid = looks.panels(plt.subplots, len(panels) * columns, columns=columns, size=(width, 2.4))
     for line, ((clock, name), groups) in enumerate(panels.items()):
         groups, per = alike(groups)
         source = r.source_label([row for row in rows if row["time_source"] == clock])
         for column, path in enumerate(options.value):
-            draw_panel(grid[line][column], groups, per, path, styles, options.log)
-            if grid[line][column].axison:
-                looks.title(grid[line][column], f"{name}: {source}" if name else source)
-    for axes in grid[-1]:
+            axes = grid[line * columns + column]
+            draw_panel(axes, groups, per, path, styles, options.log)
+            if axes.axison:
+                looks.title(axes, f"{name}: {source}" if name else source)
+    for axes in grid[-columns:]:
         axes.set_xlabel(options.group)
     handles = [plt.Rectangle((0, 0), 1, 1, edgecolor="white", linewidth=0.4, **style)
                for style in styles.values()]

@@ -151,8 +151,7 @@ def draw(plan, plt):
     headline = f"{what}: predicted, {notes}" if what else f"Predicted, {notes}"
     if best:
         headline += f"; best: {best['strategy']} on {looks.ranks_text(best['ranks']).replace('rank', 'GPU')} of {best['cluster']}"
-    figure.suptitle(looks.fit(headline, 0.78 * figure.get_figwidth(), 10, lines=2), x=0.125, y=1.02, ha="left",
-                    fontsize=10)
+    looks.headline(figure, headline)
     return figure
 
 

@@ -59,7 +59,7 @@ def names_of(documents):
 
 
 def draw(documents, plt):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), gridspec_kw={"wspace": 0.28})
+    figure, (left, right) = looks.panels(plt.subplots, 2, columns=2, size=(4.5, 3.6))
     several = len(documents) > 1
     names = names_of(documents)
     for number, (name, facts) in enumerate(zip(names, documents)):
@@ -84,15 +84,15 @@ def draw(documents, plt):
     if several and max(map(len, names)) <= 16:  # the legend below has the same colours
         left.legend(loc="upper left", fontsize=8)
     if not several:
-        figure.suptitle(looks.fit(f"{documents[0].get('workload')}: {documents[0]['vertices']:,} vertices, "
-                                  f"{documents[0]['steps']:,} steps", 7.5, 10), x=0.125, ha="left", fontsize=10, y=1.02)
+        looks.headline(figure, f"{documents[0].get('workload')}: {documents[0]['vertices']:,} vertices, "
+                               f"{documents[0]['steps']:,} steps")
     looks.legend_below(figure, handles, labels)
     return figure
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
-    parser.add_argument("documents", metavar="FACTS.json", nargs="+", help="output of strobe inspect --presence --json")
+    parser.add_argument("documents", metavar="FACTS.json", nargs="+", help="output of strobe inspect --presence all --json")
     parser.add_argument("--out", metavar="DIR", default=".", help="folder for the figures (default: here)")
     parser.add_argument("--name", default="sequences", help="name of the figures (default: sequences)")
     options = parser.parse_args()

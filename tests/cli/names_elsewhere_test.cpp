@@ -109,6 +109,8 @@ TEST_F(NamesElsewhere, OfFlagsAreAnsweredWithTheWordsAndTheValueToType) {
   refused({"run", "--workload", tiny, "--batch-size", "600"}, "--set strategy.batch=600");
   refused({"run", "--workload", tiny, "--gpus", "4"}, "--ranks 4");
   refused({"run", "--workload", tiny, "-n", "4"}, "--ranks 4");
+  refused({"run", "--workload", tiny, "--world", "4"}, "--ranks 4");
+  refused({"run", "--workload", tiny, "--repetitions", "3"}, "--repeat 3");
   refused({"plan", "--workload", tiny, "--ranks", "8"}, "--gpus 8");
   refused({"run", "--workload", tiny, "--dropout", "0.1"}, "--set model.dropout=0.1");
   refused({"plan", "--workload", tiny, "--cluster", "p4d-a100"}, "--clusters p4d-a100");

@@ -37,7 +37,7 @@ TEST_F(PlanBrief, AModelWithoutSizesHasThoseOfItsPaperAndTheFirstLinesSaySo) {
   };
   says("dysat", {"hidden=128", "; sizes of the paper (dysat:preset=paper)"});
   says("dysat:scale=sqrt_T", {"hidden=128", "; sizes of the paper"});
-  says("t-gcn:preset=small", {"; sizes of tests (t-gcn:preset=small)"});
+  says("t-gcn:preset=small", {"; sizes for tests (t-gcn:preset=small)"});
   says("tm-gcn", {"; sizes of the paper (tm-gcn:preset=paper)"});
   const Json wide = brief_json({"--model", "t-gcn:preset=paper,hidden=24", "--clusters", "g4dn-t4", "--gpus", "1"});
   EXPECT_EQ(wide.at("points")[0].at("case").at("model").at("hidden"), 24);
@@ -85,8 +85,8 @@ TEST_F(PlanBrief, ATableOfGpusHasARowForEachCountAndSaysWhyScalingStops) {
     }
   }
   const Outcome text = brief({"--clusters", "p4d-a100", "--gpus", "8,16"});
-  for (const char* words : {"cost of the job", "efficiency is against 8 GPUs (", "why it stops scaling: ", "no band",
-                            "what would change the answer: ", "re-simulations"})
+  for (const char* words : {"cost of the job", "efficiency is relative to 8 GPUs (",
+                            "why it stops scaling: ", "no band", "what would change the answer: ", "re-simulations"})
     EXPECT_NE(text.out.find(words), std::string::npos) << words << "\n" << text.out;
 }
 
@@ -97,7 +97,8 @@ TEST_F(PlanBrief, GpusBeyondAFileOfOneMachineAreRefusedInASentence) {
   write_text(folder_ / "one.json", one.dump());
   EXPECT_EQ(brief({"--clusters", "one.json", "--gpus", "4,8"}).status, 0);
   const std::string says =
-      "strobe: --gpus: one.json describes 1 node with 8 GPUs; 16 GPUs are 2 nodes, for which its file lacks "
+      "strobe: --gpus: one.json describes 1 node with 8 GPUs; 16 GPUs need 2 nodes, and for those the cluster file "
+      "lacks "
       "inter_node_bytes_per_second\n";
   for (const char* counts : {"16", "8,16"}) {
     const Outcome refused = brief({"--clusters", "one.json", "--gpus", counts});
@@ -144,7 +145,7 @@ TEST_F(PlanBrief, WhatTurnsTheWinnerIsInTheJsonAndNotStudiedUntilAMetric) {
   }
   const Outcome until = brief({"--clusters", "g4dn-t4", "--gpus", "2", "--task", "link-prediction:split=70/15/15",
                                "--until", "auc=0.01", "--epochs", "2"});
-  EXPECT_NE(until.out.find("is not studied with --until"), std::string::npos) << until.out << until.err;
+  EXPECT_NE(until.out.find("not studied with --until"), std::string::npos) << until.out << until.err;
 }
 
 TEST_F(PlanBrief, WhatCannotBeRightIsRefusedBeforeAnythingIsSimulated) {

@@ -121,10 +121,10 @@ TEST_F(PlanGroups, WrongRequestsAreRefused) {
     expect_refusal(strobe({"plan", "--workload", tiny, "--clusters", "aimos-v100", "--nodes", "1", flag, "0.5"}), 2,
                    {flag, "trains on snapshots", "tgn-attn"});
     expect_refusal(strobe(words({flag, "0.5", "--strategy", "sequential"})), 2, {flag, "event_batch"});
-    expect_refusal(strobe(words({flag, "0.5", "--strategy", "event_batch:i=2"})), 2, {flag, "chosen already"});
+    expect_refusal(strobe(words({flag, "0.5", "--strategy", "event_batch:i=2"})), 2, {flag, "nothing to choose"});
     expect_refusal(strobe({"plan", "--workload", "bursty_events:vertices=60,events=2000", "--model", "tgat",
                            "--clusters", "g4dn-t4", "--nodes", "1", flag, "0.5"}),
-                   2, {flag, "keeps no memory"});
+                   2, {flag, "keeps no node memory"});
   }
 }
 

@@ -67,7 +67,7 @@ TEST_F(Refusals, WrongNamesAndValuesNameTheOption) {
       {{"--device", "sim", "--cluster", "aimos-v10"}, {"--cluster", "aimos-v100"}},
       {{"--numerics", "none"}, {"--numerics", "computes values"}},
       {{"--resume"}, {"--resume", "--out"}},
-      {{"--device", "sim", "--save-model", "m.safetensors"}, {"--save-model", "no values"}},
+      {{"--device", "sim", "--save-model", "m.safetensors"}, {"--save-model", "needs values"}},
       {{"--dump-embeddings", "no-such-folder/z.npy"}, {"--dump-embeddings", "no-such-folder"}},
       {{"--dump-samples", "no-such-folder/z.csv"}, {"--dump-samples", "no-such-folder"}},
       {{"--load-model", "no-such-file"}, {"no-such-file"}},

@@ -1,7 +1,9 @@
 // Sweeps as people type them: a case that cannot run becomes a row with its reason, plug-ins take parameters, ranges
 // are expanded, and paths of files are relative to their suite.
+#include <algorithm>
 #include <set>
 
+#include "harness/request/case.hpp"
 #include "harness/request/varied_values.hpp"
 #include "tests/cli/program.hpp"
 
@@ -103,6 +105,31 @@ TEST_F(Sweeps, MistakesAreStillRefused) {
            {"seed=5..1", {"--vary", "ends before it begins"}},
            {R"(strategy={"name":"vertex")", {"--vary", "nothing closes"}}})
     expect_refusal(run({"--vary", typed, "--out", "run"}), 2, words);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
+TEST_F(Sweeps, AFlagWithSeveralValuesNamesTheVaryToType) {
+  const auto refused = [&](const std::string& flag, const std::string& text, const std::string& vary) {
+    expect_refusal(strobe({"run", "--workload", tiny, flag, text, "--out", "run"}), 2, {"type --vary " + vary});
+  };
+  std::size_t numbers = 0;
+  for (const Field& field : case_fields().fields()) {
+    if (field.type != FieldType::integer && field.type != FieldType::real) continue;
+    std::string flag = "--" + field.name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    refused(flag, "1,2", field.name + "=1,2");
+    ++numbers;
+  }
+  EXPECT_GT(numbers, 5u);
+  for (const std::string range : {"1-4", "1..4"}) refused("--ranks", range, "ranks=" + range);
+  refused("--nb", "1,auto", "nb=1,auto");
+  refused("--precision", "fp32,fp64", "precision=fp32,fp64");
+  refused("--model", "tm-gcn,t-gcn", "model=tm-gcn,t-gcn");
+  refused("--set", "model.window=1..4", "model.window=1..4");
+  refused("--model", "tm-gcn:window=3-5", "model.window=3-5");
+  const Outcome one = run({"--ranks", "two", "--out", "run"});
+  EXPECT_EQ(one.status, 2);
+  EXPECT_EQ(one.err.find("--vary"), std::string::npos) << one.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }
 

@@ -81,7 +81,9 @@ TEST(Answer, TimesWithoutAUnitInCommonAreNotCompared) {
   run.add({.strategy = "snapshot", .rounds = {0.73}, .cells = 12500, .simulated = true});
   run.add({.strategy = "vertex", .rounds = {0.80}, .cells = 12500, .simulated = true});
   run.add({.strategy = "event_batch", .rounds = {0.1}, .events = 400, .updates = 4, .simulated = true});
+  run.add({.strategy = "dynahb", .rounds = {0.1}, .cells = 0, .updates = 10, .simulated = true});
   const Answer found = ask({folder.file("run")}, "strategy").questions.at(0);
+  EXPECT_NE(sentences(found).find("work in an epoch of dynahb is not known."), std::string::npos) << sentences(found);
   EXPECT_TRUE(std::isnan(contender(found, "event_batch").slower.ratio));
   EXPECT_NE(sentences(found).find("The time of event_batch is not compared: its epoch is 4 updates on 400 events, one "
                                   "of snapshot is 1 update on 12500 cells."),
@@ -126,9 +128,8 @@ TEST(Answer, DifferentTasksAreNotComparedByTheTimeToAMetricEither) {
   EXPECT_TRUE(std::isnan(contender(found, "future-links").later.ratio));
   EXPECT_DOUBLE_EQ(contender(found, "future-links").until_seconds, 20) << "what was measured is still reported";
   EXPECT_EQ(sentences(found),
-            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links take the metric over "
-            "samples "
-            "of their own.\n"
+            "On 2 ranks, the times to mrr=0.3 are not compared: link-prediction and future-links draw different "
+            "samples for the metric.\n"
             "Epochs of link-prediction and future-links are not compared: they are different tasks.\n");
 }
 
@@ -150,8 +151,9 @@ TEST(Answer, TimesToAMetricOverOtherSamplesAreNotCompared) {
                 .find("the metric is taken over 400 samples in one case and over 300 in the other."),
             std::string::npos);
   const Answer found = ask({folder.file("tasks")}, "task.negatives").questions.at(0);
-  EXPECT_NE(sentences(found).find("taken over other samples where task.negatives is any than where it is sides."),
-            std::string::npos)
+  EXPECT_NE(
+      sentences(found).find("the metric's samples differ: task.negatives is any in one case and sides in the other."),
+      std::string::npos)
       << sentences(found);
   EXPECT_EQ(found.unit, WorkUnit::epoch) << "epochs of one task do compare";
 }
@@ -313,7 +315,7 @@ TEST(Answer, OneProcessASideGivesNoVerdict) {
   EXPECT_EQ(contender(found, "chunk").slower.verdict, Verdict::unsure);
   EXPECT_EQ(sentences(found),
             "On 2 ranks, vertex took the shortest time per epoch; chunk took 2.00 times as long. There is no verdict "
-            "(one process a side: its epochs share one speed of the machine; measure with --rounds 5).\n");
+            "(one process a side: epochs of one process are not independent; measure with --rounds 5).\n");
 }
 
 TEST(Answer, RunsOfOtherMachinesAreRefused) {

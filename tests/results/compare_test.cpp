@@ -296,10 +296,10 @@ TEST(Compare, ACaseOfOneSideNamesTheDifferenceFromItsNearest) {
   };
   const std::string added = notes("a", "b"), missing = notes("b", "a");
   for (const char* line :
-       {"vertex NEW: its nearest there, snapshot, has strategy snapshot instead of vertex",
-        "wide NEW: its nearest there, snapshot, has model.hidden 6 instead of 32, seed 3 instead of 9"})
+       {"vertex NEW: the nearest case, snapshot, has strategy snapshot instead of vertex",
+        "wide NEW: the nearest case, snapshot, has model.hidden 6 instead of 32, seed 3 instead of 9"})
     EXPECT_NE(added.find(line), std::string::npos) << added;
-  EXPECT_NE(missing.find("vertex MISSING: its nearest there"), std::string::npos) << missing;
+  EXPECT_NE(missing.find("vertex MISSING: the nearest case"), std::string::npos) << missing;
   write("c", {{"vertex", vertex}});
   try {
     compare_runs(folder.file("a"), folder.file("c"));

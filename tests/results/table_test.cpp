@@ -35,7 +35,7 @@ TEST(TextTable, TitlesSayWhichColumnsStandToTheRight) {
             "b     1000  y\n");
 }
 
-TEST(SummaryTable, HoldsWhatTheIssueAsks) {
+TEST(SummaryTable, ShowsTimesBytesStatusAndNotes) {
   CaseResult predicted = make_result();
   predicted.time_source = "virtual";
   predicted.notes = {"uncalibrated"};

@@ -119,7 +119,7 @@ TEST(Trials, OnlyWhatAllHaveIsKept) {
 }
 
 TEST(Trials, TheReasonForNoIntervalCountsProcesses) {
-  const std::string end = ": its epochs share one speed of the machine; measure with --rounds 5";
+  const std::string end = ": epochs of one process are not independent; measure with --rounds 5";
   EXPECT_EQ(why_no_interval({{1, measured_trial({1})}}, {{1, measured_trial({2})}}), "one process a side" + end);
   EXPECT_EQ(why_no_interval({{1, measured_trial({1, 2})}, {2, measured_trial({1, 2, 3})}}, {}),
             "2 processes against no process" + end);

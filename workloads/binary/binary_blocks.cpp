@@ -105,7 +105,7 @@ BinaryBlocks::BinaryBlocks(const std::string& path) : file_(binary_graph_kind, p
     events_ = all_.events();
     const bool indexed = file_.description().contains("block_events");
     if (indexed && file_.count("block_events", most_binary_rows) != block_events)
-      file_.refuse("the blocks of the binary graph have another size than this program reads");
+      file_.refuse("the binary graph has blocks of another size than this program reads; convert its source again");
     first_time_ = file_.column<double>("block_first_time", blocks(), indexed);
     last_time_ = file_.column<double>("block_last_time", blocks(), indexed);
     sha256_ = file_.column<std::int8_t>("block_sha256", blocks() * hex_digits, indexed);
@@ -137,7 +137,7 @@ std::pair<std::int64_t, std::int64_t> BinaryBlocks::find(double begin, double en
 
 EventGraph BinaryBlocks::read(std::int64_t first, std::int64_t count) const {
   if (first < 0 || count < 1 || first + count > blocks())
-    throw InvalidRequest("", fmt::format("the binary graph has the blocks 0 to {}", blocks() - 1));
+    throw InvalidRequest("", fmt::format("no such blocks; the binary graph has the blocks 0 to {}", blocks() - 1));
   if (!sha256_.empty()) parallel_tasks(count, [&](std::int64_t i) { check_digest(first + i); });
   const std::size_t begin = first * block_events;
   const std::size_t events = std::min<std::size_t>(count * block_events, all_.source.size() - begin);
@@ -149,7 +149,7 @@ EventGraph BinaryBlocks::read(std::int64_t first, std::int64_t count) const {
 void BinaryBlocks::check_digest(std::int64_t block) const {
   const std::string digest = digest_of_block(all_, block);
   if (!std::equal(digest.begin(), digest.end(), sha256_.begin() + block * hex_digits))
-    file_.refuse(fmt::format("the checksum of block {} of the binary graph is wrong; it is damaged", block));
+    file_.refuse(fmt::format("block {} of the binary graph is damaged: its checksum is wrong", block));
 }
 
 /// Vertices and times are checked as those of a whole file are: a checksum says who wrote a file, not what is in it.

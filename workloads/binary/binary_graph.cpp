@@ -68,7 +68,7 @@ void read_generated(const Json& description, const BinaryFile& file, EventGraph&
     const Json& from = description.at("edge_feature_source");
     graph.edge_feature_source = {from.at("seed").get<std::uint64_t>(), from.at("width").get<std::int64_t>()};
     if (graph.edge_feature_source.width != graph.edge_feature_width || graph.edge_feature_width == 0)
-      file.refuse("the generated features of the binary graph have another width than its events");
+      file.refuse("the generated features of the binary graph do not have the width of its edge features");
   }
   if (!description.contains("event_class_source")) return;
   const Json& from = description.at("event_class_source");
@@ -80,7 +80,7 @@ void read_generated(const Json& description, const BinaryFile& file, EventGraph&
   const bool sound = classes.classes > 0 && classes.classes <= GeneratedClasses::most_classes &&
                      classes.per_event > 0 && classes.per_event <= classes.classes && classes.topics.topics > 0 &&
                      classes.topics.drift >= 0 && classes.topics.span > 0;
-  if (!sound) file.refuse("the classes of events of the binary graph are not possible");
+  if (!sound) file.refuse("a setting of the generated event classes of the binary graph is out of range");
 }
 
 Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag) {
@@ -149,7 +149,7 @@ void check_content(const EventGraph& graph, const BinaryFile& file) {
   });
   if (!ids) file.refuse("a vertex id of the binary graph is out of range");
   if (!rounds_to(graph.exact_weight, graph.weight))
-    file.refuse("the exact weights of the binary graph are not those that it has in fp32");
+    file.refuse("the exact weights of the binary graph do not round to its fp32 weights");
   if (!times) file.refuse("the times of the binary graph are not sorted finite numbers");
   check_labels(graph, file);
 }

@@ -161,7 +161,7 @@ std::vector<Part> parts_of(const BinaryFile& file, const Sizes& sizes, const Col
     if (!exact.empty()) parts.back().exact = exact.part(begin, entries);
     begin += entries;
   }
-  if (begin != columns.size()) file.refuse("the binary snapshots file has edges of no snapshot");
+  if (begin != columns.size()) file.refuse("the binary snapshots file has edges that belong to no snapshot");
   return parts;
 }
 
@@ -170,19 +170,19 @@ void check_content(const BinaryFile& file, const std::vector<Part>& parts, const
   parallel_tasks(static_cast<std::int64_t>(parts.size()), [&](std::int64_t s) {
     if (!parts[s].sound()) good = false;
   });
-  if (!good) file.refuse("a snapshot of the binary snapshots file is no matrix of finite values");
+  if (!good) file.refuse("a snapshot of the binary snapshots file is not a sparse matrix of finite values");
   const auto finite = [](double value) { return std::isfinite(value); };
   if (!std::all_of(graph.features.begin(), graph.features.end(), finite) ||
       !std::all_of(graph.exact_features.begin(), graph.exact_features.end(), finite))
     file.refuse("a feature of the binary snapshots file is not finite");
   if (!std::all_of(graph.step_end.begin(), graph.step_end.end(), finite) ||
       !std::is_sorted(graph.step_end.begin(), graph.step_end.end()))
-    file.refuse("the ends of steps in the binary snapshots file are not sorted finite numbers");
+    file.refuse("the end times of steps in the binary snapshots file are not sorted finite numbers");
   if (!std::all_of(graph.side.begin(), graph.side.end(), [](std::int8_t side) { return side >= -1 && side <= 1; }))
-    file.refuse("a side of the binary snapshots file is none of -1, 0 and 1");
+    file.refuse("a vertex side in the binary snapshots file is not -1, 0 or 1");
   if (!std::all_of(graph.step_begin.begin(), graph.step_begin.end(), finite) ||
       !std::is_sorted(graph.step_begin.begin(), graph.step_begin.end()))
-    file.refuse("the beginnings of steps in the binary snapshots file are not sorted finite numbers");
+    file.refuse("the start times of steps in the binary snapshots file are not sorted finite numbers");
 }
 
 /// A snapshot's exact values, where they are not the rounded ones.

@@ -26,13 +26,13 @@ std::vector<Rank> partition_by_fennel(const GraphShare& share, int parts, std::u
   return stream_vertices(share, parts, {fennel_price, fennel_score});
 }
 
-const Register<PartitionerTag> fennel_registered{
-    {"fennel",
-     "one pass, each vertex to most neighbours minus a price that grows with the part",
-     "Tsourakakis et al., WSDM 2014",
-     {},
-     {partition_by_fennel, "fennel"},
-     {}}};
+const Register<PartitionerTag> fennel_registered{{"fennel",
+                                                  "one pass: each vertex joins the part with the highest score, its "
+                                                  "neighbours there minus a price that grows with the part",
+                                                  "Tsourakakis et al., WSDM 2014",
+                                                  {},
+                                                  {partition_by_fennel, "fennel"},
+                                                  {}}};
 
 }  // namespace
 }  // namespace strobe

@@ -23,7 +23,7 @@ std::vector<Rank> partition_by_hash(const PreparedGraph& graph, int parts, std::
 }
 
 const Register<PartitionerTag> hash_registered{{"hash",
-                                                "even shares of a seeded random order of the vertices",
+                                                "a seeded random order of the vertices, cut into even shares",
                                                 "null partitioner",
                                                 {},
                                                 {partition_by_hash, true},

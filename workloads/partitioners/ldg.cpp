@@ -16,12 +16,13 @@ std::vector<Rank> partition_by_ldg(const GraphShare& share, int parts, std::uint
   return stream_vertices(share, parts, {ldg_price, ldg_score});
 }
 
-const Register<PartitionerTag> ldg_registered{{"ldg",
-                                               "one pass, each vertex to most neighbours times the room of the part",
-                                               "Stanton and Kliot, KDD 2012",
-                                               {},
-                                               {partition_by_ldg, "ldg"},
-                                               {}}};
+const Register<PartitionerTag> ldg_registered{
+    {"ldg",
+     "one pass: each vertex joins the part with the highest score, its neighbours there times the part's free share",
+     "Stanton and Kliot, KDD 2012",
+     {},
+     {partition_by_ldg, "ldg"},
+     {}}};
 
 }  // namespace
 }  // namespace strobe

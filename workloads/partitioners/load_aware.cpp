@@ -110,14 +110,14 @@ namespace {
 
 const Register<PartitionerTag> registered{
     {"load_aware",
-     "vertices by descending load, the weighted walks that end at them, dealt out in turn",
+     "deals vertices out in turn by descending load; the load of a vertex is the weighted walks that end at it",
      "Song et al., DynaHB, VLDB'24, section 4.2, Algorithm 1",
      {},
      partition_by_load<false>,
      {}}};
 const Register<PartitionerTag> snake_registered{
     {"load_aware_snake",
-     "the same, every other turn backwards, which evens out what the first part is ahead by",
+     "load_aware with every other turn backwards, so that the first part is not always ahead",
      "Song et al., DynaHB, VLDB'24, as its implementation deals",
      {},
      partition_by_load<true>,

@@ -30,7 +30,9 @@ struct MetisGraph {
 
 idx_t checked(std::int64_t value) {
   if (value > std::numeric_limits<idx_t>::max()) {
-    throw InvalidRequest("/strategy/partitioner", "the graph is too large for this METIS, whose indices have 32 bits");
+    throw InvalidRequest(
+        "/strategy/partitioner",
+        "the graph is too large for this METIS, which counts in 32 bits; use another partitioner, such as hash");
   }
   return static_cast<idx_t>(value);
 }

@@ -10,9 +10,9 @@ namespace strobe {
 
 void require_structure(const PreparedGraph& graph, const std::string& partitioner) {
   if (graph.has_structure()) return;
-  throw InvalidRequest("/strategy/partitioner", "partitioner " + partitioner +
-                                                    " looks at edges, but of this workload only the shape is known; "
-                                                    "use range or hash");
+  throw InvalidRequest(
+      "/strategy/partitioner",
+      "partitioner " + partitioner + " needs edges, but this workload is only a shape; use range or hash");
 }
 
 std::vector<std::int64_t> vertex_work(const PreparedGraph& graph) { return vertex_work(graph, {0, graph.vertices}); }

@@ -39,7 +39,9 @@ void check(int status, const std::string& what) {
 void refuse_large(const GraphShare& share) {
   const std::vector<std::int64_t> sums = share.holders.sums({share.work, 2 * share.edges});
   if (std::max(sums[0], sums[1]) <= std::numeric_limits<SCOTCH_Num>::max()) return;
-  throw InvalidRequest("/strategy/partitioner", "the graph is too large for this Scotch, whose numbers have 32 bits");
+  throw InvalidRequest(
+      "/strategy/partitioner",
+      "the graph is too large for this Scotch, which counts in 32 bits; use another partitioner, such as hash");
 }
 
 /// A share of the merged graph in Scotch's form.
@@ -133,7 +135,7 @@ std::vector<Rank> partition_by_ptscotch(const GraphShare& share, int parts, std:
 
 const Register<PartitionerTag> registered{
     {"ptscotch",
-     "PT-Scotch on the graph merged over steps, by all MPI processes together; elsewhere Scotch",
+     "PT-Scotch on the graph merged over steps, by all MPI processes together; without MPI, Scotch",
      "Chevalier and Pellegrini, Parallel Computing 34(6-8), 2008",
      {},
      {partition_by_ptscotch, "ptscotch"},

@@ -147,7 +147,7 @@ std::vector<Rank> parts_of(Zoltan_Struct* zoltan, Run vertices) {
                             &in.parts, &out.count, &out.ids, &out.local, &out.ranks, &out.parts),
         "partitioning");
   if (out.count != vertices.count)
-    throw SystemError("Zoltan: it returned another number of vertices than it was given");
+    throw SystemError("Zoltan: it returned parts for another number of vertices than it was given");
   std::vector<Rank> part(vertices.count);
   for (int i = 0; i < out.count; ++i) part.at(out.ids[i] - static_cast<ZOLTAN_ID_TYPE>(vertices.first)) = out.parts[i];
   return part;
@@ -157,7 +157,9 @@ void refuse_large(const ShareHolders& holders, std::int64_t pins, std::int64_t n
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   const std::vector<std::int64_t> sums = holders.sums({nets, pins > most ? 1 : 0});
   if (sums[0] <= most && sums[1] == 0) return;
-  throw InvalidRequest("/strategy/partitioner", "the hypergraph is too large for Zoltan, which counts in 32 bits");
+  throw InvalidRequest(
+      "/strategy/partitioner",
+      "the hypergraph is too large for Zoltan, which counts in 32 bits; use another partitioner, such as hash");
 }
 
 /// Zoltan fails on a process without nets. A net of one vertex is never cut.
@@ -178,7 +180,7 @@ std::vector<Rank> partition_by_nets(const GraphShare& share, int parts, std::uin
   const ShareHolders& holders = share.holders;
   if (share.vertices < holders.size) {  // Zoltan fails on a process without vertices
     throw InvalidRequest("/strategy/partitioner",
-                         "hypergraph_parallel needs a vertex for each process; use hypergraph");
+                         "hypergraph_parallel needs at least one vertex for each process; use hypergraph");
   }
   ZoltanInput from;
   holders.together([&] { from.hypergraph = share.nets(); });
@@ -208,7 +210,7 @@ const Register<PartitionerTag> registered{
 
 const Register<PartitionerTag> parallel_registered{
     {"hypergraph_parallel",
-     "the same by all MPI processes together, each with the nets of its share of the vertices",
+     "hypergraph by all MPI processes together, each with the nets of its share of the vertices",
      "ESDG, SC'21, section 4.1; Devine et al., IPDPS 2006",
      {},
      {partition_by_nets, "hypergraph_parallel"},

@@ -128,9 +128,11 @@ SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, c
 float rounded(double value, const char* what, std::int64_t t) {
   const auto result = static_cast<float>(value);
   if (std::isfinite(result) || !std::isfinite(value)) return result;
-  throw InvalidRequest("/workload/weights", fmt::format("{} of step {} is {:.4g}, beyond what fp32 holds; take "
-                                                        "precision=fp64, or weights=count or binary",
-                                                        what, t, value));
+  throw InvalidRequest(
+      "/workload/weights",
+      fmt::format(
+          "{} of step {} is {:.4g}, which is too large for fp32; set precision=fp64, or weights=count or binary", what,
+          t, value));
 }
 
 void append(const SmoothStep& step, std::int64_t t, bool fp64, PreparedArrays& graph) {
@@ -164,9 +166,9 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
   if (std::find(kinds.begin(), kinds.end(), what.feature_terms.kind) == kinds.end())
     throw InvalidRequest("terms", unknown_name_message("kind of terms", what.feature_terms.kind, kinds));
   if (what.feature_terms.hops < 0)
-    throw InvalidRequest("hops", fmt::format("{} hops; it must be at least 0", what.feature_terms.hops));
+    throw InvalidRequest("hops", fmt::format("hops must be at least 0, found {}", what.feature_terms.hops));
   if (steps < 1 || steps > graph.steps()) {
-    throw InvalidRequest("steps", fmt::format("{} of {} steps cannot be prepared", steps, graph.steps()));
+    throw InvalidRequest("steps", fmt::format("cannot prepare {} steps of a graph with {}", steps, graph.steps()));
   }
 }
 
@@ -175,14 +177,14 @@ void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t s
 void check_repeats(const SnapshotGraph& graph, const Preprocessing& what) {
   if (what.smooth != "edge_life" || what.window == 1 || graph.repeats.empty()) return;
   throw InvalidRequest("/model/edge_life",
-                       fmt::format("the workload's steps already repeat events ({}), and the model's edge life of {} "
-                                   "steps would count them again; set edge_life=1, or take other steps",
+                       fmt::format("the workload's steps already repeat events ({}), so the model's edge life of {} "
+                                   "steps would count them again; set edge_life=1, or choose other steps",
                                    graph.repeats, what.window));
 }
 
 void check_presence(const SnapshotGraph& graph, const Presence* presence, std::int64_t steps) {
   if (presence == nullptr || (presence->vertices() == graph.vertices && presence->steps() >= steps)) return;
-  throw Error(fmt::format("the presence of {} vertices at {} steps is not that of {} vertices at {} steps",
+  throw Error(fmt::format("the presence table has {} vertices at {} steps, but the graph has {} vertices at {} steps",
                           presence->vertices(), presence->steps(), graph.vertices, steps));
 }
 

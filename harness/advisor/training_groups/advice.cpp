@@ -151,9 +151,9 @@ std::string why_largest(const LargestBatch& largest, const LossLimits& limits) {
   std::string text =
       fmt::format("largest batch {}: {} of the mails of the training events", largest.batch, loss_text(*at, limits));
   if (!largest.allowed)
-    return text + fmt::format(", more than the {} allowed, and no smaller one is tried", limits_text(limits));
+    return text + fmt::format(", more than the {} allowed, and no smaller batch is tried", limits_text(limits));
   text += fmt::format("; {} may be missing", limits_text(limits));
-  return at + 1 == largest.tried.end() ? text + ", and no larger one is tried"
+  return at + 1 == largest.tried.end() ? text + ", and no larger batch is tried"
                                        : text + fmt::format(", and {}", loss_text(*(at + 1), limits));
 }
 
@@ -162,7 +162,7 @@ std::string bound_copies(const Study& study, GroupAdvice& advice) {
   const std::uint64_t host = load_cluster(advice.cluster)->host.memory_bytes;
   if (host == 0)
     return fmt::format(
-        "copies: the file of {} does not say how much memory a host has (host.memory_bytes), so k is not bounded",
+        "copies: the cluster file of {} does not give a host's memory (host.memory_bytes), so k has no upper bound",
         advice.cluster);
   auto one = std::make_shared<EventCase>(*study.events);
   one->options.batch = local_batch_of(advice.limits);
@@ -172,8 +172,8 @@ std::string bound_copies(const Study& study, GroupAdvice& advice) {
   const std::int64_t copies = std::max<std::int64_t>(1, *advice.limits.copies);
   const std::uint64_t bytes = bytes_of_copy({i, advice.limits.gpus / i / copies, copies}, shape);
   return fmt::format(
-      "copies: a host has {}, the events take {}, and where it keeps {}, each takes {} with its mails and its daemon's "
-      "buffers",
+      "copies: a host has {} and the events take {}; with {} on a host, each copy takes {} with its mails and its "
+      "daemon's buffers",
       format_bytes(static_cast<double>(host)), format_bytes(static_cast<double>(study.data_bytes)), copies,
       format_bytes(static_cast<double>(bytes)));
 }
@@ -189,14 +189,14 @@ void apply_rule(const Study& study, const LossLimits& limits, GroupAdvice& advic
   if (given.saturating_batch == 0) {
     advice.refusal = advice.saturation.batch == 0
                          ? advice.saturation.why
-                         : fmt::format("{} events are fewer batches than {} ranks, so an epoch would have no update",
+                         : fmt::format("{} events make fewer batches than {} ranks, so an epoch would have no update",
                                        study.captured.events(), advice.ranks);
     return;
   }
   const bool fewer = given.saturating_batch < advice.saturation.batch;
   if (fewer)
-    advice.assumptions.push_back(fmt::format("{} ranks share {} events, so a batch has at most {} of them",
-                                             advice.ranks, study.captured.events(), given.saturating_batch));
+    advice.assumptions.push_back(fmt::format("{} ranks share {} events, so a batch has at most {} events", advice.ranks,
+                                             study.captured.events(), given.saturating_batch));
   advice.largest = largest_batch(study.captured, limits, given.saturating_batch, !study.batch_given);
   given.largest_batch = advice.largest.batch;
   advice.assumptions.push_back(why_largest(advice.largest, limits));
@@ -204,8 +204,8 @@ void apply_rule(const Study& study, const LossLimits& limits, GroupAdvice& advic
   advice.choice = choose_groups(given);
   if (fewer)
     advice.choice.why.front() =
-        fmt::format("batch = {}: the {}, below the {} at which a GPU saturates", advice.choice.local_batch,
-                    given.largest_batch < given.saturating_batch ? "largest one" : "largest that gives every rank one",
+        fmt::format("batch = {}: the {}, below the {} that saturate a GPU", advice.choice.local_batch,
+                    given.largest_batch < given.saturating_batch ? "largest allowed" : "largest that gives every rank a batch",
                     advice.saturation.batch);
   if (!advice.choice.groups) advice.refusal = advice.choice.why.back();
 }
@@ -269,14 +269,17 @@ std::string rule_refusal(const PlanSpace& space, const std::vector<PlanPoint>& p
   const Case& any = points.front().request;
   const std::string model = any.model.at("name").get<std::string>();
   if (family_of(any.model) != "events")
-    return fmt::format("model {} trains on snapshots, which have no mails to miss; take a model of events, as tgn-attn",
+    return fmt::format("model {} trains on snapshots, which have no mails; choose a model of events, such as tgn-attn",
                        model);
   if (EventModelRegistry::instance().find(model, "/model").value(any.model)->traits().memory == 0)
-    return fmt::format("model {} keeps no memory, which could miss mails; take one that does, as tgn-attn", model);
+    return fmt::format(
+        "model {} keeps no node memory, so no mails can be missed; choose a model with memory, such as tgn-attn",
+        model);
   if (std::none_of(points.begin(), points.end(), trains_in_groups))
-    return "the rule chooses the groups of strategy event_batch, which this search does not try on several GPUs";
+    return "the rule chooses the groups of strategy event_batch, and this search does not try that strategy on several "
+           "GPUs";
   if (user_chooses(space, {"i", "j", "k", "memory_on"}))
-    return "i, j, k or memory_on are chosen already, which leaves the rule nothing to choose; leave them out";
+    return "i, j, k or memory_on are given, so the rule has nothing to choose; leave them out";
   return "";
 }
 

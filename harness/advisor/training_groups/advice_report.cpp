@@ -137,7 +137,7 @@ std::shared_ptr<const PlanAdvice> advise(const PlanSpace& space, const std::map<
     if (name == missing) limits.missing_share = share_from_text(text, advice_flag(name), true);
     if (name == missing_hubs) limits.hub_missing_share = share_from_text(text, advice_flag(name), true);
   }
-  const std::string many = "the rule is for one model, and several are searched";
+  const std::string many = "the rule is for one model, but several are searched; give one --model";
   if (const std::string refusal = space.models.empty() ? rule_refusal(space, points) : many; !refusal.empty()) {
     if (!options.empty()) throw InvalidRequest(advice_flag(options.begin()->first), refusal);
     return nullptr;
@@ -151,8 +151,8 @@ const Register<PlanAdviceTag> registered{{
     "DistTGL's rule for i x j x k and the batch",
     "DistTGL (Zhou et al., SC'23), section 3.2.4",
     {},
-    {{{missing, "models of events: share of the mails that batches may keep from memory (default 0.75)", "X"},
-      {missing_hubs, "the same share for the 1 % of vertices with most mails (default: any)", "X"}},
+    {{{missing, "models of events: share of the mails that may never reach the memory (default 0.75)", "X"},
+      {missing_hubs, "the same share for the 1 % of vertices with the most mails (default: no limit)", "X"}},
      advise},
     {},
 }};

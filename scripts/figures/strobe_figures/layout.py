@@ -18,7 +18,7 @@ class Placed:
 
     def __init__(self, columns, heights):
         self.columns, self.heights = columns, heights
-        self.titles, self.groups, self.numbers, self.words, self.legend = [], [], [], [], None
+        self.titles, self.groups, self.numbers, self.words, self.legend, self.heading = [], [], [], [], None, ""
 
 
 def narrow():
@@ -44,10 +44,11 @@ def short(text, most):
 
 
 def fit(text, inches, size, lines=3):
-    """The text in lines of at most `inches` in letters of that size; what is longer is shortened in its middle."""
+    """The text in lines of at most `inches` in letters of that size. Longer text is shortened in its middle. A word may
+    take all lines but two, because names of files often differ in their middle only."""
     width = max(12, int(inches * 72 / (0.6 * size)))
-    words = " ".join(short(word, width) for word in text.split())
-    broken = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
+    words = " ".join(short(word, width * max(1, lines - 2)) for word in text.split())
+    broken = textwrap.wrap(words, width, break_on_hyphens=False)
     if len(broken) > lines:
         broken = textwrap.wrap(short(words, width * lines - 2 * lines), width, break_on_hyphens=False)[:lines]
     return "\n".join(broken)
@@ -68,6 +69,11 @@ def panels(figure_of, count, columns=3, size=(4.3, 3.4), heights=None):
     inner = min(0.7 * size[1], 0.62 * width / columns + 0.3) if LAYOUT["width"] else 0.72 * size[1]
     PLACED[figure] = Placed(columns, heights or [inner] * count)
     return figure, axes[:count]
+
+
+def headline(figure, text):
+    """A heading above all panels, for a figure whose user gives none."""
+    PLACED[figure].heading = text
 
 
 def title(axes, text, size=9):
@@ -204,6 +210,7 @@ def lay_out(figure, heading="", words=()):
     """Places everything: the heading, the panels with all that is around them, the legend and the words. The figure
     keeps its width and gets the height that all of it needs."""
     placed, size = PLACED[figure], points(6.5)
+    heading = heading or placed.heading
     width = figure.get_figwidth()
     for old in placed.words:
         old.remove()

@@ -9,7 +9,7 @@ import zlib
 from strobe_figures import rows as r
 from strobe_figures.files import Refused, ending, read_json, write_whole
 from strobe_figures.layout import (COLUMN_INCHES, LAYOUT, PLACED, base_points, fit, group_names, height_of_bars,  # noqa: F401
-                                   lay_out, legend_below, names_of_bars, narrow, number_on_bar, panels, points, short, title)  # pylint: disable=unused-import
+                                   headline, lay_out, legend_below, names_of_bars, narrow, number_on_bar, panels, points, short, title)  # pylint: disable=unused-import
 
 # Okabe and Ito's palette, told apart with every common form of colour blindness.
 BLUE, VERMILION, ORANGE, GREEN, PURPLE, SKY = "#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"

@@ -36,7 +36,7 @@ TEST_F(Checkpoint, WrongRequestsNameTheFlagAndLeaveNothing) {
   expect_refusal(train("2", "a", {"--checkpoint", "state", "--resume-training"}), 2,
                  {"--resume-training", "no file 'state'"});
   expect_refusal(train("2", "a", {"--checkpoint", "no/such/state"}), 2, {"--checkpoint", "no/such"});
-  expect_refusal(train("2", "a", {"--checkpoint", "state", "--device", "sim"}), 2, {"--checkpoint", "no values"});
+  expect_refusal(train("2", "a", {"--checkpoint", "state", "--device", "sim"}), 2, {"--checkpoint", "needs values"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "a"));
   ASSERT_EQ(train("2", "begin", {"--checkpoint", "state"}).status, 0);
   expect_refusal(train("6", "a", {"--checkpoint", "state", "--resume-training", "--set", "model.window=3"}), 2,

@@ -49,7 +49,7 @@ TEST_P(LostRow, IsMadeAgainFromTheLastCheckpoint) {
   lose_rows("o", 0);
   const Outcome second = run(GetParam(), again);
   ASSERT_EQ(second.status, 0) << second.err;
-  EXPECT_NE(second.err.find("only the row is left to make"), std::string::npos) << second.err;
+  EXPECT_NE(second.err.find("only the row is still to be written"), std::string::npos) << second.err;
   const Json after = rows("o").at(0);
   for (const char* key : {"case_id", "status", "loss", "metrics", "sent_bytes", "epoch_seconds", "planned_bytes"})
     EXPECT_EQ(after.at(key), before.at(key)) << key;
@@ -128,16 +128,16 @@ TEST_F(Resume, ADirectoryKnowsItsCheckpoint) {
 TEST_F(Resume, WhatIsWrongWithADirectoryIsSaid) {
   ASSERT_EQ(run({"--workload", tiny, "--epochs", "1"}, {"--out", "o"}).status, 0);
   expect_refusal(strobe({"run", "o"}), 2, {"'o' is a folder", "--resume o"});
-  expect_refusal(strobe({"run", "--resume", "o", "--ranks", "2"}), 2, {"--ranks", "holds its plan"});
+  expect_refusal(strobe({"run", "--resume", "o", "--ranks", "2"}), 2, {"--ranks", "cannot change the plan"});
   expect_refusal(strobe({"run", "--resume", "o", "--out", "p"}), 2, {"--out", "o"});
-  expect_refusal(strobe({"run", "--resume", "."}), 2, {"--resume", "no plan in '.'"});
-  expect_refusal(strobe({"run", "--resume"}), 2, {"run what?"});
+  expect_refusal(strobe({"run", "--resume", "."}), 2, {"--resume", "'.' has no plan.json"});
+  expect_refusal(strobe({"run", "--resume"}), 2, {"say what to run"});
   write_text(folder_ / "o/plan.json", R"({"cases": 3})");
   expect_refusal(strobe({"run", "--resume", "o"}), 2, {"o/plan.json", "/cases/0", "expected a case"});
   write_text(folder_ / "o/plan.json", R"({"cases": [{"workload": {"name": "uniform"}, "ranks": -3}]})");
   expect_refusal(strobe({"run", "--resume", "o"}), 2, {"o/plan.json", "/cases/0/ranks"});
   write_text(folder_ / "o/plan.json", R"({"cases": [{"workload": {"name": "uniform"}}], "outputs": {"trace": "x"}})");
-  expect_refusal(strobe({"run", "--resume", "o"}), 2, {"o/plan.json", "no plan of Strobe"});
+  expect_refusal(strobe({"run", "--resume", "o"}), 2, {"o/plan.json", "not a plan that Strobe wrote"});
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ TEST_F(RunFolder, EmptyValuesOfOptionsAreRefused) {
 }
 
 TEST_F(RunFolder, ManyMoreRanksThanCoresAreWarnedOf) {
-  const std::string words = "ranks are as many threads on";
+  const std::string words = "ranks are threads that take turns on";
   const auto on_one_core = [&](const std::string& ranks) {
     return finish(start_shell("cd '" + folder_.string() + "' && taskset -c 0 '" STROBE_BINARY "' run --workload " +
                               tiny + " --epochs 1 --strategy vertex --ranks " + ranks + " --out r" + ranks));

@@ -73,7 +73,7 @@ TEST(FrontOfModels, TheTextNamesEachModelWithItsWidthAndMarksTheBestOfEach) {
   judge_points(report);
   const std::string text = plan_text(report, 5);
   for (const char* words : {"workload   chess", "model      t-gcn:hidden=6; hidden=6 is a default for tests",
-                            "model      tgn-attn:hidden=6", "each model has a front of its own"})
+                            "model      tgn-attn:hidden=6", "each model has its own front"})
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   std::size_t best = 0;
   for (std::size_t at = text.find("\nbest "); at != std::string::npos; at = text.find("\nbest ", at + 1)) ++best;

@@ -21,13 +21,13 @@ TEST(TrainingGroupsRule, IsThePapersWorkedExample) {
   const GroupChoice choice = choose_groups({3200, 1600, 4, 8, 2});
   EXPECT_EQ(as_list(choice), (std::vector<std::int64_t>{2, 2, 8, 1600}));
   ASSERT_EQ(choice.why.size(), 4u);
-  EXPECT_EQ(choice.why[0], "batch = 1600: a GPU saturates there");
-  EXPECT_EQ(choice.why[1], "i = 2: the largest batch of 3200 has 2 whole parts of 1600");
+  EXPECT_EQ(choice.why[0], "batch = 1600: it saturates a GPU");
+  EXPECT_EQ(choice.why[1], "i = 2: the largest batch, 3200, has 2 whole parts of 1600");
   EXPECT_EQ(
       choice.why[2],
       "k = 8: memory parallelism converges best, and 4 machines with 8 GPUs leave room for 16 copies, but a host's "
       "memory holds 2 each");
-  EXPECT_EQ(choice.why[3], "j = 2: 32 ranks / (2 x 8), what is left");
+  EXPECT_EQ(choice.why[3], "j = 2: 32 ranks / (i x k = 2 x 8)");
 }
 
 /// The configurations that the paper calls optimal (section 4.2 and Fig. 12; decisions 7.1).
@@ -90,20 +90,20 @@ TEST(TrainingGroupsRule, UnevenNumbersSayWhatTheyBecome) {
   // 7 parts of 100 fit, and 6 GPUs share them. A machine of two holds 2 copies, although 6 / 1 = 6 would fit.
   const GroupChoice parts = choose_groups({750, 100, 1, 6, 4});
   EXPECT_EQ(as_list(parts), (std::vector<std::int64_t>{6, 1, 1, 100}));
-  EXPECT_NE(parts.why[1].find("7 whole parts of 100, and 6 is the largest number within it that divides the 6 GPUs"),
+  EXPECT_NE(parts.why[1].find("7 whole parts of 100, and 6 is the largest number up to that which divides the 6 GPUs"),
             std::string::npos)
       << parts.why[1];
   const GroupChoice copies = choose_groups({100, 100, 2, 6, 5});
   EXPECT_EQ(as_list(copies), (std::vector<std::int64_t>{1, 2, 6, 100}));
-  EXPECT_NE(copies.why[2].find("holds 5 each, and 3 is the largest number within it that divides 6"), std::string::npos)
+  EXPECT_NE(copies.why[2].find("holds 5 each, and 3 is the largest number up to that which divides 6"), std::string::npos)
       << copies.why[2];
   const GroupChoice smaller = choose_groups({400, 1600, 1, 8, {}});
   EXPECT_EQ(as_list(smaller), (std::vector<std::int64_t>{1, 1, 8, 400}));
-  EXPECT_EQ(smaller.why[0], "batch = 400: the largest one, below the 1600 at which a GPU saturates");
+  EXPECT_EQ(smaller.why[0], "batch = 400: the largest allowed, below the 1600 that saturate a GPU");
   EXPECT_NE(smaller.why[2].find("is not known"), std::string::npos);
   const GroupChoice none = choose_groups({400, 400, 2, 8, 0});
   EXPECT_FALSE(none.groups.has_value());
-  EXPECT_NE(none.why.back().find("not hold a single copy"), std::string::npos);
+  EXPECT_NE(none.why.back().find("not hold one copy"), std::string::npos);
 }
 
 // Inputs ---------------------------------------------------------------------------------------------------------
