@@ -43,12 +43,14 @@ std::string work_text(const EpochWork& work) {
   const std::string on = work.events > 0  ? counted_text(work.events, "event")
                          : work.cells > 0 ? counted_text(work.cells, "cell")
                          : work.edges > 0 ? counted_text(work.edges, "edge")
-                                          : "an unknown amount of work";
+                                          : "an amount of work that was not stated";
   return work.updates > 0 ? fmt::format("{} on {}", counted_text(work.updates, "update"), on) : on;
 }
 
 WorkUnit common_unit(const std::vector<EpochWork>& works) {
-  if (std::all_of(works.begin(), works.end(), [&](const EpochWork& work) { return same_work(work, works.front()); }))
+  const bool any_known = works.front().events + works.front().cells + works.front().edges > 0;
+  if (any_known &&
+      std::all_of(works.begin(), works.end(), [&](const EpochWork& work) { return same_work(work, works.front()); }))
     return WorkUnit::epoch;
   for (const WorkUnit unit : {WorkUnit::event, WorkUnit::cell, WorkUnit::edge}) {
     if (std::all_of(works.begin(), works.end(), [&](const EpochWork& work) { return count_of(work, unit) > 0; }))
