@@ -68,9 +68,8 @@ class Program:
 
 
 @request.with_keywords(CaseKeywords, RunOptions)
-def measure(program: Command | Program | Mapping[str, Command | Program], *, rounds: int = 5,
-            **keywords: Unpack[RunKeywords]) -> Run:
-    """Measures a training program, or several by name, in rounds of new processes. Returns the run.
+def measure(program: Command | Program | Mapping[str, Command | Program], **keywords: Unpack[RunKeywords]) -> Run:
+    """Measures a training program, or several by name, in rounds of new processes (5 unless given). Returns the run.
 
     run = strobe.measure({"pyg": "python train.py"}, workload="ucsocial", model="t-gcn", strategy="sequential")
     run.compare(by="strategy")
@@ -84,4 +83,4 @@ def measure(program: Command | Program | Mapping[str, Command | Program], *, rou
     settings: dict[str, Any] = dict(keywords)
     own = settings.pop("strategy", None)
     own = [] if own is None else [own] if isinstance(own, (str, Mapping, Program)) else list(own)
-    return run(**{**settings, "strategy": [*programs, *own], "rounds": rounds})
+    return run(**{"rounds": 5, **settings, "strategy": [*programs, *own]})

@@ -33,8 +33,8 @@ def _rank() -> dict[str, int]:
 class Epoch:
     """One epoch of training, timed from `with` to its end. An epoch that an exception ends is not stated.
 
-    `loss` and `metrics` may be set inside. `cells`, `edges`, `events` and `updates` are its work over all ranks: without
-    one of the first three, its time is compared with no other program's. `seconds` is its time, afterwards.
+    `loss` and `metrics` may be set inside. `cells`, `edges`, `events` and `updates` are its work over all ranks:
+    without one of the first three, its time is compared with no other program's. `seconds` is its time, afterwards.
     """
 
     def __init__(self, **work: int) -> None:

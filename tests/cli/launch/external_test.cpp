@@ -72,8 +72,12 @@ TEST_F(Externals, ComparesPerUnitOfWorkAndNotWithoutWork) {
   EXPECT_EQ(question.at("unit"), "edge");
   for (const Json& one : question.at("contenders")) {
     const Json& ratio = one.at("times_the_fastest").at("ratio");
-    if (one.at("value") == "slow") EXPECT_NEAR(ratio.get<double>(), 2, 1e-9);
-    if (one.at("value") == "silent") EXPECT_TRUE(ratio.is_null());
+    if (one.at("value") == "slow") {
+      EXPECT_NEAR(ratio.get<double>(), 2, 1e-9);
+    }
+    if (one.at("value") == "silent") {
+      EXPECT_TRUE(ratio.is_null());
+    }
   }
   EXPECT_NE(answer.dump().find("was not stated"), std::string::npos) << answer.dump(1);
   EXPECT_EQ(row_of("o", "fast").at("rounds").at("seconds").size(), 3U);
