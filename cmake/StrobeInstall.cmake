@@ -5,6 +5,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS strobe strobe-conformance RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
+include(StrobeLibrary)
 include(StrobeShare)
 strobe_install_share(${CMAKE_SOURCE_DIR} ${CMAKE_INSTALL_DATADIR}/strobe)
 install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR})
@@ -38,7 +39,7 @@ endforeach()
 set(strobe_package ${CMAKE_INSTALL_LIBDIR}/cmake/strobe)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/strobeConfig.cmake.in ${CMAKE_BINARY_DIR}/strobeConfig.cmake
                               INSTALL_DESTINATION ${strobe_package}
-                              PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR)
+                              PATH_VARS CMAKE_INSTALL_BINDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/strobeConfigVersion.cmake COMPATIBILITY ExactVersion)
 install(FILES ${CMAKE_BINARY_DIR}/strobeConfig.cmake ${CMAKE_BINARY_DIR}/strobeConfigVersion.cmake
         DESTINATION ${strobe_package})

@@ -27,6 +27,11 @@ void check_outputs(const Case& c, const ModelOutputs& outputs) {
 }
 
 void check_offered(const PlannedCase& plan, const ModelOutputs& outputs) {
+  for (const auto& [flag, path] :
+       {std::pair{"--save-model", &outputs.weights}, std::pair{"--checkpoint", &outputs.checkpoint}}) {
+    if (plan.schedule->is_outside() && !path->empty())
+      throw InvalidRequest(flag, "another program trains, and it writes its own files; leave the flag out");
+  }
   std::set<std::string> offered;
   for (const OutputFile& file : plan.schedule->outputs()) offered.insert(file.name);
   for (const auto& [name, path] : outputs.files) {

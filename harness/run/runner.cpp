@@ -302,6 +302,19 @@ std::shared_ptr<const PlannedCase> profiled(const std::shared_ptr<const PlannedC
   }
 }
 
+/// Training that another program carries out.
+CaseResult run_outside(const PlannedCase& plan, const LaunchRequest& launch, const OutsideRequest& request) {
+  CaseResult result = empty_result(plan, launch);
+  try {
+    plan.schedule->train_outside(request, result);
+  } catch (const Interrupted& stop) {
+    throw InterruptedCase(stop.signal(), std::move(result));
+  } catch (...) {
+    take_failure(result);
+  }
+  return result;
+}
+
 }  // namespace
 
 LaunchRequest launch_request(const Case& c) {
@@ -334,11 +347,11 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   check_offered(*planned, outputs);
   LaunchRequest launch = launch_request(c);
   CaseResult result;
+  if (planned->schedule->is_outside()) return run_outside(*planned, launch, {time_limit_seconds, keep_epochs, tell});
   const std::shared_ptr<const PlannedCase> plan = profiled(planned, launch, result);
   if (plan == nullptr) return result;
   result = empty_result(*plan, launch);
-  TrainingState start;
-  if (outputs.resume_training) start = start_of(*plan, c, outputs);
+  const TrainingState start = outputs.resume_training ? start_of(*plan, c, outputs) : TrainingState();
   Outcomes outcomes;
   Divergence divergence;
   const auto& comm = CommunicatorRegistry::instance().find(c.comm, "/comm").value;

@@ -136,6 +136,13 @@ struct PlanSummary {
   std::uint64_t kept_bytes = 0;             // about how much memory the plan takes, the same in every process
 };
 
+/// The run loop's request to a kind of training that another program carries out.
+struct OutsideRequest {
+  double time_limit_seconds = 0;                                   // 0 = none
+  std::function<void(const std::vector<EpochSample>&)> keep;       // gets samples of whole epochs; or empty
+  std::function<void(int repetition, std::int64_t, double)> tell;  // gets epochs so far and the last loss; or empty
+};
+
 /// Everything about a case that is decided before ranks start and depends on the kind of training. All ranks share it,
 /// and nobody changes it.
 class SchedulePlan {
@@ -173,6 +180,11 @@ class SchedulePlan {
   virtual std::vector<OutputFile> outputs() const { return {}; }
   /// Refuses a state that training of this plan cannot continue from. Throws InvalidRequest("--resume-training", ...).
   virtual void check_start(const TrainingState& /*state*/) const {}
+  /// Whether another program trains: `train_outside` then takes the place of launched ranks and their trainers.
+  virtual bool is_outside() const { return false; }
+  /// Adds everything that the program stated, and how it ended, to `result`. Throws Interrupted, with `result` filled
+  /// in, after a signal that stops the run.
+  virtual void train_outside(const OutsideRequest& /*request*/, CaseResult& /*result*/) const {}
   /// A trainer of this plan. The plan must outlive it.
   virtual std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const = 0;
 };

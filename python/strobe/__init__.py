@@ -20,16 +20,18 @@ from strobe.errors import (
     NotComparable,
     StrobeError,
 )
+from strobe.measuring import Program, measure
 from strobe.program import program
 from strobe.results import answers, compare, curves, read, samples
 from strobe.running import cases, resume, run
 from strobe.runs import Figure, Page, Run
+from strobe.stating import Epoch, epoch, epochs
 from strobe.traces import SoftwareProfile, software_profile
 from strobe.workloads import Workload
 
 __all__ = [
-    "Answer", "Calibration", "CaseFailed", "Figure", "Interrupted", "InvalidRequest", "NoProgram", "NotARun",
-    "NotAvailable", "NotComparable", "Page", "Plan", "Run", "SoftwareProfile", "StrobeError", "Validation",
-    "Workload", "answers", "calibrate", "cases", "compare", "convert", "curves", "inspect", "names", "plan",
-    "program", "read", "resume", "run", "samples", "software_profile", "validate",
+    "Answer", "Calibration", "CaseFailed", "Epoch", "Figure", "Interrupted", "InvalidRequest", "NoProgram", "NotARun",
+    "NotAvailable", "NotComparable", "Page", "Plan", "Program", "Run", "SoftwareProfile", "StrobeError", "Validation",
+    "Workload", "answers", "calibrate", "cases", "compare", "convert", "curves", "epoch", "epochs", "inspect",
+    "measure", "names", "plan", "program", "read", "resume", "run", "samples", "software_profile", "validate",
 ]

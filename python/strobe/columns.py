@@ -10,6 +10,8 @@ import pandas as pd
 
 from strobe.binary import Array
 
+_DATES = ("date", "datetime", "datetime64")
+
 
 def series(values: Any) -> pd.Series[Any]:
     """A column [E] of any library as a pandas Series."""
@@ -141,7 +143,8 @@ def as_features(columns: Mapping[str, Any], names: Sequence[str] | None = None
                 ) -> tuple[Array, list[str], dict[str, list[Any]]]:
     """Columns as fp32 [E, F], what each feature is called, and the categories of those that are no numbers.
 
-    A category is numbered from 0 in sorted order. Raises ValueError for a value that is missing or not finite.
+    A category is numbered from 0 in sorted order. Dates are seconds since the first date of their column, because fp32
+    would round seconds since 1970 to 128 s. Raises ValueError for a value that is missing or not finite.
     """
     arrays: list[Array] = []
     called: list[str] = []
@@ -156,6 +159,8 @@ def as_features(columns: Mapping[str, Any], names: Sequence[str] | None = None
             column, known = category(series(columns[name]))
             if known is not None:
                 categories[name] = known
+            elif _of_one_kind(series(columns[name]))[1] in _DATES and len(column):
+                column = column - column.min()
             array = matrix(column)
         if not np.isfinite(array).all():
             raise ValueError(f"column {name!r} has a value that is missing or no finite fp32 number")
@@ -175,7 +180,7 @@ def category(column: pd.Series[Any]) -> tuple[Array, list[Any] | None]:
         return column.to_numpy(dtype=np.float64), None
     if column.isna().any():
         raise ValueError(f"column {column.name!r} has a value that is missing")
-    if kind in ("date", "datetime", "datetime64"):
+    if kind in _DATES:
         return times(column, "s")[0], None
     if kind in ("timedelta", "timedelta64"):
         return pd.to_timedelta(column).dt.total_seconds().to_numpy(dtype=np.float64), None

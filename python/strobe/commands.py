@@ -73,7 +73,7 @@ class Calibration(Answer, os.PathLike[str]):
 
 
 def _with_bar(words: list[str], show: bool, allowed: tuple[int, ...] = (0,)) -> Any:
-    """The JSON that the program prints, with a bar while it measures cases."""
+    """The JSON that the program prints, with a bar while it measures cases or simulates points."""
     bar = Progress(show)
     try:
         return answer(words, allowed, seen=bar.line, tick=bar.tick)
@@ -87,7 +87,7 @@ def _named(workload: Any) -> str:
 
 
 @request.with_keywords(PlanOptions)
-def plan(workload: Any, **keywords: Unpack[PlanOptions]) -> Plan:
+def plan(workload: Any, *, progress: bool = True, **keywords: Unpack[PlanOptions]) -> Plan:
     """Strategies, clusters and node counts worth taking for a job, by simulation.
 
     strobe.plan("amazon", model="tm-gcn", clusters=["aimos-v100", "p5-h100"], deadline="2h", budget="500usd")
@@ -96,7 +96,7 @@ def plan(workload: Any, **keywords: Unpack[PlanOptions]) -> Plan:
     Raises InvalidRequest.
     """
     words = request.options({"workload": workload, **keywords})
-    return Plan(answer(["plan", *words, "--json"], allowed=(0, 1)))
+    return Plan(_with_bar(["plan", *words, "--json"], progress, (0, 1)))
 
 
 @request.with_keywords(InspectOptions)

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 _ENDED = re.compile(r"\[ *(\d+)/(\d+)\]")
+_POINTS = re.compile(r"(?:strobe: )?(\d+) of (\d+) points")
 
 
 class Progress:
@@ -20,6 +21,7 @@ class Progress:
     def __init__(self, show: bool, samples: pathlib.Path | None = None) -> None:
         self._show, self._samples = show, samples
         self._ended: tuple[int, int] | None = None
+        self._unit = "case"
         self._read = 0
         # A run that is resumed has samples of before.
         with contextlib.suppress(OSError):
@@ -28,8 +30,14 @@ class Progress:
         self._bar: Any = None
 
     def line(self, text: str) -> None:
-        """Takes a line that the program printed: `[ 2/12] eta 4s ...` says that two of twelve cases have ended."""
-        ended = _ENDED.match(text)
+        """Takes a line that the program printed: `[ 2/12] eta 4s ...` says that two of twelve cases have ended.
+
+        A plan prints `20 of 120 points`, and begins again with more points.
+        """
+        points = _POINTS.fullmatch(text)
+        if points:
+            self._unit = "point"
+        ended = points or _ENDED.match(text)
         if ended:
             self._ended = int(ended[1]), int(ended[2])
 
@@ -47,7 +55,7 @@ class Progress:
         if self._bar is None and (self._ended or epoch):
             from tqdm.auto import tqdm
 
-            self._bar = tqdm(unit="case")
+            self._bar = tqdm(unit=self._unit)
         if self._ended:
             self._bar.total = self._ended[1]
             self._bar.update(self._ended[0] - self._bar.n)

@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import unittest
+import unittest.mock
 
 from fixtures import InFolder
 
@@ -12,6 +13,16 @@ PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "howto" 
 
 
 class Pages(InFolder):
+    def test_the_first_example_of_the_readme_is_a_request(self):
+        readme = PAGE.parent.parent.parent / "README.md"
+        if not readme.exists():
+            raise unittest.SkipTest("the documents are not here")
+        block = re.search(r"^```python\n(.*?)^```", readme.read_text(), re.M | re.S)
+        with unittest.mock.patch.object(strobe, "run") as asked:
+            exec(compile(block[1], str(readme), "exec"), {})
+        self.assertEqual(len(strobe.cases(**asked.call_args.kwargs)), 3)
+        asked.return_value.compare.assert_called_once_with(by="strategy")
+
     def test_the_examples_run_and_print_what_they_say(self):
         if not PAGE.exists():
             raise unittest.SkipTest("the documents are not here")

@@ -47,7 +47,9 @@ std::vector<std::string> fields_of(const Json& case_json) {
   return fields;
 }
 
+/// The strategy `external` is known by the name of the program that it runs.
 std::string plugin_text(const Json& plugin, bool parameters) {
+  if (const std::string program = plugin.value("program", ""); !parameters && !program.empty()) return program;
   std::string text = typed(plugin.at("name")), given;
   for (const auto& [key, value] : plugin.items())
     if (key != "name") given += fmt::format("{}{}={}", given.empty() ? ":" : ",", key, typed(value));

@@ -49,7 +49,9 @@ std::string work_text(const EpochWork& work) {
 }
 
 WorkUnit common_unit(const std::vector<EpochWork>& works) {
-  if (std::all_of(works.begin(), works.end(), [&](const EpochWork& work) { return same_work(work, works.front()); }))
+  const bool any_known = works.front().events + works.front().cells + works.front().edges > 0;
+  if (any_known &&
+      std::all_of(works.begin(), works.end(), [&](const EpochWork& work) { return same_work(work, works.front()); }))
     return WorkUnit::epoch;
   for (const WorkUnit unit : {WorkUnit::event, WorkUnit::cell, WorkUnit::edge}) {
     if (std::all_of(works.begin(), works.end(), [&](const EpochWork& work) { return count_of(work, unit) > 0; }))

@@ -153,6 +153,7 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.planned_bytes = row.planned_bytes;
   result.planned_memory = planned_memory_of(row);
   take_rates(row, result);
+  if (row.epoch_seconds && !row.phase_seconds) result.unseen = series_of({}, "/phase_seconds", row).absent_reason;
   return result;
 }
 

@@ -316,6 +316,17 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   }
 }
 
+/// Leaves out what samples without spans do not tell.
+void leave_unseen(const std::string& why, Row& row) {
+  row.phase_seconds.reset(), row.sent_bytes.reset(), row.transfer_bytes.reset(), row.messages.reset();
+  row.peak_bytes.reset(), row.memory_bytes.reset(), row.imbalance.reset();
+  row.hidden_communicate_seconds = std::numeric_limits<double>::quiet_NaN();
+  for (const char* key : {"/phase_seconds", "/sent_bytes", "/transfer_bytes", "/messages", "/peak_bytes",
+                          "/memory_bytes", "/imbalance", "/hidden_communicate_seconds", "/operation_seconds",
+                          "/operation_flops", "/operation_bytes", "/threads_per_rank"})
+    row.absent[key] = why;
+}
+
 /// Returns why a value is null that has no reason of its own.
 std::string why_null(const CaseResult& result, const Epochs& epochs, const Row& row) {
   if (!epochs.empty()) return "not a finite number";
@@ -344,6 +355,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     take_rates(epochs, result, row);
   }
   take_memory_share(result, row);
+  if (!result.unseen.empty()) leave_unseen(result.unseen, row);
   row.loss = take_series(result.loss, "/loss", row);
   for (const auto& [name, series] : result.metrics) {
     row.metrics[name] = take_series(series, "/metrics/" + name, row);

@@ -86,6 +86,7 @@ struct CaseResult {
   std::string status = "ok";  // ok | failed | out_of_memory | timeout | skipped | interrupted
   std::string reason;
   std::vector<EpochSample> samples;
+  std::string unseen;                                // why only the times of epochs are known: "" = spans tell the rest
   std::string untimed;                               // why a case that is `ok` has no samples: "" = it must have some
   Series loss;                                       // of the first repetition, summed over ranks
   std::map<std::string, Series> metrics;             // accuracy, auc, ...

@@ -129,6 +129,26 @@ TEST_F(Install, AKindOfTrainingOutsideOfTheTreeBringsAllThatTheOthersBring) {
   ASSERT_EQ(installed("report o --out report.html").status, 0) << "rows of a kind that is not loaded";
 }
 
+TEST_F(Install, TheLibraryOfResultsJudgesAProgramOutsideOfTheTree) {
+  const std::string page = read_text(STROBE_SOURCE_DIR "/docs/howto/results_library.md");
+  const auto block = [&](const std::string& begin) {
+    const std::size_t from = page.find(begin) + begin.size();
+    return page.substr(from, page.find("```", from) - from);
+  };
+  std::filesystem::create_directory(folder_ / "own");
+  write_text(folder_ / "own" / "loops.cpp", block("```cpp\n"));
+  write_text(folder_ / "own" / "CMakeLists.txt", block("```cmake\n"));
+  const Outcome outcome = finish(start_shell("cd '" + path("own") + "' && cmake -S . -B build -DCMAKE_PREFIX_PATH='" +
+                                             path("moved") + "' > log && cmake --build build >> log && build/loops"));
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("times the fastest"), std::string::npos) << outcome.out;
+  const Json rows = read_json(folder_ / "own" / "loops" / "summary.json").at("rows");
+  ASSERT_EQ(rows.size(), 2u);
+  for (const Json& row : rows) EXPECT_EQ(row.at("rounds").at("seconds").size(), 7u);
+  EXPECT_EQ(installed("compare own/loops --by strategy.terms").out, outcome.out) << "the same answer";
+  EXPECT_EQ(installed("verify own/loops").status, 0);
+}
+
 /// Everything that docs/contributing/first_change.md tells a newcomer to do after the build.
 const std::string first_change = read_text(STROBE_SOURCE_DIR "/docs/contributing/first_change.md");
 
