@@ -47,7 +47,7 @@ inline Cells cells(const Samples& samples) {
 }
 
 /// Equal to within 4 units in the last place: the library's logarithm and the compiler's may differ in the last one.
-inline void expect_values(const Column<double>& got, const std::vector<double>& expected) {
+inline void expect_values(const Column<double>& got, const Column<double>& expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_DOUBLE_EQ(got[i], expected[i]) << "value " << i;
 }

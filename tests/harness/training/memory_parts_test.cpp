@@ -122,5 +122,34 @@ TEST(MemoryParts, ArePlannedToTheByteUnderEveryStrategy) {
   }
 }
 
+/// An epoch of four ranks is a quarter of a sweep for each of them, so each epoch has other batches.
+TEST(MemoryParts, OfSmallEventBatchesArePlannedWithinFivePercent) {
+  for (int seed = 1; seed <= 3; ++seed) {
+    const Case c = case_from_json({{"workload", {{"name", "bursty_events"}, {"vertices", 200}, {"events", 4000}}},
+                                   {"model", {{"name", "tgn-attn"}}},
+                                   {"strategy", {{"name", "event_batch"}, {"batch", 20}}},
+                                   {"seed", seed},
+                                   {"ranks", 4},
+                                   {"warmup", 0},
+                                   {"epochs", 4}},
+                                  "");
+    const PlannedPeak planned = planned_peak(*make_plan(c));
+    const CaseResult result = run_case(c);
+    ASSERT_EQ(result.status, "ok") << result.reason;
+    std::vector<PartBytes> measured(planned.parts.size());
+    for (const EpochSample& sample : result.samples) {
+      PartBytes& most = measured.at(static_cast<std::size_t>(sample.rank));
+      if (total(sample.memory_parts) > total(most)) most = sample.memory_parts;
+    }
+    for (std::size_t rank = 0; rank < measured.size(); ++rank) {
+      for (std::size_t part = 0; part < measured[rank].size(); ++part) {
+        const auto bytes = static_cast<double>(measured[rank][part]);
+        EXPECT_NEAR(static_cast<double>(planned.parts[rank][part]), bytes, 0.05 * bytes)
+            << "seed " << seed << ", rank " << rank << ", " << memory_part_names[part];
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace strobe
