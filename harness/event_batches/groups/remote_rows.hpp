@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/communicator.hpp"
 #include "harness/event_batches/batches/batch_order.hpp"
 #include "harness/event_batches/batches/event_case.hpp"
 
@@ -14,7 +15,12 @@ namespace strobe {
 struct RowsOfNode {
   std::vector<std::int64_t> vertices, mails;  // by set of negatives: rows read, and those of them with a mail
   std::int64_t written = 0;
+  /// [set, level] Roots whose vertex the node owns, and their neighbours; levels outermost first.
+  std::vector<std::int64_t> roots, slots;
+  std::size_t levels() const { return roots.size() / vertices.size(); }
 
+  /// Rows of edge features that the node sends for a set.
+  std::int64_t features(std::size_t set) const;
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;
 };
@@ -32,6 +38,8 @@ class RemoteRows {
   std::int64_t agent(std::int64_t rank, std::int64_t node) const {
     return node * ranks_of_node() + rank % ranks_of_node();
   }
+  /// Groups with one rank of each node; ranks of a group are each other's agents.
+  RankGroups columns() const;
   /// The number of `all` vertices that are on the node.
   std::int64_t vertices_of(std::int64_t node, std::int64_t all) const { return (all - node + nodes_ - 1) / nodes_; }
 
@@ -42,8 +50,14 @@ class RemoteRows {
   /// Total bytes that all ranks send in the iterations [first, end): vertex numbers, and rows of memory and mails. A
   /// row of memory has `row_bytes`.
   std::uint64_t sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const;
+  /// Total bytes that all ranks send to draw the batches of these iterations: roots, their neighbours, and features of
+  /// `edge_width` values.
+  std::uint64_t drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t edge_width) const;
 
  private:
+  /// Calls visit(rows) for the rows that each rank reads and writes on each node but its own.
+  template <class Visit>
+  void for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const;
   void find_most();
 
   BatchOrder order_;
