@@ -33,6 +33,7 @@ RemoteNeighbours::RemoteNeighbours(const EventCase& c, Device& device, Communica
                                 : std::make_shared<const EventPart>(c.training, 0, remote_->nodes(), false)),
       rule_(rule_of(c)),
       levels_(c.model->traits().levels),
+      graph_(c.training.graph),
       rank_(communicator.rank()),
       node_(remote_->node_of(rank_)),
       column_(communicator.split(remote_->columns())) {}
@@ -97,7 +98,6 @@ RemoteNeighbours::ByNode<std::int64_t> RemoteNeighbours::give(const ByNode<Remot
       for (std::size_t r = 0; r < roots[node].size(); ++r) answer.push_back(sample.offsets[r + 1] - sample.offsets[r]);
       for (std::size_t s = 0; s < sample.vertex.size(); ++s)
         answer.push_back(packed_neighbour(sample.vertex[s], sample.event[s]));
-      given_[node].insert(given_[node].end(), sample.event.begin(), sample.event.end());
     }
   };
   device_.await(device_.run_on_host(std::move(work)));
@@ -138,39 +138,43 @@ NeighbourSample RemoteNeighbours::sample(const std::vector<RemoteRoot>& roots, s
 
 void RemoteNeighbours::fetch_features(std::size_t set, BatchDraw& drawn) {
   const std::int64_t width = part_->edge_width();
-  const Counts mails = counts_of([&](const RowsOfNode& rows) { return rows.mails[set]; });
-  const Counts rows = counts_of([&](const RowsOfNode& all) { return all.features(set); });
-  ByNode<EdgeId> lists(given_.size());
-  for (std::int64_t m = 0; m < drawn.mails; ++m) lists[node_of(drawn.vertices[m])].push_back(drawn.mail_events[m]);
-  const ByNode<EdgeId> came = exchange(lists, mails, Way::ask, 1, ElementType::i64);
-  ByNode<float> answers(given_.size());
-  for (std::size_t node = 0; device_.has_values() && node < answers.size(); ++node) {
-    given_[node].insert(given_[node].end(), came[node].begin(), came[node].end());
-    answers[node].resize(given_[node].size() * static_cast<std::size_t>(width));
-    float* to = answers[node].data();
-    for (const EdgeId event : given_[node]) part_->put_features(event, std::exchange(to, to + width));
-  }
-  const ByNode<float> got = exchange(answers, rows, Way::answer, width, ElementType::f32);
-  if (!device_.has_values()) return;
-  drawn.edge_features.resize(1 + own_roots_.size());
-  std::vector<std::int64_t> at(got.size(), 0);
-  const auto take = [&](std::vector<float>& to, std::size_t node, std::int64_t count) {
-    const auto first = got[node].begin() + at[node];
-    to.insert(to.end(), first, first + count * width);
-    at[node] += count * width;
+  const Counts counts = counts_of([&](const RowsOfNode& rows) { return rows.features[set]; });
+  ByNode<EdgeId> lists(static_cast<std::size_t>(remote_->nodes()));
+  const std::vector<EdgeId> events = events_with_features(drawn);
+  struct Place {
+    std::size_t node = 0, row = 0;
   };
-  for (std::size_t level = 0; level < own_roots_.size(); ++level) {
-    for (const OwnRoot& root : own_roots_[level])
-      take(drawn.edge_features[own_roots_.size() - level], root.node, root.slots);
+  std::vector<Place> places;  // of each event, in the answers
+  for (const EdgeId event : events) {
+    const auto node = static_cast<std::size_t>(remote_->holder(*graph_, event, node_));
+    places.push_back({node, lists[node].size()});
+    lists[node].push_back(event);
   }
-  for (std::int64_t m = 0; m < drawn.mails; ++m) take(drawn.edge_features[0], node_of(drawn.vertices[m]), 1);
+  const ByNode<EdgeId> came = exchange(lists, counts, Way::ask, 1, ElementType::i64);
+  ByNode<float> answers(lists.size());
+  for (std::size_t node = 0; device_.has_values() && node < answers.size(); ++node) {
+    answers[node].resize(came[node].size() * static_cast<std::size_t>(width));
+    float* to = answers[node].data();
+    for (const EdgeId event : came[node]) part_->put_features(event, std::exchange(to, to + width));
+  }
+  const ByNode<float> got = exchange(answers, counts, Way::answer, width, ElementType::f32);
+  if (!device_.has_values()) return;
+  const auto take = [&](const std::vector<EdgeId>& wanted) {
+    std::vector<float>& to = drawn.edge_features.emplace_back();
+    to.reserve(wanted.size() * static_cast<std::size_t>(width));
+    for (const EdgeId event : wanted) {
+      const Place& place = places[std::lower_bound(events.begin(), events.end(), event) - events.begin()];
+      const auto first = got[place.node].begin() + static_cast<std::int64_t>(place.row) * width;
+      to.insert(to.end(), first, first + width);
+    }
+  };
+  take(drawn.mail_events);
+  for (const DrawnLevel& level : drawn.levels) take(level.events);
 }
 
 void RemoteNeighbours::draw(std::int64_t sequence, std::size_t set, const BatchRequest* request, GroupDrawState& state,
                             BatchDraw& drawn) {
   sequence_ = sequence;
-  given_.assign(static_cast<std::size_t>(remote_->nodes()), {});
-  own_roots_.clear();
   if (request != nullptr) state.drawer.begin(*request, drawn);
   for (std::int64_t level = 0; level < levels_; ++level) {
     const std::size_t l = level, at = set * static_cast<std::size_t>(levels_) + l;
@@ -179,11 +183,7 @@ void RemoteNeighbours::draw(std::int64_t sequence, std::size_t set, const BatchR
       continue;
     }
     const std::vector<RemoteRoot> roots = remote_roots(state.drawer.ask(l), rule_.sampling);
-    NeighbourSample found = sample(roots, at);
-    std::vector<OwnRoot>& own = own_roots_.emplace_back();
-    for (std::size_t r = 0; r < roots.size(); ++r)
-      own.push_back({node_of(roots[r].vertex), found.offsets[r + 1] - found.offsets[r]});
-    state.drawer.answer(l, std::move(found));
+    state.drawer.answer(l, sample(roots, at));
   }
   if (request != nullptr) state.drawer.finish(state.clock, drawn);
   if (part_->edge_width() > 0) fetch_features(set, drawn);

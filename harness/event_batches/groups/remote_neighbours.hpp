@@ -1,6 +1,6 @@
 // Draws batches whose neighbours and edge features lie on several nodes: those of vertex v on node v mod the number of
-// nodes. A rank asks its agent on the owner's node. Each level is one exchange of roots and one of their neighbours;
-// edge features follow for all levels and mails together. The numbers of rows are planned (RemoteRows).
+// nodes. A rank asks its agent on the owner's node. Each level is one exchange of roots and one of their neighbours.
+// Then the batch's distinct events get their features in two exchanges. The numbers of rows are planned (RemoteRows).
 #pragma once
 
 #include <memory>
@@ -48,16 +48,10 @@ class RemoteNeighbours final : public JointDraws {
   std::shared_ptr<const EventPart> part_;
   SamplingRule rule_;
   std::int64_t levels_;
+  std::shared_ptr<const EventGraph> graph_;
   std::int64_t rank_, node_;
   std::unique_ptr<Communicator> column_;  // this rank and its agents, by node
   std::int64_t sequence_ = 0;             // of the current draw
-  ByNode<EdgeId> given_;                  // events that this rank named to each node in the current draw
-  /// By level, outermost first: for each of its own roots the owner, and the number of neighbours.
-  struct OwnRoot {
-    std::size_t node = 0;
-    std::int64_t slots = 0;
-  };
-  std::vector<std::vector<OwnRoot>> own_roots_;
 };
 
 }  // namespace strobe

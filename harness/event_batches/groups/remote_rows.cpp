@@ -9,10 +9,14 @@
 
 namespace strobe {
 
-std::int64_t RowsOfNode::features(std::size_t set) const {
-  const auto first = slots.begin() + static_cast<std::ptrdiff_t>(set * levels());
-  return std::accumulate(first, first + static_cast<std::ptrdiff_t>(levels()), mails[set]);
+std::vector<EdgeId> events_with_features(const BatchDraw& drawn) {
+  std::vector<EdgeId> events = drawn.mail_events;
+  for (const DrawnLevel& level : drawn.levels) events.insert(events.end(), level.events.begin(), level.events.end());
+  std::sort(events.begin(), events.end());
+  events.erase(std::unique(events.begin(), events.end()), events.end());
+  return events;
 }
+
 std::int64_t RowsOfNode::all_vertices() const {
   return std::accumulate(vertices.begin(), vertices.end(), std::int64_t{0});
 }
@@ -30,6 +34,7 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
     std::vector<RowsOfNode>& all = rows_.emplace_back(ranks * parts);
     for (RowsOfNode& rows : all) {
       rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+      rows.features.assign(sets, 0);
       rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
     }
     state.move_to(n, c.training);
@@ -44,6 +49,8 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
         for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
         for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
         for (const std::int64_t v : drawn.written) ++of(v).written;
+        for (const EdgeId e : events_with_features(drawn))
+          ++all[rank * parts + static_cast<std::size_t>(holder(*c.training.graph, e, node_of(rank)))].features[set];
         for (std::size_t l = 0; l < levels; ++l) {
           const DrawnLevel& level = drawn.levels[levels - 1 - l];
           for (std::int64_t r = 0; r < level.roots; ++r) {
@@ -56,6 +63,10 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
     }
   }
   find_most();
+}
+
+std::int64_t RemoteRows::holder(const EventGraph& graph, EdgeId event, std::int64_t node) const {
+  return graph.target[event] % nodes_ == node ? node : graph.source[event] % nodes_;
 }
 
 RankGroups RemoteRows::columns() const {
@@ -112,8 +123,8 @@ std::uint64_t RemoteRows::drawing_bytes(std::int64_t first, std::int64_t end, st
   for_each_remote(first, end, [&](const RowsOfNode& asked) {
     for (std::size_t at = 0; at < asked.roots.size(); ++at)
       bytes += asked.roots[at] * root + (asked.roots[at] + asked.slots[at]) * number;
-    for (std::size_t set = 0; edge_width > 0 && set < asked.mails.size(); ++set)
-      bytes += asked.mails[set] * number + asked.features(set) * edge_width * value;
+    for (std::size_t set = 0; edge_width > 0 && set < asked.features.size(); ++set)
+      bytes += asked.features[set] * (number + edge_width * value);
   });
   return static_cast<std::uint64_t>(bytes);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backends/communicator.hpp"
+#include "harness/event_batches/batches/batch_draw.hpp"
 #include "harness/event_batches/batches/batch_order.hpp"
 #include "harness/event_batches/batches/event_case.hpp"
 
@@ -19,11 +20,13 @@ struct RowsOfNode {
   std::vector<std::int64_t> roots, slots;
   std::size_t levels() const { return roots.size() / vertices.size(); }
 
-  /// Rows of edge features that the node sends for a set.
-  std::int64_t features(std::size_t set) const;
+  std::vector<std::int64_t> features;  // by set: events whose edge features the node sends
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;
 };
+
+/// The distinct events whose edge features a batch reads, ascending.
+std::vector<EdgeId> events_with_features(const BatchDraw& drawn);
 
 /// Row v of the memory is on node v mod `nodes`. Each node has the same number of consecutive ranks.
 class RemoteRows {
@@ -40,6 +43,8 @@ class RemoteRows {
   }
   /// Groups with one rank of each node; ranks of a group are each other's agents.
   RankGroups columns() const;
+  /// The node from which ranks of `node` get the edge features of an event: their own if it has one of the ends.
+  std::int64_t holder(const EventGraph& graph, EdgeId event, std::int64_t node) const;
   /// The number of `all` vertices that are on the node.
   std::int64_t vertices_of(std::int64_t node, std::int64_t all) const { return (all - node + nodes_ - 1) / nodes_; }
 

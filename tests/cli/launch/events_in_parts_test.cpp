@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "core/random.hpp"
 #include "tests/cli/launch/mpi_program.hpp"
@@ -9,18 +10,19 @@
 namespace strobe::cli_test {
 namespace {
 
-constexpr int event_count = 30000, feature_count = 64;
-
 class EventsInParts : public MpiProgram {
  protected:
   void SetUp() override {
     MpiProgram::SetUp();
     setenv("STROBE_CACHE", "off", 1);  // a cached graph is a mapped file even in one process
+  }
+  void write_visits(int events, int features) {
     const RandomStream random(8, random_purpose::test);
     std::string text = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n";
-    for (std::uint64_t e = 0; e < event_count; ++e) {
-      text += fmt::format("{},{},{},0", random.below(2 * e, 300), random.below(2 * e + 1, 200), e / 2);
-      for (int f = 0; f < feature_count; ++f) text += fmt::format(",{}", (e * 7 + static_cast<std::uint64_t>(f)) % 9);
+    for (int e = 0; e < events; ++e) {
+      const auto at = static_cast<std::uint64_t>(2 * e);
+      text += fmt::format("{},{},{},0", random.below(at, 300), random.below(at + 1, 200), e / 2);
+      for (int f = 0; f < features; ++f) text += fmt::format(",{}", (e * 7 + f) % 9);
       text += "\n";
     }
     write_text(folder_ / "visits.csv", text);
@@ -29,21 +31,12 @@ class EventsInParts : public MpiProgram {
 
   std::vector<std::string> run(const std::string& ways, int ranks, const std::string& epochs, const std::string& out,
                                const std::vector<std::string>& more = {}) {
-    std::vector<std::string> all = {"run",
-                                    "--workload",
-                                    "visits.csv:format=jodie",
-                                    "--model",
-                                    "tgn-attn:memory=8,time=4,neighbours=3",
-                                    "--strategy",
-                                    "event_batch:batch=200,k=1," + ways,
-                                    "--ranks",
-                                    std::to_string(ranks),
-                                    "--comm",
-                                    "mpi",
-                                    "--epochs",
-                                    epochs,
-                                    "--out",
-                                    out};
+    std::vector<std::string> all;
+    std::istringstream words(
+        "run --workload visits.csv:format=jodie --model tgn-attn:memory=8,time=4,neighbours=3 "
+        "--task future-links:candidates=4 --comm mpi --strategy event_batch:batch=200,k=1," +
+        ways + " --ranks " + std::to_string(ranks) + " --epochs " + epochs + " --out " + out);
+    for (std::string word; words >> word;) all.push_back(word);
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -59,6 +52,8 @@ class EventsInParts : public MpiProgram {
 
 /// With random ends, an event has one of them on a given node of four with probability 7/16.
 TEST_F(EventsInParts, AProcessOfFourHoldsItsNodesPart) {
+  constexpr int event_count = 30000, feature_count = 64;
+  write_visits(event_count, feature_count);
   const Json alone = row_of(1, run("i=1", 1, "1", "alone"), "alone").at("memory_bytes");
   const Json four = row_of(4, run("i=4,memory_layout=distributed,nodes=4", 4, "1", "four"), "four").at("memory_bytes");
   const auto held = [](const Json& memory, const char* part, std::size_t rank) {
@@ -74,16 +69,17 @@ TEST_F(EventsInParts, AProcessOfFourHoldsItsNodesPart) {
     EXPECT_NEAR((held(four, "graph", rank) - held(four, "features", rank) / feature_count) / neighbours, 0.25, 0.02)
         << rank;
     const double less = alone.at("process").at(0).get<double>() - four.at("process").at(rank).get<double>();
-    EXPECT_GT(less, 0.4 * features) << rank;
+    EXPECT_GT(less, 0.25 * features) << rank;
   }
 }
 
 TEST_F(EventsInParts, AStoppedRunOfFourProcessesGoesOnBitForBit) {
+  write_visits(3000, 3);
   const std::string ways = "i=2,j=2,memory_layout=distributed,nodes=4";
   const Json whole = row_of(4, run(ways, 4, "3", "whole"), "whole");
   row_of(4, run(ways, 4, "1", "begun", {"--checkpoint", "state"}), "begun");
   const Json rest = row_of(4, run(ways, 4, "3", "rest", {"--checkpoint", "state", "--resume-training"}), "rest");
-  EXPECT_EQ(rest.at("loss").at("final"), whole.at("loss").at("final"));
+  EXPECT_EQ(rest.at("loss").back(), whole.at("loss").back());
   EXPECT_EQ(rest.at("metrics"), whole.at("metrics"));
 }
 
