@@ -43,26 +43,31 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
       for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
         state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
                           workers, drawn);
-        const auto of = [&](std::int64_t v) -> RowsOfNode& {
-          return all[rank * parts + static_cast<std::size_t>(v % nodes)];
-        };
-        for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
-        for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
-        for (const std::int64_t v : drawn.written) ++of(v).written;
-        for (const EdgeId e : events_with_features(drawn))
-          ++all[rank * parts + static_cast<std::size_t>(holder(*c.training.graph, e, node_of(rank)))].features[set];
-        for (std::size_t l = 0; l < levels; ++l) {
-          const DrawnLevel& level = drawn.levels[levels - 1 - l];
-          for (std::int64_t r = 0; r < level.roots; ++r) {
-            RowsOfNode& rows = of(state.drawer.asked()[r]);
-            ++rows.roots[set * levels + l];
-            rows.slots[set * levels + l] += level.offsets[r + 1] - level.offsets[r];
-          }
-        }
+        count(drawn, state.drawer.asked(), *c.training.graph, rank, set);
       }
     }
   }
   find_most();
+}
+
+void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph,
+                       std::size_t rank, std::size_t set) {
+  const auto on = [&](std::int64_t node) -> RowsOfNode& { return rows_.back()[rank * nodes_ + node]; };
+  const auto of = [&](std::int64_t v) -> RowsOfNode& { return on(v % nodes_); };
+  for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
+  for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
+  for (const std::int64_t v : drawn.written) ++of(v).written;
+  const std::int64_t own = node_of(static_cast<std::int64_t>(rank));
+  for (const EdgeId e : events_with_features(drawn)) ++on(holder(graph, e, own)).features[set];
+  const std::size_t levels = drawn.levels.size();
+  for (std::size_t l = 0; l < levels; ++l) {
+    const DrawnLevel& level = drawn.levels[levels - 1 - l];
+    for (std::int64_t r = 0; r < level.roots; ++r) {
+      RowsOfNode& rows = of(asked[r]);
+      ++rows.roots[set * levels + l];
+      rows.slots[set * levels + l] += level.offsets[r + 1] - level.offsets[r];
+    }
+  }
 }
 
 std::int64_t RemoteRows::holder(const EventGraph& graph, EdgeId event, std::int64_t node) const {

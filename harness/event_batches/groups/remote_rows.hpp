@@ -63,6 +63,9 @@ class RemoteRows {
   /// Calls visit(rows) for the rows that each rank reads and writes on each node but its own.
   template <class Visit>
   void for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const;
+  /// Adds a draw of the current iteration. `asked` begins with the roots of the innermost level.
+  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph, std::size_t rank,
+             std::size_t set);
   void find_most();
 
   BatchOrder order_;
