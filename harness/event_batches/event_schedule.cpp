@@ -37,12 +37,14 @@ class EventSchedule final : public SchedulePlan {
     std::int64_t weights = 0;
     for (const ParameterShape& shape : case_->parameters) weights += shape.rows * shape.columns;
     const std::uint64_t bytes = static_cast<std::uint64_t>(weights) * (case_->fp64() ? 8 : 4);
-    const std::int64_t updates = plan_.order.first_iteration(epoch + 1) - plan_.order.first_iteration(epoch);
+    const std::int64_t first = plan_.order.first_iteration(epoch), end = plan_.order.first_iteration(epoch + 1);
     ByteBudget budget;
-    budget.bytes[Traffic::gradient] = 2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * updates);
+    budget.bytes[Traffic::gradient] =
+        2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * (end - first));
     if (plan_.remote != nullptr)
-      budget.bytes[Traffic::memory] = plan_.remote->sent_bytes(
-          plan_.order.first_iteration(epoch), plan_.order.first_iteration(epoch + 1), plan_.memory.row_bytes());
+      budget.bytes[Traffic::memory] = plan_.remote->sent_bytes(first, end, plan_.memory.row_bytes());
+    if (plan_.part != nullptr)
+      budget.bytes[Traffic::memory] += plan_.remote->drawing_bytes(first, end, plan_.part->edge_width());
     return budget;
   }
   std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }
@@ -61,7 +63,13 @@ class EventSchedule final : public SchedulePlan {
     return facts;
   }
 
-  PerMemoryPart<std::uint64_t> host_parts() const override { return case_->host_parts(); }
+  PerMemoryPart<std::uint64_t> host_parts() const override {
+    PerMemoryPart<std::uint64_t> parts = case_->host_parts();
+    if (plan_.part == nullptr) return parts;
+    parts[MemoryPart::graph] += plan_.part->graph_bytes();
+    parts[MemoryPart::features] += plan_.part->feature_bytes();
+    return parts;
+  }
   Json describe() const override {
     const EventTaskData& task = *case_->data.task;
     std::int64_t count = 0;

@@ -51,14 +51,17 @@ TEST_F(EventGroups, ProcessesTrainAsThreadsDo) {
 }
 
 TEST_F(EventGroups, ProcessesKeepAMemoryOnSeveralNodesAsThreadsDo) {
-  const std::string strategy = "event_batch:batch=17,i=2,j=2,memory_layout=distributed,nodes=2,presample=disk";
-  const Outcome threads = strobe(run(strategy, 4, {"--out", "threads"}));
-  ASSERT_EQ(threads.status, 0) << threads.err;
-  const Outcome processes = mpirun("4", run(strategy, 4, {"--comm", "mpi", "--out", "mpi"}));
-  ASSERT_EQ(processes.status, 0) << processes.err;
-  const Json a = rows("threads").at(0), b = rows("mpi").at(0);
-  for (const char* key : {"loss", "metrics", "sent_bytes", "planned_bytes"}) EXPECT_EQ(a.at(key), b.at(key)) << key;
-  EXPECT_GT(a.at("sent_bytes").at("memory").get<double>(), 0);
+  for (const std::string how : {"nodes=2,presample=disk", "nodes=2", "nodes=4,prefetch=3"}) {
+    const std::string strategy = "event_batch:batch=17,i=2,j=2,memory_layout=distributed," + how;
+    const Outcome threads = strobe(run(strategy, 4, {"--out", "threads" + how}));
+    ASSERT_EQ(threads.status, 0) << threads.err;
+    const Outcome processes = mpirun("4", run(strategy, 4, {"--comm", "mpi", "--out", "mpi" + how}));
+    ASSERT_EQ(processes.status, 0) << processes.err;
+    const Json a = rows("threads" + how).at(0), b = rows("mpi" + how).at(0);
+    for (const char* key : {"loss", "metrics", "sent_bytes", "planned_bytes"})
+      EXPECT_EQ(a.at(key), b.at(key)) << how << " " << key;
+    EXPECT_GT(a.at("sent_bytes").at("memory").get<double>(), 0);
+  }
 }
 
 /// A killed trainer ends its group, with or without the memory daemon in its process: no rank waits for it, and
@@ -155,7 +158,8 @@ TEST_F(EventGroups, RanksOfJudgedEventsAreWritten) {
 }
 
 TEST_F(EventGroups, RequestsThatDoNotFitSayWhatToChange) {
-  expect_refusal(strobe(run("event_batch:i=3,batch=17", 4, {})), 2, {"--strategy i", "4 ranks are not a multiple of 3"});
+  expect_refusal(strobe(run("event_batch:i=3,batch=17", 4, {})), 2,
+                 {"--strategy i", "4 ranks are not a multiple of 3"});
   expect_refusal(strobe(run("event_batch:i=2,k=1,batch=17", 4, {})), 2, {"k = 2 fits"});
   expect_refusal(strobe(run("event_batch:i=4,batch=100", 4, {})), 2, {"only 210 are trained on"});
   expect_refusal(strobe(run("event_batch:batch=100", 4, {})), 2, {"3 batches of 100, fewer than j x k = 4", "smaller"});

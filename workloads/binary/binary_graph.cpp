@@ -238,4 +238,38 @@ void write_binary_graph(const EventGraph& graph, const std::string& path) {
 
 EventGraph read_binary_graph(const std::string& path, bool verify) { return read_tagged_graph(path, verify).graph; }
 
+void write_passing_events(const EventGraph* graph, const TimeCsr& neighbours, const std::string& path) {
+  const PackedNames names = graph == nullptr ? PackedNames{} : pack_names(graph->vertex_name);
+  const BlockIndex blocks;
+  Json description = graph == nullptr ? Json::object() : describe(*graph, names, Json::object());
+  std::vector<BinarySection> sections;
+  if (graph != nullptr) sections = sections_of(*graph, names, blocks);
+  description["has_graph"] = graph != nullptr;
+  description["neighbour_offsets"] = neighbours.offsets.size();
+  description["neighbours"] = neighbours.entries.size();
+  add_section(sections, "neighbour_offsets", neighbours.offsets);
+  const std::string_view entries(reinterpret_cast<const char*>(neighbours.entries.data()),
+                                 neighbours.entries.size() * sizeof(TimedNeighbour));
+  if (!entries.empty())
+    sections.push_back({"neighbours",
+                        binary_type<std::int32_t>(),
+                        {entries},
+                        2 * static_cast<std::int64_t>(neighbours.entries.size())});
+  write_binary_file(binary_graph_kind, description, sections, path, Keeping::passing);
+}
+
+PassingEvents read_passing_events(const std::string& path, std::shared_ptr<const void> keeper) {
+  const BinaryFile file(binary_graph_kind, path, std::move(keeper));
+  PassingEvents events;
+  if (file.description().at("has_graph").get<bool>()) events.graph = graph_of(file);
+  const std::int64_t offsets = file.count("neighbour_offsets", most_binary_rows);
+  const std::int64_t entries = file.count("neighbours", most_binary_rows);
+  events.neighbours.offsets = file.column<std::int64_t>("neighbour_offsets", offsets, true);
+  const auto words =
+      std::make_shared<const Column<std::int32_t>>(file.column<std::int32_t>("neighbours", 2 * entries, true));
+  events.neighbours.entries = Column<TimedNeighbour>(words, reinterpret_cast<const TimedNeighbour*>(words->data()),
+                                                     static_cast<std::size_t>(entries));
+  return events;
+}
+
 }  // namespace strobe

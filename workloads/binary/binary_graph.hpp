@@ -1,9 +1,11 @@
 // Strobe's binary graph: an event graph as a file that is mapped and read where it lies.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "workloads/continuous/time_csr.hpp"
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {
@@ -25,5 +27,17 @@ struct TaggedGraph {
 void write_tagged_graph(const EventGraph& graph, const Json& tag, const std::string& path);
 /// Like `read_binary_graph`; the tag is {} when the file has none.
 TaggedGraph read_tagged_graph(const std::string& path, bool verify = false);
+
+/// A graph with its adjacency, for processes that run now. `graph` is empty when the file holds the adjacency alone.
+struct PassingEvents {
+  EventGraph graph;
+  TimeCsr neighbours;
+};
+
+/// Writes both without checksums, and does not flush them to the disk. A null `graph` is left out.
+void write_passing_events(const EventGraph* graph, const TimeCsr& neighbours, const std::string& path);
+/// Maps a file of `write_passing_events` that this run wrote; its content is not checked. `keeper` lives as long as the
+/// mapping.
+PassingEvents read_passing_events(const std::string& path, std::shared_ptr<const void> keeper);
 
 }  // namespace strobe

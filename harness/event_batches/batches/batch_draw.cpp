@@ -23,17 +23,33 @@ BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
       written_(row_.size(), 0) {}
 
 void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
+  begin(request, drawn);
+  for (std::size_t level = 0; level < samples_.size(); ++level) {
+    NeighbourSample sample = std::move(samples_[level]);  // keeps its buffers
+    sample_neighbours(*data_.graph, *data_.neighbours, ask(level), traits_.neighbours, traits_.sampling,
+                      static_cast<std::uint64_t>(case_.request.seed), workers, sample);
+    answer(level, std::move(sample));
+  }
+  finish(clock, drawn);
+}
+
+void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
   ++draws_;
   drawn = BatchDraw{};
-  drawn.request = request;
+  drawn.request = request_ = request;
   asked_ = {};
   ask_events(request, drawn);
-  if (request.scores) sample_levels(request, workers, drawn);
+  samples_.resize(request.scores ? traits_.levels : 0);
+  drawn.levels.resize(samples_.size());
+  level_roots_.clear();
+}
+
+void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
-  if (!request.writes || traits_.memory == 0) return;
-  find_writes(request, drawn);
-  if (request.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request.first, request.count);
+  if (!request_.writes || traits_.memory == 0) return;
+  find_writes(request_, drawn);
+  if (request_.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
 }
 
 void BatchDrawer::add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number) {
@@ -75,32 +91,30 @@ void BatchDrawer::ask_events(const BatchRequest& request, BatchDraw& drawn) {
   }
 }
 
-void BatchDrawer::sample_levels(const BatchRequest& request, Workers& workers, BatchDraw& drawn) {
-  samples_.resize(traits_.levels);
-  level_roots_.clear();
-  drawn.levels.resize(samples_.size());
-  const EdgeId hidden_from = traits_.sees_own_batch ? std::numeric_limits<EdgeId>::max() : request.batch_first;
-  for (NeighbourSample& sample : samples_) {
-    level_roots_.push_back(asked_.vertex.size());
-    // The released sampler compares a root's time with those of the file, not with seconds since the first event.
-    moments_.clear();
-    for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[event]);
-    sample_neighbours(*data_.graph, *data_.neighbours,
-                      {asked_.vertex, asked_.before, asked_.number, moments_, hidden_from}, traits_.neighbours,
-                      traits_.sampling, static_cast<std::uint64_t>(case_.request.seed), workers, sample);
-    const bool asked_again = &sample != &samples_.back();
-    for (std::int64_t s = 0; s < sample.slots(); ++s) {
-      const std::size_t at = s;
-      const std::int64_t root = sample.slot_root[at];
-      const std::int64_t number = asked_.number[root] * numbers_of_root + 1 + s - sample.offsets[root];
-      if (asked_again) {
-        add(sample.vertex[at], sample.event[at], request, number);
-      } else {
-        asked_.vertex.push_back(sample.vertex[at]);
-        asked_.time.push_back(data_.time(sample.event[at]));
-      }
+SampleRoots BatchDrawer::ask(std::size_t level) {
+  level_roots_.resize(level);
+  level_roots_.push_back(asked_.vertex.size());
+  // The released sampler compares a root's time with those of the file, not with seconds since the first event.
+  moments_.clear();
+  for (const EdgeId event : asked_.asked_at) moments_.push_back(data_.graph->time[event]);
+  const EdgeId hidden_from = traits_.sees_own_batch ? std::numeric_limits<EdgeId>::max() : request_.batch_first;
+  return {asked_.vertex, asked_.before, asked_.number, moments_, hidden_from};
+}
+
+void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
+  const bool asked_again = level + 1 < samples_.size();
+  for (std::int64_t s = 0; s < sample.slots(); ++s) {
+    const std::size_t at = s;
+    const std::int64_t root = sample.slot_root[at];
+    const std::int64_t number = asked_.number[root] * numbers_of_root + 1 + s - sample.offsets[root];
+    if (asked_again) {
+      add(sample.vertex[at], sample.event[at], request_, number);
+    } else {
+      asked_.vertex.push_back(sample.vertex[at]);
+      asked_.time.push_back(data_.time(sample.event[at]));
     }
   }
+  samples_[level] = std::move(sample);
 }
 
 void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {

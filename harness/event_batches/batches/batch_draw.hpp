@@ -54,6 +54,9 @@ struct BatchDraw {
   /// [W] The distinct ends of the batch's events. Each has its vertex, its row of U, and the row of the other end of
   /// its last event.
   std::vector<std::int64_t> written, own_rows, other_rows;
+  /// Edge features from other nodes: of the mails' events [M, d_e], then of each level's [S, d_e], innermost first.
+  /// Empty when the rank reads features itself.
+  std::vector<std::vector<float>> edge_features;
 
   /// R: the events' sources, then their candidates, event by event, the destination first.
   std::int64_t roots() const { return request.count * (1 + candidates); }
@@ -71,6 +74,18 @@ class BatchDrawer {
   /// of the batch, it advances the clock past the batch. Throws InvalidRequest for an event without a negative.
   void draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
 
+  /// The same draw in steps, for neighbours that others draw: `begin`; then `ask` and `answer` for each level from the
+  /// outermost; then `finish`.
+  void begin(const BatchRequest& request, BatchDraw& drawn);
+  std::size_t levels() const { return samples_.size(); }
+  /// The roots of level `level`; valid until `answer`.
+  SampleRoots ask(std::size_t level);
+  /// Neighbours of the roots that `ask` gave.
+  void answer(std::size_t level, NeighbourSample sample);
+  void finish(MemoryClock& clock, BatchDraw& drawn);
+  /// Vertices of the last draw: the roots, then the slots of each level, outermost first.
+  const std::vector<VertexId>& asked() const { return asked_.vertex; }
+
  private:
   struct Asked {
     std::vector<VertexId> vertex;
@@ -81,7 +96,6 @@ class BatchDrawer {
 
   void ask_events(const BatchRequest& request, BatchDraw& drawn);
   void add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number);
-  void sample_levels(const BatchRequest& request, Workers& workers, BatchDraw& drawn);
   void number_vertices(const MemoryClock& clock, BatchDraw& drawn);
   void find_rows(const MemoryClock& clock, BatchDraw& drawn);
   void find_writes(const BatchRequest& request, BatchDraw& drawn);
@@ -90,6 +104,7 @@ class BatchDrawer {
   const EventCase& case_;
   const EventData& data_;
   const EventModelTraits traits_;
+  BatchRequest request_;                  // of the last draw
   Asked asked_;                           // roots, then the slots of each level, outermost first
   std::vector<NeighbourSample> samples_;  // outermost first
   std::vector<double> moments_;           // times of the roots as in the file

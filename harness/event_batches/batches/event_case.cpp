@@ -82,10 +82,11 @@ PerMemoryPart<std::uint64_t> EventCase::host_parts() const {
   };
   add_graph(*data.graph);
   if (training.graph != data.graph) add_graph(*training.graph);
-  for (const TimeCsr* csr : {data.neighbours.get(), training.neighbours.get()}) {
-    if (csr == nullptr || (csr == training.neighbours.get() && training.neighbours == data.neighbours)) continue;
-    parts[MemoryPart::graph] += csr->offsets.own_bytes() + csr->entries.own_bytes();
-  }
+  const auto add_neighbours = [&](const TimeCsr& csr) {
+    parts[MemoryPart::graph] += csr.offsets.own_bytes() + csr.entries.own_bytes();
+  };
+  add_neighbours(*data.neighbours);
+  if (training.neighbours != data.neighbours) add_neighbours(*training.neighbours);
   if (training.task->trained != nullptr)
     parts[MemoryPart::samples] += training.task->trained->numbers.size() * sizeof(EdgeId);
   return parts;

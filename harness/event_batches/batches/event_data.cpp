@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "workloads/binary/binary_graph.hpp"
+#include "workloads/storage/node_store.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -22,6 +24,47 @@ EventData training_walk(const EventData& all) {
   return left;
 }
 
+/// The workload's events; an empty graph for a workload of snapshots.
+EventGraph read_events(const EventsKey& key) {
+  std::optional<EventGraph> events =
+      load_events(key.workload.name(), key.workload.json, static_cast<std::uint64_t>(key.seed));
+  if (!events) return {};
+  if (events->events() == 0) throw InvalidRequest("/workload", "the graph is empty: it has no events");
+  if (events->removals) {
+    throw InvalidRequest("/workload", "events that remove an edge are read as steps only; choose a model of snapshots");
+  }
+  return *std::move(events);
+}
+
+/// Whether the large arrays lie in a mapped file already.
+bool events_are_mapped(const EventGraph& events) {
+  return events.source.is_view() && events.time.own_bytes() == 0 && events.edge_features.own_bytes() == 0 &&
+         events.vertex_features.own_bytes() == 0;
+}
+
+LoadedEvents loaded_of(PassingEvents events) {
+  if (events.graph.events() == 0) return {};
+  return {std::make_shared<const EventGraph>(std::move(events.graph)),
+          std::make_shared<const TimeCsr>(std::move(events.neighbours))};
+}
+
+/// The events and their adjacency in a file that all processes of the node map. One process reads the events, unless
+/// they are a mapped file already. Nothing if the file cannot be written.
+std::optional<LoadedEvents> share_on_node(const EventsKey& key, const NodeStore& node) {
+  std::optional<EventGraph> own;
+  const auto write = [&](const std::string& path) {
+    own = read_events(key);
+    write_passing_events(events_are_mapped(*own) ? nullptr : &*own, make_time_csr(*own), path);
+  };
+  const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
+    PassingEvents events = read_passing_events(path, std::move(keeper));
+    if (events.graph.events() == 0) events.graph = own ? *std::move(own) : read_events(key);
+    own.reset();
+    return loaded_of(std::move(events));
+  };
+  return node.get<LoadedEvents>({"events", key.workload.json.dump(), key.seed}, write, read);
+}
+
 }  // namespace
 
 EdgeId EventData::strictly_before(EdgeId event) const {
@@ -30,17 +73,13 @@ EdgeId EventData::strictly_before(EdgeId event) const {
   return event;
 }
 
-LoadedEvents EventsKey::make(const DataCache&) const {
-  std::optional<EventGraph> events = load_events(workload.name(), workload.json, static_cast<std::uint64_t>(seed));
-  if (!events) return {};
-  if (events->events() == 0) throw InvalidRequest("/workload", "the graph is empty: it has no events");
-  if (events->removals) {
-    throw InvalidRequest("/workload", "events that remove an edge are read as steps only; choose a model of snapshots");
+LoadedEvents EventsKey::make(const DataCache& cache) const {
+  if (cache.node() != nullptr) {
+    if (std::optional<LoadedEvents> shared = share_on_node(*this, *cache.node())) return *std::move(shared);
   }
-  LoadedEvents loaded;
-  loaded.graph = std::make_shared<const EventGraph>(std::move(*events));
-  loaded.neighbours = std::make_shared<const TimeCsr>(make_time_csr(*loaded.graph));
-  return loaded;
+  EventGraph own = read_events(*this);
+  TimeCsr neighbours = make_time_csr(own);
+  return loaded_of({std::move(own), std::move(neighbours)});
 }
 
 DrawnEvents DrawsKey::make(const DataCache& cache) const {

@@ -10,16 +10,6 @@ std::int64_t sum(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
 
-/// Groups with one rank of each node; ranks of a group are each other's agents.
-RankGroups columns(const RemoteRows& remote) {
-  RankGroups groups(static_cast<std::size_t>(remote.ranks_of_node()));
-  for (std::size_t place = 0; place < groups.size(); ++place) {
-    for (std::int64_t node = 0; node < remote.nodes(); ++node)
-      groups[place].push_back(static_cast<int>(remote.agent(static_cast<std::int64_t>(place), node)));
-  }
-  return groups;
-}
-
 /// The first row of each node when rows are sorted by node from `first` on. Node `skipped` has no rows there.
 std::vector<std::int64_t> places_of(const std::vector<std::int64_t>& counts, std::int64_t first,
                                     std::int64_t skipped = -1) {
@@ -83,7 +73,7 @@ DistributedMemory::DistributedMemory(Device& device, Communicator& communicator,
       remote_(std::move(remote)),
       rank_(communicator.rank()),
       node_(remote_->node_of(rank_)),
-      column_(communicator.split(columns(*remote_))),
+      column_(communicator.split(remote_->columns())),
       shape_(shape_of_node(whole, *remote_, node_)),
       channels_(device, communicator, daemons_of_nodes(*remote_), shape_) {}
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "backends/communicator.hpp"
 #include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "harness/event_batches/groups/distributed_memory.hpp"
@@ -118,6 +119,13 @@ void check_distributed(const EventCase& c, const TrainingGroups& groups, std::in
     refuse("/strategy/nodes", fmt::format("{} ranks are not a multiple of {} nodes", groups.ranks(), nodes));
 }
 
+/// Ranks of one process share all events; a process of its own copies what its node holds.
+std::shared_ptr<const EventPart> part_of_process(const EventCase& c, const RemoteRows& remote) {
+  if (in_one_process(c.request)) return std::make_shared<const EventPart>(c.training, 0, remote.nodes(), false);
+  const int rank = CommunicatorRegistry::instance().find(c.request.comm, "/comm").value.process_rank();
+  return std::make_shared<const EventPart>(c.training, remote.node_of(rank), remote.nodes(), true);
+}
+
 void check_evaluation(const EventCase& c) {
   if (c.options.evaluate != "copy0") return;
   if (c.options.evaluate_batches > 0)
@@ -153,7 +161,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   check_ranks(*c, order);
   if (c->grouped()) check_place(*c, groups);
   if (c->grouped()) check_evaluation(*c), check_disk(*c);
-  GroupPlan plan{c, order, memory_shape(*c), {}, nullptr};
+  GroupPlan plan{c, order, memory_shape(*c), {}, nullptr, nullptr};
   if (options.memory_layout != "distributed") {
     if (options.nodes > 0)
       throw InvalidRequest("/strategy/nodes",
@@ -166,7 +174,9 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   const std::int64_t nodes = nodes_of(*c);
   check_distributed(*c, groups, nodes);
   const std::int64_t iterations = plan.order.first_iteration(c->planned_epochs());
-  if (nodes > 1) plan.remote = std::make_shared<const RemoteRows>(*c, plan.order, nodes, iterations);
+  if (nodes == 1) return plan;
+  plan.remote = std::make_shared<const RemoteRows>(*c, plan.order, nodes, iterations);
+  if (options.presample == "none") plan.part = part_of_process(*c, *plan.remote);
   return plan;
 }
 

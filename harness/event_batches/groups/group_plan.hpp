@@ -7,6 +7,7 @@
 
 #include "harness/event_batches/batches/batch_order.hpp"
 #include "harness/event_batches/batches/event_case.hpp"
+#include "harness/event_batches/batches/event_part.hpp"
 #include "harness/event_batches/groups/memory_daemon.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
 
@@ -19,6 +20,8 @@ struct GroupPlan {
   MemoryShape memory;                        // of a copy; width 0: the model has none
   std::vector<std::string> metrics;          // names of an evaluation's metrics, in one order on all ranks
   std::shared_ptr<const RemoteRows> remote;  // for a memory that is spread over several nodes; else null
+  /// The events that this process's node holds. Ranks ask each other for the rest. Null: every rank reads all events.
+  std::shared_ptr<const EventPart> part;
 
   /// Whether each copy is on the device of its only rank.
   bool on_device() const { return events->options.memory_on == "device"; }

@@ -76,7 +76,7 @@ void GroupTrainer::restore(const TrainingState& state) {
 void GroupTrainer::restore_own(const std::vector<double>& values, std::int64_t iteration) {
   const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
   const std::int64_t sequence = turn ? turn->sequence : 0;
-  source_.restart(sequence);
+  source_.restart(sequence, iteration);
   auto at = values.begin();
   if (const std::int64_t held = memory_ == nullptr ? 0 : memory_->saved_values(); held > 0 && !values.empty()) {
     memory_->restore({at, at + held});

@@ -5,6 +5,7 @@
 
 #include "harness/event_batches/batches/static_memory.hpp"
 #include "harness/event_batches/groups/distributed_memory.hpp"
+#include "harness/event_batches/groups/remote_neighbours.hpp"
 #include "harness/event_batches/groups/shared_memory.hpp"
 
 namespace strobe {
@@ -32,6 +33,8 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       memory_(memory_of(plan, device, communicator)),
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
+  if (plan.part != nullptr)
+    source_.join(std::make_unique<RemoteNeighbours>(*plan.events, device, communicator, plan.remote, plan.part));
   if (communicator.rank() == 0) replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
   if (device.has_values()) events().prepare_static_memory();
 }
@@ -59,12 +62,13 @@ void GroupTrainer::begin(std::int64_t iteration) {
   const bool resets = plan_.order.begins_sweep(source_.copy(), iteration);
   keep_sweep_end(iteration, resets);
   if (memory_ != nullptr) memory_->begin(iteration, resets);
+  source_.meet(iteration);
   const std::optional<TrainerTurn> turn = plan_.order.turn(iteration, communicator_.rank());
   if (turn && turn->set == 0)
     take_batch(*turn);
   else if (memory_ != nullptr && memory_->of_all_ranks())
     memory_->read({}, {});
-  source_.draw_ahead(iteration);
+  source_.draw_ahead(iteration, epoch_end_);
 }
 
 void GroupTrainer::write(const Forward& pass) {
@@ -127,7 +131,7 @@ void GroupTrainer::iterate(std::int64_t iteration, bool last) {
 
 void GroupTrainer::epoch(std::int64_t number) {
   const std::int64_t first = plan_.order.first_iteration(number), end = plan_.order.first_iteration(number + 1);
-  epoch_first_ = first;
+  epoch_first_ = first, epoch_end_ = end;
   sweep_end_.clear();
   device_.run(Fill{epoch_loss_, 0.0});
   double events_of_epoch = 0;

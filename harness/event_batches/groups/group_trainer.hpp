@@ -80,6 +80,7 @@ class GroupTrainer final : public Trainer {
   std::int64_t begun_ = 0;                     // iterations that called `begin`
   std::int64_t trained_ = 0;                   // finished iterations
   std::int64_t epoch_first_ = 0;               // the first iteration of the current epoch
+  std::int64_t epoch_end_ = 0;                 // the first one of the next epoch
   std::vector<double> sweep_end_;              // copy 0 at the end of its last sweep, if that was amid an epoch
   std::vector<std::vector<double>> gathered_;  // by rank, its `own_state`; on rank 0
   Tensor batch_loss_, epoch_loss_;

@@ -4,9 +4,19 @@
 #include <numeric>
 
 #include "core/system/parallel.hpp"
+#include "harness/event_batches/batches/event_part.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
 
 namespace strobe {
+
+std::vector<EdgeId> events_with_features(const BatchDraw& drawn) {
+  std::vector<EdgeId> events = drawn.mail_events;
+  for (const DrawnLevel& level : drawn.levels) events.insert(events.end(), level.events.begin(), level.events.end());
+  std::sort(events.begin(), events.end());
+  events.erase(std::unique(events.begin(), events.end()), events.end());
+  return events;
+}
+
 std::int64_t RowsOfNode::all_vertices() const {
   return std::accumulate(vertices.begin(), vertices.end(), std::int64_t{0});
 }
@@ -18,26 +28,59 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
   Workers workers(1);
   BatchDraw drawn;
   const std::size_t sets = order.groups().j;
+  const std::size_t levels = c.model->traits().levels;
   const auto ranks = static_cast<std::size_t>(order.groups().ranks()), parts = static_cast<std::size_t>(nodes);
   for (std::int64_t n = 0; n < iterations; ++n) {
     std::vector<RowsOfNode>& all = rows_.emplace_back(ranks * parts);
-    for (RowsOfNode& rows : all) rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+    for (RowsOfNode& rows : all) {
+      rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+      rows.features.assign(sets, 0);
+      rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
+    }
     state.move_to(n, c.training);
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
       for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
         state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
                           workers, drawn);
-        const auto of = [&](std::int64_t v) -> RowsOfNode& {
-          return all[rank * parts + static_cast<std::size_t>(v % nodes)];
-        };
-        for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
-        for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
-        for (const std::int64_t v : drawn.written) ++of(v).written;
+        count(drawn, state.drawer.asked(), *c.training.graph, rank, set);
       }
     }
   }
   find_most();
+}
+
+void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph,
+                       std::size_t rank, std::size_t set) {
+  const auto on = [&](std::int64_t node) -> RowsOfNode& { return rows_.back()[rank * nodes_ + node]; };
+  const auto of = [&](std::int64_t v) -> RowsOfNode& { return on(v % nodes_); };
+  for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
+  for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
+  for (const std::int64_t v : drawn.written) ++of(v).written;
+  const std::int64_t own = node_of(static_cast<std::int64_t>(rank));
+  for (const EdgeId e : events_with_features(drawn)) ++on(holder(graph, e, own)).features[set];
+  const std::size_t levels = drawn.levels.size();
+  for (std::size_t l = 0; l < levels; ++l) {
+    const DrawnLevel& level = drawn.levels[levels - 1 - l];
+    for (std::int64_t r = 0; r < level.roots; ++r) {
+      RowsOfNode& rows = of(asked[r]);
+      ++rows.roots[set * levels + l];
+      rows.slots[set * levels + l] += level.offsets[r + 1] - level.offsets[r];
+    }
+  }
+}
+
+std::int64_t RemoteRows::holder(const EventGraph& graph, EdgeId event, std::int64_t node) const {
+  return graph.target[event] % nodes_ == node ? node : graph.source[event] % nodes_;
+}
+
+RankGroups RemoteRows::columns() const {
+  RankGroups groups(static_cast<std::size_t>(ranks_of_node()));
+  for (std::size_t place = 0; place < groups.size(); ++place) {
+    for (std::int64_t node = 0; node < nodes_; ++node)
+      groups[place].push_back(static_cast<int>(agent(static_cast<std::int64_t>(place), node)));
+  }
+  return groups;
 }
 
 const RowsOfNode& RemoteRows::rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const {
@@ -57,21 +100,38 @@ void RemoteRows::find_most() {
   }
 }
 
-std::uint64_t RemoteRows::sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const {
-  std::uint64_t bytes = 0;
+template <class Visit>
+void RemoteRows::for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const {
   for (std::int64_t n = first; n < end; ++n) {
     for (std::int64_t rank = 0; rank < order_.groups().ranks(); ++rank) {
       for (std::int64_t node = 0; node < nodes_; ++node) {
-        if (node == node_of(rank)) continue;
-        const RowsOfNode& asked = rows(n, rank, node);
-        const std::uint64_t read = asked.all_vertices() + 2 * asked.all_mails();
-        const std::uint64_t written = asked.written;
-        bytes += (static_cast<std::uint64_t>(asked.all_vertices()) + written) * sizeof(std::int64_t);
-        bytes += (read + 3 * written) * row_bytes;
+        if (node != node_of(rank)) visit(rows(n, rank, node));
       }
     }
   }
+}
+
+std::uint64_t RemoteRows::sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const {
+  std::uint64_t bytes = 0;
+  for_each_remote(first, end, [&](const RowsOfNode& asked) {
+    const std::uint64_t read = asked.all_vertices() + 2 * asked.all_mails();
+    const std::uint64_t written = asked.written;
+    bytes += (static_cast<std::uint64_t>(asked.all_vertices()) + written) * sizeof(std::int64_t);
+    bytes += (read + 3 * written) * row_bytes;
+  });
   return bytes;
+}
+
+std::uint64_t RemoteRows::drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t edge_width) const {
+  constexpr std::int64_t number = sizeof(std::int64_t), value = sizeof(float), root = sizeof(RemoteRoot);
+  std::int64_t bytes = 0;
+  for_each_remote(first, end, [&](const RowsOfNode& asked) {
+    for (std::size_t at = 0; at < asked.roots.size(); ++at)
+      bytes += asked.roots[at] * root + (asked.roots[at] + asked.slots[at]) * number;
+    for (std::size_t set = 0; edge_width > 0 && set < asked.features.size(); ++set)
+      bytes += asked.features[set] * (number + edge_width * value);
+  });
+  return static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace strobe

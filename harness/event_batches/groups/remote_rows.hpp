@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "backends/communicator.hpp"
+#include "harness/event_batches/batches/batch_draw.hpp"
 #include "harness/event_batches/batches/batch_order.hpp"
 #include "harness/event_batches/batches/event_case.hpp"
 
@@ -14,10 +16,17 @@ namespace strobe {
 struct RowsOfNode {
   std::vector<std::int64_t> vertices, mails;  // by set of negatives: rows read, and those of them with a mail
   std::int64_t written = 0;
+  /// [set, level] Roots whose vertex the node owns, and their neighbours; levels outermost first.
+  std::vector<std::int64_t> roots, slots;
+  std::size_t levels() const { return roots.size() / vertices.size(); }
 
+  std::vector<std::int64_t> features;  // by set: events whose edge features the node sends
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;
 };
+
+/// The distinct events whose edge features a batch reads, ascending.
+std::vector<EdgeId> events_with_features(const BatchDraw& drawn);
 
 /// Row v of the memory is on node v mod `nodes`. Each node has the same number of consecutive ranks.
 class RemoteRows {
@@ -32,6 +41,10 @@ class RemoteRows {
   std::int64_t agent(std::int64_t rank, std::int64_t node) const {
     return node * ranks_of_node() + rank % ranks_of_node();
   }
+  /// Groups with one rank of each node; ranks of a group are each other's agents.
+  RankGroups columns() const;
+  /// The node from which ranks of `node` get the edge features of an event: their own if it has one of the ends.
+  std::int64_t holder(const EventGraph& graph, EdgeId event, std::int64_t node) const;
   /// The number of `all` vertices that are on the node.
   std::int64_t vertices_of(std::int64_t node, std::int64_t all) const { return (all - node + nodes_ - 1) / nodes_; }
 
@@ -42,8 +55,17 @@ class RemoteRows {
   /// Total bytes that all ranks send in the iterations [first, end): vertex numbers, and rows of memory and mails. A
   /// row of memory has `row_bytes`.
   std::uint64_t sent_bytes(std::int64_t first, std::int64_t end, std::uint64_t row_bytes) const;
+  /// Total bytes that all ranks send to draw the batches of these iterations: roots, their neighbours, and features of
+  /// `edge_width` values.
+  std::uint64_t drawing_bytes(std::int64_t first, std::int64_t end, std::int64_t edge_width) const;
 
  private:
+  /// Calls visit(rows) for the rows that each rank reads and writes on each node but its own.
+  template <class Visit>
+  void for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const;
+  /// Adds a draw of the current iteration. `asked` begins with the roots of the innermost level.
+  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph, std::size_t rank,
+             std::size_t set);
   void find_most();
 
   BatchOrder order_;

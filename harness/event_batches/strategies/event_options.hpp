@@ -72,8 +72,10 @@ FieldTable event_group_fields() {
                "iterations that batches are drawn ahead; 0 = j with pipeline, none without", 0, 1 << 20)
       .choice("presample", &S::presample, {"none", "memory", "disk"},
               "where batches lie that are drawn before training; none = drawn while training")
-      .choice("memory_layout", &S::memory_layout, {"copy", "distributed"},
-              "each copy of the memory on one node, or one memory with row v on node v mod nodes (k = 1)")
+      .choice(
+          "memory_layout", &S::memory_layout, {"copy", "distributed"},
+          "each copy of the memory on one node, or one memory whose row v is on node v mod nodes, with the neighbours "
+          "and edge features of vertex v (k = 1)")
       .integer("nodes", &S::nodes, "",
                "over how many nodes a distributed memory lies; 0 = those of the cluster that the ranks need, 1 without",
                0, 1 << 20)

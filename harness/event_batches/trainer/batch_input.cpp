@@ -33,6 +33,7 @@ struct FeatureRows {
   const std::vector<std::int64_t>* of = nullptr;
   bool of_events = false;
   std::int64_t width = 0;
+  const float* given = nullptr;  // [count, width], from other nodes; null: read here
   std::int64_t count() const { return static_cast<std::int64_t>(of->size()); }
 };
 
@@ -40,11 +41,15 @@ struct FeatureRows {
 template <class Times, class Features>
 void for_each_real(const EventData& data, const BatchDraw& drawn, const Times& times, const Features& features) {
   const EventWidths& widths = data.widths;
+  const auto given = [&](std::size_t section) {
+    return drawn.edge_features.empty() ? nullptr : drawn.edge_features[section].data();
+  };
   times(drawn.mail_dt);
   times(drawn.root_dt);
   for (const DrawnLevel& level : drawn.levels) times(level.dt);
-  features(FeatureRows{&drawn.mail_events, true, widths.edge});
-  for (const DrawnLevel& level : drawn.levels) features(FeatureRows{&level.events, true, widths.edge});
+  features(FeatureRows{&drawn.mail_events, true, widths.edge, given(0)});
+  for (std::size_t l = 0; l < drawn.levels.size(); ++l)
+    features(FeatureRows{&drawn.levels[l].events, true, widths.edge, given(1 + l)});
   features(FeatureRows{&drawn.vertices, false, widths.vertex});
 }
 
@@ -59,6 +64,10 @@ void put_vertex(const EventData& data, VertexId vertex, float* to) {
 template <class Real>
 void put_features(const EventData& data, const FeatureRows& rows, Real* to, Workers& workers) {
   if (rows.width == 0) return;
+  if (rows.given != nullptr) {
+    std::copy_n(rows.given, rows.count() * rows.width, to);
+    return;
+  }
   constexpr std::int64_t of_task = 512;
   workers.run((rows.count() + of_task - 1) / of_task, [&](std::int64_t task) {
     std::vector<float> row(rows.width);

@@ -1,5 +1,6 @@
 #include "harness/event_batches/trainer/batch_source.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "backends/host/host_work.hpp"
@@ -64,6 +65,25 @@ DrawnSets EventBatchSource::start(std::int64_t sequence) {
   return sets;
 }
 
+void EventBatchSource::draw_jointly(std::int64_t sequence) {
+  const std::optional<TrainerTurn> turn = order_.turn(sequence, rank_);
+  const bool begins = turn && turn->set == 0;
+  DrawnSets sets;
+  sets.sequence = sequence;
+  if (begins) state_->move_to(sequence, case_->training);
+  for (std::int64_t set = 0; set < order_.groups().j; ++set) {
+    const BatchRequest request = begins ? request_of(order_, sequence, rank_, set) : BatchRequest{};
+    const auto drawn = std::make_shared<BatchDraw>();
+    joint_->draw(sequence, static_cast<std::size_t>(set), begins ? &request : nullptr, *state_, *drawn);
+    sets.draws.push_back(drawn);
+  }
+  if (begins) coming_.push_back(std::move(sets));
+}
+
+void EventBatchSource::meet(std::int64_t iteration) {
+  for (; joint_ != nullptr && met_ <= iteration; ++met_) draw_jointly(met_);
+}
+
 DrawnSets EventBatchSource::take(std::int64_t sequence) {
   if (coming_.empty() || coming_.front().sequence != sequence) {
     coming_.clear();
@@ -74,7 +94,8 @@ DrawnSets EventBatchSource::take(std::int64_t sequence) {
   return sets;
 }
 
-void EventBatchSource::draw_ahead(std::int64_t iteration) {
+void EventBatchSource::draw_ahead(std::int64_t iteration, std::int64_t epoch_end) {
+  if (joint_ != nullptr) return meet(std::min(iteration + ahead_, epoch_end - 1));
   const std::int64_t step = order_.groups().j, own = order_.groups().subgroup_of(rank_);
   // The rank's first batch after `iteration`, or after those that are drawn already.
   std::int64_t next = iteration < own ? own : iteration + step - (iteration - own) % step;
@@ -82,10 +103,12 @@ void EventBatchSource::draw_ahead(std::int64_t iteration) {
   for (; next <= iteration + ahead_ && next < end_; next += step) coming_.push_back(start(next));
 }
 
-void EventBatchSource::restart(std::int64_t sequence) {
+void EventBatchSource::restart(std::int64_t sequence, std::int64_t iteration) {
   coming_.clear();
+  met_ = std::max<std::int64_t>(0, iteration - order_.groups().j + 1);
   state_->next = sequence;
   while (!order_.begins_sweep(state_->copy, state_->next)) --state_->next;
+  meet(iteration - 1);
 }
 
 void EventBatchSource::presample() {

@@ -41,22 +41,40 @@ struct DrawnSets {
   DeviceEvent ready;
 };
 
+/// Draws that all ranks make together, because each holds a part of the events.
+class JointDraws {
+ public:
+  virtual ~JointDraws() = default;
+  /// Draws set `set` of the batch that this rank begins in iteration `sequence`, and gives other ranks what they need
+  /// for theirs. All ranks call it in the same order. `request` is null if this rank begins no batch there.
+  virtual void draw(std::int64_t sequence, std::size_t set, const BatchRequest* request, GroupDrawState& state,
+                    BatchDraw& drawn) = 0;
+};
+
 class EventBatchSource {
  public:
   /// Draws for rank `rank`. With `presample`, it draws all batches now, and throws SystemError if a file of them cannot
   /// be written.
   EventBatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device);
 
+  /// Draws together with the other ranks from now on, without `presample`. All ranks call `meet`, `draw_ahead` and
+  /// `restart` with the same iterations.
+  void join(std::unique_ptr<JointDraws> joint) { joint_ = std::move(joint); }
+  /// Makes the draws of all iterations up to `iteration` that are made together, and still missing.
+  void meet(std::int64_t iteration);
   /// The draws of the batch that the rank begins in iteration `sequence`. Draws them now unless they were drawn ahead.
   DrawnSets take(std::int64_t sequence);
-  /// Starts to draw the batches that the rank begins after `iteration`, as far ahead as the case says.
-  void draw_ahead(std::int64_t iteration);
-  /// Continues with batch `sequence`. The clock moves there again from the beginning of its sweep.
-  void restart(std::int64_t sequence);
+  /// Starts to draw the batches that the rank begins after `iteration`, as far ahead as the case says. Joint draws end
+  /// with iteration `epoch_end` - 1, so that every epoch sends its own messages.
+  void draw_ahead(std::int64_t iteration, std::int64_t epoch_end);
+  /// Continues in `iteration` with batch `sequence`, which this rank may have begun before. The clock moves there again
+  /// from the beginning of its sweep. Joint draws of all batches in training are made again.
+  void restart(std::int64_t sequence, std::int64_t iteration);
   std::int64_t copy() const { return state_->copy; }
 
  private:
   DrawnSets start(std::int64_t sequence);
+  void draw_jointly(std::int64_t sequence);
   DeviceEvent start_draw(std::int64_t sequence, const BatchRequest& request, std::shared_ptr<BatchDraw> drawn);
   void presample();
 
@@ -68,6 +86,8 @@ class EventBatchSource {
   std::int64_t end_;    // number of iterations of the run
   std::shared_ptr<GroupDrawState> state_;
   std::deque<DrawnSets> coming_;
+  std::unique_ptr<JointDraws> joint_;              // null: each rank draws alone
+  std::int64_t met_ = 0;                           // iterations whose joint draws are made
   std::shared_ptr<PresampledBatches> presampled_;  // null: drawn while training
 };
 

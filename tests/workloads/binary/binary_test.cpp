@@ -54,6 +54,26 @@ TEST(BinaryGraph, RoundTripIsExact) {
   EXPECT_EQ(back.provenance.rows, 5);
 }
 
+/// Also without the graph, which is then a file of its own, and without any event.
+TEST(BinaryGraph, EventsAndNeighboursPassToOtherProcessesUnchanged) {
+  const TemporaryFolder folder;
+  const EventGraph graph = awkward_graph();
+  const TimeCsr neighbours = make_time_csr(graph);
+  const auto keeper = std::make_shared<const int>(0);
+  for (const bool whole : {true, false}) {
+    write_passing_events(whole ? &graph : nullptr, neighbours, folder.file("passing"));
+    const PassingEvents back = read_passing_events(folder.file("passing"), keeper);
+    EXPECT_EQ(back.neighbours.offsets, neighbours.offsets);
+    EXPECT_EQ(back.neighbours.entries, neighbours.entries);
+    EXPECT_EQ(back.neighbours.entries.own_bytes(), 0u);
+    if (whole) expect_same_events(back.graph, graph);
+    EXPECT_EQ(back.graph.events(), whole ? graph.events() : 0);
+  }
+  EXPECT_EQ(keeper.use_count(), 1);
+  write_passing_events(nullptr, make_time_csr(EventGraph{}), folder.file("empty"));
+  EXPECT_EQ(read_passing_events(folder.file("empty"), nullptr).neighbours.entries.size(), 0u);
+}
+
 TEST(BinaryGraph, OfBundledDataEqualsTheSourceAndIsAWorkload) {
   const TemporaryFolder folder;
   for (const std::string& name : DatasetRegistry::instance().names()) {

@@ -1,0 +1,87 @@
+// Processes that hold the events of their node alone: what they hold, and that a run goes on after a stop.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/random.hpp"
+#include "tests/cli/launch/mpi_program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+class EventsInParts : public MpiProgram {
+ protected:
+  void SetUp() override {
+    MpiProgram::SetUp();
+    setenv("STROBE_CACHE", "off", 1);  // a cached graph is a mapped file even in one process
+  }
+  void write_visits(int events, int features) {
+    const RandomStream random(8, random_purpose::test);
+    std::string text = "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n";
+    for (int e = 0; e < events; ++e) {
+      const auto at = static_cast<std::uint64_t>(2 * e);
+      text += fmt::format("{},{},{},0", random.below(at, 300), random.below(at + 1, 200), e / 2);
+      for (int f = 0; f < features; ++f) text += fmt::format(",{}", (e * 7 + f) % 9);
+      text += "\n";
+    }
+    write_text(folder_ / "visits.csv", text);
+  }
+  void TearDown() override { unsetenv("STROBE_CACHE"); }
+
+  std::vector<std::string> run(const std::string& ways, int ranks, const std::string& epochs, const std::string& out,
+                               const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all;
+    std::istringstream words(
+        "run --workload visits.csv:format=jodie --model tgn-attn:memory=8,time=4,neighbours=3 "
+        "--task future-links:candidates=4 --comm mpi --strategy event_batch:batch=200,k=1," +
+        ways + " --ranks " + std::to_string(ranks) + " --epochs " + epochs + " --out " + out);
+    for (std::string word; words >> word;) all.push_back(word);
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  Json row_of(int ranks, const std::vector<std::string>& words, const std::string& out) {
+    const Outcome outcome = mpirun(std::to_string(ranks), words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const Json row = rows(out).at(0);
+    EXPECT_EQ(row.at("status"), "ok") << row.at("reason");
+    return row;
+  }
+};
+
+/// With random ends, an event has one of them on a given node of four with probability 7/16.
+TEST_F(EventsInParts, AProcessOfFourHoldsItsNodesPart) {
+  constexpr int event_count = 30000, feature_count = 64;
+  write_visits(event_count, feature_count);
+  const Json alone = row_of(1, run("i=1", 1, "1", "alone"), "alone").at("memory_bytes");
+  const Json four = row_of(4, run("i=4,memory_layout=distributed,nodes=4", 4, "1", "four"), "four").at("memory_bytes");
+  const auto held = [](const Json& memory, const char* part, std::size_t rank) {
+    return memory.at("host").at(part).at(rank).get<double>();
+  };
+  const double features = held(alone, "features", 0), graph = held(alone, "graph", 0);
+  ASSERT_EQ(features, 4.0 * event_count * feature_count);
+  const double neighbours = 16.0 * event_count;
+  ASSERT_GT(graph, neighbours);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_NEAR(held(four, "features", rank) / features, 7.0 / 16, 0.02) << rank;
+    // The numbers of the events with features take 4 bytes each.
+    EXPECT_NEAR((held(four, "graph", rank) - held(four, "features", rank) / feature_count) / neighbours, 0.25, 0.02)
+        << rank;
+    const double less = alone.at("process").at(0).get<double>() - four.at("process").at(rank).get<double>();
+    EXPECT_GT(less, 0.25 * features) << rank;
+  }
+}
+
+TEST_F(EventsInParts, AStoppedRunOfFourProcessesGoesOnBitForBit) {
+  write_visits(3000, 3);
+  const std::string ways = "i=2,j=2,memory_layout=distributed,nodes=4";
+  const Json whole = row_of(4, run(ways, 4, "3", "whole"), "whole");
+  row_of(4, run(ways, 4, "1", "begun", {"--checkpoint", "state"}), "begun");
+  const Json rest = row_of(4, run(ways, 4, "3", "rest", {"--checkpoint", "state", "--resume-training"}), "rest");
+  EXPECT_EQ(rest.at("loss").back(), whole.at("loss").back());
+  EXPECT_EQ(rest.at("metrics"), whole.at("metrics"));
+}
+
+}  // namespace
+}  // namespace strobe::cli_test
