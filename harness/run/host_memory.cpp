@@ -38,7 +38,7 @@ double rank_bytes(const PlannedCase& plan, const NodeRanks& here) {
   return sum / static_cast<double>(peaks.size());
 }
 
-/// Planning is over when it is judged, so its most memory is measured: this process's, beside others that hold `held`.
+/// Checks planning after it is over: the most memory of this process, as measured, with others that hold `held`.
 void check_planning(const PlannedCase& plan, const NodeRanks& here, double held) {
   const double most = static_cast<double>(most_process_memory()), limit = limit_bytes(plan.request);
   const double bytes = most + static_cast<double>(here.processes - 1) * held;
