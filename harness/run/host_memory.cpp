@@ -1,6 +1,7 @@
 #include "harness/run/host_memory.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <numeric>
@@ -38,6 +39,17 @@ double rank_bytes(const PlannedCase& plan, const NodeRanks& here) {
   return sum / static_cast<double>(peaks.size());
 }
 
+/// Checks planning after it is over: the most memory of this process, as measured, with others that hold `held`.
+void check_planning(const PlannedCase& plan, const NodeRanks& here, double held) {
+  const double most = static_cast<double>(most_process_memory()), limit = limit_bytes(plan.request);
+  const double bytes = most + static_cast<double>(here.processes - 1) * held;
+  if (here.program_bytes <= 0 || bytes <= limit) return;
+  const HostRoom room = host_room({most - held, held, 0, 0}, plan.request.ranks, here.nodes, limit);
+  throw InvalidRequest(limit_place,
+                       fmt::format("planning took {} of a node's memory, and the limit is {}; {}", format_bytes(bytes),
+                                   format_bytes(limit), enough_nodes(room, plan.request.ranks)));
+}
+
 }  // namespace
 
 NodeRanks ranks_of_node(const Ranks& ranks) {
@@ -73,7 +85,10 @@ void check_room_to_read(const Case& request) {
 void check_host_memory(const PlannedCase& plan, const NodeRanks& here) {
   const double limit = limit_bytes(plan.request);
   if (limit <= 0) return;
-  const double held = sum_of(plan.schedule->host_parts()), rank = rank_bytes(plan, here);
+  const double held = sum_of(plan.schedule->host_parts());
+  check_planning(plan, here, here.program_bytes + held);
+  malloc_trim(0);  // otherwise blocks that planning freed stay with the process
+  const double rank = rank_bytes(plan, here);
   const std::int64_t ranks = plan.request.ranks,
                      together = here.ranks.empty() ? ranks : static_cast<std::int64_t>(here.ranks.size());
   const double bytes =

@@ -16,7 +16,7 @@ namespace {
 Json request_of(int ranks, const std::string& nb) {
   return {{"workload", {{"name", "uniform"}, {"vertices", 2000}, {"steps", 8}, {"density", 4}}},
           {"model", "t-gcn"},
-          {"strategy", "snapshot"},
+          {"strategy", "vertex"},
           {"ranks", ranks},
           {"nb", nb}};
 }
