@@ -9,6 +9,7 @@ strobe.plan("amazon", clusters=["p5-h100"], deadline="2h").table  # what to rent
 
 Times are seconds and sizes are bytes. Errors are exceptions with the program's message; all of them are StrobeError.
 """
+from strobe.captured import CapturedModel, NotCaptured, NotEqual, from_torch
 from strobe.commands import Answer, Calibration, Plan, Validation, calibrate, convert, inspect, names, plan, validate
 from strobe.errors import (
     CaseFailed,
@@ -30,8 +31,9 @@ from strobe.traces import SoftwareProfile, software_profile
 from strobe.workloads import Workload
 
 __all__ = [
-    "Answer", "Calibration", "CaseFailed", "Epoch", "Figure", "Interrupted", "InvalidRequest", "NoProgram", "NotARun",
-    "NotAvailable", "NotComparable", "Page", "Plan", "Program", "Run", "SoftwareProfile", "StrobeError", "Validation",
-    "Workload", "answers", "calibrate", "cases", "compare", "convert", "curves", "epoch", "epochs", "inspect",
-    "measure", "names", "plan", "program", "read", "resume", "run", "samples", "software_profile", "validate",
+    "Answer", "Calibration", "CapturedModel", "CaseFailed", "Epoch", "Figure", "Interrupted", "InvalidRequest",
+    "NoProgram", "NotARun", "NotAvailable", "NotCaptured", "NotComparable", "NotEqual", "Page", "Plan", "Program",
+    "Run", "SoftwareProfile", "StrobeError", "Validation", "Workload", "answers", "calibrate", "cases", "compare",
+    "convert", "curves", "epoch", "epochs", "from_torch", "inspect", "measure", "names", "plan", "program", "read",
+    "resume", "run", "samples", "software_profile", "validate",
 ]

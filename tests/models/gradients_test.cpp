@@ -4,6 +4,7 @@
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_evolve.hpp"
 #include "models/ops/ops_fading.hpp"
+#include "models/ops/ops_pointwise.hpp"
 #include "tests/models/small_case.hpp"
 
 namespace strobe {
@@ -102,6 +103,33 @@ TEST(Gradients, Selu) {
   const auto device = cpu();
   check_gradients(*device, {random_tensor(*device, 7, 3, 1)},
                   [](Tape& tape, const std::vector<Var>& v) { return selu(tape, selu(tape, v[0])); });
+}
+
+TEST(Gradients, PointwiseCurves) {
+  const auto device = cpu();
+  for (const auto& [curve, p] : {std::pair{Curve::affine, -1.5},
+                                 {Curve::sigmoid, 1.0},
+                                 {Curve::leaky_relu, 0.0},
+                                 {Curve::leaky_relu, 0.25},
+                                 {Curve::elu, 1.5}}) {
+    check_gradients(*device, {random_tensor(*device, 7, 3, 1)},
+                    [&](Tape& tape, const std::vector<Var>& v) { return pointwise(tape, v[0], curve, p, 0.5); });
+  }
+  Tape tape(*device);
+  const Var x = Tape::constant(random_tensor(*device, 2, 2, 1));
+  EXPECT_THROW(pointwise(tape, x, Curve::leaky_relu, -0.1), Error);
+}
+
+/// A value times itself has a gradient of two parts.
+TEST(Gradients, Multiply) {
+  const auto device = cpu();
+  check_gradients(*device, {random_tensor(*device, 7, 3, 1), random_tensor(*device, 7, 3, 2)},
+                  [](Tape& tape, const std::vector<Var>& v) {
+                    const Var z = multiply(tape, v[0], v[1]);
+                    return multiply(tape, z, multiply(tape, z, v[0]));
+                  });
+  check_gradients(*device, {random_tensor(*device, 7, 3, 1)},
+                  [](Tape& tape, const std::vector<Var>& v) { return multiply(tape, v[0], v[0]); });
 }
 
 TEST(Gradients, MTransform) {

@@ -28,6 +28,7 @@
 #include "tests/conformance/operations/memory.hpp"
 #include "tests/conformance/operations/pair.hpp"
 #include "tests/conformance/operations/past.hpp"
+#include "tests/conformance/operations/pointwise.hpp"
 #include "tests/conformance/operations/recurrent.hpp"
 #include "tests/conformance/operations/sparse.hpp"
 #include "tests/conformance/operations/spmm_of_dense.hpp"
@@ -108,7 +109,7 @@ std::vector<OperationFamily> operation_families() {
                                    family<AdamStep>(adam_cases())};
   for (auto& x : {recurrent_families(), statistics_families(), gate_families(), store_families(), fading_families(),
                   join_families(), joined_dense_families(), gathered_dense_families(), step_convolution_families(),
-                  of_dense_families(), spmm_pair_families(), event_families(), memory_families()})
+                  of_dense_families(), spmm_pair_families(), event_families(), memory_families(), pointwise_families()})
     all.insert(all.end(), x.begin(), x.end());
   return all;
 }

@@ -56,7 +56,9 @@ const std::map<std::string, Chain>& chains() {
        [](const Sizes& s) { return 2 * std::sqrt(s.degree) + 2 * std::sqrt(s.steps) + 4 * std::sqrt(s.width); }},
       {"mpnn-lstm", [](const Sizes& s) { return 2 * (convolution(s) + batch_norm(s) + recurrence(s)); }},
       // Every step's gates add two walks of two hops over inputs and state.
-      {"dcrnn", [](const Sizes& s) { return s.steps * (4 * std::sqrt(s.degree) + std::sqrt(5 * 2 * s.width)); }}};
+      {"dcrnn", [](const Sizes& s) { return s.steps * (4 * std::sqrt(s.degree) + std::sqrt(5 * 2 * s.width)); }},
+      // The example: one convolution, then a GRU.
+      {"captured", [](const Sizes& s) { return convolution(s) + recurrence(s); }}};
   return all;
 }
 

@@ -1,0 +1,274 @@
+#include "models/snapshots/captured_graph.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/errors.hpp"
+#include "core/json_reader.hpp"
+
+namespace strobe {
+namespace {
+
+struct KindWord {
+  CapturedKind kind;
+  std::size_t least, most;  // values that it reads
+  Curve curve = Curve::affine;
+};
+
+const std::map<std::string, KindWord>& kind_words() {
+  constexpr std::size_t many = 1000;
+  static const std::map<std::string, KindWord> all{{"product", {CapturedKind::product, 1, 1}},
+                                                   {"dense", {CapturedKind::dense, 2, 3}},
+                                                   {"combine", {CapturedKind::combine, 2, 2}},
+                                                   {"multiply", {CapturedKind::multiply, 2, 2}},
+                                                   {"affine", {CapturedKind::pointwise, 1, 1, Curve::affine}},
+                                                   {"sigmoid", {CapturedKind::pointwise, 1, 1, Curve::sigmoid}},
+                                                   {"leaky_relu", {CapturedKind::pointwise, 1, 1, Curve::leaky_relu}},
+                                                   {"elu", {CapturedKind::pointwise, 1, 1, Curve::elu}},
+                                                   {"tanh", {CapturedKind::tanh, 1, 1}},
+                                                   {"concat", {CapturedKind::concat, 1, many}},
+                                                   {"columns", {CapturedKind::columns, 1, 1}},
+                                                   {"rows", {CapturedKind::rows, 1, 1}},
+                                                   {"stack", {CapturedKind::stack, 1, many}},
+                                                   {"transpose", {CapturedKind::transpose, 1, 1}},
+                                                   {"layer_norm", {CapturedKind::layer_norm, 3, 3}}};
+  return all;
+}
+
+/// Reads the parts of a model in turn; values are found by name.
+class GraphReader {
+ public:
+  explicit GraphReader(std::string source) : source_(std::move(source)) {}
+
+  CapturedGraph read(const Json& json) {
+    if (json.value("format", std::string()) != "strobe.captured" || json.value("version", 0) != 1)
+      refuse("is no captured model of version 1");
+    if (json.contains("features") && !json["features"].is_null()) graph_.features = positive(json["features"]);
+    name("x");
+    for (const Json& state : json.value("states", Json::array())) {
+      graph_.states.push_back(positive(state.at("width")));
+      name(state.at("name"));
+    }
+    for (const Json& matrix : json.value("matrices", Json::array())) graph_.matrices.push_back(matrix);
+    for (const std::string& matrix : graph_.matrices) check_matrix(matrix);
+    for (const Json& weight : json.at("weights")) read_weight(weight);
+    for (const Json& operation : json.at("operations")) read_operation(operation);
+    graph_.output = value(json.at("output"));
+    for (const Json& next : json.value("next", Json::array())) graph_.next.push_back(value(next));
+    if (graph_.next.size() != graph_.states.size()) refuse("must have one entry of 'next' for each state");
+    return std::move(graph_);
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const { throw InvalidInput(source_, 0, 0, why); }
+
+  void name(const std::string& given) {
+    if (!numbers_.emplace(given, numbers_.size()).second) refuse("names the value '" + given + "' twice");
+  }
+  std::size_t value(const Json& given) const {
+    const auto found = numbers_.find(given.get<std::string>());
+    if (found == numbers_.end()) refuse("reads the value '" + given.get<std::string>() + "' before it exists");
+    return found->second;
+  }
+  std::int64_t positive(const Json& given) const {
+    const auto number = given.get<std::int64_t>();
+    if (number < 1 || number > 1'000'000) refuse("has the size " + std::to_string(number));
+    return number;
+  }
+  void check_matrix(const std::string& matrix) const {
+    try {
+      captured_preprocessing(matrix);
+    } catch (const InvalidRequest& error) {
+      refuse(error.what());
+    }
+  }
+  void read_weight(const Json& json) {
+    CapturedWeight weight{json.at("name"), 0, positive(json.at("columns")), json.value("bound", -1.0), {}};
+    if (json.at("rows") != "features") weight.rows = positive(json.at("rows"));
+    name(weight.name);
+    graph_.weights.push_back(std::move(weight));
+  }
+  void read_operation(const Json& json) {
+    const auto kind = json.at("kind").get<std::string>();
+    const auto word = kind_words().find(kind);
+    if (word == kind_words().end()) refuse("has an operation of the unknown kind '" + kind + "'");
+    CapturedOperation operation;
+    operation.kind = word->second.kind;
+    operation.curve = word->second.curve;
+    for (const Json& read : json.at("of")) operation.reads.push_back(value(read));
+    if (operation.reads.size() < word->second.least || operation.reads.size() > word->second.most)
+      refuse("gives '" + kind + "' " + std::to_string(operation.reads.size()) + " values");
+    operation.matrix = json.value("matrix", 0);
+    operation.p = json.value("p", operation.kind == CapturedKind::pointwise && kind != "affine" ? 0.0 : 1.0);
+    operation.q = json.value("q", kind == "combine" ? 1.0 : 0.0);
+    operation.first = json.value("first", std::int64_t{0});
+    operation.count = json.value("count", std::int64_t{0});
+    if (json.value("activation", std::string("none")) == "relu") operation.activation = Activation::relu;
+    if (operation.p < 0 && (kind == "leaky_relu" || kind == "elu")) refuse("gives '" + kind + "' a negative slope");
+    graph_.operations.push_back(std::move(operation));
+    name(json.at("name"));
+  }
+
+  std::string source_;
+  CapturedGraph graph_;
+  std::map<std::string, std::size_t> numbers_;
+};
+
+/// Checks the shapes that one operation reads, and gives that of its result.
+class ShapeRules {
+ public:
+  ShapeRules(const CapturedGraph& graph, const std::vector<CapturedShape>& shapes) : graph_(graph), shapes_(shapes) {}
+
+  CapturedShape result(const CapturedOperation& operation) const {
+    const CapturedShape first = shape(operation, 0);
+    switch (operation.kind) {
+      case CapturedKind::product:
+        need(first.rows == 0 && operation.matrix >= 0 &&
+             operation.matrix < static_cast<std::int64_t>(graph_.matrices.size()));
+        return first;
+      case CapturedKind::dense:
+        return dense(operation);
+      case CapturedKind::combine:
+      case CapturedKind::multiply:
+        need(first == shape(operation, 1));
+        return first;
+      case CapturedKind::pointwise:
+      case CapturedKind::tanh:
+        return first;
+      case CapturedKind::concat:
+      case CapturedKind::stack:
+        return joined(operation);
+      case CapturedKind::columns:
+        need(operation.first >= 0 && operation.count > 0 && operation.first <= first.columns - operation.count);
+        return {first.rows, operation.count};
+      case CapturedKind::rows:
+        need(operation.first >= 0 && operation.count > 0 && operation.first <= first.rows - operation.count);
+        return {operation.count, first.columns};
+      case CapturedKind::transpose:
+        need(first.rows > 0);
+        return {first.columns, first.rows};
+      case CapturedKind::layer_norm:
+        need(shape(operation, 1) == CapturedShape{1, first.columns} && shape(operation, 2) == shape(operation, 1));
+        return first;
+    }
+    return first;
+  }
+
+ private:
+  static void need(bool fits) {
+    if (!fits) throw Error("shapes do not fit");
+  }
+  CapturedShape shape(const CapturedOperation& operation, std::size_t i) const { return shapes_[operation.reads[i]]; }
+
+  CapturedShape dense(const CapturedOperation& operation) const {
+    const CapturedShape x = shape(operation, 0), w = shape(operation, 1);
+    need(w.rows > 0 && x.columns == w.rows);
+    need(operation.reads.size() == 2 || shape(operation, 2) == CapturedShape{1, w.columns});
+    return {x.rows, w.columns};
+  }
+
+  CapturedShape joined(const CapturedOperation& operation) const {
+    const bool below = operation.kind == CapturedKind::stack;
+    CapturedShape sum = shape(operation, 0);
+    need(!below || sum.rows > 0);
+    for (std::size_t i = 1; i < operation.reads.size(); ++i) {
+      const CapturedShape part = shape(operation, i);
+      need(below ? part.columns == sum.columns && part.rows > 0 : part.rows == sum.rows);
+      (below ? sum.rows : sum.columns) += below ? part.rows : part.columns;
+    }
+    return sum;
+  }
+
+  const CapturedGraph& graph_;
+  const std::vector<CapturedShape>& shapes_;
+};
+
+}  // namespace
+
+CapturedGraph read_captured_graph(const std::string& text, const std::string& source) {
+  const Json json = parse_json(text, source);
+  if (!json.is_object()) throw InvalidInput(source, 0, 0, "is no captured model");
+  return read_json_values(source, [&] { return GraphReader(source).read(json); });
+}
+
+void set_captured_weights(CapturedGraph& graph, const std::vector<SavedMatrix>& matrices, const std::string& source) {
+  if (matrices.size() != graph.weights.size())
+    throw InvalidInput(source, 0, 0,
+                       "has " + std::to_string(matrices.size()) + " weights, and the model has " +
+                           std::to_string(graph.weights.size()));
+  for (CapturedWeight& weight : graph.weights) {
+    const auto found = std::find_if(matrices.begin(), matrices.end(),
+                                    [&](const SavedMatrix& matrix) { return matrix.name == weight.name; });
+    if (found == matrices.end()) throw InvalidInput(source, 0, 0, "has no weight '" + weight.name + "'");
+    const std::int64_t rows = weight.rows == 0 ? graph.features : weight.rows;
+    if (found->rows != rows || found->columns != weight.columns)
+      throw InvalidInput(source, 0, 0, "has weight '" + weight.name + "' in another shape than the model");
+    weight.start = found->values;
+  }
+}
+
+std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int64_t features,
+                                           const std::string& source) {
+  std::vector<CapturedShape> shapes{{0, features}};
+  for (const std::int64_t width : graph.states) shapes.push_back({0, width});
+  for (const CapturedWeight& weight : graph.weights)
+    shapes.push_back({weight.rows == 0 ? features : weight.rows, weight.columns});
+  const auto refuse = [&](const std::string& why) { throw InvalidInput(source, 0, 0, why); };
+  for (std::size_t i = 0; i < graph.operations.size(); ++i) {
+    try {
+      shapes.push_back(ShapeRules(graph, shapes).result(graph.operations[i]));
+    } catch (const Error&) {
+      refuse("has operation " + std::to_string(i + 1) + ", whose shapes do not fit each other");
+    }
+  }
+  if (shapes[graph.output].rows != 0) refuse("has an output that is no value of vertices");
+  for (std::size_t s = 0; s < graph.next.size(); ++s) {
+    if (shapes[graph.next[s]] != shapes[1 + s]) refuse("hands on a state of another width than it reads");
+  }
+  return shapes;
+}
+
+Preprocessing captured_preprocessing(const std::string& matrix) {
+  static const std::map<std::string, std::string> walks{{"sum", "none"},
+                                                        {"mean", "in"},
+                                                        {"out_mean", "out"},
+                                                        {"mean_transposed", "in_transposed"},
+                                                        {"out_mean_transposed", "out_transposed"}};
+  Preprocessing what;
+  what.precompute_first_product = false;
+  if (matrix == "laplacian") return what;
+  const auto walk = walks.find(matrix);
+  if (walk == walks.end()) throw InvalidRequest("/model/path", "no matrix is called '" + matrix + "'");
+  what.laplacian = false;
+  what.walk = walk->second;
+  return what;
+}
+
+const std::string& captured_example() {
+  static const std::string text = R"({"format": "strobe.captured", "version": 1, "matrices": ["laplacian"],
+"states": [{"name": "h", "width": 6}],
+"weights": [{"name": "conv.weight", "rows": "features", "columns": 6}, {"name": "conv.bias", "rows": 1, "columns": 6},
+  {"name": "gates.weight", "rows": 12, "columns": 12}, {"name": "gates.bias", "rows": 1, "columns": 12},
+  {"name": "candidate.weight", "rows": 12, "columns": 6}, {"name": "candidate.bias", "rows": 1, "columns": 6}],
+"operations": [
+  {"name": "ax", "kind": "product", "of": ["x"], "matrix": 0},
+  {"name": "c", "kind": "dense", "of": ["ax", "conv.weight", "conv.bias"], "activation": "relu"},
+  {"name": "ch", "kind": "concat", "of": ["c", "h"]},
+  {"name": "opening", "kind": "dense", "of": ["ch", "gates.weight", "gates.bias"]},
+  {"name": "gates", "kind": "sigmoid", "of": ["opening"]},
+  {"name": "r", "kind": "columns", "of": ["gates"], "first": 0, "count": 6},
+  {"name": "u", "kind": "columns", "of": ["gates"], "first": 6, "count": 6},
+  {"name": "rh", "kind": "multiply", "of": ["r", "h"]},
+  {"name": "crh", "kind": "concat", "of": ["c", "rh"]},
+  {"name": "n", "kind": "dense", "of": ["crh", "candidate.weight", "candidate.bias"]},
+  {"name": "candidate", "kind": "tanh", "of": ["n"]},
+  {"name": "kept", "kind": "multiply", "of": ["u", "h"]},
+  {"name": "open", "kind": "affine", "of": ["u"], "p": -1, "q": 1},
+  {"name": "new", "kind": "multiply", "of": ["open", "candidate"]},
+  {"name": "next", "kind": "combine", "of": ["kept", "new"]}],
+"output": "next", "next": ["next"]})";
+  return text;
+}
+
+}  // namespace strobe

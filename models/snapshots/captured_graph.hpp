@@ -1,0 +1,114 @@
+// A captured model: the operations of one time step as plain data, read from a file. docs/howto/own_pytorch_model.md
+// describes the file. Values are numbered: the features x, then recurrent states, then weights, then the results of
+// operations in order. A value of cells has a row for each vertex; a value of weights has rows of its own.
+//
+// The operations fall into stages, which become layers (models/snapshots/captured.cpp). Operations that read no state
+// are spatial: they run for all steps at once. A spatial stage begins with sparse products, so a stage is as deep as
+// the longest chain of products before it. Only one matrix can be multiplied with in spatial stages. Operations that
+// read a state, or another matrix, run step by step in the last stage.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/fields.hpp"
+#include "core/safetensors.hpp"
+#include "models/ops/ops_pointwise.hpp"
+#include "workloads/preparation/preprocess.hpp"
+
+namespace strobe {
+
+enum class CapturedKind {
+  product,    // matrix `matrix` times a value of cells
+  dense,      // activation(a b + c), c optional
+  combine,    // p a + q b
+  multiply,   // a b, value by value
+  pointwise,  // a curve of each value
+  tanh,
+  concat,      // side by side
+  columns,     // columns [first, first + count)
+  rows,        // rows [first, first + count) of weights
+  stack,       // weights one below the other
+  transpose,   // of weights
+  layer_norm,  // of a, with gain b and shift c
+};
+
+struct CapturedOperation {
+  CapturedKind kind = CapturedKind::product;
+  std::vector<std::size_t> reads;  // values
+  int matrix = 0;
+  Activation activation = Activation::none;
+  Curve curve = Curve::affine;
+  double p = 1, q = 0;
+  std::int64_t first = 0, count = 0;
+};
+
+/// Rows and columns of a value; rows = 0 for a value of cells.
+struct CapturedShape {
+  std::int64_t rows = 0, columns = 0;
+  bool operator==(const CapturedShape&) const = default;
+};
+
+/// A weight; `rows` is 0 where the file says "features": as many as a vertex has.
+struct CapturedWeight {
+  std::string name;
+  std::int64_t rows = 0, columns = 0;
+  double bound = -1;          // random values lie within +- bound; -1: Glorot and Bengio's
+  std::vector<double> start;  // empty: drawn from the seed
+};
+
+/// The part of the operations that one layer computes.
+struct CapturedStage {
+  bool reads_neighbours = false;
+  std::vector<std::size_t> spatial;   // operations of all steps at once
+  std::vector<std::size_t> carried;   // values that the spatial part hands on, side by side
+  bool steps = false;                 // whether `stepwise` follows
+  std::vector<std::size_t> stepwise;  // operations of each step
+};
+
+struct CapturedGraph {
+  std::int64_t features = 0;          // 0: any number
+  std::vector<std::string> matrices;  // kinds, see captured_preprocessing
+  std::vector<std::int64_t> states;   // widths
+  std::vector<CapturedWeight> weights;
+  std::vector<CapturedOperation> operations;
+  std::size_t output = 0;
+  std::vector<std::size_t> next;  // the states after the step
+
+  std::size_t first_weight() const { return 1 + states.size(); }
+  std::size_t first_result() const { return first_weight() + weights.size(); }
+  std::size_t values() const { return first_result() + operations.size(); }
+  bool is_state(std::size_t value) const { return value > 0 && value < first_weight(); }
+};
+
+/// Reads a captured model from its JSON text. `source` names the text in messages. Throws InvalidInput for what is no
+/// such model.
+CapturedGraph read_captured_graph(const std::string& text, const std::string& source);
+
+/// Puts the values of `matrices` into the weights. Throws InvalidInput(source, ...) when names or shapes differ.
+void set_captured_weights(CapturedGraph& graph, const std::vector<SavedMatrix>& matrices, const std::string& source);
+
+/// The shape of every value for vertices of `features` features. Throws InvalidInput(source, ...) when an operation's
+/// shapes do not fit.
+std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int64_t features,
+                                           const std::string& source);
+
+/// How a matrix is prepared: laplacian = D^-1/2 (A + I) D^-1/2; sum = A, each row lists the sources of a vertex's
+/// edges; mean = A with rows of sum 1; out_mean = the same of A^T; mean_transposed and out_mean_transposed. Throws
+/// InvalidRequest for another name.
+Preprocessing captured_preprocessing(const std::string& matrix);
+
+/// The stages of a model, and which matrix they multiply with.
+struct CapturedStages {
+  int matrix = -1;           // of spatial stages; -1: none
+  bool precomputed = false;  // x is only read by products with `matrix`: layer 0 is given the product in place of x
+  std::vector<CapturedStage> stages;
+};
+
+CapturedStages captured_stages(const CapturedGraph& graph);
+
+/// The model that is used without a file: a graph convolution, then a GRU along each vertex's timeline, width 6.
+const std::string& captured_example();
+
+}  // namespace strobe

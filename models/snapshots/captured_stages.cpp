@@ -1,0 +1,139 @@
+// How operations fall into stages (captured_graph.hpp). Cost O(operations^2), once per model.
+#include <algorithm>
+#include <set>
+
+#include "models/snapshots/captured_graph.hpp"
+
+namespace strobe {
+namespace {
+
+class StageCutter {
+ public:
+  explicit StageCutter(const CapturedGraph& graph)
+      : graph_(graph), weight_(graph.values(), false), late_(graph.values(), false), depth_(graph.values(), 0) {
+    for (std::size_t v = graph.first_weight(); v < graph.first_result(); ++v) weight_[v] = true;
+    for (std::size_t v = 1; v < graph.first_weight(); ++v) late_[v] = true;
+    find_needed();
+  }
+
+  CapturedStages cut() {
+    CapturedStages result;
+    classify(result);
+    const std::size_t deepest = deepest_spatial();
+    for (std::size_t d = 0; d <= deepest; ++d) {
+      CapturedStage stage{d > 0, spatial_at(d), {}, false, {}};
+      if (d > 0 || !stage.spatial.empty() || deepest == 0) result.stages.push_back(std::move(stage));
+    }
+    add_steps(result.stages);
+    carry(result.stages);
+    return result;
+  }
+
+ private:
+  const CapturedOperation& operation(std::size_t value) const {
+    return graph_.operations[value - graph_.first_result()];
+  }
+
+  /// Values that the output or the states need.
+  void find_needed() {
+    needed_.assign(graph_.values(), false);
+    needed_[graph_.output] = true;
+    for (const std::size_t next : graph_.next) needed_[next] = true;
+    for (std::size_t v = graph_.values(); v-- > graph_.first_result();) {
+      if (!needed_[v]) continue;
+      for (const std::size_t read : operation(v).reads) needed_[read] = true;
+    }
+  }
+
+  /// Which values are weights, which run step by step, and after how many products.
+  void classify(CapturedStages& result) {
+    for (std::size_t v = graph_.first_result(); v < graph_.values(); ++v) {
+      const CapturedOperation& op = operation(v);
+      weight_[v] = std::all_of(op.reads.begin(), op.reads.end(), [&](std::size_t read) { return weight_[read]; });
+      late_[v] = std::any_of(op.reads.begin(), op.reads.end(), [&](std::size_t read) { return late_[read]; });
+      if (op.kind != CapturedKind::product || late_[v] || !needed_[v]) continue;
+      if (result.matrix < 0) result.matrix = op.matrix;
+      late_[v] = op.matrix != result.matrix;
+    }
+    result.precomputed = result.matrix >= 0 && only_products_read_x(result.matrix);
+    for (std::size_t v = graph_.first_result(); v < graph_.values(); ++v) {
+      for (const std::size_t read : operation(v).reads) depth_[v] = std::max(depth_[v], depth_[read]);
+      const bool given = result.precomputed && operation(v).reads[0] == 0;
+      if (operation(v).kind == CapturedKind::product && !late_[v] && !given) ++depth_[v];
+    }
+  }
+
+  bool only_products_read_x(int matrix) const {
+    if (graph_.output == 0) return false;
+    for (std::size_t v = graph_.first_result(); v < graph_.values(); ++v) {
+      const CapturedOperation& op = operation(v);
+      if (!needed_[v] || std::find(op.reads.begin(), op.reads.end(), std::size_t{0}) == op.reads.end()) continue;
+      if (op.kind != CapturedKind::product || op.matrix != matrix) return false;
+    }
+    return std::find(graph_.next.begin(), graph_.next.end(), std::size_t{0}) == graph_.next.end();
+  }
+
+  bool is_spatial(std::size_t value) const {
+    return value >= graph_.first_result() && needed_[value] && !weight_[value] && !late_[value];
+  }
+  std::size_t deepest_spatial() const {
+    std::size_t deepest = 0;
+    for (std::size_t v = 0; v < graph_.values(); ++v) {
+      if (is_spatial(v)) deepest = std::max(deepest, depth_[v]);
+    }
+    return deepest;
+  }
+  std::vector<std::size_t> spatial_at(std::size_t depth) const {
+    std::vector<std::size_t> found;
+    for (std::size_t v = 0; v < graph_.values(); ++v) {
+      if (is_spatial(v) && depth_[v] == depth) found.push_back(v);
+    }
+    return found;
+  }
+
+  /// Puts operations of single steps after the last spatial stage, in a layer of their own where that reads neighbours.
+  void add_steps(std::vector<CapturedStage>& stages) const {
+    std::vector<std::size_t> stepwise;
+    for (std::size_t v = graph_.first_result(); v < graph_.values(); ++v) {
+      if (needed_[v] && !weight_[v] && late_[v]) stepwise.push_back(v);
+    }
+    if (stepwise.empty() && graph_.states.empty()) return;
+    if (stages.back().reads_neighbours) stages.push_back({});
+    stages.back().steps = true;
+    stages.back().stepwise = std::move(stepwise);
+  }
+
+  /// Gives every stage the values that later ones read.
+  void carry(std::vector<CapturedStage>& stages) const {
+    std::set<std::size_t> wanted;
+    const auto want = [&](std::size_t value) {
+      if (!weight_[value] && !graph_.is_state(value)) wanted.insert(value);
+    };
+    const auto made = [&](const std::vector<std::size_t>& values) {
+      for (auto v = values.rbegin(); v != values.rend(); ++v) {
+        wanted.erase(*v);
+        for (const std::size_t read : operation(*v).reads) want(read);
+      }
+    };
+    want(graph_.output);
+    if (stages.back().steps) {
+      for (const std::size_t next : graph_.next) want(next);
+    }
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      made(stage->stepwise);
+      if (wanted.empty()) wanted.insert(0);  // a layer has at least one column
+      stage->carried.assign(wanted.begin(), wanted.end());
+      made(stage->spatial);
+    }
+  }
+
+  const CapturedGraph& graph_;
+  std::vector<bool> weight_, late_, needed_;
+  std::vector<std::size_t> depth_;
+};
+
+}  // namespace
+
+CapturedStages captured_stages(const CapturedGraph& graph) { return StageCutter(graph).cut(); }
+
+}  // namespace strobe

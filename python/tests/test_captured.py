@@ -1,0 +1,80 @@
+"""Models of PyTorch: each is captured, compared with PyTorch, and trained under several strategies."""
+import json
+import unittest
+
+import numpy as np
+from fixtures import InFolder
+
+import strobe
+
+try:
+    import torch
+    import torch_models as models
+except ImportError:
+    models = None
+
+
+@unittest.skipIf(models is None, "needs PyTorch and PyTorch Geometric")
+class Captured(InFolder):
+    def capture(self, module, features=3, weighted=False, **states):
+        example = {"x": torch.zeros(3, features), "edge_index": torch.tensor([[0, 1], [1, 2]])}
+        if weighted:
+            example["edge_weight"] = torch.ones(2)
+        example.update({name: torch.zeros(3, width) for name, width in states.items()})
+        torch.manual_seed(1)
+        return strobe.from_torch(module, example, self.folder / type(module).__name__)
+
+    def expect_exact(self, model, features):
+        """Equal losses of all strategies, on a graph with `features` features."""
+        draw = np.random.default_rng(3)
+        edges = [draw.integers(0, 20, (2, 50)) for _ in range(6)]
+        workload = strobe.Workload.from_steps(edges, features=draw.normal(size=(6, 20, features)),
+                                              path=self.folder / "graph.strobe")
+        losses = []
+        for strategy, ranks in (("sequential", 1), ("snapshot", 2), ("vertex", 3), ("chunk", 2)):
+            run = strobe.run(workload=workload, model=model, strategy=strategy, ranks=ranks, epochs=2, warmup=0,
+                             precision="fp64", progress=False, out=self.folder / f"{model.path.name}-{strategy}")
+            losses.append(json.loads((run.path / "summary.json").read_text())["rows"][0]["loss"])
+        for other in losses[1:]:
+            np.testing.assert_allclose(other, losses[0], rtol=1e-10)
+
+    def test_models_agree_with_pytorch_and_are_exact_under_every_strategy(self):
+        for module, weighted, states in ((models.TGCN(3, 5), True, {"h": 5}), (models.GCNGRU(3, 5), False, {"h": 5}),
+                                         (models.SageLSTM(3, 5), False, {"h": 5, "c": 5}),
+                                         (models.JointTGCN(3, 5), True, {"h": 5}), (models.TwoGCN(3, 5), False, {})):
+            with self.subTest(type(module).__name__):
+                model = self.capture(module, weighted=weighted, **states)
+                self.assertLess(model.check.loss, 1e-10)
+                self.assertLess(model.check.gradients, 1e-10)
+                self.assertIn("as PyTorch over 4 steps", repr(model))
+                self.expect_exact(model, 3)
+
+    def test_operations_without_a_counterpart_are_named_with_their_line(self):
+        with self.assertRaises(strobe.NotCaptured) as caught:
+            self.capture(models.Attention(3, 5))
+        self.assertTrue(any("torch_models.py:" in one for one in caught.exception.missing), caught.exception)
+
+    def test_a_softmax_is_refused(self):
+        with self.assertRaises(strobe.NotCaptured):
+            self.capture(models.Softmax(3, 5))
+
+    def test_a_wrong_number_of_states_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "returns 0 states"):
+            self.capture(models.GCNGRU(3, 5), h=5, c=5)
+
+    def test_a_file_that_was_changed_is_not_equal(self):
+        from strobe import captured
+
+        module = models.GCNGRU(3, 5)
+        model = self.capture(module, h=5)
+        text = json.loads((model.path / "model.json").read_text())
+        next(one for one in text["operations"] if one["kind"] == "tanh")["kind"] = "sigmoid"
+        (model.path / "model.json").write_text(json.dumps(text))
+        example = {"x": torch.zeros(3, 3), "edge_index": torch.tensor([[0, 1], [1, 2]]), "h": torch.zeros(3, 5)}
+        weights = captured.read_safetensors(model.path / "weights.safetensors")
+        check = captured._compare(captured._copy(module), example, text, weights, model.path)
+        self.assertGreater(check.loss, 1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()
