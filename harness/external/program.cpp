@@ -151,9 +151,10 @@ bool OutsideProgram::has_ended() const {
 
 int OutsideProgram::end(const std::vector<pid_t>& seen) {
   if (waited_for_) return 0;
-  waited_for_ = true;
   int state = 0;
-  if (has_ended())
+  const bool ended = has_ended();
+  waited_for_ = true;
+  if (ended)
     waitpid(process_, &state, 0);
   else
     state = end_tree(process_, seconds_to_end);

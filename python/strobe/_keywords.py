@@ -12,7 +12,7 @@ class CaseKeywords(TypedDict, total=False):
 
     workload: Annotated[Any, "data set, generator (NAME:key=value,...) or file"]
     model: Annotated[Literal["cd-gcn", "dcrnn", "dysat", "evolve-gcn-h", "evolve-gcn-o", "jodie", "mpnn-lstm", "t-gcn", "tgat", "tgn-attn", "tm-gcn"] | Part | Sequence[Literal["cd-gcn", "dcrnn", "dysat", "evolve-gcn-h", "evolve-gcn-o", "jodie", "mpnn-lstm", "t-gcn", "tgat", "tgn-attn", "tm-gcn"] | Part], "name, or NAME:key=value,...; see `strobe list` (default tm-gcn)"]
-    strategy: Annotated[Literal["adt", "bvr", "chunk", "dbos", "dbov", "dynahb", "event_batch", "hybrid_batch", "pss", "pyd", "sequential", "snapshot", "snapshot_groups", "vertex"] | Part | Sequence[Literal["adt", "bvr", "chunk", "dbos", "dbov", "dynahb", "event_batch", "hybrid_batch", "pss", "pyd", "sequential", "snapshot", "snapshot_groups", "vertex"] | Part], "name, or NAME:key=value,...; see `strobe list` (default sequential)"]
+    strategy: Annotated[Literal["adt", "bvr", "chunk", "dbos", "dbov", "dynahb", "event_batch", "external", "hybrid_batch", "pss", "pyd", "sequential", "snapshot", "snapshot_groups", "vertex"] | Part | Sequence[Literal["adt", "bvr", "chunk", "dbos", "dbov", "dynahb", "event_batch", "external", "hybrid_batch", "pss", "pyd", "sequential", "snapshot", "snapshot_groups", "vertex"] | Part], "name, or NAME:key=value,...; see `strobe list` (default sequential)"]
     task: Annotated[Literal["event-classification", "future-links", "link-prediction", "vertex-classification", "vertex-regression"] | Part | Sequence[Literal["event-classification", "future-links", "link-prediction", "vertex-classification", "vertex-regression"] | Part], "name, or NAME:key=value,...; see `strobe list` (default link-prediction)"]
     optimizer: Annotated[Literal["adam", "adamw", "sgd"] | Part | Sequence[Literal["adam", "adamw", "sgd"] | Part], "name, or NAME:key=value,...; see `strobe list` (default adam)"]
     software: Annotated[Text | Sequence[Text], "device sim only: whose program is predicted: strobe, a profile from `strobe list software` such as pytorch-eager, or a JSON file; pytorch-eager:without=coo+messages leaves terms out (default \"strobe\")"]
@@ -71,8 +71,8 @@ class PlanOptions(TypedDict, total=False):
     """Options of `strobe plan`."""
 
     model: Annotated[Any, "name, or NAME:key=value,...; see `strobe list` (default tm-gcn); several, separated by commas, are searched together"]
-    task: Annotated[Text, "name, or NAME:key=value,...; see `strobe list` (default link-prediction)"]
-    optimizer: Annotated[Text, "name, or NAME:key=value,...; see `strobe list` (default adam)"]
+    task: Annotated[Part, "name, or NAME:key=value,...; see `strobe list` (default link-prediction)"]
+    optimizer: Annotated[Part, "name, or NAME:key=value,...; see `strobe list` (default adam)"]
     set: Annotated[Mapping[str, Any], "key.path=value for every point, such as model.hidden=16"]
     precision: Annotated[Literal["fp32", "fp64"], "fp32 | fp64 (default fp32)"]
     seed: Annotated[int, "seed of generators, samples and partitioners (default 1)"]
