@@ -203,10 +203,10 @@ void apply_rule(const Study& study, const LossLimits& limits, GroupAdvice& advic
   advice.assumptions.push_back(bound_copies(study, advice));
   advice.choice = choose_groups(given);
   if (fewer)
-    advice.choice.why.front() =
-        fmt::format("batch = {}: the {}, below the {} that saturate a GPU", advice.choice.local_batch,
-                    given.largest_batch < given.saturating_batch ? "largest allowed" : "largest that gives every rank a batch",
-                    advice.saturation.batch);
+    advice.choice.why.front() = fmt::format(
+        "batch = {}: the {}, below the {} that saturate a GPU", advice.choice.local_batch,
+        given.largest_batch < given.saturating_batch ? "largest allowed" : "largest that gives every rank a batch",
+        advice.saturation.batch);
   if (!advice.choice.groups) advice.refusal = advice.choice.why.back();
 }
 
