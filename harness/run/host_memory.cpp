@@ -1,7 +1,6 @@
 #include "harness/run/host_memory.hpp"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <numeric>
@@ -87,7 +86,6 @@ void check_host_memory(const PlannedCase& plan, const NodeRanks& here) {
   if (limit <= 0) return;
   const double held = sum_of(plan.schedule->host_parts());
   check_planning(plan, here, here.program_bytes + held);
-  malloc_trim(0);  // otherwise blocks that planning freed stay with the process
   const double rank = rank_bytes(plan, here);
   const std::int64_t ranks = plan.request.ranks,
                      together = here.ranks.empty() ? ranks : static_cast<std::int64_t>(here.ranks.size());
