@@ -12,9 +12,9 @@ namespace strobe {
 
 /// Writes the graph that `prepare_scaled` would return, step by step. Processes that call this with the same arguments
 /// at the same time share the steps; the file is the same, byte for byte, for any number of them. Memory: one step a
-/// thread. The file has no checksums and is not flushed to the disk, because it only lives as long as the processes
-/// that share it. JointFile says which files lie next to it. Throws what `prepare_scaled` throws, the same in every
-/// process, and SystemError when the file cannot be written.
+/// thread, and at most two a processor for all processes together. The file has no checksums and is not flushed to the
+/// disk, because it only lives as long as the processes that share it. JointFile says which files lie next to it.
+/// Throws what `prepare_scaled` throws, the same in every process, and SystemError when the file cannot be written.
 void prepare_into(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
                   const std::string& path, const BeginWait& begin_wait);
 

@@ -126,6 +126,10 @@ class FirstFailure {
   std::exception_ptr error_;
 };
 
+/// Parts that all processes together make at a time, because each takes memory. Every processor has one, and one more
+/// while its thread waits.
+std::int64_t parts_at_once() { return 2 * std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)); }
+
 struct PartNotNeeded {};  // thrown where a part waits for one that failed
 
 /// One thread that makes parts.
@@ -167,7 +171,7 @@ class PartWorker {
   bool claim_one() { return claim_from(std::max(next_, made_)) || claim_from(made_); }
 
   bool claim_from(std::int64_t part) {
-    for (; part < failure_.end(); ++part) {
+    for (; part < std::min(failure_.end(), made_ + parts_at_once()); ++part) {
       if (!make_if_free(part)) continue;
       next_ = part + 1;
       return true;

@@ -31,8 +31,9 @@ class SharedParts {
  public:
   SharedParts(std::string path, std::int64_t parts, BeginWait begin_wait);
 
-  /// Makes parts on `threads` threads until all are made, by whichever process. Parts that this process makes ascend.
-  /// When parts fail, rethrows the exception of the first one: every process throws the same.
+  /// Makes parts on `threads` threads until all are made, by whichever process. All processes together make at most two
+  /// parts a processor at a time. When parts fail, rethrows the exception of the first one: every process throws the
+  /// same.
   void make_all(const MakePart& make, int threads) const;
 
   /// The sum of the sizes of all parts. Call it after make_all.
