@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* name_begin = "strobe-node-";
-constexpr std::size_t digits = 32;  // of a value's name
+constexpr std::size_t name_digits = 32;  // of a value's name
 constexpr const char* lock_end = ".lock";
 constexpr std::chrono::milliseconds moment{2}, longest_pause{50};
 
@@ -60,7 +60,7 @@ void remove_value(const std::string& path) {
 /// Whether a name is that of a lock file of this host: the locks of others may look free from here.
 bool is_own_lock(const std::string& name, const std::string& begin) {
   return name.starts_with(begin) && name.ends_with(lock_end) &&
-         name.size() == begin.size() + digits + std::strlen(lock_end);
+         name.size() == begin.size() + name_digits + std::strlen(lock_end);
 }
 
 void remove_abandoned(const std::string& folder, const std::string& begin) {
@@ -170,7 +170,7 @@ void NodeStore::keep(std::shared_ptr<const NodeFile> file) const {
 std::shared_ptr<const NodeFile> NodeStore::take(const Json& key, const std::function<void(const std::string&)>& write,
                                                 bool together) const {
   if (folder_.empty()) return nullptr;
-  const std::string name = sha256_hex(setting_.launch + '\n' + key.dump()).substr(0, digits);
+  const std::string name = sha256_hex(setting_.launch + '\n' + key.dump()).substr(0, name_digits);
   const std::string path = fmt::format("{}/{}{}", folder_, begin_, name);
   try {
     const int lock = lock_when_free(path, together);
