@@ -127,7 +127,7 @@ void read_tgl_labels(const std::string& path, EventGraph& graph) {
 
 /// Returns how many events belong to each part of the training.
 std::array<std::int64_t, roll_parts> add_rows(TextReader& reader, std::size_t columns, EventBuilder& events,
-                                              std::vector<std::int64_t>* numbers) {
+                                              bool with_features) {
   std::array<std::int64_t, roll_parts> sizes{};
   while (reader.next()) {
     const auto& fields = reader.split_commas();
@@ -135,10 +135,10 @@ std::array<std::int64_t, roll_parts> add_rows(TextReader& reader, std::size_t co
       reader.fail(misplaced_column(reader.line(), fields, columns),
                   fmt::format("expected {} columns, found {}", columns, fields.size()));
     const std::int64_t number = reader.whole(fields[0], "row number");
-    if (numbers != nullptr) numbers->push_back(number);
     const std::int64_t source = reader.whole(fields[1], "source vertex id");
     const std::int64_t target = reader.whole(fields[2], "target vertex id");
     events.add(source, target, reader.seconds(fields[3]));
+    if (with_features) add_feature_row(number, events);
     for (std::size_t i = 4; i + 1 < columns; ++i) read_roll(reader, fields[i]);
     ++sizes[read_roll(reader, fields.back())];
   }
@@ -154,28 +154,18 @@ EventGraph read_tgl(const std::string& path) {
   EventBuilder events;
   std::array<std::atomic<std::int64_t>, roll_parts> sizes{};
   const std::string edge_file = beside_tgl(path, "edge_features.npy");
-  if (!edge_file.empty()) events.keep_in_memory();
-  std::vector<std::int64_t> numbers;
-  PerPart<std::vector<std::int64_t>> numbers_of_parts;
-  parse_rows(
-      reader, events,
-      [&](std::size_t part, TextReader& lines, EventBuilder& rows) {
-        const auto added = add_rows(lines, columns, rows, edge_file.empty() ? nullptr : &numbers_of_parts[part]);
-        for (std::size_t i = 0; i < added.size(); ++i) sizes[i] += added[i];
-      },
-      [&](std::size_t part, EventBuilder&) {
-        const std::vector<std::int64_t> of_part = std::exchange(numbers_of_parts[part], {});
-        numbers.insert(numbers.end(), of_part.begin(), of_part.end());
-      });
-  std::string note;
-  if (!numbers.empty()) {
-    const std::vector<std::int64_t> shape = fill_edge_features(edge_file, numbers, "the row number", events);
-    note = fmt::format("edge_features.npy has {} rows of {} features, taken by the row number", shape[0], shape[1]);
-  }
+  parse_rows(reader, events, [&](TextReader& lines, EventBuilder& rows) {
+    const auto added = add_rows(lines, columns, rows, !edge_file.empty());
+    for (std::size_t i = 0; i < added.size(); ++i) sizes[i] += added[i];
+  });
   EventGraph graph = events.finish(path, "tgl");
   graph.provenance.notes.push_back(fmt::format("ext_roll: {} train, {} validation, {} test events", sizes[0].load(),
                                                sizes[1].load(), sizes[2].load()));
-  if (!note.empty()) graph.provenance.notes.push_back(note);
+  if (!edge_file.empty()) {
+    const std::vector<std::int64_t> shape = take_edge_features(edge_file, "the row number", graph).shape;
+    graph.provenance.notes.push_back(
+        fmt::format("edge_features.npy has {} rows of {} features, taken by the row number", shape[0], shape[1]));
+  }
   const std::string labels = label_file_tgl(path), vertex_file = beside_tgl(path, "node_features.npy");
   if (!labels.empty()) read_tgl_labels(labels, graph);
   if (!vertex_file.empty()) add_vertex_features(vertex_file, graph);

@@ -45,16 +45,15 @@ std::vector<std::string> companions_tgn(const std::string& path) {
   return files;
 }
 
-std::string rows_note(const std::string& file, const std::vector<std::int64_t>& shape,
-                      const std::vector<std::int64_t>& idx) {
+std::string rows_note(const std::string& file, const TakenFeatures& taken, std::int64_t events) {
+  const std::vector<std::int64_t>& shape = taken.shape;
   const std::string name = std::filesystem::path(file).filename().string();
-  const std::int64_t events = idx.size();
-  const bool usual = shape[0] == events + 1 && *std::min_element(idx.begin(), idx.end()) == 1;
+  const bool usual = shape[0] == events + 1 && taken.least_row == 1;
   return fmt::format("{} has {} rows of {} features for {} events, taken by idx{}", name, shape[0], shape[1], events,
                      usual ? "; row 0 is padding" : " (not one a row after a row of padding)");
 }
 
-void add_rows_tgn(TextReader& reader, EventBuilder& events, std::vector<std::int64_t>& idx) {
+void add_rows_tgn(TextReader& reader, EventBuilder& events, bool with_features) {
   while (reader.next()) {
     const auto& fields = reader.split_commas();
     if (fields.size() != tgn_columns)
@@ -65,7 +64,8 @@ void add_rows_tgn(TextReader& reader, EventBuilder& events, std::vector<std::int
     const std::int64_t target = reader.whole(fields[2], "target vertex id");
     events.add(source, target, reader.seconds(fields[3]));
     events.add_label(reader.label(fields[4], "label"));
-    idx.push_back(reader.whole(fields[5], "idx"));
+    const std::int64_t idx = reader.whole(fields[5], "idx");
+    if (with_features) add_feature_row(idx, events);
   }
 }
 
@@ -75,21 +75,13 @@ EventGraph read_tgn(const std::string& path) {
   if (header_names(reader.line()) != tgn_header) reader.fail(1, "expected the header " + std::string(tgn_header));
   EventBuilder events;
   const std::string edge_file = beside(path, ".npy"), vertex_file = beside(path, "_node.npy");
-  if (!edge_file.empty()) events.keep_in_memory();
-  std::vector<std::int64_t> idx;
-  PerPart<std::vector<std::int64_t>> idx_of_parts;
-  parse_rows(
-      reader, events,
-      [&](std::size_t part, TextReader& lines, EventBuilder& rows) { add_rows_tgn(lines, rows, idx_of_parts[part]); },
-      [&](std::size_t part, EventBuilder&) {
-        const std::vector<std::int64_t> of_part = std::exchange(idx_of_parts[part], {});
-        idx.insert(idx.end(), of_part.begin(), of_part.end());
-      });
-  std::string note;
-  if (!edge_file.empty() && !idx.empty())
-    note = rows_note(edge_file, fill_edge_features(edge_file, idx, "idx", events), idx);
+  parse_rows(reader, events,
+             [&](TextReader& lines, EventBuilder& rows) { add_rows_tgn(lines, rows, !edge_file.empty()); });
   EventGraph graph = events.finish(path, "tgn");
-  if (!note.empty()) graph.provenance.notes.push_back(note);
+  if (!edge_file.empty()) {
+    const TakenFeatures taken = take_edge_features(edge_file, "idx", graph);
+    graph.provenance.notes.push_back(rows_note(edge_file, taken, graph.events()));
+  }
   if (!vertex_file.empty()) add_vertex_features(vertex_file, graph);
   return graph;
 }

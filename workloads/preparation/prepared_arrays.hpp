@@ -1,4 +1,4 @@
-// The steps of preparing a graph, for callers that keep its arrays somewhere else than in one PreparedGraph.
+// Preparing single steps, for callers that keep the arrays somewhere else than in one PreparedGraph.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace strobe {
 
-/// The arrays of a PreparedGraph while they grow. A caller may take values away from the front between blocks.
+/// Arrays of a PreparedGraph, of some of its steps.
 struct PreparedArrays {
   std::vector<std::int64_t> row_offsets;
   std::vector<VertexId> columns;
@@ -21,7 +21,7 @@ struct PreparedArrays {
   std::vector<float> features32;
   std::vector<double> products64;
   std::vector<float> products32;
-  std::int64_t nonzeros = 0;  // appended so far
+  std::int64_t nonzeros = 0;
 };
 
 /// A graph before preparing: the graph without its arrays, and an upper bound of its non-zeros.
@@ -33,9 +33,9 @@ struct PreparedSizes {
 /// Throws what `prepare` throws for its arguments.
 PreparedSizes prepared_sizes(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps);
 
-/// Appends the arrays to `arrays`, a few steps at a time, and calls `after_block` after each block of steps. It does
-/// not check its arguments; `prepared_sizes` does. Memory: one block of steps in addition to `arrays`.
-void prepare_blocks(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
-                    PreparedArrays& arrays, const std::function<void()>& after_block);
+/// Step `t` alone: row_offsets [N] are the ends of its rows, counted from its first entry. `announce` hears the number
+/// of its non-zeros early. It does not check its arguments; `prepared_sizes` does. Throws as `prepare` does.
+PreparedArrays prepare_alone(const FeatureScale& scale, const Preprocessing& what, std::int64_t t, bool fp64,
+                             const std::function<void(std::int64_t)>& announce);
 
 }  // namespace strobe

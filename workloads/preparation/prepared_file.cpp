@@ -1,58 +1,91 @@
-// Every array has a fixed place in a sparse file, as long as its bound. So blocks of steps are appended to all arrays
-// in turn, and what a bound leaves over is a hole without pages.
+// Every array has a fixed place in a sparse file, as long as its bound; what a bound leaves over is a hole without
+// pages. So a step goes to its place as soon as the non-zeros of the steps before it are counted, whoever prepares it.
 #include "workloads/preparation/prepared_file.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include "core/system/machine_limits.hpp"
 #include "workloads/preparation/prepared_arrays.hpp"
-#include "workloads/storage/growing_file.hpp"
+#include "workloads/preparation/prepared_digest.hpp"
+#include "workloads/storage/joint_file.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr BinaryKind prepared_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'P', '\n'}, 1, "prepared graph"};
+constexpr BinaryKind prepared_kind{{'S', 'T', 'R', 'O', 'B', 'E', 'P', '\n'}, 2, "prepared graph"};
 
-/// The places of the arrays in the file.
-std::vector<GrowingSection> sections_of(const PreparedSizes& sizes, bool fp64) {
-  const std::int64_t cells = sizes.graph.steps * sizes.graph.vertices,
+struct PreparedSection {
+  enum Number : std::size_t {
+    row_offsets,
+    columns,
+    values64,
+    values32,
+    features64,
+    features32,
+    products64,
+    products32,
+    step_digests
+  };
+};
+
+/// The places of the arrays in the file, in the order of PreparedSection.
+std::vector<JointSection> sections_of(const PreparedSizes& sizes, bool fp64) {
+  const std::int64_t steps = sizes.graph.steps, cells = steps * sizes.graph.vertices,
                      most = static_cast<std::int64_t>(sizes.most_nonzeros);
   const std::int64_t features = cells * sizes.graph.feature_width, products = sizes.graph.features_kept ? features : 0;
-  return {growing_section<std::int64_t>("row_offsets", cells + 1),
-          growing_section<VertexId>("columns", most),
-          growing_section<double>("values64", fp64 ? most : 0),
-          growing_section<float>("values32", fp64 ? 0 : most),
-          growing_section<double>("features64", fp64 ? features : 0),
-          growing_section<float>("features32", fp64 ? 0 : features),
-          growing_section<double>("products64", fp64 ? products : 0),
-          growing_section<float>("products32", fp64 ? 0 : products)};
+  return {joint_section<std::int64_t>("row_offsets", cells + 1),
+          joint_section<VertexId>("columns", most),
+          joint_section<double>("values64", fp64 ? most : 0),
+          joint_section<float>("values32", fp64 ? 0 : most),
+          joint_section<double>("features64", fp64 ? features : 0),
+          joint_section<float>("features32", fp64 ? 0 : features),
+          joint_section<double>("products64", fp64 ? products : 0),
+          joint_section<float>("products32", fp64 ? 0 : products),
+          joint_section<std::int8_t>("step_digests", steps * step_digest_bytes)};
+}
+
+/// Puts step `t`, whose first entry is number `first`, into the file.
+void write_step(const JointFile& file, const PreparedGraph& graph, std::int64_t t, std::int64_t first,
+                PreparedArrays& step) {
+  for (std::int64_t& end : step.row_offsets) end += first;
+  const std::int64_t cell = t * graph.vertices, feature = cell * graph.feature_width;
+  file.write(PreparedSection::row_offsets, cell + 1, step.row_offsets);
+  file.write(PreparedSection::columns, first, step.columns);
+  file.write(PreparedSection::values64, first, step.values64),
+      file.write(PreparedSection::values32, first, step.values32);
+  file.write(PreparedSection::features64, feature, step.features64),
+      file.write(PreparedSection::features32, feature, step.features32);
+  file.write(PreparedSection::products64, feature, step.products64),
+      file.write(PreparedSection::products32, feature, step.products32);
+  const std::string digest = digest_of(parts_of(step));
+  file.write(PreparedSection::step_digests, t * step_digest_bytes,
+             std::vector<std::int8_t>(digest.begin(), digest.end()));
 }
 
 }  // namespace
 
 void prepare_into(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
-                  const std::string& path) {
+                  const std::string& path, const BeginWait& begin_wait) {
   const PreparedSizes sizes = prepared_sizes(scale, what, steps);
   const PreparedGraph& graph = sizes.graph;
-  GrowingFile file(prepared_kind, path, sections_of(sizes, fp64));
-  PreparedArrays arrays;
-  prepare_blocks(scale, what, steps, fp64, arrays, [&] {
-    std::size_t section = 0;
-    const auto move_out = [&](auto& array) {
-      file.append(section++, array);
-      array.clear();
-    };
-    move_out(arrays.row_offsets), move_out(arrays.columns);
-    move_out(arrays.values64), move_out(arrays.values32);
-    move_out(arrays.features64), move_out(arrays.features32);
-    move_out(arrays.products64), move_out(arrays.products32);
-  });
-  file.commit({{"vertices", graph.vertices},
-               {"steps", graph.steps},
-               {"feature_width", graph.feature_width},
-               {"nonzeros", arrays.nonzeros},
-               {"fp64", fp64},
-               {"first_product_done", graph.first_product_done},
-               {"features_kept", graph.features_kept}});
+  const JointFile file(prepared_kind, path, sections_of(sizes, fp64));
+  const auto make_step = [&](Part& part) {
+    const auto announce = [&](std::int64_t nonzeros) { part.announce(nonzeros); };
+    PreparedArrays step = prepare_alone(scale, what, part.number(), fp64, announce);
+    write_step(file, graph, part.number(), part.first(), step);
+  };
+  const auto describe = [&](std::int64_t nonzeros, std::vector<std::int64_t>& lengths) -> Json {
+    lengths[PreparedSection::columns] = nonzeros;
+    lengths[fp64 ? PreparedSection::values64 : PreparedSection::values32] = nonzeros;
+    return {{"vertices", graph.vertices},
+            {"steps", graph.steps},
+            {"feature_width", graph.feature_width},
+            {"nonzeros", nonzeros},
+            {"fp64", fp64},
+            {"first_product_done", graph.first_product_done},
+            {"features_kept", graph.features_kept}};
+  };
+  file.make(steps, make_step, describe, usable_cores(), begin_wait);
 }
 
 PreparedGraph read_prepared(const std::string& path, std::shared_ptr<const void> keeper,
@@ -77,6 +110,7 @@ PreparedGraph read_prepared(const std::string& path, std::shared_ptr<const void>
   graph.features32 = file.column<float>("features32", fp64 ? 0 : features, true);
   graph.products64 = file.column<double>("products64", fp64 ? products : 0, true);
   graph.products32 = file.column<float>("products32", fp64 ? 0 : products, true);
+  graph.step_digests = file.column<std::int8_t>("step_digests", graph.steps * step_digest_bytes, true);
   return graph;
 }
 

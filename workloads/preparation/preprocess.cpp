@@ -105,12 +105,15 @@ SmoothStep with_symmetric_pattern(const SmoothStep& step) {
   return result;
 }
 
-SmoothStep prepare_step(const SnapshotGraph& graph, const Preprocessing& what, const FeatureScale& scale,
-                        std::int64_t t, bool fp64) {
+/// `announce` hears the number of non-zeros as soon as it is known; a walk does not change it.
+SmoothStep prepare_step(const Preprocessing& what, const FeatureScale& scale, std::int64_t t, bool fp64,
+                        const std::function<void(std::int64_t)>& announce) {
+  const SnapshotGraph& graph = scale.graph();
   SmoothStep step = smooth_adjacency(graph, smoothing_span(what.smooth, what.window, t, what.m), what.laplacian, fp64,
                                      scale.presence().get());
   if (what.laplacian) normalise(step, t);
   if (what.symmetric_pattern) step = with_symmetric_pattern(step);
+  announce(static_cast<std::int64_t>(step.columns.size()));
   if (what.walk != "none") step = walk_matrix(step, what.walk, t);
   const char* const smooth = what.smooth_features ? "m_product" : "none";
   const auto smoothed = scale.presence() == nullptr ? smooth_features : smooth_sequences;
@@ -149,6 +152,22 @@ void append(const SmoothStep& step, std::int64_t t, bool fp64, PreparedArrays& g
   for (const double value : step.values) graph.values32.push_back(rounded(value, "an entry of the matrix", t));
   for (const double value : step.features) graph.features32.push_back(rounded(value, "a feature", t));
   for (const double value : step.product) graph.products32.push_back(rounded(value, "a product with features", t));
+}
+
+/// Appends all steps, a block at a time: enough steps to share among threads, and few enough that their doubles stay
+/// small compared with the result.
+void append_blocks(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
+                   PreparedArrays& result) {
+  result.row_offsets.push_back(0);
+  const int threads = usable_cores();
+  Workers workers(threads);
+  const std::int64_t block = 2 * threads;
+  for (std::int64_t first = 0; first < steps; first += block) {
+    std::vector<SmoothStep> ready(std::min(block, steps - first));
+    workers.run(static_cast<std::int64_t>(ready.size()),
+                [&](std::int64_t i) { ready[i] = prepare_step(what, scale, first + i, fp64, [](std::int64_t) {}); });
+    for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
+  }
 }
 
 void check(const SnapshotGraph& graph, const Preprocessing& what, std::int64_t steps) {
@@ -237,21 +256,11 @@ PreparedSizes prepared_sizes(const FeatureScale& scale, const Preprocessing& wha
   return {std::move(result), nonzero_bound(graph, what, steps)};
 }
 
-void prepare_blocks(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64,
-                    PreparedArrays& result, const std::function<void()>& after_block) {
-  const SnapshotGraph& graph = scale.graph();
-  result.row_offsets.push_back(0);
-  // Blocks of steps: enough to share among threads, few enough that their doubles stay small compared with the result.
-  const int threads = usable_cores();
-  Workers workers(threads);
-  const std::int64_t block = 2 * threads;
-  for (std::int64_t first = 0; first < steps; first += block) {
-    std::vector<SmoothStep> ready(std::min(block, steps - first));
-    workers.run(static_cast<std::int64_t>(ready.size()),
-                [&](std::int64_t i) { ready[i] = prepare_step(graph, what, scale, first + i, fp64); });
-    for (std::size_t i = 0; i < ready.size(); ++i) append(ready[i], first + static_cast<std::int64_t>(i), fp64, result);
-    after_block();
-  }
+PreparedArrays prepare_alone(const FeatureScale& scale, const Preprocessing& what, std::int64_t t, bool fp64,
+                             const std::function<void(std::int64_t)>& announce) {
+  PreparedArrays arrays;
+  append(prepare_step(what, scale, t, fp64, announce), t, fp64, arrays);
+  return arrays;
 }
 
 PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& what, std::int64_t steps, bool fp64) {
@@ -265,7 +274,7 @@ PreparedGraph prepare_scaled(const FeatureScale& scale, const Preprocessing& wha
   fp64 ? arrays.features64.reserve(cells * width) : arrays.features32.reserve(cells * width);
   const std::size_t products = result.features_kept ? cells * width : 0;
   fp64 ? arrays.products64.reserve(products) : arrays.products32.reserve(products);
-  prepare_blocks(scale, what, steps, fp64, arrays, [] {});
+  append_blocks(scale, what, steps, fp64, arrays);
   result.row_offsets = std::move(arrays.row_offsets);
   result.columns = std::move(arrays.columns);
   result.values64 = std::move(arrays.values64), result.values32 = std::move(arrays.values32);

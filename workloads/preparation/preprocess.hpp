@@ -70,6 +70,7 @@ struct PreparedGraph {
   Column<float> features32;
   Column<double> products64;  // [T * N * F]: A~ X when X is kept too, else empty
   Column<float> products32;
+  Column<std::int8_t> step_digests;  // [T * 64] of a mapped file: the digest of every step (prepared_digest.hpp)
   bool first_product_done = false;
   bool features_kept = false;                   // X and A~ X are both there
   std::shared_ptr<const Presence> presence;     // cells that exist, of these steps or more; null: all

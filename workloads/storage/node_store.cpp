@@ -1,8 +1,9 @@
-// Each value has a file and a lock file next to it. An exclusive lock (flock) is held while the file is made, a shared
-// one while it is mapped. Locks end with their process, whatever ends it. So a lock file that can be locked belongs to
-// nobody, and a missing file under a free lock is one that has to be made.
-// Invariants: the file appears whole, by renaming. It is removed only under an exclusive lock, and the lock file is
-// removed after it. A process that locks a lock file which was removed meanwhile takes the new one.
+// Each value has a file and a lock file next to it. An exclusive lock (flock) is held while one process makes the file,
+// a shared one while several make it or while it is mapped. Locks end with their process, whatever ends it. So a lock
+// file that can be locked belongs to nobody, and a missing file under a free lock is one that has to be made. Parts of
+// a file that nobody finished lie under its lock too, and the last one that leaves removes them. Invariants: the file
+// appears whole, by renaming. It is removed only under an exclusive lock, and the lock file is removed after it. A
+// process that locks a lock file which was removed meanwhile takes the new one.
 #include "workloads/storage/node_store.hpp"
 
 #include <fcntl.h>
@@ -106,15 +107,16 @@ std::string folder_of(const std::vector<std::string>& folders) {
 }
 
 /// A descriptor of the value's lock file: locked exclusively, or shared when the value is there. -1 when another
-/// process is making it.
-int try_lock(const std::string& path) {
+/// process is making it. When processes make it together, all locks are shared; -1 when another process removes it.
+int try_lock(const std::string& path, bool together) {
   const std::string name = lock_path(path);
   const int lock = open(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (lock < 0) throw SystemError(fmt::format("cannot open {}: {}", name, std::strerror(errno)));
   for (const int kind : {LOCK_EX, LOCK_SH}) {
+    if (together && kind == LOCK_EX) continue;
     const bool locked = flock(lock, kind | LOCK_NB) == 0;
     const int error = errno;
-    if (locked && is_current(lock, name) && (kind == LOCK_EX || fs::exists(path))) return lock;
+    if (locked && is_current(lock, name) && (together || kind == LOCK_EX || fs::exists(path))) return lock;
     if (!locked && error != EWOULDBLOCK && error != EINTR) {
       close(lock);
       throw SystemError(fmt::format("cannot lock {}: {}", name, std::strerror(error)));
@@ -148,11 +150,12 @@ NodeStore::NodeStore(NodeStoreSetting setting) : setting_(std::move(setting)), f
   remove_abandoned(folder_, begin_);
 }
 
-int NodeStore::lock_when_free(const std::string& path) const {
-  int lock = try_lock(path);
+int NodeStore::lock_when_free(const std::string& path, bool together) const {
+  int lock = try_lock(path, together);
   if (lock >= 0) return lock;
   auto pause = moment;
-  for (const std::function<bool()> goes_on = setting_.begin_wait(); lock < 0 && goes_on(); lock = try_lock(path)) {
+  for (const std::function<bool()> goes_on = setting_.begin_wait(); lock < 0 && goes_on();
+       lock = try_lock(path, together)) {
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, longest_pause);
   }
@@ -164,13 +167,13 @@ void NodeStore::keep(std::shared_ptr<const NodeFile> file) const {
   kept_.push_back(std::move(file));
 }
 
-std::shared_ptr<const NodeFile> NodeStore::take(const Json& key,
-                                                const std::function<void(const std::string&)>& write) const {
+std::shared_ptr<const NodeFile> NodeStore::take(const Json& key, const std::function<void(const std::string&)>& write,
+                                                bool together) const {
   if (folder_.empty()) return nullptr;
   const std::string name = sha256_hex(setting_.launch + '\n' + key.dump()).substr(0, name_digits);
   const std::string path = fmt::format("{}/{}{}", folder_, begin_, name);
   try {
-    const int lock = lock_when_free(path);
+    const int lock = lock_when_free(path, together);
     if (lock < 0) throw SystemError("another process takes long to make " + path);
     auto file = std::make_shared<const NodeFile>(path, lock);
     if (!fs::exists(path)) write(path);

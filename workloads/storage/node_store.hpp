@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "workloads/storage/shared_parts.hpp"
 
 namespace strobe {
 
@@ -36,10 +37,8 @@ class NodeFile {
 struct NodeStoreSetting {
   std::vector<std::string> folders;  // the first one that can be written and is on a disk is used
   std::string host;
-  std::string launch;  // a name of this launch's processes on this node that read the same files
-  /// Begins a wait for another process that makes a value. The result is called again and again. It returns false when
-  /// this process should make its own value, and throws when the run cannot go on.
-  std::function<std::function<bool()>()> begin_wait;
+  std::string launch;    // a name of this launch's processes on this node that read the same files
+  BeginWait begin_wait;  // for another process that makes a value; when it ends, this process makes its own value
   std::function<void(const std::string&)> note;  // hears why a value is not shared
 };
 
@@ -56,7 +55,26 @@ class NodeStore {
   template <class Value>
   std::optional<Value> get(const Json& key, const std::function<void(const std::string&)>& write,
                            const std::function<Value(const std::string&, std::shared_ptr<const void>)>& read) const {
-    const std::shared_ptr<const NodeFile> file = take(key, write);
+    return read_taken<Value>(take(key, write, false), read);
+  }
+
+  /// The same of a value that processes make together. Each one that asks before the value is there calls `join`, which
+  /// returns when the file is at the path, whoever finished it. Other files of its parts have names that begin with the
+  /// path; they stay as long as the value. `join` waits for others by `begin_wait()`.
+  template <class Value>
+  std::optional<Value> get_together(
+      const Json& key, const std::function<void(const std::string&)>& join,
+      const std::function<Value(const std::string&, std::shared_ptr<const void>)>& read) const {
+    return read_taken<Value>(take(key, join, true), read);
+  }
+
+  const BeginWait& begin_wait() const { return setting_.begin_wait; }
+
+ private:
+  template <class Value>
+  std::optional<Value> read_taken(
+      const std::shared_ptr<const NodeFile>& file,
+      const std::function<Value(const std::string&, std::shared_ptr<const void>)>& read) const {
     if (file == nullptr) return std::nullopt;
     std::optional<Value> value = read(file->path(), file);
     file->share();
@@ -64,9 +82,9 @@ class NodeStore {
     return value;
   }
 
- private:
-  std::shared_ptr<const NodeFile> take(const Json& key, const std::function<void(const std::string&)>& write) const;
-  int lock_when_free(const std::string& path) const;
+  std::shared_ptr<const NodeFile> take(const Json& key, const std::function<void(const std::string&)>& write,
+                                       bool together) const;
+  int lock_when_free(const std::string& path, bool together) const;
   /// Keeps a file that no value maps, so that the other processes find it.
   void keep(std::shared_ptr<const NodeFile> file) const;
 

@@ -112,11 +112,13 @@ PreparedKey::Value PreparedKey::make(const DataCache& cache) const {
   const auto scale = [&] { return FeatureScale(*raw, what.feature_scale, trained_steps, fp64, cells); };
   std::optional<PreparedGraph> shared;
   if (cache.node() != nullptr) {
-    const auto write = [&](const std::string& path) { prepare_into(scale(), what, steps, fp64, path); };
+    const auto join = [&](const std::string& path) {
+      prepare_into(scale(), what, steps, fp64, path, cache.node()->begin_wait());
+    };
     const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
       return read_prepared(path, std::move(keeper), cells);
     };
-    shared = cache.node()->get<PreparedGraph>(json_of(*this), write, read);
+    shared = cache.node()->get_together<PreparedGraph>(json_of(*this), join, read);
   }
   return std::make_shared<const DigestedGraph>(shared ? *std::move(shared)
                                                       : prepare_scaled(scale(), what, steps, fp64));

@@ -9,7 +9,7 @@
 
 namespace strobe {
 
-/// SHA-256 of all values of the graph. Cost O(values).
+/// SHA-256 of the digests of all steps. Cost O(values), or O(T) of a mapped graph.
 std::string digest_of(const PreparedGraph& graph);
 
 /// Shared by the plans of all cases that read the graph.

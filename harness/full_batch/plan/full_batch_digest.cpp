@@ -4,6 +4,7 @@
 
 #include "core/hash.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
+#include "workloads/preparation/prepared_digest.hpp"
 
 namespace strobe {
 namespace {
@@ -36,14 +37,7 @@ std::string digest_of(const PreparedGraph& graph) {
   digest.add_number(graph.vertices);
   digest.add_number(graph.steps);
   digest.add_number(graph.feature_width);
-  digest.add(graph.row_offsets);
-  digest.add(graph.columns);
-  digest.add(graph.values64);
-  digest.add(graph.values32);
-  digest.add(graph.features64);
-  digest.add(graph.features32);
-  digest.add(graph.products64);
-  digest.add(graph.products32);
+  digest.add(step_digests_of(graph));
   digest.add(graph.counted_nonzeros);
   return digest.hex();
 }

@@ -1,7 +1,10 @@
 // Processes of one node share the graph as a file: the numbers stay the same, no process is left waiting, and no file
 // stays.
+#include <fmt/format.h>
+
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/launch/mpi_program.hpp"
 
@@ -50,6 +53,25 @@ class NodeData : public MpiProgram {
     return count;
   }
 
+  /// The share of the mapped file of the cache's folder that each process has touched.
+  std::vector<double> touched_shares() const {
+    std::vector<double> shares;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      if (std::atoi(entry.path().filename().c_str()) <= 0) continue;
+      std::istringstream smaps(read_text(entry.path() / "smaps"));
+      double size = 0, touched = 0, kilobytes = 0;
+      bool ours = false;
+      for (std::string line, name; std::getline(smaps, line);) {
+        std::istringstream(line) >> name >> kilobytes;
+        if (!name.ends_with(':')) ours = line.find(path("cache") + "/strobe-node-") != std::string::npos;
+        if (ours && name == "Size:") size += kilobytes;
+        if (ours && name == "Rss:") touched += kilobytes;
+      }
+      if (size > 0) shares.push_back(touched / size);
+    }
+    return shares;
+  }
+
   static void await(const std::function<bool()>& there) {
     for (int tries = 0; tries < 15000 && !there(); ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -83,6 +105,19 @@ TEST_F(NodeData, TheFilesOfAKilledRunAreMappedByAllAndRemovedByTheNext) {
   EXPECT_EQ(left_files(), 0u);
 }
 
+/// Pages come in groups of 64 KiB, and all ranks read some counts of all steps; hence more than half.
+TEST_F(NodeData, ARankOfSnapshotTouchesOnlyItsSteps) {
+  const pid_t endless = start_two_endless(
+      {"--workload", "uniform:steps=16,vertices=20000,density=4", "--model", "t-gcn", "--strategy", "snapshot"});
+  const std::vector<double> shares = touched_shares();
+  EXPECT_EQ(shares.size(), 2u);
+  for (const double share : shares) {
+    EXPECT_GT(share, 0.3);
+    EXPECT_LT(share, 0.65);
+  }
+  kill_rank(endless, 0);
+}
+
 TEST_F(NodeData, AProcessThatIsKilledWhileItReadsEndsTheRun) {
   const pid_t launch = start({"timeout", "100", "mpirun", "-n", "2", STROBE_BINARY, "run", "--workload",
                               "uniform:steps=16,vertices=100000,density=4", "--strategy", "vertex", "--ranks", "2",
@@ -101,6 +136,22 @@ TEST_F(NodeData, AProcessThatIsKilledWhileItReadsEndsTheRun) {
   EXPECT_NE(outcome.status, 0);
   EXPECT_NE(outcome.status, 124) << "the run hung";
   ASSERT_EQ(mpirun("2", words({"run", "--ranks", "2", "--comm", "mpi"}, "snapshot", "next")).status, 0);
+  EXPECT_EQ(left_files(), 0u);
+}
+
+/// Whichever processes meet the two bad steps, all end with the first, which is said once.
+TEST_F(NodeData, AStepThatCannotBePreparedEndsAllProcessesWithTheReason) {
+  std::string text = "source,target,time,weight\n";
+  for (int step = 0; step < 12; ++step) {
+    const char* weight = step == 5 || step == 6 ? "-9" : "1";
+    for (int v = 0; v < 8; ++v) text += fmt::format("{},{},{},{}\n", v, (v + 1) % 8, 10 * step, weight);
+  }
+  write_text(folder_ / "bad.csv", text);
+  const Outcome outcome = mpirun("4", {"run", "--workload", "bad.csv:window=10s,weights=file", "--strategy", "snapshot",
+                                       "--ranks", "4", "--comm", "mpi", "--epochs", "1", "--out", "bad"});
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("at step 5 sum to "), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("at step 6"), std::string::npos) << outcome.err;
   EXPECT_EQ(left_files(), 0u);
 }
 

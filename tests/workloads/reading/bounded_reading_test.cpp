@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
+#include "tests/workloads/reading/npy_support.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/reading/events/duplicates.hpp"
@@ -132,6 +134,36 @@ TEST(BoundedReading, SortedAndCompressedFilesAreTheSameToo) {
   ASSERT_EQ(gzwrite(file, text.data(), static_cast<unsigned>(text.size())), static_cast<int>(text.size()));
   gzclose(file);
   expect_same_within_bounds(folder, {"sorted.txt.gz", ""}, zipped);
+}
+
+/// Rows of TGL and TGN that take their features from other rows of an array: feature f of array row r is 10 r + f.
+TEST(BoundedReading, ArraysOfEdgeFeaturesAreTakenByRowNumberAndGiveTheSameFile) {
+  constexpr std::uint64_t rows = 150'000;
+  const RandomStream random(11, 1);
+  std::string tgl = ",src,dst,time,ext_roll\n", tgn = ",u,i,ts,label,idx\n";
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> row_of_time;
+  std::vector<float> array;
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    const std::uint64_t time = random.below(4 * i, 9000), row = random.below(4 * i + 1, rows);
+    const std::uint64_t source = random.below(4 * i + 2, 700), target = random.below(4 * i + 3, 700);
+    tgl += fmt::format("{},{},{},{},{}\n", row, source, target, time, i % 3);
+    tgn += fmt::format("{},{},{},{},{},{}\n", i, source, target, time, i % 2, row);
+    row_of_time.emplace_back(time, row);
+    for (std::uint64_t f = 0; f < 3; ++f) array.push_back(static_cast<float>(10 * i + f));
+  }
+  std::stable_sort(row_of_time.begin(), row_of_time.end(), [](auto a, auto b) { return a.first < b.first; });
+  for (const auto& [name, text, features] :
+       {std::tuple<const char*, std::string, const char*>{"edges.csv", tgl, "edge_features.npy"},
+        {"ml_a.csv", tgn, "ml_a.npy"}}) {
+    const TemporaryFolder folder;
+    const std::string path = folder.write(name, text);
+    folder.write(features, test::npy<float>("<f4", fmt::format("({}, 3)", rows), array));
+    const EventGraph events = read_events(path);
+    ASSERT_EQ(events.edge_features.size(), 3 * rows);
+    for (std::size_t i = 0; i < 3 * rows; ++i)
+      ASSERT_EQ(events.edge_features[i], static_cast<float>(10 * row_of_time[i / 3].second + i % 3)) << i;
+    expect_same_within_bounds(folder, {name, ""}, path);
+  }
 }
 
 TEST(BoundedReading, DuplicatesOfManyEventsOfOneTimeAreThoseOfASet) {

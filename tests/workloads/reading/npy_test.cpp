@@ -11,14 +11,22 @@ namespace {
 
 using test::TemporaryFolder;
 
-/// The message that refuses the file, or "" when it is read.
+/// The message that refuses the file, or "" when it is read. Mapping the file gives the same message and elements.
 std::string refusal(const std::string& path) {
-  try {
-    read_npy(path);
-  } catch (const InvalidInput& error) {
-    return error.what();
-  }
-  return "";
+  const auto message_of = [&](NpyArray (*read)(const std::string&), NpyArray& array) -> std::string {
+    try {
+      array = read(path);
+    } catch (const InvalidInput& error) {
+      return error.what();
+    }
+    return "";
+  };
+  NpyArray whole, mapped;
+  const std::string message = message_of(read_npy, whole);
+  EXPECT_EQ(message_of(map_npy, mapped), message);
+  EXPECT_EQ(mapped.shape, whole.shape);
+  EXPECT_EQ(mapped.bytes, whole.bytes);
+  return message;
 }
 
 TEST(Npy, TypesVersionsShapes) {
@@ -34,6 +42,7 @@ TEST(Npy, TypesVersionsShapes) {
   EXPECT_EQ(read_npy(folder.write("none", test::npy<float>("<f4", "(0, 5)", {}))).size(), 0);
   test::write_gzip(folder.file("z.gz"), test::npy<float>("<f4", "(2,)", {8, 9}));
   EXPECT_EQ(read_npy(folder.file("z.gz")).at(1), 9);
+  for (const char* name : {"f4", "f8", "i4", "i8", "none", "z.gz"}) EXPECT_EQ(refusal(folder.file(name)), "");
   EXPECT_EQ(read_npy_header(folder.file("f8")).shape, (std::vector<std::int64_t>{2}));
   const std::string reordered = "{ 'shape':(1,),\"\"'descr':'<f4','fortran_order':False}";
   EXPECT_NE(refusal(folder.write("odd", test::npy_file(reordered, "abcd"))), "");

@@ -3,7 +3,6 @@
 #include "workloads/storage/node_store.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,6 +13,7 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
+#include "tests/workloads/child_processes.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/storage/mapped_file.hpp"
 #include "workloads/storage/unfinished_file.hpp"
@@ -22,6 +22,8 @@ namespace strobe {
 namespace {
 
 namespace fs = std::filesystem;
+using test::start_child;
+using test::status_of_child;
 using test::TemporaryFolder;
 
 constexpr int most_looks = 20'000;  // of 2 ms each, so that a test of a hang ends
@@ -65,24 +67,6 @@ std::size_t files_in(const TemporaryFolder& folder) {
       std::distance(fs::directory_iterator(folder.file("cache")), fs::directory_iterator()));
 }
 
-/// Runs `work` in a process of its own, whose status is 0 when `work` returns true.
-pid_t start(const std::function<bool()>& work) {
-  const pid_t child = fork();
-  if (child != 0) return child;
-  bool good = false;
-  try {
-    good = work();
-  } catch (...) {
-  }
-  _exit(good ? 0 : 1);
-}
-
-int status_of(pid_t child) {
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
-}
-
 void note_maker(const std::string& path) { std::ofstream(path, std::ios::app) << 'x'; }
 
 TEST(NodeStore, OneOfSeveralProcessesMakesTheValue) {
@@ -102,15 +86,15 @@ TEST(NodeStore, OneOfSeveralProcessesMakesTheValue) {
     return value && (*value)->second == "value";
   };
   std::vector<pid_t> children;
-  for (int i = 0; i < 4; ++i) children.push_back(start(work));
-  for (const pid_t child : children) EXPECT_EQ(status_of(child), 0);
+  for (int i = 0; i < 4; ++i) children.push_back(start_child(work));
+  for (const pid_t child : children) EXPECT_EQ(status_of_child(child), 0);
   EXPECT_EQ(test::read_bytes(folder.file("makers")), "x");
   EXPECT_EQ(files_in(folder), 0u) << "the last process removes the file";
 }
 
 TEST(NodeStore, WhenTheMakerDiesTheNextProcessMakesTheValue) {
   const TemporaryFolder folder;
-  const pid_t maker = start([&] {
+  const pid_t maker = start_child([&] {
     const NodeStore store(setting_of(folder));
     store.get<Mapping>(
         "key",
@@ -124,7 +108,7 @@ TEST(NodeStore, WhenTheMakerDiesTheNextProcessMakesTheValue) {
   });
   for (int i = 0; i < most_looks && !fs::exists(folder.file("makers")); ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const pid_t waiting = start([&] {
+  const pid_t waiting = start_child([&] {
     const NodeStore store(setting_of(folder));
     const auto value = store.get<Mapping>(
         "key", [](const std::string& path) { write_value(path, "second"); }, map_value);
@@ -133,14 +117,14 @@ TEST(NodeStore, WhenTheMakerDiesTheNextProcessMakesTheValue) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_EQ(waitpid(waiting, nullptr, WNOHANG), 0) << "it waits while the maker lives";
   kill(maker, SIGKILL);
-  status_of(maker);
-  EXPECT_EQ(status_of(waiting), 0);
+  status_of_child(maker);
+  EXPECT_EQ(status_of_child(waiting), 0);
   EXPECT_EQ(files_in(folder), 0u);
 }
 
 TEST(NodeStore, AWaitForAMakerThatStandsStillEnds) {
   const TemporaryFolder folder;
-  const pid_t maker = start([&] {
+  const pid_t maker = start_child([&] {
     const NodeStore store(setting_of(folder));
     store.get<Mapping>(
         "key",
@@ -169,7 +153,7 @@ TEST(NodeStore, AWaitForAMakerThatStandsStillEnds) {
   EXPECT_FALSE(NodeStore(setting).get<Mapping>("key", nothing, map_value).has_value());
   EXPECT_EQ(notes.size(), 1u);
   kill(maker, SIGKILL);
-  status_of(maker);
+  status_of_child(maker);
 }
 
 TEST(NodeStore, AFullDiskIsANoteAndNoFileIsLeft) {
@@ -228,13 +212,13 @@ TEST(NodeStore, RunsInOneFolderDoNotMix) {
 
 /// Starts a process that makes a value and is killed while it maps it.
 void leave_files(const TemporaryFolder& folder) {
-  const pid_t dying = start([&] {
+  const pid_t dying = start_child([&] {
     const auto make = [](const std::string& path) { write_value(path, "v"); };
     const auto value = NodeStore(setting_of(folder)).get<Mapping>("left", make, map_value);
     kill(getpid(), SIGKILL);
     return value.has_value();
   });
-  status_of(dying);
+  status_of_child(dying);
 }
 
 /// A value that maps nothing of its file, as a graph that lies in a file of its own.
@@ -292,18 +276,43 @@ bool use_values(const TemporaryFolder& folder, std::uint64_t seed) {
   return true;
 }
 
+TEST(NodeStore, ProcessesThatMakeAValueTogetherLeaveNoFile) {
+  const TemporaryFolder folder;
+  const auto work = [&](bool fails) {
+    const NodeStore store(setting_of(folder));
+    const auto join = [&](const std::string& path) {
+      note_maker(folder.file("makers"));
+      for (int i = 0; i < most_looks && test::read_bytes(folder.file("makers")).size() < 3; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // all hold the lock at the same time
+      std::ofstream(path + ".parts") << "x";
+      if (fails) throw InvalidRequest("/model", "wrong");
+      write_value(path, "value");
+    };
+    const auto value = store.get_together<Mapping>("key", join, map_value);
+    return value && (*value)->second == "value";
+  };
+  for (const bool fails : {false, true}) {
+    std::vector<pid_t> children;
+    for (int i = 0; i < 3; ++i) children.push_back(start_child([&] { return work(fails); }));
+    for (const pid_t child : children) EXPECT_EQ(status_of_child(child) == 0, !fails);
+    EXPECT_EQ(files_in(folder), 0u);
+    fs::remove(folder.file("makers"));
+  }
+}
+
 TEST(NodeStore, ACrowdThatIsKilledAtRandomReadsOnlyWholeValues) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const TemporaryFolder folder;
     const RandomStream random(seed, random_purpose::test);
     std::vector<pid_t> children;
-    for (std::uint64_t i = 0; i < 8; ++i) children.push_back(start([&] { return use_values(folder, 100 * seed + i); }));
+    for (std::uint64_t i = 0; i < 8; ++i)
+      children.push_back(start_child([&] { return use_values(folder, 100 * seed + i); }));
     for (std::size_t i = 0; i < 3; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(random.below(i, 25)));
       kill(children[i], SIGKILL);
     }
     for (const pid_t child : children) {
-      const int status = status_of(child);
+      const int status = status_of_child(child);
       EXPECT_TRUE(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) << status;
     }
     const NodeStore next(setting_of(folder));

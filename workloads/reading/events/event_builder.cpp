@@ -70,19 +70,6 @@ void EventBuilder::renumber(const std::vector<std::int64_t>& sources, const std:
   for (EventBlock& block : blocks_) block.renumber(sources, targets);
 }
 
-void EventBuilder::fill_features(std::size_t width,
-                                 const std::function<void(std::int64_t row, std::span<float> features)>& fill) {
-  close_block();
-  std::vector<std::int64_t> first{0};
-  for (const EventBlock& block : blocks_) first.push_back(first.back() + static_cast<std::int64_t>(block.rows));
-  parallel_tasks(static_cast<std::int64_t>(blocks_.size()), [&](std::int64_t b) {
-    EventBlock& block = blocks_[b];
-    block.feature.resize(block.rows * width);
-    for (std::size_t i = 0; i < block.rows; ++i)
-      fill(first[b] + static_cast<std::int64_t>(i), std::span(block.feature).subspan(i * width, width));
-  });
-}
-
 EventBuilder EventBuilder::take() {
   close_block();
   EventBuilder rows;

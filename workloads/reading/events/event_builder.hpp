@@ -49,15 +49,9 @@ class EventBuilder {
   /// Replaces ids, which are numbers below the sizes of the tables, by the tables' entries, which fit 32 bits.
   void renumber(const std::vector<std::int64_t>& sources, const std::vector<std::int64_t>& targets);
 
-  /// Gives every row `width` features: `fill` writes those of one row. With several threads it is called for several
-  /// rows at once.
-  void fill_features(std::size_t width, const std::function<void(std::int64_t row, std::span<float> features)>& fill);
-
   /// Appends the rows of `later` after these. Under a bound of memory (reading_bound.hpp), rows beyond it go into
   /// files.
   void append(EventBuilder&& later);
-  /// For formats that give rows features later: no row goes into a file.
-  void keep_in_memory() { bound_ = nullptr; }
   /// All rows so far; this builder is empty then and keeps its working memory for the next rows.
   EventBuilder take();
 

@@ -15,6 +15,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/reading/text/text_reader.hpp"
+#include "workloads/storage/mapped_file.hpp"
 
 namespace strobe {
 namespace {
@@ -158,24 +159,41 @@ ReadBytes bytes_of(ByteSource& source) {
   return [&source](char* out, std::size_t size) { return source.read(out, size); };
 }
 
+[[noreturn]] void refuse_truncated(std::size_t expected, const std::string& path) {
+  throw InvalidInput(path, 0, 0, fmt::format("the .npy file is truncated: its shape asks for {} bytes", expected));
+}
+
+[[noreturn]] void refuse_extra(const std::string& path) {
+  throw InvalidInput(path, 0, 0, "there are bytes after the elements of the .npy file");
+}
+
 NpyArray parse_whole(const ReadBytes& read, const std::string& path, bool fortran_too = false) {
   NpyArray array = parse_header(read, path);
   if (!fortran_too) refuse_fortran(array, path);
   const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
-  while (array.bytes.size() < expected) {
-    const std::size_t done = array.bytes.size(), part = std::min(values_piece, expected - done);
-    array.bytes.resize(done + part);
-    if (read(array.bytes.data() + done, part) != part) {
-      throw InvalidInput(path, 0, 0, fmt::format("the .npy file is truncated: its shape asks for {} bytes", expected));
-    }
+  std::vector<char> bytes;
+  while (bytes.size() < expected) {
+    const std::size_t done = bytes.size(), part = std::min(values_piece, expected - done);
+    bytes.resize(done + part);
+    if (read(bytes.data() + done, part) != part) refuse_truncated(expected, path);
   }
   char extra = 0;
-  if (read(&extra, 1) != 0) throw InvalidInput(path, 0, 0, "there are bytes after the elements of the .npy file");
+  if (read(&extra, 1) != 0) refuse_extra(path);
+  array.bytes = std::move(bytes);
   return array;
 }
 
+/// Reads from the front of `rest` and takes away what was read.
+ReadBytes bytes_of(std::string_view& rest) {
+  return [&rest](char* out, std::size_t size) {
+    const std::size_t got = rest.copy(out, size);
+    rest.remove_prefix(got);
+    return got;
+  };
+}
+
 template <class T>
-double element(const std::vector<char>& bytes, std::int64_t i) {
+double element(const Column<char>& bytes, std::int64_t i) {
   T value;
   std::memcpy(&value, bytes.data() + static_cast<std::size_t>(i) * sizeof(T), sizeof(T));
   return static_cast<double>(value);
@@ -207,14 +225,19 @@ NpyArray read_npy(const std::string& path) {
   return parse_whole(bytes_of(source), path);
 }
 
-NpyArray parse_npy(std::string_view bytes, const std::string& path) {
-  return parse_whole(
-      [&](char* out, std::size_t size) {
-        const std::size_t got = bytes.copy(out, size);
-        bytes.remove_prefix(got);
-        return got;
-      },
-      path, true);
+NpyArray map_npy(const std::string& path) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  std::string_view rest = file->bytes();
+  if (!rest.starts_with(magic)) return read_npy(path);
+  NpyArray array = parse_header(bytes_of(rest), path);
+  refuse_fortran(array, path);
+  const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
+  if (rest.size() < expected) refuse_truncated(expected, path);
+  if (rest.size() > expected) refuse_extra(path);
+  array.bytes = Column<char>(file, rest.data(), expected);
+  return array;
 }
+
+NpyArray parse_npy(std::string_view bytes, const std::string& path) { return parse_whole(bytes_of(bytes), path, true); }
 
 }  // namespace strobe

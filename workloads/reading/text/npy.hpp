@@ -6,13 +6,15 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/storage/column.hpp"
+
 namespace strobe {
 
 /// A row-major array of little-endian numbers.
 struct NpyArray {
   std::string type;                 // "<f4", "<f8", "<i4" or "<i8"
   std::vector<std::int64_t> shape;  // [] is one number
-  std::vector<char> bytes;          // of the elements
+  Column<char> bytes;               // of the elements
   bool fortran = false;             // column-major, which only `parse_npy` lets pass
 
   std::int64_t size() const;
@@ -27,6 +29,9 @@ NpyArray read_npy_header(const std::string& path);
 /// and 2.0, is in Fortran order, or holds objects or another type. Also throws it for a file that is truncated or has
 /// bytes left over.
 NpyArray read_npy(const std::string& path);
+
+/// The same, as a view of the mapped file unless it is gzip.
+NpyArray map_npy(const std::string& path);
 
 /// The same of bytes that are one whole .npy file; `path` names them in messages. Takes Fortran order, too.
 NpyArray parse_npy(std::string_view bytes, const std::string& path);
