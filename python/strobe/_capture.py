@@ -3,7 +3,8 @@
 The module is called on a small random graph. Every ATen operation passes `Recorder`. Values that depend on the edges
 alone are computed and forgotten. A value of vertices is a matrix times a named value: gathering, scaling and scattering
 along edges change the matrix. When another operation needs the value, the matrix is compared with those that Strobe
-prepares. So it does not matter how a layer writes its aggregation, nor how many edges it adds.
+prepares. So it does not matter how a layer writes its aggregation, nor how many edges it adds. torch.export is not
+used: layers that mask edges have shapes that depend on data.
 """
 from __future__ import annotations
 
