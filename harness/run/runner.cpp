@@ -239,6 +239,13 @@ void write_ids_beside(const PlannedCase& plan, const std::string& checkpoint) {
     if (file.name == ids_beside_checkpoint) file.write(checkpoint, {});
 }
 
+/// All processes must call this.
+void add_planned_memory(const PlannedCase& plan, const ModelOutputs& outputs, CaseResult& result) {
+  const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
+  if (!outputs.planned_memory || (comm.process_rank() != 0 && !plan.schedule->only_rank())) return;
+  result.planned_memory = planned_peak(plan).parts;
+}
+
 RankRequest rank_request(const PlannedCase& plan, bool spans, const ModelOutputs& outputs, const TrainingState& start,
                          Divergence& divergence) {
   RankRequest requests;
@@ -363,8 +370,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     requests.gate = &gate;
     requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
-    if (outputs.planned_memory && (comm.process_rank() == 0 || plan->schedule->only_rank()))
-      result.planned_memory = planned_peak(*plan).parts;
+    add_planned_memory(*plan, outputs, result);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
     collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";

@@ -123,7 +123,7 @@ PartBytes peak_of_rank(const PlannedCase& plan, Rank rank) {
   return device.peak_parts();
 }
 
-/// The parts of every process, each of which is a rank.
+/// The parts of every process. Each process is a rank.
 std::vector<PartBytes> of_all_processes(const PlannedCase& plan, const PartBytes& own) {
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   const std::string sent(reinterpret_cast<const char*>(own.data()), sizeof own);

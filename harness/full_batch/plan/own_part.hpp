@@ -1,4 +1,4 @@
-// What one rank keeps of a full-batch plan, where each rank is a process.
+// The part of a full-batch plan that one rank keeps, where each rank is a process.
 #pragma once
 
 #include "harness/full_batch/plan/full_batch_plan.hpp"

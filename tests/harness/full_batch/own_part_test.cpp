@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t part_steps = 6, part_width = 2;
 constexpr VertexId bridge = 5;  // vertices of the second community that the first one reads
 
-/// Two communities of vertices: the first `size` ones, and `others`. What the first one reads depends on `size` alone.
+/// Two communities of vertices: the first `size` ones, and `others`. The cells that the first one reads depend on `size` alone.
 struct Communities {
   std::int64_t size = 0, others = 0;
   std::int64_t vertices() const { return size + others; }

@@ -22,7 +22,7 @@ using reference::Weights;
 
 constexpr double learning_rate = 0.5;
 
-const Json workload = {
+const Json reference_workload = {
     {"name", "uniform"}, {"vertices", 14}, {"steps", 8}, {"density", 2.0}, {"feature_scale", "none"}};
 const Json task_options = {{"name", "link-prediction"}, {"theta", 0.5}};
 
@@ -132,7 +132,7 @@ std::vector<std::string> models_of_snapshots() { return names_with<ModelTag>(&Mo
 TEST(References, EveryModelAgreesWithItsOwn) {
   for (const std::string& name : models_of_snapshots()) {
     ASSERT_TRUE(reference::models().count(name)) << "model " << name << " has no serial reference in tests/harness";
-    expect_agreement({{"name", name}}, workload, "all", 1);
+    expect_agreement({{"name", name}}, reference_workload, "all", 1);
   }
 }
 
@@ -142,7 +142,7 @@ TEST(References, EveryModelAgreesWithItsOwnOnCellsThatExist) {
     Json model = {{"name", name}};
     if (name == "dysat") model["positions"] = 8;  // for each position, the reference runs two epochs for every feature
     for (const auto& [presence, seed] : {std::pair{"seen", 2}, {"lifetime", 3}, {"active", 4}}) {
-      Json sparse = workload;
+      Json sparse = reference_workload;
       sparse["density"] = 0.4;
       expect_agreement(model, sparse, presence, seed);
     }

@@ -28,7 +28,7 @@ std::size_t values_in(const test::TemporaryFolder& folder) {
   return values;
 }
 
-/// Columns of random lengths, of which some are empty.
+/// Columns of random lengths. Some are empty.
 template <class T>
 std::vector<Column<T>> random_columns(std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::test);
