@@ -81,7 +81,7 @@ TEST_F(Externals, ComparesPerUnitOfWorkAndNotWithoutWork) {
     }
   }
   EXPECT_NE(answer.dump().find("was not stated"), std::string::npos) << answer.dump(1);
-  EXPECT_EQ(row_of("o", "fast").at("rounds").at("phase_seconds").size(), 3U);
+  EXPECT_EQ(row_of("o", "fast").at("rounds").at("median_seconds").size(), 3U);
   EXPECT_EQ(strobe({"verify", "o"}).status, 0);
 }
 
@@ -128,7 +128,7 @@ TEST_F(Externals, ASignalEndsTheProgramAndResumeRunsTheRest) {
   const std::string before = read_text(folder_ / "o" / "rounds.jsonl");
   EXPECT_NE(before.find("\"round\":0"), std::string::npos);
   EXPECT_EQ(strobe({"run", "--resume", "o"}).status, 0);
-  EXPECT_EQ(row_of("o", "b").at("rounds").at("phase_seconds").size(), 2U);
+  EXPECT_EQ(row_of("o", "b").at("rounds").at("median_seconds").size(), 2U);
   EXPECT_EQ(read_text(folder_ / "o" / "rounds.jsonl").substr(0, before.size()), before) << "finished rounds are kept";
 }
 
