@@ -23,7 +23,8 @@ namespace {
 
 constexpr double seconds_to_end = 5;
 
-/// The texts that the new process needs. They are made before the fork, because a process with threads may not allocate after one.
+/// The texts that the new process needs. They are made before the fork, because a process with threads may not allocate
+/// after one.
 struct ChildPlan {
   std::vector<std::string> variables;
   std::vector<char*> environment;

