@@ -33,7 +33,7 @@ TEST_F(Convert, WhatIsReadIsNotWrittenOver) {
 /// Otherwise the file would hold an infinity, which no command reads.
 TEST_F(Convert, SumsBeyondFp32AreRefused) {
   write_text(folder_ / "huge.csv", "source,target,time,weight\n7,8,0,1\n7,8,11,3e38\n7,8,12,3e38\n");
-  const std::vector<std::string> says = {"huge.csv", "too large for fp32", "vertex 7 to vertex 8 in step 1"};
+  const std::vector<std::string> says = {"huge.csv", "beyond what fp32 holds", "vertex 7 to vertex 8 in step 1"};
   expect_refusal(strobe({"convert", "huge.csv:window=10s,weights=file", "huge.strobe"}), 2, says);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "huge.strobe"));
   expect_refusal(strobe({"inspect", "huge.csv", "--window", "10s", "--weights", "file"}), 2, says);

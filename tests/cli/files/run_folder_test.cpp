@@ -72,7 +72,7 @@ TEST_F(RunFolder, ManyMoreRanksThanCoresAreWarnedOf) {
   EXPECT_EQ(on_one_core("4").err.find(words), std::string::npos);
   const Outcome crowded = on_one_core("5");
   EXPECT_EQ(crowded.status, 0) << crowded.err;
-  EXPECT_NE(crowded.err.find("warning: 5 " + words + " 1 core here"), std::string::npos) << crowded.err;
+  EXPECT_NE(crowded.err.find("warning: 5 " + words + " 1 core;"), std::string::npos) << crowded.err;
 }
 
 }  // namespace
