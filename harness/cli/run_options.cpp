@@ -96,7 +96,7 @@ void define_directory_options(CommandOptions& options, RunRequest& request) {
   options.toggle(
       "--planned-memory", request.outputs.planned_memory,
       "also plan the memory of every rank by part, for its row or its dry run; takes as long as simulating two "
-      "epochs");
+      "epochs, or with batches of events one for each rank");
   options.toggle("--trace", request.trace, "write trace/CASE.json, to be opened in Perfetto");
   options.toggle("--json", request.json, "print the summary as JSON instead of a table");
 }

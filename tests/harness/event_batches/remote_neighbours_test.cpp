@@ -20,7 +20,7 @@ using event_test::train;
 using event_test::TrainedRun;
 
 /// Events with ties, self-loops and repeats, and two features each.
-EventData random_events(std::uint64_t seed, std::int64_t vertices, std::int64_t count) {
+EventData random_event_data(std::uint64_t seed, std::int64_t vertices, std::int64_t count) {
   const RandomStream random(seed, 77);
   EventGraph graph;
   graph.vertices = vertices;
@@ -78,7 +78,7 @@ std::vector<std::uint32_t> last_events(const EventGraph& graph, VertexId v, Edge
 TEST(EventPart, EveryNodeDrawsTheNeighboursOfTheWholeGraph) {
   Workers workers(2);
   for (const std::uint64_t seed : {1, 2, 3}) {
-    const EventData data = random_events(seed, 23, 400);
+    const EventData data = random_event_data(seed, 23, 400);
     for (const Sampling sampling : {Sampling::recent, Sampling::uniform, Sampling::tgl_compat}) {
       for (const std::int64_t nodes : {1, 2, 3, 5}) {
         for (std::int64_t node = 0; node < nodes; ++node) {
@@ -100,7 +100,7 @@ TEST(EventPart, EveryNodeDrawsTheNeighboursOfTheWholeGraph) {
 TEST(EventPart, RecentNeighboursAreThoseOfALookAtAllEvents) {
   Workers workers(1);
   for (const std::uint64_t seed : {4, 5, 6}) {
-    const EventData data = random_events(seed, 11, 300);
+    const EventData data = random_event_data(seed, 11, 300);
     const EventPart part(data, 1, 3, true);
     const Roots all = roots_of(data, 1, 3);
     NeighbourSample sample;
@@ -116,7 +116,7 @@ TEST(EventPart, RecentNeighboursAreThoseOfALookAtAllEvents) {
 
 /// A node has the features of its vertices' events. All nodes together hold each event once or twice.
 TEST(EventPart, ANodeHoldsFeaturesAndNeighboursOfItsVerticesAlone) {
-  const EventData data = random_events(7, 40, 500);
+  const EventData data = random_event_data(7, 40, 500);
   const std::int64_t nodes = 4;
   std::uint64_t graph = 0, features = 0, expected_features = 0;
   for (std::int64_t node = 0; node < nodes; ++node) {
