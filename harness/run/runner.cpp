@@ -367,8 +367,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
     RankRequest requests = rank_request(*plan, trace != nullptr, outputs, start, divergence);
-    requests.gate = &gate;
-    requests.tell = tell;
+    requests.gate = &gate, requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
     add_planned_memory(*plan, outputs, result);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);

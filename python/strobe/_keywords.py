@@ -11,7 +11,7 @@ class CaseKeywords(TypedDict, total=False):
     """Keywords that describe a case. Each value of a list is tried."""
 
     workload: Annotated[Any, "data set, generator (NAME:key=value,...) or file"]
-    model: Annotated[Literal["cd-gcn", "dcrnn", "dysat", "evolve-gcn-h", "evolve-gcn-o", "jodie", "mpnn-lstm", "t-gcn", "tgat", "tgn-attn", "tm-gcn"] | Part | Sequence[Literal["cd-gcn", "dcrnn", "dysat", "evolve-gcn-h", "evolve-gcn-o", "jodie", "mpnn-lstm", "t-gcn", "tgat", "tgn-attn", "tm-gcn"] | Part], "name, or NAME:key=value,...; see `strobe list` (default tm-gcn)"]
+    model: Annotated[Literal["captured", "cd-gcn", "dcrnn", "dysat", "evolve-gcn-h", "evolve-gcn-o", "jodie", "mpnn-lstm", "t-gcn", "tgat", "tgn-attn", "tm-gcn"] | Part | Sequence[Literal["captured", "cd-gcn", "dcrnn", "dysat", "evolve-gcn-h", "evolve-gcn-o", "jodie", "mpnn-lstm", "t-gcn", "tgat", "tgn-attn", "tm-gcn"] | Part], "name, or NAME:key=value,...; see `strobe list` (default tm-gcn)"]
     strategy: Annotated[Literal["adt", "bvr", "chunk", "dbos", "dbov", "dynahb", "event_batch", "external", "hybrid_batch", "pss", "pyd", "sequential", "snapshot", "snapshot_groups", "vertex"] | Part | Sequence[Literal["adt", "bvr", "chunk", "dbos", "dbov", "dynahb", "event_batch", "external", "hybrid_batch", "pss", "pyd", "sequential", "snapshot", "snapshot_groups", "vertex"] | Part], "name, or NAME:key=value,...; see `strobe list` (default sequential)"]
     task: Annotated[Literal["event-classification", "future-links", "link-prediction", "vertex-classification", "vertex-regression"] | Part | Sequence[Literal["event-classification", "future-links", "link-prediction", "vertex-classification", "vertex-regression"] | Part], "name, or NAME:key=value,...; see `strobe list` (default link-prediction)"]
     optimizer: Annotated[Literal["adam", "adamw", "sgd"] | Part | Sequence[Literal["adam", "adamw", "sgd"] | Part], "name, or NAME:key=value,...; see `strobe list` (default adam)"]
@@ -52,7 +52,7 @@ class RunOptions(TypedDict, total=False):
     until_interval: Annotated[Text | float, "measure rounds, at least 5, until the 99 % interval of every ratio to the fastest case reaches at most this share to either side, such as 3%"]
     launch: Annotated[Text, "with --rounds: words before each process, such as \"mpirun -n {ranks}\" for cases of several processes"]
     time_limit: Annotated[Text | float, "wall time that a case may train, such as 90s, 15min or 2h: no epoch begins after it, the row has status timeout and its finished epochs, and the next case begins (default: none)"]
-    planned_memory: Annotated[bool, "also plan the memory of every rank by part, for its row or its dry run; takes as long as simulating two epochs"]
+    planned_memory: Annotated[bool, "also plan the memory of every rank by part, for its row or its dry run; takes as long as simulating two epochs, or with batches of events one for each rank"]
     trace: Annotated[bool, "write trace/CASE.json, to be opened in Perfetto"]
     save_model: Annotated[Text, "write the trained weights of the one case to this safetensors file"]
     dump_embeddings: Annotated[Text, "write the embeddings that the trained weights of the one case give to this .npy file: [steps, vertices, features], or of models of events [events, 3, features] for source, destination and a negative"]

@@ -121,9 +121,11 @@ def over_seeds(rows, options):
 
 
 def without(row, path):
-    """A copy of a row in which all rows are the same at `path`."""
+    """A copy of a row in which all rows are the same at `path`. The strategy itself stays under "own_strategy"."""
     row = copy.copy(row)
     head, _, rest = path.partition(".")
+    if head == "strategy":
+        row.setdefault("own_strategy", row["strategy"])
     if rest:
         row[head] = without(row[head], rest) if isinstance(row.get(head), dict) else {}
     else:

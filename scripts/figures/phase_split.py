@@ -21,7 +21,7 @@ def top_of(row):
     return max(sum(row["phase_seconds"].values()), row["epoch_seconds"]["median"], r.interval_of(row)[1] or 0)
 
 
-def draw_bars(axes, groups, phases, per):
+def draw_bars(axes, groups, phases, per="epoch"):
     """Horizontal bars, each group's together: groups = [[(name, row)]]. The phases follow one another, hatched where the
     prediction is extrapolated, and the median with its interval."""
     rows = [row for group in groups for _, row in group]

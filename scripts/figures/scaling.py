@@ -42,8 +42,7 @@ def draw_ideal(axes, lines):
         axes.plot([first[0], last], ideal, ":", color="#B0B0B0", linewidth=1.2, zorder=1)
 
 
-def draw_panel(axes, panel, rows, styles):
-    panel, per = epochs.alike(panel)
+def draw_panel(axes, panel, rows, styles, per="epoch"):
     factor, unit = r.time_unit([row["epoch_seconds"]["median"] for row in panel])
     for source, (line_style, fill) in STYLES.items():
         lines = []
@@ -99,7 +98,8 @@ def draw(rows, plt):
     groups = r.in_order(r.group_label(row, rows) for row in rows)
     figure, axes = looks.panels(plt.subplots, len(groups))
     for place, group in zip(axes, groups):
-        draw_panel(place, [row for row in rows if r.group_label(row, rows) == group], rows, styles)
+        panel, per = epochs.alike([row for row in rows if r.group_label(row, rows) == group])
+        draw_panel(place, panel, rows, styles, per)
         looks.title(place, group)
     legend_of(figure, rows, styles, plt.Line2D)
     return figure

@@ -4,7 +4,7 @@ import scaling as figure
 from report import answers as answered
 from report import charts, runs
 from report.parts import Figures, Words, more, section
-from strobe_figures import looks
+from strobe_figures import epochs, looks
 from strobe_figures import rows as r
 
 MOST_BARS = 40
@@ -30,16 +30,28 @@ def phases(rows):
     there = phase_split.phases_of([row for _, row in shown])
     figures = []
     for clock, words in (("wall", "measured"), ("virtual", "predicted")):  # they may differ a hundredfold
-        own = [bar for bar in shown if bar[1].get("time_source") == clock]
+        own, per = of_equal_work([bar for bar in shown if bar[1].get("time_source") == clock])
         said = [f"{name}: {runs.seconds_text(runs.median(row))}" for name, row in own]
         if own:
-            figures.append((bar_chart(f"Phases of an epoch, {words}", [name for name, _ in own],
-                                      lambda axes, own=own: phase_split.draw_bars(axes, [own], there), said), words))
+            figures.append((bar_chart(f"Phases of the {epochs.time_per(per)}, {words}", [name for name, _ in own],
+                                      lambda axes, own=own, per=per: phase_split.draw_bars(axes, [own], there, per), said), words))
     return section(rows, "phases", "Where an epoch's time goes",
                    [Figures(figures, charts.areas({phase: looks.PHASES[phase] for phase in there}), "mark and number: median epoch")],
                    "of the rank that worked most among those that end last, as a mean; other ranks differ. Communication that hides "
                    "behind computing is in hidden_communicate_seconds, not here." + more(len(drawn) - MOST_BARS, "cases"),
                    ["case_id", *r.PHASES], lines)
+
+
+def of_equal_work(bars):
+    """(bars, unit): bars of one workload per unit of work where their epochs hold different work. Bars of several
+    workloads, or without a common unit, stay those of epochs."""
+    if not bars or len({str(row.get("workload")) for _, row in bars}) > 1:
+        return bars, "epoch"
+    try:
+        some, per = epochs.alike([row for _, row in bars])
+    except r.Refused:
+        return bars, "epoch"
+    return list(zip([name for name, _ in bars], some)), per
 
 
 def figure_row(row):
@@ -67,9 +79,11 @@ def scaling(rows, answers):
         lines += [[title, row["strategy"]["name"], row["ranks"], runs.median(row), *(runs.interval(row) or ("", "")), "; ".join(row["notes"])]
                   for row in named]
         if len(drawn) < MOST_PANELS:
+            bars, per = of_equal_work([(row["strategy"]["name"], row) for row in named])
+            named = [row for _, row in bars]
             said = [f"{row['strategy']['name']}, {looks.ranks_text(row['ranks'])}: {runs.seconds_text(runs.median(row))}" for row in named]
             used = {key: style for key, style in styles.items() if any(row["strategy"]["name"] == key[0] for row in named)}
-            drawn.append((charts.chart("Scaling: " + title, lambda axes, some=named, used=used: figure.draw_panel(axes, some, some, used), said),
+            drawn.append((charts.chart("Scaling: " + title, lambda axes, some=named, used=used, per=per: figure.draw_panel(axes, some, some, used, per), said),
                           title))
     words = answered.sentences_of(answers, [row["case_id"] for own in groups.values() for row in own])[:2]
     parts = [Figures(drawn, charts.legend({key[0]: style for key, style in styles.items()}, marks=True)), *map(Words, words)] if drawn else []

@@ -42,7 +42,7 @@ class PlanGroups : public Program {
 
 TEST_F(PlanGroups, TheRuleIsComparedWithAllConfigurations) {
   const Json advice = groups({"--strategy", "event_batch", "--max-missing", "0.6"});
-  EXPECT_EQ(plan_.at("schema_version"), "1.8.0");
+  EXPECT_EQ(plan_.at("schema_version"), "1.9.0");
   EXPECT_EQ(advice.at("max_missing"), 0.6);
   EXPECT_TRUE(advice.at("max_missing_hubs").is_null());
   ASSERT_EQ(advice.at("places").size(), 3u) << "2, 4 and 8 GPUs";

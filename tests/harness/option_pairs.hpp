@@ -51,6 +51,7 @@ inline std::vector<std::string> text_values(const Field& field) {
       {"rates", {"p4d-a100"}},
       {"nb", {"2", "3"}},
       {"workloads", {}},
+      {"path", {}},
   };
   const auto values = known.find(field.name);
   EXPECT_NE(values, known.end()) << "no values are known of the text " << field.name;

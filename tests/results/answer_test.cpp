@@ -332,18 +332,6 @@ TEST(Answer, RunsOfOtherMachinesAreRefused) {
   EXPECT_THROW(ask({folder.file("a")}, "strateg"), InvalidRequest);
 }
 
-TEST(Answer, TheNaturalFieldIsTheStrategyOrTheOnlyOneThatDiffers) {
-  const TemporaryFolder folder;
-  MadeRun run(folder, "run"), widths(folder, "widths");
-  run.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 2});
-  run.add({.strategy = "chunk", .rounds = {1.0}, .ranks = 4});
-  EXPECT_EQ(natural_field(load_run(folder.file("run")).summary.rows), "strategy");
-  widths.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 2});
-  EXPECT_EQ(natural_field(load_run(folder.file("widths")).summary.rows), "");
-  widths.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 4});
-  EXPECT_EQ(natural_field(load_run(folder.file("widths")).summary.rows), "ranks");
-}
-
 using Truths = std::vector<std::pair<std::string, double>>;  // seconds of a thousand cells, by strategy
 
 double truth_of(const Truths& truths, const std::string& strategy) {

@@ -130,5 +130,17 @@ TEST(EpochWork, IsEqualUpToRounding) {
   EXPECT_FALSE(same_work({1000, 0, 0, 1}, {0, 0, 0, 1})) << "only one side knows it";
 }
 
+TEST(Conclusion, TheNaturalFieldIsTheStrategyOrTheOnlyOneThatDiffers) {
+  const TemporaryFolder folder;
+  MadeRun run(folder, "run"), widths(folder, "widths");
+  run.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 2});
+  run.add({.strategy = "chunk", .rounds = {1.0}, .ranks = 4});
+  EXPECT_EQ(natural_field(load_run(folder.file("run")).summary.rows), "strategy");
+  widths.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 2});
+  EXPECT_EQ(natural_field(load_run(folder.file("widths")).summary.rows), "");
+  widths.add({.strategy = "vertex", .rounds = {1.0}, .ranks = 4});
+  EXPECT_EQ(natural_field(load_run(folder.file("widths")).summary.rows), "ranks");
+}
+
 }  // namespace
 }  // namespace strobe

@@ -176,6 +176,8 @@ TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
       "assert alone[2:] == ['epoch', 'm', 'a', 0.002, 3000, 7], alone\n"
       "split = bars.table([of('a', 10, 1, nb='1'), of('a', 10, 2, nb='2'), of('b', 10, 3)], options)\n"
       "assert [line[1] for line in split[1:]] == ['w, nb 1', 'w, nb 2', 'w'], split\n"
+      "profiled = bars.table([of('a', 10, 1), of('a', 10, 2, software='mine'), of('b', 10, 3)], options)\n"
+      "assert [line[1] for line in profiled[1:]] == ['w', 'w', 'w, software mine'], profiled\n"
       "events = row({'name': 'c'}, 1, epoch_work={'events': 5, 'cells': None, 'edges': None, 'updates': 1})\n"
       "try:\n"
       "    bars.table([some[0], events], options)\n"

@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::size_t least_in_file = std::size_t{1} << 16;
 
-thread_local std::string pages_folder;
+/// Null: memory. A pointer has no destructor, which a thread could not register without memory.
+constinit thread_local const std::string* pages_folder = nullptr;
 
 /// The mappings of files: address to size.
 struct FileMappings {
@@ -82,8 +83,9 @@ void for_pages_of_file(const void* data, std::size_t bytes, const Visit& visit) 
 
 }  // namespace
 
-PagesInFiles::PagesInFiles(std::string folder) : outer_(std::exchange(pages_folder, std::move(folder))) {}
-PagesInFiles::~PagesInFiles() { pages_folder = std::move(outer_); }
+PagesInFiles::PagesInFiles(std::string folder)
+    : folder_(std::move(folder)), outer_(std::exchange(pages_folder, folder_.empty() ? nullptr : &folder_)) {}
+PagesInFiles::~PagesInFiles() { pages_folder = outer_; }
 
 void note_file_mapping(const void* data, std::size_t bytes) {
   const std::lock_guard lock(file_mappings().mutex);
@@ -111,9 +113,9 @@ void read_pages_ahead(const void* data, std::size_t bytes) {
 
 Pages::Pages(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  in_file_ = !pages_folder.empty() && bytes >= least_in_file;
+  in_file_ = pages_folder != nullptr && bytes >= least_in_file;
   if (in_file_) {
-    data_ = map_file(bytes, pages_folder);
+    data_ = map_file(bytes, *pages_folder);
     return;
   }
   void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

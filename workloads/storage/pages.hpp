@@ -22,7 +22,8 @@ class PagesInFiles {
   PagesInFiles& operator=(const PagesInFiles&) = delete;
 
  private:
-  std::string outer_;
+  std::string folder_;
+  const std::string* outer_;
 };
 
 /// Gives the memory of bytes that lie in such files, or in a `MappedFile`, back until they are read again. Does nothing

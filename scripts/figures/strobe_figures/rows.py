@@ -200,10 +200,18 @@ def label(row, kind, rows):
     return name_with(row, kind, varying(rows, kind))
 
 
+def differs(key, rows):
+    """Whether a setting differs among rows. Where a strategy lacks it altogether, that is no difference."""
+    def strategy(row):
+        return row.get("own_strategy", row["strategy"])["name"]
+
+    having = {strategy(row) for row in rows if key in row.get("settings", {})}
+    return len({json.dumps(row.get("settings", {}).get(key)) for row in rows if strategy(row) in having}) > 1
+
+
 def group_label(row, rows, without=()):
-    """The label of a row's panel: the workload, and every other setting that differs among the rows of its clock. A
-    setting differs where two rows that have it have different values: one that a strategy lacks is no difference. The
-    label leaves out settings in `without`, which a figure draws side by side."""
+    """The label of a row's panel: the workload, and every other setting that differs among the rows of its clock. It
+    leaves out settings in `without`, which a figure draws side by side."""
     same = [other for other in rows if other["time_source"] == row["time_source"]]
     parts = [label(row, "workload", rows)]
     if len({other.get("run") for other in same}) > 1:
@@ -215,7 +223,7 @@ def group_label(row, rows, without=()):
         if key not in without and len({other.get(key) for other in same}) > 1:
             parts.append(f"{key} {row.get(key)}")
     for key in row.get("settings", {}):
-        if key not in without and len({json.dumps(other["settings"][key]) for other in same if key in other.get("settings", {})}) > 1:
+        if key not in without and differs(key, same):
             parts.append(f"{key} {row['settings'][key]}")
     return ", ".join(parts)
 
