@@ -119,11 +119,11 @@ void check_distributed(const EventCase& c, const TrainingGroups& groups, std::in
     refuse("/strategy/nodes", fmt::format("{} ranks are not a multiple of {} nodes", groups.ranks(), nodes));
 }
 
-/// Ranks of one process share all events; a process of its own copies what its node holds.
+/// Ranks that are threads of one process share all events; a process of its own copies what its node holds.
 std::shared_ptr<const EventPart> part_of_process(const EventCase& c, const RemoteRows& remote) {
-  if (in_one_process(c.request)) return std::make_shared<const EventPart>(c.training, 0, remote.nodes(), false);
-  const int rank = CommunicatorRegistry::instance().find(c.request.comm, "/comm").value.process_rank();
-  return std::make_shared<const EventPart>(c.training, remote.node_of(rank), remote.nodes(), true);
+  const auto& comm = CommunicatorRegistry::instance().find(c.request.comm, "/comm").value;
+  if (comm.world_size() == 0) return std::make_shared<const EventPart>(c.training, 0, remote.nodes(), false);
+  return std::make_shared<const EventPart>(c.training, remote.node_of(comm.process_rank()), remote.nodes(), true);
 }
 
 void check_evaluation(const EventCase& c) {
