@@ -87,14 +87,18 @@ std::unique_ptr<SchedulePlanner> external_planner(const Case& c, PlanUse, const 
 }
 
 const Register<ScheduleTag> external_schedule{
-    {"external", "epochs of another program", "", {}, {"snapshots", external_planner}, {}}};
-const Register<ScheduleTag> external_events_schedule{
-    {"external_events", "epochs of another program, for a model of events", "", {}, {"events", external_planner}, {}}};
+    {"external", "epochs of another program", "Strobe", {}, {"snapshots", external_planner}, {}}};
+const Register<ScheduleTag> external_events_schedule{{"external_events",
+                                                      "epochs of another program, for a model of events",
+                                                      "Strobe",
+                                                      {},
+                                                      {"events", external_planner},
+                                                      {}}};
 
 const Register<StrategyTag> external_strategy{
     {"external",
      "another program, whose epochs are measured in the same rounds",
-     "",
+     "Strobe",
      external_fields(),
      StrategyTag::Value("external").with_events("external_events", {}).as_preset(),
      {}}};

@@ -76,8 +76,8 @@ void check_room_to_read(const Case& request) {
   const double raw = graph_bytes(*counts, choice.equations->preparation(), choice.fp64).raw;
   if (raw <= limit_bytes(request)) return;
   throw InvalidRequest(limit_place,
-                       fmt::format("the graph takes at least {} while it is made or read, and the limit is {}; no "
-                                   "number of nodes has room for it",
+                       fmt::format("the graph takes at least {} while it is made or read, and the limit is {}; more "
+                                   "nodes do not help",
                                    format_bytes(raw), format_bytes(limit_bytes(request))));
 }
 

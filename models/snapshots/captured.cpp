@@ -11,6 +11,7 @@
 #include "models/ops/ops_gate.hpp"
 #include "models/ops/ops_memory.hpp"
 #include "models/snapshots/captured_graph.hpp"
+#include "models/snapshots/captured_stages.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {

@@ -58,15 +58,6 @@ struct CapturedWeight {
   std::vector<double> start;  // empty: drawn from the seed
 };
 
-/// The part of the operations that one layer computes.
-struct CapturedStage {
-  bool reads_neighbours = false;
-  std::vector<std::size_t> spatial;   // operations of all steps at once
-  std::vector<std::size_t> carried;   // values that the spatial part hands on, side by side
-  bool steps = false;                 // whether `stepwise` follows
-  std::vector<std::size_t> stepwise;  // operations of each step
-};
-
 struct CapturedGraph {
   std::int64_t features = 0;          // 0: any number
   std::vector<std::string> matrices;  // kinds, see captured_preprocessing
@@ -98,15 +89,6 @@ std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int6
 /// edges; mean = A with rows of sum 1; out_mean = the same of A^T; mean_transposed and out_mean_transposed. Throws
 /// InvalidRequest for another name.
 Preprocessing captured_preprocessing(const std::string& matrix);
-
-/// The stages of a model, and which matrix they multiply with.
-struct CapturedStages {
-  int matrix = -1;           // of spatial stages; -1: none
-  bool precomputed = false;  // x is only read by products with `matrix`: layer 0 is given the product in place of x
-  std::vector<CapturedStage> stages;
-};
-
-CapturedStages captured_stages(const CapturedGraph& graph);
 
 /// The model that is used without a file: a graph convolution, then a GRU along each vertex's timeline, width 6.
 const std::string& captured_example();

@@ -1,8 +1,8 @@
-// How operations fall into stages (captured_graph.hpp). Cost O(operations^2), once per model.
+// Cost O(operations^2), once per model.
+#include "models/snapshots/captured_stages.hpp"
+
 #include <algorithm>
 #include <set>
-
-#include "models/snapshots/captured_graph.hpp"
 
 namespace strobe {
 namespace {

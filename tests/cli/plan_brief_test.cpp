@@ -61,6 +61,7 @@ TEST_F(PlanBrief, ListNamesPresetsWithValuesAndSources) {
   EXPECT_NE(text.out.find("preset=paper  hidden=128, structural_heads=16, temporal_heads=16 ("), std::string::npos);
   const Json json = Json::parse(strobe({"list", "models", "--json"}).out);
   for (const Json& entry : json.at("entries")) {
+    if (entry.at("name") == "captured") continue;  // its sizes are those of its file
     EXPECT_TRUE(entry.contains("presets")) << entry.at("name");
     for (const Json& preset : entry.at("presets")) EXPECT_FALSE(preset.at("source").get<std::string>().empty());
   }
@@ -159,7 +160,7 @@ TEST_F(PlanBrief, WhatCannotBeRightIsRefusedBeforeAnythingIsSimulated) {
   refused({"--clusters", "aimos-v100", "--goal", "dollars"}, {"--goal", "none of these clusters has a price"});
   refused({"--clusters", "p4d-a100", "--deadline", "0s"}, {"--deadline"});
   refused({"--clusters", "p4d-a100", "--deadline", "1min", "--start-up", "2min"}, {"--deadline", "--start-up"});
-  refused({"--clusters", "p4d-a100", "--gpus", "12"}, {"--gpus", "nearest are 8 and 16"});
+  refused({"--clusters", "p4d-a100", "--gpus", "12"}, {"--gpus", "nearest numbers are 8 and 16"});
   refused({"--clusters", "p4d-a100", "--gpus", "8", "--nodes", "1"}, {"--gpus", "give one of them"});
   refused({"--clusters", "p4d-a100", "--gpus", "eight"}, {"--gpus", "'eight' is not a number"});
   refused({"--clusters", "p4d-a100", "--model", "dysat:preset=big"}, {"preset", "Known: paper, small."});

@@ -250,7 +250,7 @@ TEST_F(DamagedFiles, ALongNumberAsAParameterIsShown) {
   EXPECT_NE(outcome.out.find("9999"), std::string::npos);
 }
 
-/// Under this limit commands can read all files, but write none longer than a block.
+/// Under this limit commands can read all files, but write none longer than four blocks.
 TEST_F(DamagedFiles, ALimitOnFilesIsReportedWithStatusOne) {
   std::vector<std::string> commands = {"report a --out out/r.html",
                                        "trace merge a/" + trace_ + " b/" + trace_ + " --out out/m.json"};
@@ -259,7 +259,7 @@ TEST_F(DamagedFiles, ALimitOnFilesIsReportedWithStatusOne) {
   for (const std::string& command : commands) {
     SCOPED_TRACE(command);
     const Outcome outcome =
-        finish(start_shell("cd '" + folder_.string() + "' && ulimit -f 1 && '" STROBE_BINARY "' " + command));
+        finish(start_shell("cd '" + folder_.string() + "' && ulimit -f 4 && '" STROBE_BINARY "' " + command));
     EXPECT_EQ(outcome.status, 1) << outcome.err;
     EXPECT_NE(outcome.err.find("out/"), std::string::npos) << outcome.err;
     EXPECT_NE(outcome.err.find("File too large"), std::string::npos) << outcome.err;

@@ -31,8 +31,8 @@ TEST_F(OutputPaths, ACheckpointThatIsThereIsNotWrittenOver) {
   const std::string before = read_text(folder_ / "state");
   expect_refusal(run({"--checkpoint", "state", "--seed", "2", "--out", "b"}), 2, {"--checkpoint", "--resume-training"});
   EXPECT_EQ(read_text(folder_ / "state"), before);
-  expect_refusal(run({"--checkpoint", "new", "--repeat", "2", "--out", "b"}), 2, {"--repeat", "not of 2"});
-  expect_refusal(run({"--checkpoint", "new", "--repeat", "2", "--dry-run"}), 2, {"--repeat", "not of 2"});
+  expect_refusal(run({"--checkpoint", "new", "--repeat", "2", "--out", "b"}), 2, {"--repeat", "not 2"});
+  expect_refusal(run({"--checkpoint", "new", "--repeat", "2", "--dry-run"}), 2, {"--repeat", "not 2"});
   expect_refusal(run({"--checkpoint", "state", "--resume-training", "--warmup", "0", "--out", "b"}), 2,
                  {"epoch 3 already, but the case has 2; set more than 3 epochs"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));

@@ -108,7 +108,7 @@ TEST_F(NodeData, TheFilesOfAKilledRunAreMappedByAllAndRemovedByTheNext) {
 /// Pages come in groups of 64 KiB, and all ranks read some counts of all steps; hence more than half.
 TEST_F(NodeData, ARankOfSnapshotTouchesOnlyItsSteps) {
   const pid_t endless = start_two_endless(
-      {"--workload", "uniform:steps=16,vertices=20000,density=4", "--model", "t-gcn", "--strategy", "snapshot"});
+      {"--workload", "uniform:steps=16,vertices=60000,density=4", "--model", "t-gcn", "--strategy", "snapshot"});
   const std::vector<double> shares = touched_shares();
   EXPECT_EQ(shares.size(), 2u);
   for (const double share : shares) {

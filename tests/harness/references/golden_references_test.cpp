@@ -54,7 +54,8 @@ TEST(References, AgreeWithPyTorchOnCellsThatExist) {
     }
     ++compared[model];
   }
-  for (const auto& [model, embed] : reference::models()) EXPECT_GE(compared[model], 3) << model;
+  for (const auto& [model, embed] : reference::models())
+    EXPECT_GE(compared[model], model == "captured" ? 1 : 3) << model;  // PyTorch judges each captured model by itself
 }
 
 }  // namespace
