@@ -159,12 +159,14 @@ TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
   EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
 }
 
+constexpr const char* rows_of_work =
+    "def of(name, cells, epoch, **settings):\n"
+    "    work = {'cells': cells, 'edges': None, 'events': None, 'updates': 1}\n"
+    "    return row({'name': name}, epoch, epoch_work=work, sent_bytes={'total': cells * 3}, peak_bytes=7,\n"
+    "               settings={'epochs': 3, **settings})\n";
+
 TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
   const std::string text =
-      "def of(name, cells, epoch, **settings):\n"
-      "    work = {'cells': cells, 'edges': None, 'events': None, 'updates': 1}\n"
-      "    return row({'name': name}, epoch, epoch_work=work, sent_bytes={'total': cells * 3}, peak_bytes=7,\n"
-      "               settings={'epochs': 3, **settings})\n"
       "some = [of('a', 1000, 0.002, nb='1'), of('b', 10, 0.001, host_threads=1)]\n"
       "options.value = ['epoch_seconds.median', 'sent_bytes.total', 'peak_bytes']\n"
       "lines = bars.table(some, options)\n"
@@ -191,7 +193,14 @@ TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
       "both = r.over_seeds([{**of('b', 10, 1.0), 'seed': 1}, {**of('b', 10, 3.0), 'seed': 2}]) + [of('a', 20, 4.0)]\n"
       "from strobe_figures import epochs\n"
       "assert [row['epoch_seconds']['median'] for row in epochs.alike(both)[0]] == [0.2, 0.2]\n"
-      "assert [one['epoch_seconds']['median'] for one in epochs.alike(both)[0][0]['pooled']] == [0.1, 0.3]\n"
+      "assert [one['epoch_seconds']['median'] for one in epochs.alike(both)[0][0]['pooled']] == [0.1, 0.3]\n";
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + rows_of_work + text), 0) << output();
+}
+
+TEST_F(StudyFigures, EpochsOfUnknownWorkAreNotCompared) {
+  const std::string text =
+      "from strobe_figures import epochs\n"
+      "some = [of('a', 1000, 0.002), of('b', 10, 0.001)]\n"
       "old = [{**one, 'epoch_work': None, 'throughput': {'cells_per_second': cells / one['epoch_seconds']['median']}}\n"
       "       for one, cells in zip(some, (1000, 10))]\n"
       "assert epochs.unit_of(old) == epochs.unit_of([some[0], old[1]]) == 'cell'\n"
@@ -203,7 +212,7 @@ TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
       "priced = [{**one, 'messages': {'halo': 20}, 'dollars_per_epoch': 2.0} for one in some]\n"
       "assert [one['messages']['halo'] for one in epochs.alike(priced)[0]] == [0.02, 2]\n"
       "assert [one['dollars_per_epoch'] for one in epochs.alike(priced)[0]] == [0.002, 0.2]\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + rows_of_work + text), 0) << output();
 }
 
 TEST_F(StudyFigures, BarsOfARunAreDrawnWithTheirTable) {

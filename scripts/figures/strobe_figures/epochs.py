@@ -70,7 +70,7 @@ def per_unit(row, unit):
 
 
 def remark(unit):
-    """What the name of an axis says in addition."""
+    """The end of an axis's name where epochs hold different work."""
     return ", epochs of different work" if unit == UNLIKE else ""
 
 
