@@ -238,7 +238,7 @@ class Sweep {
   /// Writes samples during training, in case the run is killed. A full disk does not end training here: the end of the
   /// case writes the missing samples, or reports the error.
   void write_early(const std::string& id, const std::vector<EpochSample>& samples) {
-    machine_.add(watch_.look());
+    if (!outside_) machine_.add(watch_.look());
     try {
       directory_->append_epochs(id, samples);
     } catch (const SystemError&) {
@@ -269,6 +269,7 @@ class Sweep {
       return with_place(suite_, c, [&] {
         const std::shared_ptr<const PlannedCase> planned = plan(c);
         const ModelOutputs& outputs = request_.outputs;
+        outside_ = planned->schedule->is_outside();
         warn(*planned, id);
         const SignalsEndEpochs scope(!outputs.checkpoint.empty() && outputs.checkpoint_on_signal);
         result = run_planned(planned, c, spans, outputs, request_.limit_seconds, keep_epochs, tell);
@@ -306,6 +307,7 @@ class Sweep {
   MachineState machine_;  // during the current case, sampled between epochs
   std::set<std::string> finished_;
   bool measured_ = false;
+  bool outside_ = false;  // whether another program trains, whose time counts as Strobe's own only when it has ended
   bool all_ok_ = true;
 };
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "core/fields.hpp"
+#include "core/shown_text.hpp"
 #include "harness/process/narrate.hpp"
 
 namespace strobe {
@@ -16,18 +18,18 @@ namespace {
 constexpr const char* epoch_key = "epoch_seconds";
 constexpr const char* line_example = R"({"epoch_seconds": 0.81, "loss": 0.52, "edges": 51000})";
 
-std::string shortened_line(const std::string& line) {
-  constexpr std::size_t most = 200;
-  return line.size() <= most ? line : line.substr(0, most) + "...";
-}
-
 [[noreturn]] void refuse_line(const std::string& line, const std::string& why) {
-  throw Error(fmt::format("{}: {}; write one line such as {}", shortened_line(line), why, line_example));
+  throw Error(fmt::format("{}: {}; write one line such as {}", shown_words(line), why, line_example));
 }
 
 double stated_number(const Json& json, const std::string& key, const std::string& line) {
   if (!json.is_number()) refuse_line(line, fmt::format("{} is no number", key));
   return json.get<double>();
+}
+
+/// The value of a loss or metric. JSON has no NaN, so a program writes null.
+double stated_value(const Json& json, const std::string& key, const std::string& line) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : stated_number(json, key, line);
 }
 
 double stated_count(const Json& json, const std::string& key, const std::string& line) {
@@ -38,7 +40,7 @@ double stated_count(const Json& json, const std::string& key, const std::string&
 
 Json parsed_line(const std::string& line) {
   Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) refuse_line(line, "this is no JSON object");
+  if (!json.is_object()) refuse_line(line, "this is no JSON object, in which NaN is written as null");
   if (!json.contains(epoch_key)) refuse_line(line, "it has no epoch_seconds");
   return json;
 }
@@ -49,11 +51,11 @@ StatedEpoch stated_values(const Json& json, const std::string& line) {
   for (const auto& [key, value] : json.items()) {
     if (key == epoch_key || key == "rank") continue;
     if (key == "loss") {
-      epoch.loss = stated_number(value, key, line);
+      epoch.loss = stated_value(value, key, line);
     } else if (std::find(std::begin(stated_counts), std::end(stated_counts), key) != std::end(stated_counts)) {
       epoch.work[key] = stated_count(value, key, line);
     } else if (key == "metrics" && value.is_object()) {
-      for (const auto& [name, number] : value.items()) epoch.metrics[name] = stated_number(number, name, line);
+      for (const auto& [name, number] : value.items()) epoch.metrics[name] = stated_value(number, name, line);
     } else {
       refuse_line(line, key == "metrics" ? "metrics is no object of names and numbers"
                                          : unknown_name_message("key", key,
@@ -93,6 +95,14 @@ void take_work(const std::vector<StatedEpoch>& epochs, std::int64_t warmup, Case
 }
 
 }  // namespace
+
+std::string shown_words(const std::string& line) {
+  constexpr std::size_t most = 200;
+  if (line.size() <= most) return shown_line(line);
+  std::size_t end = most;
+  while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // no character is cut in two
+  return shown_line(line.substr(0, end)) + "...";
+}
 
 void StatedEpochs::take_output(const std::string& line) {
   const std::size_t begin = line.find_first_not_of(" \t");

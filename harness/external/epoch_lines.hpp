@@ -2,8 +2,9 @@
 //
 //   {"epoch_seconds": 0.81, "loss": 0.52, "metrics": {"mrr": 0.31}, "edges": 51000, "updates": 1}
 //
-// Only "epoch_seconds" is required. "cells", "edges", "events" and "updates" are the work of the epoch over all ranks.
-// "rank" makes the line that of one rank; without it the line holds for all of them.
+// Only "epoch_seconds" is required. A loss or metric may be null, which is NaN. "cells", "edges", "events" and
+// "updates" are the work of the epoch over all ranks. "rank" makes the line that of one rank; without it the line holds
+// for all of them.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ namespace strobe {
 
 /// Every count that a line may state for the work of an epoch.
 inline constexpr const char* stated_counts[] = {"cells", "edges", "events", "updates"};
+
+/// The beginning of a line for a message, with every byte that is no text as \\xNN.
+std::string shown_words(const std::string& line);
 
 /// One epoch as a program stated it. `seconds` by rank.
 struct StatedEpoch {

@@ -86,21 +86,17 @@ class ProgramWatch {
     read();
     return {wall_seconds(), seconds_, network_.sent()};
   }
-  const std::vector<pid_t>& seen() const { return seen_; }
   std::uint64_t peak_bytes() const { return peak_; }
 
  private:
   void read() {
-    TreeReading reading = read_tree(process_);
+    const TreeReading reading = read_tree(process_);
     peak_ = std::max(peak_, reading.private_bytes);
     seconds_ = std::max(seconds_, reading.processor_seconds);
-    for (const pid_t one : reading.processes)
-      if (std::find(seen_.begin(), seen_.end(), one) == seen_.end()) seen_.push_back(one);
   }
 
   pid_t process_;
   NetworkCounter network_;
-  std::vector<pid_t> seen_;
   std::uint64_t peak_ = 0;
   double seconds_ = 0, next_ = 0;
 };
@@ -129,8 +125,10 @@ class ExternalRun {
                    {"STROBE_SEED", std::to_string(c.seed)},
                    {"PYTHONUNBUFFERED", "1"}},
                   scratch_.file("output"),
+                  scratch_.file("errors"),
                   parameters.network == "own"}),
         output_(scratch_.file("output")),
+        errors_(scratch_.file("errors")),
         file_(scratch_.file("epochs")),
         stated_(c.ranks),
         watch_(program_.process()),
@@ -142,7 +140,7 @@ class ExternalRun {
       while (goes_on(result)) usleep(look_microseconds);
       settle_end(result);
     } catch (const Interrupted& stop) {
-      program_.end(watch_.seen());
+      program_.end();
       result.status = "interrupted", result.reason = stop.what();
       fill(result);
       throw;
@@ -195,13 +193,13 @@ class ExternalRun {
   }
 
   bool stop(CaseResult& result, std::string reason) {
-    program_.end(watch_.seen());
+    program_.end();
     result.status = "timeout", result.reason = std::move(reason);
     return false;
   }
 
   void fail(CaseResult& result, std::string reason) {
-    program_.end(watch_.seen());
+    program_.end();
     result.status = "failed", result.reason = std::move(reason);
   }
 
@@ -217,7 +215,7 @@ class ExternalRun {
       output_.read(false, [&](const std::string& line) { stated_.take_output(line); });
     }
     const bool by_itself = program_.has_ended();
-    const int status = program_.end(watch_.seen());
+    const int status = program_.end();
     if (by_itself && status != 0)
       return fail(result, fmt::format("the program ended with status {} after {} of {} epochs{}", status,
                                       std::min(count, wanted_), wanted_, last_words()));
@@ -231,7 +229,12 @@ class ExternalRun {
                                count, wanted_));
   }
 
-  std::string last_words() const { return output_.last_line().empty() ? "" : ": " + output_.last_line(); }
+  /// The last line of standard error, or of standard output where that is empty.
+  std::string last_words() {
+    errors_.read(true, [](const std::string&) {});
+    const std::string& words = errors_.last_line().empty() ? output_.last_line() : errors_.last_line();
+    return words.empty() ? "" : ": " + shown_words(words);
+  }
 
   void fill(CaseResult& result) {
     const std::vector<StatedEpoch> all = epochs();
@@ -267,7 +270,7 @@ class ExternalRun {
   const std::size_t wanted_;
   ScratchFolder scratch_;
   OutsideProgram program_;
-  GrowingFile output_, file_;
+  GrowingFile output_, errors_, file_;
   StatedEpochs stated_;
   ProgramWatch watch_;
   TimeInterval pause_{1};

@@ -112,7 +112,7 @@ const Register<FactsTag> external_facts{
      {},
      {{{"program_peak_bytes", "bytes",
         "For strategy external: the most resident memory without a file (RssAnon and RssShmem) that the program's "
-        "processes had together, looked at ten times a second; GPU memory is not in it.",
+        "processes had together, looked at ten times a second at most; GPU memory is not in it.",
         amount()},
        {"program_processor_seconds", "s",
         "For strategy external: processor time of all its processes per measured epoch, counted between the ends of "

@@ -20,11 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ProcessStat {
-  pid_t parent = 0;
+  pid_t parent = 0, group = 0, session = 0;
   double ticks = 0;
 };
 
-/// /proc/PID/stat: the words after the name, which may hold blanks and parentheses, begin with state and parent.
+/// /proc/PID/stat: the words after the name, which may hold blanks and parentheses, begin with state, parent, group and
+/// session.
 std::optional<ProcessStat> stat_of(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string line;
@@ -32,8 +33,8 @@ std::optional<ProcessStat> stat_of(const std::string& pid) {
   std::istringstream words(line.substr(std::min(line.rfind(')') + 1, line.size())));
   std::string word;
   ProcessStat stat;
-  if (!(words >> word >> stat.parent)) return std::nullopt;
-  constexpr int before_times = 9;
+  if (!(words >> word >> stat.parent >> stat.group >> stat.session)) return std::nullopt;
+  constexpr int before_times = 7;
   for (int i = 0; i < before_times; ++i) words >> word;
   for (int i = 0; i < 4; ++i) {  // user and system time, of the process and of its ended children
     double ticks = 0;
@@ -105,29 +106,41 @@ std::optional<std::uint64_t> NetworkCounter::sent() {
   return sum;
 }
 
-void kill_orphans(const std::vector<pid_t>& processes) {
-  for (const pid_t process : processes) {
-    const auto stat = stat_of(std::to_string(process));
-    if (!stat || stat->parent != getpid()) continue;  // ended, or its number is now another process's
-    kill(process, SIGKILL);
-    waitpid(process, nullptr, 0);
+std::vector<pid_t> own_children() {
+  std::vector<pid_t> children;
+  for (const auto& [process, stat] : all_processes())
+    if (stat.parent == getpid()) children.push_back(process);
+  return children;
+}
+
+/// Children of a killed process become children of this one, so that it looks again until none is left.
+void end_left(pid_t session, const std::vector<pid_t>& others) {
+  constexpr int most_looks = 500;
+  for (int look = 0; look < most_looks; ++look) {
+    bool found = false;
+    for (const auto& [process, stat] : all_processes()) {
+      const bool child = stat.parent == getpid();
+      const bool adopted = child && std::find(others.begin(), others.end(), process) == others.end();
+      if (!adopted && stat.session != session) continue;
+      found = true;
+      kill(process, SIGKILL);
+      if (child) waitpid(process, nullptr, WNOHANG);
+    }
+    if (!found) return;
+    usleep(2'000);
   }
 }
 
 int end_tree(pid_t root, double patience_seconds) {
-  const TreeReading before = read_tree(root);
   int state = 0;
   kill(root, SIGTERM);
   const double last = wall_seconds() + patience_seconds;
   bool gone = is_gone(root, state);
   for (; !gone && wall_seconds() < last; gone = is_gone(root, state)) usleep(10'000);
   if (!gone) {
-    const TreeReading left = read_tree(root);
-    for (const pid_t process : left.processes) kill(process, SIGKILL);
+    for (const pid_t process : read_tree(root).processes) kill(process, SIGKILL);
     while (waitpid(root, &state, 0) < 0 && errno == EINTR) continue;
-    kill_orphans(left.processes);
   }
-  kill_orphans(before.processes);
   return state;
 }
 

@@ -31,11 +31,14 @@ class NetworkCounter {
   std::ifstream file_;  // keeps the namespace
 };
 
-/// Asks the process to end, waits up to `patience_seconds`, then kills all that is left of its tree. Waits for the
-/// children of this process among them, and returns the wait status of `root`.
+/// Asks the process to end, waits up to `patience_seconds`, then kills all that is left of its tree. Returns the wait
+/// status of `root`.
 int end_tree(pid_t root, double patience_seconds);
 
-/// Kills the processes of an earlier reading that lost their parents and became children of this process.
-void kill_orphans(const std::vector<pid_t>& processes);
+std::vector<pid_t> own_children();
+
+/// Kills what is left of a program that ended: processes of its session, and processes that lost their parents and
+/// became children of this process. `others` are its children that stay.
+void end_left(pid_t session, const std::vector<pid_t>& others);
 
 }  // namespace strobe

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -29,16 +30,23 @@ struct ChildPlan {
   std::vector<std::string> variables;
   std::vector<char*> environment;
   std::string command, user_map, group_map;
-  const char* output = nullptr;
+  const char *output = nullptr, *errors = nullptr;
   bool own_network = false;
 };
+
+/// Whether a launcher set this variable for this process. The program is no rank of that launch.
+bool is_of_launch(const std::string& variable) {
+  constexpr const char* prefixes[] = {"OMPI_COMM_WORLD_", "PMI_", "PMIX_", "RANK=", "SLURM_PROCID="};
+  return std::any_of(std::begin(prefixes), std::end(prefixes),
+                     [&](const char* prefix) { return variable.starts_with(prefix); });
+}
 
 ChildPlan child_plan(const ProgramStart& start) {
   ChildPlan plan;
   for (const auto& [name, value] : start.variables) plan.variables.push_back(name + "=" + value);
   for (char** one = environ; *one != nullptr; ++one) {
     const std::string text = *one;
-    bool replaced = false;
+    bool replaced = is_of_launch(text);
     for (const auto& [name, value] : start.variables) replaced = replaced || text.starts_with(name + "=");
     if (!replaced) plan.environment.push_back(*one);
   }
@@ -48,6 +56,7 @@ ChildPlan child_plan(const ProgramStart& start) {
   plan.user_map = fmt::format("{0} {0} 1", getuid());
   plan.group_map = fmt::format("{0} {0} 1", getgid());
   plan.output = start.output.c_str();
+  plan.errors = start.errors.c_str();
   plan.own_network = start.own_network;
   return plan;
 }
@@ -101,8 +110,10 @@ struct ChildFailure {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGPIPE}) std::signal(signal, SIG_DFL);
   if (plan.own_network && !enter_own_network(plan)) fail(ChildFailure::network);
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // after the namespace, whose making undoes it
-  const int nothing = open("/dev/null", O_RDONLY), file = open(plan.output, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  if (nothing < 0 || file < 0 || dup2(nothing, 0) < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0)
+  const int nothing = open("/dev/null", O_RDONLY);
+  const int output = open(plan.output, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  const int errors = open(plan.errors, O_WRONLY | O_CREAT | O_APPEND, 0600);
+  if (nothing < 0 || output < 0 || errors < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(errors, 2) < 0)
     fail(ChildFailure::output);
   std::array<const char*, 4> words{"/bin/sh", "-c", plan.command.c_str(), nullptr};
   execve(words[0], const_cast<char* const*>(words.data()), plan.environment.data());
@@ -125,6 +136,7 @@ void throw_failure(const ChildFailure& failure) {
 
 OutsideProgram::OutsideProgram(const ProgramStart& start) {
   const ChildPlan plan = child_plan(start);
+  others_ = own_children();
   std::array<int, 2> report{};
   if (pipe2(report.data(), O_CLOEXEC) != 0) throw SystemError("cannot make a pipe");
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // what the program leaves behind becomes a child of this process
@@ -150,7 +162,7 @@ bool OutsideProgram::has_ended() const {
   return waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
-int OutsideProgram::end(const std::vector<pid_t>& seen) {
+int OutsideProgram::end() {
   if (waited_for_) return 0;
   int state = 0;
   const bool ended = has_ended();
@@ -159,7 +171,7 @@ int OutsideProgram::end(const std::vector<pid_t>& seen) {
     waitpid(process_, &state, 0);
   else
     state = end_tree(process_, seconds_to_end);
-  kill_orphans(seen);
+  end_left(process_, others_);
   return WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
 }
 

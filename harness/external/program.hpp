@@ -12,7 +12,8 @@ namespace strobe {
 struct ProgramStart {
   std::string command;                                         // a line for /bin/sh
   std::vector<std::pair<std::string, std::string>> variables;  // that its environment has in addition
-  std::string output;                                          // file for its output and errors
+  std::string output;                                          // file for its standard output
+  std::string errors;                                          // file for its standard error
   bool own_network = false;                                    // only a loopback interface, which nobody else uses
 };
 
@@ -29,9 +30,10 @@ class OutsideProgram {
   /// Whether it has ended. It then stays readable in /proc until `end` is called.
   bool has_ended() const;
   /// Ends it if it runs, then everything that it started. Returns its exit status, 128 + signal if a signal ended it.
-  int end(const std::vector<pid_t>& seen = {});
+  int end();
 
  private:
+  std::vector<pid_t> others_;  // children of this process that are not the program's
   pid_t process_ = 0;
   bool waited_for_ = false;
 };

@@ -70,6 +70,7 @@ bool any_limits_host(const std::vector<Case>& cases) {
 
 void check_room_to_read(const Case& request) {
   if (request.host_memory_limit_gib <= 0 || family_of(request.model) != "snapshots") return;
+  if (schedule_of(request).name == "external") return;  // the other program reads its own data
   const auto counts = foreseen_counts(request.workload);
   if (!counts) return;
   const ModelChoice choice = choose_model(request);
@@ -83,7 +84,7 @@ void check_room_to_read(const Case& request) {
 
 void check_host_memory(const PlannedCase& plan, const NodeRanks& here) {
   const double limit = limit_bytes(plan.request);
-  if (limit <= 0) return;
+  if (limit <= 0 || plan.schedule->is_outside()) return;
   const double held = sum_of(plan.schedule->host_parts());
   check_planning(plan, here, here.program_bytes + held);
   const double rank = rank_bytes(plan, here);

@@ -1,6 +1,7 @@
 """Other people's training programs, measured in the same rounds as Strobe's cases."""
 from __future__ import annotations
 
+import copy
 import os
 import pathlib
 import shlex
@@ -59,6 +60,12 @@ class Program:
         self._part = {"name": "external", "command": _line(command), "program": name or named, "version": version,
                       "network": network, "patience": float(patience)}
 
+    def under(self, name: str) -> Program:
+        """The same program under another name."""
+        other = copy.copy(self)
+        other._part = {**self._part, "program": name or self._part["program"]}
+        return other
+
     def part(self) -> dict[str, Any]:
         """The strategy that runs it, as a suite has it."""
         return dict(self._part)
@@ -78,8 +85,11 @@ def measure(program: Command | Program | Mapping[str, Command | Program], **keyw
     Strobe does not check that. Other keywords, and errors, are those of `strobe.run`. A program that states no epoch,
     ends early or hangs becomes a row `failed` or `timeout`, and CaseFailed is raised when all cases have run.
     """
+    if "STROBE_EPOCH_FILE" in os.environ:
+        raise RuntimeError("this program is being measured already, and calls strobe.measure itself; put that call below "
+                           "`if __name__ == '__main__':`")
     given = program if isinstance(program, Mapping) else {"": program}
-    programs = [one if isinstance(one, Program) else Program(one, name=name) for name, one in given.items()]
+    programs = [(one if isinstance(one, Program) else Program(one)).under(name) for name, one in given.items()]
     settings: dict[str, Any] = dict(keywords)
     own = settings.pop("strategy", None)
     own = [] if own is None else [own] if isinstance(own, (str, Mapping, Program)) else list(own)

@@ -6,6 +6,7 @@ for epoch in strobe.epochs(edges=51_000, updates=1):   # as many as the run asks
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -13,7 +14,8 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK")  # as torchrun and mpirun number processes
+# As torchrun, mpirun and srun number processes.
+_RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 
 
 def _settle() -> None:
@@ -28,6 +30,12 @@ def _rank() -> dict[str, int]:
         if name in os.environ:
             return {"rank": int(os.environ[name])}
     return {}
+
+
+def _value(given: Any) -> float | None:
+    """A loss or metric as a number of JSON, which has no NaN and no infinity."""
+    number = float(given)
+    return number if math.isfinite(number) else None
 
 
 class Epoch:
@@ -60,14 +68,14 @@ class Epoch:
         target = os.environ.get("STROBE_EPOCH_FILE")
         if not target:
             return
-        line: dict[str, Any] = {"epoch_seconds": self.seconds, **_rank(), **self.work}
+        line: dict[str, Any] = {"epoch_seconds": self.seconds, **_rank(), **{name: float(count) for name, count in self.work.items()}}
         if self.loss is not None:
-            line["loss"] = float(self.loss)
+            line["loss"] = _value(self.loss)
         if self.metrics:
-            line["metrics"] = {name: float(value) for name, value in self.metrics.items()}
+            line["metrics"] = {name: _value(value) for name, value in self.metrics.items()}
         handle = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(handle, (json.dumps(line) + "\n").encode())  # one call, so that lines of processes do not mix
+            os.write(handle, (json.dumps(line, allow_nan=False) + "\n").encode())  # one call, so that lines of processes do not mix
         finally:
             os.close(handle)
 

@@ -132,7 +132,8 @@ class Workload:
         - `source`, `target`: whole numbers from 0 on, or names.
         - `time`: dates, or numbers of `time_unit` (s, ms, us, ns since 1970, or step); in any order.
         - `weight`: numbers. `labels`: the class of an event, from 0 to 127 (-1: none), or names of classes.
-        - `features`: [E], [E, F], or a table or mapping of columns. Dates become seconds, categories numbers.
+        - `features`: [E], [E, F], or a table or mapping of columns. Dates become seconds since
+          the first date of their column, categories numbers.
         - `vertices`: a table with a line for each vertex, joined by its column `vertex_name` with sources and targets.
           `vertex_features` names the columns that are features (default: all others), `vertex_labels` the class.
         - `two_sided`: sources and targets are numbered apart, so that equal numbers are two vertices.

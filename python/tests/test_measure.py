@@ -138,6 +138,29 @@ class Programs(InFolder):
         with self.assertRaisesRegex(TypeError, "unknown work edgs"):
             Epoch(edgs=3)
 
+    def test_stated_numbers_are_those_of_json(self):
+        for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
+            file = self.folder / name
+            with unittest.mock.patch.dict("os.environ", {"STROBE_EPOCH_FILE": str(file), name: "2"}, clear=True):
+                with strobe.epoch(edges=np.int64(3)) as epoch:
+                    epoch.loss, epoch.metrics["mrr"] = np.float32("nan"), float("inf")
+            line = json.loads(file.read_text(), parse_constant=self.fail)
+            self.assertEqual({key: line[key] for key in line if key != "epoch_seconds"},
+                             {"rank": 2, "edges": 3, "loss": None, "metrics": {"mrr": None}})
+
+    def test_names_of_a_mapping_are_those_of_its_programs(self):
+        program = Program("true", name="own")
+        with unittest.mock.patch("strobe.measuring.run") as run:
+            strobe.measure({"one": program, "two": program, "three": "true"}, workload=TINY)
+            strobe.measure(program, workload=TINY)
+        names = [[one.part()["program"] for one in call.kwargs["strategy"]] for call in run.call_args_list]
+        self.assertEqual(names, [["one", "two", "three"], ["own"]])
+
+    def test_a_measured_program_measures_nothing(self):
+        with unittest.mock.patch.dict("os.environ", {"STROBE_EPOCH_FILE": "x"}):
+            with self.assertRaisesRegex(RuntimeError, "__name__ == '__main__'"):
+                strobe.measure("true", workload=TINY)
+
     @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
     def test_a_program_of_pytorch_is_measured(self):
         run = strobe.measure(Program([sys.executable, str(self.script("train.py", TORCH))], name="torch"),

@@ -154,8 +154,10 @@ def panels_of(rows, options):
     return {panel: in_order(groups, options.group) for panel, groups in panels.items()}
 
 
-def alike(groups):
-    """The groups of a panel with quantities of equal work, and its unit."""
+def alike(groups, paths):
+    """The groups of a panel with quantities of equal work, and its unit. Without such a quantity it stays as it is."""
+    if not any(epochs.is_quantity(path) for path in paths):
+        return groups, "epoch"
     rows, per = epochs.alike([row for bars in groups.values() for row in bars.values()])
     left = iter(rows)
     return {group: {bar: next(left) for bar in bars} for group, bars in groups.items()}, per
@@ -172,9 +174,11 @@ def in_order(groups, path):
 def scale(path, values, per):
     """(factor, label of the axis) for numbers of one kind; those of an epoch per `per`."""
     name = NAMES.get(path, path)
-    if per != "epoch" and epochs.is_quantity(path):
+    if per == epochs.UNLIKE and epochs.is_quantity(path):
+        name += epochs.remark(per)
+    elif per != "epoch" and epochs.is_quantity(path):
         name = name.replace("epoch", "time") if path.startswith("epoch_seconds") else name.removesuffix(" in an epoch")
-        name += f" per {per}"
+        name = name.removesuffix("_per_epoch").removesuffix("_by_epoch") + f" per {per}"
     if "seconds" in path:
         factor, unit = r.time_unit(values)
     elif "bytes" in path:
@@ -247,7 +251,7 @@ def draw(rows, options, plt):
     columns = len(options.value)
     figure, grid = looks.panels(plt.subplots, len(panels) * columns, columns=columns, size=(width, 2.4))
     for line, ((clock, name), groups) in enumerate(panels.items()):
-        groups, per = alike(groups)
+        groups, per = alike(groups, options.value)
         source = r.source_label([row for row in rows if row["time_source"] == clock])
         for column, path in enumerate(options.value):
             axes = grid[line * columns + column]
@@ -266,7 +270,7 @@ def table(rows, options):
     """Header and lines of the csv: what is drawn, in the rows' units; quantities of an epoch per `per`."""
     lines = [["clock", "panel", "per", options.group, options.bars] + options.value]
     for (clock, name), groups in panels_of(rows, options).items():
-        groups, per = alike(groups)
+        groups, per = alike(groups, options.value)
         for group, bars in groups.items():
             lines += [[clock, name, per, group, bar] + [number(row, path) for path in options.value]
                       for bar, row in bars.items()]

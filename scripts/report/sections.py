@@ -44,13 +44,10 @@ def phases(rows):
 
 def of_equal_work(bars):
     """(bars, unit): bars of one workload per unit of work where their epochs hold different work. Bars of several
-    workloads, or without a common unit, stay those of epochs."""
+    workloads stay those of epochs."""
     if not bars or len({str(row.get("workload")) for _, row in bars}) > 1:
         return bars, "epoch"
-    try:
-        some, per = epochs.alike([row for _, row in bars])
-    except r.Refused:
-        return bars, "epoch"
+    some, per = epochs.alike([row for _, row in bars])
     return list(zip([name for name, _ in bars], some)), per
 
 

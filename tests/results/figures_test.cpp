@@ -183,6 +183,20 @@ TEST_F(Figures, RowsThatLackAColumnAreRefusedByName) {
   }
 }
 
+TEST_F(Figures, RowsWithoutAColumnForAReasonAreLeftOut) {
+  const auto without = [&](bool all) {
+    return changed_golden([&](Json& rows) {
+      for (Json& row : rows)
+        if (all || &row == &rows[1]) row["phase_seconds"] = nullptr, row["absent"]["/phase_seconds"] = "not seen";
+    });
+  };
+  EXPECT_EQ(draw("phase_split", without(false), folder_.file("a")), 0) << output();
+  EXPECT_NE(output().find("lacks 'phase_seconds', which this figure needs (not seen)"), std::string::npos) << output();
+  EXPECT_TRUE(fs::exists(folder_.file("a/phase_split.png")));
+  EXPECT_EQ(draw("phase_split", without(true), folder_.file("b")), 2);
+  EXPECT_NE(output().find("(not seen)"), std::string::npos) << output();
+}
+
 /// Rows of 14 strategies on 1, 2 and 4 ranks of a workload whose name is a path of 170 letters. Times lie within a
 /// decade and peaks rise from the first line to the last.
 void make_crowded(Json& rows) {

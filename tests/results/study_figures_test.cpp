@@ -44,7 +44,8 @@ constexpr const char* rows =
     "    return {'case_id': f'{strategy}/{epoch}', 'workload': {'name': 'w', 'edges': edges}, 'model': {'name': 'm'},\n"
     "            'strategy': strategy, 'task': {'name': 't'}, 'optimizer': {'name': 'o'}, 'ranks': ranks, 'notes': "
     "[],\n"
-    "            'time_source': clock, 'epoch_seconds': {'median': epoch}, 'settings': {}, **more}\n"
+    "            'time_source': clock, 'epoch_seconds': {'median': epoch}, 'settings': {},\n"
+    "            'epoch_work': {'cells': 8, 'edges': 9, 'events': None, 'updates': 1}, **more}\n"
     "class options:\n"
     "    value, group, bars, log = ['epoch_seconds.median'], 'model', 'strategy', False\n";
 
@@ -158,12 +159,14 @@ TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
   EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
 }
 
+constexpr const char* rows_of_work =
+    "def of(name, cells, epoch, **settings):\n"
+    "    work = {'cells': cells, 'edges': None, 'events': None, 'updates': 1}\n"
+    "    return row({'name': name}, epoch, epoch_work=work, sent_bytes={'total': cells * 3}, peak_bytes=7,\n"
+    "               settings={'epochs': 3, **settings})\n";
+
 TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
   const std::string text =
-      "def of(name, cells, epoch, **settings):\n"
-      "    work = {'cells': cells, 'edges': None, 'events': None, 'updates': 1}\n"
-      "    return row({'name': name}, epoch, epoch_work=work, sent_bytes={'total': cells * 3}, peak_bytes=7,\n"
-      "               settings={'epochs': 3, **settings})\n"
       "some = [of('a', 1000, 0.002, nb='1'), of('b', 10, 0.001, host_threads=1)]\n"
       "options.value = ['epoch_seconds.median', 'sent_bytes.total', 'peak_bytes']\n"
       "lines = bars.table(some, options)\n"
@@ -179,16 +182,37 @@ TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
       "profiled = bars.table([of('a', 10, 1), of('a', 10, 2, software='mine'), of('b', 10, 3)], options)\n"
       "assert [line[1] for line in profiled[1:]] == ['w', 'w', 'w, software mine'], profiled\n"
       "events = row({'name': 'c'}, 1, epoch_work={'events': 5, 'cells': None, 'edges': None, 'updates': 1})\n"
-      "try:\n"
-      "    bars.table([some[0], events], options)\n"
-      "    raise SystemExit('drawn together')\n"
-      "except r.Refused as refused:\n"
-      "    assert 'different work' in str(refused)\n"
+      "apart = bars.table([some[0], events], options)\n"
+      "assert [line[2:] for line in apart[1:]] == [['unlike', 'm', 'a', 0.002, 3000, 7], ['unlike', 'm', 'c', 1, None, "
+      "None]]\n"
+      "axes = bars.draw([some[0], events], options, looks.start_matplotlib()).axes\n"
+      "names = [place.get_ylabel().replace('\\n', ' ') for place in axes]\n"
+      "assert names[0] == 'median epoch, epochs of different work [s]' and names[2] == 'peak_bytes [bytes]', names\n"
+      "options.value = ['peak_bytes']\n"
+      "assert [line[2] for line in bars.table([some[0], events], options)[1:]] == ['epoch'] * 2\n"
       "both = r.over_seeds([{**of('b', 10, 1.0), 'seed': 1}, {**of('b', 10, 3.0), 'seed': 2}]) + [of('a', 20, 4.0)]\n"
       "from strobe_figures import epochs\n"
       "assert [row['epoch_seconds']['median'] for row in epochs.alike(both)[0]] == [0.2, 0.2]\n"
       "assert [one['epoch_seconds']['median'] for one in epochs.alike(both)[0][0]['pooled']] == [0.1, 0.3]\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + rows_of_work + text), 0) << output();
+}
+
+TEST_F(StudyFigures, EpochsOfUnknownWorkAreNotCompared) {
+  const std::string text =
+      "from strobe_figures import epochs\n"
+      "some = [of('a', 1000, 0.002), of('b', 10, 0.001)]\n"
+      "old = [{**one, 'epoch_work': None, 'throughput': {'cells_per_second': cells / one['epoch_seconds']['median']}}\n"
+      "       for one, cells in zip(some, (1000, 10))]\n"
+      "assert epochs.unit_of(old) == epochs.unit_of([some[0], old[1]]) == 'cell'\n"
+      "assert all(epochs.equal(epochs.count(a, 'cells'), epochs.count(b, 'cells')) for a, b in zip(some, old))\n"
+      "unknown = {**some[0], 'epoch_work': None}\n"
+      "assert epochs.unit_of([unknown]) == 'epoch' and epochs.unit_of([unknown] * 2) == 'unlike'\n"
+      "assert epochs.time_per('unlike') == 'epoch time, epochs of different work'\n"
+      "assert epochs.within('unlike') == 'in an epoch, epochs of different work'\n"
+      "priced = [{**one, 'messages': {'halo': 20}, 'dollars_per_epoch': 2.0} for one in some]\n"
+      "assert [one['messages']['halo'] for one in epochs.alike(priced)[0]] == [0.02, 2]\n"
+      "assert [one['dollars_per_epoch'] for one in epochs.alike(priced)[0]] == [0.002, 0.2]\n";
+  EXPECT_EQ(check("import bars\n" + std::string(rows) + rows_of_work + text), 0) << output();
 }
 
 TEST_F(StudyFigures, BarsOfARunAreDrawnWithTheirTable) {

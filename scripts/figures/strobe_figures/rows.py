@@ -13,7 +13,7 @@ from strobe_figures.files import Refused, ending, read_csv, read_json, write_who
 PLUGINS = ("workload", "model", "strategy", "task", "optimizer")
 SCALARS = ("device", "comm", "cluster", "numerics", "precision", "seed")
 PHASES = ("compute", "communicate", "transfer", "host", "wait", "other")
-LEFT_OUT = []  # rows that did not end ok, of the runs that are drawn
+LEFT_OUT = []  # rows that did not end ok or lack what a figure needs, of the runs that are drawn
 
 
 def rows_in(path):
@@ -31,11 +31,11 @@ def rows_in(path):
 
 
 def read_rows(paths, needed):
-    """The ok rows of run directories (or of files summary.json). Raises Refused when a key in `needed` is absent or
-    null. Rows of several runs say which, under "run"."""
+    """The ok rows of run directories (or of files summary.json). Rows of several runs say which, under "run". A row whose
+    key in `needed` is null for a reason is left out. Raises Refused when a key is not there, or no row is left."""
     paths = [paths] if isinstance(paths, str) else list(paths)
     LEFT_OUT.clear()
-    kept = []
+    kept, refusal = [], ""
     for path in paths:
         for number, row in enumerate(rows_in(path)):
             name = row.get("case_id", f"row {number}")
@@ -45,13 +45,19 @@ def read_rows(paths, needed):
                 print(f"left out {name}: {row.get('status') or 'no status'} {row.get('reason') or ''}".rstrip(), file=sys.stderr)
                 LEFT_OUT.append(row)
                 continue
-            for key in ("ranks", "time_source", "notes") + PLUGINS[:3] + tuple(needed):
-                if row.get(key) is None:
-                    why = row.get("absent", {}).get("/" + key, "the key is not there")
-                    raise Refused(f"{path}: {name} lacks '{key}', which this figure needs ({why})")
-            kept.append(row)
+            lacking = [key for key in ("ranks", "time_source", "notes") + PLUGINS[:3] + tuple(needed) if row.get(key) is None]
+            why = {key: (row.get("absent") or {}).get("/" + key) for key in lacking}
+            for key in lacking:
+                refusal = f"{path}: {name} lacks '{key}', which this figure needs ({why[key] or 'the key is not there'})"
+                if key not in needed or not why[key]:
+                    raise Refused(refusal)
+            if lacking:
+                print(f"left out {refusal}", file=sys.stderr)
+                LEFT_OUT.append({**row, "status": f"without {lacking[0]}", "reason": why[lacking[0]]})
+            else:
+                kept.append(row)
     if not kept:
-        raise Refused(f"{', '.join(paths)}: no row ended ok, so there is nothing to draw")
+        raise Refused(refusal or f"{', '.join(paths)}: no row ended ok, so there is nothing to draw")
     return kept
 
 

@@ -71,15 +71,19 @@ TEST_F(Externals, ComparesPerUnitOfWorkAndNotWithoutWork) {
   const Json answer = Json::parse(strobe({"compare", "o", "--by", "strategy", "--json"}).out);
   const Json& question = answer.at("questions").at(0);
   EXPECT_EQ(question.at("unit"), "edge");
+  int found = 0;
   for (const Json& one : question.at("contenders")) {
     const Json& ratio = one.at("times_the_fastest").at("ratio");
     if (one.at("value") == "slow") {
+      ++found;
       EXPECT_NEAR(ratio.get<double>(), 2, 1e-9);
     }
     if (one.at("value") == "silent") {
+      ++found;
       EXPECT_TRUE(ratio.is_null());
     }
   }
+  EXPECT_EQ(found, 2) << answer.dump(1);
   EXPECT_NE(answer.dump().find("is not known"), std::string::npos) << answer.dump(1);
   EXPECT_EQ(row_of("o", "fast").at("rounds").at("median_seconds").size(), 3U);
   EXPECT_EQ(strobe({"verify", "o"}).status, 0);
@@ -113,6 +117,44 @@ TEST_F(Externals, AProgramThatHangsIsEndedWithItsChildren) {
       << row.at("reason");
   const pid_t child = std::stoi(read_text(folder_ / "child"));
   EXPECT_EQ(kill(child, 0), -1) << "process " << child << " runs on";
+}
+
+TEST_F(Externals, NothingThatTheProgramStartedSurvivesIt) {
+  const std::string four = states({"1", "1", "1", "1"});
+  write_text(folder_ / "leaves.sh", "sleep 300 & echo $! > own; setsid sh -c 'sleep 300 & echo $! > other; wait' &\n" +
+                                        four + "until test -s other; do sleep 0.02; done");
+  write_suite({{"p", "sh leaves.sh"}});
+  const Outcome done = strobe({"run", "suite.json", "--out", "o"});
+  ASSERT_EQ(done.status, 0) << done.err;
+  for (const char* file : {"own", "other"}) {
+    const pid_t left = std::stoi(read_text(folder_ / file));
+    EXPECT_EQ(kill(left, 0), -1) << file << " process " << left << " runs on";
+  }
+}
+
+TEST_F(Externals, OutputThatIsNoTextAndErrorsWithinALineLoseNothing) {
+  write_suite({{"bytes", states({"1"}) + "printf 'a\\377b' >&2; exit 3"},
+               {"wrong", "printf '{\"epoch_seconds\": 1, \"\\377\": 2}\\n'"},
+               {"glued", "printf warning >&2; " + states({"1", "1", "1", "1"}, R"(, "loss": null)")}});
+  EXPECT_EQ(strobe({"run", "suite.json", "--out", "o"}).status, 1);
+  EXPECT_NE(row_of("o", "bytes").at("reason").get<std::string>().find(R"(: a\xffb)"), std::string::npos)
+      << row_of("o", "bytes");
+  EXPECT_NE(row_of("o", "wrong").at("reason").get<std::string>().find(R"("\xff": 2})"), std::string::npos)
+      << row_of("o", "wrong");
+  const Json glued = row_of("o", "glued");
+  EXPECT_EQ(glued.at("status"), "ok") << glued;
+  EXPECT_EQ(glued.at("loss"), Json({nullptr, nullptr, nullptr, nullptr}));
+}
+
+TEST_F(Externals, ALimitOfMemoryAndTheLaunchersVariablesAreNotTheProgramsOwn) {
+  write_suite({{"p", "env | grep -c -E '^(RANK|PMI_RANK|PMIX_RANK|SLURM_PROCID|OMPI_COMM_WORLD_RANK)=' > seen; " +
+                         states({"1", "1", "1", "1"})}},
+              {{"host_memory_limit_gib", 1e-6}});
+  const Outcome done = finish(start({"env", "RANK=1", "PMIX_RANK=1", "SLURM_PROCID=1", STROBE_BINARY, "run",
+                                     "suite.json", "--comm", "local", "--out", "o"}));
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(row_of("o", "p").at("status"), "ok") << row_of("o", "p");
+  EXPECT_EQ(read_text(folder_ / "seen"), "0\n");
 }
 
 TEST_F(Externals, ASignalEndsTheProgramAndResumeRunsTheRest) {

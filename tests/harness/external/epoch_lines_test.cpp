@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 
 #include "core/errors.hpp"
@@ -69,6 +70,26 @@ TEST(EpochLines, WorkCountsOnlyWhereAllMeasuredEpochsStateTheSame) {
   EXPECT_EQ(edges_of({0, 0, 5}), 0);
 }
 
+TEST(EpochLines, NullIsALossOrMetricThatIsNoNumber) {
+  StatedEpochs stated(1);
+  stated.take_file(R"({"epoch_seconds": 1, "loss": 2, "metrics": {"mrr": null}})");
+  stated.take_file(R"({"epoch_seconds": 1, "loss": null, "metrics": {"mrr": 0.5}})");
+  CaseResult result;
+  take_stated(stated.finished(), 0, result);
+  ASSERT_EQ(result.loss.per_epoch.size(), 2U);
+  EXPECT_EQ(result.loss.per_epoch[0], 2);
+  EXPECT_TRUE(std::isnan(result.loss.per_epoch[1]));
+  EXPECT_TRUE(std::isnan(result.metrics.at("mrr").per_epoch[0]));
+  EXPECT_EQ(result.metrics.at("mrr").per_epoch[1], 0.5);
+}
+
+TEST(EpochLines, BytesThatAreNoTextAreShownAsNumbers) {
+  EXPECT_EQ(shown_words("a\xff\x1b[1m"), "a\\xff\\x1b[1m");
+  std::string umlauts = "x";  // every character begins at an odd place, so that the 200th byte is within one
+  for (int i = 0; i < 150; ++i) umlauts += "\xc3\xbc";
+  EXPECT_EQ(shown_words(umlauts), umlauts.substr(0, 199) + "...");
+}
+
 TEST(EpochLines, WrongLinesAreRefusedWithTheLineAndAnExample) {
   for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
            {"not json", "no JSON object"},
@@ -79,7 +100,9 @@ TEST(EpochLines, WrongLinesAreRefusedWithTheLineAndAnExample) {
            {R"({"epoch_seconds": 0})", "epoch_seconds is not above 0"},
            {R"({"epoch_seconds": -1})", "epoch_seconds is not above 0"},
            {R"({"epoch_seconds": 1, "los": 1})", "did you mean 'loss'"},
-           {R"({"epoch_seconds": 1, "loss": null})", "loss is no number"},
+           {R"({"epoch_seconds": 1, "loss": NaN})", "NaN is written as null"},
+           {R"({"epoch_seconds": null})", "epoch_seconds is no number"},
+           {R"({"epoch_seconds": 1, "edges": null})", "edges is no number"},
            {R"({"epoch_seconds": 1, "metrics": 3})", "metrics is no object"},
            {R"({"epoch_seconds": 1, "metrics": {"mrr": "x"}})", "mrr is no number"},
            {R"({"epoch_seconds": 1, "edges": -3})", "edges is not above 0"},
