@@ -63,7 +63,7 @@ class Unknown:
 
 
 class Stale:
-    """A value of which a part was changed in place."""
+    """A value that was changed in place, in part."""
 
 
 class NoCounterpart(Exception):
