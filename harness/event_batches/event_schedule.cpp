@@ -104,8 +104,12 @@ class EventSchedule final : public SchedulePlan {
 
   std::string digest() const override {
     const EventGraph& graph = *case_->data.graph;
-    return sha256_hex(fmt::format("{} {} {} {}", graph.provenance.sha256, graph.events(), graph.vertices,
-                                  case_->request.task.dump()));
+    Sha256 digest;
+    const std::string text =
+        fmt::format("{} {} {} {}", graph.provenance.sha256, graph.events(), graph.vertices, case_->request.task.dump());
+    digest.update(text.data(), text.size());
+    digest.update(case_->start_values.data(), case_->start_values.size() * sizeof(double));
+    return digest.hex();
   }
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {

@@ -14,6 +14,7 @@
 #include "core/json_reader.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/schedule_tag.hpp"
+#include "harness/request/suite_files.hpp"
 #include "harness/request/until.hpp"
 #include "workloads/workload.hpp"
 
@@ -161,7 +162,7 @@ Json identity(const Case& c) {
 
 void refuse_other_data(const Json& there, const Case& c, const std::string& path) {
   if (!there.is_object()) return;  // older checkpoints have no digests
-  const std::string difference = first_difference(there, digests_of_data(c), "sha256 of workload", path);
+  const std::string difference = first_difference(there, digests_of_data(c), "sha256 of data", path);
   if (difference.empty()) return;
   throw InvalidRequest("--resume-training", difference + "; the file has changed since the checkpoint was written");
 }
@@ -224,7 +225,11 @@ std::vector<double> load_weights(const std::string& path, const Case& c,
                                                   unknown_names(saved, parameters), difference));
 }
 
-Json digests_of_data(const Case& c) { return workload_digests(c.workload.at("name").get<std::string>(), c.workload); }
+Json digests_of_data(const Case& c) {
+  Json digests = workload_digests(c.workload.at("name").get<std::string>(), c.workload);
+  digests.update(model_digests(c.model));
+  return digests;
+}
 
 void save_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters,
                      const TrainingState& state, const Json& digests) {

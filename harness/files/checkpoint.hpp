@@ -39,7 +39,7 @@ void save_weights(const std::string& path, const Case& c, const std::vector<Para
 /// or the weight that differs.
 std::vector<double> load_weights(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
-/// SHA-256 of the files that the case's workload reads (workload_digests).
+/// SHA-256 of the files that the case's workload and model read (workload_digests, model_digests).
 Json digests_of_data(const Case& c);
 
 /// Writes a checkpoint as safetensors, atomically: weights and optimiser state

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
+#include "core/hash.hpp"
 #include "harness/request/case_slots.hpp"
 
 namespace strobe {
@@ -12,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* file_pointers[] = {"/workload/name", "/workload/features",  "/cluster",
+constexpr const char* file_pointers[] = {"/workload/name", "/workload/features",  "/cluster",       "/model/path",
                                          "/load_model",    "/strategy/workloads", "/strategy/rates"};
 
 /// Whether the suite set the value, and not an option. Paths in options are relative to the user's working folder.
@@ -48,6 +49,18 @@ void take_files_of_suite(CaseTree& tree, const std::string& folder) {
     if (!tree.json.contains(at) || !tree.json.at(at).is_string() || !set_by_suite(tree, pointer)) continue;
     tree.json[at] = beside_suite(pointer, tree.json.at(at).get<std::string>(), folder);
   }
+}
+
+Json model_digests(const Json& model) {
+  Json digests = Json::object();
+  const Json path = model.value("path", Json());
+  if (!path.is_string() || path.get<std::string>().empty()) return digests;
+  const fs::path at = path.get<std::string>();
+  for (const fs::path& file : {at, at / "model.json", at / "weights.safetensors"}) {
+    std::error_code ignored;
+    if (fs::is_regular_file(file, ignored)) digests[file.string()] = sha256_file(file.string());
+  }
+  return digests;
 }
 
 }  // namespace strobe

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/hash.hpp"
+#include "harness/request/suite_files.hpp"
 
 namespace strobe {
 
@@ -14,7 +15,8 @@ std::string digest_bytes(const std::string& hex) {
 }
 
 std::string plan_digest(const PlannedCase& plan) {
-  return digest_bytes(sha256_hex(case_to_json(plan.request).dump() + plan.schedule->digest()));
+  return digest_bytes(sha256_hex(case_to_json(plan.request).dump() + model_digests(plan.request.model).dump() +
+                                 plan.schedule->digest()));
 }
 
 }  // namespace strobe

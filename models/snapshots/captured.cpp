@@ -73,13 +73,13 @@ class CapturedValues {
   }
 
  private:
-  /// The values, a copy of each that is there again.
+  /// The values, a copy of each that is there again. Two values may be one variable.
   std::vector<Var> distinct(const std::vector<std::size_t>& values) {
     std::vector<Var> parts;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const bool again = std::find(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(i), values[i]) !=
-                         values.begin() + static_cast<std::ptrdiff_t>(i);
-      parts.push_back(again ? pointwise(tape_, get(values[i]), Curve::affine) : get(values[i]));
+    for (const std::size_t value : values) {
+      const Var var = get(value);
+      const bool again = std::find(parts.begin(), parts.end(), var) != parts.end();
+      parts.push_back(again ? pointwise(tape_, var, Curve::affine) : var);
     }
     return parts;
   }

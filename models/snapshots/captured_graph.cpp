@@ -1,8 +1,11 @@
 #include "models/snapshots/captured_graph.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
@@ -36,17 +39,21 @@ const std::map<std::string, KindWord>& kind_words() {
   return all;
 }
 
+constexpr std::int64_t largest_size = 1'000'000;  // rows or columns of a value
+
 /// Reads the parts of a model in turn; values are found by name.
 class GraphReader {
  public:
   explicit GraphReader(std::string source) : source_(std::move(source)) {}
 
   CapturedGraph read(const Json& json) {
-    if (json.value("format", std::string()) != "strobe.captured" || json.value("version", 0) != 1)
+    if (json.value("format", Json()) != "strobe.captured" || json.value("version", Json()) != 1)
       refuse("is no captured model of version 1");
+    only(json, {"format", "version", "features", "matrices", "states", "weights", "operations", "output", "next"});
     if (json.contains("features") && !json["features"].is_null()) graph_.features = positive(json["features"]);
     name("x");
     for (const Json& state : json.value("states", Json::array())) {
+      only(state, {"name", "width"});
       graph_.states.push_back(positive(state.at("width")));
       name(state.at("name"));
     }
@@ -71,9 +78,23 @@ class GraphReader {
     if (found == numbers_.end()) refuse("reads the value '" + given.get<std::string>() + "' before it exists");
     return found->second;
   }
+  /// Refuses misspelt keys, which would otherwise leave a default in place.
+  void only(const Json& json, std::initializer_list<std::string_view> keys) const {
+    for (const auto& [key, ignored] : json.items())
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) refuse("has the unknown key '" + key + "'");
+  }
+  std::int64_t whole(const Json& given) const {
+    if (!given.is_number_integer()) refuse("has " + given.dump() + " in place of a whole number");
+    return given.get<std::int64_t>();
+  }
+  double number(const Json& json, const char* key, double otherwise) const {
+    const Json given = json.value(key, Json(otherwise));
+    if (!given.is_number()) refuse("has " + given.dump() + " in place of a number");
+    return given.get<double>();
+  }
   std::int64_t positive(const Json& given) const {
-    const auto number = given.get<std::int64_t>();
-    if (number < 1 || number > 1'000'000) refuse("has the size " + std::to_string(number));
+    const std::int64_t number = whole(given);
+    if (number < 1 || number > largest_size) refuse("has the size " + std::to_string(number));
     return number;
   }
   void check_matrix(const std::string& matrix) const {
@@ -84,7 +105,8 @@ class GraphReader {
     }
   }
   void read_weight(const Json& json) {
-    CapturedWeight weight{json.at("name"), 0, positive(json.at("columns")), json.value("bound", -1.0), {}};
+    only(json, {"name", "rows", "columns", "bound", "transposed"});
+    CapturedWeight weight{json.at("name"), 0, positive(json.at("columns")), number(json, "bound", -1), {}};
     if (json.at("rows") != "features") weight.rows = positive(json.at("rows"));
     name(weight.name);
     graph_.weights.push_back(std::move(weight));
@@ -93,21 +115,33 @@ class GraphReader {
     const auto kind = json.at("kind").get<std::string>();
     const auto word = kind_words().find(kind);
     if (word == kind_words().end()) refuse("has an operation of the unknown kind '" + kind + "'");
+    only(json, {"name", "kind", "of", "matrix", "activation", "p", "q", "first", "count"});
     CapturedOperation operation;
     operation.kind = word->second.kind;
     operation.curve = word->second.curve;
     for (const Json& read : json.at("of")) operation.reads.push_back(value(read));
     if (operation.reads.size() < word->second.least || operation.reads.size() > word->second.most)
       refuse("gives '" + kind + "' " + std::to_string(operation.reads.size()) + " values");
-    operation.matrix = json.value("matrix", 0);
-    operation.p = json.value("p", operation.kind == CapturedKind::pointwise && kind != "affine" ? 0.0 : 1.0);
-    operation.q = json.value("q", kind == "combine" ? 1.0 : 0.0);
-    operation.first = json.value("first", std::int64_t{0});
-    operation.count = json.value("count", std::int64_t{0});
-    if (json.value("activation", std::string("none")) == "relu") operation.activation = Activation::relu;
+    operation.matrix = read_matrix(json.value("matrix", Json(0)), operation.kind);
+    operation.p = number(json, "p", operation.kind == CapturedKind::pointwise && kind != "affine" ? 0.0 : 1.0);
+    operation.q = number(json, "q", kind == "combine" ? 1.0 : 0.0);
+    operation.first = whole(json.value("first", Json(0)));
+    operation.count = whole(json.value("count", Json(0)));
+    operation.activation = read_activation(json.value("activation", Json("none")));
     if (operation.p < 0 && (kind == "leaky_relu" || kind == "elu")) refuse("gives '" + kind + "' a negative slope");
     graph_.operations.push_back(std::move(operation));
     name(json.at("name"));
+  }
+  int read_matrix(const Json& json, CapturedKind kind) const {
+    const std::int64_t matrix = whole(json);
+    const auto matrices = static_cast<std::int64_t>(graph_.matrices.size());
+    if (kind == CapturedKind::product && (matrix < 0 || matrix >= matrices))
+      refuse("has a product with matrix " + std::to_string(matrix) + " of " + std::to_string(matrices));
+    return kind == CapturedKind::product ? static_cast<int>(matrix) : 0;
+  }
+  Activation read_activation(const Json& json) const {
+    if (json != "none" && json != "relu") refuse("has the activation " + json.dump() + "; known: none, relu");
+    return json == "relu" ? Activation::relu : Activation::none;
   }
 
   std::string source_;
@@ -118,14 +152,13 @@ class GraphReader {
 /// Checks the shapes that one operation reads, and gives that of its result.
 class ShapeRules {
  public:
-  ShapeRules(const CapturedGraph& graph, const std::vector<CapturedShape>& shapes) : graph_(graph), shapes_(shapes) {}
+  explicit ShapeRules(const std::vector<CapturedShape>& shapes) : shapes_(shapes) {}
 
   CapturedShape result(const CapturedOperation& operation) const {
     const CapturedShape first = shape(operation, 0);
     switch (operation.kind) {
       case CapturedKind::product:
-        need(first.rows == 0 && operation.matrix >= 0 &&
-             operation.matrix < static_cast<std::int64_t>(graph_.matrices.size()));
+        need(first.rows == 0);
         return first;
       case CapturedKind::dense:
         return dense(operation);
@@ -176,11 +209,11 @@ class ShapeRules {
       const CapturedShape part = shape(operation, i);
       need(below ? part.columns == sum.columns && part.rows > 0 : part.rows == sum.rows);
       (below ? sum.rows : sum.columns) += below ? part.rows : part.columns;
+      need(sum.rows <= largest_size && sum.columns <= largest_size);
     }
     return sum;
   }
 
-  const CapturedGraph& graph_;
   const std::vector<CapturedShape>& shapes_;
 };
 
@@ -204,6 +237,8 @@ void set_captured_weights(CapturedGraph& graph, const std::vector<SavedMatrix>& 
     const std::int64_t rows = weight.rows == 0 ? graph.features : weight.rows;
     if (found->rows != rows || found->columns != weight.columns)
       throw InvalidInput(source, 0, 0, "has weight '" + weight.name + "' in another shape than the model");
+    if (!std::all_of(found->values.begin(), found->values.end(), [](double value) { return std::isfinite(value); }))
+      throw InvalidInput(source, 0, 0, "has a value in weight '" + weight.name + "' that is no finite number");
     weight.start = found->values;
   }
 }
@@ -217,7 +252,7 @@ std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int6
   const auto refuse = [&](const std::string& why) { throw InvalidInput(source, 0, 0, why); };
   for (std::size_t i = 0; i < graph.operations.size(); ++i) {
     try {
-      shapes.push_back(ShapeRules(graph, shapes).result(graph.operations[i]));
+      shapes.push_back(ShapeRules(shapes).result(graph.operations[i]));
     } catch (const Error&) {
       refuse("has operation " + std::to_string(i + 1) + ", whose shapes do not fit each other");
     }

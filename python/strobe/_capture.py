@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+_STALE = "a part of it was changed in place"
 _OWN = (os.path.dirname(torch.__file__), os.path.dirname(__file__), f"{os.sep}torch_geometric")
 
 
@@ -61,6 +62,10 @@ class Unknown:
     """The result of an operation without a counterpart."""
 
 
+class Stale:
+    """A value that was changed in place, in part."""
+
+
 class NoCounterpart(Exception):
     """An operation cannot be expressed."""
 
@@ -71,6 +76,24 @@ def _place() -> str:
         if not any(part in frame.filename for part in _OWN):
             return f"{frame.filename}:{frame.lineno}"
     return "?"
+
+
+def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
+    return tensor.shape, tensor.stride(), tensor.storage_offset()
+
+
+def _places(tensor: torch.Tensor) -> set[int]:
+    """The tensor's elements, by their place in its memory."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return set(torch.arange(size).as_strided(*_layout(tensor)).flatten().tolist())
+
+
+def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The tensors that an operation changes in place."""
+    described = func._schema.arguments
+    values = [args[i] if i < len(args) else kwargs.get(one.name) for i, one in enumerate(described)]
+    return [value for one, value in zip(described, values, strict=True)
+            if one.alias_info is not None and one.alias_info.is_write and isinstance(value, torch.Tensor)]
 
 
 Handler = Callable[[Any, Any, Any, Any], None]
@@ -103,6 +126,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
         self.weights: dict[str, dict[str, Any]] = {}
         self.missing: list[str] = []
         self.current = ""
+        self.on_zeros = False  # whether the operation changes, in place, a tensor of zeros
         self.tensors: dict[int, tuple[Any, Any]] = {}
 
     def stands_for(self, tensor: torch.Tensor, meaning: Any) -> None:
@@ -117,7 +141,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
         for earlier in self.operations:
             if {key: value for key, value in earlier.items() if key != "name"} == operation:
                 return str(earlier["name"])
-        name = f"v{len(self.operations) + 1}"
+        name = f"%{len(self.operations) + 1}"  # no weight has such a name
         self.operations.append({"name": name, **operation})
         return name
 
@@ -125,12 +149,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
         """The name of a value of vertices or weights, after the operations that it still needs."""
         if isinstance(value, Weight):
             if value.name not in self.weights:
-                return value.name
+                return self.emit("transpose", [value.name]) if value.turned else value.name
             entry = self.weights[value.name]
             entry.setdefault("turned", value.turned)
             return value.name if entry["turned"] == value.turned else self.emit("transpose", [value.name])
         if not isinstance(value, Cells):
-            raise NoCounterpart("it mixes values of vertices with others")
+            raise NoCounterpart(_STALE if isinstance(value, Stale) else "it mixes values of vertices with others")
         if value.matrix is None:
             return value.name
         matrix = value.matrix.detach().numpy()
@@ -161,11 +185,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
             parts = func.decompose(*args, **kwargs) if func not in HANDLERS else NotImplemented
         if parts is not NotImplemented:
             return parts
+        written = _written(func, args, kwargs)
+        self.on_zeros = all(not bool(tensor.any()) for tensor in written)
         result = func(*args, **kwargs)
         flat = torch.utils._pytree.tree_leaves((args, kwargs))
         meanings = [self.meaning(value) for value in flat if isinstance(value, torch.Tensor)]
-        if any(isinstance(one, (Cells, Weight, Unknown)) for one in meanings):
-            self._handle(func, args, kwargs, result, meanings)
+        if any(isinstance(one, (Cells, Weight, Unknown, Stale)) for one in meanings):
+            self._handle(func, args, kwargs, result, meanings, written)
         elif any(isinstance(one, Edges) for one in meanings):
             self._all(result, Edges())
         return result
@@ -175,7 +201,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
             if isinstance(tensor, torch.Tensor):
                 self.stands_for(tensor, meaning)
 
-    def _handle(self, func: Any, args: Any, kwargs: Any, result: Any, meanings: list[Any]) -> None:
+    def _aliases(self, tensor: torch.Tensor) -> list[torch.Tensor]:
+        """The known tensors that share memory with `tensor`, so that an in-place change changes them too."""
+        changed = _places(tensor)
+        return [other for other, _ in self.tensors.values()
+                if other is not tensor and other.layout == torch.strided
+                and other.untyped_storage().data_ptr() == tensor.untyped_storage().data_ptr()
+                and not changed.isdisjoint(_places(other))]
+
+    def _handle(self, func: Any, args: Any, kwargs: Any, result: Any, meanings: list[Any],
+                written: list[torch.Tensor]) -> None:
         try:
             if any(isinstance(one, Unknown) for one in meanings):
                 self._all(result, Unknown())
@@ -183,7 +218,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
             if func not in HANDLERS:
                 raise NoCounterpart("")
             self.current = str(func)
+            if any(isinstance(one, Stale) for one in meanings):
+                raise NoCounterpart(_STALE)
+            sums = "scatter" in self.current or "index_add" in self.current
+            if not sums and any(not isinstance(self.meaning(one), (Cells, Weight)) for one in written):
+                raise NoCounterpart("it changes a constant in place")
             HANDLERS[func](self, args, kwargs, result)
+            for tensor in written:
+                for other in self._aliases(tensor):
+                    same = _layout(other) == _layout(tensor)
+                    self.stands_for(other, self.meaning(tensor) if same else Stale())
         except NoCounterpart as error:
             self.missing.append(f"{func} at {_place()}" + (f": {error}" if str(error) else ""))
             self._all(result, Unknown())

@@ -115,6 +115,8 @@ def _relu(r: Recorder, args: Any, kwargs: Any, result: Any) -> None:
         slope = float(args[1])
     if len(args) > 2 and tuple(args[2:]) not in ((1,), (1, 1)):
         raise NoCounterpart("it scales an ELU")
+    if slope < 0:
+        raise NoCounterpart("its slope is negative")
     name = r.named(r.meaning(args[0]))
     made = r._made(name)
     if slope == 0.0 and made is not None and made["kind"] == "dense" and "activation" not in made:
@@ -163,7 +165,10 @@ def _same(r: Recorder, args: Any, kwargs: Any, result: Any) -> None:
     a = r.meaning(args[0])
     if "dropout" in r.current and not (args[1] == 0 or args[2] is False):
         raise NoCounterpart("it drops at random")
-    row = isinstance(a, Weight) and args[0].numel() == result.numel() and 1 in (args[0].dim(), args[0].shape[0])
+    row = isinstance(a, Weight) and args[0].dim() > 0 and result.dim() > 0 and (
+        args[0].numel() == _shape_of(args[0]) == _shape_of(result) == result.numel())
+    if isinstance(a, Weight) and args[0].dim() == 1 and result.shape == (args[0].numel(), 1):
+        a, row = Weight(a.name, not a.turned), True
     if result.shape != args[0].shape and not row:
         raise NoCounterpart(f"it makes {tuple(result.shape)} of {tuple(args[0].shape)}")
     r.stands_for(result, a)
@@ -226,10 +231,15 @@ def _gather(r: Recorder, args: Any, kwargs: Any, result: Any) -> None:
 def _scatter(r: Recorder, args: Any, kwargs: Any, result: Any) -> None:
     base, dim, rows, source = args[:4]
     a = r.meaning(source)
-    zero = r.current.endswith("_.default") or _number(base) == 0  # in place, the sum is there already
-    if not (zero and isinstance(a, Cells) and a.matrix is not None and dim % 2 == 0
+    in_place = r.current.endswith("_.default")  # the sum is there already
+    zero = r.on_zeros if in_place else _number(base) == 0
+    if not zero or kwargs.get("alpha", 1) != 1:
+        raise NoCounterpart("it adds to something other than zeros, or scales what it adds")
+    if not (isinstance(a, Cells) and a.matrix is not None and dim % 2 == 0
             and r.meaning(base) is None and isinstance(r.meaning(rows), Edges)):
         raise NoCounterpart("it scatters something other than values of edges")
+    if rows.dim() > 1 and not bool((rows == rows[:, :1]).all()):
+        raise NoCounterpart("it scatters the columns of a row to different rows")
     rows = rows if rows.dim() == 1 else rows[:, 0]
     matrix = torch.zeros(result.shape[0], r.vertices, dtype=torch.float64).index_add(0, rows, a.matrix)
     r.stands_for(result, Cells(a.name, a.width, matrix))

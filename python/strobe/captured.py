@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import pathlib
 import struct
 import tempfile
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 _GRAPH = ("x", "edge_index", "edge_weight")
+_TAKEN = ("head.", "optimizer.", "state.")  # names in model files of the task's weights and of checkpoints
 
 
 class NotCaptured(StrobeError, ValueError):
@@ -73,21 +75,28 @@ def from_torch(module: torch.nn.Module, example: Mapping[str, Any], path: Path, 
     module = _copy(module)
     model, weights = _capture(module, example)
     folder = pathlib.Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "model.json").write_text(json.dumps(model, indent=1), encoding="utf-8")
-    _write_safetensors(folder / "weights.safetensors", weights)
+    folder.parent.mkdir(parents=True, exist_ok=True)
     captured = CapturedModel(folder, None)
-    if check:
-        captured.check = _compare(module, example, model, weights, folder)
-        if not max(captured.check.loss, captured.check.gradients) <= tolerance:
-            raise NotEqual(f"{captured!r}; allowed is {tolerance:g}")
+    # A model that is there already stays until the new one has passed the check.
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as unchecked:
+        new = pathlib.Path(unchecked)
+        (new / "model.json").write_text(json.dumps(model, indent=1), encoding="utf-8")
+        _write_safetensors(new / "weights.safetensors", weights)
+        if check:
+            captured.check = _compare(module, example, model, weights, new)
+            # Not Python's max, which may pass over a value that is no number.
+            if not np.max([captured.check.loss, captured.check.gradients]) <= tolerance:
+                raise NotEqual(f"{captured!r}; allowed is {tolerance:g}")
+        folder.mkdir(exist_ok=True)
+        for file in new.iterdir():
+            os.replace(file, folder / file.name)
     return captured
 
 
 def _copy(module: torch.nn.Module) -> torch.nn.Module:
     import copy
 
-    return copy.deepcopy(module).double().eval()
+    return copy.deepcopy(module).cpu().double().eval()
 
 
 def _call(module: torch.nn.Module, x: Any, edge_index: Any, edge_weight: Any, states: dict[str, Any],
@@ -144,6 +153,8 @@ def _capture(module: torch.nn.Module, example: Mapping[str, Any]) -> tuple[dict[
         record.stands_for(state, _capture.Cells(name, state.shape[1]))
     named = dict(module.named_parameters())
     for name, parameter in named.items():
+        if name in ("x", *widths) or name.startswith(_TAKEN):
+            raise ValueError(f"the weight {name!r} has the name of another value in Strobe; rename it in the module")
         record.stands_for(parameter, _capture.Weight(name))
         record.weights[name] = {}
     with torch.no_grad(), record:
@@ -170,7 +181,8 @@ def _model(record: Any, widths: dict[str, int], ends: list[str], named: dict[str
         if name not in needed:
             continue
         matrix = parameter.detach().double().numpy()
-        matrix = matrix.reshape(1, -1) if matrix.ndim == 1 else matrix
+        _refuse_weight(name, parameter.requires_grad, matrix)
+        matrix = matrix.reshape(1, -1) if matrix.ndim < 2 else matrix
         turned = record.weights[name].get("turned", False)
         values[name] = np.ascontiguousarray(matrix.T if turned else matrix)
         described.append({"name": name, "rows": values[name].shape[0], "columns": values[name].shape[1],
@@ -178,6 +190,14 @@ def _model(record: Any, widths: dict[str, int], ends: list[str], named: dict[str
     return {"format": "strobe.captured", "version": 1, "features": features, "matrices": record.used,
             "states": [{"name": name, "width": width} for name, width in widths.items()],
             "weights": described, "operations": kept[::-1], "output": ends[0], "next": ends[1:]}, values
+
+
+def _refuse_weight(name: str, trained: bool, matrix: np.ndarray) -> None:
+    reason = ("it is frozen (requires_grad=False), and Strobe trains every weight" if not trained
+              else "it has more than two dimensions" if matrix.ndim > 2
+              else "it has a value that is no finite number" if not np.isfinite(matrix).all() else "")
+    if reason:
+        raise NotCaptured([f"the weight {name!r}: {reason}"])
 
 
 def _write_safetensors(path: pathlib.Path, weights: Mapping[str, np.ndarray]) -> None:
@@ -230,13 +250,14 @@ def _compare(module: torch.nn.Module, example: Mapping[str, Any], model: dict[st
     loss, gradients = _torch_loss(module, example, graphs[:steps], targets, head)
     start = {**weights, **head}
     turned = {one["name"] for one in model["weights"] if one.get("transposed")}
-    apart = 0.0
-    largest = max(float(np.abs(value).max()) for value in gradients.values())
+    apart = []
+    largest = np.max([np.abs(value).max() for value in gradients.values()])
     for name, value in start.items():
         expected = gradients[name].reshape(value.shape[::-1] if name in turned else value.shape)
         expected = expected.T if name in turned else expected
-        apart = max(apart, float(np.abs(value - end[name] - expected).max()) / largest)
-    return Check(steps, abs(row["loss"][0] - loss) / abs(loss), apart)
+        apart.append(np.abs(value - end[name] - expected).max() / largest)
+    trained = np.nan if row["loss"][0] is None else row["loss"][0]
+    return Check(steps, abs(trained - loss) / abs(loss), float(np.max(apart)))
 
 
 def _width(module: torch.nn.Module, example: Mapping[str, Any]) -> int:

@@ -1,6 +1,7 @@
 """Models of PyTorch: each is captured, compared with PyTorch, and trained under several strategies."""
 import json
 import unittest
+from unittest import mock
 
 import numpy as np
 from fixtures import InFolder
@@ -61,6 +62,46 @@ class Captured(InFolder):
     def test_a_wrong_number_of_states_is_refused(self):
         with self.assertRaisesRegex(ValueError, "returns 0 states"):
             self.capture(models.GCNGRU(3, 5), h=5, c=5)
+
+    def test_operations_that_are_captured_agree_with_pytorch(self):
+        for function in (models.turned_weight, models.named_as_an_operation, models.column, models.single_number,
+                         models.whole_in_place, models.onto_zeros):
+            with self.subTest(function.__name__):
+                check = self.capture(models.Operations(function)).check
+                self.assertLess(max(check.loss, check.gradients), 1e-10)
+
+    def test_operations_that_would_be_captured_wrongly_are_refused(self):
+        for function, reason in ((models.part_in_place, "a part of it was changed in place"),
+                                 (models.constant_in_place, "a constant in place"),
+                                 (models.onto_ones, "other than zeros"), (models.scaled_sum, "scales what it adds"),
+                                 (models.negative_slope, "slope is negative")):
+            with self.subTest(function.__name__), self.assertRaisesRegex(strobe.NotCaptured, reason):
+                self.capture(models.Operations(function))
+
+    def test_weights_that_strobe_cannot_train_are_refused_by_name(self):
+        module = models.Operations(models.named_as_an_operation)
+        module.v1.requires_grad_(False)
+        with self.assertRaisesRegex(strobe.NotCaptured, "'v1'.*frozen"):
+            self.capture(module)
+        module.v1.requires_grad_(True).data[0, 0] = np.nan
+        with self.assertRaisesRegex(strobe.NotCaptured, "'v1'.*no finite number"):
+            self.capture(module)
+        module = models.GCNGRU(3, 5)
+        module.head = module.first
+        del module.first
+        module.__class__ = type("Renamed", (models.GCNGRU,), {"first": property(lambda self: self.head)})
+        with self.assertRaisesRegex(ValueError, "'head.*rename"):
+            self.capture(module, h=5)
+
+    def test_a_failed_check_leaves_the_files_that_are_there(self):
+        model = self.capture(models.TwoGCN(3, 5))
+        before = {file.name: file.read_bytes() for file in model.path.iterdir()}
+        for loss, gradients in ((np.nan, 0.0), (0.0, np.nan), (1.0, 0.0)):
+            with (mock.patch("strobe.captured._compare", return_value=strobe.captured.Check(4, loss, gradients)),
+                  self.assertRaises(strobe.NotEqual)):
+                self.capture(models.TwoGCN(3, 5))
+        self.assertEqual({file.name: file.read_bytes() for file in model.path.iterdir()}, before)
+        self.assertEqual([one.name for one in self.folder.iterdir() if one.name.startswith(".")], [])
 
     def test_a_file_that_was_changed_is_not_equal(self):
         from strobe import captured

@@ -87,3 +87,61 @@ class Softmax(nn.Module):
 
     def forward(self, x, edge_index):
         return torch.softmax(self.linear(x), dim=1)
+
+
+class Operations(nn.Module):
+    """One linear layer, then a function of (module, its output, edge_index)."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.linear, self.v1, self.row = nn.Linear(3, 4), nn.Parameter(torch.randn(4, 4)), nn.Parameter(torch.randn(4))
+        self.single, self.function = nn.Parameter(torch.tensor(0.3)), function
+
+    def forward(self, x, edge_index):
+        return self.function(self, self.linear(x), edge_index)
+
+
+def turned_weight(m, y, edges):
+    return y @ torch.tanh(m.v1).t()
+
+
+def named_as_an_operation(m, y, edges):
+    return torch.tanh(y) @ m.v1
+
+
+def column(m, y, edges):
+    return y @ m.row.unsqueeze(1)
+
+
+def single_number(m, y, edges):
+    return y @ m.row.unsqueeze(1) + m.single
+
+
+def whole_in_place(m, y, edges):
+    y.view(-1, 4).tanh_()
+    return y
+
+
+def part_in_place(m, y, edges):
+    y[:, :2].tanh_()
+    return y
+
+
+def constant_in_place(m, y, edges):
+    return torch.ones(len(y), 4, dtype=y.dtype).add_(y)
+
+
+def onto_zeros(m, y, edges):
+    return torch.zeros(len(y), 4, dtype=y.dtype).index_add_(0, edges[1], y[edges[0]])
+
+
+def onto_ones(m, y, edges):
+    return torch.ones(len(y), 4, dtype=y.dtype).index_add_(0, edges[1], y[edges[0]])
+
+
+def scaled_sum(m, y, edges):
+    return torch.zeros(len(y), 4, dtype=y.dtype).index_add(0, edges[1], y[edges[0]], alpha=2)
+
+
+def negative_slope(m, y, edges):
+    return functional.leaky_relu(y, -0.5)

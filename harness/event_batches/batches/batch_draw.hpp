@@ -77,7 +77,6 @@ class BatchDrawer {
   /// The same draw in steps, for neighbours that others draw: `begin`; then `ask` and `answer` for each level from the
   /// outermost; then `finish`.
   void begin(const BatchRequest& request, BatchDraw& drawn);
-  std::size_t levels() const { return samples_.size(); }
   /// The roots of level `level`; valid until `answer`.
   SampleRoots ask(std::size_t level);
   /// Neighbours of the roots that `ask` gave.

@@ -18,8 +18,6 @@ struct RowsOfNode {
   std::int64_t written = 0;
   /// [set, level] Roots whose vertex the node owns, and their neighbours; levels outermost first.
   std::vector<std::int64_t> roots, slots;
-  std::size_t levels() const { return roots.size() / vertices.size(); }
-
   std::vector<std::int64_t> features;  // by set: events whose edge features the node sends
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "harness/files/checkpoint.hpp"
 #include "models/optimizers/optimizer.hpp"
@@ -11,6 +12,20 @@ namespace strobe {
 bool ModelPlan::any_layer_reads_neighbours() const {
   return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) { return layer.reads_neighbours; });
 }
+
+namespace {
+
+/// Weights are found by name, so a captured model must not have a weight of the task's name.
+void refuse_double_names(const std::vector<ParameterShape>& parameters) {
+  std::set<std::string> names;
+  for (const ParameterShape& shape : parameters) {
+    if (!names.insert(shape.name).second)
+      throw InvalidRequest("/model",
+                           "the model and the task both have a weight called '" + shape.name + "'; rename the model's");
+  }
+}
+
+}  // namespace
 
 ModelChoice choose_model(const Case& c) {
   const auto name = [](const Json& plugin) { return plugin.at("name").get<std::string>(); };
@@ -29,6 +44,7 @@ ModelPlan plan_model(const Case& c, const ModelChoice& choice, std::int64_t feat
   plan.parameters = choice.equations->parameters(feature_width);
   for (ParameterShape& shape : choice.task->parameters(plan.layers.back().temporal_width))
     plan.parameters.push_back(std::move(shape));
+  refuse_double_names(plan.parameters);
   for (const ParameterShape& shape : plan.parameters) plan.parameter_count += shape.rows * shape.columns;
   if (!c.load_model.empty()) plan.start_values = load_weights(c.load_model, c, plan.parameters);
   return plan;

@@ -70,7 +70,7 @@ TEST_F(Checkpoint, WhatGoesOnIsRefusedOnOtherData) {
   write_text(folder_ / "events.csv", events(2));
   expect_refusal(run("2", "begin", {"--resume"}), 2, {"--resume", "events.csv", "changed"});
   expect_refusal(run("4", "b", {"--checkpoint", "state", "--resume-training"}), 2,
-                 {"--resume-training", "sha256 of workload", "changed"});
+                 {"--resume-training", "sha256 of data", "changed"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "b"));
 }
 

@@ -11,8 +11,10 @@
 #include <random>
 
 #include "core/errors.hpp"
+#include "harness/files/checkpoint.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/request/case.hpp"
+#include "harness/request/suite.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/captured_graph.hpp"
 #include "models/snapshots/model.hpp"
@@ -245,7 +247,83 @@ TEST(CapturedFiles, AreRefusedWhereTheyAreMalformed) {
   refused("no state after the step", [](Json& json) { json["next"] = Json::array(); });
   refused("a state of another width", [](Json& json) { json["next"] = {"gates"}; });
   refused("an output of weights", [](Json& json) { json["output"] = "conv.weight"; });
+  refused("an unknown activation", [](Json& json) { json["operations"][1]["activation"] = "tanh"; });
+  refused("a misspelt key", [](Json& json) { json["operations"][12]["P"] = -1; });
+  refused("a misspelt key of a weight", [](Json& json) { json["weights"][0]["bounds"] = 1; });
+  refused("a fraction of a column", [](Json& json) { json["operations"][5]["count"] = 6.5; });
+  refused("a fraction as a matrix", [](Json& json) { json["operations"][0]["matrix"] = 0.5; });
+  refused("a matrix beyond 32 bits", [](Json& json) { json["operations"][0]["matrix"] = std::int64_t{1} << 32; });
+  refused("a truth value as a factor", [](Json& json) { json["operations"][12]["p"] = true; });
+  refused("more columns than are allowed", [](Json& json) {
+    for (int i = 0; i < 20; ++i) {
+      const std::string read = i == 0 ? "x" : "wide" + std::to_string(i - 1);
+      json["operations"].push_back({{"name", "wide" + std::to_string(i)}, {"kind", "concat"}, {"of", {read, read}}});
+    }
+  });
   refused("a text in place of a list", [](Json& json) { json["operations"] = "ax"; });
+}
+
+TEST_F(CapturedModel, WithAWeightOfTheTasksNameIsRefused) {
+  std::string text = Json::parse(captured_example()).dump();
+  for (std::size_t at; (at = text.find("conv.bias")) != std::string::npos;) text.replace(at, 9, "head.bias");
+  try {
+    train_captured(model(Json::parse(text)), "sequential", 1);
+    FAIL() << "a weight of the task was replaced";
+  } catch (const InvalidRequest& error) {
+    EXPECT_EQ(error.where(), "/model");
+    EXPECT_NE(error.message().find("'head.bias'"), std::string::npos) << error.message();
+  }
+}
+
+TEST_F(CapturedModel, WithAWeightThatIsNotFiniteIsRefusedByName) {
+  CapturedGraph graph = read_captured_graph(captured_example(), "file");
+  std::vector<SavedMatrix> weights;
+  for (const CapturedWeight& weight : graph.weights) {
+    const std::int64_t rows = weight.rows == 0 ? 2 : weight.rows;
+    weights.push_back(
+        {weight.name, rows, weight.columns, std::vector<double>(static_cast<std::size_t>(rows * weight.columns), 0.5)});
+  }
+  graph.features = 2;
+  EXPECT_NO_THROW(set_captured_weights(graph, weights, "file"));
+  weights[3].values[1] = std::nan("");
+  try {
+    set_captured_weights(graph, weights, "file");
+    FAIL() << "a weight is no number";
+  } catch (const InvalidInput& error) {
+    EXPECT_NE(std::string(error.what()).find("'gates.bias'"), std::string::npos) << error.what();
+  }
+}
+
+/// Both products are A x, which layer 0 is given in place of x.
+TEST_F(CapturedModel, JoinsOneVariableUnderTwoNames) {
+  const auto with = [](const Json& operations, const Json& joined) {
+    Json graph = {{"format", "strobe.captured"}, {"version", 1},
+                  {"matrices", {"laplacian"}},   {"weights", {{{"name", "w"}, {"rows", 4}, {"columns", 3}}}},
+                  {"operations", operations},    {"output", "y"}};
+    graph["operations"].push_back({{"name", "xx"}, {"kind", "concat"}, {"of", joined}});
+    graph["operations"].push_back({{"name", "y"}, {"kind", "dense"}, {"of", {"xx", "w"}}});
+    return graph;
+  };
+  const Json a = {{"name", "a"}, {"kind", "product"}, {"of", {"x"}}, {"matrix", 0}};
+  const Json b = {{"name", "b"}, {"kind", "product"}, {"of", {"x"}}, {"matrix", 0}};
+  const CaseResult twice = train_captured(model(with({a, b}, {"a", "b"})), "sequential", 1);
+  const CaseResult once = train_captured(model(with(Json::array({a}), {"a", "a"})), "sequential", 1);
+  EXPECT_EQ(twice.loss.per_epoch, once.loss.per_epoch);
+}
+
+/// Processes and continued runs compare these digests, so that no rank trains with another file.
+TEST_F(CapturedModel, FilesChangeTheDigests) {
+  Json graph = Json::parse(captured_example());
+  const Case c = case_from_json({{"workload", {{"name", "uniform"}}}, {"model", model(graph)}}, "");
+  const std::string key = (folder_ / "model.json").string();
+  const Json before = data_digests({c}), checkpoint = digests_of_data(c);
+  EXPECT_TRUE(before.contains(key)) << before;
+  EXPECT_TRUE(checkpoint.contains(key)) << checkpoint;
+  EXPECT_EQ(data_digests({c}), before);
+  graph["operations"][12]["q"] = 2;
+  model(graph);
+  EXPECT_NE(data_digests({c})[key], before[key]);
+  EXPECT_NE(digests_of_data(c), checkpoint);
 }
 
 TEST_F(CapturedModel, OfOtherFeaturesOrPathsAreRefused) {
