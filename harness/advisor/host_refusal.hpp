@@ -10,8 +10,9 @@
 
 namespace strobe {
 
-/// Each process holds its own samples. One process of a node holds the steps as they were read until the prepared graph
-/// is written. Several processes of a node share that graph as a mapped file, which needs no memory.
+/// Processes of a node share the steps as they were read, the samples and the prepared graph as mapped files, which
+/// need no memory. One process of the node holds the steps, and then the samples, until they are written. A process
+/// that is alone on its node holds all three.
 HostNeed host_need(const GraphBytes& bytes);
 
 /// Why the point's hosts have no room for the graph; "" if they have, or if the cluster does not say how large they

@@ -14,6 +14,7 @@
 #include "harness/measure/rounds.hpp"
 #include "harness/measure/run_checks.hpp"
 #include "harness/process/narrate.hpp"
+#include "harness/process/node_data.hpp"
 #include "harness/process/output_path.hpp"
 #include "harness/process/signals.hpp"
 #include "harness/request/option_text.hpp"
@@ -46,8 +47,9 @@ void check_processes(const RunRequest& request, const World& world) {
 /// With --launch, only the launched processes can plan a case. The first one reports mistakes.
 void check_cases(const RunRequest& request, Suite& suite) {
   if (!request.launch.empty()) return;
-  KeptPlans plans;
-  check_all(request, suite, Ranks(), plans, false);
+  const Ranks alone;
+  KeptPlans plans(node_store_of(alone, any_limits_host(suite.cases)), ranks_of_node(alone));
+  check_all(request, suite, alone, plans, false);
 }
 
 RunDirectory open_directory(RunRequest& request, const Suite& suite) {

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
+#include "backends/communicator.hpp"
+#include "backends/launch_wait.hpp"
 #include "core/errors.hpp"
 #include "core/system/machine_limits.hpp"
 #include "core/system/process_memory.hpp"
@@ -38,15 +42,74 @@ double rank_bytes(const PlannedCase& plan, const NodeRanks& here) {
   return sum / static_cast<double>(peaks.size());
 }
 
-/// Checks planning after it is over: the most memory of this process, as measured, with others that hold `held`.
-void check_planning(const PlannedCase& plan, const NodeRanks& here, double held) {
-  const double most = static_cast<double>(most_process_memory()), limit = limit_bytes(plan.request);
-  const double bytes = most + static_cast<double>(here.processes - 1) * held;
-  if (here.program_bytes <= 0 || bytes <= limit) return;
-  const HostRoom room = host_room({most - held, held, 0, 0}, plan.request.ranks, here.nodes, limit);
-  throw InvalidRequest(limit_place,
-                       fmt::format("planning took {} of a node's memory, and the limit is {}; {}", format_bytes(bytes),
-                                   format_bytes(limit), enough_nodes(room, plan.request.ranks)));
+/// Bytes of one process.
+struct ProcessBytes {
+  std::string host;
+  double program = 0, held = 0, planning = 0, rank = 0;  // planning: what it took more at its most
+};
+
+/// Gathers the bytes of every process, by rank. Processes measure differently, but all get the same list here.
+std::vector<ProcessBytes> bytes_of_processes(const PlannedCase& plan, const NodeRanks& here, const ProcessBytes& own) {
+  const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
+  if (comm.in_one_process() || comm.world_size() <= 1)
+    return std::vector<ProcessBytes>(static_cast<std::size_t>(here.processes), own);
+  std::vector<ProcessBytes> all;
+  const Json sent{own.host, own.program, own.held, own.planning, own.rank};
+  for (const std::string& received : comm.gather(sent.dump(), launch_wait_seconds())) {
+    const Json words = Json::parse(received, nullptr, false);
+    if (!words.is_array() || words.size() != sent.size())
+      throw Error("another process does not say how much memory it takes; it stopped planning");
+    all.push_back({words[0].get<std::string>(), words[1].get<double>(), words[2].get<double>(), words[3].get<double>(),
+                   words[4].get<double>()});
+  }
+  return all;
+}
+
+/// The bytes that the processes of one node take.
+struct NodeBytes {
+  std::int64_t processes = 0, ranks = 0;
+  double program = 0, held = 0, rank = 0;  // sums
+  double more_to_plan = 0;                 // of the process that plans with the most memory, next to what it keeps
+
+  double planning() const { return program + held + more_to_plan; }
+  double training() const { return program + held + rank; }
+  double most() const { return std::max(planning(), training()); }
+};
+
+/// The node that takes the most. `threads`: ranks of each process.
+NodeBytes fullest_node(const std::vector<ProcessBytes>& processes, std::int64_t threads) {
+  std::map<std::string, NodeBytes> nodes;
+  for (const ProcessBytes& process : processes) {
+    NodeBytes& node = nodes[process.host];
+    ++node.processes, node.ranks += threads;
+    node.program += process.program, node.held += process.held;
+    node.rank += static_cast<double>(threads) * process.rank;
+    node.more_to_plan = std::max(node.more_to_plan, process.planning - process.held);
+  }
+  NodeBytes fullest;
+  for (const auto& [host, node] : nodes)
+    if (node.most() > fullest.most()) fullest = node;
+  return fullest;
+}
+
+/// How many nodes have room both to plan and to train.
+std::string nodes_with_room(const NodeBytes& node, std::int64_t ranks, std::int64_t nodes, double limit) {
+  const double process = (node.program + node.held) / static_cast<double>(node.processes);
+  HostRoom room = host_room({node.more_to_plan, process, 0, 0}, ranks, nodes, limit);
+  const HostRoom training =
+      host_room({0, process, node.rank / static_cast<double>(node.ranks), 0}, ranks, nodes, limit);
+  room.nodes = room.nodes == 0 || training.nodes == 0 ? 0 : std::max(room.nodes, training.nodes);
+  return enough_nodes(room, ranks);
+}
+
+std::string reason_of_training(const NodeBytes& node, double limit) {
+  const auto ranks = static_cast<double>(node.ranks), processes = static_cast<double>(node.processes);
+  return fmt::format(
+      "training takes {} of a node's memory ({} for each of {}, {} held by its plan and {} of program for each of {} "
+      "{}), and the limit is {}",
+      format_bytes(node.training()), format_bytes(node.rank / ranks), counted(node.ranks, "rank"),
+      format_bytes(node.held / processes), format_bytes(node.program / processes), node.processes,
+      node.processes == 1 ? "process" : "processes", format_bytes(limit));
 }
 
 }  // namespace
@@ -82,24 +145,22 @@ void check_room_to_read(const Case& request) {
                                    format_bytes(raw), format_bytes(limit_bytes(request))));
 }
 
-void check_host_memory(const PlannedCase& plan, const NodeRanks& here) {
+void check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes) {
   const double limit = limit_bytes(plan.request);
   if (limit <= 0 || plan.schedule->is_outside()) return;
-  const double held = sum_of(plan.schedule->host_parts());
-  check_planning(plan, here, here.program_bytes + held);
+  // Invariant: every process calls these collectives before any of them throws.
   const double rank = rank_bytes(plan, here);
-  const std::int64_t ranks = plan.request.ranks,
-                     together = here.ranks.empty() ? ranks : static_cast<std::int64_t>(here.ranks.size());
-  const double bytes =
-      static_cast<double>(here.processes) * (here.program_bytes + held) + static_cast<double>(together) * rank;
-  if (bytes <= limit) return;
-  const HostRoom room = host_room({0, here.program_bytes + held, rank, 0}, ranks, here.nodes, limit);
-  throw InvalidRequest(
-      limit_place, fmt::format("training takes {} of a node's memory ({} for each of {}, {} held by its plan and {} of "
-                               "program for each of {}), and the limit is {}; {}, or take more blocks (nb)",
-                               format_bytes(bytes), format_bytes(rank), counted(together, "rank"), format_bytes(held),
-                               format_bytes(here.program_bytes), counted(here.processes, "process"),
-                               format_bytes(limit), enough_nodes(room, ranks)));
+  const std::vector<ProcessBytes> processes = bytes_of_processes(
+      plan, here, {host_name(), here.program_bytes, sum_of(plan.schedule->host_parts()), planning_bytes, rank});
+  const std::int64_t ranks = plan.request.ranks;
+  const NodeBytes node = fullest_node(processes, here.ranks.empty() ? ranks : 1);
+  if (node.most() <= limit) return;
+  const std::string enough = nodes_with_room(node, ranks, here.nodes, limit);
+  if (node.planning() > node.training())
+    throw InvalidRequest(limit_place, fmt::format("planning took {} of a node's memory, and the limit is {}; {}",
+                                                  format_bytes(node.planning()), format_bytes(limit), enough));
+  throw InvalidRequest(limit_place, fmt::format("{}; {}{}", reason_of_training(node, limit), enough,
+                                                trains_full_batch(plan.request) ? ", or take more blocks (nb)" : ""));
 }
 
 }  // namespace strobe

@@ -13,7 +13,7 @@ namespace strobe {
 struct NodeRanks {
   std::int64_t nodes = 1, processes = 1;  // processes: of this node
   std::vector<Rank> ranks;                // of this node; empty: all ranks are threads of this process
-  double program_bytes = 0;               // private memory of a process before it holds data
+  double program_bytes = 0;  // private memory of a process before it holds data; 0: planning is not measured
 };
 
 /// Call it before data are loaded.
@@ -26,8 +26,9 @@ bool any_limits_host(const std::vector<Case>& cases);
 void check_room_to_read(const Case& request);
 
 /// Compares the limit with the node's programs, what their plans hold, and the planned peak of each rank whose device
-/// memory is the host's. Mapped files need no memory. Throws InvalidRequest("/host_memory_limit_gib") with the number
-/// of nodes that would do. Does nothing without a limit. Cost: planned_peak.
-void check_host_memory(const PlannedCase& plan, const NodeRanks& here);
+/// memory is the host's. Mapped files need no memory. `planning_bytes` is the memory that planning took in this
+/// process, at its most. Throws InvalidRequest("/host_memory_limit_gib") on all processes alike, with the number of
+/// nodes that would do. Does nothing without a limit. All processes of the case call it. Cost: planned_peak.
+void check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes);
 
 }  // namespace strobe

@@ -1,11 +1,14 @@
 #include "harness/run/kept_plans.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/training/make_plan.hpp"
 
 namespace strobe {
@@ -31,9 +34,13 @@ KeptPlans::KeptPlans(std::shared_ptr<const NodeStore> node, NodeRanks here)
 std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const std::string key = case_to_json(c).dump();
   if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
+  if (c.host_memory_limit_gib > 0) drop_plans();
   check_room_to_read(c);
+  const double before = measured_bytes(c, process_memory_bytes);
   const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::run, cache_);
-  check_host_memory(*plan, here_);
+  if (!checked_.count(key))
+    check_host_memory(*plan, here_, std::max(0.0, measured_bytes(c, most_process_memory) - before));
+  checked_.insert(key);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
   if (bytes_ + bytes > most_bytes_) {
     all_fit_ = false;
@@ -42,6 +49,18 @@ std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   bytes_ += bytes;
   plans_[key] = plan;
   return plan;
+}
+
+double KeptPlans::measured_bytes(const Case& c, std::uint64_t (*look)()) const {
+  return c.host_memory_limit_gib > 0 && here_.program_bytes > 0 ? static_cast<double>(look()) : 0;
+}
+
+void KeptPlans::drop_plans() {
+  if (plans_.empty()) return;
+  plans_.clear();
+  bytes_ = 0;
+  all_fit_ = false;
+  malloc_trim(0);  // otherwise planning would seem to take less, because it reuses freed memory
 }
 
 void KeptPlans::forget_data() {

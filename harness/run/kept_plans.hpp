@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/data_cache.hpp"
@@ -23,7 +24,8 @@ class KeptPlans {
   /// 0.
   explicit KeptPlans(std::shared_ptr<const NodeStore> node = nullptr, NodeRanks here = {});
 
-  /// Throws as make_plan, and as check_host_memory.
+  /// Throws as make_plan, and as check_host_memory, which it calls once for a case. A case with a limit of host memory
+  /// is planned without any other plan in memory, so only its own is kept.
   std::shared_ptr<const PlannedCase> get(const Case& c);
   /// Like `get`, and drops the plan from the store.
   std::shared_ptr<const PlannedCase> take(const Case& c);
@@ -32,11 +34,15 @@ class KeptPlans {
   void forget_data();
 
  private:
+  double measured_bytes(const Case& c, std::uint64_t (*look)()) const;
+  void drop_plans();
+
   std::uint64_t most_bytes_, bytes_ = 0;
   bool all_fit_ = true;
   NodeRanks here_;
   DataCache cache_;                                                  // data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
+  std::set<std::string> checked_;                                    // the same keys: cases that have room
 };
 
 }  // namespace strobe

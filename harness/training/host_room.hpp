@@ -22,7 +22,7 @@ struct HostRoom {
 
 /// `ranks` on `nodes`, each with `memory` bytes.
 HostRoom host_room(const HostNeed& need, std::int64_t ranks, std::int64_t nodes, double memory);
-/// "4 nodes with at most 2 ranks each have room", or that no number of nodes has.
+/// "4 nodes with at most 2 ranks each have enough memory", or that more nodes do not help.
 std::string enough_nodes(const HostRoom& room, std::int64_t ranks);
 
 }  // namespace strobe

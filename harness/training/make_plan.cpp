@@ -51,8 +51,10 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, Sched
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use, const DataCache& cache) {
   forget_process_memory();
   const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use, cache);
-  if (planner->leaves_open()) return plan_within_memory(request, *planner);
-  return planned(request, planner->plan(planner->choices().front()));
+  auto plan = planner->leaves_open() ? plan_within_memory(request, *planner)
+                                     : planned(request, planner->plan(planner->choices().front()));
+  look_at_process_memory();
+  return plan;
 }
 
 }  // namespace strobe

@@ -10,6 +10,7 @@
 #include "backends/launch_wait.hpp"
 #include "backends/shapes_device.hpp"
 #include "backends/software.hpp"
+#include "core/errors.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -128,8 +129,10 @@ std::vector<PartBytes> of_all_processes(const PlannedCase& plan, const PartBytes
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   const std::string sent(reinterpret_cast<const char*>(own.data()), sizeof own);
   std::vector<PartBytes> all;
-  for (const std::string& received : comm.gather(sent, launch_wait_seconds()))
+  for (const std::string& received : comm.gather(sent, launch_wait_seconds())) {
+    if (received.size() != sizeof own) throw Error("another process sends no planned peak; it stopped planning");
     std::memcpy(all.emplace_back().data(), received.data(), sizeof own);
+  }
   return all;
 }
 

@@ -76,7 +76,9 @@ void for_pages_of_file(const void* data, std::size_t bytes, const Visit& visit) 
   FileMappings& known = file_mappings();
   const std::lock_guard lock(known.mutex);
   auto at = known.sizes.upper_bound(begin);
-  if (at == known.sizes.begin() || (--at)->first + at->second <= begin) return;
+  if (at == known.sizes.begin()) return;
+  --at;
+  if (at->first + at->second <= begin) return;
   const std::uintptr_t first = begin / page * page, last = std::min(begin + bytes, at->first + at->second);
   if (last > first) visit(reinterpret_cast<std::byte*>(first), last - first);
 }

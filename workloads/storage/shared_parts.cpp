@@ -29,18 +29,27 @@ namespace {
 constexpr std::chrono::microseconds shortest_part_pause{100}, longest_part_pause{5000};
 constexpr std::int64_t word_bytes = sizeof(std::int64_t);
 
-/// Sleeps longer and longer, as long as the wait goes on.
+/// Sleeps longer and longer, as long as the wait for other processes goes on.
 class PatientWait {
  public:
   explicit PatientWait(const BeginWait& begin_wait) : begin_wait_(&begin_wait) {}
   void once() {
     if (!goes_on_) goes_on_ = (*begin_wait_)();
     if (!goes_on_()) throw SystemError("another process takes long to make its part of shared data");
+    sleep();
+  }
+  /// The wait for other processes begins after this.
+  void once_for_own_process() {
+    goes_on_ = nullptr;
+    sleep();
+  }
+
+ private:
+  void sleep() {
     std::this_thread::sleep_for(pause_);
     pause_ = std::min(2 * pause_, longest_part_pause);
   }
 
- private:
   const BeginWait* begin_wait_;
   std::function<bool()> goes_on_;
   std::chrono::microseconds pause_ = shortest_part_pause;
@@ -136,14 +145,16 @@ struct PartNotNeeded {};  // thrown where a part waits for one that failed
 class PartWorker {
  public:
   PartWorker(const std::string& path, std::int64_t parts, const BeginWait& begin_wait, const MakePart& make,
-             FirstFailure& failure)
-      : file_(path, parts), begin_wait_(begin_wait), make_(make), failure_(failure) {}
+             FirstFailure& failure, std::atomic<int>& made_here)
+      : file_(path, parts), begin_wait_(begin_wait), make_(make), failure_(failure), made_here_(made_here) {}
 
   void work() {
     PatientWait wait(begin_wait_);
     while (!all_made()) {
       if (claim_one())
         wait = PatientWait(begin_wait_);
+      else if (made_here_ > 0)  // its maker waits for others itself
+        wait.once_for_own_process();
       else
         wait.once();
     }
@@ -188,6 +199,7 @@ class PartWorker {
   }
 
   void make(std::int64_t part) {
+    ++made_here_;
     try {
       Claim claim(*this, part);
       make_(claim);
@@ -196,6 +208,7 @@ class PartWorker {
     } catch (...) {
       failure_.keep(part);
     }
+    --made_here_;
   }
 
   std::int64_t first(std::int64_t part) {
@@ -223,6 +236,7 @@ class PartWorker {
   const BeginWait& begin_wait_;
   const MakePart& make_;
   FirstFailure& failure_;
+  std::atomic<int>& made_here_;       // parts that threads of this process make now
   std::int64_t made_ = 0;             // all parts before it are made
   std::int64_t next_ = 0;             // where this worker looks first
   std::int64_t known_ = 0, sum_ = 0;  // sizes of the parts before known_
@@ -243,10 +257,11 @@ void SharedParts::make_all(const MakePart& make, int threads) const {
     };
   };
   FirstFailure failure(parts_);
+  std::atomic<int> made_here{0};
   Workers workers(static_cast<int>(std::min<std::int64_t>(threads, parts_)));
   workers.run(workers.threads(), [&](std::int64_t) {
     try {
-      PartWorker(path_, parts_, one_thread_waits, make, failure).work();
+      PartWorker(path_, parts_, one_thread_waits, make, failure, made_here).work();
     } catch (...) {
       failure.keep(-1);
     }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/system/process_memory.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/storage/node_store.hpp"
 #include "workloads/workload.hpp"
@@ -54,7 +55,9 @@ std::optional<LoadedEvents> share_on_node(const EventsKey& key, const NodeStore&
   std::optional<EventGraph> own;
   const auto write = [&](const std::string& path) {
     own = read_events(key);
-    write_passing_events(events_are_mapped(*own) ? nullptr : &*own, make_time_csr(*own), path);
+    const TimeCsr neighbours = make_time_csr(*own);
+    look_at_process_memory();
+    write_passing_events(events_are_mapped(*own) ? nullptr : &*own, neighbours, path);
   };
   const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
     PassingEvents events = read_passing_events(path, std::move(keeper));
@@ -79,6 +82,7 @@ LoadedEvents EventsKey::make(const DataCache& cache) const {
   }
   EventGraph own = read_events(*this);
   TimeCsr neighbours = make_time_csr(own);
+  look_at_process_memory();
   return loaded_of({std::move(own), std::move(neighbours)});
 }
 

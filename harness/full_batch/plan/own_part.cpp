@@ -18,9 +18,7 @@ class OwnPart {
     cut(plan.strategy.spatial), cut(plan.strategy.temporal);
     for (BlockPlan& block : plan.blocks) cut(block);
     for (PlacedSamples* placed : {&plan.evaluation.test, &plan.evaluation.validation}) cut(*placed);
-    std::vector<Column<Rank>*> owners;
-    for (const auto& [before, map] : maps_) owners.push_back(&map->owner);
-    share_columns(node_, owners);
+    share_columns(node_, owners_);
     share_columns(node_, indices_);
   }
 
@@ -39,6 +37,7 @@ class OwnPart {
         own = std::make_shared<VertexMap>();
         *own = {map->single, map->owner, std::vector<std::vector<Run>>(map->owned.size()), map->owned_count};
         if (!map->owned.empty()) own->owned[rank_] = map->owned[rank_];
+        owners_.push_back(&own->owner);
       }
       map = own;
     }
@@ -85,6 +84,7 @@ class OwnPart {
   const NodeStore* node_;
   std::map<std::shared_ptr<const VertexMap>, std::shared_ptr<VertexMap>> maps_;
   std::map<std::shared_ptr<const PackedPlan>, std::shared_ptr<const PackedPlan>> packed_;
+  std::vector<Column<Rank>*> owners_;  // of maps_, in the order of the plan, which is the same in all processes
   std::vector<Column<std::int64_t>*> indices_;
 };
 

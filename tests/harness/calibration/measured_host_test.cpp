@@ -1,9 +1,14 @@
 // The measured host of this machine: on every machine, all of its values are there.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 
+#include "core/system/parallel.hpp"
 #include "harness/calibration/host_rates.hpp"
+#include "harness/calibration/load_rates.hpp"
+#include "tests/workloads/support.hpp"
 
 namespace strobe {
 namespace {
@@ -31,6 +36,23 @@ TEST(MeasuredHosts, HaveRatesAndSamplesOfEveryOperation) {
   EXPECT_EQ(samples.size(), 2u);
   EXPECT_GE(samples["gather_rows"], 20);
   EXPECT_GE(samples["copy_in_order"], 4);
+}
+
+TEST(MeasuredHosts, LoadRatesLeaveNoFiles) {
+  const test::TemporaryFolder folder, cache;
+  const char* const before = std::getenv("STROBE_CACHE_DIR");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("STROBE_CACHE_DIR", cache.file("").c_str(), 1);
+  int calls = 0;
+  Workers workers(1);
+  measure_load_rates(folder.file(""), [&](HostWork work) {
+    work.body(workers);
+    return 1.0 + ++calls;
+  });
+  before == nullptr ? unsetenv("STROBE_CACHE_DIR") : setenv("STROBE_CACHE_DIR", kept.c_str(), 1);
+  EXPECT_GT(calls, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.file("")));
+  EXPECT_TRUE(std::filesystem::is_empty(cache.file("")));
 }
 
 }  // namespace

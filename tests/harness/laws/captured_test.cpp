@@ -17,6 +17,7 @@
 #include "harness/request/suite.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/captured_graph.hpp"
+#include "models/snapshots/captured_stages.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {

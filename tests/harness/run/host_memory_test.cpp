@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/errors.hpp"
+#include "core/system/process_memory.hpp"
 #include "harness/run/kept_plans.hpp"
 #include "harness/training/host_room.hpp"
 #include "harness/training/planned_peak.hpp"
@@ -67,6 +69,62 @@ TEST(HostMemory, GraphThatCannotBeMadeIsRefusedBeforeItIsMade) {
   Json request = request_of(1, "1");
   request["workload"]["vertices"] = 100'000'000;  // a machine of a test would take minutes, or die
   EXPECT_NE(refusal(request, 1e9).find("while it is made or read"), std::string::npos);
+}
+
+/// The refusal of a case whose planning took `planning_bytes`, under a limit of `limit` bytes.
+std::string refusal_after_planning(const Json& request, double planning_bytes, double limit) {
+  const auto plan = KeptPlans().get(case_from_json(request, ""));
+  PlannedCase limited = *plan;
+  limited.request.host_memory_limit_gib = limit / (1 << 30);
+  NodeRanks here;
+  here.program_bytes = 1000;
+  try {
+    check_host_memory(limited, here, planning_bytes);
+  } catch (const InvalidRequest& error) {
+    return error.message();
+  }
+  return "";
+}
+
+Json request_of_events(int events) {
+  return {{"workload", {{"name", "bursty_events"}, {"vertices", 2000}, {"events", events}}},
+          {"model", "tgn-attn"},
+          {"strategy", {{"name", "sequential"}, {"batch", 32}}}};
+}
+
+TEST(HostMemory, MorePlanningThanTrainingIsRefusedForEveryKindOfTraining) {
+  for (const Json& request : {request_of(1, "1"), request_of(2, "3"), request_of_events(3000)}) {
+    const double training = counted_need(request) + 1000, planning = 2 * training, limit = planning + 1000;
+    EXPECT_EQ(refusal_after_planning(request, planning, 1.001 * limit), "") << request;
+    const std::string reason = refusal_after_planning(request, planning, 0.999 * limit);
+    EXPECT_NE(reason.find("planning took"), std::string::npos) << request << reason;
+    EXPECT_EQ(refusal_after_planning(request, 0, 1.001 * training), "") << request;
+    EXPECT_EQ(refusal_after_planning(request, 0, 0.999 * training).find("planning took"), std::string::npos);
+  }
+}
+
+TEST(HostMemory, NodesThatWouldDoHaveRoomToPlanAndToTrain) {
+  const Json request = request_of(4, "1");
+  const double limit = 0.75 * counted_need(request);
+  EXPECT_NE(refusal_after_planning(request, 0, limit).find("nodes with at most"), std::string::npos);
+  EXPECT_NE(refusal_after_planning(request, 1.1 * limit, limit).find("more nodes do not help"), std::string::npos);
+}
+
+TEST(HostMemory, PlanningOfEventsIsMeasured) {
+  Json request = request_of_events(1'000'000);
+  request["host_memory_limit_gib"] = 0.03;  // source, target and time alone take 16 bytes an event, twice in adjacency
+  NodeRanks here;
+  here.program_bytes = 1000;
+  KeptPlans plans(std::uint64_t{1} << 30, nullptr, here);
+  std::string reason;
+  try {
+    plans.get(case_from_json(request, ""));
+  } catch (const InvalidRequest& error) {
+    reason = error.message();
+  }
+  EXPECT_NE(reason.find("memory"), std::string::npos);
+  EXPECT_EQ(reason.find("(nb)"), std::string::npos) << "events have no blocks: " << reason;
+  EXPECT_GE(most_process_memory(), 16'000'000u);
 }
 
 TEST(HostMemory, RoomIsWhatCountingProcessByProcessGives) {

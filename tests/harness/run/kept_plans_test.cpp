@@ -77,5 +77,22 @@ TEST(KeptPlans, BeyondItsMemoryACaseIsPlannedAgain) {
   EXPECT_EQ(times_planned, 4) << "there is room where a plan was taken";
 }
 
+TEST(KeptPlans, UnderALimitOfHostMemoryNoOtherPlanIsInMemory) {
+  register_counted();
+  Case one = counted_case(1), two = counted_case(2);
+  one.host_memory_limit_gib = two.host_memory_limit_gib = 1;
+  times_planned = 0;
+  KeptPlans plans;
+  const std::weak_ptr<const PlannedCase> first = plans.get(one);
+  EXPECT_FALSE(first.expired());
+  EXPECT_EQ(plans.get(one), first.lock());
+  const auto second = plans.get(two);
+  EXPECT_TRUE(first.expired());
+  EXPECT_EQ(plans.take(two), second);
+  EXPECT_EQ(times_planned, 2);
+  plans.take(one);
+  EXPECT_EQ(times_planned, 3);
+}
+
 }  // namespace
 }  // namespace strobe
