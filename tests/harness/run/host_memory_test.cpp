@@ -86,14 +86,14 @@ std::string refusal_after_planning(const Json& request, double planning_bytes, d
   return "";
 }
 
-Json request_of_events(int events) {
+Json request_of_events(int events, int batch) {
   return {{"workload", {{"name", "bursty_events"}, {"vertices", 2000}, {"events", events}}},
           {"model", "tgn-attn"},
-          {"strategy", {{"name", "sequential"}, {"batch", 32}}}};
+          {"strategy", {{"name", "sequential"}, {"batch", batch}}}};
 }
 
 TEST(HostMemory, MorePlanningThanTrainingIsRefusedForEveryKindOfTraining) {
-  for (const Json& request : {request_of(1, "1"), request_of(2, "3"), request_of_events(3000)}) {
+  for (const Json& request : {request_of(1, "1"), request_of(2, "3"), request_of_events(3000, 32)}) {
     const double training = counted_need(request) + 1000, planning = 2 * training, limit = planning + 1000;
     EXPECT_EQ(refusal_after_planning(request, planning, 1.001 * limit), "") << request;
     const std::string reason = refusal_after_planning(request, planning, 0.999 * limit);
@@ -111,7 +111,7 @@ TEST(HostMemory, NodesThatWouldDoHaveRoomToPlanAndToTrain) {
 }
 
 TEST(HostMemory, PlanningOfEventsIsMeasured) {
-  Json request = request_of_events(1'000'000);
+  Json request = request_of_events(1'000'000, 100'000);
   request["host_memory_limit_gib"] = 0.03;  // source, target and time alone take 16 bytes an event, twice in adjacency
   NodeRanks here;
   here.program_bytes = 1000;
