@@ -89,5 +89,25 @@ TEST_F(ProcessLimits, AReaderThatGoesEndsTheProgramInSilence) {
   }
 }
 
+/// scripts/launch/with_memory ends what needs more than it may use, and leaves no control group.
+TEST_F(ProcessLimits, OfAControlGroupEndWhatNeedsMore) {
+  const std::string script = "'" STROBE_SOURCE_DIR "/scripts/launch/with_memory' ";
+  const auto taking = [&](int mebibytes, const std::string& words) {
+    return finish(start_shell(script + words + " python3 -c 'b = bytearray(" + std::to_string(mebibytes) + " << 20)'"));
+  };
+  const Outcome fits = taking(20, "100");
+  if (fits.err.find("no control group") != std::string::npos) GTEST_SKIP() << fits.err;
+  EXPECT_EQ(fits.status, 0) << fits.err;
+  EXPECT_NE(fits.err.find("of 100 MiB"), std::string::npos) << fits.err;
+  EXPECT_EQ(taking(300, "100").status, 137);
+  EXPECT_EQ(taking(1, "x").status, 2);
+  EXPECT_EQ(finish(start_shell(script + "100")).status, 2);
+  for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/memory"}) {
+    if (!std::filesystem::exists(root)) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(root))
+      EXPECT_EQ(entry.path().filename().string().find("with_memory_"), std::string::npos) << entry.path();
+  }
+}
+
 }  // namespace
 }  // namespace strobe::cli_test
