@@ -111,7 +111,7 @@ TEST(HostMemory, NodesThatWouldDoHaveRoomToPlanAndToTrain) {
 }
 
 TEST(HostMemory, PlanningOfEventsIsMeasured) {
-  Json request = request_of_events(1'000'000, 100'000);
+  Json request = request_of_events(500'000, 50'000);
   request["host_memory_limit_gib"] = 0.03;  // source, target and time alone take 16 bytes an event, twice in adjacency
   NodeRanks here;
   here.program_bytes = 1000;
