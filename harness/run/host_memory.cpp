@@ -160,7 +160,7 @@ void check_host_memory(const PlannedCase& plan, const NodeRanks& here, double pl
     throw InvalidRequest(limit_place, fmt::format("planning took {} of a node's memory, and the limit is {}; {}",
                                                   format_bytes(node.planning()), format_bytes(limit), enough));
   throw InvalidRequest(limit_place, fmt::format("{}; {}{}", reason_of_training(node, limit), enough,
-                                                trains_full_batch(plan.request) ? ", or take more blocks (nb)" : ""));
+                                                trains_full_batch(plan.request) ? "; more blocks (nb) need less" : ""));
 }
 
 }  // namespace strobe
