@@ -298,9 +298,13 @@ TEST_F(CapturedModel, WithAWeightThatIsNotFiniteIsRefusedByName) {
 /// Both products are A x, which layer 0 is given in place of x.
 TEST_F(CapturedModel, JoinsOneVariableUnderTwoNames) {
   const auto with = [](const Json& operations, const Json& joined) {
-    Json graph = {{"format", "strobe.captured"}, {"version", 1},
-                  {"matrices", {"laplacian"}},   {"weights", {{{"name", "w"}, {"rows", 4}, {"columns", 3}}}},
-                  {"operations", operations},    {"output", "y"}};
+    Json graph = {{"format", "strobe.captured"},
+                  {"version", 1},
+                  {"features", 2},
+                  {"matrices", {"laplacian"}},
+                  {"weights", {{{"name", "w"}, {"rows", 4}, {"columns", 3}}}},
+                  {"operations", operations},
+                  {"output", "y"}};
     graph["operations"].push_back({{"name", "xx"}, {"kind", "concat"}, {"of", joined}});
     graph["operations"].push_back({{"name", "y"}, {"kind", "dense"}, {"of", {"xx", "w"}}});
     return graph;
