@@ -12,13 +12,13 @@ namespace strobe {
 namespace {
 
 /// A unit of time as seconds / divisor, both whole.
-struct TimeUnit {
+struct UnitOfTime {
   double seconds, divisor;
 };
 
 /// The double nearest to the decimal that `value` was read from, times the unit: 1.1 h are 3960 s, though 1.1 as a
 /// double times 3600 is not 3960. Beyond nine digits or 2^53 it is the product of doubles.
-double in_seconds(double value, const TimeUnit& unit) {
+double in_seconds(double value, const UnitOfTime& unit) {
   for (double power = 1; power <= 1e9; power *= 10) {
     const double number = std::round(value * power), product = number * unit.seconds;
     if (number / power == value && product < 9007199254740992.0) return product / (power * unit.divisor);
@@ -29,9 +29,9 @@ double in_seconds(double value, const TimeUnit& unit) {
 }  // namespace
 
 double parse_duration_seconds(const std::string& text, const std::string& where) {
-  static const std::map<std::string, TimeUnit> units = {{"", {1, 1}},          {"s", {1, 1}},    {"sec", {1, 1}},
-                                                        {"min", {60, 1}},      {"h", {3600, 1}}, {"d", {86400, 1}},
-                                                        {"w", {7 * 86400, 1}}, {"ms", {1, 1000}}};
+  static const std::map<std::string, UnitOfTime> units = {{"", {1, 1}},          {"s", {1, 1}},    {"sec", {1, 1}},
+                                                          {"min", {60, 1}},      {"h", {3600, 1}}, {"d", {86400, 1}},
+                                                          {"w", {7 * 86400, 1}}, {"ms", {1, 1000}}};
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string unit(end, static_cast<std::size_t>(text.data() + text.size() - end));

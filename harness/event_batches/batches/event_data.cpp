@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "core/system/process_memory.hpp"
 #include "workloads/binary/binary_graph.hpp"
@@ -61,8 +62,8 @@ std::optional<LoadedEvents> share_on_node(const EventsKey& key, const NodeStore&
   };
   const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
     PassingEvents events = read_passing_events(path, std::move(keeper));
-    if (events.graph.events() == 0) events.graph = own ? *std::move(own) : read_events(key);
-    own.reset();
+    std::optional<EventGraph> graph = std::exchange(own, std::nullopt);
+    if (events.graph.events() == 0) events.graph = graph ? *std::move(graph) : read_events(key);
     return loaded_of(std::move(events));
   };
   return node.get<LoadedEvents>({"events", key.workload.json.dump(), key.seed}, write, read);
