@@ -236,3 +236,13 @@ def lay_out(figure, heading="", words=()):
         if meeting(own, figure.canvas.get_renderer()):
             for text in own:
                 text.set_visible(False)
+    _hide_cut_numbers(figure)
+
+
+def _hide_cut_numbers(figure):
+    """Hides numbers under an axis that the edge of the figure would cut: ticks move when panels get their last width."""
+    renderer = figure.canvas.get_renderer()
+    for axes in figure.axes:
+        for label in axes.get_xticklabels():
+            if axes.axison and label.get_window_extent(renderer).x1 > figure.bbox.x1:
+                label.set_visible(False)
