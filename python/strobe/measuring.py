@@ -86,8 +86,8 @@ def measure(program: Command | Program | Mapping[str, Command | Program], **keyw
     ends early or hangs becomes a row `failed` or `timeout`, and CaseFailed is raised when all cases have run.
     """
     if "STROBE_EPOCH_FILE" in os.environ:
-        raise RuntimeError("this program is being measured already, and calls strobe.measure itself; put that call below "
-                           "`if __name__ == '__main__':`")
+        raise RuntimeError("this program is being measured already, and calls strobe.measure itself; put that call "
+                           "below `if __name__ == '__main__':`")
     given = program if isinstance(program, Mapping) else {"": program}
     programs = [(one if isinstance(one, Program) else Program(one)).under(name) for name, one in given.items()]
     settings: dict[str, Any] = dict(keywords)

@@ -68,14 +68,16 @@ class Epoch:
         target = os.environ.get("STROBE_EPOCH_FILE")
         if not target:
             return
-        line: dict[str, Any] = {"epoch_seconds": self.seconds, **_rank(), **{name: float(count) for name, count in self.work.items()}}
+        work = {name: float(count) for name, count in self.work.items()}
+        line: dict[str, Any] = {"epoch_seconds": self.seconds, **_rank(), **work}
         if self.loss is not None:
             line["loss"] = _value(self.loss)
         if self.metrics:
             line["metrics"] = {name: _value(value) for name, value in self.metrics.items()}
         handle = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(handle, (json.dumps(line, allow_nan=False) + "\n").encode())  # one call, so that lines of processes do not mix
+            # One call, so that lines of processes do not mix.
+            os.write(handle, (json.dumps(line, allow_nan=False) + "\n").encode())
         finally:
             os.close(handle)
 

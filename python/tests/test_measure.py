@@ -141,9 +141,9 @@ class Programs(InFolder):
     def test_stated_numbers_are_those_of_json(self):
         for name in ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"):
             file = self.folder / name
-            with unittest.mock.patch.dict("os.environ", {"STROBE_EPOCH_FILE": str(file), name: "2"}, clear=True):
-                with strobe.epoch(edges=np.int64(3)) as epoch:
-                    epoch.loss, epoch.metrics["mrr"] = np.float32("nan"), float("inf")
+            set_to = {"STROBE_EPOCH_FILE": str(file), name: "2"}
+            with unittest.mock.patch.dict("os.environ", set_to, clear=True), strobe.epoch(edges=np.int64(3)) as epoch:
+                epoch.loss, epoch.metrics["mrr"] = np.float32("nan"), float("inf")
             line = json.loads(file.read_text(), parse_constant=self.fail)
             self.assertEqual({key: line[key] for key in line if key != "epoch_seconds"},
                              {"rank": 2, "edges": 3, "loss": None, "metrics": {"mrr": None}})
@@ -157,9 +157,9 @@ class Programs(InFolder):
         self.assertEqual(names, [["one", "two", "three"], ["own"]])
 
     def test_a_measured_program_measures_nothing(self):
-        with unittest.mock.patch.dict("os.environ", {"STROBE_EPOCH_FILE": "x"}):
-            with self.assertRaisesRegex(RuntimeError, "__name__ == '__main__'"):
-                strobe.measure("true", workload=TINY)
+        with unittest.mock.patch.dict("os.environ", {"STROBE_EPOCH_FILE": "x"}), \
+                self.assertRaisesRegex(RuntimeError, "__name__ == '__main__'"):
+            strobe.measure("true", workload=TINY)
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "torch is not installed")
     def test_a_program_of_pytorch_is_measured(self):
