@@ -31,6 +31,17 @@ def report_times(run, hosts, rate):
     print(f"{hosts} hosts, {rate:>8}: fastest {min(whole, key=whole.get)}")
 
 
+def report_memory(run, hosts, reference):
+    """Prints what processes took, and ends with an error unless the losses are those of `reference` up to rounding."""
+    row, other = (json.loads(pathlib.Path(path, "summary.json").read_text())["rows"][0] for path in (run, reference))
+    if row["status"] != "ok":
+        sys.exit(f"test_hosts: the case ended as {row['status']}: {row['reason']}")
+    print(f"{hosts} hosts, {row['ranks']} processes: at most {max(row['memory_bytes']['process']) / 2**20:.0f} MiB of private "
+          f"memory each, {row['load_seconds']:.2f} s to load, loss {row['loss'][-1]:.15g}")
+    if any(abs(a - b) > 1e-12 * abs(b) for a, b in zip(row["loss"], other["loss"], strict=True)):
+        sys.exit(f"test_hosts: losses {row['loss']} differ from {other['loss']} of one process")
+
+
 def write_cluster(calibrated, calibrated_rate, hosts, rate, out):
     """Writes a cluster of nodes with one rank each. Operations are as calibrated. A byte on the link takes the time of
     the wire, plus the time that hosts added to it in the calibration. Hosts beyond the machine's cores take turns, as
@@ -91,4 +102,4 @@ def append_judged(judged, hosts, rate, out):
 
 
 if __name__ == "__main__":
-    {"times": report_times, "cluster": write_cluster, "judge": append_judged}[sys.argv[1]](*sys.argv[2:])
+    {"times": report_times, "memory": report_memory, "cluster": write_cluster, "judge": append_judged}[sys.argv[1]](*sys.argv[2:])

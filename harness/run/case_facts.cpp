@@ -57,11 +57,17 @@ void take_cluster(const Case& c, const Cluster& cluster, CaseResult& result) {
   add_cluster_notes(cluster, c.ranks, result.notes);
 }
 
-void note_start_up(const PlannedCase& plan, const Cluster& cluster, CaseResult& result) {
+void predict_load(const PlannedCase& plan, const Cluster& cluster, CaseResult& result) {
   const FullBatchPlan* const full = full_batch_or_null(plan);
   const auto work = full == nullptr ? std::nullopt : load_work(plan.request, full->data);
   const auto seconds = work ? load_seconds(*work, cluster.host) : std::nullopt;
-  if (!seconds) return;
+  if (!seconds) {
+    result.load_unknown = full == nullptr ? "loading is predicted for full batches alone"
+                          : !work         ? "nobody knows the files of a shape"
+                                          : "the cluster states no rates of loading; strobe calibrate measures them";
+    return;
+  }
+  result.load_seconds = *seconds;
   result.notes.push_back(fmt::format("start-up, in no epoch: {} to read and prepare the graph, as {} predicts",
                                      format_seconds(*seconds), cluster.name));
 }
@@ -87,6 +93,10 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   const ByteBudget budget = plan.schedule->budget(0);
   for (std::size_t traffic = 0; traffic < traffic_count; ++traffic)
     result.planned_bytes[std::string(traffic_names[traffic])] = budget.bytes[traffic];
+  if (plan.schedule->is_outside())
+    result.load_unknown = "another program loads its own data";
+  else if (!launch.device.cluster)
+    result.load_seconds = plan.load_seconds;
   if (launch.device.cluster) {
     const Cluster& cluster = *launch.device.cluster;
     result.time_source = "virtual";
@@ -94,7 +104,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
                                                                                : cluster.gpu.flops_fp32_per_second);
     result.peak_bytes_per_second = static_cast<double>(c.ranks) * cluster.gpu.memory_bytes_per_second;
     take_cluster(c, cluster, result);
-    note_start_up(plan, cluster, result);
+    predict_load(plan, cluster, result);
   }
   return result;
 }

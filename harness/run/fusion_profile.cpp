@@ -38,7 +38,8 @@ std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<co
   std::vector<std::string> notes = schedule->summary().notes;
   const std::ptrdiff_t known = full->notes.size();  // later notes say how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());
-  return std::make_shared<const PlannedCase>(PlannedCase{plan->request, std::move(schedule), std::move(notes)});
+  return std::make_shared<const PlannedCase>(
+      PlannedCase{plan->request, std::move(schedule), std::move(notes), plan->load_seconds});
 }
 
 }  // namespace strobe

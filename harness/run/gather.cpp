@@ -116,12 +116,14 @@ std::vector<std::vector<std::uint64_t>> share_numbers(Communicator& communicator
 void complete_outcomes(Communicator& communicator, std::vector<RankOutcome>& outcomes) {
   const RankOutcome& own = outcomes[communicator.rank()];
   const auto spans = gather_records(communicator, to_wire(own.last_spans));
+  const auto loads = gather_records(communicator, std::vector<double>{own.load_seconds});
   outcomes.front().loss = own.loss;
   outcomes.front().metrics = own.metrics;
   outcomes.front().epochs_trained = own.epochs_trained;
   outcomes.front().until_reached = own.until_reached;
   outcomes.front().finite_weights = own.finite_weights;
   for (std::size_t q = 0; q < outcomes.size(); ++q) {
+    outcomes[q].load_seconds = loads[q].front();
     outcomes[q].last_spans.clear();
     for (const WireSpan& wire : spans[q]) {
       outcomes[q].last_spans.push_back(wire.span);

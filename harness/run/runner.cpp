@@ -96,6 +96,8 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
     result.samples.insert(result.samples.end(), rank.samples.begin(), rank.samples.end());
     if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
   }
+  if (result.time_source == "wall")
+    for (const RankOutcome& rank : outcomes) result.load_seconds = std::max(result.load_seconds, rank.load_seconds);
   fill_values(plan, outcomes.front(), result);
   note_rounding(outcomes.front(), result);
   take_facts(plan.schedule->facts(result.samples), result);
@@ -185,6 +187,7 @@ void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcome
   launch.helpers = plan.schedule->helpers();
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
   outcomes.resize(launch.ranks);
+  for (RankOutcome& rank : outcomes) rank.load_seconds = plan.load_seconds;
   FinishedEpochs finished(outcomes.size(), keep_epochs);
   RankRequest shared = requests;
   shared.own_process = launch.device.cluster == nullptr && (comm.world_size() > 0 || launch.ranks == 1);

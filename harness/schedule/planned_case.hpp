@@ -14,6 +14,7 @@ struct PlannedCase {
   Case request;
   std::shared_ptr<const SchedulePlan> schedule;
   std::vector<std::string> notes;  // the schedule's notes and how it was chosen, one sentence each
+  double load_seconds = 0;         // wall time to read and prepare the data and to plan, in this process
 
   int ranks() const { return static_cast<int>(request.ranks); }
   bool fp64() const { return request.precision == "fp64"; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backends/wall_clock.hpp"
 #include "core/system/process_memory.hpp"
 #include "harness/training/planned_peak.hpp"
 
@@ -49,12 +50,15 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, Sched
 }  // namespace
 
 std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use, const DataCache& cache) {
+  const double begin = wall_seconds();
   forget_process_memory();
   const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use, cache);
-  auto plan = planner->leaves_open() ? plan_within_memory(request, *planner)
-                                     : planned(request, planner->plan(planner->choices().front()));
+  const auto plan = planner->leaves_open() ? plan_within_memory(request, *planner)
+                                           : planned(request, planner->plan(planner->choices().front()));
   look_at_process_memory();
-  return plan;
+  PlannedCase timed = *plan;
+  timed.load_seconds = wall_seconds() - begin;
+  return std::make_shared<const PlannedCase>(std::move(timed));
 }
 
 }  // namespace strobe

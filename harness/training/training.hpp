@@ -32,6 +32,7 @@ struct RankOutcome {
   std::vector<double> weights;      // after the last update, in the plan's order
   std::map<std::string, OutputContent> outputs;  // by name, content of files for these weights, on rank 0
   double rounding = 0;      // first repetition, on rank 0: RoundingEstimate::largest, or 0 when within its limit
+  double load_seconds = 0;  // wall time of its process to read and prepare the data and to plan
   bool dead_start = false;  // on rank 0: RoundingEstimate::dead of the first epoch
 };
 

@@ -146,6 +146,8 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.iterations_per_epoch = row.iterations.value_or(0);
   result.facts = facts_of(row);
   result.threads = row.threads;
+  result.load_seconds = row.load_seconds;
+  result.load_unknown = series_of({}, "/load_seconds", row).absent_reason;
   result.until = row.until;
   result.exact = row.exact;
   result.approximations = row.approximations;
@@ -175,13 +177,16 @@ Row row_of_rounds(const std::vector<RoundRecord>& records, const std::vector<Epo
   const std::map<int, std::vector<double>> seconds = seconds_by_round(samples, row);
   MachineState machine;
   RoundTimes times;
+  std::vector<double> loads;
   for (const RoundRecord& record : records) {
     machine.add(record.machine);
     times.session = record.session;
+    if (record.row.load_seconds >= 0) loads.push_back(record.row.load_seconds);
     const auto found = seconds.find(record.round);
     times.seconds.push_back(found == seconds.end() ? MachineReading::unknown : median(found->second));
   }
   take_interval(seconds, row);
+  if (!loads.empty()) row.load_seconds = median(loads);
   row.rounds = std::move(times);
   row.absent.erase("/rounds");
   note_machine(row, machine, "rounds");

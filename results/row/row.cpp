@@ -303,6 +303,9 @@ void take_facts(const Json& case_json, const std::string& case_id, const CaseRes
   row.notes = result.notes;
   row.planned_bytes = result.planned_bytes;
   row.threads = result.threads;
+  row.load_seconds = result.load_seconds;
+  if (!(row.load_seconds >= 0))
+    row.absent["/load_seconds"] = result.load_unknown.empty() ? "it was not measured" : result.load_unknown;
   take_kind(result.facts, row);
   take_work(result, row);
   if (result.iterations_per_epoch > 0) {

@@ -22,7 +22,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "2.2.0";
+inline constexpr const char* summary_schema_version = "2.3.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -121,10 +121,11 @@ struct Row {
   std::optional<Imbalance> imbalance;
   std::optional<std::vector<double>> loss;
   std::map<std::string, std::optional<std::vector<double>>> metrics;
-  std::map<std::string, std::int64_t> metric_samples;  // by metric: over how many samples it is taken
-  std::map<std::string, double> throughput;            // of throughput_keys
-  std::optional<EpochWork> epoch_work;                 // of an epoch; rows before version 1.11 have none
-  std::optional<std::int64_t> iterations;              // updates of the weights in an epoch
+  std::map<std::string, std::int64_t> metric_samples;              // by metric: over how many samples it is taken
+  double load_seconds = std::numeric_limits<double>::quiet_NaN();  // before the first epoch, slowest process
+  std::map<std::string, double> throughput;                        // of throughput_keys
+  std::optional<EpochWork> epoch_work;                             // of an epoch; rows before version 1.11 have none
+  std::optional<std::int64_t> iterations;                          // updates of the weights in an epoch
   std::map<std::string, Json> facts;  // keys of the kind of training (FactsTag), those that have a value
   std::optional<Roofline> roofline;
   std::optional<DevicePeaks> device_peaks;

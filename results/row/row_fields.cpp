@@ -255,6 +255,12 @@ const std::vector<RowField>& row_fields() {
         "Parts of each rank's memory at its accounted peak; they add up to peak_bytes. `planned`: the same as "
         "--planned-memory plans them. Where each rank is a process, `host`: data that the process holds in addition, "
         "and `process`: the most private memory that it had.")));
+    fields.push_back(later(field<&Row::load_seconds>(
+        "load_seconds", "s", number(),
+        "Time before the first epoch to read and prepare the data and to plan, of the slowest process. In no epoch. "
+        "Data "
+        "that an earlier case of the same process loaded are not loaded again. With rounds: their median. Of a "
+        "predicted time: what the cluster's rates of loading give for one process.")));
     for (RowField& item : fact_fields()) fields.push_back(std::move(item));
     return fields;
   }();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -104,9 +105,11 @@ struct CaseResult {
   std::string currency;                                // of dollars_per_second; "" = no price
   double peak_flops_per_second = 0;                    // of all ranks together; 0 = unknown, roofline is then null
   double peak_bytes_per_second = 0;
-  double dollars_per_second = 0;                     // 0 = no price
-  double band_low_factor = 0, band_high_factor = 0;  // of predicted epochs, 90 %; 0 = not known
-  std::string band_source;                           // whence the band is, or why there is none
+  double dollars_per_second = 0;                                   // 0 = no price
+  double band_low_factor = 0, band_high_factor = 0;                // of predicted epochs, 90 %; 0 = not known
+  std::string band_source;                                         // whence the band is, or why there is none
+  double load_seconds = std::numeric_limits<double>::quiet_NaN();  // before the first epoch, slowest process
+  std::string load_unknown;                                        // why load_seconds is NaN
   bool exact = true;
   std::vector<std::string> approximations;                   // in force when not exact
   std::vector<std::string> notes;                            // e.g. "uncalibrated", "extrapolated"

@@ -7,7 +7,7 @@ import re
 
 # Wall-clock times and what is computed from them. On device sim these are virtual times, and must be equal.
 WALL = {"epoch_seconds", "busy_seconds", "phase_seconds", "hidden_communicate_seconds", "operation_seconds",
-        "throughput", "imbalance", "until_seconds", "until_dollars", "dollars_per_epoch", "roofline"}
+        "throughput", "imbalance", "until_seconds", "until_dollars", "dollars_per_epoch", "roofline", "load_seconds"}
 # Keys left out of rows with measured times: the work of the rank that ended last in each epoch, which varies from run
 # to run. samples.jsonl has the work of every rank, and is compared.
 OF_ONE_RANK = {"operation_flops", "operation_bytes"}

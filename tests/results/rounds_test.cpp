@@ -38,6 +38,7 @@ Round make_round(int number, double seconds, const std::string& status = "ok", i
   result.dollars_per_second = 0.01, result.currency = "USD";
   result.cells_per_epoch = 77, result.nonzeros_per_epoch = 1234;
   result.threads = {1, 1};
+  result.load_seconds = 10 * seconds;
   Json json = case_json();
   json["repeat"] = repeat;
   Round round{{"x", number, "s", {}, summarise(json, "x", result)}, result.samples};
@@ -92,6 +93,7 @@ TEST(RoundsOfACase, ARowHasTheTimesOfAllAndTheSpreadBetweenThem) {
   EXPECT_LT(row.epoch_seconds->ci95_low, 0.9 * row.epoch_seconds->median);
   EXPECT_GT(row.epoch_seconds->ci95_high, 1.1 * row.epoch_seconds->median) << "not the interval of epochs";
   EXPECT_NEAR(row.throughput.at("cells_per_second"), 77 / row.epoch_seconds->median, 1e-9);
+  EXPECT_DOUBLE_EQ(row.load_seconds, 11) << "the median of five processes";
   EXPECT_NEAR(row.dollars_per_epoch, 0.01 * row.epoch_seconds->mean, 1e-12);
   EXPECT_NEAR(row.roofline->flops_fraction, 2e9 / row.epoch_seconds->mean / 1e12, 1e-12);
   EXPECT_EQ(row_to_json(row_from_json(row_to_json(row), "row")), row_to_json(row));

@@ -193,7 +193,7 @@ TEST(Row, OfTheVersionBeforeIsRead) {
   Json json = row_to_json(summarise(case_json(), "c", result));
   for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations",
                           "threads_per_rank", "rounds", "machine", "metric_samples", "currency", "device_memory_share",
-                          "epoch_seconds_band90", "memory_bytes"})
+                          "epoch_seconds_band90", "memory_bytes", "load_seconds"})
     ASSERT_EQ(json.erase(key), 1u) << key;
   ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
   const Row row = row_from_json(json, "here");
