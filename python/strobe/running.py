@@ -85,7 +85,8 @@ def _parted(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 @request.with_keywords(CaseKeywords, RunOptions)
 def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out: Path | None = None,
-        progress: bool = True, weights: Any = None, **keywords: Unpack[RunKeywords]) -> Run:
+        progress: bool = True, weights: Any = None, weight_names: Mapping[str, str] | None = None,
+        **keywords: Unpack[RunKeywords]) -> Run:
     """Trains and measures cases: all combinations of the keywords' values. Returns the run.
 
     strobe.run(workload="ucsocial", strategy=["snapshot", "vertex"], ranks=[1, 2], epochs=5)
@@ -96,6 +97,7 @@ def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out:
     or a mapping with "name" and parameters. With `suite` (a name of `strobe list suites`, a JSON file or its content),
     the keywords go over its cases. `out` is the run directory; without it, a new folder of runs/. `weights` is where
     training starts: a PyTorch module with the layers of `strobe.modules`, its state_dict, or a safetensors file.
+    `weight_names` are the names of its layers that differ, as `names` of `strobe.to_torch`.
 
     Raises InvalidRequest before anything is measured, with `pointer` to the keyword; NotAvailable for a backend that is
     not here; CaseFailed, whose `run` has the other rows. Ctrl-C ends the case under way, keeps the finished ones, and
@@ -106,7 +108,7 @@ def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out:
         if described.get("load_model") is not None:
             raise InvalidRequest("/weights: load_model also says where training starts; give one of them")
         planned = cases(suite, **{**described, "filter": keywords.get("filter")})
-        described["load_model"] = start_of(weights, planned)
+        described["load_model"] = start_of(weights, planned, weight_names)
     with tempfile.TemporaryDirectory() as folder:
         # A request that is refused leaves no folder, nor an empty runs/.
         asked = _words(suite, folder, described)

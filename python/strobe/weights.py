@@ -42,6 +42,7 @@ class WeightFile:
     model: str | None
     options: dict[str, Any]
     weights: Weights
+    fp64: bool
 
     @property
     def shapes(self) -> Shapes:
@@ -80,7 +81,8 @@ def read_weights(path: Path) -> WeightFile:
                          "safetensors.torch.save_file write one") from None
     # A checkpoint has the optimiser's vectors too.
     kept = {name: value for name, value in weights.items() if not name.startswith(("optimizer.", "state."))}
-    return WeightFile(file, notes.get("model"), options, kept)
+    fp64 = any(entry["dtype"] == "F64" for entry in header.values())
+    return WeightFile(file, notes.get("model"), options, kept, fp64)
 
 
 def _folder_of(source: Run | Path) -> pathlib.Path:
@@ -231,9 +233,9 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     """Loads trained weights into a PyTorch module, and returns it.
 
     `source` is a run with `save_model=`, or a file of `--save-model` or `--checkpoint`. Without a module, that of
-    `strobe.modules` with the file's options is made. `module` may be the one that `strobe.from_torch` captured, or any
-    module with the layers of `strobe.modules`, of PyTorch or PyTorch Geometric. `names` maps a layer's name in
-    `strobe.modules` to the one in the module. The head of the task is loaded where the module has one.
+    `strobe.modules` with the file's options and precision is made. `module` may be the one that `strobe.from_torch`
+    captured, or any module with the layers of `strobe.modules`, of PyTorch or PyTorch Geometric. `names` maps a layer's
+    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one.
 
     Strobe has one bias where PyTorch's LSTMCell and RNNCell have two; the second becomes zero. Raises NotFitting, which
     names missing and further weights, and shapes that differ, before anything is changed.
@@ -245,6 +247,7 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
         from strobe import modules
 
         module = modules.build(file.model, file.options, file.shapes, str(file.path))
+        module.to(torch.float64 if file.fp64 else torch.float32)
     model, options = _same_model(file, module)
     parts = _layout(model, options, file.shapes, str(file.path))
     parameters = dict(module.named_parameters())
