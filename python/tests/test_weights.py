@@ -1,5 +1,8 @@
 """Weights from runs into modules that PyTorch users have, and back: layers of PyTorch Geometric, metrics, refusals."""
 import json
+import os
+import pathlib
+import re
 import unittest
 
 import numpy as np
@@ -190,6 +193,26 @@ class Weights(_WithSteps):
         again = self.train(captured, weights=fresh, epochs=1)
         whole = self.train(captured, epochs=3)
         np.testing.assert_allclose(self.losses(again)[0], self.losses(whole)[2], rtol=1e-12)
+
+
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "howto" / "export_weights.md"
+
+
+@unittest.skipIf(modules is None or not PAGE.exists(), "needs PyTorch, PyTorch Geometric and the documents")
+class Pages(InFolder):
+    def test_the_examples_of_the_page_run(self):
+        before, session = os.getcwd(), {}
+        os.chdir(self.folder)
+        try:
+            for block in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.M | re.S):
+                exec(compile(block, str(PAGE), "exec"), session)
+        finally:
+            os.chdir(before)
+        self.assertEqual(tuple(session["z"].shape), (10, 50, 6))
+        self.assertIsInstance(session["module"], modules.TGCN)
+        saved = strobe.weights.read_weights(self.folder / "tm-gcn.safetensors").weights
+        first = session["mine"]["first"].lin.weight.detach().numpy()
+        np.testing.assert_array_equal(first, saved["layer1.weight"].T.astype(np.float32))
 
 
 @unittest.skipIf(modules is None, "needs PyTorch and PyTorch Geometric")

@@ -107,7 +107,7 @@ class TemporalAttention(nn.Module):
 
 @dataclasses.dataclass
 class Memory:
-    """What vertices remember: memory [N, d] and its time, mails [N, 2 d], their time and event (-1: none)."""
+    """The state of vertices: memory [N, d] and its time, mails [N, 2 d], their time and event (-1: none)."""
 
     rows: Tensor
     updated: Tensor
@@ -210,7 +210,7 @@ class _Remembering(EventModule):
         return (torch.where(mailed[:, None], self.memory(mail, rows), rows), torch.where(mailed, mail_time, last))
 
     def _keep(self, rows: Tensor, times: Tensor) -> None:
-        """What `remember` writes: memory of the roots as this batch saw it."""
+        """Keeps the memory of the roots as this batch saw it, for `remember`."""
         self._seen = rows.detach(), times
 
     def remember(self, events: Events, begin: int, end: int) -> None:
@@ -218,7 +218,7 @@ class _Remembering(EventModule):
         assert state is not None
         rows, times = self._seen
         ends = torch.cat([events.source[begin:end], events.destination[begin:end]])
-        # Of several mails of a vertex, the last one stays.
+        # The last of a vertex's mails stays.
         place = torch.arange(count, device=ends.device)
         number = torch.cat([2 * place, 2 * place + 1])
         last = torch.full((events.vertices,), -1, device=ends.device).scatter_reduce(0, ends, number, "amax")

@@ -176,7 +176,7 @@ class EvolveGCNO(SnapshotModule):
         self.layer2 = _EvolvingLayer(hidden, output, cell)
 
     def summary(self, layer: int, x: Tensor, a: Matrix, w: Tensor) -> Tensor:
-        """What the cell reads, [F, G]."""
+        """The matrix that the cell reads, [F, G]."""
         return w
 
     def embed(self, x: Tensor, a: Matrix, state: State) -> tuple[Tensor, State]:
