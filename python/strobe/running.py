@@ -96,7 +96,7 @@ def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out:
     A list is tried value by value. A part (workload, model, strategy, task, optimizer) is a name, `NAME:key=value,...`,
     or a mapping with "name" and parameters. With `suite` (a name of `strobe list suites`, a JSON file or its content),
     the keywords go over its cases. `out` is the run directory; without it, a new folder of runs/. `weights` is where
-    training starts: a PyTorch module with the layers of `strobe.modules`, its state_dict, or a safetensors file.
+    training starts: a PyTorch module with the layers of `strobe.modules`, its state_dict, a safetensors file, or a run.
     `weight_names` are the names of its layers that differ, as `names` of `strobe.to_torch`.
 
     Raises InvalidRequest before anything is measured, with `pointer` to the keyword; NotAvailable for a backend that is

@@ -212,7 +212,8 @@ def _same_model(file: WeightFile, module: Any) -> tuple[str | None, Mapping[str,
     if file.model not in (None, model):
         raise NotFitting(f"{file.path} has weights of {file.model}, and the module is {model}")
     apart = [f"{name} is {file.options[name]} in the file and {value} in the module"
-             for name, value in module.options.items() if file.options.get(name, value) != value]
+             for name, value in module.options.items()
+             if file.options.get(name, value) != value and not name.endswith(("dropout", "backpropagation"))]
     if apart:
         raise NotFitting(f"{file.path}: options of {model} differ: " + "; ".join(apart))
     return model, module.options
@@ -255,7 +256,7 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     what = f"the module does not fit {file.path}, which has weights of {model}"
     values = _paired(parts, file.shapes, known, names or {}, what, False).into_module(file.weights)
     if model == "dysat" and (steps := _trained_steps(source)):
-        module.trained_steps = steps  # type: ignore[assignment]
+        module.trained_steps = steps  # type: ignore[assignment, unused-ignore]
     with torch.no_grad():
         for name, value in values.items():
             parameters[name].copy_(torch.from_numpy(value.copy()).reshape(parameters[name].shape))
@@ -285,8 +286,10 @@ def start_of(source: Any, plans: list[dict[str, Any]], names: Mapping[str, str] 
     models = {json.dumps([plan["case"]["model"], plan.get("parameters")], sort_keys=True) for plan in plans}
     if len(models) != 1:
         raise NotFitting(f"weights fit one model; the request has {len(models)} models or widths")
-    if isinstance(source, (str, os.PathLike)) and read_weights(source).model is not None:
-        return pathlib.Path(source).absolute()  # a file of Strobe, which the program compares with the request
+    if isinstance(source, (str, os.PathLike)) or hasattr(source, "rows"):
+        source = _file_of(source)
+        if read_weights(source).model is not None:
+            return pathlib.Path(source).absolute()  # a file of Strobe, which the program compares with the request
     model = dict(plans[0]["case"]["model"])
     shapes = {one["name"]: tuple(one["shape"]) for one in plans[0]["parameters"]}
     values, where = _parameters(source)

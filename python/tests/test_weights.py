@@ -162,14 +162,15 @@ class Weights(_WithSteps):
         self.assertAlmostEqual(run.rows["auc"][0], (np.sign(apart) / 2 + 0.5).mean(), places=12)
 
     def test_training_goes_on_where_it_was(self):
-        whole = self.losses(self.train("evolve-gcn-h", epochs=3))
-        first = self.train("evolve-gcn-h", epochs=2)
-        self.assertEqual(self.losses(first), whole[:2])
-        module = first.to_torch()
-        self.assertEqual(self.losses(self.train("evolve-gcn-h", weights=module, epochs=1)), whole[2:])
-        self.assertEqual(self.losses(self.train("evolve-gcn-h", weights=module.state_dict(), epochs=1)), whole[2:])
-        self.assertEqual(self.losses(self.train("evolve-gcn-h", weights=first.path.with_suffix(".safetensors"),
-                                                epochs=1)), whole[2:])
+        for precision in ("fp64", "fp32"):
+            whole = self.losses(self.train("evolve-gcn-h", epochs=3, precision=precision))
+            first = self.train("evolve-gcn-h", epochs=2, precision=precision)
+            self.assertEqual(self.losses(first), whole[:2])
+            module = first.to_torch()
+            for start in (module, module.state_dict(), first, first.path.with_suffix(".safetensors")):
+                with self.subTest(precision, start=type(start).__name__):
+                    again = self.train("evolve-gcn-h", weights=start, epochs=1, precision=precision)
+                    self.assertEqual(self.losses(again), whole[2:])
 
     def test_steps_that_dysat_did_not_train_on_are_read_as_in_the_run(self):
         self.expect_loaded(self.train("dysat"), modules.DySAT(3))
@@ -247,6 +248,9 @@ class Refusals(InFolder):
     def test_another_model_is_named(self):
         self.expect(lambda: self.kept.to_torch(modules.TGCN(2)), "weights of mpnn-lstm", "t-gcn")
         self.expect(lambda: self.kept.to_torch(modules.MPNNLSTM(2, output="h2")), "output is all in the file and h2")
+        self.kept.to_torch(modules.MPNNLSTM(2, dropout=0.5))
+        with self.assertRaisesRegex(strobe.InvalidRequest, "mpnn-lstm"):
+            strobe.run(workload=TINY, model="t-gcn", weights=self.file, progress=False, out=self.folder / "other")
 
     def test_files_that_are_none_are_named(self):
         path = self.folder / "text.safetensors"
