@@ -219,14 +219,16 @@ def _same_model(file: WeightFile, module: Any) -> tuple[str | None, Mapping[str,
     return model, module.options
 
 
-def _trained_steps(source: Run | Path) -> int | None:
-    """The number of steps that DySAT was trained on, where a row says that it read more."""
+def _read_as_in(source: Run | Path, module: Any) -> None:
+    """Tells DySAT what the rows of the run say about its steps and features."""
     try:
         summary = (_folder_of(source) / "summary.json").read_text(encoding="utf-8")
     except OSError:
-        return None
-    found = re.search(r"dysat reads steps (\d+) to \d+, which are not trained on", summary)
-    return int(found[1]) if found else None
+        return
+    untrained = re.search(r"dysat reads steps (\d+) to \d+, which are not trained on", summary)
+    if untrained:
+        module.trained_steps = int(untrained[1])
+    module.log1p = "feature_scale=log1p" in summary
 
 
 def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
@@ -255,8 +257,8 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     known = {name: tuple(value.shape) for name, value in parameters.items()}
     what = f"the module does not fit {file.path}, which has weights of {model}"
     values = _paired(parts, file.shapes, known, names or {}, what, False).into_module(file.weights)
-    if model == "dysat" and (steps := _trained_steps(source)):
-        module.trained_steps = steps  # type: ignore[assignment, unused-ignore]
+    if model == "dysat":
+        _read_as_in(source, module)
     with torch.no_grad():
         for name, value in values.items():
             parameters[name].copy_(torch.from_numpy(value.copy()).reshape(parameters[name].shape))

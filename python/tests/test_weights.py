@@ -172,8 +172,17 @@ class Weights(_WithSteps):
                     again = self.train("evolve-gcn-h", weights=start, epochs=1, precision=precision)
                     self.assertEqual(self.losses(again), whole[2:])
 
-    def test_steps_that_dysat_did_not_train_on_are_read_as_in_the_run(self):
+    def test_dysat_reads_untrained_steps_and_degrees_as_the_run(self):
         self.expect_loaded(self.train("dysat"), modules.DySAT(3))
+        ends = torch.cat([edges for _, edges, _ in self.steps], 1)
+        counted = strobe.Workload.from_events(*ends, np.repeat(np.arange(8), 50), time_unit="step",
+                                              path=self.folder / "degrees.strobe", window="1")
+        run = self.train("dysat", workload=counted)
+        degrees = [torch.stack([torch.bincount(ends, minlength=20) for ends in edges.flip(0)], 1).double()
+                   for _, edges, _ in self.steps]
+        expected = np.load(f"{self.stem}.npy")
+        z = run.to_torch()([(x, edges) for x, (_, edges, _) in zip(degrees, self.steps, strict=True)][:len(expected)])
+        self.assertLess(np.abs(z.detach().numpy() - expected).max() / np.abs(expected).max(), 1e-12)
 
     def test_a_captured_model_goes_both_ways(self):
         torch.manual_seed(1)
@@ -194,6 +203,61 @@ class Weights(_WithSteps):
         again = self.train(captured, weights=fresh, epochs=1)
         whole = self.train(captured, epochs=3)
         np.testing.assert_allclose(self.losses(again)[0], self.losses(whole)[2], rtol=1e-12)
+
+
+@unittest.skipIf(modules is None, "needs PyTorch and PyTorch Geometric")
+class HeadsOfEvents(InFolder):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        draw = np.random.default_rng(8)
+        cls.ends = draw.integers(0, 15, (2, 200))
+        time = np.cumsum(draw.choice([1, 2, 5, 9], 200)) / 16
+        cls.labels = draw.integers(0, 2, 200)
+        cls.workload = strobe.Workload.from_events(*cls.ends, time, labels=cls.labels, path=cls.folder / "e.strobe")
+        cls.events = modules.Events(*map(torch.tensor, cls.ends), torch.tensor(time - time[0]))
+
+    def train(self, name, model, **more):
+        return strobe.run(workload=self.workload, model=model, epochs=3, warmup=0, precision="fp64", progress=False,
+                          optimizer="adam:rate=0.01", save_model=self.folder / f"{name}.safetensors",
+                          out=self.folder / name, **more)
+
+    def test_destinations_have_the_ranks_of_the_run(self):
+        samples, ranks = self.folder / "samples.csv", self.folder / "ranks.csv"
+        for name, model in (("tgn", "tgn-attn:memory=8,time=6,neighbours=4"), ("jodie", "jodie:memory=8,time=6")):
+            with self.subTest(name):
+                run = self.train(name, model, strategy="sequential:batch=20", task="future-links:batch=13",
+                                 dump_samples=samples, dump_ranks=ranks)
+                table = pd.read_csv(samples).query("group == -1").sort_values(["event", "place"])
+                others = torch.zeros(200, int(table["place"].max()) + 1, dtype=torch.long)
+                others[table["event"].to_numpy(), table["place"].to_numpy()] = torch.tensor(table["vertex"].to_numpy())
+                count = table.groupby("event").size()
+                parts = [int(table[table["part"] == part]["event"].min()) for part in ("validation", "test")]
+                module = run.to_torch()
+                z = module(self.events, others, 13, parts).detach()
+                scores = module.decoder(z[:, :1], z[:, 1:]).detach().numpy()
+                judged = pd.read_csv(ranks)
+                self.assertEqual(len(judged), 60)
+                for row in judged.itertuples():
+                    own, rest = scores[row.event, 0], scores[row.event, 1:1 + count[row.event]]
+                    same = np.abs(rest - own) < 1e-12
+                    self.assertEqual(row.rank, 1 + (rest[~same] > own).sum() + same.sum() / 2)
+
+    def test_classes_of_events_are_told_as_in_the_run(self):
+        run = self.train("classes", "tgat:hidden=8,time=6,neighbours=4", strategy="sequential:batch=20",
+                         task="event-classification:batch=13,split=60/20/20")
+        module = run.to_torch()
+        z = module(self.events, batch=13, again=(120, 160)).detach()
+        said = module.classifier(z[:, 0], z[:, 1]).argmax(1).numpy()
+        self.assertAlmostEqual(run.rows["f1_micro"][0], (said == self.labels)[160:].mean(), places=12)
+
+    def test_snapshot_models_have_the_decoder_too(self):
+        windows = self.workload.with_options(window_events=25)
+        run = strobe.run(workload=windows, model="tm-gcn", task="future-links", epochs=1, progress=False,
+                         save_model=self.folder / "windows.safetensors", out=self.folder / "windows")
+        module, saved = run.to_torch(), strobe.weights.read_weights(self.folder / "windows.safetensors").weights
+        np.testing.assert_array_equal(module.decoder.source.weight.detach().numpy().T,
+                                      saved["decoder.source"].astype(np.float32))
 
 
 PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "howto" / "export_weights.md"

@@ -166,18 +166,20 @@ class DySAT(SnapshotModule):
     """DySAT: attention over neighbours (`structural`), then over a vertex's own past (`temporal`).
 
     Steps after the first `trained_steps` take the position vector of the last of these; by default all steps count.
-    `all_steps` is the number of steps that scale="sqrt_T" divides by. Strobe reads degrees as log(1 + degree).
+    `all_steps` is the number of steps that scale="sqrt_T" divides by. With `log1p`, x is read as sign(x) log(1 + |x|),
+    as Strobe reads degrees.
     """
 
     strobe_model = "dysat"
 
     def __init__(self, features: int, hidden: int = 6, structural_heads: int = 2, temporal_heads: int = 2,
                  positions: int = 512, scale: str = "sqrt_d", logits: str = "pattern", structural_dropout: float = 0.0,
-                 temporal_dropout: float = 0.0, trained_steps: int | None = None, all_steps: int | None = None) -> None:
+                 temporal_dropout: float = 0.0, trained_steps: int | None = None, all_steps: int | None = None,
+                 log1p: bool = False) -> None:
         super().__init__(hidden, hidden=hidden, structural_heads=structural_heads, temporal_heads=temporal_heads,
                          positions=positions, scale=scale, logits=logits, structural_dropout=structural_dropout,
                          temporal_dropout=temporal_dropout)
-        self.trained_steps, self.all_steps = trained_steps or positions, all_steps
+        self.trained_steps, self.all_steps, self.log1p = trained_steps or positions, all_steps, log1p
         self.structural = _StructuralAttention(features, hidden, structural_heads)
         self.temporal = _TemporalAttention(hidden, temporal_heads, positions)
 
@@ -187,5 +189,6 @@ class DySAT(SnapshotModule):
         under_root = self.all_steps if o["scale"] == "sqrt_T" else o["hidden"] // o["temporal_heads"]
         if under_root is None:
             raise ValueError("scale=\"sqrt_T\" divides by the number of all steps; set all_steps")
+        x = torch.copysign(torch.log1p(x.abs()), x) if self.log1p else x
         past = [*(state or []), self.structural(x, a, o["logits"] == "weighted", o["structural_dropout"])]
         return self.temporal(torch.stack(past), self.trained_steps, math.sqrt(under_root), o["temporal_dropout"]), past
