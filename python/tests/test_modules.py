@@ -94,17 +94,22 @@ class Snapshots(_Equal):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        draw = np.random.default_rng(5)
-        steps, vertices = 9, 20
-        edges = [draw.integers(0, vertices, (2, 45)) for _ in range(steps)]  # some parallel, and loops
-        weights = [draw.integers(1, 9, 45) / 4 for _ in range(steps)]
-        features = draw.normal(size=(steps, vertices, 3)).astype(np.float32)
-        targets = draw.normal(size=(steps, vertices))
-        cls.workload = strobe.Workload.from_steps(edges, weights, features, targets, path=cls.folder / "steps.strobe",
-                                                  feature_scale="none")
-        cls.steps = [tuple(map(torch.tensor, one)) for one in zip(features, edges, weights, strict=True)]
+        cls.graphs = [cls.graph(seed, weighted=seed != 6) for seed in (5, 6, 7)]
+        cls.workload, cls.steps = cls.graphs[0]
         cls.task = {"task": {"name": "vertex-regression", "train_share": 0.6}}
         cls.draw = torch.Generator().manual_seed(3)
+
+    @classmethod
+    def graph(cls, seed, weighted):
+        """A random graph of 9 steps, with loops and parallel edges, as a workload and as tensors."""
+        draw = np.random.default_rng(seed)
+        edges = [draw.integers(0, 20, (2, 45)) for _ in range(9)]
+        weights = [draw.integers(1, 9, 45) / 4 if weighted else np.ones(45) for _ in range(9)]
+        features = draw.normal(size=(9, 20, 3)).astype(np.float32)
+        workload = strobe.Workload.from_steps(edges, weights if weighted else None, features,
+                                              draw.normal(size=(9, 20)), path=cls.folder / f"steps{seed}.strobe",
+                                              feature_scale="none")
+        return workload, [tuple(map(torch.tensor, one)) for one in zip(features, edges, weights, strict=True)]
 
     def embeddings(self, module, run, expected):
         like = next(module.parameters())
@@ -112,7 +117,8 @@ class Snapshots(_Equal):
         return module([(x.to(like), edges, weights.to(like)) for x, edges, weights in self.steps[:len(expected)]])
 
     def test_embeddings_are_those_of_the_program_both_ways(self):
-        for name, options in SNAPSHOTS:
+        for number, (name, options) in enumerate(SNAPSHOTS):
+            self.workload, self.steps = self.graphs[number % len(self.graphs)]
             with self.subTest(name, **options):
                 self.expect_both_ways(name, options)
 

@@ -161,6 +161,23 @@ class Weights(_WithSteps):
         self.assertEqual(run.rows["accuracy"][0], ((margin > 0) == label).mean())
         self.assertAlmostEqual(run.rows["auc"][0], (np.sign(apart) / 2 + 0.5).mean(), places=12)
 
+    def test_a_step_of_gradient_descent_is_that_of_pytorch(self):
+        descent = {"optimizer": {"name": "sgd", "rate": 0.1}, "epochs": 1}
+        for model in ("tm-gcn:pairs=2", "cd-gcn", "evolve-gcn-o", "evolve-gcn-h", "t-gcn", "mpnn-lstm", "dysat",
+                      "dcrnn"):
+            with self.subTest(model):
+                module = self.train(model, epochs=1).to_torch()
+                after = self.train(model, weights=module, **descent).to_torch()
+                trained = [one for one in module.parameters() if one.requires_grad]
+                error = module.head(module(self.steps))[:4, :, 0] - torch.tensor(self.targets[:4])
+                step = torch.autograd.grad(error.square().mean(), trained)
+                self.assertGreater(max(float(one.abs().max()) for one in step), 1e-3)
+                with torch.no_grad():
+                    for parameter, gradient in zip(trained, step, strict=True):
+                        parameter -= 0.1 * gradient
+                torch.testing.assert_close(dict(module.named_parameters()), dict(after.named_parameters()), rtol=1e-10,
+                                           atol=1e-12)
+
     def test_training_goes_on_where_it_was(self):
         for precision in ("fp64", "fp32"):
             whole = self.losses(self.train("evolve-gcn-h", epochs=3, precision=precision))

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from strobe.modules._snapshots import with_one_bias
+
 
 class Events:
     """A stream of events in the order of their times.
@@ -183,7 +185,7 @@ class EventModule(nn.Module):
 class _Remembering(EventModule):
     """Memory of each vertex, by a recurrent cell from its last mail."""
 
-    memory: nn.Module
+    memory: nn.RNNCellBase
 
     def _make_memory(self, edge: int, cell: type[nn.GRUCell] | type[nn.RNNCell]) -> None:
         d, time = self.options["memory"], self.options["time"]
@@ -271,6 +273,7 @@ class JODIE(_Remembering):
                  mail_dt: str = "mail_minus_memory") -> None:
         super().__init__(memory, memory, vertex_features, memory=memory, time=time, mail_dt=mail_dt)
         self._make_memory(edge_features, nn.RNNCell)
+        with_one_bias(self.memory)
         self.projection = nn.ParameterDict({"slope": torch.empty(memory).uniform_(-memory ** -0.5, memory ** -0.5),
                                             "shift": torch.zeros(memory)})
 

@@ -48,6 +48,13 @@ class SnapshotModule(nn.Module):
         return torch.stack(outputs)
 
 
+def with_one_bias(cell: nn.RNNCellBase) -> nn.RNNCellBase:
+    """The cell with its second bias fixed at zero. Both would move in training, and Strobe has their sum alone."""
+    nn.init.zeros_(cell.bias_hh)
+    cell.bias_hh.requires_grad_(False)
+    return cell
+
+
 class _Smoothed:
     """The last steps of a window, and their sum under the M-transform."""
 
@@ -110,7 +117,7 @@ class CDGCN(SnapshotModule):
         for place in range(layers):
             inputs, width = hidden if place else features, output if place + 1 == layers else hidden
             layer = nn.ModuleDict({"gcn": nn.Linear(inputs, hidden, bias=False),
-                                   "lstm": nn.LSTMCell(inputs + hidden, width)})
+                                   "lstm": with_one_bias(nn.LSTMCell(inputs + hidden, width))})
             self.add_module(f"layer{place + 1}", layer)
 
     def embed(self, x: Tensor, a: Matrix, state: State) -> tuple[Tensor, State]:
@@ -243,7 +250,7 @@ class MPNNLSTM(SnapshotModule):
             # Each step has its own mean and variance, in evaluation too.
             self.norm1 = nn.BatchNorm1d(hidden, track_running_stats=False)
             self.norm2 = nn.BatchNorm1d(hidden, track_running_stats=False)
-        self.lstm1, self.lstm2 = nn.LSTMCell(2 * hidden, hidden), nn.LSTMCell(hidden, hidden)
+        self.lstm1, self.lstm2 = (with_one_bias(nn.LSTMCell(inputs, hidden)) for inputs in (2 * hidden, hidden))
 
     def embed(self, x: Tensor, a: Matrix, state: State) -> tuple[Tensor, State]:
         """The state has the LSTMs' states and the number of steps."""
