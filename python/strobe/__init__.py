@@ -28,12 +28,13 @@ from strobe.running import cases, resume, run
 from strobe.runs import Figure, Page, Run
 from strobe.stating import Epoch, epoch, epochs
 from strobe.traces import SoftwareProfile, software_profile
+from strobe.weights import NotFitting, to_torch
 from strobe.workloads import Workload
 
 __all__ = [
     "Answer", "Calibration", "CapturedModel", "CaseFailed", "Epoch", "Figure", "Interrupted", "InvalidRequest",
-    "NoProgram", "NotARun", "NotAvailable", "NotCaptured", "NotComparable", "NotEqual", "Page", "Plan", "Program",
-    "Run", "SoftwareProfile", "StrobeError", "Validation", "Workload", "answers", "calibrate", "cases", "compare",
-    "convert", "curves", "epoch", "epochs", "from_torch", "inspect", "measure", "names", "plan", "program", "read",
-    "resume", "run", "samples", "software_profile", "validate",
+    "NoProgram", "NotARun", "NotAvailable", "NotCaptured", "NotComparable", "NotEqual", "NotFitting", "Page", "Plan",
+    "Program", "Run", "SoftwareProfile", "StrobeError", "Validation", "Workload", "answers", "calibrate", "cases",
+    "compare", "convert", "curves", "epoch", "epochs", "from_torch", "inspect", "measure", "names", "plan", "program",
+    "read", "resume", "run", "samples", "software_profile", "to_torch", "validate",
 ]

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from strobe import request
 from strobe._keywords import CaseKeywords, RunOptions
-from strobe.errors import CaseFailed, Interrupted, NotARun, StrobeError, error_of
+from strobe.errors import CaseFailed, Interrupted, InvalidRequest, NotARun, StrobeError, error_of
 from strobe.program import Path, answer, call
 from strobe.progress import Progress
 from strobe.runs import Run
+from strobe.weights import start_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -84,7 +85,8 @@ def _parted(keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 @request.with_keywords(CaseKeywords, RunOptions)
 def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out: Path | None = None,
-        progress: bool = True, **keywords: Unpack[RunKeywords]) -> Run:
+        progress: bool = True, weights: Any = None, weight_names: Mapping[str, str] | None = None,
+        **keywords: Unpack[RunKeywords]) -> Run:
     """Trains and measures cases: all combinations of the keywords' values. Returns the run.
 
     strobe.run(workload="ucsocial", strategy=["snapshot", "vertex"], ranks=[1, 2], epochs=5)
@@ -93,16 +95,23 @@ def run(suite: str | Mapping[str, Any] | os.PathLike[str] | None = None, *, out:
 
     A list is tried value by value. A part (workload, model, strategy, task, optimizer) is a name, `NAME:key=value,...`,
     or a mapping with "name" and parameters. With `suite` (a name of `strobe list suites`, a JSON file or its content),
-    the keywords go over its cases. `out` is the run directory; without it, a new folder of runs/.
+    the keywords go over its cases. `out` is the run directory; without it, a new folder of runs/. `weights` is where
+    training starts: a PyTorch module with the layers of `strobe.modules`, its state_dict, a safetensors file, or a run.
+    `weight_names` are the names of its layers that differ, as `names` of `strobe.to_torch`.
 
     Raises InvalidRequest before anything is measured, with `pointer` to the keyword; NotAvailable for a backend that is
     not here; CaseFailed, whose `run` has the other rows. Ctrl-C ends the case under way, keeps the finished ones, and
-    raises Interrupted. Seconds and bytes are the units of all results.
+    raises Interrupted. Weights that do not fit raise NotFitting. Seconds and bytes are the units of all results.
     """
-    cases, words = _parted(keywords)
+    described, words = _parted(keywords)
+    if weights is not None:
+        if described.get("load_model") is not None:
+            raise InvalidRequest("/weights: load_model also says where training starts; give one of them")
+        planned = cases(suite, **{**described, "filter": keywords.get("filter")})
+        described["load_model"] = start_of(weights, planned, weight_names)
     with tempfile.TemporaryDirectory() as folder:
         # A request that is refused leaves no folder, nor an empty runs/.
-        asked = _words(suite, folder, cases)
+        asked = _words(suite, folder, described)
         had_runs = pathlib.Path("runs").exists()
         target = pathlib.Path(out) if out is not None else _new_folder("python")
         try:

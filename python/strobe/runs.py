@@ -5,12 +5,16 @@ import html
 import os
 import pathlib
 import tempfile
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from strobe import results
 from strobe.program import Path, checked
+
+if TYPE_CHECKING:
+    import torch
 
 _COLUMNS = ["workload", "model", "strategy", "device", "ranks", "status", "epoch_seconds", "loss"]
 
@@ -101,6 +105,13 @@ class Run:
         out = pathlib.Path(options.pop("out", self.path / "report.html"))
         checked(["report", os.fspath(self.path), f"--out={out.absolute()}", *words(options)])
         return Page(out)
+
+    def to_torch(self, module: torch.nn.Module | None = None, *,
+                 names: Mapping[str, str] | None = None) -> torch.nn.Module:
+        """The weights of a run with `save_model=` in a PyTorch module; see `strobe.to_torch`."""
+        from strobe.weights import to_torch
+
+        return to_torch(self, module, names=names)
 
     def __repr__(self) -> str:
         counts = self.rows.get("status", pd.Series(dtype=object)).value_counts()
