@@ -39,9 +39,8 @@ void keep(Values& values, const StepRange& range, std::int64_t size = 1) {
 
 template <class T>
 void keep(Column<T>& values, const StepRange& range, std::int64_t size) {
-  std::vector<T> all = values.release();
-  keep(all, range, size);
-  values = std::move(all);
+  values = values.part(static_cast<std::size_t>(range.first * size),
+                       static_cast<std::size_t>((range.last - range.first) * size));
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Json json_of(const SamplesKey& key) {
 
 /// Whether the graph is a mapped file already, which processes of a node share without our help.
 bool is_mapped(const SnapshotGraph& graph) {
-  return !graph.snapshots.empty() && graph.snapshots.front()->row_offsets.is_view();
+  return !graph.snapshots.empty() && graph.snapshots.front()->row_offsets.own_bytes() == 0;
 }
 
 /// An empty file says that every process maps the graph's own file.
@@ -68,6 +68,7 @@ SnapshotGraph GraphKey::make(const DataCache& cache) const {
   if (cache.node() == nullptr) return load();
   std::optional<SnapshotGraph> own;
   const auto write = [&](const std::string& path) {
+    const BoundedReading bound = cache.node()->bounded_reading();
     own = load();
     write_shared(*own, path);
   };
