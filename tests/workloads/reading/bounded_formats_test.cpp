@@ -70,7 +70,7 @@ void expect_same_files(const TemporaryFolder& folder, const std::string& path, c
 }
 
 TEST(BoundedFormats, ArchivesOfArraysStoredAndDeflated) {
-  constexpr std::uint64_t rows = 200'000;
+  constexpr std::uint64_t rows = 100'000;
   const RandomStream random(3, 1);
   std::vector<std::int64_t> ends(2 * rows);
   std::vector<double> times, weights;
@@ -100,7 +100,7 @@ TEST(BoundedFormats, ArchivesOfArraysStoredAndDeflated) {
 }
 
 TEST(BoundedFormats, EllipticWithItsThreeFiles) {
-  constexpr std::uint64_t transactions = 120'000, steps = 20;
+  constexpr std::uint64_t transactions = 40'000, steps = 20;
   const RandomStream random(4, 1);
   std::string features, edges = "txId1,txId2\n", classes = "txId,class\n";
   const auto id_of = [](std::uint64_t i) { return 7 + (i * 7919) % transactions * 3; };
@@ -108,7 +108,7 @@ TEST(BoundedFormats, EllipticWithItsThreeFiles) {
     features += fmt::format("{},{},{},{}\n", id_of(i), i % steps + 1, i % 77, 0.25 * double(i % 9));
     classes += fmt::format("{},{}\n", id_of(i), i % 5 == 0 ? "1" : i % 5 == 1 ? "2" : "unknown");
   }
-  for (std::uint64_t e = 0; e < 200'000; ++e) {
+  for (std::uint64_t e = 0; e < 80'000; ++e) {
     const std::uint64_t from = random.below(2 * e, transactions),
                         to = random.below(2 * e + 1, transactions / steps) * steps + from % steps;
     edges += fmt::format("{},{}\n", id_of(from), id_of(to));
