@@ -281,7 +281,8 @@ SnapshotGraph steps_of_events(EventGraph events, const FileOptions& options) {
 
 }  // namespace
 
-SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed) {
+SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed,
+                            const std::function<void(const EventGraph&)>& see_events) {
   const Kind kind = find_kind(workload, "--workload");
   refuse_shape(workload, kind, "--workload");
   if (kind == Kind::generator) {
@@ -297,7 +298,9 @@ SnapshotGraph load_workload(const std::string& workload, const Json& parameters,
     set_features(nullptr, options.features, graph);
     return graph;
   }
-  return steps_of_events(read_event_source(source, options), options);
+  EventGraph events = read_event_source(source, options);
+  if (see_events) see_events(events);
+  return steps_of_events(std::move(events), options);
 }
 
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer) {

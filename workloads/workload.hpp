@@ -1,6 +1,7 @@
 // Workloads by name, path or generator: the one door through which graphs enter.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <memory>
@@ -36,8 +37,10 @@ Windowing windowing_for(const FileOptions& options, const EventGraph& events, st
 /// The snapshot graph of `workload`: a data set's name, a generator's name, or the path of a file (including Strobe's
 /// own binary graph). `parameters` are FileOptions or the generator's. A file without window options and without steps
 /// is cut into 20 equal slices, and says so in its provenance. Throws InvalidRequest for an unknown name (nearest
-/// match), InvalidInput for a bad file. Generated events are cut like those of a file.
-SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed);
+/// match), InvalidInput for a bad file. Generated events are cut like those of a file. `see_events` gets the events of
+/// a file before they are cut.
+SnapshotGraph load_workload(const std::string& workload, const Json& parameters, std::uint64_t seed,
+                            const std::function<void(const EventGraph&)>& see_events = nullptr);
 
 /// The canonical parameters of `workload` (defaults filled in), for plans and case ids; does not read data.
 Json complete_workload_parameters(const std::string& workload, const Json& parameters, const std::string& pointer);

@@ -13,19 +13,16 @@
 namespace strobe {
 namespace {
 
-/// The text of each vertex: [vertices]. Names that look like numbers are quoted, so that the reader of the first row
-/// recognises them as names.
-std::vector<std::string> vertex_cells(const EventGraph& graph) {
-  std::vector<std::string> cells;
-  if (names_tell_apart(graph.vertex_name)) {
-    for (const std::string& name : graph.vertex_name) {
-      const bool digits = name.find_first_not_of("+-.0123456789eE") == std::string::npos;
-      cells.push_back(digits ? quoted_cell(name) : csv_cell(name));
-    }
-  } else {
-    for (const std::int64_t id : graph.original_id) cells.push_back(fmt::format("{}", id));
+/// The text of a vertex: its name, or without `by_name` its id. Names that look like numbers are quoted, so that the
+/// reader of the first row recognises them as names.
+void add_vertex(const EventGraph& graph, bool by_name, VertexId v, fmt::memory_buffer& line) {
+  if (!by_name) {
+    fmt::format_to(std::back_inserter(line), "{},", graph.original_id[v]);
+    return;
   }
-  return cells;
+  const std::string_view name = graph.vertex_name[v];
+  const bool digits = name.find_first_not_of("+-.0123456789eE") == std::string_view::npos;
+  fmt::format_to(std::back_inserter(line), "{},", digits ? quoted_cell(name) : csv_cell(name));
 }
 
 }  // namespace
@@ -37,12 +34,13 @@ void write_csv(const EventGraph& graph, const std::string& path) {
   AtomicFile file(path);
   file.write(graph.stepped ? "source,target,step" : "source,target,time");
   file.write(graph.weight.empty() ? "\n" : ",weight\n");
-  const std::vector<std::string> vertices = vertex_cells(graph);
+  const bool by_name = names_tell_apart(graph.vertex_name);
   const bool dates = graph.dated && !graph.stepped, time_of_day = dates && !all_midnights(graph.time);
   fmt::memory_buffer line;
   for (std::size_t e = 0; e < graph.source.size(); ++e) {
     line.clear();
-    fmt::format_to(std::back_inserter(line), "{},{},", vertices[graph.source[e]], vertices[graph.target[e]]);
+    add_vertex(graph, by_name, graph.source[e], line);
+    add_vertex(graph, by_name, graph.target[e], line);
     // fmt's {} prints the shortest digits that read back to the same number.
     if (dates)
       fmt::format_to(std::back_inserter(line), "{}", date_text(graph.time[e], time_of_day));

@@ -21,7 +21,7 @@
 #include "harness/process/world.hpp"
 #include "harness/request/case.hpp"
 #include "results/run/environment.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {

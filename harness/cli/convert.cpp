@@ -17,9 +17,9 @@
 #include "workloads/binary/binary_snapshots.hpp"
 #include "workloads/generators/event_generation.hpp"
 #include "workloads/graph/removals.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
 #include "workloads/storage/output_target.hpp"
+#include "workloads/storage/reading_bound.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -83,16 +83,6 @@ Parts lost_in_csv(const EventGraph& events) {
   if (events.vertex_feature_width > 0)
     lost.push_back(fmt::format("{} features of each vertex", events.vertex_feature_width));
   return lost;
-}
-
-/// The data of events that their steps cannot hold. Empty if `workload` is no file of events. Reads the file again.
-Parts lost_in_steps(const std::string& workload, const Json& parameters) {
-  if (workload_files(workload, parameters).empty()) return {};
-  Json reading = Json::object();
-  for (const auto& [key, value] : parameters.items())
-    if (is_about_reading(key)) reading[key] = value;
-  const std::optional<EventGraph> events = load_events(workload, reading);
-  return events ? parts_of_events(*events) : Parts();
 }
 
 /// `form` is the format that cannot hold `lost`.
@@ -171,11 +161,14 @@ int convert(const ConvertRequest& request) {
   const auto whole_seed = static_cast<std::uint64_t>(seed);
   const std::optional<EventGraph> events =
       makes_steps(named.name, parameters) ? std::nullopt : load_events(named.name, parameters, whole_seed);
+  Parts lost;  // of events whose steps are written
   if (events)
     convert_events(*events, request.out, csv);
   else
-    convert_steps(load_workload(named.name, parameters, whole_seed), request, csv);
-  if (!events) say_what_is_lost(lost_in_steps(named.name, parameters), "steps do");
+    convert_steps(load_workload(named.name, parameters, whole_seed,
+                                [&](const EventGraph& read) { lost = parts_of_events(read); }),
+                  request, csv);
+  say_what_is_lost(lost, "steps do");
   return 0;
 }
 

@@ -361,7 +361,7 @@ int run(RunRequest& request) {
   }
   if (asks_for_rounds(request)) return run_in_rounds(request, suite, world);
   const Ranks ranks = ranks_of(suite, world);
-  KeptPlans plans(node_store_of(ranks, any_limits_host(suite.cases)), ranks_of_node(ranks));
+  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), ranks_of_node(ranks));
   check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
   plans.forget_data();
   install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep

@@ -14,8 +14,8 @@ namespace strobe {
 /// The input's numbers and names for the vertices of a graph. The graph must outlive this.
 struct VertexIds {
   std::int64_t vertices = 0;
-  std::span<const std::int64_t> id;   // [N] or empty: the input's number of each vertex
-  std::span<const std::string> name;  // [N] or empty: its name
+  std::span<const std::int64_t> id;  // [N] or empty: the input's number of each vertex
+  NameColumn name;                   // [N] or empty: its name
 };
 
 VertexIds vertex_ids(const SnapshotGraph& graph);

@@ -48,7 +48,7 @@ void check_processes(const RunRequest& request, const World& world) {
 void check_cases(const RunRequest& request, Suite& suite) {
   if (!request.launch.empty()) return;
   const Ranks alone;
-  KeptPlans plans(node_store_of(alone, any_limits_host(suite.cases)), ranks_of_node(alone));
+  KeptPlans plans(node_store_of(alone, least_host_limit(suite.cases)), ranks_of_node(alone));
   check_all(request, suite, alone, plans, false);
 }
 

@@ -56,10 +56,10 @@ class WaitForMaker {
 
 }  // namespace
 
-std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, bool also_alone) {
-  if (!ranks.several() && !also_alone) return nullptr;
+std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, double host_limit) {
+  if (!ranks.several() && host_limit == 0) return nullptr;
   const std::string launch = ranks.first_does(random_name), host = host_name();
-  if (!also_alone && std::count(ranks.hosts().begin(), ranks.hosts().end(), host) < 2) return nullptr;
+  if (host_limit == 0 && std::count(ranks.hosts().begin(), ranks.hosts().end(), host) < 2) return nullptr;
   NodeStoreSetting setting;
   std::error_code none;
   setting.folders = {cache_folder(), std::filesystem::temp_directory_path(none).string(), "/var/tmp"};
@@ -70,6 +70,8 @@ std::shared_ptr<const NodeStore> node_store_of(const Ranks& ranks, bool also_alo
     const auto wait = std::make_shared<WaitForMaker>();
     return [wait] { return wait->goes_on(); };
   };
+  if (host_limit > 0)
+    setting.reading_bytes = std::min(setting.reading_bytes, static_cast<std::uint64_t>(host_limit / 2));
   setting.note = [](const std::string& text) { narrate("note: " + text); };
   return std::make_shared<const NodeStore>(std::move(setting));
 }

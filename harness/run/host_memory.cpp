@@ -127,8 +127,11 @@ NodeRanks ranks_of_node(const Ranks& ranks) {
   return here;
 }
 
-bool any_limits_host(const std::vector<Case>& cases) {
-  return std::any_of(cases.begin(), cases.end(), [](const Case& c) { return c.host_memory_limit_gib > 0; });
+double least_host_limit(const std::vector<Case>& cases) {
+  double least = 0;
+  for (const Case& c : cases)
+    if (limit_bytes(c) > 0) least = least > 0 ? std::min(least, limit_bytes(c)) : limit_bytes(c);
+  return least;
 }
 
 void check_room_to_read(const Case& request) {

@@ -19,7 +19,8 @@ struct NodeRanks {
 /// Call it before data are loaded.
 NodeRanks ranks_of_node(const Ranks& ranks);
 
-bool any_limits_host(const std::vector<Case>& cases);
+/// The least limit of the cases, in bytes; 0 without one.
+double least_host_limit(const std::vector<Case>& cases);
 
 /// Throws InvalidRequest("/host_memory_limit_gib") when the graph has no room as it is read or made, as far as its
 /// counts are known beforehand. Does nothing without a limit.

@@ -23,7 +23,7 @@ namespace strobe {
 namespace {
 
 /// `names` and `blocks` must live until the file is written.
-std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedNames& names, const BlockIndex& blocks) {
+std::vector<BinarySection> sections_of(const EventGraph& graph, const NameColumn& names, const BlockIndex& blocks) {
   std::vector<BinarySection> sections;
   add_section(sections, "time", graph.time.values());
   add_section(sections, "time_bases", graph.time.packed().bases());
@@ -42,8 +42,8 @@ std::vector<BinarySection> sections_of(const EventGraph& graph, const PackedName
   add_section(sections, "label_time", graph.timed_labels.time);
   add_section(sections, "label_class", graph.timed_labels.label);
   add_section(sections, "label_share", graph.timed_labels.share);
-  add_section(sections, "name_ends", names.ends);
-  add_section(sections, "name_bytes", names.bytes);
+  add_section(sections, "name_ends", names.ends());
+  add_section(sections, "name_bytes", names.bytes());
   add_section(sections, "block_first_time", blocks.first_time);
   add_section(sections, "block_last_time", blocks.last_time);
   add_section(sections, "block_sha256", blocks.sha256);
@@ -83,7 +83,7 @@ void read_generated(const Json& description, const BinaryFile& file, EventGraph&
   if (!sound) file.refuse("a setting of the generated event classes of the binary graph is out of range");
 }
 
-Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag) {
+Json describe(const EventGraph& graph, const NameColumn& names, const Json& tag) {
   Json description = {{"vertices", graph.vertices},
                       {"events", graph.events()},
                       {"stepped", graph.stepped},
@@ -95,7 +95,7 @@ Json describe(const EventGraph& graph, const PackedNames& names, const Json& tag
                       {"vertex_feature_width", graph.vertex_feature_width},
                       {"timed_labels", graph.timed_labels.time.size()},
                       {"dated", graph.dated},
-                      {"name_bytes", names.bytes.size()},
+                      {"name_bytes", names.bytes().size()},
                       {"provenance", provenance_to_json(graph.provenance)},
                       {"tag", tag}};
   describe_generated(graph, description);
@@ -213,7 +213,7 @@ EventGraph event_columns(const BinaryFile& file) {
 }
 
 void write_tagged_graph(const EventGraph& graph, const Json& tag, const std::string& path) {
-  const PackedNames names = pack_names(graph.vertex_name);
+  const NameColumn& names = graph.vertex_name;
   const BlockIndex blocks = index_blocks(graph);
   Json description = describe(graph, names, tag);
   if (!blocks.sha256.empty()) description["block_events"] = block_events;
@@ -239,7 +239,7 @@ void write_binary_graph(const EventGraph& graph, const std::string& path) {
 EventGraph read_binary_graph(const std::string& path, bool verify) { return read_tagged_graph(path, verify).graph; }
 
 void write_passing_events(const EventGraph* graph, const TimeCsr& neighbours, const std::string& path) {
-  const PackedNames names = graph == nullptr ? PackedNames{} : pack_names(graph->vertex_name);
+  const NameColumn names = graph == nullptr ? NameColumn() : graph->vertex_name;
   const BlockIndex blocks;
   Json description = graph == nullptr ? Json::object() : describe(*graph, names, Json::object());
   std::vector<BinarySection> sections;

@@ -59,7 +59,7 @@ std::vector<double> exact_values_of(const Distinct& distinct) {
 }
 
 /// `names` and `exact_values` must live until the file is written.
-std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinct& distinct, const PackedNames& names,
+std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinct& distinct, const NameColumn& names,
                                        const std::vector<double>& exact_values) {
   std::vector<BinarySection> sections;
   add_section(sections, "step_snapshot", distinct.of_step);
@@ -83,12 +83,12 @@ std::vector<BinarySection> sections_of(const SnapshotGraph& graph, const Distinc
   add_section(sections, "cell_label", graph.cell_label);
   add_section(sections, "targets", graph.targets);
   add_section(sections, "original_id", graph.original_id);
-  add_section(sections, "name_ends", names.ends);
-  add_section(sections, "name_bytes", names.bytes);
+  add_section(sections, "name_ends", names.ends());
+  add_section(sections, "name_bytes", names.bytes());
   return sections;
 }
 
-Json describe(const SnapshotGraph& graph, const Distinct& distinct, const PackedNames& names) {
+Json describe(const SnapshotGraph& graph, const Distinct& distinct, const NameColumn& names) {
   std::int64_t nonzeros = 0;
   for (const Snapshot* snapshot : distinct.snapshots) nonzeros += snapshot->nonzeros();
   return {{"vertices", graph.vertices},
@@ -100,7 +100,7 @@ Json describe(const SnapshotGraph& graph, const Distinct& distinct, const Packed
           {"orientation", graph.orientation},
           {"two_sided", !graph.side.empty()},
           {"dated", graph.dated},
-          {"name_bytes", names.bytes.size()},
+          {"name_bytes", names.bytes().size()},
           {"provenance", provenance_to_json(graph.provenance)}};
 }
 
@@ -254,7 +254,7 @@ namespace {
 void write(const SnapshotGraph& graph, const std::string& path, Keeping keeping) {
   if (graph.snapshots.empty()) throw InvalidRequest("workload", "a graph without steps cannot be written");
   const Distinct distinct = distinct_snapshots(graph);
-  const PackedNames names = pack_names(graph.vertex_name);
+  const NameColumn& names = graph.vertex_name;
   const std::vector<double> exact = exact_values_of(distinct);
   write_binary_file(snapshots_kind, describe(graph, distinct, names), sections_of(graph, distinct, names, exact), path,
                     keeping);

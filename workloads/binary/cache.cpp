@@ -16,8 +16,8 @@
 #include "core/errors.hpp"
 #include "core/hash.hpp"
 #include "workloads/binary/binary_graph.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/text/inputs.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "core/errors.hpp"
@@ -27,6 +28,7 @@
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/probing.hpp"
 #include "workloads/reading/text/text_reader.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -73,15 +75,17 @@ struct Transaction {
 
 /// The features file: transactions by ascending id, features [rows, width] in the order of the file.
 struct Transactions {
-  std::vector<Transaction> by_id;
-  std::vector<float> features;
+  GrowingColumn<Transaction> by_id;
+  GrowingColumn<float> features;
   std::size_t width = 0;
 
+  std::span<const Transaction> listed() const { return {by_id.data(), by_id.size()}; }
   const Transaction* find(std::int64_t id) const {
-    const auto at =
-        std::lower_bound(by_id.begin(), by_id.end(), id,
+    const Transaction* const end = by_id.data() + by_id.size();
+    const Transaction* const at =
+        std::lower_bound(by_id.data(), end, id,
                          [](const Transaction& transaction, std::int64_t other) { return transaction.id < other; });
-    return at != by_id.end() && at->id == id ? &*at : nullptr;
+    return at != end && at->id == id ? at : nullptr;
   }
 };
 
@@ -116,18 +120,19 @@ Transactions read_transactions(const std::string& path) {
   parse_rows(
       reader, [&](std::size_t part, TextReader& lines) { add_transactions(lines, columns, parts[part]); },
       [&](std::size_t part) {
-        const Transactions added = std::exchange(parts[part], {});
-        const std::int64_t rows = all.by_id.size();
-        for (const Transaction& one : added.by_id) all.by_id.push_back({one.id, rows + one.row, one.step});
-        all.features.insert(all.features.end(), added.features.begin(), added.features.end());
+        const Transactions added = std::exchange(parts[part], Transactions());
+        const auto rows = static_cast<std::int64_t>(all.by_id.size());
+        for (const Transaction& one : added.listed()) all.by_id.push_back({one.id, rows + one.row, one.step});
+        all.features.append(added.features.data(), added.features.size());
       });
-  std::sort(all.by_id.begin(), all.by_id.end(),
+  const std::span<Transaction> listed(all.by_id.data(), all.by_id.size());
+  std::sort(listed.begin(), listed.end(),
             [](const Transaction& a, const Transaction& b) { return std::pair(a.id, a.row) < std::pair(b.id, b.row); });
   if (all.by_id.size() > std::numeric_limits<VertexId>::max())
     throw InvalidInput(path, 0, 0, "the file has more than 2^31 - 1 transactions");
-  const auto twice = std::adjacent_find(all.by_id.begin(), all.by_id.end(),
+  const auto twice = std::adjacent_find(listed.begin(), listed.end(),
                                         [](const Transaction& a, const Transaction& b) { return a.id == b.id; });
-  if (twice != all.by_id.end())
+  if (twice != listed.end())
     throw InvalidInput(path, static_cast<std::uint64_t>(std::next(twice)->row) + 1, 1,
                        fmt::format("transaction {} is listed twice", twice->id));
   return all;
@@ -176,26 +181,24 @@ EventGraph read_edges(const std::string& path, const Transactions& transactions)
 /// Makes all transactions vertices, by ascending id as those with edges are, and gives them their features.
 void add_vertices(const Transactions& transactions, EventGraph& graph) {
   std::vector<VertexId> number;  // of the vertices with edges
-  std::vector<std::int64_t> ids;
-  std::vector<float> features;
-  ids.reserve(transactions.by_id.size());
-  features.reserve(transactions.features.size());
-  for (const Transaction& one : transactions.by_id) {
+  GrowingColumn<std::int64_t> ids;
+  GrowingColumn<float> features;
+  for (const Transaction& one : transactions.listed()) {
     if (number.size() < graph.original_id.size() && graph.original_id[number.size()] == one.id)
       number.push_back(static_cast<VertexId>(ids.size()));
     ids.push_back(one.id);
-    const auto row = transactions.features.begin() + one.row * static_cast<std::int64_t>(transactions.width);
-    features.insert(features.end(), row, row + static_cast<std::ptrdiff_t>(transactions.width));
+    features.append(transactions.features.data() + static_cast<std::size_t>(one.row) * transactions.width,
+                    transactions.width);
   }
-  for (VertexId& v : graph.source.edit()) v = number[v];
-  for (VertexId& v : graph.target.edit()) v = number[v];
+  renumber_ends(graph.source, number);
+  renumber_ends(graph.target, number);
   graph.provenance.notes.push_back(
       fmt::format("{} of {} transactions have no edge; all are vertices, each with {} features (features=own)",
                   ids.size() - number.size(), ids.size(), transactions.width));
   graph.vertices = static_cast<std::int64_t>(ids.size());
-  graph.original_id = std::move(ids);
+  graph.original_id = ids.finish();
   graph.vertex_feature_width = static_cast<std::int64_t>(transactions.width);
-  graph.vertex_features = std::move(features);
+  graph.vertex_features = features.finish();
 }
 
 void read_classes(const std::string& path, const Transactions& transactions, EventGraph& graph) {

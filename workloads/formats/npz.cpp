@@ -19,6 +19,7 @@
 #include "workloads/reading/text/npy.hpp"
 #include "workloads/reading/text/text_reader.hpp"
 #include "workloads/reading/text/zip_archive.hpp"
+#include "workloads/storage/pages.hpp"
 
 namespace strobe {
 namespace {
@@ -91,52 +92,68 @@ double at(const NpyArray& array, std::int64_t row, std::int64_t column) {
   return array.at(array.fortran ? column * rows + row : row * columns + column);
 }
 
-std::int64_t id_at(const NpyArray& array, std::int64_t row, std::int64_t column, const Arrays& arrays) {
-  const double value = at(array, row, column);
-  if (value >= 0 && value == std::floor(value) && value < 9007199254740992.0) return static_cast<std::int64_t>(value);
-  arrays.fail(fmt::format("a vertex id is {}, which is not a whole number from 0 to 2^53", value));
-}
-
 /// Sources and targets of all events, in the archive's order.
-struct Ends {
-  std::vector<std::int64_t> source, target;
+class Ends {
+ public:
+  explicit Ends(Arrays& arrays) : arrays_(arrays) {
+    std::optional<NpyArray> pairs = arrays.find(arrays_of_pairs);
+    if (pairs)
+      take_pairs(*std::move(pairs));
+    else
+      take_sides();
+  }
+
+  std::int64_t count() const { return count_; }
+  std::int64_t source(std::int64_t e) const { return ends_first_ ? id(first_, 0, e) : id(first_, e, 0); }
+  std::int64_t target(std::int64_t e) const {
+    if (second_) return id(*second_, e, 0);
+    return ends_first_ ? id(first_, 1, e) : id(first_, e, 1);
+  }
+  void rest() const {
+    rest_pages(first_.bytes.data(), first_.bytes.size());
+    if (second_) rest_pages(second_->bytes.data(), second_->bytes.size());
+  }
+
+ private:
+  void take_sides() {
+    std::optional<NpyArray> source = arrays_.find(arrays_of_sources), target = arrays_.find(arrays_of_targets);
+    if (!source || !target)
+      arrays_.fail(fmt::format("no arrays of edges: edge_index [2, E], or sources ({}) and targets ({})",
+                               fmt::join(arrays_of_sources, ", "), fmt::join(arrays_of_targets, ", ")));
+    for (const NpyArray* const ids : {&*source, &*target})
+      if (ids->shape.size() != 1) arrays_.fail(fmt::format("ids have the shape {}; [E] is read", shape_text(*ids)));
+    if (source->size() != target->size())
+      arrays_.fail(fmt::format("{} sources and {} targets", source->size(), target->size()));
+    count_ = source->size();
+    first_ = *std::move(source), second_ = *std::move(target);
+  }
+  void take_pairs(NpyArray pairs) {
+    if (pairs.shape.size() != 2 || (pairs.shape[0] != 2 && pairs.shape[1] != 2))
+      arrays_.fail(fmt::format("edge_index has the shape {}; [2, E] or [E, 2] is read", shape_text(pairs)));
+    if (pairs.shape[0] == 2 && pairs.shape[1] == 2)
+      arrays_.fail(
+          "edge_index has the shape [2, 2], so it is not plain which axis is the ends; save src and dst apart");
+    ends_first_ = pairs.shape[0] == 2;
+    count_ = pairs.shape[ends_first_ ? 1 : 0];
+    first_ = std::move(pairs);
+  }
+  std::int64_t id(const NpyArray& array, std::int64_t row, std::int64_t column) const {
+    const double value = at(array, row, column);
+    if (value >= 0 && value == std::floor(value) && value < 9007199254740992.0) return static_cast<std::int64_t>(value);
+    arrays_.fail(fmt::format("a vertex id is {}, which is not a whole number from 0 to 2^53", value));
+  }
+
+  Arrays& arrays_;
+  NpyArray first_;                  // the pairs, or the sources
+  std::optional<NpyArray> second_;  // the targets
+  bool ends_first_ = false;         // [2, E]
+  std::int64_t count_ = 0;
 };
 
-Ends read_pairs(const NpyArray& pairs, const Arrays& arrays) {
-  if (pairs.shape.size() != 2 || (pairs.shape[0] != 2 && pairs.shape[1] != 2))
-    arrays.fail(fmt::format("edge_index has the shape {}; [2, E] or [E, 2] is read", shape_text(pairs)));
-  if (pairs.shape[0] == 2 && pairs.shape[1] == 2)
-    arrays.fail("edge_index has the shape [2, 2], so it is not plain which axis is the ends; save src and dst apart");
-  const bool ends_first = pairs.shape[0] == 2;
-  Ends ends;
-  for (std::int64_t e = 0; e < pairs.shape[ends_first ? 1 : 0]; ++e) {
-    ends.source.push_back(ends_first ? id_at(pairs, 0, e, arrays) : id_at(pairs, e, 0, arrays));
-    ends.target.push_back(ends_first ? id_at(pairs, 1, e, arrays) : id_at(pairs, e, 1, arrays));
-  }
-  return ends;
-}
-
-std::vector<std::int64_t> read_ids(const NpyArray& array, const Arrays& arrays) {
-  if (array.shape.size() != 1) arrays.fail(fmt::format("ids have the shape {}; [E] is read", shape_text(array)));
-  std::vector<std::int64_t> ids;
-  for (std::int64_t e = 0; e < array.size(); ++e) ids.push_back(id_at(array, e, 0, arrays));
-  return ids;
-}
-
-Ends read_ends(Arrays& arrays) {
-  const auto pairs = arrays.find(arrays_of_pairs);
-  if (pairs) return read_pairs(*pairs, arrays);
-  const auto source = arrays.find(arrays_of_sources), target = arrays.find(arrays_of_targets);
-  if (!source || !target)
-    arrays.fail(fmt::format("no arrays of edges: edge_index [2, E], or sources ({}) and targets ({})",
-                            fmt::join(arrays_of_sources, ", "), fmt::join(arrays_of_targets, ", ")));
-  return {read_ids(*source, arrays), read_ids(*target, arrays)};
-}
-
 /// An array with a row for every event; [E, 1] counts as [E].
-void require_rows(const NpyArray& array, std::size_t events, const std::string& what, std::size_t most_axes,
+void require_rows(const NpyArray& array, std::int64_t events, const std::string& what, std::size_t most_axes,
                   const Arrays& arrays) {
-  const bool fits = !array.shape.empty() && array.shape[0] == static_cast<std::int64_t>(events) &&
+  const bool fits = !array.shape.empty() && array.shape[0] == events &&
                     (array.shape.size() == 1 || (array.shape.size() == 2 && (most_axes == 2 || array.shape[1] == 1)));
   if (!fits) arrays.fail(fmt::format("{} have the shape {} for {} edges", what, shape_text(array), events));
 }
@@ -157,27 +174,30 @@ float value_at(const NpyArray& array, std::int64_t e, std::int64_t f, const std:
 }
 
 EventGraph read_npz(const std::string& path) {
+  constexpr std::int64_t rows_at_once = std::int64_t{1} << 17;
   Arrays arrays(path);
-  const Ends ends = read_ends(arrays);
-  if (ends.source.size() != ends.target.size())
-    arrays.fail(fmt::format("{} sources and {} targets", ends.source.size(), ends.target.size()));
+  const Ends ends(arrays);
   const auto times = arrays.find(arrays_of_times);
   if (!times) arrays.fail(fmt::format("no array of times ({})", fmt::join(arrays_of_times, ", ")));
   const auto weights = arrays.find(arrays_of_weights), features = arrays.find(arrays_of_features);
-  require_rows(*times, ends.source.size(), "times", 1, arrays);
-  if (weights) require_rows(*weights, ends.source.size(), "weights", 1, arrays);
-  if (features) require_rows(*features, ends.source.size(), "features", 2, arrays);
-  EventBuilder events;
+  require_rows(*times, ends.count(), "times", 1, arrays);
+  if (weights) require_rows(*weights, ends.count(), "weights", 1, arrays);
+  if (features) require_rows(*features, ends.count(), "features", 2, arrays);
+  EventBuilder events, rows;
   events.begin_digest(path);
-  for (std::size_t i = 0; i < ends.source.size(); ++i) {
-    const std::int64_t e = i;
-    events.add(ends.source[i], ends.target[i], time_at(*times, e, arrays));
+  for (std::int64_t e = 0; e < ends.count(); ++e) {
+    rows.add(ends.source(e), ends.target(e), time_at(*times, e, arrays));
     if (weights) {
       value_at(*weights, e, 0, "the weight", arrays);
-      events.add_weight(at(*weights, e, 0));
+      rows.add_weight(at(*weights, e, 0));
     }
     for (std::int64_t f = 0; features && f < (features->shape.size() == 2 ? features->shape[1] : 1); ++f)
-      events.add_feature(value_at(*features, e, f, "a feature", arrays));
+      rows.add_feature(value_at(*features, e, f, "a feature", arrays));
+    if ((e + 1) % rows_at_once != 0 && e + 1 < ends.count()) continue;
+    events.append(rows.take());
+    ends.rest();
+    for (const NpyArray* const read : {&*times, weights ? &*weights : nullptr, features ? &*features : nullptr})
+      if (read != nullptr) rest_pages(read->bytes.data(), read->bytes.size());
   }
   EventGraph graph = events.finish(path, "npz");
   const std::vector<std::string> unread = arrays.unread();

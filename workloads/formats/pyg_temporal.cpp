@@ -217,16 +217,16 @@ void read_names(const JsonValue& root, SnapshotGraph& graph) {
   if (!root.has("node_ids")) return;
   const JsonValue names = root.at("node_ids", "the file");
   if (names.kind() != JsonKind::object) return;
-  graph.vertex_name.assign(graph.vertices, "");
+  std::vector<std::string> of_vertex(static_cast<std::size_t>(graph.vertices));
   for (const JsonValue& name : names.children()) {
     const double number = name.kind() == JsonKind::number ? name.within_single("the number of a node") : -1;
     if (number < 0 || number >= static_cast<double>(graph.vertices)) {
-      graph.vertex_name.clear();
       graph.provenance.notes.push_back(fmt::format("node_ids is left out, because '{}' is not a vertex", name.key()));
       return;
     }
-    graph.vertex_name[static_cast<std::size_t>(number)] = name.key();
+    of_vertex[static_cast<std::size_t>(number)] = name.key();
   }
+  graph.vertex_name = of_vertex;
 }
 
 /// Numbers of the nodes by id. The id is the member `id`, or without it `bus_stop`.
@@ -274,8 +274,9 @@ void read_node_link(const JsonValue& root, SnapshotGraph& graph) {
   if (nodes.empty()) root.fail("nodes is empty");
   graph.vertices = static_cast<std::int64_t>(nodes.size());
   const auto number = number_nodes(nodes);
-  graph.vertex_name.resize(nodes.size());
-  for (const auto& [name, vertex] : number) graph.vertex_name[vertex] = name;
+  std::vector<std::string> of_vertex(nodes.size());
+  for (const auto& [name, vertex] : number) of_vertex[vertex] = name;
+  graph.vertex_name = of_vertex;
   std::vector<std::vector<double>> y, x;
   std::vector<std::string> names;
   std::size_t steps = 0;

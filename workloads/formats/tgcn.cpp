@@ -102,7 +102,9 @@ SnapshotGraph read_tgcn(const std::string& path) {
   SnapshotGraph graph;
   describe_file(path, "tgcn", graph.provenance);
   const std::vector<SnapshotEdge> edges = read_adjacency(adjacency, graph.vertices);
-  std::vector<double> series = read_speed(speed, graph.vertices, graph.vertex_name);
+  std::vector<std::string> sensors;
+  std::vector<double> series = read_speed(speed, graph.vertices, sensors);
+  graph.vertex_name = sensors;
   graph.targets = in_single(next_step_targets(series, graph.vertices));
   auto [rounded, exact] = both_precisions(std::move(series));
   graph.features = std::move(rounded);

@@ -21,7 +21,9 @@
 #include "workloads/graph/sides.hpp"
 #include "workloads/graph/smoothing.hpp"
 #include "workloads/graph/snapshot_file.hpp"
+#include "workloads/graph/step_shelf.hpp"
 #include "workloads/graph/windows.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -147,22 +149,22 @@ void count_degrees(const EventGraph& events, std::size_t first, std::size_t last
 /// The degrees of each step as features; those of a cumulative graph are of all events so far.
 void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumulative, SnapshotGraph& graph) {
   std::vector<std::int64_t> degrees(events.vertices * degree_features, 0);
-  std::vector<float> features;
+  GrowingColumn<float> features(degrees.size() * cut.begin.size(), reading_bound());
   std::vector<double> exact;
-  features.reserve(degrees.size() * cut.begin.size());
+  float* next = features.data();
   for (std::size_t t = 0; t < cut.begin.size(); ++t) {
     if (!cumulative) std::fill(degrees.begin(), degrees.end(), 0);
     count_degrees(events, static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]),
                   degrees.data());
     for (const std::int64_t degree : degrees) {
       const auto rounded = static_cast<float>(degree);
-      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree) exact.assign(features.begin(), features.end());
+      if (exact.empty() && static_cast<std::int64_t>(rounded) != degree) exact.assign(features.data(), next);
       if (!exact.empty() || static_cast<std::int64_t>(rounded) != degree) exact.push_back(static_cast<double>(degree));
-      features.push_back(rounded);
+      *next++ = rounded;
     }
   }
   graph.feature_width = degree_features;
-  graph.features = std::move(features);
+  graph.features = features.finish();
   graph.exact_features = std::move(exact);
 }
 
@@ -216,32 +218,26 @@ class RunningSum {
 };
 
 /// Turns new edges per step into all edges so far. Steps without news share their snapshot.
-void accumulate(SnapshotGraph& graph, bool binary) {
+void accumulate(SnapshotGraph& graph, bool binary, StepShelf& shelf) {
   const bool exact = !binary && std::any_of(graph.snapshots.begin(), graph.snapshots.end(),
                                             [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
   RunningSum sum(graph.vertices, binary, exact);
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     const bool news = graph.snapshots[t]->nonzeros() > 0;
-    graph.snapshots[t] = news || t == 0 ? sum.add(*graph.snapshots[t]) : graph.snapshots[t - 1];
+    graph.snapshots[t] = news || t == 0 ? shelf.keep(sum.add(*graph.snapshots[t])) : graph.snapshots[t - 1];
   }
-}
-
-/// Moves the `size` values of step `from` to step `to`, where `values` has any.
-template <class T>
-void move_step(Column<T>& values, std::ptrdiff_t size, std::size_t from, std::size_t to) {
-  if (values.empty()) return;
-  T* const all = values.edit().data();
-  std::copy_n(all + static_cast<std::ptrdiff_t>(from) * size, size, all + static_cast<std::ptrdiff_t>(to) * size);
 }
 
 /// Drops the steps with fewer than `min_edges` edges, from `cut` too.
 void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut) {
-  const std::ptrdiff_t step_features = graph.vertices * graph.feature_width;
+  const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
+  GrowingColumn<float> features;
+  GrowingColumn<double> exact;
   std::size_t kept = 0;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     if (graph.snapshots[t]->nonzeros() < min_edges) continue;
-    move_step(graph.features, step_features, t, kept);
-    move_step(graph.exact_features, step_features, t, kept);
+    features.append(graph.features.data() + t * size, size);
+    if (!graph.exact_features.empty()) exact.append(graph.exact_features.data() + t * size, size);
     cut.begin[kept] = cut.begin[t], cut.end[kept] = cut.end[t], cut.next_end[kept] = cut.next_end[t];
     cut.first[kept] = cut.first[t], cut.last[kept] = cut.last[t];
     graph.snapshots[kept++] = graph.snapshots[t];
@@ -251,8 +247,8 @@ void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut
   if (dropped == 0) return;
   graph.provenance.notes.push_back(fmt::format("{} steps with fewer than {} edges were dropped", dropped, min_edges));
   graph.snapshots.resize(kept);
-  graph.features.resize(kept * static_cast<std::size_t>(step_features));
-  if (!graph.exact_features.empty()) graph.exact_features.resize(graph.features.size());
+  graph.features = features.finish();
+  graph.exact_features = exact.finish();
   for (auto* const values : {&cut.begin, &cut.end, &cut.next_end}) values->resize(kept);
   for (auto* const values : {&cut.first, &cut.last}) values->resize(kept);
 }
@@ -312,13 +308,14 @@ SnapshotGraph make_snapshots(const EventGraph& events, const Windowing& windowin
   graph.original_id = events.original_id.copy(), graph.vertex_name = events.vertex_name, graph.dated = events.dated;
   if (windowing.events > 0) note_cut_instants(events, cut, graph.provenance.notes);
   set_degree_features(events, cut, windowing.cumulative, graph);
+  StepShelf shelf;
   SnapshotBuilder builder(events, weights, orientation != "out", orientation != "in");
   for (std::size_t t = 0; t < cut.begin.size(); ++t)
     graph.snapshots.push_back(
-        builder.build(static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t])));
-  if (windowing.cumulative) accumulate(graph, weights == Weights::binary);
+        shelf.keep(builder.build(static_cast<std::size_t>(cut.first[t]), static_cast<std::size_t>(cut.last[t]))));
+  if (windowing.cumulative) accumulate(graph, weights == Weights::binary, shelf);
   if (windowing.edge_life > 1) graph = edge_life(graph, windowing.edge_life);
-  if (events.removals) apply_removals(events, cut, windowing, orientation, graph);
+  if (events.removals) apply_removals(events, cut, windowing, orientation, shelf, graph);
   graph.repeats = windowing.cumulative                              ? "cumulative"
                   : windowing.edge_life > 1                         ? "edge_life"
                   : windowing.lags > 0 || !windowing.stride.empty() ? "sliding"

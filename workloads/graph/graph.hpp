@@ -10,6 +10,7 @@
 #include "core/fields.hpp"
 #include "core/ids.hpp"
 #include "workloads/graph/generated_data.hpp"
+#include "workloads/graph/name_column.hpp"
 #include "workloads/storage/column.hpp"
 #include "workloads/storage/time_column.hpp"
 
@@ -60,7 +61,7 @@ struct EventGraph {
   bool labels_before = false;             // a timed label describes what happens from its time on (TGB)
   bool removals = false;                  // an event of weight -1 removes its edge (KONECT `dynamic`)
   bool dated = false;                     // the file writes times as dates
-  std::vector<std::string> vertex_name;   // [vertices] or empty: the names that the file uses instead of numbers
+  NameColumn vertex_name;                 // [vertices] or empty: the names that the file uses instead of numbers
   Column<double> exact_weight;            // [E] or empty: the weights, where fp32 rounds any of them
   GeneratedFeatures edge_feature_source;  // makes features on demand when its width is F_e > 0: see event_data.hpp
   GeneratedClasses event_class_source;    // makes several classes of an event on demand; none when `classes` is 0
@@ -97,7 +98,7 @@ struct SnapshotGraph {
   /// other end.
   std::string orientation = "in";
   std::vector<std::int64_t> original_id;  // [N] or empty: the file's number of each vertex
-  std::vector<std::string> vertex_name;   // [N] or empty: the file's name of each vertex
+  NameColumn vertex_name;                 // [N] or empty: the file's name of each vertex
   bool dated = false;                     // the file writes times as dates
   /// [N], or empty when the graph is not two-sided (some vertex is source of one event and target of another): 0 = a
   /// source, 1 = a target, -1 = has no event.

@@ -125,7 +125,10 @@ void keep_vertices(EventGraph& events) {
   const std::size_t width = events.vertex_feature_width;
   events.original_id = kept_values(events.original_id, number);
   events.vertex_label = kept_values(events.vertex_label, number);
-  events.vertex_name = kept_values(events.vertex_name, number);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < events.vertex_name.size(); ++i)
+    if (number[i % number.size()] >= 0) names.emplace_back(events.vertex_name[i]);
+  events.vertex_name = names;
   if (width > 0) events.vertex_features = kept_values(events.vertex_features, number, width);
   keep_labels(number, events.timed_labels);
   events.vertices = next;

@@ -9,28 +9,21 @@
 namespace strobe {
 namespace {
 
-/// Whether each vertex has an edge at each step: [T * N].
-std::vector<bool> touched_cells(const SnapshotGraph& graph) {
-  const std::size_t n = graph.vertices;
-  std::vector<bool> touched(static_cast<std::size_t>(graph.steps()) * n, false);
-  for (std::size_t t = 0; t < static_cast<std::size_t>(graph.steps()); ++t) {
-    const auto& snapshot = *graph.snapshots[t];
-    for (std::size_t v = 0; v < n; ++v) {
-      for (std::int64_t e = snapshot.row_offsets[v]; e < snapshot.row_offsets[v + 1]; ++e) {
-        touched[t * n + v] = true;
-        touched[t * n + static_cast<std::size_t>(snapshot.columns[e])] = true;
-      }
-    }
+/// Calls visit(v) for both ends of every edge of a step.
+template <class Visit>
+void visit_ends(const Snapshot& step, const Visit& visit) {
+  for (std::size_t v = 0; v + 1 < step.row_offsets.size(); ++v) {
+    if (step.row_offsets[v] < step.row_offsets[v + 1]) visit(v);
+    for (std::int64_t e = step.row_offsets[v]; e < step.row_offsets[v + 1]; ++e)
+      visit(static_cast<std::size_t>(step.columns[e]));
   }
-  return touched;
 }
 
 /// The last step at which each vertex has an edge, or -1: [N].
-std::vector<std::int64_t> last_touched(const std::vector<bool>& touched, std::size_t vertices) {
-  std::vector<std::int64_t> last(vertices, -1);
-  for (std::size_t cell = 0; cell < touched.size(); ++cell) {
-    if (touched[cell]) last[cell % vertices] = static_cast<std::int64_t>(cell / vertices);
-  }
+std::vector<Step> last_touched(const SnapshotGraph& graph) {
+  std::vector<Step> last(static_cast<std::size_t>(graph.vertices), -1);
+  for (std::size_t t = 0; t < graph.snapshots.size(); ++t)
+    visit_ends(*graph.snapshots[t], [&](std::size_t v) { last[v] = static_cast<Step>(t); });
   return last;
 }
 
@@ -53,21 +46,36 @@ const std::vector<std::string>& presence_kinds() {
 }
 
 std::shared_ptr<const Presence> presence_of(const SnapshotGraph& graph, const std::string& kind) {
+  if (kind == "all") return nullptr;
+  std::vector<std::int32_t> begins;
+  begins.reserve(static_cast<std::size_t>(graph.steps() * graph.vertices));
+  visit_presence(graph, kind,
+                 [&](std::span<const std::int32_t> step) { begins.insert(begins.end(), step.begin(), step.end()); });
+  return std::make_shared<const Presence>(graph.vertices, std::move(begins));
+}
+
+void visit_presence(const SnapshotGraph& graph, const std::string& kind,
+                    const std::function<void(std::span<const std::int32_t>)>& visit) {
   const auto& kinds = presence_kinds();
   if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
     throw InvalidRequest("/presence", unknown_name_message("presence", kind, kinds));
-  if (kind == "all") return nullptr;
-  const std::size_t n = graph.vertices;
-  const std::vector<bool> touched = touched_cells(graph);
-  const std::vector<std::int64_t> last = last_touched(touched, n);
-  std::vector<std::int32_t> begins(touched.size(), -1);
-  for (std::size_t cell = 0; cell < touched.size(); ++cell) {
-    const auto t = static_cast<std::int32_t>(cell / n);
-    const std::int32_t before = t > 0 ? begins[cell - n] : -1;
-    const bool stays = before >= 0 && (kind == "seen" || (kind == "lifetime" && t <= last[cell % n]));
-    if (touched[cell] || stays) begins[cell] = before >= 0 ? before : t;
+  const auto n = static_cast<std::size_t>(graph.vertices);
+  const std::vector<Step> last = kind == "lifetime" ? last_touched(graph) : std::vector<Step>();
+  std::vector<std::int32_t> begins(n, -1);
+  std::vector<bool> touched(n);
+  for (std::size_t at = 0; at < graph.snapshots.size(); ++at) {
+    const auto t = static_cast<Step>(at);
+    touched.assign(n, false);
+    visit_ends(*graph.snapshots[at], [&](std::size_t v) { touched[v] = true; });
+    for (std::size_t v = 0; v < n; ++v) {
+      const bool stays = begins[v] >= 0 && (kind == "seen" || (kind == "lifetime" && t <= last[v]));
+      if (!touched[v] && !stays)
+        begins[v] = -1;
+      else if (begins[v] < 0)
+        begins[v] = t;
+    }
+    visit(begins);
   }
-  return std::make_shared<const Presence>(graph.vertices, std::move(begins));
 }
 
 }  // namespace strobe

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/ids.hpp"
+#include "workloads/storage/column.hpp"
 
 namespace strobe {
 
@@ -19,6 +22,9 @@ class Presence {
  public:
   /// `begins` [T * N]: the step at which the sequence of cell t * N + v began, or -1 where it does not exist.
   Presence(std::int64_t vertices, std::vector<std::int32_t> begins);
+  /// The same with the number of existing cells of each step [T], for `begins` in a mapped file.
+  Presence(std::int64_t vertices, Column<std::int32_t> begins, std::vector<std::int64_t> count)
+      : vertices_(vertices), begins_(std::move(begins)), count_(std::move(count)) {}
 
   std::int64_t vertices() const { return vertices_; }
   std::int64_t steps() const { return static_cast<std::int64_t>(count_.size()); }
@@ -33,7 +39,7 @@ class Presence {
 
  private:
   std::int64_t vertices_;
-  std::vector<std::int32_t> begins_;
+  Column<std::int32_t> begins_;
   std::vector<std::int64_t> count_;  // [T]
 };
 
@@ -44,5 +50,10 @@ const std::vector<std::string>& presence_kinds();
 /// The cells of `graph` that exist, by the edges of its steps, whichever end a vertex is of them; null for `all`.
 /// Throws InvalidRequest("/presence", ...) for another word. Cost O(nnz + T N).
 std::shared_ptr<const Presence> presence_of(const SnapshotGraph& graph, const std::string& kind);
+
+/// Calls visit(begins [N]) for every step in order, with the part of Presence::begin that belongs to it. `kind` is not
+/// `all`. Throws as `presence_of` does. Cost: that of `presence_of`; memory O(N).
+void visit_presence(const SnapshotGraph& graph, const std::string& kind,
+                    const std::function<void(std::span<const std::int32_t>)>& visit);
 
 }  // namespace strobe

@@ -6,62 +6,72 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <compare>
 #include <span>
-#include <tuple>
+
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
 
 bool removes(const EventGraph& events, std::size_t e) { return events.weight[e] < 0; }
 
-/// The events of one edge after the other, each in time order.
-std::vector<std::int64_t> order_by_edge(const EventGraph& events) {
-  std::vector<std::int64_t> order(events.source.size());
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  const auto key = [&](std::int64_t e) {
-    const std::size_t at = e;
-    return std::tuple(events.source[at], events.target[at], e);
-  };
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return key(a) < key(b); });
-  return order;
-}
+/// An event of an edge.
+struct EdgeRow {
+  std::uint64_t edge;  // source and target
+  std::int64_t event;
+  friend auto operator<=>(const EdgeRow&, const EdgeRow&) = default;
+};
 
-/// Calls visit(events of the edge) for every edge.
+/// Calls visit(rows of the edge, in time order) for every edge. Under a bound of memory, the events are read several
+/// times, each time those of one share of the edges.
 template <class Visit>
-void for_each_edge(const EventGraph& events, const std::vector<std::int64_t>& order, Visit&& visit) {
-  const auto same = [&](std::int64_t a, std::int64_t b) {
-    const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-    return events.source[i] == events.source[j] && events.target[i] == events.target[j];
-  };
-  for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-    while (end < order.size() && same(order[begin], order[end])) ++end;
-    visit(std::span(order).subspan(begin, end - begin));
+void for_each_edge(const EventGraph& events, Visit&& visit) {
+  constexpr std::size_t least_rows = std::size_t{1} << 16;
+  const ReadingBound* const bound = reading_bound();
+  const std::size_t count = events.source.size();
+  const std::size_t room =
+      bound == nullptr ? count + 1 : std::max<std::size_t>(least_rows, bound->run_bytes() / sizeof(EdgeRow));
+  const std::size_t passes = count / room + 1;
+  std::vector<EdgeRow> rows;
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    rows.clear();
+    for (std::size_t e = 0; e < count; ++e) {
+      const std::uint64_t edge =
+          static_cast<std::uint64_t>(events.source[e]) << 32 | static_cast<std::uint32_t>(events.target[e]);
+      if (passes == 1 || (edge * 0x9e3779b97f4a7c15U >> 32) % passes == pass)
+        rows.push_back({edge, static_cast<std::int64_t>(e)});
+    }
+    std::sort(rows.begin(), rows.end());
+    for (std::size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+      while (end < rows.size() && rows[begin].edge == rows[end].edge) ++end;
+      visit(std::span(rows).subspan(begin, end - begin));
+    }
   }
 }
 
 /// For every addition the position of the next removal of its edge, the number of events without one; 0 for removals.
-std::vector<std::int64_t> next_removals(const EventGraph& events) {
-  std::vector<std::int64_t> next(events.source.size(), 0);
-  for_each_edge(events, order_by_edge(events), [&](std::span<const std::int64_t> rows) {
+Column<std::int64_t> next_removals(const EventGraph& events) {
+  GrowingColumn<std::int64_t> next(events.source.size(), reading_bound());
+  for_each_edge(events, [&](std::span<const EdgeRow> rows) {
     std::int64_t removal = events.events();
     for (std::size_t i = rows.size(); i-- > 0;) {
-      const std::size_t e = rows[i];
+      const auto e = static_cast<std::size_t>(rows[i].event);
       if (removes(events, e))
-        removal = rows[i];
+        removal = rows[i].event;
       else
         next[e] = removal;
     }
   });
-  return next;
+  return next.finish();
 }
 
 /// One step of the additions among the rows [first, last) that no later one of these rows removes.
-SnapshotGraph play(const EventGraph& events, const std::vector<std::int64_t>& next, std::int64_t first,
-                   std::int64_t last, const std::string& weights, const std::string& orientation) {
+SnapshotGraph play(const EventGraph& events, const Column<std::int64_t>& next, std::int64_t first, std::int64_t last,
+                   const std::string& weights, const std::string& orientation) {
   EventGraph left;
   left.vertices = events.vertices;
-  std::vector<VertexId> source, target;
+  GrowingColumn<VertexId> source, target;
   for (std::size_t e = first; e < static_cast<std::size_t>(last); ++e) {
     if (next[e] < last) continue;
     source.push_back(events.source[e]);
@@ -75,29 +85,40 @@ SnapshotGraph play(const EventGraph& events, const std::vector<std::int64_t>& ne
     nothing.features.assign(events.vertices * 2, 0.0f);
     return nothing;
   }
-  left.time = std::vector<double>(source.size(), 0.0);
-  left.weight = std::vector<float>(source.size(), 1.0f);
+  left.time = GrowingColumn<double>(source.size(), reading_bound()).finish();
+  if (weights == "file") left.weight = std::vector<float>(source.size(), 1.0f);
   left.original_id = events.original_id;
-  left.source = std::move(source);
-  left.target = std::move(target);
+  left.source = source.finish();
+  left.target = target.finish();
   Windowing one;
   one.count = 1;
   one.weights = weights;
   return make_snapshots(left, one, orientation);
 }
 
-/// Puts the features of the one step of `from` in the place of those of step `t`.
-void replace_features(const SnapshotGraph& from, std::size_t t, SnapshotGraph& graph) {
-  const std::ptrdiff_t begin = t * from.features.size();
-  std::copy(from.features.begin(), from.features.end(), graph.features.edit().begin() + begin);
-  if (!from.exact_features.empty() && graph.exact_features.empty())
-    graph.exact_features = std::vector<double>(graph.features.begin(), graph.features.end());
-  if (graph.exact_features.empty()) return;
-  if (from.exact_features.empty())
-    std::copy(from.features.begin(), from.features.end(), graph.exact_features.edit().begin() + begin);
-  else
-    std::copy(from.exact_features.begin(), from.exact_features.end(), graph.exact_features.edit().begin() + begin);
-}
+/// The features of all steps, which arrive one after the other.
+class PlayedFeatures {
+ public:
+  void add(const SnapshotGraph& step) {
+    if (!step.exact_features.empty() && !keeps_exact_) {
+      for (std::size_t i = 0; i < rounded_.size(); ++i) exact_.push_back(static_cast<double>(rounded_[i]));
+      keeps_exact_ = true;
+    }
+    rounded_.append(step.features.data(), step.features.size());
+    if (!keeps_exact_) return;
+    for (std::size_t i = 0; i < step.features.size(); ++i)
+      exact_.push_back(step.exact_features.empty() ? static_cast<double>(step.features[i]) : step.exact_features[i]);
+  }
+  void finish(SnapshotGraph& graph) {
+    graph.features = rounded_.finish();
+    graph.exact_features = exact_.finish();
+  }
+
+ private:
+  GrowingColumn<float> rounded_;
+  GrowingColumn<double> exact_;  // or empty: fp32 holds every feature
+  bool keeps_exact_ = false;
+};
 
 }  // namespace
 
@@ -109,18 +130,18 @@ std::int64_t count_removals(const EventGraph& events) {
 void settle_removals(EventGraph& events) {
   events.removals = true;
   std::int64_t absent = 0, duplicates = 0, loops = 0;
-  for_each_edge(events, order_by_edge(events), [&](std::span<const std::int64_t> rows) {
+  for_each_edge(events, [&](std::span<const EdgeRow> rows) {
     bool there = false;
     std::int64_t added = -1;  // the last addition
-    for (const std::int64_t row : rows) {
-      const std::size_t e = row;
+    for (const EdgeRow& row : rows) {
+      const auto e = static_cast<std::size_t>(row.event);
       const bool removal = removes(events, e);
       absent += removal && !there;
       there = !removal;
       if (removal) continue;
       duplicates += added >= 0 && events.time[added] == events.time[e];
       loops += events.source[e] == events.target[e];
-      added = row;
+      added = row.event;
     }
   });
   events.provenance.duplicates = duplicates;
@@ -153,18 +174,18 @@ StepCut cut_steps_with_removals(const EventGraph& events, const Windowing& windo
 }
 
 void apply_removals(const EventGraph& events, const StepCut& cut, const Windowing& windowing,
-                    const std::string& orientation, SnapshotGraph& graph) {
-  const std::vector<std::int64_t> next = next_removals(events);
-  graph.exact_features.clear();
+                    const std::string& orientation, StepShelf& shelf, SnapshotGraph& graph) {
+  const Column<std::int64_t> next = next_removals(events);
+  PlayedFeatures features;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     const std::size_t life = static_cast<std::size_t>(windowing.edge_life) - 1;
     const std::int64_t first = windowing.cumulative ? 0 : cut.first[t - std::min(life, t)];
     const SnapshotGraph step = play(events, next, first, cut.last[t], windowing.weights, orientation);
-    graph.snapshots[t] = step.snapshots.front();
+    graph.snapshots[t] = shelf.keep(step.snapshots.front());
     const bool raw = windowing.edge_life > 1;
-    replace_features(raw ? play(events, next, cut.first[t], cut.last[t], windowing.weights, orientation) : step, t,
-                     graph);
+    features.add(raw ? play(events, next, cut.first[t], cut.last[t], windowing.weights, orientation) : step);
   }
+  features.finish(graph);
 }
 
 }  // namespace strobe

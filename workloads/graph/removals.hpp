@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "workloads/graph/graph.hpp"
+#include "workloads/graph/step_shelf.hpp"
 #include "workloads/graph/windows.hpp"
 
 namespace strobe {
@@ -28,6 +29,6 @@ StepCut cut_steps_with_removals(const EventGraph& events, const Windowing& windo
 /// windows (features stay those of the newest). The value of an edge is the number of rows that added it since its last
 /// removal.
 void apply_removals(const EventGraph& events, const StepCut& cut, const Windowing& windowing,
-                    const std::string& orientation, SnapshotGraph& graph);
+                    const std::string& orientation, StepShelf& shelf, SnapshotGraph& graph);
 
 }  // namespace strobe

@@ -10,6 +10,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/graph/exact_values.hpp"
+#include "workloads/graph/step_shelf.hpp"
 
 namespace strobe {
 namespace {
@@ -133,6 +134,7 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
   check_smoothing(smooth, window);
   if (graph.steps() < 1) throw InvalidRequest("steps", "a graph without steps cannot be smoothed");
   SnapshotGraph result = graph;
+  StepShelf shelf;
   const bool exact = std::any_of(graph.snapshots.begin(), graph.snapshots.end(),
                                  [](const auto& snapshot) { return !snapshot->exact_values.empty(); });
   for (std::int64_t t = 0; t < graph.steps(); ++t) {
@@ -144,7 +146,7 @@ SnapshotGraph smooth_snapshots(const SnapshotGraph& graph, const std::string& sm
     snapshot->values = std::vector<float>(step.values.begin(), step.values.end());
     if (exact) step.values = smooth_adjacency(graph, span, false, true).values;
     snapshot->exact_values = where_rounded(std::move(step.values), snapshot->values);
-    result.snapshots[t] = snapshot;
+    result.snapshots[t] = shelf.keep(snapshot);
   }
   return result;
 }

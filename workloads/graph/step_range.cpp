@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "core/errors.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -39,9 +40,10 @@ void keep(Values& values, const StepRange& range, std::int64_t size = 1) {
 
 template <class T>
 void keep(Column<T>& values, const StepRange& range, std::int64_t size) {
-  std::vector<T> all = values.release();
-  keep(all, range, size);
-  values = std::move(all);
+  GrowingColumn<T> kept;
+  if (!values.empty())
+    kept.append(values.data() + range.first * size, static_cast<std::size_t>((range.last - range.first) * size));
+  values = kept.finish();
 }
 
 }  // namespace

@@ -32,51 +32,57 @@ Json without_feature_scale(const Json& parameters) {
   return own;
 }
 
-FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact,
-                           std::shared_ptr<const Presence> presence)
-    : graph_(graph), kind_(kind), exact_(exact && !graph.exact_features.empty()), presence_(std::move(presence)) {
-  const std::vector<std::string> kinds = {"none", "log1p", "standardise"};
-  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
-    throw InvalidRequest("feature_scale", unknown_name_message("scale of features", kind, kinds));
-  if (kind == "standardise") measure(std::clamp<std::int64_t>(steps, 1, graph.steps()));
-}
-
-bool FeatureScale::exists(std::size_t cell) const {
-  const std::size_t vertices = graph_.vertices;
-  return presence_ == nullptr ||
-         presence_->exists(static_cast<VertexId>(cell % vertices), static_cast<Step>(cell / vertices));
-}
-
-void FeatureScale::measure(std::int64_t steps) {
-  const std::size_t width = graph_.feature_width;
-  const std::size_t cells = steps * graph_.vertices;
-  double count = cells;
-  if (presence_ != nullptr) {
+FeatureMeasures measure_features(const SnapshotGraph& graph, std::int64_t steps, bool exact, const Presence* presence) {
+  const FeatureScale features(graph, "none", 0, exact);
+  const auto width = static_cast<std::size_t>(graph.feature_width);
+  steps = std::clamp<std::int64_t>(steps, 1, graph.steps());
+  const auto for_each = [&](const auto& visit) {
+    std::size_t i = 0;
+    for (Step t = 0; t < steps; ++t) {
+      for (VertexId v = 0; v < graph.vertices; ++v, i += width) {
+        if (presence != nullptr && !presence->exists(v, t)) continue;
+        for (std::size_t f = 0; f < width; ++f) visit(f, features.raw(i + f));
+      }
+    }
+  };
+  double count = static_cast<double>(steps * graph.vertices);
+  if (presence != nullptr) {
     std::int64_t existing = 0;
-    for (Step t = 0; t < steps; ++t) existing += presence_->count(t);
+    for (Step t = 0; t < steps; ++t) existing += presence->count(t);
     count = static_cast<double>(std::max<std::int64_t>(existing, 1));  // without cells all sums are 0
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  std::vector<double> least(width, infinity), most(width, -infinity);
-  mean_.assign(width, 0.0);
-  factor_.assign(width, 0.0);
-  const auto for_each = [&](const auto& visit) {
-    for (std::size_t cell = 0; cell < cells; ++cell) {
-      if (!exists(cell)) continue;
-      for (std::size_t f = 0; f < width; ++f) visit(f, raw(cell * width + f));
-    }
-  };
+  std::vector<double> least(width, infinity), most(width, -infinity), mean(width, 0.0), squares(width, 0.0);
   for_each([&](std::size_t f, double x) {
-    mean_[f] += x;
+    mean[f] += x;
     least[f] = std::min(least[f], x);
     most[f] = std::max(most[f], x);
   });
-  for (double& mean : mean_) mean /= count;
-  std::vector<double> squares(width, 0.0);
-  for_each([&](std::size_t f, double x) { squares[f] += (x - mean_[f]) * (x - mean_[f]); });
+  for (double& sum : mean) sum /= count;
+  for_each([&](std::size_t f, double x) { squares[f] += (x - mean[f]) * (x - mean[f]); });
+  std::vector<double> factor(width, 0.0);
   for (std::size_t f = 0; f < width; ++f) {
-    if (least[f] < most[f]) factor_[f] = 1 / std::sqrt(squares[f] / count);
+    if (least[f] < most[f]) factor[f] = 1 / std::sqrt(squares[f] / count);
   }
+  return {std::move(mean), std::move(factor)};
+}
+
+FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact,
+                           std::shared_ptr<const Presence> presence)
+    : FeatureScale(graph, kind,
+                   kind == "standardise" ? measure_features(graph, steps, exact, presence.get()) : FeatureMeasures(),
+                   exact, presence) {}
+
+FeatureScale::FeatureScale(const SnapshotGraph& graph, const std::string& kind, FeatureMeasures measures, bool exact,
+                           std::shared_ptr<const Presence> presence)
+    : graph_(graph),
+      kind_(kind),
+      exact_(exact && !graph.exact_features.empty()),
+      presence_(std::move(presence)),
+      measures_(std::move(measures)) {
+  const std::vector<std::string> kinds = {"none", "log1p", "standardise"};
+  if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    throw InvalidRequest("feature_scale", unknown_name_message("scale of features", kind, kinds));
 }
 
 std::vector<double> FeatureScale::step(std::int64_t t) const {
@@ -89,7 +95,7 @@ std::vector<double> FeatureScale::step(std::int64_t t) const {
     if (kind_ == "log1p")
       x[i] = std::copysign(std::log1p(std::abs(value)), value);
     else if (kind_ == "standardise")
-      x[i] = (value - mean_[i % width]) * factor_[i % width];
+      x[i] = (value - measures_.mean[i % width]) * measures_.factor[i % width];
     else
       x[i] = value;
   }

@@ -29,6 +29,15 @@ FieldTable with_feature_scale(const FieldTable& own);
 /// `parameters` of a workload without feature_scale.
 Json without_feature_scale(const Json& parameters);
 
+/// Mean and 1 / deviation of each column of features, as `standardise` applies them. [F]
+struct FeatureMeasures {
+  std::vector<double> mean, factor;
+};
+
+/// The measures over the existing cells of the first `steps` steps. The sum of a column has the fixed order of its
+/// cells, so it is the same on any number of processes. Cost O(steps N F).
+FeatureMeasures measure_features(const SnapshotGraph& graph, std::int64_t steps, bool exact, const Presence* presence);
+
 /// How the features of a graph are scaled, column by column:
 ///   none         x
 ///   log1p        sign(x) log(1 + |x|)
@@ -40,6 +49,9 @@ class FeatureScale {
   /// Keeps a reference to `graph`. Throws InvalidRequest for an unknown `kind`.
   FeatureScale(const SnapshotGraph& graph, const std::string& kind, std::int64_t steps, bool exact,
                std::shared_ptr<const Presence> presence = nullptr);
+  /// The same with measures that are known, which only `standardise` reads.
+  FeatureScale(const SnapshotGraph& graph, const std::string& kind, FeatureMeasures measures, bool exact,
+               std::shared_ptr<const Presence> presence);
 
   const SnapshotGraph& graph() const { return graph_; }
   /// Cells that exist; null: all.
@@ -53,14 +65,11 @@ class FeatureScale {
   std::vector<double> step(std::int64_t t) const;
 
  private:
-  void measure(std::int64_t steps);
-  bool exists(std::size_t cell) const;
-
   const SnapshotGraph& graph_;
   std::string kind_;
   bool exact_;
   std::shared_ptr<const Presence> presence_;
-  std::vector<double> mean_, factor_;  // [F] of standardise
+  FeatureMeasures measures_;
 };
 
 struct Preprocessing;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,12 @@ class JointFile {
   /// Puts numbers into section number `section` from place `first` on; a place beyond its bound throws Error. Safe from
   /// several threads.
   template <class T>
-  void write(std::size_t section, std::int64_t first, const std::vector<T>& values) const {
+  void write(std::size_t section, std::int64_t first, std::span<const T> values) const {
     write_bytes(sections_[section], first, values.data(), static_cast<std::int64_t>(values.size()));
+  }
+  template <class T>
+  void write(std::size_t section, std::int64_t first, const std::vector<T>& values) const {
+    write(section, first, std::span<const T>(values));
   }
 
   /// Makes the parts together with other processes (SharedParts). `describe` gets the sum of their sizes and the

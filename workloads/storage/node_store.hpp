@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "workloads/storage/reading_bound.hpp"
 #include "workloads/storage/shared_parts.hpp"
 
 namespace strobe {
@@ -39,7 +40,8 @@ struct NodeStoreSetting {
   std::string host;
   std::string launch;    // a name of this launch's processes on this node that read the same files
   BeginWait begin_wait;  // for another process that makes a value; when it ends, this process makes its own value
-  std::function<void(const std::string&)> note;  // hears why a value is not shared
+  std::function<void(const std::string&)> note;           // hears why a value is not shared
+  std::uint64_t reading_bytes = default_reading_bytes();  // of memory for a graph that is read
 };
 
 /// Safe to use from several threads, if each asks for another key.
@@ -69,6 +71,8 @@ class NodeStore {
   }
 
   const BeginWait& begin_wait() const { return setting_.begin_wait; }
+  /// A bound for a graph that is read to be shared; what does not fit goes into files of the same folder.
+  BoundedReading bounded_reading() const { return {setting_.reading_bytes, folder_}; }
 
  private:
   template <class Value>

@@ -55,6 +55,7 @@ LoadedEvents loaded_of(PassingEvents events) {
 std::optional<LoadedEvents> share_on_node(const EventsKey& key, const NodeStore& node) {
   std::optional<EventGraph> own;
   const auto write = [&](const std::string& path) {
+    const BoundedReading bound = node.bounded_reading();
     own = read_events(key);
     const TimeCsr neighbours = make_time_csr(*own);
     look_at_process_memory();

@@ -8,8 +8,8 @@
 #include "harness/full_batch/plan/existing_samples.hpp"
 #include "harness/full_batch/plan/samples_file.hpp"
 #include "workloads/binary/binary_snapshots.hpp"
-#include "workloads/preparation/feature_scale.hpp"
 #include "workloads/preparation/prepared_file.hpp"
+#include "workloads/preparation/shared_facts.hpp"
 #include "workloads/storage/node_store.hpp"
 #include "workloads/workload.hpp"
 
@@ -52,7 +52,7 @@ Json json_of(const SamplesKey& key) {
 
 /// Whether the graph is a mapped file already, which processes of a node share without our help.
 bool is_mapped(const SnapshotGraph& graph) {
-  return !graph.snapshots.empty() && graph.snapshots.front()->row_offsets.is_view();
+  return !graph.snapshots.empty() && graph.snapshots.front()->row_offsets.own_bytes() == 0;
 }
 
 /// An empty file says that every process maps the graph's own file.
@@ -68,6 +68,7 @@ SnapshotGraph GraphKey::make(const DataCache& cache) const {
   if (cache.node() == nullptr) return load();
   std::optional<SnapshotGraph> own;
   const auto write = [&](const std::string& path) {
+    const BoundedReading bound = cache.node()->bounded_reading();
     own = load();
     write_shared(*own, path);
   };
@@ -80,7 +81,26 @@ SnapshotGraph GraphKey::make(const DataCache& cache) const {
   return *std::move(shared);
 }
 
-PresenceKey::Value PresenceKey::make(const DataCache& cache) const { return presence_of(*cache.get(graph), presence); }
+PresenceKey::Value PresenceKey::make(const DataCache& cache) const {
+  const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
+  if (cache.node() == nullptr || presence == "all") return presence_of(*raw, presence);
+  const auto write = [&](const std::string& path) { write_presence(*raw, presence, path, cache.node()->begin_wait()); };
+  const std::optional<Value> shared =
+      cache.node()->get<Value>({"presence", json_of(graph), presence}, write, read_presence);
+  return shared ? *shared : presence_of(*raw, presence);
+}
+
+FeatureMeasures MeasuresKey::make(const DataCache& cache) const {
+  const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
+  const std::shared_ptr<const Presence> cells = *cache.get(PresenceKey{graph, presence});
+  const auto measure = [&] { return measure_features(*raw, trained_steps, fp64, cells.get()); };
+  if (cache.node() == nullptr) return measure();
+  const auto write = [&](const std::string& path) { write_measures(measure(), path); };
+  const auto read = [](const std::string& path, const std::shared_ptr<const void>&) { return read_measures(path); };
+  std::optional<FeatureMeasures> shared =
+      cache.node()->get<FeatureMeasures>({"measures", json_of(graph), presence, trained_steps, fp64}, write, read);
+  return shared ? *std::move(shared) : measure();
+}
 
 TaskData SamplesKey::make(const DataCache& cache) const {
   if (cache.node() == nullptr) return draw(cache);
@@ -109,19 +129,21 @@ TaskData SamplesKey::draw(const DataCache& cache) const {
 PreparedKey::Value PreparedKey::make(const DataCache& cache) const {
   const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
   const std::shared_ptr<const Presence> cells = *cache.get(PresenceKey{graph, presence});
-  const auto scale = [&] { return FeatureScale(*raw, what.feature_scale, trained_steps, fp64, cells); };
+  const bool measured = what.feature_scale == "standardise";
+  const FeatureScale scale(*raw, what.feature_scale,
+                           measured ? *cache.get(MeasuresKey{graph, presence, trained_steps, fp64}) : FeatureMeasures(),
+                           fp64, cells);
   std::optional<PreparedGraph> shared;
   if (cache.node() != nullptr) {
     const auto join = [&](const std::string& path) {
-      prepare_into(scale(), what, steps, fp64, path, cache.node()->begin_wait());
+      prepare_into(scale, what, steps, fp64, path, cache.node()->begin_wait());
     };
     const auto read = [&](const std::string& path, std::shared_ptr<const void> keeper) {
       return read_prepared(path, std::move(keeper), cells);
     };
     shared = cache.node()->get_together<PreparedGraph>(json_of(*this), join, read);
   }
-  return std::make_shared<const DigestedGraph>(shared ? *std::move(shared)
-                                                      : prepare_scaled(scale(), what, steps, fp64));
+  return std::make_shared<const DigestedGraph>(shared ? *std::move(shared) : prepare_scaled(scale, what, steps, fp64));
 }
 
 }  // namespace strobe

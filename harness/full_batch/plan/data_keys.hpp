@@ -9,6 +9,7 @@
 #include "harness/request/key_options.hpp"
 #include "models/tasks/task.hpp"
 #include "workloads/graph/presence.hpp"
+#include "workloads/preparation/feature_scale.hpp"
 
 namespace strobe {
 
@@ -50,6 +51,20 @@ struct SamplesKey {
   TaskData make(const DataCache& cache) const;
   /// The samples in memory of this process.
   TaskData draw(const DataCache& cache) const;
+};
+
+/// Mean and deviation of the features over the existing cells of the first `trained_steps` steps.
+struct MeasuresKey {
+  using Value = FeatureMeasures;
+  static constexpr std::size_t kept = 3;
+
+  GraphKey graph;
+  std::string presence;
+  std::int64_t trained_steps = 0;
+  bool fp64 = false;
+
+  bool operator==(const MeasuresKey&) const = default;
+  FeatureMeasures make(const DataCache& cache) const;
 };
 
 /// The graph preprocessed as a model needs it.

@@ -139,7 +139,8 @@ void DataPlan::keep_ids_of_raw() {
   auto ids = std::make_shared<SnapshotGraph>();
   ids->vertices = raw->vertices;
   ids->original_id = raw->original_id;
-  ids->vertex_name = raw->vertex_name;
+  const NameColumn& names = raw->vertex_name;
+  ids->vertex_name = {names.bytes().copy(), names.ends().copy()};  // a view would keep the file of the whole graph
   raw = std::move(ids);
 }
 

@@ -128,7 +128,8 @@ HostBytes bytes_of_parts(const SnapshotGraph& graph) {
   HostBytes parts{};
   parts[MemoryPart::features] = arrays(graph.features, graph.exact_features);
   parts[MemoryPart::samples] = arrays(graph.targets, graph.vertex_label, graph.cell_label);
-  parts[MemoryPart::graph] = arrays(graph.snapshots, graph.original_id, graph.vertex_name, graph.side);
+  parts[MemoryPart::graph] =
+      arrays(graph.snapshots, graph.original_id, graph.vertex_name.bytes(), graph.vertex_name.ends(), graph.side);
   const Snapshot* before = nullptr;
   for (const auto& snapshot : graph.snapshots) {
     if (snapshot.get() == before) continue;

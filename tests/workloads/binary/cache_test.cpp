@@ -10,8 +10,8 @@
 
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/text/inputs.hpp"
+#include "workloads/storage/reading_bound.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {

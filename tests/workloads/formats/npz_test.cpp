@@ -1,7 +1,6 @@
 // NumPy archives: every way to name ends and times, both orders of memory, and archives that are damaged or odd.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <zlib.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 
 #include "core/errors.hpp"
 #include "tests/workloads/reading/npy_support.hpp"
+#include "tests/workloads/reading/npz_support.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/reading/text/zip_archive.hpp"
 #include "workloads/workload.hpp"
@@ -17,45 +17,10 @@ namespace strobe {
 namespace {
 
 using test::any_note;
+using test::archive;
+using test::little;
 using test::npy;
 using test::TemporaryFolder;
-
-std::string little(std::uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xff);
-  return text;
-}
-
-std::string deflated(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
-
-/// An archive in the form of numpy.savez and savez_compressed: local headers with a 64-bit field, then the directory.
-std::string archive(const std::vector<std::pair<std::string, std::string>>& arrays, bool packed) {
-  std::string file, directory;
-  for (const auto& [name, bytes] : arrays) {
-    const std::string member = name + ".npy", data = packed ? deflated(bytes) : bytes;
-    const uLong sum = crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
-    const std::string about = little(packed ? 8 : 0, 2) + little(0, 4) + little(sum, 4);
-    directory += "PK\1\2" + little(20, 2) + little(20, 2) + little(0, 2) + about + little(data.size(), 4) +
-                 little(bytes.size(), 4) + little(member.size(), 2) + little(0, 12) + little(file.size(), 4) + member;
-    file += "PK\3\4" + little(45, 2) + little(0, 2) + about + little(0xFFFFFFFF, 4) + little(0xFFFFFFFF, 4) +
-            little(member.size(), 2) + little(20, 2) + member + little(1, 2) + little(16, 2) + little(bytes.size(), 8) +
-            little(data.size(), 8) + data;
-  }
-  return file + directory + "PK\5\6" + little(0, 4) + little(arrays.size(), 2) + little(arrays.size(), 2) +
-         little(directory.size(), 4) + little(file.size(), 4) + little(0, 2);
-}
 
 using Ints = std::vector<std::int64_t>;
 std::string ints(const Ints& values, const std::string& shape = "") {

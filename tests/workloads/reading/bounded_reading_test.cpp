@@ -18,7 +18,7 @@
 #include "tests/workloads/support.hpp"
 #include "workloads/binary/binary_graph.hpp"
 #include "workloads/reading/events/duplicates.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
+#include "workloads/storage/reading_bound.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -84,6 +84,12 @@ std::vector<Example> examples(std::uint64_t seed) {
        })});
   all.push_back({"names.csv", "source,target,time\n" + with(800, 700).rows(rows, [](auto u, auto v, auto t) {
                    return fmt::format("n{},m{},{}\n", u, v, t);
+                 })});
+  all.push_back({"many.csv", "source,target,time\n" + with(150'000, 700).rows(rows, [](auto u, auto v, auto t) {
+                   return fmt::format("account of {0}'s {0},account of {1}'s {1},{2}\n", u, v, t);
+                 })});
+  all.push_back({"genres.csv", "ts,user_id,genre,weight\n" + with(60'000, 700).rows(rows, [](auto u, auto v, auto t) {
+                   return fmt::format("{2},listener {0},genre {1},1\n", u, v, t);
                  })});
   all.push_back({"days.csv", "source,target,time\n" + with(800, 28).rows(rows, [](auto u, auto v, auto t) {
                    return fmt::format("{},{},202402{:02}\n", u, v, 1 + t);

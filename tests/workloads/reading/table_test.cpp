@@ -40,7 +40,7 @@ std::string message_of(const std::function<void()>& action) {
 std::vector<DeviceEvent> events_of(const EventGraph& graph) {
   const auto name = [&](VertexId v) {
     const std::size_t i = v;
-    return graph.vertex_name.empty() ? std::to_string(graph.original_id[i]) : graph.vertex_name[i];
+    return graph.vertex_name.empty() ? std::to_string(graph.original_id[i]) : std::string(graph.vertex_name[i]);
   };
   std::vector<DeviceEvent> events;
   for (std::size_t e = 0; e < graph.time.size(); ++e)

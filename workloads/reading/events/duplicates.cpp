@@ -8,9 +8,9 @@
 #include <limits>
 #include <vector>
 
-#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/storage/pages.hpp"
 #include "workloads/storage/parallel.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {

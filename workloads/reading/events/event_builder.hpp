@@ -10,9 +10,9 @@
 
 #include "workloads/graph/graph.hpp"
 #include "workloads/reading/events/event_block.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/events/row_runs.hpp"
 #include "workloads/storage/background_digest.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 

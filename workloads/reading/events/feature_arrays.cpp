@@ -1,5 +1,6 @@
 // Cost: one pass over each file, 12 bytes an event for the number of its row while rows are sorted, then 4 F_e bytes an
-// event and 4 F_v a vertex. The array of edge features is mapped.
+// event and 4 F_v a vertex. Arrays are mapped; those
+// in gzip lie in a temporary file when memory is bounded and they are large.
 #include "workloads/reading/events/feature_arrays.hpp"
 
 #include <fmt/format.h>
@@ -11,9 +12,10 @@
 #include <utility>
 
 #include "core/errors.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
+#include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/pages.hpp"
 #include "workloads/storage/parallel.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {
@@ -99,16 +101,15 @@ TakenFeatures take_edge_features(const std::string& file, const std::string& wha
 }
 
 void add_vertex_features(const std::string& file, EventGraph& graph) {
-  const NpyArray array = read_npy(file);
+  const NpyArray array = map_npy(file);
   check_rows(array, file, graph.original_id.back(), "the vertex id");
-  std::vector<float> features;
-  features.reserve(graph.vertices * array.shape[1]);
+  GrowingColumn<float> features;
   for (const std::int64_t id : graph.original_id) {
     for (std::int64_t i = 0; i < array.shape[1]; ++i)
       features.push_back(finite_single(array.at(id * array.shape[1] + i), id, i, file));
   }
   graph.vertex_feature_width = array.shape[1];
-  graph.vertex_features = std::move(features);
+  graph.vertex_features = features.finish();
   graph.provenance.notes.push_back(fmt::format("{} has {} rows of {} vertex features, taken by the vertex id",
                                                std::filesystem::path(file).filename().string(), array.shape[0],
                                                array.shape[1]));

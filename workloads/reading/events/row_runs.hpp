@@ -7,7 +7,7 @@
 
 #include "workloads/graph/graph.hpp"
 #include "workloads/reading/events/event_block.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 

@@ -13,8 +13,8 @@
 #include "core/errors.hpp"
 #include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
-#include "workloads/graph/exact_values.hpp"
 #include "workloads/reading/text/npy.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -31,15 +31,14 @@ void check_memory(const SnapshotGraph& graph, std::int64_t width, bool exact = f
 
 /// The values of one step in every step.
 template <class T>
-std::vector<T> repeated(const std::vector<T>& values, std::int64_t steps) {
-  std::vector<T> all;
-  all.reserve(values.size() * static_cast<std::size_t>(steps));
-  for (std::int64_t t = 0; t < steps; ++t) all.insert(all.end(), values.begin(), values.end());
-  return all;
+Column<T> repeated(const Column<T>& values, std::int64_t steps) {
+  GrowingColumn<T> all;
+  for (std::int64_t t = 0; t < steps; ++t) all.append(values.data(), values.size());
+  return all.finish();
 }
 
 /// Sets features [N, F], the same in every step, or [T, N, F]; `exact` may be empty.
-void put_features(std::vector<float> features, std::vector<double> exact, std::int64_t width, SnapshotGraph& graph) {
+void put_features(Column<float> features, Column<double> exact, std::int64_t width, SnapshotGraph& graph) {
   check_memory(graph, width, !exact.empty());
   const bool of_vertices = features.size() == static_cast<std::size_t>(graph.vertices * width);
   graph.feature_width = width;
@@ -86,16 +85,21 @@ void features_from_npy(const EventGraph* events, const std::string& file, Snapsh
   if (width == 0) throw InvalidInput(file, 0, 0, "the array has no features");
   const std::vector<std::int64_t> row = rows_of_vertices(events, graph.vertices, rows, file);
   check_memory(graph, width);
-  const NpyArray array = read_npy(file);
-  std::vector<double> values;
-  values.reserve(steps * graph.vertices * width);
-  for (std::int64_t t = 0; t < steps; ++t) {
-    for (const std::int64_t r : row) {
-      for (std::int64_t i = 0; i < width; ++i) values.push_back(feature(array, (t * rows + r) * width + i, file));
-    }
-  }
-  auto [rounded, exact] = both_precisions(std::move(values));
-  put_features(std::move(rounded), std::move(exact), width, graph);
+  const NpyArray array = map_npy(file);
+  const auto for_each = [&](const auto& visit) {
+    for (std::int64_t t = 0; t < steps; ++t)
+      for (const std::int64_t r : row)
+        for (std::int64_t i = 0; i < width; ++i) visit(feature(array, (t * rows + r) * width + i, file));
+  };
+  GrowingColumn<float> rounded;
+  GrowingColumn<double> exact;
+  bool any_rounded = false;
+  for_each([&](double value) {
+    rounded.push_back(static_cast<float>(value));
+    any_rounded |= static_cast<double>(static_cast<float>(value)) != value;
+  });
+  if (any_rounded) for_each([&](double value) { exact.push_back(value); });
+  put_features(rounded.finish(), exact.finish(), width, graph);
 }
 
 }  // namespace
@@ -141,7 +145,7 @@ void set_features(const EventGraph* events, const std::string& features, Snapsho
   if (events == nullptr) return;
   if (events->vertex_feature_width == 0)
     throw InvalidRequest("features", "features=own, but the file brings no vertex features");
-  put_features(events->vertex_features.copy(), {}, events->vertex_feature_width, graph);
+  put_features(events->vertex_features, {}, events->vertex_feature_width, graph);
 }
 
 namespace {
@@ -202,9 +206,11 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
   constexpr std::int32_t largest = std::numeric_limits<std::int8_t>::max();
   LabelledSteps steps(kept, rule == "before" || (rule == "auto" && events.labels_before));
   const std::size_t cells = graph.steps() * graph.vertices;
-  std::vector<std::int8_t> label(cells, -1);
-  std::vector<double> time(cells, -std::numeric_limits<double>::infinity());
-  std::vector<float> share(cells, 0);
+  GrowingColumn<std::int8_t> label(cells, reading_bound());
+  GrowingColumn<double> time(cells, reading_bound());
+  GrowingColumn<float> share(cells, reading_bound());
+  std::fill_n(label.data(), cells, std::int8_t{-1});
+  std::fill_n(time.data(), cells, -std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < labels.time.size(); ++i) {
     if (labels.label[i] > largest) {
       steps.count_large_class();
@@ -218,7 +224,7 @@ void set_cell_labels(const EventGraph& events, const StepCut& kept, const std::s
     share[cell] = labels.share[i];
     label[cell] = static_cast<std::int8_t>(labels.label[i]);
   }
-  graph.cell_label = std::move(label);
+  graph.cell_label = label.finish();
   steps.note(largest, labels.time.size(), graph.provenance.notes);
 }
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/errors.hpp"
-#include "workloads/reading/events/reading_bound.hpp"
 #include "workloads/reading/ids/vertex_names.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 namespace strobe {
 namespace {
@@ -38,9 +38,10 @@ IdSide find_side(std::span<const VertexId> ends, std::int64_t vertices, VertexId
 }
 
 /// `first_name` is where the names of this side begin in `from.vertex_name` (workloads/graph/graph.hpp).
-void add_side(const IdSide& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to) {
+void add_side(const IdSide& side, std::int64_t offset, std::size_t first_name, const EventGraph& from, EventGraph& to,
+              NameWriter& names) {
   for (const VertexId v : side.members) {
-    if (!from.vertex_name.empty()) to.vertex_name.push_back(from.vertex_name[first_name + static_cast<std::size_t>(v)]);
+    if (!from.vertex_name.empty()) names.add(from.vertex_name[first_name + static_cast<std::size_t>(v)]);
     to.original_id.push_back(from.original_id[v] + offset);
     if (!from.vertex_label.empty()) to.vertex_label.push_back(from.vertex_label[v]);
   }
@@ -91,16 +92,17 @@ void separate_sides(EventGraph& graph, const std::string& path) {
   if (largest_target > std::numeric_limits<std::int64_t>::max() - 1 - largest_source)
     throw InvalidInput(path, 0, 0, "the vertex ids of the two sides do not fit 63 bits together");
   EventGraph sides;
-  add_side(sources, 0, 0, graph, sides);
+  NameWriter names;
+  add_side(sources, 0, 0, graph, sides, names);
   add_side(targets, largest_source + 1, names_by_side(graph) ? static_cast<std::size_t>(graph.vertices) : 0, graph,
-           sides);
+           sides, names);
   renumber_ends(graph.source, sources.number);
   renumber_ends(graph.target, targets.number);
   move_labels(sources, targets, graph.timed_labels);
   if (graph.vertex_feature_width > 0) graph.vertex_features = separate_features(graph, sources, targets);
   graph.original_id = std::move(sides.original_id);
   graph.vertex_label = std::move(sides.vertex_label);
-  graph.vertex_name = std::move(sides.vertex_name);
+  graph.vertex_name = names.finish();
   graph.vertices = separate;
   graph.provenance.self_loops = 0;
 }

@@ -26,7 +26,7 @@ std::int64_t NameTable::number(std::string_view name, std::uint64_t hash) {
   if (2 * (size() + 1) > slots_.size()) grow();
   Slot& slot = slots_[slot_of(name, hash)];
   if (slot.entry == 0) {
-    text_.append(name);
+    text_.append(name.data(), name.size());
     ends_.push_back(text_.size());
     hashes_.push_back(hash);
     slot = {static_cast<std::uint32_t>(size()), static_cast<std::uint32_t>(hash >> 32)};
@@ -41,11 +41,11 @@ std::vector<std::int64_t> NameTable::add(const NameTable& later) {
     if (i + ahead < numbers.size()) __builtin_prefetch(&slots_[later.hashes_[i + ahead] & (slots_.size() - 1)]);
     if (i + ahead / 2 < numbers.size()) {
       const Slot& slot = slots_[later.hashes_[i + ahead / 2] & (slots_.size() - 1)];
-      if (slot.entry != 0) __builtin_prefetch(&ends_[slot.entry - 1]);
+      if (slot.entry > 1) __builtin_prefetch(&ends_[slot.entry - 2]);
     }
     if (i + ahead / 4 < numbers.size()) {
       const Slot& slot = slots_[later.hashes_[i + ahead / 4] & (slots_.size() - 1)];
-      if (slot.entry != 0) __builtin_prefetch(text_.data() + ends_[slot.entry - 1]);
+      if (slot.entry > 1) __builtin_prefetch(text_.data() + ends_[slot.entry - 2]);
     }
     numbers[i] = number(later.name_at(i), later.hashes_[i]);
   }
@@ -53,7 +53,7 @@ std::vector<std::int64_t> NameTable::add(const NameTable& later) {
 }
 
 void NameTable::grow() {
-  std::vector<Slot> slots(2 * slots_.size());
+  GrowingColumn<Slot> slots(2 * slots_.size(), slots_.bound());
   for (std::size_t i = 0; i < hashes_.size(); ++i) {
     std::size_t slot = hashes_[i] & (slots.size() - 1);
     while (slots[slot].entry != 0) slot = (slot + 1) & (slots.size() - 1);

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "workloads/storage/growing_column.hpp"
+
 namespace strobe {
 
-/// Names [size()] and their numbers 0, 1, ... in the order of their arrival. At most 2^32 - 2 names.
+/// Names [size()] and their numbers 0, 1, ... in the order of their arrival. At most 2^32 - 2 names. Under a bound of
+/// memory, a large table lies in temporary files.
 class NameTable {
  public:
   /// The number of `name`, a new one when it has none.
@@ -30,16 +32,19 @@ class NameTable {
   static std::uint64_t hash_of(std::string_view name);
   std::int64_t number(std::string_view name, std::uint64_t hash);
   std::string_view name_at(std::size_t number) const {
-    return std::string_view(text_).substr(ends_[number], ends_[number + 1] - ends_[number]);
+    const std::uint64_t begin = number == 0 ? 0 : ends_[number - 1];
+    return {text_.data() + begin, ends_[number] - begin};
   }
   /// The slot of `name`, or the free one where it belongs.
   std::size_t slot_of(std::string_view name, std::uint64_t hash) const;
   void grow();
 
-  std::string text_;                       // all names in sequence
-  std::vector<std::uint64_t> ends_ = {0};  // [size + 1]
-  std::vector<std::uint64_t> hashes_;      // [size]
-  std::vector<Slot> slots_ = std::vector<Slot>(64);
+  static constexpr std::size_t first_slots = 64;
+
+  GrowingColumn<char> text_;             // all names in sequence
+  GrowingColumn<std::uint64_t> ends_;    // [size]
+  GrowingColumn<std::uint64_t> hashes_;  // [size]
+  GrowingColumn<Slot> slots_{first_slots, reading_bound()};
 };
 
 }  // namespace strobe

@@ -1,12 +1,15 @@
 // Names of vertices on their way from a file's text to the graph and out again.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "workloads/graph/graph.hpp"
 #include "workloads/reading/ids/name_table.hpp"
 #include "workloads/storage/binary_file.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 
@@ -19,7 +22,7 @@ void name_vertices(const NameTable& names, EventGraph& graph);
 void name_vertices(const NameTable& sources, const NameTable& targets, EventGraph& graph);
 
 /// Gives a two-sided graph the names [vertices] of its targets; its sources have none.
-void name_targets(std::vector<std::string> names, EventGraph& graph);
+void name_targets(const std::vector<std::string>& names, EventGraph& graph);
 
 /// Whether the names are those of two sides that are not separated yet.
 bool names_by_side(const EventGraph& graph);
@@ -28,18 +31,22 @@ bool names_by_side(const EventGraph& graph);
 /// note says.
 void join_names_of_sides(EventGraph& graph);
 
-/// Whether every vertex has a name and all names differ, so that names alone identify vertices.
-bool names_tell_apart(const std::vector<std::string>& names);
+/// Collects names. Under a bound of memory, many of them lie in temporary files.
+class NameWriter {
+ public:
+  void add(std::string_view name);
+  NameColumn finish() { return {bytes_.finish(), ends_.finish()}; }
 
-/// Names as two columns: all bytes in sequence, and the end of each name.
-struct PackedNames {
-  std::vector<std::int8_t> bytes;
-  std::vector<std::int64_t> ends;  // [vertices] or empty
+ private:
+  GrowingColumn<std::int8_t> bytes_;
+  GrowingColumn<std::int64_t> ends_;
 };
-PackedNames pack_names(const std::vector<std::string>& names);
+
+/// Whether every vertex has a name and all names differ, so that names alone identify vertices.
+bool names_tell_apart(const NameColumn& names);
 
 /// The sections `name_ends` and `name_bytes` of a file of `vertices` vertices; empty when the file has none. Refuses
-/// ends that are out of order.
-std::vector<std::string> names_of(const BinaryFile& file, std::int64_t vertices);
+/// ends that are out of order. The names are a view of the file.
+NameColumn names_of(const BinaryFile& file, std::int64_t vertices);
 
 }  // namespace strobe

@@ -15,6 +15,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/reading/text/text_reader.hpp"
+#include "workloads/storage/growing_column.hpp"
 #include "workloads/storage/mapped_file.hpp"
 
 namespace strobe {
@@ -167,11 +168,11 @@ ReadBytes bytes_of(ByteSource& source) {
   throw InvalidInput(path, 0, 0, "there are bytes after the elements of the .npy file");
 }
 
-NpyArray parse_whole(const ReadBytes& read, const std::string& path, bool fortran_too = false) {
+NpyArray parse_whole(const ReadBytes& read, const std::string& path) {
   NpyArray array = parse_header(read, path);
-  if (!fortran_too) refuse_fortran(array, path);
+  refuse_fortran(array, path);
   const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
-  std::vector<char> bytes;
+  GrowingColumn<char> bytes;
   while (bytes.size() < expected) {
     const std::size_t done = bytes.size(), part = std::min(values_piece, expected - done);
     bytes.resize(done + part);
@@ -179,7 +180,7 @@ NpyArray parse_whole(const ReadBytes& read, const std::string& path, bool fortra
   }
   char extra = 0;
   if (read(&extra, 1) != 0) refuse_extra(path);
-  array.bytes = std::move(bytes);
+  array.bytes = bytes.finish();
   return array;
 }
 
@@ -227,17 +228,21 @@ NpyArray read_npy(const std::string& path) {
 
 NpyArray map_npy(const std::string& path) {
   const auto file = std::make_shared<const MappedFile>(path);
-  std::string_view rest = file->bytes();
-  if (!rest.starts_with(magic)) return read_npy(path);
-  NpyArray array = parse_header(bytes_of(rest), path);
+  const std::string_view bytes = file->bytes();
+  if (!bytes.starts_with(magic)) return read_npy(path);
+  NpyArray array = parse_npy(Column<char>(file, bytes.data(), bytes.size()), path);
   refuse_fortran(array, path);
-  const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
-  if (rest.size() < expected) refuse_truncated(expected, path);
-  if (rest.size() > expected) refuse_extra(path);
-  array.bytes = Column<char>(file, rest.data(), expected);
   return array;
 }
 
-NpyArray parse_npy(std::string_view bytes, const std::string& path) { return parse_whole(bytes_of(bytes), path, true); }
+NpyArray parse_npy(const Column<char>& bytes, const std::string& path) {
+  std::string_view rest(bytes.data(), bytes.size());
+  NpyArray array = parse_header(bytes_of(rest), path);
+  const std::size_t expected = static_cast<std::size_t>(array.size()) * element_bytes(array.type);
+  if (rest.size() < expected) refuse_truncated(expected, path);
+  if (rest.size() > expected) refuse_extra(path);
+  array.bytes = bytes.part(bytes.size() - expected, expected);
+  return array;
+}
 
 }  // namespace strobe

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "workloads/storage/column.hpp"
@@ -25,15 +24,16 @@ struct NpyArray {
 /// Type and shape of the file, without elements. Throws like `read_npy`, except for what concerns the elements.
 NpyArray read_npy_header(const std::string& path);
 
-/// The whole array, plain or gzip. Throws InvalidInput for a file that is no .npy file, has a version other than 1.0
-/// and 2.0, is in Fortran order, or holds objects or another type. Also throws it for a file that is truncated or has
-/// bytes left over.
+/// The whole array, plain or gzip. Under a bound of memory, a large one lies in a temporary file. Throws InvalidInput
+/// for a file that is no .npy file, has a version other than 1.0 and 2.0, is in Fortran order, or holds objects or
+/// another type. Also throws it for a file that is truncated or has bytes left over.
 NpyArray read_npy(const std::string& path);
 
 /// The same, as a view of the mapped file unless it is gzip.
 NpyArray map_npy(const std::string& path);
 
-/// The same of bytes that are one whole .npy file; `path` names them in messages. Takes Fortran order, too.
-NpyArray parse_npy(std::string_view bytes, const std::string& path);
+/// The same of bytes that are one whole .npy file, as a view of them; `path` names them in messages. Takes Fortran
+/// order, too.
+NpyArray parse_npy(const Column<char>& bytes, const std::string& path);
 
 }  // namespace strobe

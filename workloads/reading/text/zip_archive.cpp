@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "workloads/reading/text/inputs.hpp"
 #include "workloads/reading/text/text_reader.hpp"
+#include "workloads/storage/growing_column.hpp"
 
 namespace strobe {
 namespace {
@@ -33,7 +34,7 @@ std::uint32_t number(std::string_view bytes, std::size_t at, std::size_t size) {
 
 void ZipArchive::fail(const std::string& message) const { throw InvalidInput(path_, 0, 0, "zip archive: " + message); }
 
-ZipArchive::ZipArchive(const std::string& path) : path_(path), file_(std::make_unique<MappedFile>(path)) {
+ZipArchive::ZipArchive(const std::string& path) : path_(path), file_(std::make_shared<const MappedFile>(path)) {
   note_input(path);
   const std::string_view bytes = file_->bytes();
   const std::size_t near_end = bytes.size() - std::min(bytes.size(), end_bytes + longest_comment);
@@ -65,11 +66,11 @@ void ZipArchive::add_member(std::string_view record, std::size_t name_size) {
   members_.push_back(member);
 }
 
-std::string ZipArchive::inflated(std::string_view packed, const Member& member, const std::string& name) const {
+Column<char> ZipArchive::inflated(std::string_view packed, const Member& member, const std::string& name) const {
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw SystemError("cannot begin to inflate " + path_);
   const std::unique_ptr<z_stream, int (*)(z_stream*)> closer(&stream, inflateEnd);
-  std::string out;
+  GrowingColumn<char> out;
   int state = Z_OK;
   while (state == Z_OK && out.size() <= member.size) {
     const std::size_t before = out.size();
@@ -83,14 +84,14 @@ std::string ZipArchive::inflated(std::string_view packed, const Member& member, 
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + before);
     stream.avail_out = static_cast<uInt>(inflated_piece);
     state = inflate(&stream, Z_NO_FLUSH);
-    out.resize(out.size() - stream.avail_out);
+    out.shrink(out.size() - stream.avail_out);
   }
   if (state != Z_STREAM_END || stream.avail_in != 0 || !packed.empty())
     fail("the member '" + printable(name) + "' is damaged");
-  return out;
+  return out.finish();
 }
 
-std::string ZipArchive::read(const std::string& name) const {
+Column<char> ZipArchive::read(const std::string& name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found == names_.end()) fail("there is no member '" + printable(name) + "'");
   const Member& member = members_[found - names_.begin()];
@@ -107,10 +108,12 @@ std::string ZipArchive::read(const std::string& name) const {
     fail(fmt::format("the member '{}' is packed by method {}; stored and deflated ones are read", printable(name),
                      member.method));
   const std::string_view packed = bytes.substr(begin, member.packed);
-  std::string content = member.method == 0 ? std::string(packed) : inflated(packed, member, name);
+  const Column<char> content =
+      member.method == 0 ? Column<char>(file_, packed.data(), packed.size()) : inflated(packed, member, name);
   const uLong sum = crc32_z(crc32_z(0, nullptr, 0), reinterpret_cast<const Bytef*>(content.data()), content.size());
   if (content.size() != member.size || sum != member.checksum)
     fail("the member '" + printable(name) + "' is damaged: its length or checksum is another");
+  rest_pages(content.data(), content.size());
   return content;
 }
 

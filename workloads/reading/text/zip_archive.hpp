@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "workloads/storage/column.hpp"
 #include "workloads/storage/mapped_file.hpp"
 
 namespace strobe {
@@ -19,8 +20,9 @@ class ZipArchive {
 
   /// Names of the members, in the archive's order.
   const std::vector<std::string>& names() const { return names_; }
-  /// The bytes of a member, whose checksum is compared. Throws InvalidInput.
-  std::string read(const std::string& name) const;
+  /// The bytes of a member, whose checksum is compared: a view of the archive, or what a deflated one unpacks to, which
+  /// lies in a temporary file when it is large and memory is bounded. Throws InvalidInput.
+  Column<char> read(const std::string& name) const;
 
  private:
   struct Member {
@@ -30,10 +32,10 @@ class ZipArchive {
   };
   [[noreturn]] void fail(const std::string& message) const;
   void add_member(std::string_view record, std::size_t name_size);
-  std::string inflated(std::string_view packed, const Member& member, const std::string& name) const;
+  Column<char> inflated(std::string_view packed, const Member& member, const std::string& name) const;
 
   std::string path_;
-  std::unique_ptr<MappedFile> file_;
+  std::shared_ptr<const MappedFile> file_;
   std::vector<std::string> names_;
   std::vector<Member> members_;
 };

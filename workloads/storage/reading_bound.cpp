@@ -1,4 +1,4 @@
-#include "workloads/reading/events/reading_bound.hpp"
+#include "workloads/storage/reading_bound.hpp"
 
 #include <algorithm>
 #include <utility>

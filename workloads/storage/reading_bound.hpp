@@ -14,7 +14,7 @@
 namespace strobe {
 
 /// A bound for the rows and ids of a file that is read. The program itself and the text of each thread need some ten
-/// MiB more. Names of vertices stay in memory in any case.
+/// MiB more.
 struct ReadingBound {
   ReadingBound(std::uint64_t most, std::string aside) : bytes(most), folder(std::move(aside)) {}
 
