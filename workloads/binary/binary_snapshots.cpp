@@ -96,6 +96,7 @@ Json describe(const SnapshotGraph& graph, const Distinct& distinct, const NameCo
           {"snapshots", distinct.snapshots.size()},
           {"nonzeros", nonzeros},
           {"feature_width", graph.feature_width},
+          {"degree_features", graph.degree_features},
           {"repeats", graph.repeats},
           {"orientation", graph.orientation},
           {"two_sided", !graph.side.empty()},
@@ -237,6 +238,8 @@ SnapshotGraph graph_of(const BinaryFile& file, Checks checks) {
   graph.cell_label = file.column<std::int8_t>("cell_label", sizes.cells(), false);
   graph.targets = file.column<float>("targets", sizes.cells(), false);
   graph.dated = file.description().value("dated", false);
+  const bool perhaps = graph.feature_width == 2 && graph.targets.empty();  // files of before do not say
+  graph.degree_features = file.description().value("degree_features", perhaps);
   graph.original_id = file.column<std::int64_t>("original_id", sizes.vertices, false).copy();
   graph.vertex_name = names_of(file, sizes.vertices);
   if (checks == Checks::all) file.verify();

@@ -199,6 +199,7 @@ std::vector<std::int64_t> words_of(const ExtendedStaticParameters& p, std::int64
 void add_features(const ExtendedStaticParameters& p, const std::vector<std::int32_t>& appears, const Classes& classes,
                   std::uint64_t seed, SnapshotGraph& graph) {
   graph.feature_width = p.features;
+  graph.degree_features = false;
   graph.features.assign(p.steps * p.vertices * p.features, 0.0F);
   float* const features = graph.features.edit().data();
   const RandomStream random = generator_stream(seed, extended_words);

@@ -309,6 +309,7 @@ SnapshotGraph start_graph(const std::string& generator, const FieldTable& fields
   SnapshotGraph graph;
   graph.vertices = vertices;
   graph.feature_width = 2;
+  graph.degree_features = true;
   graph.provenance.name = generator;
   graph.provenance.format = "generated";
   graph.provenance.source = fmt::format("{} {} seed {}", generator, fields.complete(parameters, "").dump(), seed);

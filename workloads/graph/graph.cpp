@@ -164,6 +164,7 @@ void set_degree_features(const EventGraph& events, const StepCut& cut, bool cumu
     }
   }
   graph.feature_width = degree_features;
+  graph.degree_features = true;
   graph.features = features.finish();
   graph.exact_features = std::move(exact);
 }

@@ -86,6 +86,7 @@ struct SnapshotGraph {
   std::int64_t vertices = 0;
   std::vector<std::shared_ptr<const Snapshot>> snapshots;  // [T]; equal snapshots may share storage
   std::int64_t feature_width = 0;
+  bool degree_features = false;           // the features are in-degree and out-degree
   Column<float> features;                 // [T * N * F]
   Column<double> exact_features;          // [T * N * F] or empty: the features, where fp32 rounds any of them
   std::vector<double> step_begin;         // [T] time at which the step's window begins, or empty

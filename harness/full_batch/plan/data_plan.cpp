@@ -19,10 +19,7 @@ std::string text_of(const Json& plugin, const char* key) { return plugin.at(key)
 /// to degrees only, because users scale their own features.
 std::string feature_scale_of(const Case& c, const SnapshotGraph& raw, const Model& model) {
   if (c.workload.contains("feature_scale")) return text_of(c.workload, "feature_scale");
-  // The file of a graph's features, or the number that a generator draws.
-  const Json features = c.workload.value("features", Json(""));
-  const bool degrees = features == Json("") && raw.targets.empty();
-  return degrees ? model.preparation().inputs.feature_scale : "none";
+  return raw.degree_features ? model.preparation().inputs.feature_scale : "none";
 }
 
 /// A row must name each change of its features that nobody asked for.

@@ -16,6 +16,9 @@
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/workloads/support.hpp"
+#include "workloads/binary/binary_snapshots.hpp"
+#include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {
@@ -141,6 +144,27 @@ TEST(FeatureScaleOfACase, IsTheModelsForDegreesAndTheUsersOtherwise) {
   request["workload"]["feature_scale"] = "standardise";
   const CaseResult standard = run_random(request, "sequential", 1);
   for (const int ranks : {2, 3, 4}) EXPECT_LE(apart(run_random(request, "vertex", ranks), standard), 1e-10);
+}
+
+/// Features that the data bring are no degrees, even if nobody names them in the request.
+TEST(FeatureScaleOfACase, LeavesFeaturesOfTheDataAlone) {
+  const test::TemporaryFolder folder;
+  for (const char* generator : {"extended_static", "uniform"}) {
+    const bool own = generator == std::string("extended_static");
+    SnapshotGraph graph = GeneratorRegistry::instance().find(generator).value({{"vertices", 40}, {"steps", 6}}, 3);
+    EXPECT_EQ(graph.degree_features, !own);
+    const std::string file = folder.file(std::string(generator) + ".strobe");
+    write_binary_snapshots(graph, file);
+    EXPECT_EQ(read_binary_snapshots(file).degree_features, !own);
+    for (const std::string& name : {std::string(generator), file}) {
+      Json request = request_of("uniform", 1, "dysat", "fp64");
+      request["workload"] = {{"name", name}};
+      if (name == generator) request["workload"].update({{"vertices", 40}, {"steps", 6}});
+      const CaseResult automatic = run_random(request, "sequential", 1);
+      request["workload"]["feature_scale"] = own ? "none" : "log1p";
+      EXPECT_EQ(run_random(request, "sequential", 1).loss.per_epoch, automatic.loss.per_epoch) << name;
+    }
+  }
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ void put_features(Column<float> features, Column<double> exact, std::int64_t wid
   check_memory(graph, width, !exact.empty());
   const bool of_vertices = features.size() == static_cast<std::size_t>(graph.vertices * width);
   graph.feature_width = width;
+  graph.degree_features = false;
   graph.features = of_vertices ? repeated(features, graph.steps()) : std::move(features);
   graph.exact_features = of_vertices ? repeated(exact, graph.steps()) : std::move(exact);
 }
