@@ -47,8 +47,8 @@ class GraphReader {
   explicit GraphReader(std::string source) : source_(std::move(source)) {}
 
   CapturedGraph read(const Json& json) {
-    if (json.value("format", Json()) != "strobe.captured" || json.value("version", Json()) != 1)
-      refuse("is no captured model of version 1");
+    check_captured_version(json, source_);
+    if (json.contains("parts")) refuse("holds parts of a model of events; type --model tgn-attn:path=...");
     only(json, {"format", "version", "features", "matrices", "states", "weights", "operations", "output", "next"});
     if (json.contains("features") && !json["features"].is_null()) graph_.features = positive(json["features"]);
     name("x");
@@ -65,6 +65,27 @@ class GraphReader {
     for (const Json& next : json.value("next", Json::array())) graph_.next.push_back(value(next));
     if (graph_.next.size() != graph_.states.size()) refuse("must have one entry of 'next' for each state");
     return std::move(graph_);
+  }
+
+  /// A part of a model of events. Its first input takes the place of the features, all others those of states.
+  CapturedPart read_part(const Json& json) {
+    only(json, {"inputs", "weights", "operations", "output"});
+    CapturedPart part;
+    for (const Json& input : json.at("inputs")) {
+      only(input, {"name", "width"});
+      part.inputs.push_back(input.at("name"));
+      name(part.inputs.back());
+      part.widths.push_back(positive(input.at("width")));
+    }
+    if (part.inputs.empty()) refuse("has a part that reads nothing");
+    graph_.features = part.widths.front();
+    graph_.states.assign(part.widths.begin() + 1, part.widths.end());
+    for (const Json& weight : json.at("weights")) read_weight(weight);
+    for (const Json& operation : json.at("operations")) read_operation(operation);
+    graph_.output = value(json.at("output"));
+    part.graph = std::move(graph_);
+    part.shapes = captured_shapes(part.graph, part.graph.features, source_);
+    return part;
   }
 
  private:
@@ -218,6 +239,15 @@ class ShapeRules {
 };
 
 }  // namespace
+
+void check_captured_version(const Json& json, const std::string& source) {
+  if (json.value("format", Json()) != "strobe.captured" || json.value("version", Json()) != 1)
+    throw InvalidInput(source, 0, 0, "is no captured model of version 1");
+}
+
+CapturedPart read_captured_part(const Json& json, const std::string& source) {
+  return read_json_values(source, [&] { return GraphReader(source).read_part(json); });
+}
 
 CapturedGraph read_captured_graph(const std::string& text, const std::string& source) {
   const Json json = parse_json(text, source);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,22 @@ struct CapturedGraph {
   std::size_t values() const { return first_result() + operations.size(); }
   bool is_state(std::size_t value) const { return value > 0 && value < first_weight(); }
 };
+
+/// A part of a model of events, such as its message function (models/events/event_parts.hpp). In its graph, the first
+/// input takes the place of the features and the others those of states.
+struct CapturedPart {
+  CapturedGraph graph;
+  std::vector<std::string> inputs;
+  std::vector<std::int64_t> widths;   // of inputs
+  std::vector<CapturedShape> shapes;  // of all values
+  std::int64_t output_width() const { return shapes[graph.output].columns; }
+};
+
+/// Throws InvalidInput unless `json`, of the file `source`, is a captured model of a version that can be read.
+void check_captured_version(const Json& json, const std::string& source);
+
+/// Reads a part from its JSON value in the file `source`. Throws InvalidInput.
+CapturedPart read_captured_part(const Json& json, const std::string& source);
 
 /// Reads a captured model from its JSON text. `source` names the text in messages. Throws InvalidInput for what is no
 /// such model.
