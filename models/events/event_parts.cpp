@@ -14,8 +14,12 @@
 namespace strobe {
 namespace {
 
-/// Widths of what a part may read, by name.
-using InputWidths = std::map<std::string, std::int64_t>;
+/// The shape of an input that a part may read.
+struct PartInputShape {
+  std::int64_t width = 0;
+  bool of_slots = false;  // a row for each neighbour
+};
+using PartInputShapes = std::map<std::string, PartInputShape>;
 
 /// Reads the parts of one file.
 class PartsReader {
@@ -52,24 +56,34 @@ class PartsReader {
 
   void read_parts(const Json& json, EventParts& parts) const {
     for (const auto& [name, ignored] : json.items()) {
-      if (name != "message" && name != "updater")
-        refuse("has the unknown part '" + name + "'; known: message, updater");
+      if (name != "message" && name != "updater" && name != "embedding")
+        refuse("has the unknown part '" + name + "'; known: message, updater, embedding");
     }
     std::int64_t message = 2 * memory_ + time_ + parts.edge_features;
     if (json.contains("message")) {
-      InputWidths inputs{{"memory", memory_}, {"other_memory", memory_}, {"time_encoding", time_}};
-      if (parts.edge_features > 0) inputs["edge_features"] = parts.edge_features;
-      parts.message = part("message", json, inputs);
+      parts.message = part("message", json,
+                           {{"memory", {memory_}},
+                            {"other_memory", {memory_}},
+                            {"time_encoding", {time_}},
+                            {"edge_features", {parts.edge_features}}});
       message = parts.message->output_width();
     }
-    if (!json.contains("updater")) return;
-    parts.updater = part("updater", json, {{"message", message}, {"memory", memory_}});
-    if (parts.updater->output_width() != memory_)
-      refuse(fmt::format("has an updater whose result is {} wide, and memory is {}", parts.updater->output_width(),
-                         memory_));
+    if (json.contains("updater")) {
+      parts.updater = part("updater", json, {{"message", {message}}, {"memory", {memory_}}});
+      if (parts.updater->output_width() != memory_)
+        refuse(fmt::format("has an updater whose result is {} wide, and memory is {}", parts.updater->output_width(),
+                           memory_));
+    }
+    if (json.contains("embedding"))
+      parts.embedding = part("embedding", json,
+                             {{"memory", {memory_}},
+                              {"root_time", {time_}},
+                              {"neighbours", {memory_, true}},
+                              {"neighbour_times", {time_, true}},
+                              {"edge_features", {parts.edge_features, true}}});
   }
 
-  CapturedPart part(const std::string& name, const Json& json, const InputWidths& allowed) const {
+  CapturedPart part(const std::string& name, const Json& json, const PartInputShapes& allowed) const {
     CapturedPart part = read_captured_part(json.at(name), source_);
     for (std::size_t i = 0; i < part.inputs.size(); ++i) {
       const auto found = allowed.find(part.inputs[i]);
@@ -78,12 +92,17 @@ class PartsReader {
         for (const auto& [input, ignored] : allowed) known += (known.empty() ? "" : ", ") + input;
         refuse(fmt::format("has the part '{}', which reads '{}'; it may read {}", name, part.inputs[i], known));
       }
-      if (found->second != part.widths[i])
+      if (found->second.width != part.widths[i])
         refuse(fmt::format("has the part '{}', which reads '{}' of width {} in place of {}", name, part.inputs[i],
-                           part.widths[i], found->second));
+                           part.widths[i], found->second.width));
+      if (found->second.of_slots != part.graph.of_slots[i])
+        refuse(fmt::format("has the part '{}', whose input '{}' must {}be of neighbours", name, part.inputs[i],
+                           found->second.of_slots ? "" : "not "));
     }
     for (const CapturedOperation& operation : part.graph.operations) {
       if (operation.kind == CapturedKind::product) refuse("has the part '" + name + "', which multiplies by a matrix");
+      if (name != "embedding" && is_of_events(operation.kind))
+        refuse("has the part '" + name + "', which looks at neighbours; only an embedding does");
     }
     return part;
   }
@@ -94,7 +113,7 @@ class PartsReader {
 
 /// Hands the file's weights to the parts, and keeps those that no part has.
 void take_weights(std::vector<SavedMatrix> matrices, const std::string& source, EventParts& parts) {
-  for (std::optional<CapturedPart>* part : {&parts.message, &parts.updater}) {
+  for (std::optional<CapturedPart>* part : {&parts.message, &parts.updater, &parts.embedding}) {
     if (!part->has_value()) continue;
     CapturedGraph& graph = (*part)->graph;
     const auto of_part = [&](const SavedMatrix& matrix) {
@@ -125,7 +144,7 @@ EventParts read_event_parts(const std::string& path, std::int64_t memory, std::i
 
 void add_weights(const CapturedPart& part, std::vector<ParameterShape>& shapes) {
   for (const CapturedWeight& weight : part.graph.weights) {
-    shapes.push_back(glorot(weight.name, weight.rows, weight.columns));
+    shapes.push_back(glorot(weight.name, weight.rows == 0 ? part.graph.features : weight.rows, weight.columns));
     if (weight.bound >= 0) shapes.back().bound = weight.bound;
     shapes.back().start = weight.start;
   }
@@ -148,8 +167,7 @@ void start_from(const EventParts& parts, std::vector<ParameterShape>& shapes) {
   }
 }
 
-Var run_part(Tape& tape, const Parameters& parameters, const CapturedPart& part,
-             const std::function<Var(const std::string&)>& input) {
+Var run_part(Tape& tape, const Parameters& parameters, const CapturedPart& part, const PartInput& input) {
   CapturedValues values(tape, part.graph, parameters);
   for (std::size_t i = 0; i < part.inputs.size(); ++i) values.set(i, input(part.inputs[i]));
   return values.get(part.graph.output);

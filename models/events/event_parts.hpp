@@ -18,6 +18,7 @@ struct EventParts {
   std::int64_t edge_features = 0;  // that the parts read of an event
   std::optional<CapturedPart> message;
   std::optional<CapturedPart> updater;
+  std::optional<CapturedPart> embedding;
   std::vector<SavedMatrix> own;  // where weights of tgn-attn's own parts start, by name
 };
 
@@ -32,8 +33,14 @@ void add_weights(const CapturedPart& part, std::vector<ParameterShape>& shapes);
 /// `shapes`, or has another shape.
 void start_from(const EventParts& parts, std::vector<ParameterShape>& shapes);
 
-/// The part's result. `input` makes the input of a name; it is called once for each that the part reads.
-Var run_part(Tape& tape, const Parameters& parameters, const CapturedPart& part,
-             const std::function<Var(const std::string&)>& input);
+/// Makes the input of a name.
+using PartInput = std::function<Var(const std::string&)>;
+
+/// The part's result. `input` is called once for each input that the part reads.
+Var run_part(Tape& tape, const Parameters& parameters, const CapturedPart& part, const PartInput& input);
+
+/// The same for an embedding, whose values have a row for each root or slot of `level`. Result [R, F].
+Var run_embedding(Tape& tape, const Parameters& parameters, const CapturedPart& part, const PartInput& input,
+                  const NeighbourLevel& level);
 
 }  // namespace strobe

@@ -79,7 +79,10 @@ class TgnAttention final : public EventModel {
  public:
   explicit TgnAttention(const TgnParameters& parameters)
       : p_(parameters), parts_(read_event_parts(p_.path, p_.memory, p_.time)) {
-    check_heads(p_.embedding > 0 ? "embedding" : "memory", width(), p_.heads);
+    if (parts_.embedding)
+      refuse_options_of_attention();
+    else
+      check_heads(p_.embedding > 0 ? "embedding" : "memory", width(), p_.heads);
     if (p_.static_memory == "pretrained") check_heads("memory", p_.memory, p_.heads);
   }
 
@@ -94,6 +97,7 @@ class TgnAttention final : public EventModel {
     traits.key_dt_of_memory = p_.key_dt == "memory";
     traits.binary_loss = p_.loss == "bce";
     traits.stochastic = p_.dropout > 0;
+    traits.lists_slots = parts_.embedding.has_value();
     traits.static_memory = static_memory();
     return traits;
   }
@@ -110,7 +114,12 @@ class TgnAttention final : public EventModel {
     else
       add_gru(parts_.message ? parts_.message->output_width() : 2 * p_.memory + p_.time + widths.edge, shapes);
     for (ParameterShape& shape : feature_layer(widths, p_.memory, static_memory())) shapes.push_back(std::move(shape));
-    for (ParameterShape& shape : layer().parameters(widths.edge)) shapes.push_back(std::move(shape));
+    if (parts_.embedding) {
+      for (ParameterShape& shape : time_encoder("attention", p_.time)) shapes.push_back(std::move(shape));
+      add_weights(*parts_.embedding, shapes);
+    } else {
+      for (ParameterShape& shape : layer().parameters(widths.edge)) shapes.push_back(std::move(shape));
+    }
     start_from(parts_, shapes);
     return shapes;
   }
@@ -132,6 +141,7 @@ class TgnAttention final : public EventModel {
 
   Var embed(Tape& tape, const Parameters& parameters, const EmbedInput& input) const override {
     const Var h = vertex_input(tape, parameters, input, p_.memory, static_memory());
+    if (parts_.embedding) return embed_by_part(tape, parameters, h, input.levels.front());
     return layer().embed(tape, parameters, h, input.levels.front(), input.pass);
   }
 
@@ -161,7 +171,35 @@ class TgnAttention final : public EventModel {
     return parts;
   }
 
-  std::int64_t width() const { return p_.embedding > 0 ? p_.embedding : p_.memory; }
+  Var embed_by_part(Tape& tape, const Parameters& parameters, const Var& h, const NeighbourLevel& level) const {
+    const auto read = [&](const std::string& name) {
+      if (name == "memory") return gather_rows(tape, h, {level.root_rows}, level.roots);
+      if (name == "neighbours") return gather_rows(tape, h, {level.slots.rows}, level.slots.rows.rows());
+      if (name == "edge_features") return Tape::constant(level.edge);
+      if (name == "neighbour_times") return encode_time(tape, parameters, "attention", level.dt);
+      const Tensor none = tape.device().allocate(level.roots, 1);
+      tape.device().run(Fill{none, 0.0});
+      return encode_time(tape, parameters, "attention", none);
+    };
+    return run_embedding(tape, parameters, *parts_.embedding, read, level);
+  }
+
+  /// Throws InvalidRequest for options that say how the model's own attention works.
+  void refuse_options_of_attention() const {
+    for (const auto& [option, set] : {std::pair{"embedding", p_.embedding != 0},
+                                      {"dropout", p_.dropout > 0},
+                                      {"output", p_.output != "plain"},
+                                      {"attention", p_.attention != TgnParameters().attention}}) {
+      if (set)
+        throw InvalidRequest(std::string("/model/") + option,
+                             "the embedding comes from '" + parts_.source + "'; leave " + option + " out");
+    }
+  }
+
+  std::int64_t width() const {
+    if (parts_.embedding) return parts_.embedding->output_width();
+    return p_.embedding > 0 ? p_.embedding : p_.memory;
+  }
 
   StaticMemoryRequest static_memory() const {
     StaticMemoryRequest request;

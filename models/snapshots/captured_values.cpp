@@ -49,10 +49,10 @@ Var CapturedValues::compute(const CapturedOperation& op) {
       return transpose_blocks(tape_, read(0), 1);
     case CapturedKind::layer_norm:
       return layer_norm(tape_, read(0), read(1), read(2));
-    case CapturedKind::product:
+    default:
       break;
   }
-  throw Error("a captured stage computes a product that it does not declare");
+  throw Error("a captured stage computes a value that its caller has not set");
 }
 
 /// The values, a copy of each that is there again. Two values may be one variable.

@@ -88,28 +88,43 @@ class _Model:
         z = torch.sigmoid(zi + zh)
         return (1 - z) * torch.tanh(ni + torch.sigmoid(ri + rh) * nh) + z * memory
 
-    def embed(self, vertex: int, time: int) -> torch.Tensor:
-        """Attention over the latest neighbours; 0 without."""
-        slots = self.events.neighbours(vertex, time)
-        if not slots:
-            return torch.zeros(self.width, dtype=torch.float64)
-        memory, times = self.updates([vertex, *(other for other, _ in slots)])
-        w = {name: self.own[f"attention.{name}"] for name in ("query", "query_bias", "vertex", "time", "bias")}
+    def embed(self, roots: list[tuple[int, int]]) -> torch.Tensor:
+        """The embeddings of vertices at times, from their latest neighbours."""
         now = self.code("attention", torch.zeros(1, dtype=torch.float64))
-        query = torch.cat([memory[:1], now], 1) @ w["query"] + w["query_bias"]
-        since = time - torch.tensor(times[1:], dtype=torch.float64)
-        both = memory[1:] @ w["vertex"] + self.code("attention", since) @ w["time"] + w["bias"]
+        read = []
+        for vertex, time in roots:
+            slots = self.events.neighbours(vertex, time)
+            memory, times = self.updates([vertex, *(other for other, _ in slots)])
+            codes = self.code("attention", time - torch.tensor(times[1:], dtype=torch.float64))
+            read.append((memory, codes, torch.tensor(self.events.features[[e for _, e in slots]])))
+        if "embedding" not in self.modules:
+            return torch.stack([self.attend(memory[:1], now, memory[1:], *more) for memory, *more in read])
+        filled = [torch.stack([torch.nn.functional.pad(one, (0, 0, 0, _NEIGHBOURS - len(one))) for one in of])
+                  for of in zip(*((memory[1:], *more) for memory, *more in read), strict=True)]
+        padding = torch.stack([torch.arange(_NEIGHBOURS) >= len(codes) for _, codes, _ in read])
+        result: torch.Tensor = self.modules["embedding"](torch.cat([memory[:1] for memory, *_ in read]),
+                                                         now.expand(len(roots), -1), *filled, padding)
+        return result
+
+    def attend(self, root: torch.Tensor, now: torch.Tensor, memory: torch.Tensor, codes: torch.Tensor,
+               features: torch.Tensor) -> torch.Tensor:
+        """Attention of a root over its neighbours; 0 without."""
+        if len(memory) == 0:
+            return torch.zeros(self.width, dtype=torch.float64)
+        w = {name: self.own[f"attention.{name}"] for name in ("query", "query_bias", "vertex", "time", "bias")}
+        query = torch.cat([root, now], 1) @ w["query"] + w["query_bias"]
+        both = memory @ w["vertex"] + codes @ w["time"] + w["bias"]
         if "attention.edge" in self.own:
-            both = both + torch.tensor(self.events.features[[e for _, e in slots]]) @ self.own["attention.edge"]
+            both = both + features @ self.own["attention.edge"]
         keys, values = both.chunk(2, 1)
-        return (torch.softmax(query @ keys.T / len(slots) ** 0.5, 1) @ values)[0]
+        return (torch.softmax(query @ keys.T / len(codes) ** 0.5, 1) @ values)[0]
 
     def loss(self, first: int) -> torch.Tensor:
         batch = range(first, first + _BATCH)
         ends = [(int(self.events.source[e]), int(self.events.target[e])) for e in batch]
-        rows = [torch.cat([self.embed(u, e), self.embed(v, e)]) for e, (u, v) in zip(batch, ends, strict=True)]
+        rows = self.embed([(vertex, e) for e, pair in zip(batch, ends, strict=True) for vertex in pair])
         w = {name: self.own[f"classifier.{name}"] for name in ("hidden", "hidden_bias", "output", "output_bias")}
-        logits = torch.relu(torch.stack(rows) @ w["hidden"] + w["hidden_bias"]) @ w["output"] + w["output_bias"]
+        logits = torch.relu(rows.reshape(_BATCH, -1) @ w["hidden"] + w["hidden_bias"]) @ w["output"] + w["output_bias"]
         return torch.nn.functional.cross_entropy(logits, torch.tensor(self.events.labels[first:first + _BATCH]))
 
     def write(self, first: int) -> None:
@@ -139,14 +154,18 @@ def _own_weights(modules: dict[str, torch.nn.Module], model: dict[str, Any],
     if "updater" not in model["parts"]:
         shapes.update({"memory.weight_x": (message, 3 * memory), "memory.weight_h": (memory, 3 * memory),
                        "memory.bias_x": (1, 3 * memory), "memory.bias_h": (1, 3 * memory)})
-    shapes.update({"attention.frequency": (1, time), "attention.phase": (1, time),
-                   "attention.query": (memory + time, memory), "attention.query_bias": (1, memory),
-                   "attention.vertex": (memory, 2 * memory), "attention.time": (time, 2 * memory),
-                   "attention.bias": (1, 2 * memory)})
-    if edge:
-        shapes["attention.edge"] = (edge, 2 * memory)
-    shapes.update({"classifier.hidden": (2 * memory, memory), "classifier.hidden_bias": (1, memory),
-                   "classifier.output": (memory, 2), "classifier.output_bias": (1, 2)})
+    shapes.update({"attention.frequency": (1, time), "attention.phase": (1, time)})
+    width = memory
+    if "embedding" in modules:
+        like = [torch.zeros(*shape, dtype=torch.float64)
+                for shape in ((2, memory), (2, time), (2, 3, memory), (2, 3, time), (2, 3, edge))]
+        width = modules["embedding"](*like, torch.zeros(2, 3, dtype=torch.bool)).shape[1]
+    else:
+        shapes.update({"attention.query": (memory + time, memory), "attention.query_bias": (1, memory),
+                       "attention.vertex": (memory, 2 * memory), "attention.time": (time, 2 * memory),
+                       "attention.bias": (1, 2 * memory), **({"attention.edge": (edge, 2 * memory)} if edge else {})})
+    shapes.update({"classifier.hidden": (2 * width, width), "classifier.hidden_bias": (1, width),
+                   "classifier.output": (width, 2), "classifier.output_bias": (1, 2)})
     draw = np.random.default_rng(11)
     return {name: weights.get(name, draw.uniform(-0.5, 0.5, shape)) for name, shape in shapes.items()}
 

@@ -1,15 +1,13 @@
 """Parts of event models of PyTorch: `events_from_torch` writes them to files that the program trains."""
 from __future__ import annotations
 
-import json
-import os
+import functools
 import pathlib
-import tempfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from strobe.captured import Check, NotCaptured, NotEqual, _copy, _model, _write_safetensors
+from strobe.captured import Check, NotCaptured, _copy, _model, _write_checked
 from strobe.program import Path
 
 if TYPE_CHECKING:
@@ -35,8 +33,8 @@ class CapturedEventModel:
 
 def events_from_torch(path: Path, *, memory: int, time: int, edge_features: int = 0,
                       message: torch.nn.Module | None = None, updater: torch.nn.Module | None = None,
-                      time_encoder: torch.nn.Module | None = None, check: bool = True, tolerance: float = 1e-5,
-                      **options: Any) -> CapturedEventModel:
+                      time_encoder: torch.nn.Module | None = None, embedding: torch.nn.Module | None = None,
+                      check: bool = True, tolerance: float = 1e-5, **options: Any) -> CapturedEventModel:
     """Captures parts of an event model and writes them to the folder `path`. The program then trains without Python.
 
     `memory`, `time` and `edge_features` are widths W, T and E. Parts that are not given are those of tgn-attn, and
@@ -45,33 +43,25 @@ def events_from_torch(path: Path, *, memory: int, time: int, edge_features: int 
     - message(memory [B, W], other_memory [B, W], edge_features [B, E], time_encoding [B, T]), result [B, M]
     - updater(message [B, M], memory [B, W]), result [B, W], such as torch.nn.GRUCell(M, W)
     - time_encoder(seconds [B, 1]), result [B, T]: the cosine of a linear layer
+    - embedding(memory [B, W], time_encoding of no time [B, T], memory of K neighbours [B, K, W], their time_encodings
+      [B, K, T], edge_features [B, K, E], padding [B, K], which is True where there is no neighbour), result [B, F]
 
     With `check`, the program and PyTorch train on a few random events and compare loss and weights. Raises NotCaptured,
     which names operations that Strobe lacks, and NotEqual where a difference is above `tolerance`.
     """
-    given = {"message": message, "updater": updater, "time_encoder": time_encoder}
+    given = {"message": message, "updater": updater, "time_encoder": time_encoder, "embedding": embedding}
     modules = {name: _copy(module) for name, module in given.items() if module is not None}
     if not modules:
-        raise ValueError("no part is given: name message=, updater= or time_encoder=")
+        raise ValueError("no part is given: name message=, updater=, time_encoder= or embedding=")
     widths = {"memory": memory, "time": time, "edge_features": edge_features}
     model, weights = _parts(modules, widths)
-    folder = pathlib.Path(path)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    captured = CapturedEventModel(folder, {"memory": memory, "time": time, **options}, None)
-    # A model that is there already stays until the new one has passed the check.
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as unchecked:
-        new = pathlib.Path(unchecked)
-        (new / "model.json").write_text(json.dumps(model, indent=1), encoding="utf-8")
-        _write_safetensors(new / "weights.safetensors", weights)
-        if check:
-            from strobe._event_check import compare
+    captured = CapturedEventModel(path, {"memory": memory, "time": time, **options}, None)
+    compare = None
+    if check:
+        from strobe import _event_check
 
-            captured.check = compare(modules, model, weights, new)
-            if not np.max([captured.check.loss, captured.check.gradients]) <= tolerance:
-                raise NotEqual(f"{captured!r}; allowed is {tolerance:g}")
-        folder.mkdir(exist_ok=True)
-        for file in new.iterdir():
-            os.replace(file, folder / file.name)
+        compare = functools.partial(_event_check.compare, modules, model, weights)
+    _write_checked(captured, model, weights, compare, tolerance)
     return captured
 
 
@@ -91,6 +81,8 @@ def _parts(modules: dict[str, torch.nn.Module],
                                             weights)
         if result != memory:
             raise ValueError(f"the updater returns {result} columns, and memory has {memory}")
+    if "embedding" in modules:
+        parts["embedding"] = _capture_embedding(modules["embedding"], widths, weights)
     return {"format": "strobe.captured", "version": 1, **widths, "parts": parts}, weights
 
 
@@ -104,17 +96,11 @@ def _capture(module: torch.nn.Module, part: str, inputs: dict[str, int],
 
     rows = 11
     record = _capture.Recorder({}, rows)
-    draw = torch.Generator().manual_seed(5)
-    values = [torch.randn(rows, width, generator=draw, dtype=torch.float64) for width in inputs.values()]
+    values = [_random(rows, width) for width in inputs.values()]
     for value, (name, width) in zip(values, inputs.items(), strict=True):
         if width > 0:
             record.stands_for(value, _capture.Cells(name, width))
-    named = {f"{part}.{name}": parameter for name, parameter in module.named_parameters()}
-    for name, parameter in named.items():
-        record.stands_for(parameter, _capture.Weight(name))
-        record.weights[name] = {}
-    with torch.no_grad(), record:
-        result = module(*values)
+    result = _call(module, part, values, record)
     if record.missing:
         raise NotCaptured([f"{part}: {one}" for one in record.missing])
     if not isinstance(result, torch.Tensor) or result.dim() != 2 or result.shape[0] != rows:
@@ -123,14 +109,77 @@ def _capture(module: torch.nn.Module, part: str, inputs: dict[str, int],
         end = record.named(record.meaning(result))
     except _capture.NoCounterpart as error:
         raise NotCaptured([f"{part}: the result: {error}"]) from None
-    model, values_of_part = _model(record, {}, [end], named, 0)
-    weights.update(values_of_part)
+    return _described(module, part, record, end, [{"name": name, "width": width} for name, width in inputs.items()],
+                      weights), int(result.shape[1])
+
+
+def _capture_embedding(module: torch.nn.Module, widths: dict[str, int],
+                       weights: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The embedding as model.json has it. Its weights are added to `weights`."""
+    import torch
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    import strobe._capture_operations
+    import strobe._capture_slot_operations  # noqa: F401  both register what operations mean
+    from strobe import _capture, _capture_slots
+
+    roots, each = 5, 3
+    padding = torch.arange(each).flip(0) < torch.tensor([0, 1, 2, 3, 0])[:, None]
+    record = _capture_slots.SlotRecorder(padding)
+    memory, time, edge = widths["memory"], widths["time"], widths["edge_features"]
+    inputs = {"memory": (roots, memory), "root_time": (roots, time), "neighbours": (roots, each, memory),
+              "neighbour_times": (roots, each, time), "edge_features": (roots, each, edge)}
+    values = [_random(*shape) for shape in inputs.values()]
+    for value, name in zip(values, inputs, strict=True):
+        if value.numel() > 0:
+            record.lay(value, name, value.dim() == 3)
+    with sdpa_kernel(SDPBackend.MATH):
+        result = _call(module, "embedding", [*values, padding], record)
+    if record.missing:
+        raise NotCaptured([f"embedding: {one}" for one in record.missing])
+    try:
+        end = record.end(result)
+    except _capture.NoCounterpart as error:
+        raise NotCaptured([f"embedding: {error}"]) from None
+    described = [{"name": name, "width": shape[-1], **({"of": "neighbours"} if len(shape) == 3 else {})}
+                 for name, shape in inputs.items()]
+    return _described(module, "embedding", record, end, described, weights)
+
+
+def _random(*shape: int) -> torch.Tensor:
+    import torch
+
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+
+
+def _parameters(module: torch.nn.Module, part: str) -> dict[str, torch.nn.Parameter]:
+    return {f"{part}.{name}": parameter for name, parameter in module.named_parameters()}
+
+
+def _call(module: torch.nn.Module, part: str, values: list[torch.Tensor], record: Any) -> Any:
+    """The result of a part, whose operations `record` has then."""
+    import torch
+
+    from strobe import _capture
+
+    for name, parameter in _parameters(module, part).items():
+        record.stands_for(parameter, _capture.Weight(name))
+        record.weights[name] = {}
+    with torch.no_grad(), record:
+        return module(*values)
+
+
+def _described(module: torch.nn.Module, part: str, record: Any, end: str, inputs: list[dict[str, Any]],
+               weights: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The part as model.json has it, with the inputs that it reads. Its weights are added to `weights`."""
+    model, of_part = _model(record, {}, [end], _parameters(module, part), 0)
+    weights.update(of_part)
     read = {end}.union(*(operation["of"] for operation in model["operations"]))
-    chosen = [{"name": name, "width": width} for name, width in inputs.items() if name in read]
+    chosen = [one for one in inputs if one["name"] in read]
     if not chosen:
-        raise ValueError(f"the part {part} reads none of {', '.join(inputs)}")
+        raise ValueError(f"the part {part} reads none of {', '.join(one['name'] for one in inputs)}")
     return {"inputs": chosen, "weights": model["weights"], "operations": model["operations"],
-            "output": model["output"]}, int(result.shape[1])
+            "output": model["output"]}
 
 
 def _time_weights(module: torch.nn.Module, width: int) -> dict[str, np.ndarray]:
@@ -146,5 +195,6 @@ def _time_weights(module: torch.nn.Module, width: int) -> dict[str, np.ndarray]:
     for frequency, phase in (found, found[::-1]):
         expected = torch.cos(seconds * frequency + phase)
         if result.numel() == expected.numel() and torch.allclose(result.reshape(expected.shape), expected):
-            return {"memory.frequency": frequency.numpy().reshape(1, -1), "memory.phase": phase.numpy().reshape(1, -1)}
+            return {f"{layer}.{name}": one.numpy().reshape(1, -1) for layer in ("memory", "attention")
+                    for name, one in (("frequency", frequency), ("phase", phase))}
     raise NotCaptured(["time_encoder: it is not the cosine of a linear layer of the time"])

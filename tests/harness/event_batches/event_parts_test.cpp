@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "harness/event_batches/batches/event_case.hpp"
+#include "models/snapshots/captured_graph.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 
 namespace strobe {
@@ -78,6 +79,52 @@ Json plain_gru() {
   return part;
 }
 
+/// The attention of docs/reference/event_models.md with attention=head, one slot after the other. Weights have the
+/// built-in names and bounds.
+Json plain_attention() {
+  constexpr int width = memory_width, heads = 2;
+  const double query = 1.0 / std::sqrt(static_cast<double>(memory_width + time_width));
+  const double keyed = 1.0 / std::sqrt(static_cast<double>(memory_width + edge_width + time_width));
+  const auto weight = [](const std::string& name, int rows, int columns, double bound) {
+    return Json{{"name", "attention." + name}, {"rows", rows}, {"columns", columns}, {"bound", bound}};
+  };
+  const auto of_slots = [](const std::string& name, int columns) {
+    return Json{{"name", name}, {"width", columns}, {"of", "neighbours"}};
+  };
+  Json part{
+      {"inputs",
+       {plain_input("memory", memory_width), plain_input("root_time", time_width), of_slots("neighbours", memory_width),
+        of_slots("neighbour_times", time_width), of_slots("edge_features", edge_width)}},
+      {"weights",
+       {weight("query", memory_width + time_width, width, query), weight("query_bias", 1, width, query),
+        weight("vertex", memory_width, 2 * width, keyed), weight("edge", edge_width, 2 * width, keyed),
+        weight("time", time_width, 2 * width, keyed), weight("bias", 1, 2 * width, keyed)}},
+      {"output", "a"}};
+  Json& all = part["operations"] = Json::array();
+  const auto add = [&](const std::string& name, const std::string& kind, const std::vector<std::string>& of,
+                       const Json& more = Json::object()) { all.push_back(plain_operation(name, kind, of, more)); };
+  add("root", "concat", {"memory", "root_time"});
+  add("q", "dense", {"root", "attention.query", "attention.query_bias"});
+  add("of_vertex", "dense", {"neighbours", "attention.vertex", "attention.bias"});
+  add("of_edge", "dense", {"edge_features", "attention.edge"});
+  add("of_time", "dense", {"neighbour_times", "attention.time"});
+  add("some", "combine", {"of_vertex", "of_edge"});
+  add("kv", "combine", {"some", "of_time"});
+  add("k", "columns", {"kv"}, {{"first", 0}, {"count", width}});
+  add("v", "columns", {"kv"}, {{"first", width}, {"count", width}});
+  add("q_of_slots", "spread", {"q"});
+  add("products", "multiply", {"q_of_slots", "k"});
+  add("dots", "head_sums", {"products"}, {{"count", heads}});
+  add("scores", "affine", {"dots"}, {{"p", 1.0 / std::sqrt(static_cast<double>(width / heads))}});
+  add("sums", "attend", {"scores", "v"});
+  add("a", "found", {"sums"});  // changes nothing, because sums over no slots are 0
+  return part;
+}
+
+Json all_plain_parts() {
+  return {{"message", plain_message()}, {"updater", plain_gru()}, {"embedding", plain_attention()}};
+}
+
 Json file_of(const Json& parts) {
   return {{"format", "strobe.captured"}, {"version", 1},  {"memory", memory_width}, {"time", time_width},
           {"edge_features", edge_width}, {"parts", parts}};
@@ -109,6 +156,17 @@ class EventPartFiles : public ::testing::Test {
     return "not refused";
   }
 
+  void expect_words(const Json& of_model, const std::string& words) {
+    EXPECT_NE(refusal(of_model).find(words), std::string::npos) << words << " is not in: " << refusal(of_model);
+  }
+
+  /// Expects these words where the value at `pointer` of a good file is another.
+  void expect_refused(const std::string& pointer, const Json& value, const std::string& words) {
+    Json file = file_of(all_plain_parts());
+    file[Json::json_pointer(pointer)] = value;
+    expect_words(model(file), words);
+  }
+
   test::TemporaryFolder folder_;
   std::string visits_ = event_test::short_visits(folder_, 21, 300);
   Json own_ = {{"name", "tgn-attn"}, {"memory", memory_width}, {"time", time_width}, {"neighbours", 3}};
@@ -132,8 +190,26 @@ TEST_F(EventPartFiles, OfTheBuiltInEquationsTrainAsTheBuiltInModel) {
   }
 }
 
+TEST_F(EventPartFiles, OfTheBuiltInAttentionTrainAsTheBuiltInModel) {
+  own_["attention"] = "head";
+  for (const int seed : {1, 2, 3}) {
+    for (const char* key_dt : {"memory", "edge"}) {
+      own_["key_dt"] = key_dt;
+      const TrainedRun judge = train(folder_, request(own_, {{"seed", seed}}));
+      for (const Json& parts : {Json{{"embedding", plain_attention()}}, all_plain_parts()}) {
+        Json captured = model(file_of(parts));
+        captured["key_dt"] = key_dt;
+        const TrainedRun run = train(folder_, request(captured, {{"seed", seed}}));
+        expect_near(run.result.loss.per_epoch, judge.result.loss.per_epoch, 1e-11, "losses");
+        expect_near(run.weights, judge.weights, 1e-10, "weights");
+        expect_near(run.result.metrics.at("mrr").per_epoch, judge.result.metrics.at("mrr").per_epoch, 1e-10, "mrr");
+      }
+    }
+  }
+}
+
 TEST_F(EventPartFiles, TrainOnManyRanksAsOnOne) {
-  const Json captured = model(file_of({{"message", plain_message()}, {"updater", plain_gru()}}));
+  const Json captured = model(file_of(all_plain_parts()));
   const auto shared = [&](const Json& how, int ranks) {
     Json strategy{{"name", "event_batch"}};
     strategy.update(how);
@@ -152,13 +228,17 @@ TEST_F(EventPartFiles, TrainOnManyRanksAsOnOne) {
 
 /// Epoch and memory parallelism change the order of updates, so the judge is the built-in model under the same groups.
 TEST_F(EventPartFiles, TrainInEveryKindOfGroupAsTheBuiltInModel) {
-  const Json captured = model(file_of({{"message", plain_message()}, {"updater", plain_gru()}}));
+  const Json captured = model(file_of(all_plain_parts()));
+  own_["attention"] = "head";
   for (const auto& [i, j, k] : {std::tuple{1, 2, 1}, std::tuple{1, 1, 3}, std::tuple{2, 2, 1}, std::tuple{2, 1, 2}}) {
     const Json changes{{"strategy", {{"name", "event_batch"}, {"i", i}, {"j", j}, {"k", k}, {"batch", 17}}},
                        {"ranks", i * j * k}};
     const TrainedRun own = train(folder_, request(own_, changes)), run = train(folder_, request(captured, changes));
     expect_near(run.result.loss.per_epoch, own.result.loss.per_epoch, 1e-10, changes.dump());
     expect_near(run.weights, own.weights, 1e-10, changes.dump());
+    Json drawn_before = changes;
+    drawn_before["strategy"]["presample"] = "disk";
+    EXPECT_EQ(train(folder_, request(captured, drawn_before)).weights, run.weights) << changes;
     Json simulated = changes;
     simulated.update({{"device", "sim"}, {"numerics", "cpu"}, {"cluster", "g4dn-t4"}});
     EXPECT_EQ(train(folder_, request(captured, simulated)).weights, run.weights) << changes;
@@ -168,7 +248,7 @@ TEST_F(EventPartFiles, TrainInEveryKindOfGroupAsTheBuiltInModel) {
 }
 
 TEST_F(EventPartFiles, AStoppedRunGoesOnBitForBit) {
-  const Json captured = model(file_of({{"message", plain_message()}, {"updater", plain_gru()}}));
+  const Json captured = model(file_of(all_plain_parts()));
   const auto of = [&](int epochs) { return request(captured, {{"epochs", epochs}}); };
   const TrainedRun whole = train(folder_, of(4));
   for (int stop = 1; stop < 4; ++stop) {
@@ -197,36 +277,41 @@ TEST_F(EventPartFiles, StartFromTheWeightsNextToThem) {
 }
 
 TEST_F(EventPartFiles, ThatDoNotFitAreRefusedByName) {
-  const auto expect = [&](const Json& of_model, const std::string& words) {
-    EXPECT_NE(refusal(of_model).find(words), std::string::npos) << words << " is not in: " << refusal(of_model);
-  };
-  const Json good = file_of({{"message", plain_message()}, {"updater", plain_gru()}});
-  const auto changed = [&](const std::string& pointer, const Json& value) {
-    Json file = good;
-    file[Json::json_pointer(pointer)] = value;
-    return model(file);
-  };
-  EXPECT_EQ(refusal(model(good)), "not refused");
-  expect(changed("/memory", 7), "type memory=7");
-  expect(changed("/edge_features", 2), "'edge_features' of width 1 in place of 2");
-  expect(changed("/parts/decoder", Json::object()), "unknown part 'decoder'");
-  expect(changed("/parts/message/inputs/2/name", "dt"), "before it exists");
-  expect(changed("/parts/updater/output", "n0"), "not refused");
-  expect(changed("/parts/updater/output", "gi"), "18 wide");
-  expect(changed("/parts/updater/operations/0/kind", "gather"), "unknown kind 'gather'");
-  expect(changed("/parts/message/inputs", Json::array()), "reads nothing");
-  expect(changed("/parts/message/inputs/4", plain_input("x", 1)), "reads 'x'; it may read edge_features, memory,");
+  expect_refused("/memory", 7, "type memory=7");
+  expect_refused("/edge_features", 2, "'edge_features' of width 1 in place of 2");
+  expect_refused("/parts/decoder", Json::object(), "unknown part 'decoder'");
+  expect_refused("/parts/message/inputs/2/name", "dt", "before it exists");
+  expect_refused("/parts/updater/output", "n0", "not refused");
+  expect_refused("/parts/updater/output", "gi", "18 wide");
+  expect_refused("/parts/updater/operations/0/kind", "gather", "unknown kind 'gather'");
+  expect_refused("/parts/updater/operations/10/kind", "found", "looks at neighbours");
+  expect_refused("/parts/message/inputs", Json::array(), "reads nothing");
+  expect_refused("/parts/message/inputs/4", plain_input("x", 1), "reads 'x'; it may read edge_features, memory,");
+  expect_refused("/parts/embedding/inputs/0/of", "neighbours", "shapes do not fit");
+  expect_refused("/parts/embedding/operations/11/count", 4, "shapes do not fit");
+  expect_refused("/parts/embedding/output", "kv", "output that is no value of vertices");
+  Json one_row{{"inputs", {plain_input("neighbours", memory_width)}}, {"weights", Json::array()}, {"output", "y"}};
+  one_row["operations"] = {plain_operation("y", "tanh", {"neighbours"})};
+  expect_refused("/parts/embedding", one_row, "'neighbours' must be of neighbours");
   Json twice = plain_gru();
-  twice["weights"].push_back({{"name", "attention.bias"}, {"rows", 1}, {"columns", 3}});
-  expect(model(file_of({{"updater", twice}})), "attention.bias");
+  twice["weights"].push_back({{"name", "memory.phase"}, {"rows", 1}, {"columns", 3}});
+  expect_refused("/parts/updater", twice, "memory.phase");
+}
+
+TEST_F(EventPartFiles, OfAnotherModelOrWithOptionsOfItsOwnAttentionAreRefused) {
+  const Json good = file_of(all_plain_parts());
+  EXPECT_EQ(refusal(model(good)), "not refused");
   Json none = good;
   none.erase("parts");
-  expect(model(none), "--model captured:path=");
-  Json narrow = good;
+  expect_words(model(none), "--model captured:path=");
+  Json narrow = file_of({{"updater", plain_gru()}});
   narrow["edge_features"] = 0;
-  narrow["parts"] = {{"updater", plain_gru()}};
-  expect(model(narrow), "in place of 16");
-  expect({{"name", "tgn-attn"}, {"path", folder_.file("nowhere")}}, "there is no file");
+  expect_words(model(narrow), "in place of 16");
+  Json dropping = model(good);
+  dropping["dropout"] = 0.1;
+  expect_words(dropping, "leave dropout out");
+  expect_words({{"name", "tgn-attn"}, {"path", folder_.file("nowhere")}}, "there is no file");
+  EXPECT_THROW(read_captured_graph(good.dump(), "parts"), InvalidInput) << "no model of snapshots";
 }
 
 }  // namespace
