@@ -50,6 +50,7 @@ struct EventModelTraits {
   bool key_dt_of_memory = true;   // key_dt=memory; else the event's time
   bool binary_loss = false;       // loss=bce
   bool stochastic = false;        // drops something in training
+  bool lists_slots = false;       // NeighbourLevel::slot_roots and slot_numbers are read
   StaticMemoryRequest static_memory;
 };
 
@@ -64,11 +65,13 @@ struct MailInput {
 /// One level of neighbours: R roots, rows of the level's input, and the S slots they look at.
 struct NeighbourLevel {
   std::int64_t roots = 0;
-  Tensor root_rows;  // i64 [R, 1]; undefined: the input's first R rows
-  RootSlots slots;   // rows: of the level's input
-  Tensor dt;         // [S, 1] of keys
-  Tensor edge;       // [S, d_e] or undefined
-  Tensor numbers;    // i64 [R, 1] what dropout is keyed by; of stochastic models
+  Tensor root_rows;     // i64 [R, 1]; undefined: the input's first R rows
+  RootSlots slots;      // rows: of the level's input
+  Tensor dt;            // [S, 1] of keys
+  Tensor edge;          // [S, d_e] or undefined
+  Tensor numbers;       // i64 [R, 1] what dropout is keyed by; of stochastic models
+  Tensor slot_roots;    // i64 [S, 1] the root of each slot; of models that list slots
+  Tensor slot_numbers;  // i64 [S, 1] 0, 1, ..., S - 1; the same
 };
 
 /// The inputs from which roots are embedded. The first level reads the batch's U distinct vertices; every other level

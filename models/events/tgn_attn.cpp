@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"
+#include "models/events/event_parts.hpp"
 #include "models/events/pieces.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
@@ -30,6 +31,7 @@ struct TgnParameters {
   std::string static_memory = "none";
   std::int64_t static_epochs = 10;
   double static_rate = 1e-3;
+  std::string path;
 };
 
 const FieldTable& tgn_fields() {
@@ -59,13 +61,13 @@ const FieldTable& tgn_fields() {
                   "sampler, which skips some (docs/reference/event_models.md)")
           .choice("intra_batch_history", &P::intra_batch_history, {"sampler", "none"},
                   "whether earlier events of the same batch are neighbours")
-          .real("dropout", &P::dropout, "", "share of coefficients, and of merged inputs, dropped in training", 0,
-                0.999)
+          .real("dropout", &P::dropout, "", "share of coefficients and merged inputs dropped in training", 0, 0.999)
           .choice("static", &P::static_memory, {"none", "pretrained", "table"},
                   "a vector of each vertex that no event changes, as wide as memory: none; trained beforehand on the "
                   "static graph of the training events, then frozen (DistTGL); a table trained with the weights")
           .integer("static_epochs", &P::static_epochs, "", "epochs of the training beforehand", 1, 1 << 20)
           .real("static_rate", &P::static_rate, "", "its learning rate", 0, 1e3)
+          .text("path", &P::path, "folder with captured parts, used in place of the model's own; empty = none")
           .preset("paper", "DistTGL, SC'23, section 4: memory and neighbours; the other sizes are TGL's",
                   {{"memory", 100}, {"time", 100}, {"neighbours", 10}, {"heads", 2}})
           .preset("tgn", "defaults of the authors' code, twitter-research/tgn",
@@ -75,8 +77,12 @@ const FieldTable& tgn_fields() {
 
 class TgnAttention final : public EventModel {
  public:
-  explicit TgnAttention(const TgnParameters& parameters) : p_(parameters) {
-    check_heads(p_.embedding > 0 ? "embedding" : "memory", width(), p_.heads);
+  explicit TgnAttention(const TgnParameters& parameters)
+      : p_(parameters), parts_(read_event_parts(p_.path, p_.memory, p_.time)) {
+    if (parts_.embedding)
+      refuse_options_of_attention();
+    else
+      check_heads(p_.embedding > 0 ? "embedding" : "memory", width(), p_.heads);
     if (p_.static_memory == "pretrained") check_heads("memory", p_.memory, p_.heads);
   }
 
@@ -91,29 +97,43 @@ class TgnAttention final : public EventModel {
     traits.key_dt_of_memory = p_.key_dt == "memory";
     traits.binary_loss = p_.loss == "bce";
     traits.stochastic = p_.dropout > 0;
+    traits.lists_slots = parts_.embedding.has_value();
     traits.static_memory = static_memory();
     return traits;
   }
 
   std::vector<ParameterShape> parameters(const EventWidths& widths) const override {
-    const std::int64_t mail = 2 * p_.memory + p_.time + widths.edge, gates = 3 * p_.memory;
+    if (!p_.path.empty() && parts_.edge_features != widths.edge)
+      throw InvalidRequest("/model/path", "the parts read " + std::to_string(parts_.edge_features) +
+                                              " features of an event, and an event of the workload has " +
+                                              std::to_string(widths.edge));
     std::vector<ParameterShape> shapes = time_encoder("memory", p_.time);
-    // PyTorch starts all weights of a GRU by the width of its state.
-    for (const auto& [name, rows] : {std::pair{"memory.weight_x", mail},
-                                     {"memory.weight_h", p_.memory},
-                                     {"memory.bias_x", std::int64_t{1}},
-                                     {"memory.bias_h", std::int64_t{1}}})
-      shapes.push_back(linear(name, rows, gates, p_.memory));
+    if (parts_.message) add_weights(*parts_.message, shapes);
+    if (parts_.updater)
+      add_weights(*parts_.updater, shapes);
+    else
+      add_gru(parts_.message ? parts_.message->output_width() : 2 * p_.memory + p_.time + widths.edge, shapes);
     for (ParameterShape& shape : feature_layer(widths, p_.memory, static_memory())) shapes.push_back(std::move(shape));
-    for (ParameterShape& shape : layer().parameters(widths.edge)) shapes.push_back(std::move(shape));
+    if (parts_.embedding) {
+      for (ParameterShape& shape : time_encoder("attention", p_.time)) shapes.push_back(std::move(shape));
+      add_weights(*parts_.embedding, shapes);
+    } else {
+      for (ParameterShape& shape : layer().parameters(widths.edge)) shapes.push_back(std::move(shape));
+    }
+    start_from(parts_, shapes);
     return shapes;
   }
 
   Var update(Tape& tape, const Parameters& parameters, const MailInput& input) const override {
-    std::vector<Var> mail = {Tape::constant(input.mail), encode_time(tape, parameters, "memory", input.dt)};
-    if (input.edge.defined()) mail.push_back(Tape::constant(input.edge));
+    const std::vector<Var> message = messages(tape, parameters, input);
     const Var state = Tape::constant(input.memory);
-    const Var gi = joined_dense(tape, mail, parameters.at("memory.weight_x"), parameters.at("memory.bias_x"));
+    if (parts_.updater) {
+      const auto read = [&](const std::string& name) {
+        return name == "memory" ? state : message.size() == 1 ? message.front() : concat_columns(tape, message);
+      };
+      return run_part(tape, parameters, *parts_.updater, read);
+    }
+    const Var gi = joined_dense(tape, message, parameters.at("memory.weight_x"), parameters.at("memory.bias_x"));
     const Var gh =
         dense(tape, state, parameters.at("memory.weight_h"), parameters.at("memory.bias_h"), Activation::none);
     return gru_cell(tape, gi, gh, state);
@@ -121,11 +141,65 @@ class TgnAttention final : public EventModel {
 
   Var embed(Tape& tape, const Parameters& parameters, const EmbedInput& input) const override {
     const Var h = vertex_input(tape, parameters, input, p_.memory, static_memory());
+    if (parts_.embedding) return embed_by_part(tape, parameters, h, input.levels.front());
     return layer().embed(tape, parameters, h, input.levels.front(), input.pass);
   }
 
  private:
-  std::int64_t width() const { return p_.embedding > 0 ? p_.embedding : p_.memory; }
+  /// The GRU's weights for messages of `width` columns. PyTorch starts all of them by the width of the state.
+  void add_gru(std::int64_t width, std::vector<ParameterShape>& shapes) const {
+    for (const auto& [name, rows] : {std::pair{"memory.weight_x", width},
+                                     {"memory.weight_h", p_.memory},
+                                     {"memory.bias_x", std::int64_t{1}},
+                                     {"memory.bias_h", std::int64_t{1}}})
+      shapes.push_back(linear(name, rows, 3 * p_.memory, p_.memory));
+  }
+
+  /// The message of each mail, as parts side by side.
+  std::vector<Var> messages(Tape& tape, const Parameters& parameters, const MailInput& input) const {
+    const Var mail = Tape::constant(input.mail);
+    if (parts_.message) {
+      const auto read = [&](const std::string& name) {
+        if (name == "time_encoding") return encode_time(tape, parameters, "memory", input.dt);
+        if (name == "edge_features") return Tape::constant(input.edge);
+        return slice_columns(tape, mail, name == "memory" ? 0 : p_.memory, p_.memory);
+      };
+      return {run_part(tape, parameters, *parts_.message, read)};
+    }
+    std::vector<Var> parts = {mail, encode_time(tape, parameters, "memory", input.dt)};
+    if (input.edge.defined()) parts.push_back(Tape::constant(input.edge));
+    return parts;
+  }
+
+  Var embed_by_part(Tape& tape, const Parameters& parameters, const Var& h, const NeighbourLevel& level) const {
+    const auto read = [&](const std::string& name) {
+      if (name == "memory") return gather_rows(tape, h, {level.root_rows}, level.roots);
+      if (name == "neighbours") return gather_rows(tape, h, {level.slots.rows}, level.slots.rows.rows());
+      if (name == "edge_features") return Tape::constant(level.edge);
+      if (name == "neighbour_times") return encode_time(tape, parameters, "attention", level.dt);
+      const Tensor none = tape.device().allocate(level.roots, 1);
+      tape.device().run(Fill{none, 0.0});
+      return encode_time(tape, parameters, "attention", none);
+    };
+    return run_embedding(tape, parameters, *parts_.embedding, read, level);
+  }
+
+  /// Throws InvalidRequest for options that say how the model's own attention works.
+  void refuse_options_of_attention() const {
+    for (const auto& [option, set] : {std::pair{"embedding", p_.embedding != 0},
+                                      {"dropout", p_.dropout > 0},
+                                      {"output", p_.output != "plain"},
+                                      {"attention", p_.attention != TgnParameters().attention}}) {
+      if (set)
+        throw InvalidRequest(std::string("/model/") + option,
+                             "the embedding comes from '" + parts_.source + "'; leave " + option + " out");
+    }
+  }
+
+  std::int64_t width() const {
+    if (parts_.embedding) return parts_.embedding->output_width();
+    return p_.embedding > 0 ? p_.embedding : p_.memory;
+  }
 
   StaticMemoryRequest static_memory() const {
     StaticMemoryRequest request;
@@ -149,6 +223,7 @@ class TgnAttention final : public EventModel {
   }
 
   TgnParameters p_;
+  EventParts parts_;
 };
 
 const Register<ModelTag> tgn_listed{{

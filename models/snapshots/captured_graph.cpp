@@ -35,7 +35,11 @@ const std::map<std::string, KindWord>& kind_words() {
                                                    {"rows", {CapturedKind::rows, 1, 1}},
                                                    {"stack", {CapturedKind::stack, 1, many}},
                                                    {"transpose", {CapturedKind::transpose, 1, 1}},
-                                                   {"layer_norm", {CapturedKind::layer_norm, 3, 3}}};
+                                                   {"layer_norm", {CapturedKind::layer_norm, 3, 3}},
+                                                   {"spread", {CapturedKind::spread, 1, 1}},
+                                                   {"head_sums", {CapturedKind::head_sums, 1, 1}},
+                                                   {"attend", {CapturedKind::attend, 2, 2}},
+                                                   {"found", {CapturedKind::found, 1, 1}}};
   return all;
 }
 
@@ -47,8 +51,8 @@ class GraphReader {
   explicit GraphReader(std::string source) : source_(std::move(source)) {}
 
   CapturedGraph read(const Json& json) {
-    if (json.value("format", Json()) != "strobe.captured" || json.value("version", Json()) != 1)
-      refuse("is no captured model of version 1");
+    check_captured_version(json, source_);
+    if (json.contains("parts")) refuse("holds parts of a model of events; type --model tgn-attn:path=...");
     only(json, {"format", "version", "features", "matrices", "states", "weights", "operations", "output", "next"});
     if (json.contains("features") && !json["features"].is_null()) graph_.features = positive(json["features"]);
     name("x");
@@ -63,8 +67,35 @@ class GraphReader {
     for (const Json& operation : json.at("operations")) read_operation(operation);
     graph_.output = value(json.at("output"));
     for (const Json& next : json.value("next", Json::array())) graph_.next.push_back(value(next));
+    for (const CapturedOperation& operation : graph_.operations) {
+      if (is_of_events(operation.kind)) refuse("has an operation that only models of events have");
+    }
     if (graph_.next.size() != graph_.states.size()) refuse("must have one entry of 'next' for each state");
     return std::move(graph_);
+  }
+
+  /// A part of a model of events. Its first input takes the place of the features, all others those of states.
+  CapturedPart read_part(const Json& json) {
+    only(json, {"inputs", "weights", "operations", "output"});
+    CapturedPart part;
+    for (const Json& input : json.at("inputs")) {
+      only(input, {"name", "width", "of"});
+      const Json of = input.value("of", Json());
+      if (!of.is_null() && of != "neighbours") refuse("has an input of " + of.dump() + "; known: neighbours");
+      graph_.of_slots.push_back(!of.is_null());
+      part.inputs.push_back(input.at("name"));
+      name(part.inputs.back());
+      part.widths.push_back(positive(input.at("width")));
+    }
+    if (part.inputs.empty()) refuse("has a part that reads nothing");
+    graph_.features = part.widths.front();
+    graph_.states.assign(part.widths.begin() + 1, part.widths.end());
+    for (const Json& weight : json.at("weights")) read_weight(weight);
+    for (const Json& operation : json.at("operations")) read_operation(operation);
+    graph_.output = value(json.at("output"));
+    part.graph = std::move(graph_);
+    part.shapes = captured_shapes(part.graph, part.graph.features, source_);
+    return part;
   }
 
  private:
@@ -184,8 +215,9 @@ class ShapeRules {
       case CapturedKind::layer_norm:
         need(shape(operation, 1) == CapturedShape{1, first.columns} && shape(operation, 2) == shape(operation, 1));
         return first;
+      default:
+        return of_events(operation);
     }
-    return first;
   }
 
  private:
@@ -193,6 +225,27 @@ class ShapeRules {
     if (!fits) throw Error("shapes do not fit");
   }
   CapturedShape shape(const CapturedOperation& operation, std::size_t i) const { return shapes_[operation.reads[i]]; }
+
+  CapturedShape of_events(const CapturedOperation& operation) const {
+    const CapturedShape first = shape(operation, 0);
+    const bool slots = first.rows == CapturedShape::slot_rows;
+    switch (operation.kind) {
+      case CapturedKind::spread:
+        need(first.rows == 0);
+        return {CapturedShape::slot_rows, first.columns};
+      case CapturedKind::head_sums:
+        need((slots || first.rows == 0) && operation.count > 0 && first.columns % operation.count == 0);
+        return {first.rows, operation.count};
+      case CapturedKind::attend: {
+        const CapturedShape values = shape(operation, 1);
+        need(slots && values.rows == first.rows && values.columns % first.columns == 0);
+        return {0, values.columns};
+      }
+      default:
+        need(first.rows == 0);
+        return first;
+    }
+  }
 
   CapturedShape dense(const CapturedOperation& operation) const {
     const CapturedShape x = shape(operation, 0), w = shape(operation, 1);
@@ -218,6 +271,15 @@ class ShapeRules {
 };
 
 }  // namespace
+
+void check_captured_version(const Json& json, const std::string& source) {
+  if (json.value("format", Json()) != "strobe.captured" || json.value("version", Json()) != 1)
+    throw InvalidInput(source, 0, 0, "is no captured model of version 1");
+}
+
+CapturedPart read_captured_part(const Json& json, const std::string& source) {
+  return read_json_values(source, [&] { return GraphReader(source).read_part(json); });
+}
 
 CapturedGraph read_captured_graph(const std::string& text, const std::string& source) {
   const Json json = parse_json(text, source);
@@ -247,6 +309,9 @@ std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int6
                                            const std::string& source) {
   std::vector<CapturedShape> shapes{{0, features}};
   for (const std::int64_t width : graph.states) shapes.push_back({0, width});
+  for (std::size_t input = 0; input < graph.of_slots.size(); ++input) {
+    if (graph.of_slots[input]) shapes[input].rows = CapturedShape::slot_rows;
+  }
   for (const CapturedWeight& weight : graph.weights)
     shapes.push_back({weight.rows == 0 ? features : weight.rows, weight.columns});
   const auto refuse = [&](const std::string& why) { throw InvalidInput(source, 0, 0, why); };

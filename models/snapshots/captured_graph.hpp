@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,15 @@ enum class CapturedKind {
   stack,       // weights one below the other
   transpose,   // of weights
   layer_norm,  // of a, with gain b and shift c
+  // Only models of events have these. Their values have a row for each root or for each slot of a root (RootSlots):
+  spread,     // of roots, to their slots
+  head_sums,  // sums of `count` equal blocks of columns
+  attend,     // sums of b over a root's slots, weighted by a softmax of a; a column of a for each head of b
+  found,      // of roots, 0 where a root has no slots
 };
+
+/// Whether only models of events can run the operation.
+inline bool is_of_events(CapturedKind kind) { return kind >= CapturedKind::spread; }
 
 struct CapturedOperation {
   CapturedKind kind = CapturedKind::product;
@@ -44,8 +53,9 @@ struct CapturedOperation {
   std::int64_t first = 0, count = 0;
 };
 
-/// Rows and columns of a value; rows = 0 for a value of cells.
+/// Rows and columns of a value. rows = 0 for a value of cells or roots, slot_rows for one of slots.
 struct CapturedShape {
+  static constexpr std::int64_t slot_rows = -1;
   std::int64_t rows = 0, columns = 0;
   bool operator==(const CapturedShape&) const = default;
 };
@@ -66,12 +76,29 @@ struct CapturedGraph {
   std::vector<CapturedOperation> operations;
   std::size_t output = 0;
   std::vector<std::size_t> next;  // the states after the step
+  std::vector<bool> of_slots;     // of a part of a model of events: its inputs that have a row for each slot
 
   std::size_t first_weight() const { return 1 + states.size(); }
   std::size_t first_result() const { return first_weight() + weights.size(); }
   std::size_t values() const { return first_result() + operations.size(); }
   bool is_state(std::size_t value) const { return value > 0 && value < first_weight(); }
 };
+
+/// A part of a model of events, such as its message function (models/events/event_parts.hpp). In its graph, the first
+/// input takes the place of the features and the others those of states.
+struct CapturedPart {
+  CapturedGraph graph;
+  std::vector<std::string> inputs;
+  std::vector<std::int64_t> widths;   // of inputs
+  std::vector<CapturedShape> shapes;  // of all values
+  std::int64_t output_width() const { return shapes[graph.output].columns; }
+};
+
+/// Throws InvalidInput unless `json`, of the file `source`, is a captured model of a version that can be read.
+void check_captured_version(const Json& json, const std::string& source);
+
+/// Reads a part from its JSON value in the file `source`. Throws InvalidInput.
+CapturedPart read_captured_part(const Json& json, const std::string& source);
 
 /// Reads a captured model from its JSON text. `source` names the text in messages. Throws InvalidInput for what is no
 /// such model.

@@ -21,6 +21,7 @@ from strobe.errors import (
     NotComparable,
     StrobeError,
 )
+from strobe.events import CapturedEventModel, events_from_torch
 from strobe.measuring import Program, measure
 from strobe.program import program
 from strobe.results import answers, compare, curves, read, samples
@@ -32,9 +33,10 @@ from strobe.weights import NotFitting, to_torch
 from strobe.workloads import Workload
 
 __all__ = [
-    "Answer", "Calibration", "CapturedModel", "CaseFailed", "Epoch", "Figure", "Interrupted", "InvalidRequest",
-    "NoProgram", "NotARun", "NotAvailable", "NotCaptured", "NotComparable", "NotEqual", "NotFitting", "Page", "Plan",
-    "Program", "Run", "SoftwareProfile", "StrobeError", "Validation", "Workload", "answers", "calibrate", "cases",
-    "compare", "convert", "curves", "epoch", "epochs", "from_torch", "inspect", "measure", "names", "plan", "program",
-    "read", "resume", "run", "samples", "software_profile", "to_torch", "validate",
+    "Answer", "Calibration", "CapturedEventModel", "CapturedModel", "CaseFailed", "Epoch", "Figure", "Interrupted",
+    "InvalidRequest", "NoProgram", "NotARun", "NotAvailable", "NotCaptured", "NotComparable", "NotEqual", "NotFitting",
+    "Page", "Plan", "Program", "Run", "SoftwareProfile", "StrobeError", "Validation", "Workload", "answers",
+    "calibrate", "cases", "compare", "convert", "curves", "epoch", "epochs", "events_from_torch", "from_torch",
+    "inspect", "measure", "names", "plan", "program", "read", "resume", "run", "samples", "software_profile",
+    "to_torch", "validate",
 ]

@@ -176,7 +176,7 @@ def _same(r: Recorder, args: Any, kwargs: Any, result: Any) -> None:
 
 @handles("cat", "concat")
 def _cat(r: Recorder, args: Any, kwargs: Any, result: Any) -> None:
-    parts = [r.meaning(one) for one in args[0]]
+    parts = [r.meaning(one) for one in args[0] if one.numel() > 0]
     dim = (args[1] if len(args) > 1 else kwargs.get("dim", 0)) % result.dim()
     if all(isinstance(one, Weight) for one in parts):
         _cells(r, result, "concat" if dim == result.dim() - 1 else "stack", parts)

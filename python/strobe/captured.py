@@ -2,12 +2,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import struct
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,23 +75,29 @@ def from_torch(module: torch.nn.Module, example: Mapping[str, Any], path: Path, 
     """
     module = _copy(module)
     model, weights = _capture(module, example)
-    folder = pathlib.Path(path)
+    captured = CapturedModel(path, None)
+    compare = functools.partial(_compare, module, example, model, weights)
+    _write_checked(captured, model, weights, compare if check else None, tolerance)
+    return captured
+
+
+def _write_checked(captured: Any, model: dict[str, Any], weights: dict[str, np.ndarray],
+                   compare: Callable[[pathlib.Path], Check] | None, tolerance: float) -> None:
+    """Writes the files of `captured`. A model that is there already stays until the new one has passed the check."""
+    folder: pathlib.Path = captured.path
     folder.parent.mkdir(parents=True, exist_ok=True)
-    captured = CapturedModel(folder, None)
-    # A model that is there already stays until the new one has passed the check.
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as unchecked:
         new = pathlib.Path(unchecked)
         (new / "model.json").write_text(json.dumps(model, indent=1), encoding="utf-8")
         _write_safetensors(new / "weights.safetensors", weights)
-        if check:
-            captured.check = _compare(module, example, model, weights, new)
+        if compare is not None:
+            captured.check = compare(new)
             # Not Python's max, which may pass over a value that is no number.
             if not np.max([captured.check.loss, captured.check.gradients]) <= tolerance:
                 raise NotEqual(f"{captured!r}; allowed is {tolerance:g}")
         folder.mkdir(exist_ok=True)
         for file in new.iterdir():
             os.replace(file, folder / file.name)
-    return captured
 
 
 def _copy(module: torch.nn.Module) -> torch.nn.Module:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace strobe {
@@ -165,6 +166,10 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
           traits_.key_dt_of_memory ? clock.updated_after_mail(sample.vertex[s]) : data_.time(sample.event[s]);
       level.dt.push_back(asked_.time[sample.slot_root[s]] - then);
     }
+    if (!traits_.lists_slots) continue;
+    level.slot_roots.assign(sample.slot_root.begin(), sample.slot_root.end());
+    level.slot_numbers.resize(sample.vertex.size());
+    std::iota(level.slot_numbers.begin(), level.slot_numbers.end(), std::int64_t{0});
   }
 }
 

@@ -31,12 +31,13 @@ struct BatchRequest {
 /// One level of neighbours (NeighbourLevel), on the host.
 struct DrawnLevel {
   std::int64_t roots = 0;
-  std::vector<std::int64_t> root_rows;  // [R]; empty: the input's first R rows
-  std::vector<std::int64_t> slot_rows;  // [S]
-  std::vector<std::int64_t> offsets;    // [R + 1]
-  std::vector<double> dt;               // [S]
-  std::vector<EdgeId> events;           // [S]
-  std::vector<std::int64_t> numbers;    // [R]
+  std::vector<std::int64_t> root_rows;                 // [R]; empty: the input's first R rows
+  std::vector<std::int64_t> slot_rows;                 // [S]
+  std::vector<std::int64_t> offsets;                   // [R + 1]
+  std::vector<double> dt;                              // [S]
+  std::vector<EdgeId> events;                          // [S]
+  std::vector<std::int64_t> numbers;                   // [R]
+  std::vector<std::int64_t> slot_roots, slot_numbers;  // [S], of models that list slots
   std::int64_t slots() const { return static_cast<std::int64_t>(slot_rows.size()); }
 };
 

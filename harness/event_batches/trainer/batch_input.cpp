@@ -24,7 +24,9 @@ void for_each_list(const BatchDraw& drawn, const Visit& visit) {
   for (const auto* list : {&drawn.vertices, &drawn.written, &drawn.own_rows, &drawn.other_rows, &drawn.root_rows})
     visit(*list);
   for (const DrawnLevel& level : drawn.levels) {
-    for (const auto* list : {&level.root_rows, &level.slot_rows, &level.offsets, &level.numbers}) visit(*list);
+    for (const auto* list :
+         {&level.root_rows, &level.slot_rows, &level.offsets, &level.numbers, &level.slot_roots, &level.slot_numbers})
+      visit(*list);
   }
 }
 
@@ -137,7 +139,8 @@ void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
     level.roots = drawn.levels[l].roots;
     if (!drawn.levels[l].root_rows.empty() || level.roots == 0) level.root_rows = *next;
     ++next;
-    for (Tensor* to : {&level.slots.rows, &level.slots.offsets, &level.numbers}) *to = *next++;
+    for (Tensor* to : {&level.slots.rows, &level.slots.offsets, &level.numbers, &level.slot_roots, &level.slot_numbers})
+      *to = *next++;
   }
 }
 

@@ -26,7 +26,7 @@ void for_each_part(Draw& drawn, Each&& each, Number&& number) {
   for (auto& level : drawn.levels) {
     number(level.roots);
     each(level.root_rows), each(level.slot_rows), each(level.offsets), each(level.dt), each(level.events);
-    each(level.numbers);
+    each(level.numbers), each(level.slot_roots), each(level.slot_numbers);
   }
   each(drawn.root_rows), each(drawn.root_dt), each(drawn.written), each(drawn.own_rows), each(drawn.other_rows);
 }

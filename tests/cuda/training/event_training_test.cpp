@@ -9,6 +9,7 @@
 #include "models/events/event_model.hpp"
 #include "tests/cuda/gpu.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
+#include "tests/harness/event_batches/plain_parts.hpp"
 
 namespace strobe {
 namespace {
@@ -67,6 +68,28 @@ TEST(CudaEventGroups, GiveTheCurveOfTheCpu) {
         EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, 1e-10) << device << how;
       EXPECT_NEAR(result.metrics.at("mrr").per_epoch.back(), judge.metrics.at("mrr").per_epoch.back(), 1e-9);
     }
+  }
+}
+
+/// Captured parts of a model. The embedding is made of attention, gathered rows and matrix products.
+TEST(CudaEventParts, GiveTheCurveOfTheCpu) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const test::TemporaryFolder folder;
+  const std::string visits = event_test::short_visits(folder, 7, 160);
+  const std::string path = folder.write("model.json", event_test::file_of(event_test::all_plain_parts()).dump());
+  const auto run = [&](const char* device) {
+    const Json changes = {{"model", {{"path", path}}}, {"device", device}, {"epochs", 2}};
+    CaseResult result = run_case(event_test::event_case(visits, changes));
+    EXPECT_EQ(result.status, "ok") << result.reason;
+    return result;
+  };
+  const CaseResult judge = run("cpu");
+  for (const char* device : {"cuda", "cuda-graphs"}) {
+    const CaseResult result = run(device);
+    ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size());
+    for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
+      EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, 1e-10) << device;
+    EXPECT_NEAR(result.metrics.at("mrr").per_epoch.back(), judge.metrics.at("mrr").per_epoch.back(), 1e-9);
   }
 }
 
