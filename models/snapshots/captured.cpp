@@ -4,96 +4,24 @@
 // only read by products. Without a file the model is captured_example().
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/json_reader.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
-#include "models/ops/ops_gate.hpp"
-#include "models/ops/ops_memory.hpp"
 #include "models/snapshots/captured_graph.hpp"
 #include "models/snapshots/captured_stages.hpp"
+#include "models/snapshots/captured_values.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
 namespace {
 
-/// The values of one call of a stage. Weights are looked up, and computed from each other, when they are first read.
-class CapturedValues {
- public:
-  CapturedValues(Tape& tape, const CapturedGraph& graph, const Parameters& parameters)
-      : tape_(tape), graph_(graph), parameters_(parameters), values_(graph.values()) {}
-
-  void set(std::size_t value, Var var) { values_[value] = std::move(var); }
-
-  Var get(std::size_t value) {
-    Var& known = values_[value];
-    if (known) return known;
-    if (value < graph_.first_weight()) throw Error("a captured stage reads a value that it is not given");
-    if (value < graph_.first_result())
-      return known = parameters_.at(graph_.weights[value - graph_.first_weight()].name);
-    return known = compute(graph_.operations[value - graph_.first_result()]);
-  }
-
-  /// The values side by side.
-  Var beside(const std::vector<std::size_t>& values) {
-    if (values.size() == 1) return get(values[0]);
-    return concat_columns(tape_, distinct(values));
-  }
-
-  /// Any operation but a product.
-  Var compute(const CapturedOperation& op) {
-    const auto read = [&](std::size_t i) { return get(op.reads[i]); };
-    switch (op.kind) {
-      case CapturedKind::dense:
-        return dense(tape_, read(0), read(1), op.reads.size() == 3 ? read(2) : nullptr, op.activation);
-      case CapturedKind::combine:
-        return combine(tape_, read(0), op.p, read(1), op.q);
-      case CapturedKind::multiply:
-        return multiply(tape_, read(0), read(1));
-      case CapturedKind::pointwise:
-        return pointwise(tape_, read(0), op.curve, op.p, op.q);
-      case CapturedKind::tanh:
-        return tanh_of(tape_, read(0));
-      case CapturedKind::concat:
-        return beside(op.reads);
-      case CapturedKind::columns:
-        return slice_columns(tape_, read(0), op.first, op.count);
-      case CapturedKind::rows:
-        return slice_rows(tape_, read(0), op.first, op.count);
-      case CapturedKind::stack:
-        return concat_rows(tape_, distinct(op.reads));
-      case CapturedKind::transpose:
-        return transpose_blocks(tape_, read(0), 1);
-      case CapturedKind::layer_norm:
-        return layer_norm(tape_, read(0), read(1), read(2));
-      case CapturedKind::product:
-        break;
-    }
-    throw Error("a captured stage computes a product that it does not declare");
-  }
-
- private:
-  /// The values, a copy of each that is there again. Two values may be one variable.
-  std::vector<Var> distinct(const std::vector<std::size_t>& values) {
-    std::vector<Var> parts;
-    for (const std::size_t value : values) {
-      const Var var = get(value);
-      const bool again = std::find(parts.begin(), parts.end(), var) != parts.end();
-      parts.push_back(again ? pointwise(tape_, var, Curve::affine) : var);
-    }
-    return parts;
-  }
-
-  Tape& tape_;
-  const CapturedGraph& graph_;
-  const Parameters& parameters_;
-  std::vector<Var> values_;
-};
-
 class Captured final : public Model {
  public:
   Captured(CapturedGraph graph, std::string source)
       : graph_(std::move(graph)), source_(std::move(source)), cut_(captured_stages(graph_)) {
+    refuse();
     shapes_ = captured_shapes(graph_, std::max<std::int64_t>(1, graph_.features), source_);
     wider_ = graph_.features == 0 ? captured_shapes(graph_, 2, source_) : shapes_;
   }
@@ -123,6 +51,7 @@ class Captured final : public Model {
       layer.input_width = width;
       layer.spatial_width = layer.temporal_width = width = widths(shapes, stage.carried);
       layer.reads_neighbours = stage.reads_neighbours;
+      if (!stage.evolving.empty()) layer.need = TemporalNeed::weights_only;
       if (stage.steps) add_steps(stage, shapes, layer);
       layers.push_back(layer);
     }
@@ -139,6 +68,13 @@ class Captured final : public Model {
     return shapes;
   }
 
+  ModelTraits traits() const override {
+    ModelTraits what;
+    what.reads_entries = std::any_of(graph_.operations.begin(), graph_.operations.end(),
+                                     [](const CapturedOperation& op) { return op.attends(); });
+    return what;
+  }
+
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const CapturedStage& stage = cut_.stages[static_cast<std::size_t>(layer)];
     if (stage.spatial.empty() && carried_before(layer) == stage.carried) return input.x;
@@ -149,10 +85,18 @@ class Captured final : public Model {
       all[value] = var;
       values.set(value, slice_rows(tape, var, 0, own));
     });
+    const std::map<std::size_t, Var> evolved = evolved_weights(tape, graph_, parameters, stage.evolving, input);
     for (const std::size_t value : stage.spatial) {
       const CapturedOperation& op = graph_.operations[value - graph_.first_result()];
-      if (op.kind != CapturedKind::product) {
+      if (op.kind == CapturedKind::dense && evolved.count(op.reads[1]) > 0) {
+        values.set(value, values.dense_of_steps(op, evolved.at(op.reads[1]), input.cells->step_rows_on_device));
+      } else if (!op.reads_neighbours()) {
         values.get(value);
+      } else if (op.attends()) {
+        const bool added = op.kind == CapturedKind::added_attention;
+        values.set(value,
+                   edge_attention(tape, *input.a, {op.heads, added, op.p}, values.get(op.reads[0]), all[op.reads[1]],
+                                  all[op.reads[2]], op.reads.size() == 4 ? values.get(op.reads[3]) : nullptr));
       } else if (cut_.precomputed && op.reads[0] == 0) {
         values.set(value, values.get(0));
       } else {
@@ -167,8 +111,9 @@ class Captured final : public Model {
     CapturedValues values(tape, graph_, parameters);
     const auto set = [&](std::size_t value, const Var& var) { values.set(value, var); };
     give(tape, input.x, stage.carried, set);
-    std::vector<std::size_t> states;
-    for (std::size_t value = 1; value < graph_.first_weight(); ++value) states.push_back(value);
+    const std::vector<std::size_t> states = graph_.states_of(false);
+    std::vector<std::size_t> next;
+    for (const std::size_t state : states) next.push_back(graph_.next[state - 1]);
     if (!states.empty()) give(tape, input.state, states, set);
     for (const std::size_t value : stage.stepwise) {
       const CapturedOperation& op = graph_.operations[value - graph_.first_result()];
@@ -177,10 +122,21 @@ class Captured final : public Model {
       else
         values.get(value);
     }
-    return {values.get(graph_.output), states.empty() ? nullptr : values.beside(graph_.next)};
+    return {values.get(graph_.output), states.empty() ? nullptr : values.beside(next)};
   }
 
  private:
+  void refuse() const {
+    const std::size_t value = cut_.refused;
+    if (value == 0) return;
+    const bool attends = graph_.operations[value - graph_.first_result()].attends();
+    throw InvalidInput(
+        source_, 0, 0,
+        "has operation " + std::to_string(value - graph_.first_result() + 1) +
+            (attends ? ", an attention that reads a state, or another matrix than the attention before it"
+                     : ", which reads an evolving weight other than as the matrix of a product, or with a "
+                       "state of vertices"));
+  }
   /// The matrices of products that run step by step.
   std::vector<int> supports() const {
     std::vector<int> found;
@@ -207,10 +163,9 @@ class Captured final : public Model {
   void add_steps(const CapturedStage& stage, const std::vector<CapturedShape>& shapes, LayerShape& layer) const {
     layer.step_by_step = true;
     layer.temporal_width = shapes[graph_.output].columns;
-    if (!graph_.states.empty()) {
+    if (const std::vector<std::size_t> states = graph_.states_of(false); !states.empty()) {
       layer.need = TemporalNeed::recurrent;
-      layer.recurrent_state.width = 0;
-      for (const std::int64_t state : graph_.states) layer.recurrent_state.width += state;
+      layer.recurrent_state.width = widths(shapes, states);
     }
     for (const std::size_t value : stage.stepwise) {
       const CapturedOperation& op = graph_.operations[value - graph_.first_result()];

@@ -22,6 +22,8 @@ struct KindWord {
 const std::map<std::string, KindWord>& kind_words() {
   constexpr std::size_t many = 1000;
   static const std::map<std::string, KindWord> all{{"product", {CapturedKind::product, 1, 1}},
+                                                   {"attention", {CapturedKind::attention, 3, 3}},
+                                                   {"added_attention", {CapturedKind::added_attention, 3, 4}},
                                                    {"dense", {CapturedKind::dense, 2, 3}},
                                                    {"combine", {CapturedKind::combine, 2, 2}},
                                                    {"multiply", {CapturedKind::multiply, 2, 2}},
@@ -35,6 +37,7 @@ const std::map<std::string, KindWord>& kind_words() {
                                                    {"rows", {CapturedKind::rows, 1, 1}},
                                                    {"stack", {CapturedKind::stack, 1, many}},
                                                    {"transpose", {CapturedKind::transpose, 1, 1}},
+                                                   {"add_row", {CapturedKind::add_row, 2, 2}},
                                                    {"layer_norm", {CapturedKind::layer_norm, 3, 3}}};
   return all;
 }
@@ -53,13 +56,14 @@ class GraphReader {
     if (json.contains("features") && !json["features"].is_null()) graph_.features = positive(json["features"]);
     name("x");
     for (const Json& state : json.value("states", Json::array())) {
-      only(state, {"name", "width"});
-      graph_.states.push_back(positive(state.at("width")));
+      only(state, {"name", "width", "start"});
+      graph_.states.push_back({state.contains("start") ? 0 : positive(state.at("width")), 0});
       name(state.at("name"));
     }
     for (const Json& matrix : json.value("matrices", Json::array())) graph_.matrices.push_back(matrix);
     for (const std::string& matrix : graph_.matrices) check_matrix(matrix);
     for (const Json& weight : json.at("weights")) read_weight(weight);
+    for (std::size_t s = 0; s < graph_.states.size(); ++s) read_start(json.at("states")[s], graph_.states[s]);
     for (const Json& operation : json.at("operations")) read_operation(operation);
     graph_.output = value(json.at("output"));
     for (const Json& next : json.value("next", Json::array())) graph_.next.push_back(value(next));
@@ -111,33 +115,40 @@ class GraphReader {
     name(weight.name);
     graph_.weights.push_back(std::move(weight));
   }
+  void read_start(const Json& json, CapturedState& state) const {
+    if (!json.contains("start")) return;
+    if (json.contains("width")) refuse("has a state with both a width and a start");
+    state.start = value(json["start"]);
+    if (state.start < graph_.first_weight()) refuse("has a state that does not start at a weight");
+  }
   void read_operation(const Json& json) {
     const auto kind = json.at("kind").get<std::string>();
     const auto word = kind_words().find(kind);
     if (word == kind_words().end()) refuse("has an operation of the unknown kind '" + kind + "'");
-    only(json, {"name", "kind", "of", "matrix", "activation", "p", "q", "first", "count"});
+    only(json, {"name", "kind", "of", "matrix", "activation", "p", "q", "first", "count", "heads"});
     CapturedOperation operation;
     operation.kind = word->second.kind;
     operation.curve = word->second.curve;
     for (const Json& read : json.at("of")) operation.reads.push_back(value(read));
     if (operation.reads.size() < word->second.least || operation.reads.size() > word->second.most)
       refuse("gives '" + kind + "' " + std::to_string(operation.reads.size()) + " values");
-    operation.matrix = read_matrix(json.value("matrix", Json(0)), operation.kind);
+    operation.matrix = operation.reads_neighbours() ? read_matrix(json.value("matrix", Json(0))) : 0;
     operation.p = number(json, "p", operation.kind == CapturedKind::pointwise && kind != "affine" ? 0.0 : 1.0);
     operation.q = number(json, "q", kind == "combine" ? 1.0 : 0.0);
     operation.first = whole(json.value("first", Json(0)));
     operation.count = whole(json.value("count", Json(0)));
+    operation.heads = positive(json.value("heads", Json(1)));
     operation.activation = read_activation(json.value("activation", Json("none")));
     if (operation.p < 0 && (kind == "leaky_relu" || kind == "elu")) refuse("gives '" + kind + "' a negative slope");
     graph_.operations.push_back(std::move(operation));
     name(json.at("name"));
   }
-  int read_matrix(const Json& json, CapturedKind kind) const {
+  int read_matrix(const Json& json) const {
     const std::int64_t matrix = whole(json);
     const auto matrices = static_cast<std::int64_t>(graph_.matrices.size());
-    if (kind == CapturedKind::product && (matrix < 0 || matrix >= matrices))
-      refuse("has a product with matrix " + std::to_string(matrix) + " of " + std::to_string(matrices));
-    return kind == CapturedKind::product ? static_cast<int>(matrix) : 0;
+    if (matrix < 0 || matrix >= matrices)
+      refuse("reads matrix " + std::to_string(matrix) + " of " + std::to_string(matrices));
+    return static_cast<int>(matrix);
   }
   Activation read_activation(const Json& json) const {
     if (json != "none" && json != "relu") refuse("has the activation " + json.dump() + "; known: none, relu");
@@ -160,6 +171,9 @@ class ShapeRules {
       case CapturedKind::product:
         need(first.rows == 0);
         return first;
+      case CapturedKind::attention:
+      case CapturedKind::added_attention:
+        return attention(operation);
       case CapturedKind::dense:
         return dense(operation);
       case CapturedKind::combine:
@@ -181,6 +195,9 @@ class ShapeRules {
       case CapturedKind::transpose:
         need(first.rows > 0);
         return {first.columns, first.rows};
+      case CapturedKind::add_row:
+        need(shape(operation, 1) == CapturedShape{1, first.columns});
+        return first;
       case CapturedKind::layer_norm:
         need(shape(operation, 1) == CapturedShape{1, first.columns} && shape(operation, 2) == shape(operation, 1));
         return first;
@@ -201,6 +218,14 @@ class ShapeRules {
     return {x.rows, w.columns};
   }
 
+  CapturedShape attention(const CapturedOperation& operation) const {
+    const CapturedShape q = shape(operation, 0), v = shape(operation, 2);
+    need(q.rows == 0 && q == shape(operation, 1) && v.rows == 0);
+    need(q.columns % operation.heads == 0 && v.columns % operation.heads == 0);
+    need(operation.reads.size() == 3 || shape(operation, 3) == CapturedShape{1, q.columns});
+    return v;
+  }
+
   CapturedShape joined(const CapturedOperation& operation) const {
     const bool below = operation.kind == CapturedKind::stack;
     CapturedShape sum = shape(operation, 0);
@@ -218,6 +243,14 @@ class ShapeRules {
 };
 
 }  // namespace
+
+std::vector<std::size_t> CapturedGraph::states_of(bool of_weights) const {
+  std::vector<std::size_t> found;
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    if (states[s].of_weights() == of_weights) found.push_back(1 + s);
+  }
+  return found;
+}
 
 CapturedGraph read_captured_graph(const std::string& text, const std::string& source) {
   const Json json = parse_json(text, source);
@@ -246,9 +279,14 @@ void set_captured_weights(CapturedGraph& graph, const std::vector<SavedMatrix>& 
 std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int64_t features,
                                            const std::string& source) {
   std::vector<CapturedShape> shapes{{0, features}};
-  for (const std::int64_t width : graph.states) shapes.push_back({0, width});
-  for (const CapturedWeight& weight : graph.weights)
-    shapes.push_back({weight.rows == 0 ? features : weight.rows, weight.columns});
+  const auto weight_shape = [&](const CapturedWeight& weight) {
+    return CapturedShape{weight.rows == 0 ? features : weight.rows, weight.columns};
+  };
+  for (const CapturedState& state : graph.states) {
+    shapes.push_back(state.of_weights() ? weight_shape(graph.weights[state.start - graph.first_weight()])
+                                        : CapturedShape{0, state.width});
+  }
+  for (const CapturedWeight& weight : graph.weights) shapes.push_back(weight_shape(weight));
   const auto refuse = [&](const std::string& why) { throw InvalidInput(source, 0, 0, why); };
   for (std::size_t i = 0; i < graph.operations.size(); ++i) {
     try {
@@ -269,7 +307,9 @@ Preprocessing captured_preprocessing(const std::string& matrix) {
                                                         {"mean", "in"},
                                                         {"out_mean", "out"},
                                                         {"mean_transposed", "in_transposed"},
-                                                        {"out_mean_transposed", "out_transposed"}};
+                                                        {"out_mean_transposed", "out_transposed"},
+                                                        {"symmetric", "symmetric"},
+                                                        {"out_symmetric", "out_symmetric"}};
   Preprocessing what;
   what.precompute_first_product = false;
   if (matrix == "laplacian") return what;

@@ -1,0 +1,42 @@
+// The values of a captured model on the tape: those of one call of a stage, and the weights of each step.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "models/snapshots/captured_graph.hpp"
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+
+/// The values of one call of a stage. Weights are looked up, and computed from each other, when they are first read.
+class CapturedValues {
+ public:
+  CapturedValues(Tape& tape, const CapturedGraph& graph, const Parameters& parameters)
+      : tape_(tape), graph_(graph), parameters_(parameters), values_(graph.values()) {}
+
+  void set(std::size_t value, Var var) { values_[value] = std::move(var); }
+  Var get(std::size_t value);
+  /// The values side by side.
+  Var beside(const std::vector<std::size_t>& values);
+  /// A matrix product whose weights are `w` [steps * F, G], one matrix for the rows of each step.
+  Var dense_of_steps(const CapturedOperation& op, const Var& w, const Tensor& step_rows);
+
+ private:
+  /// Any operation that reads no neighbours.
+  Var compute(const CapturedOperation& op);
+  /// The values, a copy of each that is there again. Two values may be one variable.
+  std::vector<Var> distinct(const std::vector<std::size_t>& values);
+
+  Tape& tape_;
+  const CapturedGraph& graph_;
+  const Parameters& parameters_;
+  std::vector<Var> values_;
+};
+
+/// The weights `values` of all steps of the input's block, [steps * rows, columns] each. States of weights begin as the
+/// steps before left them.
+std::map<std::size_t, Var> evolved_weights(Tape& tape, const CapturedGraph& graph, const Parameters& parameters,
+                                           const std::vector<std::size_t>& values, const SpatialInput& input);
+
+}  // namespace strobe
