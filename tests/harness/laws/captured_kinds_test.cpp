@@ -86,7 +86,7 @@ TEST_F(CapturedModel, WithAttentionKeepsLaw3) {
       expect_equal_losses(train_captured(captured, strategy, ranks, seed), alone, 1e-10,
                           std::string(strategy) + " seed " + std::to_string(seed) + ": " + graph.dump());
     }
-    expect_equal_losses(train_captured(captured, Json{{"name", "snapshot"}, {"nb", 3}}, 1, seed), alone, 1e-10, "nb");
+    expect_equal_losses(train_captured(captured, "snapshot", 1, seed, {{"nb", "3"}}), alone, 1e-10, "in blocks");
   }
 }
 
@@ -187,7 +187,7 @@ TEST_F(CapturedModel, WithEvolvingWeightsKeepsLaw3) {
       expect_equal_losses(train_captured(captured, strategy, ranks, seed), alone, 1e-10,
                           std::string(strategy) + " seed " + std::to_string(seed));
     for (const char* strategy : {"snapshot", "vertex"})
-      expect_equal_losses(train_captured(captured, Json{{"name", strategy}, {"nb", 3}}, 2, seed), alone, 1e-10,
+      expect_equal_losses(train_captured(captured, strategy, 2, seed, {{"nb", "3"}}), alone, 1e-10,
                           std::string(strategy) + " in blocks, seed " + std::to_string(seed));
   }
 }

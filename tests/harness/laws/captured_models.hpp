@@ -31,11 +31,11 @@ class CapturedModel : public testing::Test {
   std::filesystem::path folder_;
 };
 
-inline CaseResult train_captured(const Json& model, const Json& strategy, int ranks, int seed = 1,
+inline CaseResult train_captured(const Json& model, const std::string& strategy, int ranks, int seed = 1,
                                  const Json& more = Json::object()) {
   Json request = {{"workload", {{"name", "uniform"}, {"vertices", 24}, {"steps", 7}, {"density", 3}}},
                   {"model", model},
-                  {"strategy", strategy.is_string() ? Json{{"name", strategy}} : strategy},
+                  {"strategy", {{"name", strategy}}},
                   {"ranks", ranks},
                   {"seed", seed},
                   {"epochs", 3},
