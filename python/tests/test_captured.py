@@ -10,6 +10,7 @@ import strobe
 
 try:
     import torch
+    import torch_geometric.nn as pyg
     import torch_models as models
 except ImportError:
     models = None
@@ -42,8 +43,9 @@ class Captured(InFolder):
                                               path=self.folder / "graph.strobe")
         losses = []
         for strategy, ranks in (("sequential", 1), ("snapshot", 2), ("vertex", 3), ("chunk", 2)):
+            out = self.folder / f"run{len(list(self.folder.iterdir()))}"
             run = strobe.run(workload=workload, model=model, strategy=strategy, ranks=ranks, epochs=2, warmup=0,
-                             precision="fp64", progress=False, out=self.folder / f"{model.path.name}-{strategy}")
+                             precision="fp64", progress=False, out=out)
             losses.append(json.loads((run.path / "summary.json").read_text())["rows"][0]["loss"])
         for other in losses[1:]:
             np.testing.assert_allclose(other, losses[0], rtol=1e-10)
@@ -61,17 +63,17 @@ class Captured(InFolder):
 
     def test_layers_of_attention_agree_with_pytorch(self):
         layers = models.EdgeConvs
-        for module, states in ((layers(models.GATConv(3, 4, heads=3)), {}),
-                               (layers(models.GATv2Conv(3, 2, heads=2)), {}),
-                               (layers(models.TransformerConv(3, 4, heads=2)), {}),
-                               (layers(models.GATConv(3, 3, heads=2), state=6), {"h": 6})):
+        for module, states in ((layers(pyg.GATConv(3, 4, heads=3)), {}),
+                               (layers(pyg.GATv2Conv(3, 2, heads=2)), {}),
+                               (layers(pyg.TransformerConv(3, 4, heads=2)), {}),
+                               (layers(pyg.GATConv(3, 3, heads=2), state=6), {"h": 6})):
             self.expect_as_pytorch(module, **states)
-        for module in (models.Attention(3, 5), layers(models.GATConv(3, 4, heads=2, concat=False, bias=False)),
-                       layers(models.GATConv(3, 2, heads=2, add_self_loops=False, residual=True)),
-                       layers(models.GATv2Conv(3, 4, heads=2, share_weights=True, add_self_loops=False)),
-                       layers(models.GCNConv(3, 4), models.GATConv(4, 2, heads=4)),
-                       layers(models.TransformerConv(3, 2, heads=3, concat=False, root_weight=False),
-                              models.SAGEConv(2, 4))):
+        for module in (models.Attention(3, 5), layers(pyg.GATConv(3, 4, heads=2, concat=False, bias=False)),
+                       layers(pyg.GATConv(3, 2, heads=2, add_self_loops=False, residual=True)),
+                       layers(pyg.GATv2Conv(3, 4, heads=2, share_weights=True, add_self_loops=False)),
+                       layers(pyg.GCNConv(3, 4), pyg.GATConv(4, 2, heads=4)),
+                       layers(pyg.TransformerConv(3, 2, heads=3, concat=False, root_weight=False),
+                              pyg.SAGEConv(2, 4))):
             self.expect_as_pytorch(module, exact=False)
 
     def test_attention_by_hand_agrees_with_pytorch(self):
@@ -83,8 +85,8 @@ class Captured(InFolder):
         for seed in range(6):
             torch.manual_seed(seed)
             features, heads, width, more = (int(one) for one in draw.integers(1, 6, 4))
-            first = [models.GATConv, models.GATv2Conv, models.TransformerConv][seed % 3](features, width, heads=heads)
-            second = [models.GATv2Conv, models.GATConv, models.TransformerConv][seed % 3](width * heads, more, heads=2)
+            first = [pyg.GATConv, pyg.GATv2Conv, pyg.TransformerConv][seed % 3](features, width, heads=heads)
+            second = [pyg.GATv2Conv, pyg.GATConv, pyg.TransformerConv][seed % 3](width * heads, more, heads=2)
             self.expect_as_pytorch(models.EdgeConvs(first, second), exact=False, features=features)
             self.expect_as_pytorch(models.HandAttention(features, width), exact=False, features=features)
 
@@ -98,7 +100,7 @@ class Captured(InFolder):
         for order in (1, 2, 4):
             self.expect_as_pytorch(models.ChebGRU(3, 4, order), exact=order == 4, weighted=True, h=4)
         self.expect_as_pytorch(models.HandCheb(3, 5))
-        self.expect_as_pytorch(models.EdgeConvs(models.ChebConv(3, 4, 3, normalization="rw")), exact=False)
+        self.expect_as_pytorch(models.EdgeConvs(pyg.ChebConv(3, 4, 3, normalization="rw")), exact=False)
 
     def test_a_bias_after_a_sum_agrees_with_pytorch(self):
         self.expect_as_pytorch(models.BiasOfSum(3, 5))
@@ -108,10 +110,10 @@ class Captured(InFolder):
                 (models.Softmax(3, 5), "_softmax", {}),
                 (models.StateAttention(4), "this attention reads a state", {"h": 4}),
                 (models.OtherAttention("tanh"), "tanh", {}), (models.OtherAttention("weighted"), "attention", {}),
-                (models.OtherAttention("unnormalised"), "no softmax", {}),
-                (models.OtherAttention("wrong total"), "other than their sum", {}),
-                (models.EdgeConvs(models.GATConv(3, 4), models.TransformerConv(4, 4)), "other neighbours", {}),
-                (models.TimeAttention(4), "attention", {})):
+                (models.OtherAttention("unnormalised"), "no such sum", {}),
+                (models.OtherAttention("wrong total"), "no such gathering", {}),
+                (models.EdgeConvs(pyg.GATConv(3, 4), pyg.TransformerConv(4, 4)), "other neighbours", {}),
+                (models.TimeAttention(4), "it makes (1, 11, 4)", {})):
             with self.subTest(reason), self.assertRaises(strobe.NotCaptured) as caught:
                 self.capture(module, **states)
             text = str(caught.exception)
