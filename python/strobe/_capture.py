@@ -116,6 +116,12 @@ def _place() -> str:
     return "?"
 
 
+def _without_noise(number: float) -> float:
+    """The number, or one of few digits that differs from it by rounding only."""
+    short = round(number, 9)
+    return short if abs(number - short) < 1e-13 else number
+
+
 def _layout(tensor: torch.Tensor) -> tuple[Any, ...]:
     return tensor.shape, tensor.stride(), tensor.storage_offset()
 
@@ -162,6 +168,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
         self.matrices, self.vertices = matrices(edge_index, weight, vertices), vertices
         self.edge_lists = edge_lists(edge_index, vertices)
         self.late: set[str] = set()  # values that depend on a state
+        self.behind: dict[str, set[str]] = {}  # the matrices that went into a value
         self.attended = ""  # the matrix whose entries attention reads
         self.used: list[str] = []
         self.operations: list[dict[str, Any]] = []
@@ -186,6 +193,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
         name = f"%{len(self.operations) + 1}"  # no weight has such a name
         if not self.late.isdisjoint(of):
             self.late.add(name)
+        self.behind[name] = set().union(*(self.behind.get(one, set()) for one in of))
+        if "matrix" in more:
+            self.behind[name].add(self.used[more["matrix"]])
         self.operations.append({"name": name, **operation})
         return name
 
@@ -219,7 +229,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
             return None
         for name, known in [("", np.zeros_like(identity)), *self.matrices.items()]:
             sides = np.stack([identity.ravel(), known.ravel()], axis=1)
-            p, q = (round(float(one), 9) for one in np.linalg.lstsq(sides, matrix.ravel(), rcond=None)[0])
+            p, q = (_without_noise(float(one)) for one in np.linalg.lstsq(sides, matrix.ravel(), rcond=None)[0])
             if (p or q) and np.allclose(matrix, p * identity + q * known, rtol=1e-6, atol=1e-8):
                 return p, q, name
         return None

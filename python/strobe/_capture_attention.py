@@ -230,6 +230,10 @@ def _emit(r: Recorder, message: Message) -> str:
     if any(name in r.late for name in of):
         raise NoCounterpart("this attention reads a state; only values of the present step can be attended to")
     name = "laplacian" if score.edges == "loops" else "sum"
+    others = set().union(*(r.behind.get(one, set()) for one in of)) - {name, *(["mean"] if name == "sum" else [])}
+    if others:
+        raise NoCounterpart(f"it reads an aggregation by {min(others)!r}, and attention over these edges may only read "
+                            f"those by {name!r}")
     if r.attended not in ("", name):
         raise NoCounterpart("this attention has other neighbours than the one before it (with or without self-loops)")
     r.attended = name

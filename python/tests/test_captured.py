@@ -112,7 +112,8 @@ class Captured(InFolder):
                 (models.OtherAttention("tanh"), "tanh", {}), (models.OtherAttention("weighted"), "attention", {}),
                 (models.OtherAttention("unnormalised"), "no such sum", {}),
                 (models.OtherAttention("wrong total"), "no such gathering", {}),
-                (models.EdgeConvs(pyg.GATConv(3, 4), pyg.TransformerConv(4, 4)), "other neighbours", {}),
+                (models.TwoKindsOfEdges(3, 4), "other neighbours", {}),
+                (models.EdgeConvs(pyg.GCNConv(3, 4), pyg.TransformerConv(4, 4)), "an aggregation by 'laplacian'", {}),
                 (models.TimeAttention(4), "it makes (1, 11, 4)", {})):
             with self.subTest(reason), self.assertRaises(strobe.NotCaptured) as caught:
                 self.capture(module, **states)

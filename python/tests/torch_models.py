@@ -289,6 +289,17 @@ class StateAttention(nn.Module):
         return self.conv(h, edge_index)
 
 
+class TwoKindsOfEdges(nn.Module):
+    """One attention with self-loops, and one without."""
+
+    def __init__(self, f, h):
+        super().__init__()
+        self.loops, self.given = GATConv(f, h), GATConv(f, h, add_self_loops=False)
+
+    def forward(self, x, edge_index):
+        return self.loops(x, edge_index) + self.given(x, edge_index)
+
+
 class TimeAttention(nn.Module):
     """Attention of PyTorch over a sequence, which is one step long."""
 
