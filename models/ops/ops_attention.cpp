@@ -95,6 +95,36 @@ Var packed_temporal_attention(Tape& tape, const Var& projected, std::int64_t ste
   });
 }
 
+Var edge_attention(Tape& tape, const SparseMatrix& a, const EdgeScore& score, const Var& q, const Var& k, const Var& v,
+                   const Var& w) {
+  Device& device = tape.device();
+  const Tensor y = device.allocate(a.rows, v->value.columns(), v->value.type());
+  const Tensor log_sums = device.allocate(a.rows, score.heads, v->value.type());
+  device.run(EdgeAttention{a, q->value, k->value, v->value, w ? w->value : Tensor(), y, log_sums, score});
+  std::vector<Var> inputs = {q, k, v};
+  if (w) inputs.push_back(w);
+  return tape.record(y, inputs, [&tape, a, score, q, k, v, w, log_sums](const Variable& result) {
+    EdgeAttentionBackward back;
+    back.a = a;
+    back.q = q->value, back.k = k->value, back.v = v->value, back.w = w ? w->value : Tensor();
+    back.y = result.value;
+    back.log_sums = log_sums;
+    back.dy = result.gradient;
+    const auto target = [&tape](const Var& input, Tensor& gradient, bool& accumulate) {
+      if (!input->needs_gradient) return;
+      const GradientTarget to = tape.target(input);
+      gradient = to.tensor;
+      accumulate = to.accumulate;
+    };
+    target(q, back.dq, back.accumulate_q);
+    target(k, back.dk, back.accumulate_k);
+    target(v, back.dv, back.accumulate_v);
+    if (w) back.dw = tape.added_gradient(w);
+    back.score = score;
+    tape.device().run(back);
+  });
+}
+
 Var sum_of(Tape& tape, const Var& a, const Var& b) {
   Device& device = tape.device();
   const Tensor& first = a->value;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/operations/operations_attention.hpp"
+#include "backends/operations/operations_edge_attention.hpp"
 #include "models/tape/tape.hpp"
 
 namespace strobe {
@@ -27,6 +28,11 @@ struct PackedPast {
 /// n, F], 0 in rows that need no output.
 Var packed_temporal_attention(Tape& tape, const Var& projected, std::int64_t steps, std::int64_t heads, double scale,
                               const PackedPast& past, const AttentionDropout& dropout = {});
+
+/// For each row of a [R, C], the values v [C, H E] of its entries, weighted by the softmax of the scores of q [R, H D]
+/// and k [C, H D] (operations_edge_attention.hpp); `w` [1, H D] may be null. Variables may be there twice.
+Var edge_attention(Tape& tape, const SparseMatrix& a, const EdgeScore& score, const Var& q, const Var& k, const Var& v,
+                   const Var& w);
 
 /// a + b, same shape.
 Var sum_of(Tape& tape, const Var& a, const Var& b);

@@ -1,6 +1,8 @@
 #include "models/ops/ops_pointwise.hpp"
 
 #include "core/errors.hpp"
+#include "models/ops/ops.hpp"
+#include "models/ops/ops_attention.hpp"
 
 namespace strobe {
 
@@ -26,6 +28,12 @@ Var multiply(Tape& tape, const Var& x, const Var& z) {
     flow(x, z);
     flow(z, x);
   });
+}
+
+Var add_row(Tape& tape, const Var& x, const Var& row) {
+  const Tensor ones = tape.device().allocate(x->value.rows(), 1, x->value.type());
+  tape.device().run(Fill{ones, 1.0});
+  return sum_of(tape, dense(tape, Tape::constant(ones), row, nullptr, Activation::none), x);
 }
 
 }  // namespace strobe

@@ -13,4 +13,7 @@ Var pointwise(Tape& tape, const Var& x, Curve curve, double p = 1, double q = 0)
 /// x * z, value by value; x and z may be the same.
 Var multiply(Tape& tape, const Var& x, const Var& z);
 
+/// x[R, F] + row[1, F] in every row.
+Var add_row(Tape& tape, const Var& x, const Var& row);
+
 }  // namespace strobe

@@ -4,6 +4,7 @@
 // only read by products. Without a file the model is captured_example().
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "core/json_reader.hpp"
 #include "models/ops/ops.hpp"
@@ -20,6 +21,7 @@ class Captured final : public Model {
  public:
   Captured(CapturedGraph graph, std::string source)
       : graph_(std::move(graph)), source_(std::move(source)), cut_(captured_stages(graph_)) {
+    refuse();
     shapes_ = captured_shapes(graph_, std::max<std::int64_t>(1, graph_.features), source_);
     wider_ = graph_.features == 0 ? captured_shapes(graph_, 2, source_) : shapes_;
   }
@@ -49,6 +51,7 @@ class Captured final : public Model {
       layer.input_width = width;
       layer.spatial_width = layer.temporal_width = width = widths(shapes, stage.carried);
       layer.reads_neighbours = stage.reads_neighbours;
+      if (!stage.evolving.empty()) layer.need = TemporalNeed::weights_only;
       if (stage.steps) add_steps(stage, shapes, layer);
       layers.push_back(layer);
     }
@@ -65,6 +68,13 @@ class Captured final : public Model {
     return shapes;
   }
 
+  ModelTraits traits() const override {
+    ModelTraits what;
+    what.reads_entries = std::any_of(graph_.operations.begin(), graph_.operations.end(),
+                                     [](const CapturedOperation& op) { return op.attends(); });
+    return what;
+  }
+
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
     const CapturedStage& stage = cut_.stages[static_cast<std::size_t>(layer)];
     if (stage.spatial.empty() && carried_before(layer) == stage.carried) return input.x;
@@ -75,10 +85,18 @@ class Captured final : public Model {
       all[value] = var;
       values.set(value, slice_rows(tape, var, 0, own));
     });
+    const std::map<std::size_t, Var> evolved = evolved_weights(tape, graph_, parameters, stage.evolving, input);
     for (const std::size_t value : stage.spatial) {
       const CapturedOperation& op = graph_.operations[value - graph_.first_result()];
-      if (op.kind != CapturedKind::product) {
+      if (op.kind == CapturedKind::dense && evolved.count(op.reads[1]) > 0) {
+        values.set(value, values.dense_of_steps(op, evolved.at(op.reads[1]), input.cells->step_rows_on_device));
+      } else if (!op.reads_neighbours()) {
         values.get(value);
+      } else if (op.attends()) {
+        const bool added = op.kind == CapturedKind::added_attention;
+        values.set(value,
+                   edge_attention(tape, *input.a, {op.heads, added, op.p}, values.get(op.reads[0]), all[op.reads[1]],
+                                  all[op.reads[2]], op.reads.size() == 4 ? values.get(op.reads[3]) : nullptr));
       } else if (cut_.precomputed && op.reads[0] == 0) {
         values.set(value, values.get(0));
       } else {
@@ -93,8 +111,9 @@ class Captured final : public Model {
     CapturedValues values(tape, graph_, parameters);
     const auto set = [&](std::size_t value, const Var& var) { values.set(value, var); };
     give(tape, input.x, stage.carried, set);
-    std::vector<std::size_t> states;
-    for (std::size_t value = 1; value < graph_.first_weight(); ++value) states.push_back(value);
+    const std::vector<std::size_t> states = graph_.states_of(false);
+    std::vector<std::size_t> next;
+    for (const std::size_t state : states) next.push_back(graph_.next[state - 1]);
     if (!states.empty()) give(tape, input.state, states, set);
     for (const std::size_t value : stage.stepwise) {
       const CapturedOperation& op = graph_.operations[value - graph_.first_result()];
@@ -103,10 +122,21 @@ class Captured final : public Model {
       else
         values.get(value);
     }
-    return {values.get(graph_.output), states.empty() ? nullptr : values.beside(graph_.next)};
+    return {values.get(graph_.output), states.empty() ? nullptr : values.beside(next)};
   }
 
  private:
+  void refuse() const {
+    const std::size_t value = cut_.refused;
+    if (value == 0) return;
+    const bool attends = graph_.operations[value - graph_.first_result()].attends();
+    throw InvalidInput(
+        source_, 0, 0,
+        "has operation " + std::to_string(value - graph_.first_result() + 1) +
+            (attends ? ", an attention that reads a state, or another matrix than the attention before it"
+                     : ", which reads an evolving weight other than as the matrix of a product, or with a "
+                       "state of vertices"));
+  }
   /// The matrices of products that run step by step.
   std::vector<int> supports() const {
     std::vector<int> found;
@@ -133,10 +163,9 @@ class Captured final : public Model {
   void add_steps(const CapturedStage& stage, const std::vector<CapturedShape>& shapes, LayerShape& layer) const {
     layer.step_by_step = true;
     layer.temporal_width = shapes[graph_.output].columns;
-    if (!graph_.states.empty()) {
+    if (const std::vector<std::size_t> states = graph_.states_of(false); !states.empty()) {
       layer.need = TemporalNeed::recurrent;
-      layer.recurrent_state.width = 0;
-      for (const std::int64_t state : graph_.states) layer.recurrent_state.width += state;
+      layer.recurrent_state.width = widths(shapes, states);
     }
     for (const std::size_t value : stage.stepwise) {
       const CapturedOperation& op = graph_.operations[value - graph_.first_result()];

@@ -22,6 +22,8 @@ struct KindWord {
 const std::map<std::string, KindWord>& kind_words() {
   constexpr std::size_t many = 1000;
   static const std::map<std::string, KindWord> all{{"product", {CapturedKind::product, 1, 1}},
+                                                   {"attention", {CapturedKind::attention, 3, 3}},
+                                                   {"added_attention", {CapturedKind::added_attention, 3, 4}},
                                                    {"dense", {CapturedKind::dense, 2, 3}},
                                                    {"combine", {CapturedKind::combine, 2, 2}},
                                                    {"multiply", {CapturedKind::multiply, 2, 2}},
@@ -35,6 +37,7 @@ const std::map<std::string, KindWord>& kind_words() {
                                                    {"rows", {CapturedKind::rows, 1, 1}},
                                                    {"stack", {CapturedKind::stack, 1, many}},
                                                    {"transpose", {CapturedKind::transpose, 1, 1}},
+                                                   {"add_row", {CapturedKind::add_row, 2, 2}},
                                                    {"layer_norm", {CapturedKind::layer_norm, 3, 3}},
                                                    {"spread", {CapturedKind::spread, 1, 1}},
                                                    {"head_sums", {CapturedKind::head_sums, 1, 1}},
@@ -42,8 +45,6 @@ const std::map<std::string, KindWord>& kind_words() {
                                                    {"found", {CapturedKind::found, 1, 1}}};
   return all;
 }
-
-constexpr std::int64_t largest_size = 1'000'000;  // rows or columns of a value
 
 /// Reads the parts of a model in turn; values are found by name.
 class GraphReader {
@@ -57,13 +58,14 @@ class GraphReader {
     if (json.contains("features") && !json["features"].is_null()) graph_.features = positive(json["features"]);
     name("x");
     for (const Json& state : json.value("states", Json::array())) {
-      only(state, {"name", "width"});
-      graph_.states.push_back(positive(state.at("width")));
+      only(state, {"name", "width", "start"});
+      graph_.states.push_back({state.contains("start") ? 0 : positive(state.at("width")), 0});
       name(state.at("name"));
     }
     for (const Json& matrix : json.value("matrices", Json::array())) graph_.matrices.push_back(matrix);
     for (const std::string& matrix : graph_.matrices) check_matrix(matrix);
     for (const Json& weight : json.at("weights")) read_weight(weight);
+    for (std::size_t s = 0; s < graph_.states.size(); ++s) read_start(json.at("states")[s], graph_.states[s]);
     for (const Json& operation : json.at("operations")) read_operation(operation);
     graph_.output = value(json.at("output"));
     for (const Json& next : json.value("next", Json::array())) graph_.next.push_back(value(next));
@@ -89,7 +91,7 @@ class GraphReader {
     }
     if (part.inputs.empty()) refuse("has a part that reads nothing");
     graph_.features = part.widths.front();
-    graph_.states.assign(part.widths.begin() + 1, part.widths.end());
+    for (std::size_t i = 1; i < part.widths.size(); ++i) graph_.states.push_back({part.widths[i], 0});
     for (const Json& weight : json.at("weights")) read_weight(weight);
     for (const Json& operation : json.at("operations")) read_operation(operation);
     graph_.output = value(json.at("output"));
@@ -125,7 +127,7 @@ class GraphReader {
   }
   std::int64_t positive(const Json& given) const {
     const std::int64_t number = whole(given);
-    if (number < 1 || number > largest_size) refuse("has the size " + std::to_string(number));
+    if (number < 1 || number > largest_captured_size) refuse("has the size " + std::to_string(number));
     return number;
   }
   void check_matrix(const std::string& matrix) const {
@@ -142,33 +144,40 @@ class GraphReader {
     name(weight.name);
     graph_.weights.push_back(std::move(weight));
   }
+  void read_start(const Json& json, CapturedState& state) const {
+    if (!json.contains("start")) return;
+    if (json.contains("width")) refuse("has a state with both a width and a start");
+    state.start = value(json["start"]);
+    if (state.start < graph_.first_weight()) refuse("has a state that does not start at a weight");
+  }
   void read_operation(const Json& json) {
     const auto kind = json.at("kind").get<std::string>();
     const auto word = kind_words().find(kind);
     if (word == kind_words().end()) refuse("has an operation of the unknown kind '" + kind + "'");
-    only(json, {"name", "kind", "of", "matrix", "activation", "p", "q", "first", "count"});
+    only(json, {"name", "kind", "of", "matrix", "activation", "p", "q", "first", "count", "heads"});
     CapturedOperation operation;
     operation.kind = word->second.kind;
     operation.curve = word->second.curve;
     for (const Json& read : json.at("of")) operation.reads.push_back(value(read));
     if (operation.reads.size() < word->second.least || operation.reads.size() > word->second.most)
       refuse("gives '" + kind + "' " + std::to_string(operation.reads.size()) + " values");
-    operation.matrix = read_matrix(json.value("matrix", Json(0)), operation.kind);
+    operation.matrix = operation.reads_neighbours() ? read_matrix(json.value("matrix", Json(0))) : 0;
     operation.p = number(json, "p", operation.kind == CapturedKind::pointwise && kind != "affine" ? 0.0 : 1.0);
     operation.q = number(json, "q", kind == "combine" ? 1.0 : 0.0);
     operation.first = whole(json.value("first", Json(0)));
     operation.count = whole(json.value("count", Json(0)));
+    operation.heads = positive(json.value("heads", Json(1)));
     operation.activation = read_activation(json.value("activation", Json("none")));
     if (operation.p < 0 && (kind == "leaky_relu" || kind == "elu")) refuse("gives '" + kind + "' a negative slope");
     graph_.operations.push_back(std::move(operation));
     name(json.at("name"));
   }
-  int read_matrix(const Json& json, CapturedKind kind) const {
+  int read_matrix(const Json& json) const {
     const std::int64_t matrix = whole(json);
     const auto matrices = static_cast<std::int64_t>(graph_.matrices.size());
-    if (kind == CapturedKind::product && (matrix < 0 || matrix >= matrices))
-      refuse("has a product with matrix " + std::to_string(matrix) + " of " + std::to_string(matrices));
-    return kind == CapturedKind::product ? static_cast<int>(matrix) : 0;
+    if (matrix < 0 || matrix >= matrices)
+      refuse("reads matrix " + std::to_string(matrix) + " of " + std::to_string(matrices));
+    return static_cast<int>(matrix);
   }
   Activation read_activation(const Json& json) const {
     if (json != "none" && json != "relu") refuse("has the activation " + json.dump() + "; known: none, relu");
@@ -180,97 +189,15 @@ class GraphReader {
   std::map<std::string, std::size_t> numbers_;
 };
 
-/// Checks the shapes that one operation reads, and gives that of its result.
-class ShapeRules {
- public:
-  explicit ShapeRules(const std::vector<CapturedShape>& shapes) : shapes_(shapes) {}
-
-  CapturedShape result(const CapturedOperation& operation) const {
-    const CapturedShape first = shape(operation, 0);
-    switch (operation.kind) {
-      case CapturedKind::product:
-        need(first.rows == 0);
-        return first;
-      case CapturedKind::dense:
-        return dense(operation);
-      case CapturedKind::combine:
-      case CapturedKind::multiply:
-        need(first == shape(operation, 1));
-        return first;
-      case CapturedKind::pointwise:
-      case CapturedKind::tanh:
-        return first;
-      case CapturedKind::concat:
-      case CapturedKind::stack:
-        return joined(operation);
-      case CapturedKind::columns:
-        need(operation.first >= 0 && operation.count > 0 && operation.first <= first.columns - operation.count);
-        return {first.rows, operation.count};
-      case CapturedKind::rows:
-        need(operation.first >= 0 && operation.count > 0 && operation.first <= first.rows - operation.count);
-        return {operation.count, first.columns};
-      case CapturedKind::transpose:
-        need(first.rows > 0);
-        return {first.columns, first.rows};
-      case CapturedKind::layer_norm:
-        need(shape(operation, 1) == CapturedShape{1, first.columns} && shape(operation, 2) == shape(operation, 1));
-        return first;
-      default:
-        return of_events(operation);
-    }
-  }
-
- private:
-  static void need(bool fits) {
-    if (!fits) throw Error("shapes do not fit");
-  }
-  CapturedShape shape(const CapturedOperation& operation, std::size_t i) const { return shapes_[operation.reads[i]]; }
-
-  CapturedShape of_events(const CapturedOperation& operation) const {
-    const CapturedShape first = shape(operation, 0);
-    const bool slots = first.rows == CapturedShape::slot_rows;
-    switch (operation.kind) {
-      case CapturedKind::spread:
-        need(first.rows == 0);
-        return {CapturedShape::slot_rows, first.columns};
-      case CapturedKind::head_sums:
-        need((slots || first.rows == 0) && operation.count > 0 && first.columns % operation.count == 0);
-        return {first.rows, operation.count};
-      case CapturedKind::attend: {
-        const CapturedShape values = shape(operation, 1);
-        need(slots && values.rows == first.rows && values.columns % first.columns == 0);
-        return {0, values.columns};
-      }
-      default:
-        need(first.rows == 0);
-        return first;
-    }
-  }
-
-  CapturedShape dense(const CapturedOperation& operation) const {
-    const CapturedShape x = shape(operation, 0), w = shape(operation, 1);
-    need(w.rows > 0 && x.columns == w.rows);
-    need(operation.reads.size() == 2 || shape(operation, 2) == CapturedShape{1, w.columns});
-    return {x.rows, w.columns};
-  }
-
-  CapturedShape joined(const CapturedOperation& operation) const {
-    const bool below = operation.kind == CapturedKind::stack;
-    CapturedShape sum = shape(operation, 0);
-    need(!below || sum.rows > 0);
-    for (std::size_t i = 1; i < operation.reads.size(); ++i) {
-      const CapturedShape part = shape(operation, i);
-      need(below ? part.columns == sum.columns && part.rows > 0 : part.rows == sum.rows);
-      (below ? sum.rows : sum.columns) += below ? part.rows : part.columns;
-      need(sum.rows <= largest_size && sum.columns <= largest_size);
-    }
-    return sum;
-  }
-
-  const std::vector<CapturedShape>& shapes_;
-};
-
 }  // namespace
+
+std::vector<std::size_t> CapturedGraph::states_of(bool of_weights) const {
+  std::vector<std::size_t> found;
+  for (std::size_t s = 0; s < states.size(); ++s) {
+    if (states[s].of_weights() == of_weights) found.push_back(1 + s);
+  }
+  return found;
+}
 
 void check_captured_version(const Json& json, const std::string& source) {
   if (json.value("format", Json()) != "strobe.captured" || json.value("version", Json()) != 1)
@@ -305,36 +232,14 @@ void set_captured_weights(CapturedGraph& graph, const std::vector<SavedMatrix>& 
   }
 }
 
-std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int64_t features,
-                                           const std::string& source) {
-  std::vector<CapturedShape> shapes{{0, features}};
-  for (const std::int64_t width : graph.states) shapes.push_back({0, width});
-  for (std::size_t input = 0; input < graph.of_slots.size(); ++input) {
-    if (graph.of_slots[input]) shapes[input].rows = CapturedShape::slot_rows;
-  }
-  for (const CapturedWeight& weight : graph.weights)
-    shapes.push_back({weight.rows == 0 ? features : weight.rows, weight.columns});
-  const auto refuse = [&](const std::string& why) { throw InvalidInput(source, 0, 0, why); };
-  for (std::size_t i = 0; i < graph.operations.size(); ++i) {
-    try {
-      shapes.push_back(ShapeRules(shapes).result(graph.operations[i]));
-    } catch (const Error&) {
-      refuse("has operation " + std::to_string(i + 1) + ", whose shapes do not fit each other");
-    }
-  }
-  if (shapes[graph.output].rows != 0) refuse("has an output that is no value of vertices");
-  for (std::size_t s = 0; s < graph.next.size(); ++s) {
-    if (shapes[graph.next[s]] != shapes[1 + s]) refuse("hands on a state of another width than it reads");
-  }
-  return shapes;
-}
-
 Preprocessing captured_preprocessing(const std::string& matrix) {
   static const std::map<std::string, std::string> walks{{"sum", "none"},
                                                         {"mean", "in"},
                                                         {"out_mean", "out"},
                                                         {"mean_transposed", "in_transposed"},
-                                                        {"out_mean_transposed", "out_transposed"}};
+                                                        {"out_mean_transposed", "out_transposed"},
+                                                        {"symmetric", "symmetric"},
+                                                        {"out_symmetric", "out_symmetric"}};
   Preprocessing what;
   what.precompute_first_product = false;
   if (matrix == "laplacian") return what;

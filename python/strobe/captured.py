@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import math
 import os
 import pathlib
 import struct
@@ -37,6 +38,13 @@ class NotEqual(StrobeError):
 
 
 @dataclasses.dataclass
+class _Start:
+    """A state of weights in the example, which begins as the parameter `name`."""
+
+    name: str
+
+
+@dataclasses.dataclass
 class Check:
     """The largest differences from PyTorch, relative to the largest value, over `steps` steps."""
 
@@ -67,12 +75,15 @@ def from_torch(module: torch.nn.Module, example: Mapping[str, Any], path: Path, 
     """Captures a snapshot model and writes it to the folder `path`. The program then trains it without Python.
 
     `example` has the keywords of one call: `x` [N, F], `edge_index` [2, E], perhaps `edge_weight` [E]. All others are
-    the recurrent states, [N, width] each. The module returns the embedding [N, width], or a tuple of it and the states
-    after the step. With one state and one result, the result is both.
+    the recurrent states, [N, width] each. A parameter of the module as a state is the first value of weights that
+    evolve. The module returns the embedding [N, width], or a tuple of it and the states after the step. With one state
+    and one result, the result is both.
 
     With `check`, the program and PyTorch run four steps of random graphs and compare loss and gradients. Raises
     NotCaptured, which names operations that Strobe lacks, and NotEqual where a difference is above `tolerance`.
     """
+    named = {id(one): name for name, one in module.named_parameters()}
+    example = {key: _Start(named[id(value)]) if id(value) in named else value for key, value in example.items()}
     module = _copy(module)
     model, weights = _capture(module, example)
     captured = CapturedModel(path, None)
@@ -118,12 +129,20 @@ def _call(module: torch.nn.Module, x: Any, edge_index: Any, edge_weight: Any, st
     return results[0], following
 
 
-def _states(example: Mapping[str, Any]) -> dict[str, int]:
-    """Width of each recurrent state."""
+def _states(example: Mapping[str, Any]) -> dict[str, int | _Start]:
+    """Width of each recurrent state of vertices, or the first value of one of weights."""
     missing = [name for name in ("x", "edge_index") if name not in example]
     if missing:
         raise ValueError(f"the example has no {missing[0]}; it needs x [N, F] and edge_index [2, E]")
-    return {name: int(value.shape[-1]) for name, value in example.items() if name not in _GRAPH}
+    return {name: value if isinstance(value, _Start) else int(value.shape[-1])
+            for name, value in example.items() if name not in _GRAPH}
+
+
+def _first_states(module: torch.nn.Module, example: Mapping[str, Any], vertices: int) -> dict[str, Any]:
+    import torch
+
+    return {name: module.get_parameter(state.name) if isinstance(state, _Start)
+            else torch.zeros(vertices, state, dtype=torch.float64) for name, state in _states(example).items()}
 
 
 class _RandomGraph:
@@ -150,20 +169,25 @@ def _capture(module: torch.nn.Module, example: Mapping[str, Any]) -> tuple[dict[
 
     vertices, widths = 11, _states(example)
     graph = _RandomGraph(5, vertices, example)
-    record = _capture.Recorder(_capture.matrices(graph.edges, graph.weights, vertices), vertices)
+    record = _capture.Recorder(graph.edges, graph.weights, vertices)
     x, edges, weights = torch.tensor(graph.x), torch.tensor(graph.edges), torch.tensor(graph.weights)
-    states = {name: torch.zeros(vertices, width, dtype=torch.float64) for name, width in widths.items()}
+    states = {name: one.detach().clone() for name, one in _first_states(module, example, vertices).items()}
     record.stands_for(x, _capture.Cells("x", x.shape[1]))
     record.stands_for(edges, _capture.Edges())
     record.stands_for(weights, _capture.Edges())
     for name, state in states.items():
+        if isinstance(widths[name], _Start):
+            record.stands_for(state, _capture.Weight(name))
+            continue
         record.stands_for(state, _capture.Cells(name, state.shape[1]))
+        record.late.add(name)
     named = dict(module.named_parameters())
     for name, parameter in named.items():
         if name in ("x", *widths) or name.startswith(_TAKEN):
             raise ValueError(f"the weight {name!r} has the name of another value in Strobe; rename it in the module")
         record.stands_for(parameter, _capture.Weight(name))
-        record.weights[name] = {}
+        is_start = any(isinstance(one, _Start) and one.name == name for one in widths.values())
+        record.weights[name] = {"turned": False} if is_start else {}
     with torch.no_grad(), record:
         output, following = _call(module, x, edges, weights, states, example)
     if record.missing:
@@ -172,13 +196,15 @@ def _capture(module: torch.nn.Module, example: Mapping[str, Any]) -> tuple[dict[
         ends = [record.named(record.meaning(one)) for one in (output, *following)]
     except _capture.NoCounterpart as error:
         raise NotCaptured([f"the result: {error}"]) from None
+    record.join_patterns()
     return _model(record, widths, ends, named, x.shape[1])
 
 
-def _model(record: Any, widths: dict[str, int], ends: list[str], named: dict[str, Any],
+def _model(record: Any, widths: dict[str, int | _Start], ends: list[str], named: dict[str, Any],
            features: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The recorded model, without operations that nothing reads."""
-    needed, kept = set(ends), []
+    starts = {name: one.name for name, one in widths.items() if isinstance(one, _Start)}
+    needed, kept = {*ends, *starts.values()}, []
     for operation in reversed(record.operations):
         if operation["name"] in needed:
             needed.update(operation["of"])
@@ -189,19 +215,22 @@ def _model(record: Any, widths: dict[str, int], ends: list[str], named: dict[str
             continue
         matrix = parameter.detach().double().numpy()
         _refuse_weight(name, parameter.requires_grad, matrix)
-        matrix = matrix.reshape(1, -1) if matrix.ndim < 2 else matrix
+        if matrix.ndim != 2:
+            is_row = matrix.ndim < 2 or "is_row" in record.weights[name]
+            matrix = matrix.reshape((1, -1) if is_row else matrix.shape[1:])
         turned = record.weights[name].get("turned", False)
         values[name] = np.ascontiguousarray(matrix.T if turned else matrix)
         described.append({"name": name, "rows": values[name].shape[0], "columns": values[name].shape[1],
                           **({"transposed": True} if turned else {})})
     return {"format": "strobe.captured", "version": 1, "features": features, "matrices": record.used,
-            "states": [{"name": name, "width": width} for name, width in widths.items()],
+            "states": [{"name": name, **({"start": starts[name]} if name in starts else {"width": width})}
+                       for name, width in widths.items()],
             "weights": described, "operations": kept[::-1], "output": ends[0], "next": ends[1:]}, values
 
 
 def _refuse_weight(name: str, trained: bool, matrix: np.ndarray) -> None:
     reason = ("it is frozen (requires_grad=False), and Strobe trains every weight" if not trained
-              else "it has more than two dimensions" if matrix.ndim > 2
+              else "it has more than two dimensions" if matrix.ndim > 2 and matrix.size != math.prod(matrix.shape[1:])
               else "it has a value that is no finite number" if not np.isfinite(matrix).all() else "")
     if reason:
         raise NotCaptured([f"the weight {name!r}: {reason}"])
@@ -271,7 +300,7 @@ def _width(module: torch.nn.Module, example: Mapping[str, Any]) -> int:
     import torch
 
     graph = _RandomGraph(1, 5, example)
-    states = {name: torch.zeros(5, width, dtype=torch.float64) for name, width in _states(example).items()}
+    states = _first_states(module, example, 5)
     with torch.no_grad():
         output, _ = _call(module, torch.tensor(graph.x), torch.tensor(graph.edges), torch.tensor(graph.weights), states,
                           example)
@@ -284,8 +313,7 @@ def _torch_loss(module: torch.nn.Module, example: Mapping[str, Any], graphs: lis
     import torch
 
     top = {name: torch.tensor(value, requires_grad=True) for name, value in head.items()}
-    states = {name: torch.zeros(len(targets[0]), width, dtype=torch.float64)
-              for name, width in _states(example).items()}
+    states = _first_states(module, example, len(targets[0]))
     module.zero_grad()
     parts = []
     for graph, target in zip(graphs, targets[:len(graphs)], strict=True):

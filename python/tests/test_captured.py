@@ -10,6 +10,7 @@ import strobe
 
 try:
     import torch
+    import torch_geometric.nn as pyg
     import torch_models as models
 except ImportError:
     models = None
@@ -21,9 +22,18 @@ class Captured(InFolder):
         example = {"x": torch.zeros(3, features), "edge_index": torch.tensor([[0, 1], [1, 2]])}
         if weighted:
             example["edge_weight"] = torch.ones(2)
-        example.update({name: torch.zeros(3, width) for name, width in states.items()})
+        example.update({name: torch.zeros(3, one) if isinstance(one, int) else one for name, one in states.items()})
         torch.manual_seed(1)
         return strobe.from_torch(module, example, self.folder / type(module).__name__)
+
+    def expect_as_pytorch(self, module, exact=True, **how):
+        """Loss and gradients are PyTorch's, and all strategies have equal losses."""
+        with self.subTest(repr(module)):
+            model = self.capture(module, **how)
+            self.assertLess(model.check.loss, 1e-10)
+            self.assertLess(model.check.gradients, 1e-10)
+            if exact:
+                self.expect_exact(model, how.get("features", 3))
 
     def expect_exact(self, model, features):
         """Equal losses of all strategies, on a graph with `features` features."""
@@ -33,8 +43,9 @@ class Captured(InFolder):
                                               path=self.folder / "graph.strobe")
         losses = []
         for strategy, ranks in (("sequential", 1), ("snapshot", 2), ("vertex", 3), ("chunk", 2)):
+            out = self.folder / f"run{len(list(self.folder.iterdir()))}"
             run = strobe.run(workload=workload, model=model, strategy=strategy, ranks=ranks, epochs=2, warmup=0,
-                             precision="fp64", progress=False, out=self.folder / f"{model.path.name}-{strategy}")
+                             precision="fp64", progress=False, out=out)
             losses.append(json.loads((run.path / "summary.json").read_text())["rows"][0]["loss"])
         for other in losses[1:]:
             np.testing.assert_allclose(other, losses[0], rtol=1e-10)
@@ -50,14 +61,65 @@ class Captured(InFolder):
                 self.assertIn("as PyTorch over 4 steps", repr(model))
                 self.expect_exact(model, 3)
 
-    def test_operations_without_a_counterpart_are_named_with_their_line(self):
-        with self.assertRaises(strobe.NotCaptured) as caught:
-            self.capture(models.Attention(3, 5))
-        self.assertTrue(any("torch_models.py:" in one for one in caught.exception.missing), caught.exception)
+    def test_layers_of_attention_agree_with_pytorch(self):
+        layers = models.EdgeConvs
+        for module, states in ((layers(pyg.GATConv(3, 4, heads=3)), {}),
+                               (layers(pyg.GATv2Conv(3, 2, heads=2)), {}),
+                               (layers(pyg.TransformerConv(3, 4, heads=2)), {}),
+                               (layers(pyg.GATConv(3, 3, heads=2), state=6), {"h": 6})):
+            self.expect_as_pytorch(module, **states)
+        for module in (models.Attention(3, 5), layers(pyg.GATConv(3, 4, heads=2, concat=False, bias=False)),
+                       layers(pyg.GATConv(3, 2, heads=2, add_self_loops=False, residual=True)),
+                       layers(pyg.GATv2Conv(3, 4, heads=2, share_weights=True, add_self_loops=False)),
+                       layers(pyg.GCNConv(3, 4), pyg.GATConv(4, 2, heads=4)),
+                       layers(pyg.TransformerConv(3, 2, heads=3, concat=False, root_weight=False),
+                              pyg.SAGEConv(2, 4))):
+            self.expect_as_pytorch(module, exact=False)
 
-    def test_a_softmax_is_refused(self):
-        with self.assertRaises(strobe.NotCaptured):
-            self.capture(models.Softmax(3, 5))
+    def test_attention_by_hand_agrees_with_pytorch(self):
+        self.expect_as_pytorch(models.HandAttention(3, 5))
+        self.expect_as_pytorch(models.HandTransformer(3, 6))
+
+    def test_random_attention_of_several_widths_agrees_with_pytorch(self):
+        draw = np.random.default_rng(11)
+        for seed in range(6):
+            torch.manual_seed(seed)
+            features, heads, width, more = (int(one) for one in draw.integers(1, 6, 4))
+            first = [pyg.GATConv, pyg.GATv2Conv, pyg.TransformerConv][seed % 3](features, width, heads=heads)
+            second = [pyg.GATv2Conv, pyg.GATConv, pyg.TransformerConv][seed % 3](width * heads, more, heads=2)
+            self.expect_as_pytorch(models.EdgeConvs(first, second), exact=False, features=features)
+            self.expect_as_pytorch(models.HandAttention(features, width), exact=False, features=features)
+
+    def test_weights_that_evolve_agree_with_pytorch(self):
+        module = models.EvolvingWeights(3, 4)
+        self.expect_as_pytorch(module, w=module.initial_weight)
+        module = models.HandEvolving(3, 5)
+        self.expect_as_pytorch(module, w1=module.first, c1=module.carry, w2=module.second, h=5)
+
+    def test_chebyshev_filters_agree_with_pytorch(self):
+        for order in (1, 2, 4):
+            self.expect_as_pytorch(models.ChebGRU(3, 4, order), exact=order == 4, weighted=True, h=4)
+        self.expect_as_pytorch(models.HandCheb(3, 5))
+        self.expect_as_pytorch(models.EdgeConvs(pyg.ChebConv(3, 4, 3, normalization="rw")), exact=False)
+
+    def test_a_bias_after_a_sum_agrees_with_pytorch(self):
+        self.expect_as_pytorch(models.BiasOfSum(3, 5))
+
+    def test_operations_without_a_counterpart_are_named_with_their_line(self):
+        for module, reason, states in (
+                (models.Softmax(3, 5), "_softmax", {}),
+                (models.StateAttention(4), "this attention reads a state", {"h": 4}),
+                (models.OtherAttention("tanh"), "tanh", {}), (models.OtherAttention("weighted"), "attention", {}),
+                (models.OtherAttention("unnormalised"), "no such sum", {}),
+                (models.OtherAttention("wrong total"), "no such gathering", {}),
+                (models.TwoKindsOfEdges(3, 4), "other neighbours", {}),
+                (models.EdgeConvs(pyg.GCNConv(3, 4), pyg.TransformerConv(4, 4)), "an aggregation by 'laplacian'", {}),
+                (models.TimeAttention(4), "it makes (1, 11, 4)", {})):
+            with self.subTest(reason), self.assertRaises(strobe.NotCaptured) as caught:
+                self.capture(module, **states)
+            text = str(caught.exception)
+            self.assertIn("torch_models.py:", text)
+            self.assertIn(reason, text)
 
     def test_a_wrong_number_of_states_is_refused(self):
         with self.assertRaisesRegex(ValueError, "returns 0 states"):

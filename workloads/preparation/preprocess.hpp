@@ -35,7 +35,8 @@ struct Preprocessing {
   bool laplacian = true;                 // D^-1/2 (A + I) D^-1/2 after smoothing, D = 1 + row sums of A as stored
   std::string walk = "none";             // in: rows of A scaled to sum 1, a step of a random walk against the edges;
                                          // out: rows of A^T, a step along them; in_transposed, out_transposed: the
-                                         // transposes of these; needs laplacian = false
+                                         // transposes of these; symmetric: D^-1/2 A D^-1/2, D the sums of A's rows;
+                                         // out_symmetric: D the sums of its columns; needs laplacian = false
   bool symmetric_pattern = false;        // with zeros where only A^T has an entry: row v lists the edges of v at either
                                          // end
   bool precompute_first_product = true;  // A~ X, the first layer's aggregation

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "core/errors.hpp"
@@ -14,19 +15,41 @@
 namespace strobe {
 namespace {
 
+std::string needs_positive_sums(std::size_t vertex, std::int64_t t, double degree) {
+  return fmt::format(
+      "the edges of vertex {} at step {} sum to {}; a random walk needs a positive sum (use weights=count "
+      "or binary)",
+      vertex, t, degree);
+}
+
 /// Scales every row to sum 1; empty rows stay empty.
 void make_walk(SmoothStep& step, std::int64_t t) {
   for (std::size_t v = 0; v + 1 < step.row_offsets.size(); ++v) {
     const auto begin = step.values.begin() + step.row_offsets[v], end = step.values.begin() + step.row_offsets[v + 1];
     const double degree = std::accumulate(begin, end, 0.0);
     if (begin != end && !(degree > 0)) {
-      throw InvalidRequest("walk",
-                           fmt::format("the edges of vertex {} at step {} sum to {}; a random walk needs a positive "
-                                       "sum (use weights=count or binary)",
-                                       v, t, degree));
+      throw InvalidRequest("walk", needs_positive_sums(v, t, degree));
     }
     for (auto value = begin; value != end; ++value) *value /= degree;
   }
+}
+
+/// D^-1/2 A D^-1/2 with D the sums of the rows of `of`, which is A or its transpose. A vertex of sum 0 counts as 0.
+SmoothStep scaled_on_both_sides(const SmoothStep& a, const SmoothStep& of, std::int64_t t) {
+  SmoothStep step{a.row_offsets, a.columns, a.values, {}, {}};
+  const std::size_t vertices = a.row_offsets.size() - 1;
+  std::vector<double> scale(vertices, 0.0);
+  for (std::size_t v = 0; v < vertices; ++v) {
+    const double degree =
+        std::accumulate(of.values.begin() + of.row_offsets[v], of.values.begin() + of.row_offsets[v + 1], 0.0);
+    if (degree < 0) throw InvalidRequest("walk", needs_positive_sums(v, t, degree));
+    if (degree > 0) scale[v] = 1 / std::sqrt(degree);
+  }
+  for (std::size_t v = 0; v < vertices; ++v) {
+    for (std::size_t i = step.row_offsets[v]; i < static_cast<std::size_t>(step.row_offsets[v + 1]); ++i)
+      step.values[i] *= scale[v] * scale[step.columns[i]];
+  }
+  return step;
 }
 
 /// Term k of a sequence that began with z: S z_(k-1), or 2 S z_(k-1) - z_(k-2) where there are two before it.
@@ -41,7 +64,8 @@ std::vector<double> next_term(const SmoothStep& s, const std::vector<double>& la
 }  // namespace
 
 const std::vector<std::string>& known_walks() {
-  static const std::vector<std::string> names = {"none", "in", "out", "in_transposed", "out_transposed"};
+  static const std::vector<std::string> names = {"none",           "in",        "out",          "in_transposed",
+                                                 "out_transposed", "symmetric", "out_symmetric"};
   return names;
 }
 
@@ -65,6 +89,8 @@ SmoothStep transposed(const SmoothStep& step) {
 }
 
 SmoothStep walk_matrix(const SmoothStep& a, const std::string& walk, std::int64_t t) {
+  if (walk == "symmetric") return scaled_on_both_sides(a, a, t);
+  if (walk == "out_symmetric") return scaled_on_both_sides(a, transposed(a), t);
   SmoothStep step = walk == "out" || walk == "out_transposed" ? transposed(a)
                                                               : SmoothStep{a.row_offsets, a.columns, a.values, {}, {}};
   if (walk != "none") make_walk(step, t);

@@ -16,6 +16,7 @@
 #include "tests/conformance/operations/copy.hpp"
 #include "tests/conformance/operations/dense.hpp"
 #include "tests/conformance/operations/distance.hpp"
+#include "tests/conformance/operations/edge_attention.hpp"
 #include "tests/conformance/operations/events.hpp"
 #include "tests/conformance/operations/evolve.hpp"
 #include "tests/conformance/operations/fading.hpp"
@@ -49,8 +50,12 @@ std::vector<OperationFamily> recurrent_families() {
 }
 
 std::vector<OperationFamily> event_families() {
-  return {family<NeighbourAttention>(neighbour_cases(false)), family<NeighbourAttentionBackward>(neighbour_cases(true)),
-          family<PairScores>(pair_scores_cases(false)), family<PairScoresBackward>(pair_scores_cases(true)),
+  return {edge_attention_family(false),
+          edge_attention_family(true),
+          family<NeighbourAttention>(neighbour_cases(false)),
+          family<NeighbourAttentionBackward>(neighbour_cases(true)),
+          family<PairScores>(pair_scores_cases(false)),
+          family<PairScoresBackward>(pair_scores_cases(true)),
           family<BinaryCrossEntropy>(binary_cross_entropy_cases())};
 }
 

@@ -1,73 +1,22 @@
 // Captured models: the files of built-in models train as those do, random models keep law 3, and malformed files are
 // refused by name.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "core/errors.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/files/model_files.hpp"
-#include "harness/request/case.hpp"
 #include "harness/request/suite.hpp"
-#include "harness/run/run_case.hpp"
 #include "models/snapshots/captured_graph.hpp"
 #include "models/snapshots/captured_stages.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/harness/laws/captured_models.hpp"
 
 namespace strobe {
 namespace {
-
-namespace files = std::filesystem;
-
-/// A folder of its own for a test's model.
-class CapturedModel : public testing::Test {
- protected:
-  CapturedModel() : folder_(files::temp_directory_path() / ("strobe-captured-" + std::to_string(getpid()))) {
-    files::create_directories(folder_);
-  }
-  ~CapturedModel() override { files::remove_all(folder_); }
-
-  Json model(const Json& graph) const {
-    std::ofstream(folder_ / "model.json") << graph.dump();
-    return {{"name", "captured"}, {"path", folder_.string()}};
-  }
-
-  files::path folder_;
-};
-
-CaseResult train_captured(const Json& model, const std::string& strategy, int ranks, int seed = 1) {
-  const Json request = {{"workload", {{"name", "uniform"}, {"vertices", 24}, {"steps", 7}, {"density", 3}}},
-                        {"model", model},
-                        {"strategy", {{"name", strategy}}},
-                        {"ranks", ranks},
-                        {"seed", seed},
-                        {"epochs", 3},
-                        {"warmup", 0},
-                        {"optimizer", {{"name", "adam"}, {"rate", 0.01}}},
-                        {"precision", "fp64"}};
-  CaseResult result = run_case(case_from_json(request, ""));
-  EXPECT_EQ(result.status, "ok") << strategy << " at " << ranks << " ranks: " << result.reason;
-  return result;
-}
-
-void expect_equal_losses(const CaseResult& a, const CaseResult& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.loss.per_epoch.size(), 3u) << what;
-  ASSERT_EQ(b.loss.per_epoch.size(), 3u) << what;
-  for (std::size_t e = 0; e < 3; ++e) EXPECT_NEAR(a.loss.per_epoch[e] / b.loss.per_epoch[e], 1.0, tolerance) << what;
-}
-
-Json operation(const std::string& name, const std::string& kind, const std::vector<std::string>& of,
-               const Json& more = Json::object()) {
-  Json json{{"name", name}, {"kind", kind}, {"of", of}};
-  json.update(more);
-  return json;
-}
 
 /// A GRU whose gates read `terms_of` the features and the state.
 Json joint_gru(const std::string& matrix, int terms, const std::string& prefix,

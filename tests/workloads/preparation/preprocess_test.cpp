@@ -200,6 +200,22 @@ TEST(Prepare, WalksAndTheirTransposesByHand) {
   expect("out_transposed", {0, 0, 2}, {0, 1}, {1, 1});
 }
 
+TEST(Prepare, ScalesBothSidesByHand) {
+  // A = {{0, 0, 4}, {0, 0, 0}, {2, 2, 0}}: rows sum to (4, 0, 4), columns to (2, 2, 4).
+  const SnapshotGraph graph =
+      stepped(make_events(3, {{2, 0, 0}, {2, 0, 0}, {2, 0, 0}, {2, 0, 0}, {0, 2, 0}, {0, 2, 0}, {1, 2, 0}, {1, 2, 0}}));
+  const auto values = [&](const char* walk) {
+    const PreparedGraph one =
+        prepare(graph, {.laplacian = false, .walk = walk, .precompute_first_product = false}, 1, true);
+    EXPECT_EQ(one.row_offsets, (std::vector<std::int64_t>{0, 1, 1, 3})) << walk;
+    EXPECT_EQ(one.columns, (std::vector<VertexId>{2, 0, 1})) << walk;
+    return one.values64;
+  };
+  EXPECT_EQ(values("symmetric"), (std::vector<double>{1, 0.5, 0})) << "vertex 1 has no incoming edge";
+  const Column<double> out = values("out_symmetric");
+  for (const std::size_t i : {0u, 1u, 2u}) EXPECT_NEAR(out[i], (i == 0 ? 4.0 : 2.0) / std::sqrt(8.0), 1e-15) << i;
+}
+
 TEST(Prepare, ASymmetricPatternAddsZeros) {
   const SnapshotGraph graph = stepped(make_events(2, {{0, 1, 0}, {1, 1, 0}}));
   const PreparedGraph one =
