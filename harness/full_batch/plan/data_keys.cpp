@@ -80,7 +80,17 @@ SnapshotGraph GraphKey::make(const DataCache& cache) const {
   return *std::move(shared);
 }
 
-PresenceKey::Value PresenceKey::make(const DataCache& cache) const { return presence_of(*cache.get(graph), presence); }
+PresenceKey::Value PresenceKey::make(const DataCache& cache) const {
+  const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
+  std::optional<Value> shared;
+  if (cache.node() != nullptr && presence != "all") {
+    const auto join = [&](const std::string& path) {
+      write_presence(*raw, presence, path, cache.node()->begin_wait());
+    };
+    shared = cache.node()->get_together<Value>({"presence", json_of(graph), presence}, join, read_presence);
+  }
+  return shared ? *std::move(shared) : presence_of(*raw, presence);
+}
 
 TaskData SamplesKey::make(const DataCache& cache) const {
   if (cache.node() == nullptr) return draw(cache);
