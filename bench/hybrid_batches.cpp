@@ -84,7 +84,8 @@ void build(benchmark::State& state, FrontierKind kind) {
   const auto make = [&](const BatchCells& one, double share) {
     const Frontier frontier = batch_frontier(source, one, scratch);
     const BatchWindow steps_of_batch{static_cast<Step>(one.steps.first), one.steps.count};
-    const LayeredBatch batch = encoder.encode(steps_of_batch, needed_cells(frontier, layers().size()), one.targets);
+    const LayeredBatch batch =
+        encoder.encode(steps_of_batch, needed_cells(frontier, layers().size()), one.targets, scratch.places());
     const BatchFeatures features = gather_features(whole, batch);
     field += share * static_cast<double>(frontier.field.size());
     entries += share * static_cast<double>(batch.layers.front().a.columns.size());

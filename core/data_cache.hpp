@@ -42,7 +42,7 @@ class DataCache {
   DataCache& operator=(const DataCache&) = delete;
 
   /// Null when this process shares nothing.
-  const NodeStore* node() const { return node_.get(); }
+  const std::shared_ptr<const NodeStore>& node() const { return node_; }
 
   /// Drops all values; whoever holds one keeps it. Not while another thread asks for one.
   void forget() const {

@@ -27,7 +27,7 @@ void append_rest(std::string& text, VertexId v, const std::uint32_t* chunk, cons
 }  // namespace
 
 void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal,
-                          const std::vector<std::uint32_t>* chunk_of_cell, const VertexLoads* loads) {
+                          const Column<std::uint32_t>* chunk_of_cell, const VertexLoads* loads) {
   std::string text = "step,vertex,rank,temporal_rank";
   if (chunk_of_cell != nullptr) text += ",chunk";
   if (loads != nullptr) text += ",load,group";
@@ -45,7 +45,7 @@ void write_placement_file(const std::string& path, const Placement& spatial, con
     for (Step t = 0; t < spatial.steps(); ++t) {
       if (spatial.owner(v, t) < 0) continue;  // the cell does not exist
       fmt::format_to(end, "{},{},{},{}", t, v, spatial.owner(v, t), temporal.owner(v, t));
-      append_rest(text, v, chunk_of_cell == nullptr ? nullptr : &chunk_of_cell->at(cell++), loads);
+      append_rest(text, v, chunk_of_cell == nullptr ? nullptr : &(*chunk_of_cell)[cell++], loads);
     }
   }
   write_file_atomically(path, text);

@@ -16,7 +16,6 @@ namespace strobe {
 /// rows of the embeddings; the file of `ids_path` (vertex_ids.hpp) maps them to the input's vertices. Throws
 /// SystemError.
 void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal,
-                          const std::vector<std::uint32_t>* chunk_of_cell = nullptr,
-                          const VertexLoads* loads = nullptr);
+                          const Column<std::uint32_t>* chunk_of_cell = nullptr, const VertexLoads* loads = nullptr);
 
 }  // namespace strobe

@@ -54,9 +54,9 @@ class FullBatchSchedule final : public SchedulePlan {
   std::string digest() const override { return digest_.empty() ? digest_of(*plan_) : digest_; }
   std::optional<Rank> only_rank() const override { return only_rank_; }
   /// `plan` is the one that this was made from.
-  void keep_only(FullBatchPlan& plan, Rank rank, const NodeStore* node) {
+  void keep_only(FullBatchPlan& plan, Rank rank) {
     digest_ = digest();
-    keep_own_part(plan, rank, node);
+    keep_own_part(plan, rank, plan.node.get());
     only_rank_ = rank;
   }
 
@@ -117,9 +117,8 @@ class FullBatchSchedule final : public SchedulePlan {
 
   /// Adds how chunks are walked, and the bytes that the first measured epoch loaded.
   void add_fusion(const std::vector<EpochSample>& samples, Facts& facts) const {
-    const std::vector<std::int64_t> units = plan_->fusion->units_per_rank(plan_->ranks());
-    if (units.empty()) return;
-    facts.values["fusion_units"] = units;
+    if (plan_->fusion->units_per_rank.empty()) return;
+    facts.values["fusion_units"] = plan_->fusion->units_per_rank;
     const Epochs epochs = complete_epochs(samples, plan_->ranks());
     if (epochs.empty()) {
       facts.absent["loaded_bytes"] = facts.absent["padded_share"] = "";
@@ -169,7 +168,7 @@ class FullBatchSchedule final : public SchedulePlan {
 class FullBatchPlanner final : public SchedulePlanner {
  public:
   FullBatchPlanner(const Case& request, PlanUse use, const DataCache& cache)
-      : cache_(cache), case_(begin_full_batch(request, use, cache)) {
+      : case_(begin_full_batch(request, use, cache)) {
     case_.data.keep_ids_of_raw();
   }
 
@@ -178,14 +177,13 @@ class FullBatchPlanner final : public SchedulePlanner {
     return leaves_open() ? useful_block_counts(case_.data.graph->steps) : std::vector{case_.options.blocks};
   }
   std::shared_ptr<const SchedulePlan> plan(std::int64_t blocks) override {
-    return own_full_batch_schedule(lay_out(case_, blocks), cache_);
+    return own_full_batch_schedule(lay_out(case_, blocks));
   }
   std::string chosen_text(std::int64_t blocks) const override { return fmt::format("nb=auto chose {} blocks", blocks); }
   std::string choice_text(std::int64_t blocks) const override { return fmt::format("nb={}", blocks); }
   std::string choice_name() const override { return "number of blocks"; }
 
  private:
-  const DataCache& cache_;
   FullBatchCase case_;
 };
 
@@ -218,11 +216,9 @@ std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const Fu
   return std::make_shared<FullBatchSchedule>(std::move(plan));
 }
 
-std::shared_ptr<const SchedulePlan> own_full_batch_schedule(std::shared_ptr<FullBatchPlan> plan,
-                                                            const DataCache& cache) {
+std::shared_ptr<const SchedulePlan> own_full_batch_schedule(std::shared_ptr<FullBatchPlan> plan) {
   auto schedule = std::make_shared<FullBatchSchedule>(plan);
-  const bool again = plan->fusion != nullptr && plan->fusion->to_measure;  // it will be laid out again
-  if (const std::optional<Rank> own = plan->only_rank(); own && !again) schedule->keep_only(*plan, *own, cache.node());
+  if (const std::optional<Rank> own = plan->only_rank()) schedule->keep_only(*plan, *own);
   return schedule;
 }
 

@@ -16,7 +16,6 @@ const FullBatchPlan* full_batch_or_null(const PlannedCase& plan);
 std::shared_ptr<const SchedulePlan> full_batch_schedule(std::shared_ptr<const FullBatchPlan> plan);
 
 /// The same. Where each rank is a process, `plan` then keeps the part of this rank only (keep_own_part).
-std::shared_ptr<const SchedulePlan> own_full_batch_schedule(std::shared_ptr<FullBatchPlan> plan,
-                                                            const DataCache& cache);
+std::shared_ptr<const SchedulePlan> own_full_batch_schedule(std::shared_ptr<FullBatchPlan> plan);
 
 }  // namespace strobe

@@ -71,7 +71,7 @@ std::uint64_t HybridBatch::bytes() const {
 }
 
 LayerSource layer_source(const HybridPlan& plan) {
-  return {plan.graph(), plan.full->data.supports, plan.layers(), plan.full->model.fp64, plan.degrees.get()};
+  return {plan.graph(), plan.full->data.supports, plan.layers(), plan.full->model.fp64, plan.degrees};
 }
 
 BatchMaker::BatchMaker(const HybridPlan& plan, bool values)
@@ -101,7 +101,8 @@ SharedBatch BatchMaker::make(const DrawnTargets& targets, std::size_t action) {
   const std::vector<std::int64_t> chosen = samples_of(plan_.samples, targets.vertices, steps);
   const BatchCells cells{targets.vertices, steps, other_vertices(all, chosen, targets.vertices, steps)};
   const Frontier frontier = batch_frontier(plan_.source, cells, scratch_);
-  batch->layers = encoder_.encode(targets.window, needed_cells(frontier, plan_.layers().size()), targets.vertices);
+  batch->layers = encoder_.encode(targets.window, needed_cells(frontier, plan_.layers().size()), targets.vertices,
+                                  scratch_.places());
   if (values_) batch->features = gather_features(layer_source(plan_), batch->layers);
   add_samples(chosen, *batch);
   return batch;

@@ -8,6 +8,7 @@
 
 #include "backends/cluster.hpp"
 #include "core/system/machine_limits.hpp"
+#include "harness/full_batch/plan/own_part.hpp"
 #include "harness/hybrid_batches/batch_bytes.hpp"
 #include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
@@ -15,6 +16,7 @@
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
 #include "workloads/partitioners/partitioner.hpp"
+#include "workloads/storage/shared_columns.hpp"
 
 namespace strobe {
 namespace {
@@ -225,7 +227,7 @@ void add_degrees(HybridPlan& plan) {
                          "the degrees of a batch are those of D^-1/2 (A + I) D^-1/2, and this model's layers multiply "
                          "with something else; take normalise=whole");
   }
-  plan.degrees = std::make_shared<const std::vector<double>>(degrees_of(plan.full->data, what.inputs));
+  plan.degrees = degrees_of(plan.full->data, what.inputs);
 }
 
 /// Adds a note if the cluster was measured before batch making was part of the calibration.
@@ -285,12 +287,15 @@ void note_filling(HybridPlan& plan) {
       most, updates));
 }
 
-/// Drops what batches of other ranks are drawn from.
+/// Drops what batches of other ranks are drawn from. Arrays of all vertices go into files of the node.
 void keep_own_batches(HybridPlan& plan, Rank rank) {
   for (std::size_t r = 0; r < plan.groups.size(); ++r)
     if (static_cast<Rank>(r) != rank) plan.groups[r] = {};
   plan.samples = of_rank(plan.samples, plan.owner, rank);
   plan.owner = {};
+  const NodeStore* const node = plan.full->node.get();
+  plan.loads = shared(*plan.loads, node);
+  share_columns<double>(node, {&plan.degrees});
 }
 
 }  // namespace

@@ -46,12 +46,11 @@ struct HybridPlan {
   std::vector<Rank> owner;             // [N]; [0] in a process that trains one rank
   std::vector<BalancedGroups> groups;  // [P]; empty ones for ranks that this process does not train
   std::shared_ptr<const VertexLoads> loads;
-  std::vector<BatchAction> actions;  // at least 1; several if an adjuster chooses
-  std::size_t first_action = 0;      // used until one is chosen
-  AveragingInterval interval;        // of models, if ranks update alone
-  BatchSource source;                // of the graph's matrices
-  /// LayerSource::degrees, if degrees are counted inside a batch; else null.
-  std::shared_ptr<const std::vector<double>> degrees;
+  std::vector<BatchAction> actions;    // at least 1; several if an adjuster chooses
+  std::size_t first_action = 0;        // used until one is chosen
+  AveragingInterval interval;          // of models, if ranks update alone
+  BatchSource source;                  // of the graph's matrices
+  Column<double> degrees;              // LayerSource::degrees, if degrees are counted inside a batch; else empty
   SampleIndex samples;                 // of training, on the ranks that this process trains
   std::vector<TypicalBatch> typical;   // [actions]
   std::vector<double> update_seconds;  // [actions] by a cost model, if an adjuster uses it; else empty

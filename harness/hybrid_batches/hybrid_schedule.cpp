@@ -16,9 +16,9 @@ namespace {
 
 class HybridSchedule final : public SchedulePlan {
  public:
-  HybridSchedule(std::shared_ptr<const HybridPlan> plan, const DataCache& cache)
+  explicit HybridSchedule(std::shared_ptr<const HybridPlan> plan)
       : plan_(std::move(plan)),
-        full_(own_full_batch_schedule(plan_->full, cache)),
+        full_(own_full_batch_schedule(plan_->full)),
         vectors_(vectors_of_optimizer()),
         summary_(summarised()),
         budget_(budget_of_epoch()) {}
@@ -57,7 +57,8 @@ class HybridSchedule final : public SchedulePlan {
     for (const BalancedGroups& groups : plan_->groups)
       for (const std::vector<VertexId>& group : groups) count(MemoryPart::graph, group);
     if (plan_->loads != nullptr)
-      count(MemoryPart::graph, plan_->loads->load), count(MemoryPart::graph, plan_->loads->group);
+      parts[MemoryPart::graph] += plan_->loads->load.own_bytes() + plan_->loads->group.own_bytes();
+    parts[MemoryPart::graph] += plan_->degrees.own_bytes();
     return parts;
   }
   Json describe() const override {
@@ -242,14 +243,10 @@ class HybridSchedule final : public SchedulePlan {
 
 class HybridPlanner final : public SchedulePlanner {
  public:
-  HybridPlanner(const Case& request, PlanUse use, const DataCache& cache)
-      : cache_(cache), plan_(plan_hybrid(request, use, cache)) {}
-  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override {
-    return std::make_shared<HybridSchedule>(plan_, cache_);
-  }
+  HybridPlanner(const Case& request, PlanUse use, const DataCache& cache) : plan_(plan_hybrid(request, use, cache)) {}
+  std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<HybridSchedule>(plan_); }
 
  private:
-  const DataCache& cache_;
   std::shared_ptr<const HybridPlan> plan_;
 };
 

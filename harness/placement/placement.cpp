@@ -35,7 +35,7 @@ std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks) 
   return partial_vertex_map(std::move(owner), ranks);
 }
 
-std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int ranks) {
+std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks) {
   auto map = std::make_shared<VertexMap>();
   map->owned.resize(ranks);
   map->owned_count.assign(ranks, 0);

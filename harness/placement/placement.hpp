@@ -37,7 +37,7 @@ std::shared_ptr<const VertexMap> single_owner_map(std::int64_t vertices, Rank ra
 /// From one owner per vertex, each in [0, ranks).
 std::shared_ptr<const VertexMap> vertex_map(std::vector<Rank> owner, int ranks);
 /// The same when vertices may lack an owner (-1).
-std::shared_ptr<const VertexMap> partial_vertex_map(std::vector<Rank> owner, int ranks);
+std::shared_ptr<const VertexMap> partial_vertex_map(Column<Rank> owner, int ranks);
 
 /// A placement: one vertex map per step; steps share maps. Local order on a rank is time-major, vertices ascending:
 /// the rows of step t are the owned vertices of that step, in order.

@@ -5,6 +5,7 @@
 #include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/full_batch/plan/measured_fusion.hpp"
+#include "harness/full_batch/plan/own_part.hpp"
 #include "harness/run/gather.hpp"
 
 namespace strobe {
@@ -33,8 +34,9 @@ std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<co
                                                         const LaunchRequest& launch) {
   const FullBatchPlan* const full = full_batch_or_null(*plan);
   if (full == nullptr || full->fusion == nullptr || !full->fusion->to_measure) return plan;
-  const std::shared_ptr<const FullBatchPlan> alone = plan_chunks_alone(*full);
-  auto schedule = full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
+  const std::shared_ptr<FullBatchPlan> alone = plan_chunks_alone(*full);
+  if (const std::optional<Rank> own = alone->only_rank()) keep_own_part(*alone, *own, alone->node.get());
+  auto schedule = own_full_batch_schedule(fuse_as_measured(*full, measured_bytes(*alone, launch)));
   std::vector<std::string> notes = schedule->summary().notes;
   const std::ptrdiff_t known = full->notes.size();  // later notes say how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());

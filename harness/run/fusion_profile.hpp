@@ -12,7 +12,7 @@ namespace strobe {
 /// Returns `plan` itself, unless its chunks are to be measured (FusionPlan::to_measure).
 /// In that case it trains one epoch as `launch` says, from the initial weights, on devices of its own and without
 /// memory_limit_gib. The updates of this epoch are dropped.
-/// All processes must call it; all get the same plan. Throws as launching does.
+/// All processes must call it. All plan the same, and each keeps its own part. Throws as launching does.
 std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<const PlannedCase>& plan,
                                                         const LaunchRequest& launch);
 

@@ -4,14 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/ids.hpp"
 #include "workloads/storage/column.hpp"
+#include "workloads/storage/shared_parts.hpp"
 
 namespace strobe {
 
@@ -21,10 +20,9 @@ struct SnapshotGraph;
 class Presence {
  public:
   /// `begins` [T * N]: the step at which the sequence of cell t * N + v began, or -1 where it does not exist.
-  Presence(std::int64_t vertices, std::vector<std::int32_t> begins);
-  /// The same with the number of existing cells of each step [T], for `begins` in a mapped file.
-  Presence(std::int64_t vertices, Column<std::int32_t> begins, std::vector<std::int64_t> count)
-      : vertices_(vertices), begins_(std::move(begins)), count_(std::move(count)) {}
+  Presence(std::int64_t vertices, Column<std::int32_t> begins);
+  /// `counts` [T]: the existing cells of each step.
+  Presence(std::int64_t vertices, Column<std::int32_t> begins, Column<std::int64_t> counts);
 
   std::int64_t vertices() const { return vertices_; }
   std::int64_t steps() const { return static_cast<std::int64_t>(count_.size()); }
@@ -36,11 +34,13 @@ class Presence {
   /// Existing cells of one step, and of all.
   std::int64_t count(Step t) const { return count_[t]; }
   std::int64_t cells() const;
+  /// Private memory; 0 where a file has the cells.
+  std::size_t own_bytes() const { return begins_.own_bytes() + count_.own_bytes(); }
 
  private:
   std::int64_t vertices_;
   Column<std::int32_t> begins_;
-  std::vector<std::int64_t> count_;  // [T]
+  Column<std::int64_t> count_;  // [T]
 };
 
 /// The values of the option `presence`: all; seen (from a vertex's first edge on); lifetime (from its first edge to its
@@ -51,9 +51,11 @@ const std::vector<std::string>& presence_kinds();
 /// Throws InvalidRequest("/presence", ...) for another word. Cost O(nnz + T N).
 std::shared_ptr<const Presence> presence_of(const SnapshotGraph& graph, const std::string& kind);
 
-/// Calls visit(begins [N]) for every step in order, with the part of Presence::begin that belongs to it. `kind` is not
-/// `all`. Throws as `presence_of` does. Cost: that of `presence_of`; memory O(N).
-void visit_presence(const SnapshotGraph& graph, const std::string& kind,
-                    const std::function<void(std::span<const std::int32_t>)>& visit);
+/// Writes the same cells step by step to a file, which a process makes and others wait for (JointFile). `kind` is not
+/// `all`. Memory O(N).
+void write_presence(const SnapshotGraph& graph, const std::string& kind, const std::string& path,
+                    const BeginWait& begin_wait);
+/// Maps a file of `write_presence`; `keeper` lives as long as the mapping.
+std::shared_ptr<const Presence> read_presence(const std::string& path, std::shared_ptr<const void> keeper);
 
 }  // namespace strobe

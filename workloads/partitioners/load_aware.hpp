@@ -12,8 +12,8 @@ namespace strobe {
 
 /// The loads by which vertices were assigned, and the groups that follow from the parts.
 struct VertexLoads {
-  std::vector<double> load;         // [N]
-  std::vector<std::int32_t> group;  // [N] balanced_groups within its part
+  Column<double> load;         // [N]
+  Column<std::int32_t> group;  // [N] balanced_groups within its part
 };
 
 /// Groups of similar load in each part by default, as in DynaHB's implementation.

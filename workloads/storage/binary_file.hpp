@@ -43,6 +43,7 @@ constexpr const char* binary_type() {
   if constexpr (std::is_same_v<T, std::int64_t>) return "i64";
   if constexpr (std::is_same_v<T, std::uint64_t>) return "u64";
   if constexpr (std::is_same_v<T, std::int32_t>) return "i32";
+  if constexpr (std::is_same_v<T, std::uint32_t>) return "u32";
   if constexpr (std::is_same_v<T, std::int8_t>) return "i8";
 }
 

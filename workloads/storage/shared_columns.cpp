@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/hash.hpp"
-#include "core/ids.hpp"
 #include "workloads/storage/binary_file.hpp"
 
 namespace strobe {
@@ -39,7 +38,9 @@ void share_columns(const NodeStore* node, const std::vector<Column<T>*>& columns
   }
 }
 
-template void share_columns(const NodeStore* node, const std::vector<Column<Rank>*>& columns);
+template void share_columns(const NodeStore* node, const std::vector<Column<std::int32_t>*>& columns);
+template void share_columns(const NodeStore* node, const std::vector<Column<std::uint32_t>*>& columns);
 template void share_columns(const NodeStore* node, const std::vector<Column<std::int64_t>*>& columns);
+template void share_columns(const NodeStore* node, const std::vector<Column<double>*>& columns);
 
 }  // namespace strobe

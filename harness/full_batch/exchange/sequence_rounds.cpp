@@ -120,18 +120,19 @@ std::vector<RoundPieces> sequence_rounds(const Placement& placement, const Seque
 }
 
 std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
-                                         const std::vector<Rank>& rank_of_unit, int ranks) {
+                                         const std::vector<std::int64_t>& units_per_rank) {
   std::vector<RoundPieces> rounds;
   for (const RoundPieces& units : of_units) {
-    RoundPieces& round = rounds.emplace_back(static_cast<std::size_t>(ranks));
-    for (std::size_t u = 0; u < units.size(); ++u) {
-      std::vector<SequencePiece>& pieces = round[rank_of_unit[u]];
-      for (SequencePiece piece : units[u]) {
-        piece.unit = static_cast<std::int32_t>(u);
-        pieces.push_back(piece);
+    RoundPieces& round = rounds.emplace_back(units_per_rank.size());
+    std::size_t unit = 0;
+    for (std::size_t rank = 0; rank < round.size(); ++rank) {
+      std::vector<SequencePiece>& pieces = round[rank];
+      for (const std::size_t end = unit + static_cast<std::size_t>(units_per_rank[rank]); unit < end; ++unit) {
+        for (SequencePiece piece : units[unit]) {
+          piece.unit = static_cast<std::int32_t>(unit);
+          pieces.push_back(piece);
+        }
       }
-    }
-    for (std::vector<SequencePiece>& pieces : round) {
       std::sort(pieces.begin(), pieces.end(), [](const SequencePiece& a, const SequencePiece& b) {
         return std::pair(a.first, a.vertex) < std::pair(b.first, b.vertex);
       });

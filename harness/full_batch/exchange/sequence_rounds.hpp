@@ -36,10 +36,10 @@ struct SequenceStart {
 /// The pieces of a placement's timelines, by round. Cost O(T N).
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});
 
-/// Pieces by rank, from the pieces of a placement whose owners are units of ranks. Each piece names its unit. Its state
-/// may pass to a unit of the same rank. Cost O(pieces, log).
+/// Pieces by rank, from the pieces of a placement whose owners are units, numbered rank by rank. Each piece names its
+/// unit. Its state may pass to a unit of the same rank. Cost O(pieces, log).
 std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
-                                         const std::vector<Rank>& rank_of_unit, int ranks);
+                                         const std::vector<std::int64_t>& units_per_rank);
 
 /// Hand-overs of a state of `shape` from each round to the next: [rounds - 1]. State rows are `rows_per_vertex` blocks
 /// of one row per piece. Cost O(pieces).

@@ -83,11 +83,14 @@ SnapshotGraph GraphKey::make(const DataCache& cache) const {
 
 PresenceKey::Value PresenceKey::make(const DataCache& cache) const {
   const std::shared_ptr<const SnapshotGraph> raw = cache.get(graph);
-  if (cache.node() == nullptr || presence == "all") return presence_of(*raw, presence);
-  const auto write = [&](const std::string& path) { write_presence(*raw, presence, path, cache.node()->begin_wait()); };
-  const std::optional<Value> shared =
-      cache.node()->get<Value>({"presence", json_of(graph), presence}, write, read_presence);
-  return shared ? *shared : presence_of(*raw, presence);
+  std::optional<Value> shared;
+  if (cache.node() != nullptr && presence != "all") {
+    const auto join = [&](const std::string& path) {
+      write_presence(*raw, presence, path, cache.node()->begin_wait());
+    };
+    shared = cache.node()->get_together<Value>({"presence", json_of(graph), presence}, join, read_presence);
+  }
+  return shared ? *std::move(shared) : presence_of(*raw, presence);
 }
 
 FeatureMeasures MeasuresKey::make(const DataCache& cache) const {

@@ -1,6 +1,7 @@
 // The start of full-batch planning: the data, the model, and the options of this kind of training.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,8 @@
 #include "workloads/partitioners/graph_share.hpp"
 
 namespace strobe {
+
+class NodeStore;  // workloads/storage/node_store.hpp
 
 /// The options of a case that only full-batch training has (full_batch_options).
 struct FullBatchOptions {
@@ -38,6 +41,7 @@ struct FullBatchCase {
   FullBatchOptions options;
   DataPlan data;
   ModelPlan model;
+  std::shared_ptr<const NodeStore> node = nullptr;  // of arrays that processes share; null: this one shares nothing
 
   int ranks() const { return static_cast<int>(request.ranks); }
   /// Index lists are made only where values will move: for one rank under mpirun, and never for shape-only numerics or

@@ -93,7 +93,7 @@ std::string digest_of(const FullBatchPlan& plan) {
   if (plan.stale.active) digest.add(text_of(plan.strategy.staleness));
   if (plan.fusion != nullptr) {
     digest.add(plan.fusion->kind);
-    digest.add(plan.fusion->rank_of_unit);
+    digest.add(plan.fusion->units_per_rank);
     add(plan.fusion->units, digest);
   }
   return digest.hex();

@@ -92,7 +92,7 @@ FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache
     throw InvalidRequest("/nb", std::to_string(options.blocks) + " blocks, but only " +
                                     std::to_string(data.graph->steps) + " steps are trained on; a block needs a step");
   }
-  return {request, use, options, std::move(data), std::move(model)};
+  return {request, use, options, std::move(data), std::move(model), cache.node()};
 }
 
 std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t blocks) {
@@ -124,7 +124,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
     notes.push_back(
         "host_memory_limit_gib: matrices and features stay in a file, and each block is read before its use");
   if (strategy.chunks != nullptr) notes.push_back(chunk_note(*strategy.chunks));
-  if (const std::string note = fusion_note(fusion.get(), c.ranks()); !note.empty()) notes.push_back(note);
+  if (const std::string note = fusion_note(fusion.get()); !note.empty()) notes.push_back(note);
   if (strategy.chunks != nullptr && !strategy.chunks->measured_note.empty())
     notes.push_back(strategy.chunks->measured_note);
   check_transfer(c, block_plans, notes);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "backends/cluster.hpp"
 #include "backends/processor_clock.hpp"
@@ -62,18 +63,18 @@ ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& chunks)
   return some;
 }
 
-/// The unit of each chunk. Also appends the units' ranks to `fusion`.
+/// The unit of each chunk. Also sets the number of units of each rank in `fusion`.
 std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const StrategyPlan& strategy, FusionPlan& fusion) {
   const PlacedChunks& chunks = *strategy.chunks;
   const bool fuses = fusion.kind == "both" || fusion.kind == "spatial";
   const bool together = fuses && chunks.measured_beyond.empty() && surely_fits(c, strategy.spatial, fusion.limit_bytes);
   ChunkLoads loads =
       fuses && !together ? loads_of_chunks(*c.data.graph, chunks.of_cell, chunks.cells.size()) : ChunkLoads();
-  loads.beyond = chunks.measured_beyond;
+  loads.beyond = chunks.measured_beyond.copy();
   std::vector<std::uint32_t> unit(chunks.cells.size());
   const auto of_rank = chunks_by_rank(chunks, c.ranks());
   for (std::size_t r = 0; r < of_rank.size(); ++r) {
-    const auto first = static_cast<std::uint32_t>(fusion.rank_of_unit.size());
+    const auto first = static_cast<std::uint32_t>(fusion.unit_count());
     std::vector<std::uint32_t> own(of_rank[r].size(), 0);
     if (!fuses) {
       for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::uint32_t>(i);
@@ -81,8 +82,7 @@ std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const Strateg
       own = fuse_chunks(only(loads, of_rank[r]), bytes_of_unit(c.model), fusion.limit_bytes);
     }
     for (std::size_t i = 0; i < own.size(); ++i) unit[of_rank[r][i]] = first + own[i];
-    const std::size_t units = own.empty() ? 0 : 1 + *std::max_element(own.begin(), own.end());
-    fusion.rank_of_unit.resize(first + units, static_cast<Rank>(r));
+    fusion.units_per_rank.push_back(own.empty() ? 0 : 1 + *std::max_element(own.begin(), own.end()));
   }
   return unit;
 }
@@ -140,14 +140,12 @@ void check_measurement(const FullBatchCase& c, const FusionPlan& fusion, std::si
 }  // namespace
 
 Run FusionPlan::units_of(Rank rank) const {
-  const auto [first, end] = std::equal_range(rank_of_unit.begin(), rank_of_unit.end(), rank);
-  return {first - rank_of_unit.begin(), end - first};
+  const auto own = units_per_rank.begin() + rank;
+  return {std::accumulate(units_per_rank.begin(), own, -left_out), *own};
 }
 
-std::vector<std::int64_t> FusionPlan::units_per_rank(int ranks) const {
-  std::vector<std::int64_t> counts;
-  for (Rank r = 0; r < ranks; ++r) counts.push_back(units_of(r).count);
-  return counts;
+std::int64_t FusionPlan::unit_count() const {
+  return std::accumulate(units_per_rank.begin(), units_per_rank.end(), std::int64_t{0});
 }
 
 UnitBytes bytes_of_unit(const ModelPlan& model) {
@@ -171,14 +169,14 @@ std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const Stra
   ProcessorLaps laps;
   const std::vector<std::uint32_t> unit = units_of_chunks(c, strategy, *fusion);
   fusion->planning_seconds = laps.lap();
-  for (const std::int64_t units : fusion->units_per_rank(c.ranks()))
+  for (const std::int64_t units : fusion->units_per_rank)
     fusion->by_units_in_space = fusion->by_units_in_space || units > 1;
   fusion->by_units_in_time = fusion->kind == "none" || fusion->kind == "spatial";
   if (!fusion->by_units_in_space && !fusion->by_units_in_time) return fusion;
   const std::string instead = "use fusion=both" + std::string(fusion->limit_bytes > 0 ? " and more memory" : "");
   check_units(c, fusion->by_units_in_space, instead, strategy.blocks.size());
   const PreparedGraph& graph = *c.data.graph;
-  fusion->units = place_cells(graph, static_cast<int>(fusion->rank_of_unit.size()),
+  fusion->units = place_cells(graph, static_cast<int>(fusion->unit_count()),
                               [&](NodeId node) { return static_cast<Rank>(unit[chunks.of_cell[node]]); });
   fusion->reads = c.model.any_layer_reads_neighbours() ? spatial_needs(fusion->units, graph)
                                                        : no_needs(fusion->units.ranks, fusion->units.steps());

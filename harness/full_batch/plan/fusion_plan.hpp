@@ -18,12 +18,12 @@ namespace strobe {
 struct FullBatchCase;  // harness/full_batch/plan/full_batch_case.hpp
 struct FullBatchPlan;  // harness/full_batch/plan/full_batch_plan.hpp
 
-/// Units are numbered rank by rank.
+/// Units are numbered rank by rank, those of rank 0 first.
 struct FusionPlan {
   std::string kind = "both";
-  std::uint64_t limit_bytes = 0;   // most bytes of merged chunks; 0: no limit is known
-  double planning_seconds = 0;     // processor time of this process for finding units
-  std::vector<Rank> rank_of_unit;  // [U] ascending
+  std::uint64_t limit_bytes = 0;             // most bytes of merged chunks; 0: no limit is known
+  double planning_seconds = 0;               // processor time of this process for finding units
+  std::vector<std::int64_t> units_per_rank;  // [P]
   /// Whether an epoch before training measures the bytes of chunks, and chunks are then merged again. This plan is the
   /// one that planned bytes give.
   bool to_measure = false;
@@ -33,10 +33,13 @@ struct FusionPlan {
   /// stages read and do not hold, on this rank or others.
   Placement units;
   HaloNeeds reads;
+  /// Units before the first one of `units` and `reads`: 0, or in the plan of one rank those of lower ranks. Such a plan
+  /// lists the cells of its rank's units only, and not the unit of each cell.
+  std::int64_t left_out = 0;
 
-  /// The units of a rank are [first, first + count).
+  /// The units of a rank, as `units` and `reads` number them: [first, first + count).
   Run units_of(Rank rank) const;
-  std::vector<std::int64_t> units_per_rank(int ranks) const;
+  std::int64_t unit_count() const;
 };
 
 /// Null for strategies without chunks. Throws InvalidRequest if units do not fit the case: layers that go step by step,
@@ -53,6 +56,6 @@ UnitBytes bytes_of_unit(const ModelPlan& model);
 /// The description that `--dry-run` prints, and one sentence for the notes of a row. The note is "" if every rank walks
 /// all its chunks together.
 Json describe_fusion(const FullBatchPlan& plan);
-std::string fusion_note(const FusionPlan* fusion, int ranks);
+std::string fusion_note(const FusionPlan* fusion);
 
 }  // namespace strobe

@@ -90,17 +90,17 @@ Json describe_fusion(const FullBatchPlan& plan) {
   Json described{{"fusion", fusion.kind},
                  {"limit_bytes", fusion.limit_bytes == 0 ? Json() : Json(fusion.limit_bytes)},
                  {"fusing_seconds", fusion.planning_seconds},
-                 {"units_per_rank", fusion.units_per_rank(plan.ranks())},
+                 {"units_per_rank", fusion.units_per_rank},
                  {"loaded_bytes_per_pass", counts.loaded_bytes},
                  {"padded_share", counts.padded_share()}};
   return described;
 }
 
-std::string fusion_note(const FusionPlan* fusion, int ranks) {
+std::string fusion_note(const FusionPlan* fusion) {
   if (fusion == nullptr || !(fusion->by_units_in_space || fusion->by_units_in_time)) return "";
-  const std::vector<std::int64_t> units = fusion->units_per_rank(ranks);
+  const std::vector<std::int64_t>& units = fusion->units_per_rank;
   return fmt::format("fusion={}: {} units of chunks, at most {} on a rank, are walked one by one", fusion->kind,
-                     fusion->rank_of_unit.size(), *std::max_element(units.begin(), units.end()));
+                     fusion->unit_count(), *std::max_element(units.begin(), units.end()));
 }
 
 }  // namespace strobe

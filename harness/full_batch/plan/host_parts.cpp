@@ -3,6 +3,7 @@
 #include <set>
 
 #include "harness/placement/chunks/placed_chunks.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 
 namespace strobe {
 namespace {
@@ -51,7 +52,10 @@ class HostCount {
     add(plan.data);
     add(plan.strategy.spatial), add(plan.strategy.temporal);
     if (plan.strategy.chunks != nullptr)
-      parts_[MemoryPart::graph] += arrays(plan.strategy.chunks->of_cell, plan.strategy.chunks->cells);
+      parts_[MemoryPart::graph] += arrays(plan.strategy.chunks->of_cell, plan.strategy.chunks->cells,
+                                          plan.strategy.chunks->rank, plan.strategy.chunks->measured_beyond);
+    if (plan.strategy.loads != nullptr)
+      parts_[MemoryPart::graph] += arrays(plan.strategy.loads->load, plan.strategy.loads->group);
     if (plan.fusion != nullptr) {
       add(plan.fusion->units);
       add(plan.fusion->reads);
@@ -70,10 +74,7 @@ class HostCount {
     if (data.raw != nullptr) add(bytes_of_parts(*data.raw));
     add(bytes_of_parts(*data.graph));
     for (const auto& support : data.supports) add(bytes_of_parts(*support));
-    if (data.presence != nullptr) {
-      const auto cells = static_cast<std::uint64_t>(data.presence->vertices() * data.presence->steps());
-      parts_[MemoryPart::graph] += cells * sizeof(std::int32_t);
-    }
+    if (data.presence != nullptr) parts_[MemoryPart::graph] += data.presence->own_bytes();
     for (const Samples* some : {&data.samples->train, &data.samples->test, &data.samples->validation})
       parts_[MemoryPart::samples] += strobe::bytes_of(*some);
   }

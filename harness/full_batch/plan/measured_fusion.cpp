@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/full_batch/plan/own_part.hpp"
 #include "harness/placement/chunks/chunk_fusion.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 
@@ -21,43 +22,45 @@ std::vector<std::uint64_t> planned_bytes_of_chunks(const FullBatchPlan& plan) {
   return planned;
 }
 
-std::shared_ptr<const FullBatchPlan> lay_out_with(const FullBatchPlan& plan, PlacedChunks chunks) {
+std::shared_ptr<FullBatchPlan> lay_out_with(const FullBatchPlan& plan, PlacedChunks chunks) {
   StrategyPlan strategy = plan.strategy;
+  list_all_runs(strategy);
   strategy.chunks = std::make_shared<const PlacedChunks>(std::move(chunks));
   return lay_out(plan, std::move(strategy));
 }
 
 }  // namespace
 
-std::shared_ptr<const FullBatchPlan> plan_chunks_alone(const FullBatchPlan& plan) {
+std::shared_ptr<FullBatchPlan> plan_chunks_alone(const FullBatchPlan& plan) {
   PlacedChunks chunks = *plan.strategy.chunks;
   chunks.fusion = chunks.fusion == "both" ? "temporal" : "none";
   chunks.fusion_memory = "planned";
   return lay_out_with(plan, std::move(chunks));
 }
 
-std::shared_ptr<const FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
-                                                      const std::vector<std::vector<std::uint64_t>>& bytes) {
+std::shared_ptr<FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
+                                                const std::vector<std::vector<std::uint64_t>>& bytes) {
   PlacedChunks chunks = *plan.strategy.chunks;
   const std::vector<std::uint64_t> planned = planned_bytes_of_chunks(plan);
   std::vector<std::size_t> next(bytes.size(), 0);  // each rank's next chunk
-  chunks.measured_beyond.assign(planned.size(), 0);
+  std::vector<std::int64_t> beyond(planned.size(), 0);
   double least = 0, most = 0;
   std::uint64_t largest = 0;
   for (std::size_t c = 0; c < planned.size(); ++c) {
     const std::size_t rank = chunks.rank[c];
     if (bytes[rank].empty()) continue;
     const std::uint64_t measured = bytes[rank].at(next[rank]++);
-    chunks.measured_beyond[c] = static_cast<std::int64_t>(measured) - static_cast<std::int64_t>(planned[c]);
+    beyond[c] = static_cast<std::int64_t>(measured) - static_cast<std::int64_t>(planned[c]);
     const double factor = static_cast<double>(measured) / static_cast<double>(planned[c]);
     least = least == 0 ? factor : std::min(least, factor);
     most = std::max(most, factor);
     largest = std::max(largest, measured);
   }
+  chunks.measured_beyond = std::move(beyond);
   chunks.measured_note = fmt::format(
       "fusion_memory=measured: chunks took {:.2f} to {:.2f} times their planned bytes, at most {} bytes, in an epoch "
       "before training whose updates were discarded; by planned bytes they would be {} units",
-      least, most, largest, plan.fusion->rank_of_unit.size());
+      least, most, largest, plan.fusion->unit_count());
   return lay_out_with(plan, std::move(chunks));
 }
 

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "harness/placement/chunks/placed_chunks.hpp"
+#include "workloads/partitioners/load_aware.hpp"
 #include "workloads/storage/shared_columns.hpp"
 
 namespace strobe {
@@ -18,8 +20,10 @@ class OwnPart {
     cut(plan.strategy.spatial), cut(plan.strategy.temporal);
     for (BlockPlan& block : plan.blocks) cut(block);
     for (PlacedSamples* placed : {&plan.evaluation.test, &plan.evaluation.validation}) cut(*placed);
+    plan.fusion = cut(plan.fusion);
     share_columns(node_, owners_);
     share_columns(node_, indices_);
+    share(plan.strategy);
   }
 
  private:
@@ -59,17 +63,74 @@ class OwnPart {
       if (static_cast<Rank>(r) != rank_) placed.ranks[r] = {}, placed.ranks[r].counted = count;
     }
   }
-  std::shared_ptr<const PackedPlan> cut(const std::shared_ptr<const PackedPlan>& packed) {
-    if (packed == nullptr || packed->units != nullptr) return packed;
-    std::shared_ptr<const PackedPlan>& own = packed_[packed];
-    if (own == nullptr) {
-      auto made = std::make_shared<PackedPlan>(*packed);
-      cut(made->placement);
-      for (RoundPieces& round : made->rounds) drop_others(round);
-      cut(made->needs);
-      own = std::move(made);
+  /// Copies own lists only. Copies of all lists would exist for a moment, next to the lists themselves.
+  std::shared_ptr<const PackedPlan> cut(const std::shared_ptr<const PackedPlan>& whole) {
+    if (whole == nullptr) return nullptr;
+    std::shared_ptr<const PackedPlan>& own = packed_[whole];
+    if (own != nullptr) return own;
+    const auto& [placement, earlier, rounds, handover, state, needs, halo, units, unit_needs] = *whole;
+    auto made = std::make_shared<PackedPlan>(
+        PackedPlan{placement, earlier, {}, handover, state, own_of(needs), halo, cut(units), {}});
+    cut(made->placement);
+    for (const RoundPieces& round : rounds) made->rounds.push_back(own_of(round));
+    if (units != nullptr) made->unit_needs = part_of(unit_needs, units->units_of(rank_));
+    return own = std::move(made);
+  }
+  /// Keeps the units of this rank, which are numbered from 0 then.
+  std::shared_ptr<const FusionPlan> cut(const std::shared_ptr<const FusionPlan>& whole) {
+    if (whole == nullptr) return nullptr;
+    std::shared_ptr<const FusionPlan>& own = fusions_[whole];
+    if (own != nullptr) return own;
+    const auto& [kind, limit, seconds, per_rank, to_measure, in_space, in_time, units, reads, left_out] = *whole;
+    const Run kept = whole->units_of(rank_);
+    auto made = std::make_shared<FusionPlan>(FusionPlan{kind,
+                                                        limit,
+                                                        seconds,
+                                                        per_rank,
+                                                        to_measure,
+                                                        in_space,
+                                                        in_time,
+                                                        {},
+                                                        part_of(reads, kept),
+                                                        left_out + kept.first});
+    made->units = {static_cast<int>(kept.count), units.vertices, {}, units.map_of_step};
+    for (const auto& map : units.maps) made->units.maps.push_back(part_of(*map, kept));
+    return own = std::move(made);
+  }
+  /// The list of this rank, among empty ones of the others.
+  template <class Lists>
+  Lists own_of(const Lists& of_ranks) const {
+    Lists own(of_ranks.size());
+    if (!own.empty()) own[rank_] = of_ranks[rank_];
+    return own;
+  }
+  HaloNeeds own_of(const HaloNeeds& needs) const { return {own_of(needs.vertices), needs.counted, needs.steps}; }
+  static HaloNeeds part_of(const HaloNeeds& needs, const Run& units) {
+    const auto some = [&units](const auto& lists) {
+      if (lists.empty()) return lists;
+      const auto first = lists.begin() + units.first;
+      return std::decay_t<decltype(lists)>(first, first + units.count);
+    };
+    return {some(needs.vertices), some(needs.counted), needs.steps};
+  }
+  static std::shared_ptr<const VertexMap> part_of(const VertexMap& map, const Run& units) {
+    auto own = std::make_shared<VertexMap>();
+    for (std::int64_t unit = units.first; unit < units.first + units.count; ++unit) {
+      own->owned.push_back(map.runs_of(static_cast<Rank>(unit)));
+      own->owned_count.push_back(map.count_of(static_cast<Rank>(unit)));
     }
     return own;
+  }
+  /// Shares the arrays of all ranks that reports read: chunks of cells, and loads of vertices.
+  void share(StrategyPlan& strategy) const {
+    if (strategy.chunks != nullptr) {
+      auto chunks = std::make_shared<PlacedChunks>(*strategy.chunks);
+      share_columns<std::uint32_t>(node_, {&chunks->of_cell});
+      share_columns<std::int64_t>(node_, {&chunks->cells, &chunks->measured_beyond});
+      share_columns<Rank>(node_, {&chunks->rank});
+      strategy.chunks = std::move(chunks);
+    }
+    if (strategy.loads != nullptr) strategy.loads = shared(*strategy.loads, node_);
   }
   void cut(BlockPlan& block) {
     cut(block.spatial), cut(block.temporal), cut(block.spatial_needs);
@@ -84,11 +145,31 @@ class OwnPart {
   const NodeStore* node_;
   std::map<std::shared_ptr<const VertexMap>, std::shared_ptr<VertexMap>> maps_;
   std::map<std::shared_ptr<const PackedPlan>, std::shared_ptr<const PackedPlan>> packed_;
+  std::map<std::shared_ptr<const FusionPlan>, std::shared_ptr<const FusionPlan>> fusions_;
   std::vector<Column<Rank>*> owners_;  // of maps_, in the order of the plan, which is the same in all processes
   std::vector<Column<std::int64_t>*> indices_;
 };
 
 }  // namespace
+
+std::shared_ptr<const VertexLoads> shared(const VertexLoads& loads, const NodeStore* node) {
+  auto views = std::make_shared<VertexLoads>(loads);
+  share_columns<double>(node, {&views->load});
+  share_columns<std::int32_t>(node, {&views->group});
+  return views;
+}
+
+void list_all_runs(StrategyPlan& strategy) {
+  std::map<std::shared_ptr<const VertexMap>, std::shared_ptr<const VertexMap>> whole;
+  for (Placement* placement : {&strategy.spatial, &strategy.temporal}) {
+    for (auto& map : placement->maps) {
+      if (map->single >= 0) continue;
+      auto& listed = whole[map];
+      if (listed == nullptr) listed = partial_vertex_map(map->owner, placement->ranks);
+      map = listed;
+    }
+  }
+}
 
 void keep_own_part(FullBatchPlan& plan, Rank rank, const NodeStore* node) {
   OwnPart(rank, node).cut(plan);

@@ -30,9 +30,8 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
   if (layer.need == TemporalNeed::recurrent) {
     const SequenceStart start{steps.first, layer.reset_every};
     plan->state = layer.recurrent_state;
-    plan->rounds = units == nullptr
-                       ? sequence_rounds(plan->placement, start)
-                       : pieces_of_ranks(sequence_rounds(units->units, start), units->rank_of_unit, temporal.ranks);
+    plan->rounds = units == nullptr ? sequence_rounds(plan->placement, start)
+                                    : pieces_of_ranks(sequence_rounds(units->units, start), units->units_per_rank);
     plan->handover = round_handovers(plan->rounds, temporal.ranks, plan->state, c.list_scope());
     return plan;
   }

@@ -166,7 +166,7 @@ void check(const BatchSource& source, const BatchCells& cells, const BatchScratc
           "a support has other vertices or fewer steps than the graph "
           "of its batch");
   }
-  if (scratch.vertices() != graph.vertices) throw Error("a batch's scratch is of a graph of other vertices");
+  if (scratch.places().vertices() != graph.vertices) throw Error("a batch's scratch is of a graph of other vertices");
   if (!cells.others.empty() && cells.others.size() != static_cast<std::size_t>(cells.steps.count))
     throw Error("a batch's other vertices are of other steps");
   check_vertices(cells.targets, graph);
@@ -200,7 +200,7 @@ BatchScratch::BatchScratch(std::int64_t vertices)
       filled_(words_for(step_.size())),
       new_(step_.size()),
       new_filled_(filled_.size()),
-      place_(static_cast<std::size_t>(vertices)) {}
+      places_(vertices) {}
 
 void BatchScratch::order_new() {
   constexpr std::int64_t few = 256;
@@ -224,23 +224,22 @@ std::vector<VertexId> BatchScratch::end_step() {
   return members;
 }
 
-std::vector<VertexId> BatchScratch::take_field() {
+const VertexPlaces& BatchScratch::take_field() {
   std::vector<VertexId> field;
-  take_bits(field_, filled_, [&](VertexId v) {
-    place_[v] = static_cast<std::int32_t>(field.size());
-    field.push_back(v);
-  });
-  return field;
+  take_bits(field_, filled_, [&](VertexId v) { field.push_back(v); });
+  places_.take(std::move(field));
+  return places_;
 }
 
 Frontier batch_frontier(const BatchSource& source, const BatchCells& cells, BatchScratch& scratch) {
   check(source, cells, scratch);
   std::vector<ReachedStep> reached = FrontierWalk(source, cells, scratch).walk();
   Frontier frontier;
-  frontier.field = scratch.take_field();
+  const VertexPlaces& places = scratch.take_field();
+  frontier.field = places.list();
   for (ReachedStep& step : reached) {
     StepFrontier& made = frontier.steps.emplace_back();
-    for (VertexId& v : step.vertices) v = scratch.place(v);
+    for (VertexId& v : step.vertices) v = places.of(v);
     made.rows = std::move(step.vertices);
     made.computed = std::move(step.computed);
     made.inner = std::move(step.inner);

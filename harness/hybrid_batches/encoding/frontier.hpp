@@ -9,6 +9,7 @@
 
 #include "core/ids.hpp"
 #include "harness/hybrid_batches/encoding/layer_reads.hpp"
+#include "harness/hybrid_batches/encoding/vertex_places.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -86,11 +87,10 @@ class BatchScratch {
   std::int64_t step_count() const { return count_; }
   /// Ends the step. Returns its vertices and adds them to the field.
   std::vector<VertexId> end_step();
-  /// Ends the field. Returns its vertices, ascending, and records the place of each.
-  std::vector<VertexId> take_field();
-  /// The place of a vertex in the last field taken. Undefined for other vertices.
-  std::int32_t place(VertexId v) const { return place_[v]; }
-  std::int64_t vertices() const { return static_cast<std::int64_t>(place_.size()); }
+  /// Ends the field, whose places are known then.
+  const VertexPlaces& take_field();
+  /// The places in the last field taken.
+  const VertexPlaces& places() const { return places_; }
 
  private:
   std::vector<VertexId> list_;  // the step's vertices, then free room
@@ -99,7 +99,7 @@ class BatchScratch {
       field_;                                    // [N / 64] a bit per vertex; zero between steps, and between batches
   std::vector<std::uint64_t> filled_;            // [N / 4096] which words of field_ are not zero
   std::vector<std::uint64_t> new_, new_filled_;  // the same for vertices while they are sorted
-  std::vector<std::int32_t> place_;              // [N]
+  VertexPlaces places_;
 };
 
 /// The frontier of `cells`. Cost O(entries of the rows in it + cells in it), whatever N is. Leaves the places of the

@@ -69,18 +69,15 @@ std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers
   return needed;
 }
 
-BatchEncoder::BatchEncoder(const LayerSource& source)
-    : source_(source),
-      stamp_(static_cast<std::size_t>(source.graph.vertices), 0),
-      there_(stamp_.size(), 0),
-      row_(static_cast<std::size_t>(source.graph.vertices), 0),
-      bits_(stamp_.size() / 64 + 1, 0) {}
-
 LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<StepCells>& needed,
-                                  std::span<const VertexId> targets) {
+                                  std::span<const VertexId> targets, const VertexPlaces& field) {
+  field_ = &field;
+  numbered_.assign(field.list().size(), {});
+  bits_.resize(field.list().size() / 64 + 1, 0);
+  now_ = 0;
   LayeredBatch batch;
   batch.window = window;
-  counted_ = source_.degrees != nullptr ? rows_read(needed) : nullptr;
+  counted_ = !source_.degrees.empty() ? rows_read(needed) : nullptr;
   first_ = window.first;
   batch.targets = static_cast<std::int64_t>(targets.size());
   const std::size_t count = source_.layers.size();
@@ -121,7 +118,7 @@ void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size
     const VertexId column = graph.columns[entry];
     const std::span<const VertexId> read = step_of(*counted_, step - first_);
     if (!std::binary_search(read.begin(), read.end(), column))
-      scale = std::sqrt((*source_.degrees)[step * graph.vertices + column]);
+      scale = std::sqrt(source_.degrees[step * graph.vertices + column]);
   }
   if (source_.fp64) {
     csr.values64.push_back(graph.values64[entry] * scale);
@@ -149,8 +146,9 @@ void BatchEncoder::read_rows(const BatchLayer& before, BatchLayer& layer) {
 
 void BatchEncoder::number(std::span<const VertexId> vertices, std::int64_t first) {
   for (const VertexId v : vertices) {
-    stamp_[v] = now_;
-    row_[v] = static_cast<std::int32_t>(first++);
+    Numbered& vertex = numbered_[field_->of(v)];
+    vertex.stamp = now_;
+    vertex.row = static_cast<std::int32_t>(first++);
   }
 }
 
@@ -161,41 +159,45 @@ void BatchEncoder::ask_for(const PreparedGraph& graph, Step step, std::span<cons
   if (i + ahead < rows.size()) __builtin_prefetch(graph.columns.data() + offsets[rows[i + ahead]]);
 }
 
-template <class Visit>
-void BatchEncoder::for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows,
-                               const Visit& visit) const {
+void BatchEncoder::find_columns(const PreparedGraph& graph, Step step, std::span<const VertexId> rows) {
   const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
   const VertexId* const columns = graph.columns.data();
+  std::size_t count = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     ask_for(graph, step, rows, i);
     const VertexId v = rows[i];
-    for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) visit(columns[e]);
+    const std::size_t end = count + static_cast<std::size_t>(offsets[v + 1] - offsets[v]);
+    if (end > columns_.size()) columns_.resize(2 * end);
+    for (const VertexId* u = columns + offsets[v]; count < end; ++u) columns_[count++] = field_->of(*u);
   }
+  found_ = {columns_.data(), count};
 }
 
-void BatchEncoder::order(std::vector<VertexId>& vertices) {
-  if (vertices.size() * 16 < bits_.size()) return std::sort(vertices.begin(), vertices.end());
-  for (const VertexId v : vertices)
-    bits_[static_cast<std::size_t>(v) / 64] |= std::uint64_t{1} << (static_cast<std::size_t>(v) % 64);
-  auto to = vertices.begin();
+void BatchEncoder::order(std::vector<std::int32_t>& places) {
+  if (places.size() * 16 < bits_.size()) return std::sort(places.begin(), places.end());
+  for (const std::int32_t place : places)
+    bits_[static_cast<std::size_t>(place) / 64] |= std::uint64_t{1} << (static_cast<std::size_t>(place) % 64);
+  auto to = places.begin();
   for (std::size_t word = 0; word < bits_.size(); ++word) {
     for (std::uint64_t& left = bits_[word]; left != 0; left &= left - 1)
-      *to++ = static_cast<VertexId>(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+      *to++ = static_cast<std::int32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left)));
   }
 }
 
-std::vector<VertexId> BatchEncoder::only_read(Step step, std::span<const VertexId> rows,
-                                              std::span<const VertexId> before) {
+std::vector<VertexId> BatchEncoder::only_read(std::span<const VertexId> before) {
   const bool all = before.data() == nullptr;
-  for (const VertexId v : before) there_[v] = now_;
-  std::vector<VertexId> found;
-  for_entries(source_.graph, step, rows, [&](VertexId u) {
-    const std::size_t place = u;
-    if (stamp_[place] == now_ || (!all && there_[place] != now_)) return;
-    stamp_[place] = now_;
-    found.push_back(u);
-  });
+  for (const VertexId v : before) numbered_[field_->of(v)].there = now_;
+  std::vector<std::int32_t> found;
+  for (const std::int32_t place : found_) {
+    if (place < 0 && all) throw Error("a row of a batch reads a vertex that is not in its field");
+    if (place < 0) continue;
+    Numbered& vertex = numbered_[place];
+    if (vertex.stamp == now_ || (!all && vertex.there != now_)) continue;
+    vertex.stamp = now_;
+    found.push_back(place);
+  }
   order(found);
+  for (std::int32_t& place : found) place = field_->list()[place];
   return found;
 }
 
@@ -204,14 +206,15 @@ void BatchEncoder::append_entries(const PreparedGraph& graph, Step step, std::sp
   const bool plain = counted_ == nullptr && !source_.fp64;
   const std::int64_t* const offsets = graph.row_offsets.data() + step * graph.vertices;
   std::size_t next = 0;
+  auto column = found_.begin();
   for (const VertexId v : cells) {
     if (next < needed.size() && needed[next] == v) {
       ask_for(graph, step, needed, next++);
       for (std::int64_t e = offsets[v]; e < offsets[v + 1]; ++e) {
         const std::size_t entry = e;
-        const VertexId u = graph.columns[entry];
-        if (!has(u)) continue;  // missing in an approximate frontier
-        csr.columns.push_back(row_[u]);
+        const std::int32_t place = *column++;
+        if (place < 0 || numbered_[place].stamp != now_) continue;  // missing in an approximate frontier
+        csr.columns.push_back(numbered_[place].row);
         if (plain) {
           csr.values32.push_back(graph.values32[entry]);
         } else {
@@ -247,7 +250,8 @@ void BatchEncoder::add_matrix(const BatchWindow& window, const StepCells& needed
     ++now_;
     number(step_of(layer.cells, t), layer.cells.begin(t));
     const std::span<const VertexId> all = before != nullptr ? step_of(before->cells, t) : std::span<const VertexId>();
-    const std::vector<VertexId> read = only_read(step, step_of(needed, t), all);
+    find_columns(source_.graph, step, step_of(needed, t));
+    const std::vector<VertexId> read = only_read(all);
     number(read, layer.cells.count() + halo.count());
     halo.vertices.insert(halo.vertices.end(), read.begin(), read.end());
     halo.close_step();
@@ -288,6 +292,7 @@ void BatchEncoder::add_supports(const BatchWindow& window, const StepCells& need
       csr.step_rows = {0, layer.cells.count(t)};
       ++now_;
       number(step_of(layer.cells, t), 0);
+      find_columns(*graph, static_cast<Step>(window.first + t), step_of(needed, t));
       append_entries(*graph, static_cast<Step>(window.first + t), step_of(layer.cells, t), step_of(needed, t), csr);
     }
   }

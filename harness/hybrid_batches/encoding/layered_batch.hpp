@@ -60,23 +60,24 @@ struct LayerSource {
   const std::vector<LayerShape>& layers;
   bool fp64 = false;
   /// [T * N] 1 + row sums of A, if degrees are counted inside a batch. A vertex whose row no layer reads then has
-  /// degree 1. Null: the graph's own values.
-  const std::vector<double>* degrees = nullptr;
+  /// degree 1. Empty: the graph's own values.
+  std::span<const double> degrees = {};
 };
 
 /// The cells whose outputs each of `layers` layers must give, by vertices of the graph.
 std::vector<StepCells> needed_cells(const Frontier& frontier, std::size_t layers);
 
-/// Makes batches one after the other. Keeps scratch memory [N], so it serves one thread.
+/// Makes batches one after the other. Keeps scratch memory of the batch's size, so it serves one thread.
 class BatchEncoder {
  public:
-  explicit BatchEncoder(const LayerSource& source);
+  explicit BatchEncoder(const LayerSource& source) : source_(source) {}
 
   /// `needed` are the cells [layers] on which the batch's targets depend. In a layer with a temporal stage, or one that
   /// goes step by step, they become whole timelines of the window. Nobody reads the added cells. `targets` are
-  /// ascending. Cost O(cells and entries of the batch).
+  /// ascending. `field` has the places of all vertices that the batch reads, as batch_frontier leaves them. Throws
+  /// Error for a row that reads another one. Cost O(cells and entries of the batch).
   LayeredBatch encode(const BatchWindow& window, const std::vector<StepCells>& needed,
-                      std::span<const VertexId> targets);
+                      std::span<const VertexId> targets, const VertexPlaces& field);
 
  private:
   void add_matrix(const BatchWindow& window, const StepCells& needed, const BatchLayer* before, BatchLayer& layer);
@@ -90,16 +91,16 @@ class BatchEncoder {
   /// Reserves room for about the number of entries of `rows` rows.
   void make_room(std::int64_t rows, BatchLayer& layer) const;
   void number(std::span<const VertexId> vertices, std::int64_t first);
-  bool has(VertexId v) const { return stamp_[v] == now_; }
   /// Prefetches the data of the rows after the i-th, because rows are scattered in memory.
   static void ask_for(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, std::size_t i);
-  template <class Visit>
-  void for_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> rows, const Visit& visit) const;
-  /// Sorts distinct vertices. Long lists use a bit for each vertex of the graph.
-  void order(std::vector<VertexId>& vertices);
-  /// Vertices that these rows read and that have no number yet, ascending. If `before` is given, only vertices in it.
-  std::vector<VertexId> only_read(Step step, std::span<const VertexId> rows, std::span<const VertexId> before);
-  /// Appends a row for each of `cells`, with entries if it is among `needed`.
+  /// Looks up the places of the columns of these rows.
+  void find_columns(const PreparedGraph& graph, Step step, std::span<const VertexId> rows);
+  /// Sorts distinct places. Long lists use a bit for each vertex of the field.
+  void order(std::vector<std::int32_t>& places);
+  /// Vertices that the found columns name and that have no number yet, ascending. If `before` is given, only vertices
+  /// in it.
+  std::vector<VertexId> only_read(std::span<const VertexId> before);
+  /// Appends a row for each of `cells`, with entries if it is among `needed`, whose columns were found.
   void append_entries(const PreparedGraph& graph, Step step, std::span<const VertexId> cells,
                       std::span<const VertexId> needed, HostCsr& csr) const;
 
@@ -109,13 +110,18 @@ class BatchEncoder {
   void append_value(const PreparedGraph& graph, Step step, std::size_t entry, HostCsr& csr) const;
 
   LayerSource source_;
-  const StepCells* counted_ = nullptr;  // rows of the current batch whose degrees are counted; null: all
-  Step first_ = 0;                      // of the current batch's window
-  std::vector<std::int64_t> stamp_;     // [N]
-  std::vector<std::int64_t> there_;     // [N], a stamp of the previous layer's vertices
-  std::vector<std::int32_t> row_;       // [N], valid where the stamp is current
-  std::vector<std::uint64_t> bits_;     // [N] bits, all 0 between calls
-  std::int64_t now_ = 0;
+  const StepCells* counted_ = nullptr;   // rows of the current batch whose degrees are counted; null: all
+  Step first_ = 0;                       // of the current batch's window
+  const VertexPlaces* field_ = nullptr;  // of the current batch
+  /// A vertex of the field. `there` is a stamp of the previous layer's vertices. `row` is valid where `stamp` is now.
+  struct Numbered {
+    std::int32_t stamp = 0, there = 0, row = 0;
+  };
+  std::vector<Numbered> numbered_;       // [F]
+  std::vector<std::int32_t> columns_;    // memory of found_
+  std::span<const std::int32_t> found_;  // places of the columns that were found; -1: not in the field
+  std::vector<std::uint64_t> bits_;      // [F] bits, all 0 between calls
+  std::int32_t now_ = 0;
 };
 
 }  // namespace strobe

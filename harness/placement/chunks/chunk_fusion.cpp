@@ -148,7 +148,7 @@ class Fusion {
 
 }  // namespace
 
-ChunkLoads loads_of_chunks(const PreparedGraph& graph, const std::vector<std::uint32_t>& of_cell, std::size_t count) {
+ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count) {
   ChunkLoads loads{std::vector<std::vector<std::int64_t>>(count), std::vector<std::int64_t>(count, 0),
                    std::vector<std::int64_t>(count, 0)};
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {

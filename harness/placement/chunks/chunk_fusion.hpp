@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "workloads/preparation/preprocess.hpp"
@@ -23,7 +24,7 @@ struct ChunkLoads {
 
 /// Returns the loads of the chunks [0, count). `of_cell` holds the chunk of each existing cell: vertex by vertex, each
 /// vertex in order of time. Cost O(non-zeros, log).
-ChunkLoads loads_of_chunks(const PreparedGraph& graph, const std::vector<std::uint32_t>& of_cell, std::size_t count);
+ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count);
 
 /// Bytes that a unit of chunks takes: for each cell that it loads, for each cell of its own, for each non-zero of its
 /// rows.

@@ -54,6 +54,7 @@ class Rows {
     const auto& of_node = chunks_.of_node;
     const Grouped members =
         grouped(chunks_.cells.size(), of_node.size(), [&of_node](std::size_t i) { return of_node[i]; });
+    make_room();
     chunks_.offsets.push_back(0);
     for (std::uint32_t c = 0; c < chunks_.cells.size(); ++c) {
       shared_.clear();
@@ -69,6 +70,15 @@ class Rows {
   }
 
  private:
+  /// Reserves what rows of spatial edges and of edges to the step before need at most. Rows that grow would be copied,
+  /// while pages that stay empty take no memory.
+  void make_room() {
+    const double edges = static_cast<double>(graph_.neighbours.size()) + 2 * static_cast<double>(graph_.nodes());
+    const double chunks = chunks_.cells.size();
+    const auto room = static_cast<std::size_t>(std::min(edges, chunks * (chunks - 1)));
+    chunks_.neighbours.reserve(room), chunks_.traffic.reserve(room);
+  }
+
   void add_whole_sequences(std::uint32_t c) {
     if (meetings_.empty()) return;
     for (std::uint32_t i = of_chunk_.first[c]; i < of_chunk_.first[c + 1]; ++i) {

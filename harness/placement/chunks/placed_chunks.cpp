@@ -26,7 +26,7 @@ Json describe_chunks(const PlacedChunks& chunks) {
   const double lambda = divergence(chunks.load);
   return {{"count", chunks.cells.size()},
           {"max_cells", chunks.max_cells},
-          {"cells", sizes(chunks.cells)},
+          {"cells", sizes(chunks.cells.copy())},
           {"rounds", chunks.rounds},
           {"moved_in_last_round", chunks.moved_last},
           {"levels", chunks.levels},

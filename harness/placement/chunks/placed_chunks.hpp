@@ -7,14 +7,15 @@
 #include <vector>
 
 #include "harness/placement/chunks/chunk_assignment.hpp"
+#include "workloads/storage/column.hpp"
 
 namespace strobe {
 
 struct PlacedChunks {
-  std::vector<std::uint32_t> of_cell;  // [existing cells] chunk of each, vertex by vertex, a vertex's in order of time
-  std::vector<std::int64_t> cells;     // [C]
-  std::vector<Rank> rank;              // [C]
-  std::vector<double> load;            // [P] predicted workload, in the unit of `cost`
+  Column<std::uint32_t> of_cell;  // [existing cells] chunk of each, vertex by vertex, a vertex's in order of time
+  Column<std::int64_t> cells;     // [C]
+  Column<Rank> rank;              // [C]
+  std::vector<double> load;       // [P] predicted workload, in the unit of `cost`
   std::string cost;
   std::int64_t max_cells = 0;
   std::int64_t rounds = 0;      // of label propagation among cells
@@ -29,7 +30,7 @@ struct PlacedChunks {
   std::string fusion_memory = "planned";  // planned | measured: the source of a unit's memory need
   /// [C] bytes of each chunk that a profiling epoch found in addition to the planned ones. Empty before that epoch, and
   /// when there is none.
-  std::vector<std::int64_t> measured_beyond;
+  Column<std::int64_t> measured_beyond;
   std::string measured_note;  // findings of the profiling epoch, for the notes of a row
 };
 

@@ -100,9 +100,18 @@ INSTANTIATE_TEST_SUITE_P(Processes, MemoryParts,
                                           testing::Values(1, 2, 4, 8)),
                          name_of);
 
+// With units, a rank alone hands states on from one unit to the next, in buffers.
+INSTANTIATE_TEST_SUITE_P(Units, MemoryParts,
+                         testing::Combine(testing::Values(MemoryCase{"chunk:fusion=none,max_cells=100", "t-gcn",
+                                                                     small_graph, ""}),
+                                          testing::Values(2, 4, 8)),
+                         name_of);
+
 INSTANTIATE_TEST_SUITE_P(Processes, SharedMemory,
                          testing::Combine(testing::Values(MemoryCase{"vertex", "t-gcn", small_graph, ""},
                                                           MemoryCase{"snapshot", "t-gcn", small_graph, ""},
+                                                          MemoryCase{"chunk:fusion=none,max_cells=100", "t-gcn",
+                                                                     small_graph, ""},
                                                           MemoryCase{"hybrid_batch", "t-gcn", small_graph, ""}),
                                           testing::Values(2, 4)),
                          name_of);

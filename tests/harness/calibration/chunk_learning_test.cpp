@@ -252,7 +252,7 @@ TEST_F(ChunkLearning, TheStrategyDealsChunksByIt) {
   const SuperGraph super = super_graph(*plan->data.graph, {1, {{1, 1, 0}}, 0});
   const std::vector<double> seconds =
       learned_seconds(learned_once().learned,
-                      SizedCells(*plan->data.graph, super, false).of_chunks(chunks.of_cell, chunks.cells.size()),
+                      SizedCells(*plan->data.graph, super, false).of_chunks(chunks.of_cell.copy(), chunks.cells.size()),
                       {2, plan->model.layers});
   std::vector<double> load(4, 0);
   for (std::size_t c = 0; c < seconds.size(); ++c) load[chunks.rank[c]] += seconds[c];

@@ -101,8 +101,8 @@ TEST(PlacementFileOfLoads, TellsLoadAndGroupOfEveryVertex) {
       std::vector<std::string> cell(6);
       for (std::string& value : cell) std::getline(cells, value, ',');
       const std::size_t v = std::stoi(cell[1]);
-      EXPECT_EQ(std::stod(cell[4]), loads.load.at(v));
-      EXPECT_EQ(std::stoi(cell[5]), loads.group.at(v));
+      EXPECT_EQ(std::stod(cell[4]), loads.load[v]);
+      EXPECT_EQ(std::stoi(cell[5]), loads.group[v]);
       reported.insert(v);
     }
     EXPECT_EQ(reported.size(), 45u);

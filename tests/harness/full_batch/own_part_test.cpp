@@ -3,13 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/full_batch/plan/host_parts.hpp"
-#include "harness/run/launch_request.hpp"
-#include "harness/run/run_case.hpp"
+#include "harness/placement/chunks/placed_chunks.hpp"
+#include "tests/harness/full_batch/own_part.hpp"
 #include "tests/harness/full_batch/small_plan.hpp"
-#include "tests/workloads/support.hpp"
-#include "workloads/storage/node_store.hpp"
 
 namespace strobe {
 namespace {
@@ -17,7 +14,8 @@ namespace {
 constexpr std::int64_t part_steps = 6, part_width = 2;
 constexpr VertexId bridge = 5;  // vertices of the second community that the first one reads
 
-/// Two communities of vertices: the first `size` ones, and `others`. The cells that the first one reads depend on `size` alone.
+/// Two communities of vertices: the first `size` ones, and `others`. The cells that the first one reads depend on
+/// `size` alone.
 struct Communities {
   std::int64_t size = 0, others = 0;
   std::int64_t vertices() const { return size + others; }
@@ -63,9 +61,30 @@ TaskData samples_of(const Communities& of) {
   return data;
 }
 
-/// Both stages by vertex, or the temporal stage by vertex and the spatial one by step.
+/// Random chunks of the cells of each rank, which are walked one by one.
+std::shared_ptr<const PlacedChunks> chunks_of(const std::vector<Rank>& owner, int ranks, std::uint64_t seed) {
+  constexpr std::uint64_t of_rank = 4;
+  const RandomStream random(seed, random_purpose::test);
+  auto chunks = std::make_shared<PlacedChunks>();
+  std::vector<std::int64_t> cells(of_rank * static_cast<std::size_t>(ranks), 0);
+  for (std::size_t cell = 0; cell < owner.size() * part_steps; ++cell) {
+    const auto first = static_cast<std::uint32_t>(owner[cell / part_steps]) * of_rank;
+    chunks->of_cell.push_back(static_cast<std::uint32_t>(first + random.below(cell, of_rank)));
+    ++cells[chunks->of_cell.back()];
+  }
+  for (std::size_t chunk = 0; chunk < cells.size(); ++chunk) chunks->rank.push_back(static_cast<Rank>(chunk / of_rank));
+  chunks->cells = std::move(cells);
+  chunks->load.assign(static_cast<std::size_t>(ranks), 1.0);
+  chunks->fusion = "none";
+  return chunks;
+}
+
+/// How a test's ranks share the two stages out.
+enum class Division : std::uint8_t { by_vertex, by_step, by_chunk };
+
+/// Both stages by vertex, or the temporal stage by vertex and the spatial one by step, or both by vertex in chunks.
 std::shared_ptr<FullBatchPlan> plan_of(const Communities& of, std::uint64_t seed, const std::vector<Rank>& owner,
-                                       int ranks, bool by_step, std::int64_t blocks = 1) {
+                                       int ranks, Division division, std::int64_t blocks = 1) {
   Case request;
   request.precision = "fp64";
   request.ranks = ranks;
@@ -84,9 +103,12 @@ std::shared_ptr<FullBatchPlan> plan_of(const Communities& of, std::uint64_t seed
       part_width);
   const Placement temporal = by_vertex(owner, part_steps, ranks);
   const std::vector<Run> runs = even_blocks(part_steps, blocks);
-  const Placement spatial = by_step ? by_time(of.vertices(), step_owners(runs, ranks), ranks) : temporal;
-  return lay_out(FullBatchCase{request, PlanUse::run, options, std::move(data), std::move(model)},
-                 StrategyPlan{spatial, temporal, runs, {}, {}});
+  const Placement spatial =
+      division == Division::by_step ? by_time(of.vertices(), step_owners(runs, ranks), ranks) : temporal;
+  return lay_out(
+      FullBatchCase{request, PlanUse::run, options, std::move(data), std::move(model)},
+      StrategyPlan{
+          spatial, temporal, runs, {}, {}, division == Division::by_chunk ? chunks_of(owner, ranks, seed) : nullptr});
 }
 
 std::vector<Rank> random_owners(std::int64_t vertices, int ranks, std::uint64_t seed) {
@@ -97,52 +119,26 @@ std::vector<Rank> random_owners(std::int64_t vertices, int ranks, std::uint64_t 
   return owner;
 }
 
-std::shared_ptr<const NodeStore> store_in(const test::TemporaryFolder& folder) {
-  NodeStoreSetting setting;
-  setting.folders = {folder.file("cache")};
-  setting.host = "host", setting.launch = "launch";
-  setting.begin_wait = [] { return [] { return false; }; };
-  setting.note = [](const std::string& text) { ADD_FAILURE() << text; };
-  return std::make_shared<const NodeStore>(std::move(setting));
-}
-
-/// Losses and metrics of three epochs, in which each rank trains with its own plan.
-std::vector<double> trained(const std::vector<std::shared_ptr<const FullBatchPlan>>& plan_of_rank) {
-  const Case& request = plan_of_rank.front()->request;
-  std::vector<double> values;
-  CommunicatorRegistry::instance()
-      .find(request.comm, "")
-      .value.launch(launch_request(request), [&](Device& device, Communicator& communicator) {
-        FullBatchTrainer trainer(*plan_of_rank[static_cast<std::size_t>(device.rank())], device, communicator);
-        for (std::int64_t e = 0; e < 3; ++e) {
-          trainer.epoch(e);
-          const EpochValues epoch = trainer.values(true);
-          if (device.rank() != 0) continue;
-          values.push_back(epoch.loss.value());
-          values.push_back(epoch.metrics_before.at("sum"));
-        }
-      });
-  return values;
-}
-
 TEST(OwnPart, TrainsToTheSameBits) {
   const test::TemporaryFolder folder;
-  const auto store = store_in(folder);
+  const auto store = test::store_in(folder);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     for (const int ranks : {1, 2, 3}) {
-      for (const bool by_step : {false, true}) {
+      for (const Division division : {Division::by_vertex, Division::by_step, Division::by_chunk}) {
         for (const std::int64_t blocks : {1, 2}) {
+          if (division == Division::by_chunk && blocks > 1) continue;  // chunks reach over blocks
           const Communities of{20, 12};
           const std::vector<Rank> owner = random_owners(of.vertices(), ranks, seed);
           const std::vector<std::shared_ptr<const FullBatchPlan>> whole(
-              static_cast<std::size_t>(ranks), plan_of(of, seed, owner, ranks, by_step, blocks));
+              static_cast<std::size_t>(ranks), plan_of(of, seed, owner, ranks, division, blocks));
           std::vector<std::shared_ptr<const FullBatchPlan>> own;
           for (Rank r = 0; r < ranks; ++r) {
-            const auto plan = plan_of(of, seed, owner, ranks, by_step, blocks);
+            const auto plan = plan_of(of, seed, owner, ranks, division, blocks);
             keep_own_part(*plan, r, r == 0 ? nullptr : store.get());
             own.push_back(plan);
           }
-          EXPECT_EQ(trained(own), trained(whole)) << seed << ' ' << ranks << by_step << blocks;
+          EXPECT_EQ(test::trained(own), test::trained(whole))
+              << seed << ' ' << ranks << static_cast<int>(division) << blocks;
         }
       }
     }
@@ -150,10 +146,10 @@ TEST(OwnPart, TrainsToTheSameBits) {
 }
 
 /// Host memory of rank 0's plan next to graph and samples, which are mapped files where ranks are processes.
-HostBytes kept(const Communities& of, std::uint64_t seed, const NodeStore* store, bool whole) {
+HostBytes kept(const Communities& of, std::uint64_t seed, const NodeStore* store, Division division, bool whole) {
   std::vector<Rank> owner(static_cast<std::size_t>(of.vertices()), 1);
   std::fill_n(owner.begin(), of.size, 0);
-  const auto plan = plan_of(of, seed, owner, 2, false);
+  const auto plan = plan_of(of, seed, owner, 2, division);
   if (!whole) keep_own_part(*plan, 0, store);
   HostBytes parts = host_parts(*plan);
   const HostBytes data = bytes_of_parts(*plan->data.graph);
@@ -165,16 +161,19 @@ HostBytes kept(const Communities& of, std::uint64_t seed, const NodeStore* store
 
 TEST(OwnPart, DoesNotGrowWithVerticesOfOtherRanks) {
   const test::TemporaryFolder folder;
-  const auto store = store_in(folder);
+  const auto store = test::store_in(folder);
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    const Communities small{100, 200}, large{100, 400};
-    const HostBytes before = kept(small, seed, store.get(), false);
-    EXPECT_EQ(before, kept(large, seed, store.get(), false)) << seed;
-    EXPECT_GT(before[MemoryPart::buffers], 0u);
-    EXPECT_GT(before[MemoryPart::samples], 0u);
-    const HostBytes whole_small = kept(small, seed, nullptr, true), whole_large = kept(large, seed, nullptr, true);
-    for (const MemoryPart part : {MemoryPart::graph, MemoryPart::samples})
-      EXPECT_GT(whole_large[part], whole_small[part]) << "the whole plan grows: " << memory_part_names[part];
+    for (const Division division : {Division::by_vertex, Division::by_chunk}) {
+      const Communities small{100, 200}, large{100, 400};
+      const HostBytes before = kept(small, seed, store.get(), division, false);
+      EXPECT_EQ(before, kept(large, seed, store.get(), division, false)) << seed;
+      EXPECT_GT(before[MemoryPart::buffers], 0u);
+      EXPECT_GT(before[MemoryPart::samples], 0u);
+      const HostBytes whole_small = kept(small, seed, nullptr, division, true),
+                      whole_large = kept(large, seed, nullptr, division, true);
+      for (const MemoryPart part : {MemoryPart::graph, MemoryPart::samples})
+        EXPECT_GT(whole_large[part], whole_small[part]) << "the whole plan grows: " << memory_part_names[part];
+    }
   }
 }
 

@@ -160,11 +160,12 @@ TEST(SequenceRounds, HandOverEachStateToThePieceThatGoesOn) {
 }
 
 TEST(SequenceRounds, OfUnitsHandStatesOnWithinARankToo) {
+  const std::vector<std::int64_t> units_per_rank{3, 2, 2, 2};
   const std::vector<Rank> rank_of_unit{0, 0, 0, 1, 1, 2, 2, 3, 3};
   const int units = static_cast<int>(rank_of_unit.size());
   for (unsigned seed = 1; seed <= 12; ++seed) {
     const auto owners = random_owners(seed, round_steps, round_vertices, units, seed % 2 == 0);
-    const auto rounds = pieces_of_ranks(sequence_rounds(placement_of(owners, units)), rank_of_unit, ranks);
+    const auto rounds = pieces_of_ranks(sequence_rounds(placement_of(owners, units)), units_per_rank);
     std::set<std::pair<Step, VertexId>> cells;
     for (const RoundPieces& round : rounds) {
       ASSERT_EQ(round.size(), static_cast<std::size_t>(ranks));

@@ -80,7 +80,7 @@ void expect_counts(const std::vector<LayerShape>& layers, FrontierKind kind, int
   for (int i = 0; i < batches; ++i) {
     const BatchCells cells{test::random_vertices(draw, targets, 1500), {0, 4}, {}};
     const auto needed = needed_cells(batch_frontier(source, cells, scratch), layers.size());
-    for (const auto& [name, size] : sizes_of(encoder.encode({0, 4}, needed, cells.targets)))
+    for (const auto& [name, size] : sizes_of(encoder.encode({0, 4}, needed, cells.targets, scratch.places())))
       mean[name] += size / batches;
   }
   const PreparedGraph shape = shape_of(graph);

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <random>
 
 #include "core/errors.hpp"
 #include "tests/harness/hybrid_batches/random_batches.hpp"
@@ -279,6 +282,23 @@ TEST(Frontier, RefusesWhatIsNotThere) {
   EXPECT_THROW(batch_frontier(source, {{0}, {0, 2}, {}}, other), Error);
   graph.counted_nonzeros = {5, 5};
   EXPECT_THROW(batch_frontier(source, {{0}, {0, 2}, {}}, scratch), InvalidRequest);
+}
+
+TEST(VertexPlaces, AreThoseOfTheLastListAlone) {
+  std::mt19937 random(7);
+  VertexPlaces places(200);
+  for (int list = 0; list < 50; ++list) {
+    std::vector<VertexId> vertices(200);
+    std::iota(vertices.begin(), vertices.end(), 0);
+    std::shuffle(vertices.begin(), vertices.end(), random);
+    vertices.resize(random() % 200);
+    places.take(vertices);
+    EXPECT_EQ(places.list(), vertices);
+    for (VertexId v = 0; v < 200; ++v) {
+      const auto found = std::find(vertices.begin(), vertices.end(), v);
+      EXPECT_EQ(places.of(v), found == vertices.end() ? -1 : found - vertices.begin()) << v;
+    }
+  }
 }
 
 }  // namespace

@@ -175,8 +175,8 @@ TEST(LayeredBatch, HasTheWholeGraphsRowsWhereTheyAreRead) {
     for (int i = 0; i < 3; ++i) {
       const BatchCells cells = test::random_cells(draw, inputs);
       const auto needed = needed_cells(batch_frontier(source, cells, scratch), layers.size());
-      const LayeredBatch batch =
-          encoder.encode({static_cast<Step>(cells.steps.first), cells.steps.count}, needed, cells.targets);
+      const LayeredBatch batch = encoder.encode({static_cast<Step>(cells.steps.first), cells.steps.count}, needed,
+                                                cells.targets, scratch.places());
       for (std::size_t l = 0; l < layers.size(); ++l) {
         if (layers[l].reads_neighbours) expect_matrix(inputs, batch, batch.layers[l], needed[l]);
         if (layers[l].step_by_step) expect_supports(layer_source, batch, batch.layers[l], needed[l]);

@@ -137,7 +137,7 @@ TEST(ChunkFusionLaw, MemoryLimitsWhatIsFused) {
       expect_planned(request, result);
       if (std::string(fusion) == "spatial") continue;
       const auto plan = test::full_batch_plan(case_from_json(request, ""));
-      counts.insert(plan->fusion->rank_of_unit.size());
+      counts.insert(plan->fusion->unit_count());
       EXPECT_LE(rows_counted(result).loaded_bytes, before) << kib;
       before = rows_counted(result).loaded_bytes;
     }
@@ -288,7 +288,7 @@ TEST(ChunkFusionLaw, RowsTellWhatFusionCameTo) {
   const CaseResult result = run_case(c);
   const Row row = summarise(case_to_json(c), "case", result);
   const auto plan = test::full_batch_plan(c);
-  EXPECT_EQ(row.facts.at("fusion_units").get<std::vector<std::int64_t>>(), plan->fusion->units_per_rank(2));
+  EXPECT_EQ(row.facts.at("fusion_units").get<std::vector<std::int64_t>>(), plan->fusion->units_per_rank);
   EXPECT_EQ(row.facts.at("loaded_bytes"), planned_stage_rows(*plan).loaded_bytes);
   EXPECT_DOUBLE_EQ(row.facts.at("padded_share").get<double>(), planned_stage_rows(*plan).padded_share());
   const auto most = std::max(row.peak_bytes->host[0], row.peak_bytes->host[1]);

@@ -142,7 +142,7 @@ TEST(MeasuredFusion, UnitsKeepWithinTheLimitAsMeasuredAgain) {
         const auto plan = with_measured_fusion(make_plan(measured), launch_request(measured));
         const UnitsMeasured again = measure_units(full_batch(*plan));
         EXPECT_LE(again.largest(), limit) << model.dump() << " on " << ranks << " ranks, " << factor;
-        merged_units += full_batch(*plan).fusion->rank_of_unit.size() < alone->fusion->rank_of_unit.size() ? 1 : 0;
+        merged_units += full_batch(*plan).fusion->unit_count() < alone->fusion->unit_count() ? 1 : 0;
         const UnitsMeasured by_plan = measure_units(*test::full_batch_plan(planned));
         planned_beyond += by_plan.largest() > limit ? 1 : 0;
         for (std::size_t r = 0; r < again.units.size(); ++r)

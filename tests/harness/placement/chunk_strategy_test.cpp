@@ -123,7 +123,7 @@ TEST(ChunkStrategy, DumpsTheChunkOfEveryCell) {
     ASSERT_EQ(columns.size(), 5u) << line;
     const std::size_t chunk = columns[4];
     EXPECT_EQ(columns[2], columns[3]);
-    EXPECT_EQ(columns[2], chunks.rank.at(chunk));
+    EXPECT_EQ(columns[2], chunks.rank[chunk]);
     EXPECT_EQ(columns[2], plan->strategy.spatial.owner(columns[1], columns[0]));
     ++cells[chunk];
   }
@@ -177,7 +177,8 @@ TEST(ChunkStrategy, RefusesWhatCannotBeDividedAndSaysWhatWouldFit) {
     EXPECT_NE(text.find(words), std::string::npos) << text;
   };
   for (const char* cells : {"0", "-3", "2.5", "many", "4x", "", "/rank", "0/rank"})
-    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "of at least 1, a share such as 64/rank");
+    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells",
+         "of at least 1, a share such as 64/rank");
   // All cells are in one chunk, because edges join all vertices, and all steps of a vertex.
   says(chunk_case(chunked({{"max_cells", "100000"}}), 3), "/strategy/max_cells", "set max_cells=");
   Json few = chunk_case(chunked(), 300);

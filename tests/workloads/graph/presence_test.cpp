@@ -5,6 +5,7 @@
 
 #include "core/errors.hpp"
 #include "tests/workloads/graph/random_steps.hpp"
+#include "tests/workloads/support.hpp"
 
 namespace strobe {
 namespace {
@@ -30,8 +31,8 @@ std::vector<bool> steps_of_vertex(const SnapshotGraph& graph, std::size_t v, con
   return exists;
 }
 
-void expect_presence(const SnapshotGraph& graph, const std::string& kind) {
-  const std::shared_ptr<const Presence> presence = presence_of(graph, kind);
+void expect_presence(const SnapshotGraph& graph, const std::string& kind,
+                     const std::shared_ptr<const Presence>& presence) {
   ASSERT_NE(presence, nullptr);
   ASSERT_EQ(presence->vertices(), graph.vertices);
   ASSERT_EQ(presence->steps(), graph.steps());
@@ -58,7 +59,22 @@ TEST(Presence, FollowsItsDefinitionsOnRandomGraphs) {
     const SnapshotGraph graph = test::random_steps(9, 11, seed % 3 == 0 ? 12 : 3, seed, seed % 4 == 1);
     for (const char* kind : {"seen", "lifetime", "active"}) {
       SCOPED_TRACE(std::string(kind) + " seed " + std::to_string(seed));
-      expect_presence(graph, kind);
+      expect_presence(graph, kind, presence_of(graph, kind));
+    }
+  }
+}
+
+TEST(Presence, IsTheSameInAFile) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const SnapshotGraph graph = test::random_steps(9, 11, seed % 3 == 0 ? 12 : 3, seed, seed % 4 == 1);
+    for (const char* kind : {"seen", "lifetime", "active"}) {
+      SCOPED_TRACE(std::string(kind) + " seed " + std::to_string(seed));
+      const test::TemporaryFolder folder;
+      write_presence(graph, kind, folder.file("cells"), [] { return [] { return false; }; });
+      const std::shared_ptr<const Presence> mapped = read_presence(folder.file("cells"), nullptr);
+      expect_presence(graph, kind, mapped);
+      EXPECT_EQ(mapped->own_bytes(), 0u);
+      EXPECT_GE(presence_of(graph, kind)->own_bytes(), 9 * 11 * sizeof(std::int32_t));
     }
   }
 }

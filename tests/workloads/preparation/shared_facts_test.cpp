@@ -8,10 +8,10 @@
 #include <fstream>
 #include <limits>
 
-#include "core/errors.hpp"
 #include "tests/workloads/child_processes.hpp"
 #include "tests/workloads/graph/random_steps.hpp"
 #include "tests/workloads/support.hpp"
+#include "workloads/graph/presence.hpp"
 #include "workloads/storage/node_store.hpp"
 
 namespace strobe {
@@ -74,29 +74,6 @@ TEST(SharedFacts, MeasuresAreThoseOfPlainLoopsBitForBit) {
       }
     }
   }
-}
-
-void expect_same(const Presence& a, const Presence& b) {
-  ASSERT_EQ(a.vertices(), b.vertices());
-  ASSERT_EQ(a.steps(), b.steps());
-  for (Step t = 0; t < a.steps(); ++t) {
-    EXPECT_EQ(a.count(t), b.count(t));
-    for (VertexId v = 0; v < a.vertices(); ++v) ASSERT_EQ(a.begin(v, t), b.begin(v, t));
-  }
-}
-
-TEST(SharedFacts, PresenceInAFileIsThatInMemory) {
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-    const SnapshotGraph graph = test::random_steps(70, 13, seed % 2 == 0 ? 90 : 9, seed, seed % 4 == 1);
-    for (const char* kind : {"seen", "lifetime", "active"}) {
-      const TemporaryFolder folder;
-      write_presence(graph, kind, folder.file("p"), endless);
-      expect_same(*read_presence(folder.file("p"), nullptr), *presence_of(graph, kind));
-    }
-  }
-  const TemporaryFolder folder;
-  EXPECT_THROW(write_presence(test::random_steps(5, 3, 4, 1), "sen", folder.file("p"), endless), InvalidRequest);
-  EXPECT_FALSE(std::filesystem::exists(folder.file("p")));
 }
 
 /// Processes of one node get equal facts from one file, which one of them writes.

@@ -61,7 +61,9 @@ TEST(SharedColumns, KeepTheirValuesAndTakeNoPrivateMemory) {
   const auto store = store_in(folder);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     check_values<Rank>(*store, seed);
+    check_values<std::uint32_t>(*store, seed);
     check_values<std::int64_t>(*store, seed);
+    check_values<double>(*store, seed);
   }
 }
 
