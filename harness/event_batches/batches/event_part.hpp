@@ -42,8 +42,8 @@ class EventPart {
               NeighbourSample& sample) const;
   /// Writes the features of an event at one of this node's vertices, [edge width].
   void put_features(EdgeId event, float* to) const;
-  /// Gives back pages of the mapped file with ends and times of the events below `end`, as far as this part has memory
-  /// of its own. They come back when they are read. Cost: about 0.1 ms for a million events.
+  /// Takes pages of the mapped file with ends and times of the events below `end` out of memory, if this part has
+  /// memory of its own. They come back when they are read. Cost: a system call, and a look at every page.
   void rest_ends(EdgeId end) const;
   /// The same for all that an evaluation has read.
   void rest_file() const;

@@ -39,7 +39,7 @@ std::vector<std::int64_t> packed_answer(const NeighbourSample& sample) {
 }  // namespace
 
 struct RemoteNeighbours::Draws {
-  /// What has begun, and is waited for next.
+  /// The exchange or host work that the next step waits for.
   enum class Begun { asking, drawing, answering, asking_features, gathering, sending_features, nothing };
   /// Where the features of an event are in the answers.
   struct Place {
@@ -258,11 +258,12 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
 
 void RemoteNeighbours::take_features(Draws& draws, const ByNode<float>& rows) const {
   const std::int64_t width = part_->edge_width();
-  for (std::size_t set = 0; device_.has_values() && set < draws.drawn.size(); ++set) {
+  for (std::size_t set = 0; set < draws.drawn.size(); ++set) {
     const std::vector<EdgeId>& events = draws.events[set];
     BatchDraw& drawn = *draws.drawn[set];
     const auto take = [&](const std::vector<EdgeId>& wanted) {
       std::vector<float>& to = drawn.edge_features.emplace_back();
+      if (!device_.has_values()) return;
       to.reserve(wanted.size() * static_cast<std::size_t>(width));
       for (const EdgeId event : wanted) {
         const auto at = std::lower_bound(events.begin(), events.end(), event) - events.begin();

@@ -1,7 +1,8 @@
 // Draws batches whose neighbours and edge features lie on several nodes: those of vertex v on node v mod the number of
 // nodes. A rank asks its agent on the owner's node. Each level is one exchange of roots and one of their neighbours.
 // Then the batch's distinct events get their features in two exchanges. The numbers of rows are planned (RemoteRows).
-// All sets of negatives share these exchanges. They go on beside training, which takes a step of them now and then.
+// All sets of negatives share these exchanges. Messages travel during training, which takes a step of the draws now and
+// then.
 #pragma once
 
 #include <deque>

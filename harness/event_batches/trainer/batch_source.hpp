@@ -41,7 +41,7 @@ struct DrawnSets {
   DeviceEvent ready;
 };
 
-/// Draws that all ranks make together, because each holds a part of the events. They exchange messages beside training.
+/// Draws that all ranks make together, because each holds a part of the events. Their messages travel during training.
 /// All ranks call these functions in the same order, for the same iterations.
 class JointDraws {
  public:
