@@ -46,7 +46,7 @@ class NodeExchange {
     const Tensor send = sent > 0 ? device.move_in(full ? values.data() : nullptr, sent, columns, type)
                                  : device.allocate(0, columns, type);
     received_ = device.allocate(received, columns, type);
-    request_ = column.start_all_to_all_v(send, std::move(sends), received_, receives_, Traffic::memory);
+    request_ = column.start_all_to_all_v(send, std::move(sends), received_, receives_, Traffic::sampling);
   }
 
   /// The rows that came, by node, with those of the own node. Without values nothing comes, and it returns all rows
