@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "core/random.hpp"
@@ -9,6 +10,7 @@
 #include "harness/event_batches/groups/remote_rows.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
+#include "workloads/binary/binary_graph.hpp"
 #include "workloads/graph/event_data.hpp"
 
 namespace strobe {
@@ -141,6 +143,56 @@ TEST(EventPart, ANodeHoldsFeaturesAndNeighboursOfItsVerticesAlone) {
   EXPECT_EQ(features, expected_features);
   EXPECT_LE(features, 2 * data.graph->edge_features.size() * sizeof(float));
   EXPECT_EQ(EventPart(data, 0, nodes, false).graph_bytes(), 0u);
+}
+
+/// Resident bytes of the mappings of a file in this process.
+std::uint64_t resident_bytes(const std::string& path) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::uint64_t bytes = 0;
+  bool of_file = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find('-') < line.find(' ')) of_file = line.find(path) != std::string::npos;
+    if (of_file && line.rfind("Rss:", 0) == 0) bytes += 1024 * std::stoull(line.substr(4));
+  }
+  return bytes;
+}
+
+/// A sum over all events, which reads their ends and times.
+double sum_of_events(const EventGraph& graph) {
+  double sum = 0;
+  for (EdgeId e = 0; e < graph.events(); ++e) sum += graph.time[e] + graph.source[e] + 3.0 * graph.target[e];
+  return sum;
+}
+
+TEST(EventPart, PagesOfReadEventsLeaveMemoryAndComeBack) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("events.bin");
+  constexpr EdgeId events = 1500000;
+  EventData data = random_event_data(8, 50, events);
+  EventGraph whole = *data.graph;
+  whole.original_id = std::vector<std::int64_t>(50, 7);
+  write_passing_events(&whole, *data.neighbours, path);
+  const double sum = sum_of_events(*data.graph);
+  const PassingEvents mapped = read_passing_events(path, nullptr);
+  data.graph = data.whole = std::make_shared<const EventGraph>(mapped.graph);
+  data.neighbours = std::make_shared<const TimeCsr>(mapped.neighbours);
+  const EventPart part(data, 0, 2, true);
+  const std::uint64_t before = resident_bytes(path);
+  EXPECT_EQ(sum_of_events(*data.graph), sum);
+  const std::uint64_t read = resident_bytes(path) - before;
+  const std::uint64_t ends = 2 * sizeof(VertexId) * events;
+  const std::uint64_t border = std::uint64_t{6} << 20;  // at both ends of three columns the system may map a large page
+  EXPECT_GE(read, ends);
+  part.rest_ends(events / 2);
+  EXPECT_NEAR(static_cast<double>(resident_bytes(path) - before), 0.5 * static_cast<double>(read),
+              static_cast<double>(border));
+  EXPECT_EQ(sum_of_events(*data.graph), sum);
+  part.rest_file();
+  EXPECT_LE(resident_bytes(path), before + border);
+  EXPECT_EQ(sum_of_events(*data.graph), sum);
+  const EventPart shared(data, 0, 2, false);  // other threads read these pages too
+  shared.rest_file();
+  EXPECT_GE(resident_bytes(path), ends);
 }
 
 Case distributed_case(const std::string& visits, const TrainingGroups& groups, const Json& how, const Json& more) {
