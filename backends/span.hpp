@@ -40,13 +40,14 @@ using PerPhase = EnumArray<Phase, T, phase_count>;
 inline constexpr PerPhase<std::string_view> phase_names = {
     {"compute", "communicate", "transfer", "host", "wait", "other"}};
 
-/// The purpose of a collective's bytes. `memory`: rows of node memory; `parameters`: weights that are averaged.
-enum class Traffic : std::uint8_t { redistribute, halo, state, memory, gradient, parameters, other };
-inline constexpr int traffic_count = 7;
+/// The purpose of a collective's bytes. `memory`: rows of node memory; `sampling`: what ranks ask each other to draw
+/// batches; `parameters`: weights that are averaged.
+enum class Traffic : std::uint8_t { redistribute, halo, state, memory, sampling, gradient, parameters, other };
+inline constexpr int traffic_count = 8;
 template <class T>
 using PerTraffic = EnumArray<Traffic, T, traffic_count>;
 inline constexpr PerTraffic<std::string_view> traffic_names = {
-    {"redistribute", "halo", "state", "memory", "gradient", "parameters", "other"}};
+    {"redistribute", "halo", "state", "memory", "sampling", "gradient", "parameters", "other"}};
 
 /// Queues of a rank. Each runs in order, and they run in parallel. The device has four: `copy` moves from the host to
 /// the device and `copy_back` the other way. The host has one.

@@ -41,10 +41,10 @@ class EventSchedule final : public SchedulePlan {
     ByteBudget budget;
     budget.bytes[Traffic::gradient] =
         2 * bytes * static_cast<std::uint64_t>((case_->request.ranks - 1) * (end - first));
-    if (plan_.remote != nullptr)
+    if (plan_.remote != nullptr && plan_.memory.width > 0)
       budget.bytes[Traffic::memory] = plan_.remote->sent_bytes(first, end, plan_.memory.row_bytes());
     if (plan_.part != nullptr)
-      budget.bytes[Traffic::memory] += plan_.remote->drawing_bytes(first, end, plan_.part->edge_width());
+      budget.bytes[Traffic::sampling] = plan_.remote->drawing_bytes(first, end, plan_.part->edge_width());
     return budget;
   }
   std::int64_t updates_through(std::int64_t epochs) const override { return plan_.order.first_iteration(epochs); }

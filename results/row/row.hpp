@@ -2,7 +2,8 @@
 //
 // Version of the written form: schema_version, semantic versioning. A key added raises the minor number; a key removed,
 // renamed or given another meaning or unit raises the major number. Readers refuse a newer major number and ignore keys
-// that they do not know. Version 2 renamed phase `sample` to `host`; version 1 is still read.
+// that they do not know. Version 2 renamed phase `sample` to `host`; version 1 is still read. Before 2.3, the bytes of
+// `sampling` were in `memory`.
 #pragma once
 
 #include <array>

@@ -8,8 +8,8 @@ import sys
 from strobe_figures import epochs, looks
 from strobe_figures import rows as r
 
-COLOURS = {"redistribute": looks.BLUE, "halo": looks.VERMILION, "state": looks.GREEN, "memory": looks.PURPLE, "gradient": looks.ORANGE,
-           "parameters": looks.SKY, "other": looks.LIGHT_GREY}
+COLOURS = {"redistribute": looks.BLUE, "halo": looks.VERMILION, "state": looks.GREEN, "memory": looks.PURPLE, "sampling": looks.GREY,
+           "gradient": looks.ORANGE, "parameters": looks.SKY, "other": looks.LIGHT_GREY}
 
 
 def bars_of(panel, rows):

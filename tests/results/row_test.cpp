@@ -42,7 +42,7 @@ TEST(Summarise, ByHand) {
   EXPECT_DOUBLE_EQ((*row.phase_seconds)[0], 0.5);
   EXPECT_DOUBLE_EQ(std::accumulate(row.phase_seconds->begin(), row.phase_seconds->end(), 0.0), row.epoch_seconds->mean);
   ASSERT_TRUE(row.sent_bytes);
-  EXPECT_EQ(*row.sent_bytes, (SentBytes{200, 0, 0, 0, 48, 0, 0, 248}));
+  EXPECT_EQ(*row.sent_bytes, (SentBytes{200, 0, 0, 0, 0, 48, 0, 0, 248}));
   EXPECT_EQ(*row.messages, 6u);
   EXPECT_EQ(*row.transfer_bytes, 14u);
   EXPECT_EQ(row.peak_bytes->host, (std::vector<std::uint64_t>{1002, 1012}));

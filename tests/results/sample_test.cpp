@@ -133,16 +133,16 @@ TEST(SampleFromSpans, OnlyWhatRunsOnTheHostBesideOthersIsAnOperation) {
 TEST(SampleLines, OperationsAndAllTrafficAreReadBackAndOlderLinesLackThem) {
   EpochSample sample = testing_results::make_sample(0, 1, 0, 1, 1, 1);
   sample.operations = {{"dense", 0.1, 1e300, 7}, {"spmm", 1.0 / 3.0, 0, 1.0 / 7.0}};
-  sample.sent_bytes[Traffic::parameters] = 12;
+  sample.sent_bytes[Traffic::parameters] = 12, sample.sent_bytes[Traffic::sampling] = 5;
   Json json = Json::parse(sample_to_json("a", sample).dump());
   EXPECT_EQ(sample_from_json(json).operations, sample.operations);
   EXPECT_EQ(sample_from_json(json).sent_bytes, sample.sent_bytes);
   for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes"})
     ASSERT_EQ(json.erase(key), 1u) << key;
-  ASSERT_EQ(json["sent_bytes"].erase("parameters"), 1u);
+  for (const char* kind : {"parameters", "sampling"}) ASSERT_EQ(json["sent_bytes"].erase(kind), 1u) << kind;
   const EpochSample older = sample_from_json(json);
   EXPECT_TRUE(older.operations.empty());
-  sample.sent_bytes[Traffic::parameters] = 0;
+  sample.sent_bytes[Traffic::parameters] = sample.sent_bytes[Traffic::sampling] = 0;
   EXPECT_EQ(older.sent_bytes, sample.sent_bytes);
   json["operation_seconds"] = {{"spmm", 2.0}, {"dense", 1.0}};
   const std::vector<OperationTotals> in_order{{"dense", 1}, {"spmm", 2}};

@@ -16,12 +16,12 @@ constexpr std::int64_t numbers_of_event = 1 << 16, numbers_of_root = 1 << 13;
 }  // namespace
 
 BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data)
-    : case_(c),
-      data_(data),
-      traits_(c.model->traits()),
-      row_(static_cast<std::size_t>(data.graph->vertices)),
-      seen_(row_.size(), 0),
-      written_(row_.size(), 0) {}
+    : BatchDrawer(c, data, std::make_shared<Tables>(data.graph->vertices)) {}
+
+BatchDrawer::BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables)
+    : case_(c), data_(data), traits_(c.model->traits()), tables_(std::move(tables)) {}
+
+BatchDrawer BatchDrawer::beside() const { return {case_, data_, tables_}; }
 
 void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn) {
   begin(request, drawn);
@@ -35,7 +35,6 @@ void BatchDrawer::draw(const BatchRequest& request, MemoryClock& clock, Workers&
 }
 
 void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
-  ++draws_;
   drawn = BatchDraw{};
   drawn.request = request_ = request;
   asked_ = {};
@@ -46,6 +45,7 @@ void BatchDrawer::begin(const BatchRequest& request, BatchDraw& drawn) {
 }
 
 void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
+  ++tables_->draws;
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
   if (!request_.writes || traits_.memory == 0) return;
@@ -120,14 +120,15 @@ void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
 
 void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
   const bool own_rows = traits_.mail_dt_of_asker;
+  auto& [row, seen, written, draws] = *tables_;
   asked_row_.assign(own_rows ? asked_.vertex.size() : 0, 0);
   for (const bool with_mail : {true, false}) {
     for (std::size_t i = 0; i < asked_.vertex.size(); ++i) {
       const VertexId v = asked_.vertex[i];
       const std::size_t at = v;
-      if (clock.has_mail(v) != with_mail || (!own_rows && seen_[at] == draws_)) continue;
-      seen_[at] = draws_;
-      (own_rows ? asked_row_[i] : row_[at]) = static_cast<std::int64_t>(drawn.vertices.size());
+      if (clock.has_mail(v) != with_mail || (!own_rows && seen[at] == draws)) continue;
+      seen[at] = draws;
+      (own_rows ? asked_row_[i] : row[at]) = static_cast<std::int64_t>(drawn.vertices.size());
       drawn.vertices.push_back(v);
       if (!with_mail) continue;
       drawn.mail_dt.push_back((own_rows ? asked_.time[i] : clock.mail_time[at]) - clock.updated[at]);
@@ -138,7 +139,7 @@ void BatchDrawer::number_vertices(const MemoryClock& clock, BatchDraw& drawn) {
 }
 
 std::int64_t BatchDrawer::row_of(std::size_t asked) const {
-  return traits_.mail_dt_of_asker ? asked_row_[asked] : row_[asked_.vertex[asked]];
+  return traits_.mail_dt_of_asker ? asked_row_[asked] : tables_->row[asked_.vertex[asked]];
 }
 
 void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
@@ -179,7 +180,7 @@ void BatchDrawer::find_writes(const BatchRequest& request, BatchDraw& drawn) {
   const EdgeId begin = alone ? request.first : request.batch_first;
   const EdgeId end = begin + (alone ? request.count : request.batch_count);
   const auto write = [&](VertexId v, bool own, std::size_t own_place, std::size_t other_place) {
-    if (std::exchange(written_[v], draws_) == draws_ || !own) return;
+    if (std::exchange(tables_->written[v], tables_->draws) == tables_->draws || !own) return;
     drawn.written.push_back(v);
     drawn.own_rows.push_back(row_of(own_place));
     drawn.other_rows.push_back(row_of(other_place));

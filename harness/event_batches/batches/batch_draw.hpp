@@ -71,6 +71,9 @@ using SharedDraw = std::shared_ptr<const BatchDraw>;
 class BatchDrawer {
  public:
   BatchDrawer(const EventCase& c, const EventData& data);
+  /// A drawer for another batch that is drawn in steps at the same time. Both share tables over all vertices, which
+  /// only `finish` uses.
+  BatchDrawer beside() const;
   /// Draws the requested batch with mails and times as in `clock`. If the request writes and no other rank has a part
   /// of the batch, it advances the clock past the batch. Throws InvalidRequest for an event without a negative.
   void draw(const BatchRequest& request, MemoryClock& clock, Workers& workers, BatchDraw& drawn);
@@ -94,6 +97,16 @@ class BatchDrawer {
     std::vector<double> time;
   };
 
+  /// Tables over all vertices, for the draw that is being finished.
+  struct Tables {
+    explicit Tables(std::int64_t vertices) : row(vertices), seen(row.size(), 0), written(row.size(), 0) {}
+    std::vector<std::int64_t> row;      // [N] row of a vertex in U
+    std::vector<std::int64_t> seen;     // [N] the draw that set `row`
+    std::vector<std::int64_t> written;  // [N] the draw that wrote the vertex
+    std::int64_t draws = 0;
+  };
+
+  BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables);
   void ask_events(const BatchRequest& request, BatchDraw& drawn);
   void add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number);
   void number_vertices(const MemoryClock& clock, BatchDraw& drawn);
@@ -109,11 +122,8 @@ class BatchDrawer {
   std::vector<NeighbourSample> samples_;  // outermost first
   std::vector<double> moments_;           // times of the roots as in the file
   std::vector<std::size_t> level_roots_;  // number of roots of each level, outermost first; a prefix of `asked_`
-  std::vector<std::int64_t> row_;         // [N] row of a vertex in U
-  std::vector<std::int64_t> seen_;        // [N] the draw that set `row_`
-  std::vector<std::int64_t> written_;     // [N] the draw that wrote the vertex
   std::vector<std::int64_t> asked_row_;   // [asked] row of U, if every root and slot has a row of its own
-  std::int64_t draws_ = 0;
+  std::shared_ptr<Tables> tables_;
 };
 
 }  // namespace strobe

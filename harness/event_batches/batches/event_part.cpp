@@ -23,6 +23,7 @@ EventPart::EventPart(const EventData& of, std::int64_t node, std::int64_t nodes,
   if (!copies) return;
   copy_neighbours(node);
   if (!of.whole->edge_features.empty()) copy_features(node);
+  rest_file();
 }
 
 void EventPart::copy_neighbours(std::int64_t node) {
@@ -36,7 +37,6 @@ void EventPart::copy_neighbours(std::int64_t node) {
   for (std::int64_t v = node; v < data_.graph->vertices; v += nodes_)
     entries.insert(entries.end(), all.entries.begin() + all.offsets[v], all.entries.begin() + all.offsets[v + 1]);
   own_ = {std::move(offsets), std::move(entries)};
-  rest_pages(all.entries.data(), all.entries.size() * sizeof(TimedNeighbour));
 }
 
 void EventPart::copy_features(std::int64_t node) {
@@ -49,7 +49,26 @@ void EventPart::copy_features(std::int64_t node) {
   features_.resize(events_.size() * width);
   for (std::size_t i = 0; i < events_.size(); ++i)
     edge_feature_row(*data_.whole, data_.number(events_[i]), features_.data() + i * width);
-  rest_pages(data_.whole->edge_features.data(), data_.whole->edge_features.size() * sizeof(float));
+}
+
+void EventPart::rest_ends(EdgeId end) const {
+  if (!copies_) return;
+  const EventGraph& graph = *data_.graph;
+  const double share = static_cast<double>(end) / static_cast<double>(graph.events());
+  const auto rest = [&](const auto& column) {
+    rest_pages(column.data(), static_cast<std::size_t>(share * static_cast<double>(column.size() * sizeof(column[0]))));
+  };
+  rest(graph.source), rest(graph.target), rest(graph.time.values());
+  rest(graph.time.packed().words());
+}
+
+void EventPart::rest_file() const {
+  rest_ends(data_.graph->events());
+  if (!copies_) return;
+  const auto rest = [](const auto& column) { rest_pages(column.data(), column.size() * sizeof(column[0])); };
+  rest(data_.neighbours->entries);
+  rest(data_.whole->edge_features);
+  rest(data_.whole->vertex_features);
 }
 
 void EventPart::sample(std::span<const RemoteRoot> roots, const SamplingRule& rule, Workers& workers,

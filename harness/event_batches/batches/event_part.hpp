@@ -42,6 +42,11 @@ class EventPart {
               NeighbourSample& sample) const;
   /// Writes the features of an event at one of this node's vertices, [edge width].
   void put_features(EdgeId event, float* to) const;
+  /// Takes pages of the mapped file with ends and times of the events below `end` out of memory, if this part has
+  /// memory of its own. They come back when they are read. Cost: a system call, and a look at every page.
+  void rest_ends(EdgeId end) const;
+  /// The same for all that an evaluation has read.
+  void rest_file() const;
   std::int64_t edge_width() const { return data_.widths.edge; }
   /// Neighbours of a node's vertices, about.
   std::int64_t entries() const;

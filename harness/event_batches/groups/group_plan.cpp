@@ -103,14 +103,17 @@ void check_disk(const EventCase& c) {
 
 void check_distributed(const EventCase& c, const TrainingGroups& groups, std::int64_t nodes) {
   const auto refuse = [](const char* where, const std::string& why) { throw InvalidRequest(where, why); };
-  if (c.model->traits().memory == 0)
+  const bool has_memory = c.model->traits().memory > 0;
+  if (!has_memory && c.options.presample != "none")
     refuse("/strategy/memory_layout",
-           fmt::format("model {} has no memory to distribute", c.request.model.at("name").get<std::string>()));
+           fmt::format("nothing would lie by node: model {} has no memory, and with presample each rank draws from all "
+                       "events; take presample=none, or memory_layout=copy",
+                       c.request.model.at("name").get<std::string>()));
   if (groups.k != 1)
     refuse("/strategy/k", fmt::format("memory_layout=distributed is one memory for all nodes, not {} copies; take k=1, "
                                       "or memory_layout=copy",
                                       groups.k));
-  if (c.options.memory_on == "device")
+  if (has_memory && c.options.memory_on == "device")
     refuse("/strategy/memory_on", "a distributed memory lies on hosts; take memory_on=host");
   if (c.options.evaluate == "copy0")
     refuse("/strategy/evaluate",

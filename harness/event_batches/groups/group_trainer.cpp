@@ -120,12 +120,15 @@ void GroupTrainer::iterate(std::int64_t iteration, bool last) {
   const bool ahead = pipelined() && !last;
   {
     const Forward pass = forward(iteration);
+    source_.advance();
     // With pipeline, the next batch begins before the backward pass of this one.
-    if (ahead) write(pass), begin(iteration + 1);
+    if (ahead) write(pass), source_.advance(), begin(iteration + 1);
     backward(pass, iteration);
-    if (!ahead) write(pass);
+    source_.advance();
+    if (!ahead) write(pass), source_.advance();
   }
   if (communicator_.size() > 1) communicator_.all_reduce(weights_.parameters().gradients(), Traffic::gradient);
+  source_.advance();
   weights_.update();
 }
 
@@ -192,6 +195,7 @@ std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& mom
       const auto metric = found.find(plan_.metrics[m]);
       reported[m] = metric == found.end() ? std::numeric_limits<double>::quiet_NaN() : metric->second;
     }
+    if (plan_.part != nullptr) plan_.part->rest_file();
   }
   if (communicator_.size() > 1) {
     const Tensor all =

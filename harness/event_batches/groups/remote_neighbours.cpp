@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "backends/host/host_work.hpp"
+
 namespace strobe {
 namespace {
 
@@ -23,170 +25,256 @@ Work sampling_work(std::int64_t roots, std::int64_t most, const EventPart& part)
   return {20.0 * asked, read + 8.0 * asked, 40.0 * asked * static_cast<double>(most), Gather{read, read, all, of_root}};
 }
 
+/// Counts and neighbours of the roots that one node asks for.
+std::vector<std::int64_t> packed_answer(const NeighbourSample& sample) {
+  std::vector<std::int64_t> answer;
+  answer.reserve(sample.offsets.size() + sample.vertex.size());
+  for (std::size_t r = 0; r + 1 < sample.offsets.size(); ++r)
+    answer.push_back(sample.offsets[r + 1] - sample.offsets[r]);
+  for (std::size_t s = 0; s < sample.vertex.size(); ++s)
+    answer.push_back(packed_neighbour(sample.vertex[s], sample.event[s]));
+  return answer;
+}
+
 }  // namespace
+
+struct RemoteNeighbours::Draws {
+  /// The exchange or host work that the next step waits for.
+  enum class Begun { asking, drawing, answering, asking_features, gathering, sending_features, nothing };
+  /// Where the features of an event are in the answers.
+  struct Place {
+    std::size_t node = 0, row = 0;
+  };
+
+  std::int64_t sequence = 0;
+  GroupDrawState* state = nullptr;
+  std::vector<BatchDrawer> drawers;               // of each set; none if this rank begins no batch
+  std::vector<std::shared_ptr<BatchDraw>> drawn;  // of each set
+  Begun begun = Begun::nothing;
+  std::int64_t level = 0;
+  DeviceEvent worked;                          // the host work has ended
+  std::vector<std::vector<RemoteRoot>> roots;  // of each set, in the level
+  NodeExchange<RemoteRoot> asking;
+  std::shared_ptr<ByNode<std::int64_t>> answers;  // for other ranks
+  NodeExchange<std::int64_t> answering;
+  std::vector<std::vector<EdgeId>> events;  // of each set: those that it needs features of, ascending
+  std::vector<std::vector<Place>> places;   // of each set's events
+  NodeExchange<EdgeId> asking_features;
+  std::shared_ptr<ByNode<float>> features;  // for other ranks
+  NodeExchange<float> sending_features;
+};
 
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, Device& device, Communicator& communicator,
                                    std::shared_ptr<const RemoteRows> remote, std::shared_ptr<const EventPart> part)
-    : device_(device),
+    : case_(c),
+      device_(device),
       remote_(std::move(remote)),
       part_(device.has_values() ? std::move(part)
                                 : std::make_shared<const EventPart>(c.training, 0, remote_->nodes(), false)),
       rule_(rule_of(c)),
       levels_(c.model->traits().levels),
-      graph_(c.training.graph),
       rank_(communicator.rank()),
       node_(remote_->node_of(rank_)),
       column_(communicator.split(remote_->columns())) {}
 
+RemoteNeighbours::~RemoteNeighbours() = default;
+
 template <class RowsOf>
-RemoteNeighbours::Counts RemoteNeighbours::counts_of(const RowsOf& rows_of) const {
-  Counts counts;
+NodeCounts RemoteNeighbours::counts_of(const Draws& draws, const RowsOf& rows_of) const {
+  NodeCounts counts;
   for (std::int64_t node = 0; node < remote_->nodes(); ++node) {
-    counts.asked.push_back(rows_of(remote_->rows(sequence_, rank_, node)));
-    counts.given.push_back(rows_of(remote_->rows(sequence_, remote_->agent(rank_, node), node_)));
+    counts.sends.push_back(rows_of(remote_->rows(draws.sequence, rank_, node)));
+    counts.receives.push_back(rows_of(remote_->rows(draws.sequence, remote_->agent(rank_, node), node_)));
   }
   return counts;
 }
 
-template <class T>
-RemoteNeighbours::ByNode<T> RemoteNeighbours::exchange(const ByNode<T>& own, const Counts& counts, Way way,
-                                                       std::int64_t columns, ElementType type) {
-  const std::vector<std::int64_t>& sends = way == Way::ask ? counts.asked : counts.given;
-  const std::vector<std::int64_t>& receives = way == Way::ask ? counts.given : counts.asked;
-  const std::size_t of_row = static_cast<std::size_t>(columns) * element_bytes(type) / sizeof(T);
-  std::vector<PeerRows> send_rows, receive_rows;
-  std::vector<T> values;
-  std::int64_t sent = 0, received = 0;
-  for (std::size_t node = 0; node < own.size(); ++node) {
-    const bool other = static_cast<std::int64_t>(node) != node_;
-    send_rows.push_back({sent, other ? sends[node] : 0});
-    receive_rows.push_back({received, other ? receives[node] : 0});
-    sent += send_rows.back().count, received += receive_rows.back().count;
-    if (other) values.insert(values.end(), own[node].begin(), own[node].end());
+void RemoteNeighbours::start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
+                             std::vector<std::shared_ptr<BatchDraw>> drawn, GroupDrawState& state) {
+  Draws& draws = *under_way_.emplace_back(std::make_unique<Draws>());
+  draws.sequence = sequence, draws.state = &state, draws.drawn = std::move(drawn);
+  for (std::size_t set = 0; set < requests.size(); ++set) {
+    draws.drawers.push_back(state.drawer.beside());
+    draws.drawers.back().begin(requests[set], *draws.drawn[set]);
   }
-  const PartScope part(device_, MemoryPart::buffers);
-  const bool full = sent > 0 && values.size() == static_cast<std::size_t>(sent) * of_row;
-  if (sent > 0 && !full && device_.has_values()) throw Error("a node has other rows to send than were planned");
-  const Tensor send =
-      full ? device_.move_in(values.data(), sent, columns, type) : device_.allocate(sent, columns, type);
-  const Tensor receive = device_.allocate(received, columns, type);
-  column_->all_to_all_v(send, std::move(send_rows), receive, receive_rows, Traffic::memory);
-  ByNode<T> lists(own.size());
-  lists[node_] = own[node_];
-  values.resize(static_cast<std::size_t>(received) * of_row);
-  if (received > 0 && !device_.move_out(receive, values.data())) return lists;
-  for (std::size_t node = 0; node < lists.size(); ++node) {
-    if (static_cast<std::int64_t>(node) == node_) continue;
-    const auto first = values.begin() + receive_rows[node].first * static_cast<std::int64_t>(of_row);
-    lists[node].assign(first, first + receive_rows[node].count * static_cast<std::int64_t>(of_row));
-  }
-  return lists;
+  ask(draws);
 }
 
-RemoteNeighbours::ByNode<std::int64_t> RemoteNeighbours::give(const ByNode<RemoteRoot>& roots, const Counts& counts) {
-  std::int64_t asked = 0;
-  for (std::size_t node = 0; node < roots.size(); ++node) asked += counts.given[node];
-  ByNode<std::int64_t> answers(roots.size());
+void RemoteNeighbours::advance() {
+  for (const std::unique_ptr<Draws>& draws : under_way_) step(*draws);
+  while (!under_way_.empty() && under_way_.front()->begun == Draws::Begun::nothing) under_way_.pop_front();
+}
+
+void RemoteNeighbours::finish(std::int64_t iteration) {
+  for (; !under_way_.empty() && under_way_.front()->sequence <= iteration; under_way_.pop_front()) {
+    while (under_way_.front()->begun != Draws::Begun::nothing) step(*under_way_.front());
+  }
+}
+
+void RemoteNeighbours::step(Draws& draws) {
+  const auto counts = [&](const auto& rows_of) { return counts_of(draws, rows_of).reversed(); };
+  switch (draws.begun) {
+    case Draws::Begun::asking:
+      return draw_neighbours(draws, draws.asking.wait(*column_));
+    case Draws::Begun::drawing:
+      device_.await(draws.worked);
+      draws.answering.start(*column_, std::move(*draws.answers), counts([&](const RowsOfNode& rows) {
+        return rows.roots_of(draws.level) + rows.slots_of(draws.level);
+      }),
+                            1, ElementType::i64);
+      draws.begun = Draws::Begun::answering;
+      return;
+    case Draws::Begun::answering:
+      return take_neighbours(draws, draws.answering.wait(*column_));
+    case Draws::Begun::asking_features:
+      return gather_features(draws, draws.asking_features.wait(*column_));
+    case Draws::Begun::gathering:
+      device_.await(draws.worked);
+      draws.sending_features.start(*column_, std::move(*draws.features),
+                                   counts([](const RowsOfNode& rows) { return rows.all_features(); }),
+                                   part_->edge_width(), ElementType::f32);
+      draws.begun = Draws::Begun::sending_features;
+      return;
+    case Draws::Begun::sending_features:
+      take_features(draws, draws.sending_features.wait(*column_));
+      draws.begun = Draws::Begun::nothing;
+      return;
+    case Draws::Begun::nothing:
+      return;
+  }
+}
+
+void RemoteNeighbours::ask(Draws& draws) {
+  if (draws.level == levels_) {
+    if (!draws.drawers.empty()) end_levels(draws);
+    draws.begun = Draws::Begun::nothing;
+    if (part_->edge_width() > 0) ask_features(draws);
+    return;
+  }
+  ByNode<RemoteRoot> lists(static_cast<std::size_t>(remote_->nodes()));
+  draws.roots.clear();
+  for (BatchDrawer& drawer : draws.drawers) {
+    draws.roots.push_back(remote_roots(drawer.ask(static_cast<std::size_t>(draws.level)), rule_.sampling));
+    for (const RemoteRoot& root : draws.roots.back()) lists[node_of(root.vertex)].push_back(root);
+  }
+  draws.asking.start(*column_, std::move(lists),
+                     counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
+                     RemoteRoot::words, ElementType::i64);
+  draws.begun = Draws::Begun::asking;
+}
+
+void RemoteNeighbours::end_levels(Draws& draws) {
+  draws.state->move_to(draws.sequence, case_.training);
+  for (std::size_t set = 0; set < draws.drawers.size(); ++set)
+    draws.drawers[set].finish(draws.state->clock, *draws.drawn[set]);
+  // Many events at a time, because each call looks at all pages before the batch.
+  constexpr EdgeId window = EdgeId{1} << 15;
+  const EdgeId begin = draws.drawn.front()->request.batch_first;
+  if (begin < rested_) rested_ = 0;  // a new sweep
+  if (begin < rested_ + window) return;
+  part_->rest_ends(begin);
+  rested_ = begin;
+}
+
+void RemoteNeighbours::draw_neighbours(Draws& draws, ByNode<RemoteRoot> roots) {
+  const NodeCounts counts = counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); });
+  draws.answers = std::make_shared<ByNode<std::int64_t>>(roots.size());
   HostWork work;
   work.name = "draw_batch";
-  work.work = sampling_work(asked, rule_.neighbours, *part_);
-  work.body = [&](Workers& workers) {
+  work.work = sampling_work(counts.received(), rule_.neighbours, *part_);
+  work.body = [part = part_, rule = rule_, roots = std::move(roots), answers = draws.answers](Workers& workers) {
     NeighbourSample sample;
     for (std::size_t node = 0; node < roots.size(); ++node) {
-      part_->sample(roots[node], rule_, workers, sample);
-      std::vector<std::int64_t>& answer = answers[node];
-      for (std::size_t r = 0; r < roots[node].size(); ++r) answer.push_back(sample.offsets[r + 1] - sample.offsets[r]);
-      for (std::size_t s = 0; s < sample.vertex.size(); ++s)
-        answer.push_back(packed_neighbour(sample.vertex[s], sample.event[s]));
+      part->sample(roots[node], rule, workers, sample);
+      (*answers)[node] = packed_answer(sample);
     }
   };
-  device_.await(device_.run_on_host(std::move(work)));
-  return answers;
+  draws.worked = device_.run_on_host(std::move(work));
+  draws.begun = Draws::Begun::drawing;
 }
 
-NeighbourSample RemoteNeighbours::assemble(const std::vector<RemoteRoot>& roots,
-                                           const ByNode<std::int64_t>& answers) const {
+void RemoteNeighbours::take_neighbours(Draws& draws, const ByNode<std::int64_t>& answers) {
   std::vector<std::size_t> root_at(answers.size(), 0), slot_at(answers.size(), 0);
-  for (const RemoteRoot& root : roots) ++slot_at[node_of(root.vertex)];  // neighbours follow the numbers
-  NeighbourSample sample;
-  sample.offsets.push_back(0);
-  for (std::size_t r = 0; r < roots.size(); ++r) {
-    const std::size_t node = node_of(roots[r].vertex);
-    const std::int64_t count = answers[node][root_at[node]++];
-    for (std::int64_t s = 0; s < count; ++s) {
-      const auto neighbour = std::bit_cast<TimedNeighbour>(answers[node][slot_at[node]++]);
-      sample.vertex.push_back(neighbour.vertex);
-      sample.event.push_back(neighbour.event);
-      sample.slot_root.push_back(static_cast<std::int64_t>(r));
-    }
-    sample.offsets.push_back(static_cast<std::int64_t>(sample.vertex.size()));
+  for (const std::vector<RemoteRoot>& roots : draws.roots) {
+    for (const RemoteRoot& root : roots) ++slot_at[node_of(root.vertex)];  // neighbours follow the numbers
   }
-  return sample;
+  for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
+    NeighbourSample sample;
+    sample.offsets.push_back(0);
+    for (std::size_t r = 0; r < draws.roots[set].size(); ++r) {
+      const std::size_t node = node_of(draws.roots[set][r].vertex);
+      const std::int64_t count = answers[node][root_at[node]++];
+      for (std::int64_t s = 0; s < count; ++s) {
+        const auto neighbour = std::bit_cast<TimedNeighbour>(answers[node][slot_at[node]++]);
+        sample.vertex.push_back(neighbour.vertex);
+        sample.event.push_back(neighbour.event);
+        sample.slot_root.push_back(static_cast<std::int64_t>(r));
+      }
+      sample.offsets.push_back(static_cast<std::int64_t>(sample.vertex.size()));
+    }
+    draws.drawers[set].answer(static_cast<std::size_t>(draws.level), std::move(sample));
+  }
+  ++draws.level;
+  ask(draws);
 }
 
-NeighbourSample RemoteNeighbours::sample(const std::vector<RemoteRoot>& roots, std::size_t at) {
-  const Counts asked = counts_of([&](const RowsOfNode& rows) { return rows.roots[at]; });
-  const Counts answered = counts_of([&](const RowsOfNode& rows) { return rows.roots[at] + rows.slots[at]; });
-  ByNode<RemoteRoot> lists(static_cast<std::size_t>(remote_->nodes()));
-  for (const RemoteRoot& root : roots) lists[node_of(root.vertex)].push_back(root);
-  // Without values no roots come, so this rank draws for its own; the exchanges have their sizes all the same.
-  const ByNode<RemoteRoot> came = exchange(lists, asked, Way::ask, RemoteRoot::words, ElementType::i64);
-  const ByNode<std::int64_t> answers = give(device_.has_values() ? came : lists, asked);
-  const ByNode<std::int64_t> got = exchange(answers, answered, Way::answer, 1, ElementType::i64);
-  return assemble(roots, device_.has_values() ? got : answers);
-}
-
-void RemoteNeighbours::fetch_features(std::size_t set, BatchDraw& drawn) {
-  const std::int64_t width = part_->edge_width();
-  const Counts counts = counts_of([&](const RowsOfNode& rows) { return rows.features[set]; });
+void RemoteNeighbours::ask_features(Draws& draws) {
   ByNode<EdgeId> lists(static_cast<std::size_t>(remote_->nodes()));
-  const std::vector<EdgeId> events = events_with_features(drawn);
-  struct Place {
-    std::size_t node = 0, row = 0;
-  };
-  std::vector<Place> places;  // of each event, in the answers
-  for (const EdgeId event : events) {
-    const auto node = static_cast<std::size_t>(remote_->holder(*graph_, event, node_));
-    places.push_back({node, lists[node].size()});
-    lists[node].push_back(event);
-  }
-  const ByNode<EdgeId> came = exchange(lists, counts, Way::ask, 1, ElementType::i64);
-  ByNode<float> answers(lists.size());
-  for (std::size_t node = 0; device_.has_values() && node < answers.size(); ++node) {
-    answers[node].resize(came[node].size() * static_cast<std::size_t>(width));
-    float* to = answers[node].data();
-    for (const EdgeId event : came[node]) part_->put_features(event, std::exchange(to, to + width));
-  }
-  const ByNode<float> got = exchange(answers, counts, Way::answer, width, ElementType::f32);
-  if (!device_.has_values()) return;
-  const auto take = [&](const std::vector<EdgeId>& wanted) {
-    std::vector<float>& to = drawn.edge_features.emplace_back();
-    to.reserve(wanted.size() * static_cast<std::size_t>(width));
-    for (const EdgeId event : wanted) {
-      const Place& place = places[std::lower_bound(events.begin(), events.end(), event) - events.begin()];
-      const auto first = got[place.node].begin() + static_cast<std::int64_t>(place.row) * width;
-      to.insert(to.end(), first, first + width);
+  for (const std::shared_ptr<BatchDraw>& drawn : draws.drawn) {
+    std::vector<Draws::Place>& places = draws.places.emplace_back();
+    for (const EdgeId event : draws.events.emplace_back(events_with_features(*drawn))) {
+      const auto node = static_cast<std::size_t>(remote_->holder(*case_.training.graph, event, node_));
+      places.push_back({node, lists[node].size()});
+      lists[node].push_back(event);
     }
-  };
-  take(drawn.mail_events);
-  for (const DrawnLevel& level : drawn.levels) take(level.events);
+  }
+  draws.asking_features.start(*column_, std::move(lists),
+                              counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
+                              ElementType::i64);
+  draws.begun = Draws::Begun::asking_features;
 }
 
-void RemoteNeighbours::draw(std::int64_t sequence, std::size_t set, const BatchRequest* request, GroupDrawState& state,
-                            BatchDraw& drawn) {
-  sequence_ = sequence;
-  if (request != nullptr) state.drawer.begin(*request, drawn);
-  for (std::int64_t level = 0; level < levels_; ++level) {
-    const std::size_t l = level, at = set * static_cast<std::size_t>(levels_) + l;
-    if (request == nullptr) {
-      sample({}, at);
-      continue;
-    }
-    const std::vector<RemoteRoot> roots = remote_roots(state.drawer.ask(l), rule_.sampling);
-    state.drawer.answer(l, sample(roots, at));
+void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
+  const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); });
+  const double row = 4.0 * static_cast<double>(part_->edge_width()),
+               bytes = row * static_cast<double>(counts.received());
+  const double held = row * static_cast<double>(case_.training.whole->events() / remote_->nodes());
+  draws.features = std::make_shared<ByNode<float>>(events.size());
+  HostWork work{"slice_features", {0, bytes, bytes}, 0, {}, {}};
+  work.work.gather = {bytes, bytes, held, row};
+  if (device_.has_values()) {
+    work.body = [part = part_, events = std::move(events), features = draws.features](Workers&) {
+      const std::int64_t width = part->edge_width();
+      for (std::size_t node = 0; node < events.size(); ++node) {
+        (*features)[node].resize(events[node].size() * static_cast<std::size_t>(width));
+        float* to = (*features)[node].data();
+        for (const EdgeId event : events[node]) part->put_features(event, std::exchange(to, to + width));
+      }
+    };
   }
-  if (request != nullptr) state.drawer.finish(state.clock, drawn);
-  if (part_->edge_width() > 0) fetch_features(set, drawn);
+  draws.worked = device_.run_on_host(std::move(work));
+  draws.begun = Draws::Begun::gathering;
+}
+
+void RemoteNeighbours::take_features(Draws& draws, const ByNode<float>& rows) const {
+  const std::int64_t width = part_->edge_width();
+  for (std::size_t set = 0; set < draws.drawn.size(); ++set) {
+    const std::vector<EdgeId>& events = draws.events[set];
+    BatchDraw& drawn = *draws.drawn[set];
+    const auto take = [&](const std::vector<EdgeId>& wanted) {
+      std::vector<float>& to = drawn.edge_features.emplace_back();
+      if (!device_.has_values()) return;
+      to.reserve(wanted.size() * static_cast<std::size_t>(width));
+      for (const EdgeId event : wanted) {
+        const auto at = std::lower_bound(events.begin(), events.end(), event) - events.begin();
+        const Draws::Place& place = draws.places[set][static_cast<std::size_t>(at)];
+        const auto first = rows[place.node].begin() + static_cast<std::int64_t>(place.row) * width;
+        to.insert(to.end(), first, first + width);
+      }
+    };
+    take(drawn.mail_events);
+    for (const DrawnLevel& level : drawn.levels) take(level.events);
+  }
 }
 
 }  // namespace strobe

@@ -8,6 +8,20 @@
 #include "harness/event_batches/trainer/batch_source.hpp"
 
 namespace strobe {
+namespace {
+
+std::int64_t sum_of_rows(const std::vector<std::int64_t>& rows) {
+  return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
+/// The sum over `sets` of the rows of one level.
+std::int64_t sum_of_level(const std::vector<std::int64_t>& rows, std::int64_t level, std::size_t sets) {
+  std::int64_t sum = 0;
+  for (std::size_t at = level; at < rows.size(); at += rows.size() / sets) sum += rows[at];
+  return sum;
+}
+
+}  // namespace
 
 std::vector<EdgeId> events_with_features(const BatchDraw& drawn) {
   std::vector<EdgeId> events = drawn.mail_events;
@@ -17,10 +31,11 @@ std::vector<EdgeId> events_with_features(const BatchDraw& drawn) {
   return events;
 }
 
-std::int64_t RowsOfNode::all_vertices() const {
-  return std::accumulate(vertices.begin(), vertices.end(), std::int64_t{0});
-}
-std::int64_t RowsOfNode::all_mails() const { return std::accumulate(mails.begin(), mails.end(), std::int64_t{0}); }
+std::int64_t RowsOfNode::all_vertices() const { return sum_of_rows(vertices); }
+std::int64_t RowsOfNode::all_mails() const { return sum_of_rows(mails); }
+std::int64_t RowsOfNode::all_features() const { return sum_of_rows(features); }
+std::int64_t RowsOfNode::roots_of(std::int64_t level) const { return sum_of_level(roots, level, features.size()); }
+std::int64_t RowsOfNode::slots_of(std::int64_t level) const { return sum_of_level(slots, level, features.size()); }
 
 RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations)
     : order_(order), nodes_(nodes) {

@@ -21,6 +21,10 @@ struct RowsOfNode {
   std::vector<std::int64_t> features;  // by set: events whose edge features the node sends
   std::int64_t all_vertices() const;
   std::int64_t all_mails() const;
+  /// Roots and neighbours of a level, of all sets.
+  std::int64_t roots_of(std::int64_t level) const;
+  std::int64_t slots_of(std::int64_t level) const;
+  std::int64_t all_features() const;
 };
 
 /// The distinct events whose edge features a batch reads, ascending.

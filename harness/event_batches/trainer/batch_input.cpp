@@ -224,7 +224,8 @@ BatchLoader::Extent BatchLoader::extent_of(const BatchDraw& drawn) const {
       },
       [&](const FeatureRows& rows) {
         extent.reals += rounded(rows.count() * rows.width, element);
-        extent.features += rows.count() * rows.width;
+        // Features from other nodes lie in a row already.
+        if (!rows.of_events || drawn.edge_features.empty()) extent.features += rows.count() * rows.width;
       });
   return extent;
 }

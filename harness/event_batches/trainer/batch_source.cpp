@@ -65,23 +65,35 @@ DrawnSets EventBatchSource::start(std::int64_t sequence) {
   return sets;
 }
 
-void EventBatchSource::draw_jointly(std::int64_t sequence) {
+void EventBatchSource::join(std::unique_ptr<JointDraws> joint) {
+  joint_ = std::move(joint);
+  // Messages take steps during an iteration, so the draws begin one iteration earlier.
+  if (case_->options.prefetch == 0 && ahead_ > 0) ++ahead_;
+}
+
+void EventBatchSource::start_jointly(std::int64_t sequence) {
   const std::optional<TrainerTurn> turn = order_.turn(sequence, rank_);
   const bool begins = turn && turn->set == 0;
   DrawnSets sets;
   sets.sequence = sequence;
-  if (begins) state_->move_to(sequence, case_->training);
-  for (std::int64_t set = 0; set < order_.groups().j; ++set) {
-    const BatchRequest request = begins ? request_of(order_, sequence, rank_, set) : BatchRequest{};
-    const auto drawn = std::make_shared<BatchDraw>();
-    joint_->draw(sequence, static_cast<std::size_t>(set), begins ? &request : nullptr, *state_, *drawn);
-    sets.draws.push_back(drawn);
+  std::vector<BatchRequest> requests;
+  std::vector<std::shared_ptr<BatchDraw>> drawn;
+  for (std::int64_t set = 0; begins && set < order_.groups().j; ++set) {
+    requests.push_back(request_of(order_, sequence, rank_, set));
+    sets.draws.push_back(drawn.emplace_back(std::make_shared<BatchDraw>()));
   }
+  joint_->start(sequence, requests, std::move(drawn), *state_);
   if (begins) coming_.push_back(std::move(sets));
 }
 
+void EventBatchSource::start_jointly_to(std::int64_t last) {
+  for (; joined_ <= last; ++joined_) start_jointly(joined_);
+}
+
 void EventBatchSource::meet(std::int64_t iteration) {
-  for (; joint_ != nullptr && met_ <= iteration; ++met_) draw_jointly(met_);
+  if (joint_ == nullptr) return;
+  start_jointly_to(iteration);
+  joint_->finish(iteration);
 }
 
 DrawnSets EventBatchSource::take(std::int64_t sequence) {
@@ -95,7 +107,10 @@ DrawnSets EventBatchSource::take(std::int64_t sequence) {
 }
 
 void EventBatchSource::draw_ahead(std::int64_t iteration, std::int64_t epoch_end) {
-  if (joint_ != nullptr) return meet(std::min(iteration + ahead_, epoch_end - 1));
+  if (joint_ != nullptr) {
+    joint_->advance();
+    return start_jointly_to(std::min(iteration + ahead_, epoch_end - 1));
+  }
   const std::int64_t step = order_.groups().j, own = order_.groups().subgroup_of(rank_);
   // The rank's first batch after `iteration`, or after those that are drawn already.
   std::int64_t next = iteration < own ? own : iteration + step - (iteration - own) % step;
@@ -105,7 +120,7 @@ void EventBatchSource::draw_ahead(std::int64_t iteration, std::int64_t epoch_end
 
 void EventBatchSource::restart(std::int64_t sequence, std::int64_t iteration) {
   coming_.clear();
-  met_ = std::max<std::int64_t>(0, iteration - order_.groups().j + 1);
+  joined_ = std::max<std::int64_t>(0, iteration - order_.groups().j + 1);
   state_->next = sequence;
   while (!order_.begins_sweep(state_->copy, state_->next)) --state_->next;
   meet(iteration - 1);

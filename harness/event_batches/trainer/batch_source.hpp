@@ -41,14 +41,20 @@ struct DrawnSets {
   DeviceEvent ready;
 };
 
-/// Draws that all ranks make together, because each holds a part of the events.
+/// Draws that all ranks make together, because each holds a part of the events. Their messages travel during training.
+/// All ranks call these functions in the same order, for the same iterations.
 class JointDraws {
  public:
   virtual ~JointDraws() = default;
-  /// Draws set `set` of the batch that this rank begins in iteration `sequence`, and gives other ranks what they need
-  /// for theirs. All ranks call it in the same order. `request` is null if this rank begins no batch there.
-  virtual void draw(std::int64_t sequence, std::size_t set, const BatchRequest* request, GroupDrawState& state,
-                    BatchDraw& drawn) = 0;
+  /// Begins to draw the batch that this rank begins in iteration `sequence`: for each request, a draw that comes into
+  /// `drawn`. Gives other ranks what they need for theirs. Both lists are empty if this rank begins no batch there.
+  /// `state` must live until the draws have ended.
+  virtual void start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
+                     std::vector<std::shared_ptr<BatchDraw>> drawn, GroupDrawState& state) = 0;
+  /// Takes one step of every draw under way: the messages of its last step have had the time since then.
+  virtual void advance() = 0;
+  /// Ends the draws of all iterations up to `iteration`.
+  virtual void finish(std::int64_t iteration) = 0;
 };
 
 class EventBatchSource {
@@ -57,11 +63,15 @@ class EventBatchSource {
   /// be written.
   EventBatchSource(std::shared_ptr<const EventCase> c, const BatchOrder& order, int rank, Device& device);
 
-  /// Draws together with the other ranks from now on, without `presample`. All ranks call `meet`, `draw_ahead` and
-  /// `restart` with the same iterations.
-  void join(std::unique_ptr<JointDraws> joint) { joint_ = std::move(joint); }
-  /// Makes the draws of all iterations up to `iteration` that are made together, and still missing.
+  /// Draws together with the other ranks from now on, without `presample`. All ranks call `meet`, `advance`,
+  /// `draw_ahead` and `restart` at the same points of the same iterations.
+  void join(std::unique_ptr<JointDraws> joint);
+  /// Ends the joint draws of all iterations up to `iteration`.
   void meet(std::int64_t iteration);
+  /// Takes one step of the joint draws under way.
+  void advance() {
+    if (joint_ != nullptr) joint_->advance();
+  }
   /// The draws of the batch that the rank begins in iteration `sequence`. Draws them now unless they were drawn ahead.
   DrawnSets take(std::int64_t sequence);
   /// Starts to draw the batches that the rank begins after `iteration`, as far ahead as the case says. Joint draws end
@@ -74,7 +84,8 @@ class EventBatchSource {
 
  private:
   DrawnSets start(std::int64_t sequence);
-  void draw_jointly(std::int64_t sequence);
+  void start_jointly(std::int64_t sequence);
+  void start_jointly_to(std::int64_t last);
   DeviceEvent start_draw(std::int64_t sequence, const BatchRequest& request, std::shared_ptr<BatchDraw> drawn);
   void presample();
 
@@ -87,7 +98,7 @@ class EventBatchSource {
   std::shared_ptr<GroupDrawState> state_;
   std::deque<DrawnSets> coming_;
   std::unique_ptr<JointDraws> joint_;              // null: each rank draws alone
-  std::int64_t met_ = 0;                           // iterations whose joint draws are made
+  std::int64_t joined_ = 0;                        // iterations whose joint draws have begun
   std::shared_ptr<PresampledBatches> presampled_;  // null: drawn while training
 };
 

@@ -30,12 +30,12 @@ class EventsInParts : public MpiProgram {
   void TearDown() override { unsetenv("STROBE_CACHE"); }
 
   std::vector<std::string> run(const std::string& ways, int ranks, const std::string& epochs, const std::string& out,
-                               const std::vector<std::string>& more = {}) {
+                               const std::vector<std::string>& more = {},
+                               const std::string& model = "tgn-attn:memory=8,time=4,neighbours=3") {
     std::vector<std::string> all;
-    std::istringstream words(
-        "run --workload visits.csv:format=jodie --model tgn-attn:memory=8,time=4,neighbours=3 "
-        "--task future-links:candidates=4 --comm mpi --strategy event_batch:batch=200,k=1," +
-        ways + " --ranks " + std::to_string(ranks) + " --epochs " + epochs + " --out " + out);
+    std::istringstream words("run --workload visits.csv:format=jodie --model " + model +
+                             " --task future-links:candidates=4 --comm mpi --strategy event_batch:batch=200,k=1," +
+                             ways + " --ranks " + std::to_string(ranks) + " --epochs " + epochs + " --out " + out);
     for (std::string word; words >> word;) all.push_back(word);
     all.insert(all.end(), more.begin(), more.end());
     return all;
@@ -75,12 +75,18 @@ TEST_F(EventsInParts, AProcessOfFourHoldsItsNodesPart) {
 
 TEST_F(EventsInParts, AStoppedRunOfFourProcessesGoesOnBitForBit) {
   write_visits(3000, 3);
-  const std::string ways = "i=2,j=2,memory_layout=distributed,nodes=4";
-  const Json whole = row_of(4, run(ways, 4, "3", "whole"), "whole");
-  row_of(4, run(ways, 4, "1", "begun", {"--checkpoint", "state"}), "begun");
-  const Json rest = row_of(4, run(ways, 4, "3", "rest", {"--checkpoint", "state", "--resume-training"}), "rest");
-  EXPECT_EQ(rest.at("loss").back(), whole.at("loss").back());
-  EXPECT_EQ(rest.at("metrics"), whole.at("metrics"));
+  for (const std::string model : {"tgn-attn:memory=8,time=4,neighbours=3", "tgat:hidden=8,time=4,neighbours=3"}) {
+    const std::string name = model.substr(0, 4), copy = "i=2,j=2", ways = copy + ",memory_layout=distributed,nodes=4";
+    const std::vector<std::string> keep{"--checkpoint", "state-" + name};
+    const Json whole = row_of(4, run(ways, 4, "3", "whole-" + name, {}, model), "whole-" + name);
+    row_of(4, run(ways + ",prefetch=3", 4, "1", "begun-" + name, keep, model), "begun-" + name);
+    const std::vector<std::string> on{"--checkpoint", "state-" + name, "--resume-training"};
+    const Json rest = row_of(4, run(ways + ",prefetch=3", 4, "3", "rest-" + name, on, model), "rest-" + name);
+    const Json all = row_of(4, run(copy, 4, "3", "all-" + name, {}, model), "all-" + name);
+    EXPECT_EQ(rest.at("loss").back(), whole.at("loss").back()) << model;
+    EXPECT_EQ(rest.at("metrics"), whole.at("metrics")) << model;
+    EXPECT_EQ(all.at("loss"), whole.at("loss")) << model;
+  }
 }
 
 }  // namespace

@@ -97,11 +97,13 @@ TEST(GroupOptions, ADistributedMemoryIsSimulatedWithTheSameBytes) {
   const Json how = {{"memory_layout", "distributed"}, {"nodes", 2}};
   const TrainedRun real = train(folder, case_of(visits, {2, 2, 1}, how));
   const auto sent = [](const TrainedRun& run) {
-    std::uint64_t bytes = 0;
-    for (const EpochSample& sample : run.result.samples) bytes += sample.sent_bytes[Traffic::memory];
+    PerTraffic<std::uint64_t> bytes{};
+    for (const EpochSample& sample : run.result.samples) {
+      for (std::size_t traffic = 0; traffic < bytes.size(); ++traffic) bytes[traffic] += sample.sent_bytes[traffic];
+    }
     return bytes;
   };
-  ASSERT_GT(sent(real), 0u);
+  for (const Traffic kind : {Traffic::memory, Traffic::sampling}) ASSERT_GT(sent(real)[kind], 0u);
   const Json sim = {{"device", "sim"}, {"comm", "sim"}, {"cluster", "g4dn-t4"}, {"numerics", "cpu"}};
   const TrainedRun virtual_time = train(folder, case_of(visits, {2, 2, 1}, how, sim));
   EXPECT_EQ(virtual_time.weights, real.weights);
@@ -310,7 +312,7 @@ TEST(GroupOptions, WhatDoesNotFitIsRefused) {
   expect_refused(case_of(visits, {1, 1, 1}, {{"evaluate", "copy0"}, {"evaluate_batches", 2}}),
                  "/strategy/evaluate_batches");
   const Json tgat = {{"model", {{"name", "tgat"}, {"hidden", 6}, {"time", 4}}}};
-  expect_refused(case_of(visits, {2, 1, 1}, apart, tgat), "/strategy/memory_layout");
+  expect_refused(case_of(visits, {2, 1, 1}, with({{"presample", "memory"}}), tgat), "/strategy/memory_layout");
   expect_refused(case_of(visits, {1, 1, 1}, {{"evaluate", "copy0"}}, tgat), "/strategy/evaluate");
 }
 

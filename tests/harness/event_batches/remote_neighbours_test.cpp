@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "core/random.hpp"
@@ -9,6 +10,7 @@
 #include "harness/event_batches/groups/remote_rows.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
+#include "workloads/binary/binary_graph.hpp"
 #include "workloads/graph/event_data.hpp"
 
 namespace strobe {
@@ -143,6 +145,56 @@ TEST(EventPart, ANodeHoldsFeaturesAndNeighboursOfItsVerticesAlone) {
   EXPECT_EQ(EventPart(data, 0, nodes, false).graph_bytes(), 0u);
 }
 
+/// Resident bytes of the mappings of a file in this process.
+std::uint64_t resident_bytes(const std::string& path) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::uint64_t bytes = 0;
+  bool of_file = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find('-') < line.find(' ')) of_file = line.find(path) != std::string::npos;
+    if (of_file && line.rfind("Rss:", 0) == 0) bytes += 1024 * std::stoull(line.substr(4));
+  }
+  return bytes;
+}
+
+/// A sum over all events, which reads their ends and times.
+double sum_of_events(const EventGraph& graph) {
+  double sum = 0;
+  for (EdgeId e = 0; e < graph.events(); ++e) sum += graph.time[e] + graph.source[e] + 3.0 * graph.target[e];
+  return sum;
+}
+
+TEST(EventPart, PagesOfReadEventsLeaveMemoryAndComeBack) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("events.bin");
+  constexpr EdgeId events = 1500000;
+  EventData data = random_event_data(8, 50, events);
+  EventGraph whole = *data.graph;
+  whole.original_id = std::vector<std::int64_t>(50, 7);
+  write_passing_events(&whole, *data.neighbours, path);
+  const double sum = sum_of_events(*data.graph);
+  const PassingEvents mapped = read_passing_events(path, nullptr);
+  data.graph = data.whole = std::make_shared<const EventGraph>(mapped.graph);
+  data.neighbours = std::make_shared<const TimeCsr>(mapped.neighbours);
+  const EventPart part(data, 0, 2, true);
+  const std::uint64_t before = resident_bytes(path);
+  EXPECT_EQ(sum_of_events(*data.graph), sum);
+  const std::uint64_t read = resident_bytes(path) - before;
+  const std::uint64_t ends = 2 * sizeof(VertexId) * events;
+  const std::uint64_t border = std::uint64_t{6} << 20;  // at both ends of three columns the system may map a large page
+  EXPECT_GE(read, ends);
+  part.rest_ends(events / 2);
+  EXPECT_NEAR(static_cast<double>(resident_bytes(path) - before), 0.5 * static_cast<double>(read),
+              static_cast<double>(border));
+  EXPECT_EQ(sum_of_events(*data.graph), sum);
+  part.rest_file();
+  EXPECT_LE(resident_bytes(path), before + border);
+  EXPECT_EQ(sum_of_events(*data.graph), sum);
+  const EventPart shared(data, 0, 2, false);  // other threads read these pages too
+  shared.rest_file();
+  EXPECT_GE(resident_bytes(path), ends);
+}
+
 Case distributed_case(const std::string& visits, const TrainingGroups& groups, const Json& how, const Json& more) {
   Json strategy = {{"name", "event_batch"}, {"i", groups.i}, {"j", groups.j}, {"k", 1}, {"batch", 17}};
   strategy.update(how);
@@ -163,6 +215,8 @@ TEST(RemoteNeighbours, EveryModelAndSamplerTrainsAsWithAllEvents) {
   }
   models.push_back(tgn);
   models.back()["mail_dt"] = "event_minus_memory";
+  for (const char* sampling : {"recent", "uniform", "tgl_compat"})  // two levels, no memory
+    models.push_back({{"name", "tgat"}, {"hidden", 6}, {"time", 4}, {"neighbours", 3}, {"sampling", sampling}});
   for (const Json& model : models) {
     for (const TrainingGroups& groups : {TrainingGroups{2, 1, 1}, TrainingGroups{2, 2, 1}}) {
       const Json more = {{"model", model}};
@@ -181,12 +235,17 @@ TEST(RemoteNeighbours, EveryModelAndSamplerTrainsAsWithAllEvents) {
 TEST(RemoteNeighbours, AnyNumberOfIterationsAheadGivesTheSameBits) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 52, 260);
-  const TrainedRun copy = train(folder, distributed_case(visits, {2, 2, 1}, Json::object(), Json::object()));
-  for (const Json& ahead :
-       {Json{{"prefetch", 1}}, Json{{"prefetch", 7}}, Json{{"pipeline", false}}, Json{{"presample", "memory"}}}) {
-    Json how = {{"memory_layout", "distributed"}, {"nodes", 2}};
-    how.update(ahead);
-    EXPECT_EQ(train(folder, distributed_case(visits, {2, 2, 1}, how, Json::object())).weights, copy.weights) << how;
+  const Json tgat = {{"model", {{"name", "tgat"}, {"hidden", 6}, {"time", 4}, {"neighbours", 3}}}};
+  for (const Json& model : {Json::object(), tgat}) {
+    const TrainedRun copy = train(folder, distributed_case(visits, {2, 2, 1}, Json::object(), model));
+    for (const Json& ahead :
+         {Json{{"prefetch", 1}}, Json{{"prefetch", 2}}, Json{{"prefetch", 7}}, Json{{"pipeline", false}},
+          Json{{"pipeline", false}, {"prefetch", 3}}, Json{{"presample", "memory"}}}) {
+      if (model == tgat && ahead.contains("presample")) continue;  // then nothing would lie by node
+      Json how = {{"memory_layout", "distributed"}, {"nodes", 2}};
+      how.update(ahead);
+      EXPECT_EQ(train(folder, distributed_case(visits, {2, 2, 1}, how, model)).weights, copy.weights) << how;
+    }
   }
 }
 
