@@ -48,7 +48,7 @@ double evaluation_bytes(const PlannedCase& plan) {
   if (family_of(plan.request.model) != "snapshots") return 0;
   std::int64_t most = 0;
   for (const auto& [name, samples] : plan.schedule->summary().metrics.samples) most = std::max(most, samples);
-  return 96.0 * static_cast<double>(most);
+  return 64.0 * static_cast<double>(most);
 }
 
 /// Bytes of one process.

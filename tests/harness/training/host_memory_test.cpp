@@ -36,7 +36,7 @@ double counted_need(const Json& request) {
   if (family_of(plan->request.model) != "snapshots") return sum;
   std::int64_t samples = 0;
   for (const auto& [name, count] : plan->schedule->summary().metrics.samples) samples = std::max(samples, count);
-  return sum + 96.0 * static_cast<double>(plan->ranks() * samples);
+  return sum + 64.0 * static_cast<double>(plan->ranks() * samples);
 }
 
 /// The refusal under a limit; "" without one.
@@ -65,7 +65,7 @@ TEST(HostMemory, LimitIsThatOfAllRanksOfTheNode) {
 
 TEST(HostMemory, AutoTakesTheFewestBlocksThatFit) {
   for (const int ranks : {1, 2, 4}) {
-    for (const char* nb : {"1", "2", "4", "8"}) {
+    for (const char* nb : {"1", "2", "4", "7"}) {
       Json request = request_of(ranks, nb);
       const double need = counted_need(request);
       request["nb"] = "auto";
