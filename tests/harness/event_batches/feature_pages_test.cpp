@@ -14,24 +14,24 @@
 namespace strobe {
 namespace {
 
-constexpr std::int64_t width = 1024, row_count = 4096;  // a row is a page
-constexpr std::size_t page = 4096;
+constexpr std::int64_t floats_of_row = 1024, rows_of_file = 4096;  // a row is a page
+constexpr std::size_t bytes_of_page = 4096;
 
 /// A file of features that is not in memory, mapped; and events that read them.
 class MappedFeatures {
  public:
   explicit MappedFeatures(const test::TemporaryFolder& folder) {
     const std::string path = folder.file("features");
-    std::ofstream(path) << std::string(row_count * page, '\1');
+    std::ofstream(path) << std::string(rows_of_file * bytes_of_page, '\1');
     const int file = open(path.c_str(), O_RDONLY);
     EXPECT_EQ(fsync(file), 0);
     EXPECT_EQ(posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
     close(file);
     mapped_ = std::make_shared<const MappedFile>(path);
     auto graph = std::make_shared<EventGraph>();
-    graph->edge_feature_width = width;
+    graph->edge_feature_width = floats_of_row;
     graph->edge_features = Column<float>(mapped_, reinterpret_cast<const float*>(mapped_->bytes().data()),
-                                         static_cast<std::size_t>(row_count * width));
+                                         static_cast<std::size_t>(rows_of_file * floats_of_row));
     data.graph = data.whole = graph;
     spare_process_memory(true);
   }
@@ -41,8 +41,8 @@ class MappedFeatures {
 
   /// Whether the system holds the page of each row.
   std::vector<unsigned char> held() const {
-    std::vector<unsigned char> pages(row_count);
-    EXPECT_EQ(mincore(const_cast<char*>(mapped_->bytes().data()), row_count * page, pages.data()), 0);
+    std::vector<unsigned char> pages(rows_of_file);
+    EXPECT_EQ(mincore(const_cast<char*>(mapped_->bytes().data()), rows_of_file * bytes_of_page, pages.data()), 0);
     for (unsigned char& one : pages) one &= 1;
     return pages;
   }
@@ -70,7 +70,7 @@ BatchDraw some_rows(std::mt19937& draw, int rows) {
   BatchDraw drawn;
   drawn.levels.resize(2);
   for (auto* list : {&drawn.mail_events, &drawn.levels[0].events, &drawn.levels[1].events}) {
-    for (int i = 0; i < rows; ++i) list->push_back(static_cast<std::int64_t>(draw() % row_count));
+    for (int i = 0; i < rows; ++i) list->push_back(static_cast<std::int64_t>(draw() % rows_of_file));
   }
   return drawn;
 }
@@ -96,7 +96,7 @@ TEST(FeaturePages, RowsOfABatchAreReadBeforeTheirUse) {
     read_features_ahead(features.data, drawn);
     for (int i = 0; i < 1000 && !holds(features.held(), drawn); ++i) usleep(10'000);
     EXPECT_TRUE(holds(features.held(), drawn));
-    EXPECT_LT(features.held_rows(), row_count / 2);
+    EXPECT_LT(features.held_rows(), rows_of_file / 2);
   }
 }
 
@@ -108,11 +108,11 @@ TEST(FeaturePages, RowsOfABatchLeaveTheProcessAfterTheirUse) {
   const std::int64_t before = mapped_bytes();
   float sum = 0;
   const float* const values = features.data.whole->edge_features.data();
-  for (std::int64_t row = 0; row < row_count; ++row) sum += values[row * width];
+  for (std::int64_t row = 0; row < rows_of_file; ++row) sum += values[row * floats_of_row];
   EXPECT_GT(sum, 0);
-  EXPECT_GT(mapped_bytes() - before, row_count * 4000);
+  EXPECT_GT(mapped_bytes() - before, rows_of_file * 4000);
   let_features_go(features.data, drawn);
-  EXPECT_LT(mapped_bytes() - before, row_count * 4096 - 700 * 4096);  // 900 draws of 4096 rows are 800 and more
+  EXPECT_LT(mapped_bytes() - before, rows_of_file * 4096 - 700 * 4096);  // 900 draws of 4096 rows are 800 and more
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace strobe {
 namespace {
 
-constexpr int epochs = 4;
+constexpr int epochs_of_run = 4;
 
 Json of_snapshots(const Json& strategy, int ranks, const std::string& nb) {
   Json request = {{"workload", {{"name", "uniform"}, {"vertices", 300}, {"steps", 9}, {"density", 3}}},
@@ -15,7 +15,7 @@ Json of_snapshots(const Json& strategy, int ranks, const std::string& nb) {
                   {"strategy", strategy},
                   {"ranks", ranks},
                   {"warmup", 0},
-                  {"epochs", epochs}};
+                  {"epochs", epochs_of_run}};
   if (nb != "1") request["nb"] = nb;
   return request;
 }
@@ -26,7 +26,7 @@ class ResumedUnderALimit : public testing::Test {
   void expect_bits(const Json& request) {
     const CaseResult whole = run_case(case_from_json(request, ""));
     ASSERT_EQ(whole.status, "ok") << request << whole.reason;
-    for (int stop = 1; stop < epochs; ++stop) {
+    for (int stop = 1; stop < epochs_of_run; ++stop) {
       Json limited = request;
       limited["host_memory_limit_gib"] = 64;
       ModelOutputs outputs;
@@ -34,7 +34,7 @@ class ResumedUnderALimit : public testing::Test {
       limited["epochs"] = stop;
       ASSERT_EQ(run(limited, outputs).status, "ok") << request;
       outputs.resume_training = true;
-      limited["epochs"] = epochs;
+      limited["epochs"] = epochs_of_run;
       const CaseResult resumed = run(limited, outputs);
       ASSERT_EQ(resumed.status, "ok") << request << resumed.reason;
       EXPECT_EQ(resumed.loss.per_epoch, whole.loss.per_epoch) << request << stop;
@@ -74,7 +74,7 @@ TEST_F(ResumedUnderALimit, BatchesOfEvents) {
                     {"strategy", {{"name", "sequential"}, {"batch", 32}}},
                     {"task", {{"name", "future-links"}, {"candidates", "9"}, {"batch", 20}}},
                     {"warmup", 0},
-                    {"epochs", epochs}};
+                    {"epochs", epochs_of_run}};
     expect_bits(request);
     request["strategy"]["name"] = "event_batch";
     request["ranks"] = 2;
