@@ -108,6 +108,7 @@ std::byte* HostPool::allocate(std::size_t bytes) {
       change_kept(cached_, -static_cast<std::int64_t>(block));
       return raw + header_bytes;
     }
+    drop_surplus();
   }
   std::byte* const raw = fresh_large_block(block);
   if (raw == nullptr) {
@@ -134,7 +135,12 @@ void HostPool::take_back(std::byte* raw, std::size_t block) {
   list.blocks.push_back(raw);
   list.last_used = ++clock_;
   change_kept(cached_, static_cast<std::int64_t>(block));
-  while (cached_ > 0 && live_ + cached_ > 2 * peak_) drop_oldest();
+  drop_surplus();
+}
+
+void HostPool::drop_surplus() {
+  const std::size_t most = spares_process_memory() ? peak_ : 2 * peak_;
+  while (cached_ > 0 && live_ + cached_ > most) drop_oldest();
 }
 
 void HostPool::trim() {

@@ -14,8 +14,9 @@ namespace strobe {
 /// epoch serve all later ones. With a shared pool, the free blocks would depend on the progress of other ranks, and
 /// later epochs would still fault memory in. It has a free list per block size; blocks below 256 KiB go to malloc.
 /// Memory in use and memory kept together never exceed twice the most that was in use at once since the last trim. The
-/// factor is needed because sizes peak at different times, so their peaks add up to more than the peak of the sum. Past
-/// that limit the least recently freed size goes first. Thread-safe: any thread may return a block. Cost O(log sizes) a
+/// factor is needed because sizes peak at different times, so their peaks add up to more than the peak of the sum. A
+/// process that spares memory keeps no more than once that much. Past that limit the least recently freed size goes
+/// first. Thread-safe: any thread may return a block. Cost O(log sizes) a
 /// call.
 class HostPool {
  public:
@@ -48,6 +49,7 @@ class HostPool {
   };
 
   void take_back(std::byte* raw, std::size_t block);
+  void drop_surplus();
   void drop_oldest();
 
   std::mutex mutex_;

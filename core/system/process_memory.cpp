@@ -1,5 +1,7 @@
 #include "core/system/process_memory.hpp"
 
+#include <malloc.h>
+
 #include <fstream>
 #include <string>
 
@@ -7,6 +9,7 @@ namespace strobe {
 namespace {
 
 std::atomic<std::uint64_t> most_seen{0};
+std::atomic<bool> spares{false};
 
 }  // namespace
 
@@ -28,6 +31,16 @@ void look_at_process_memory() {
 std::uint64_t most_process_memory() { return most_seen; }
 
 void forget_process_memory() { most_seen = 0; }
+
+void spare_process_memory(bool on) {
+  if (spares.exchange(on) == on) return;
+  // malloc maps larger arrays one by one. When off, these are the bounds that malloc itself reaches in time.
+  mallopt(M_MMAP_THRESHOLD, on ? 128 << 10 : 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, on ? 128 << 10 : 64 << 20);
+  if (on) malloc_trim(0);
+}
+
+bool spares_process_memory() { return spares; }
 
 std::atomic<std::int64_t>& kept_for_reuse() {
   static std::atomic<std::int64_t> bytes{0};

@@ -16,6 +16,12 @@ void look_at_process_memory();
 std::uint64_t most_process_memory();
 void forget_process_memory();
 
+/// While it is on, freed memory goes back to the system at once, where that is possible: arrays of some size, and the
+/// blocks that tensors no longer need. Each run of a case sets it. Memory is then what is in use, and a later use costs
+/// page faults.
+void spare_process_memory(bool on);
+bool spares_process_memory();
+
 /// Bytes that allocators of this process keep for reuse. They change it as they keep blocks and hand them out.
 std::atomic<std::int64_t>& kept_for_reuse();
 

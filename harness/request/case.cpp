@@ -54,7 +54,7 @@ std::vector<std::string> searched_slices(bool sizes_only) {
 }
 constexpr const char* blocks_help =
     "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as "
-    "fit memory_limit_gib";
+    "fit memory_limit_gib and host_memory_limit_gib";
 constexpr const char* rerun_last_help =
     "full batches only: with blocks, compute the last one again before its backward pass, as ESDG counts it";
 constexpr const char* host_memory_limit_help =
@@ -265,8 +265,8 @@ const FieldTable& case_fields() {
 
 std::int64_t block_count(const Case& c) {
   if (c.nb == "auto") {
-    if (c.memory_limit_gib > 0) return 0;
-    throw InvalidRequest("/nb", "auto needs memory_limit_gib, the memory per rank that the blocks must fit");
+    if (c.memory_limit_gib > 0 || c.host_memory_limit_gib > 0) return 0;
+    throw InvalidRequest("/nb", "auto needs memory_limit_gib or host_memory_limit_gib, which the blocks must fit");
   }
   std::int64_t count = 0;
   const char* end = c.nb.data() + c.nb.size();

@@ -9,7 +9,6 @@
 
 #include "core/errors.hpp"
 #include "core/system/process_memory.hpp"
-#include "harness/training/make_plan.hpp"
 
 namespace strobe {
 
@@ -26,6 +25,13 @@ std::uint64_t bytes_to_keep() {
   return static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
 }
 
+std::shared_ptr<const PlannedCase> with_note(std::shared_ptr<const PlannedCase> plan, const std::string& note) {
+  if (note.empty()) return plan;
+  PlannedCase noted = *plan;
+  noted.notes.push_back(note);
+  return std::make_shared<const PlannedCase>(std::move(noted));
+}
+
 }  // namespace
 
 KeptPlans::KeptPlans(std::shared_ptr<const NodeStore> node, NodeRanks here)
@@ -34,13 +40,14 @@ KeptPlans::KeptPlans(std::shared_ptr<const NodeStore> node, NodeRanks here)
 std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   const std::string key = case_to_json(c).dump();
   if (const auto kept = plans_.find(key); kept != plans_.end()) return kept->second;
+  spare_process_memory(c.host_memory_limit_gib > 0);
   if (c.host_memory_limit_gib > 0) drop_plans();
   check_room_to_read(c);
   const double before = measured_bytes(c, process_memory_bytes);
-  const std::shared_ptr<const PlannedCase> plan = make_plan(c, PlanUse::run, cache_);
+  std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::run, cache_, here_);
   if (!checked_.count(key))
-    check_host_memory(*plan, here_, std::max(0.0, measured_bytes(c, most_process_memory) - before));
-  checked_.insert(key);
+    checked_[key] = check_host_memory(*plan, here_, std::max(0.0, measured_bytes(c, most_process_memory) - before));
+  plan = with_note(std::move(plan), checked_[key]);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
   if (bytes_ + bytes > most_bytes_) {
     all_fit_ = false;

@@ -4,12 +4,11 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "core/data_cache.hpp"
-#include "harness/run/host_memory.hpp"
 #include "harness/schedule/planned_case.hpp"
+#include "harness/training/host_memory.hpp"
 
 namespace strobe {
 
@@ -42,7 +41,7 @@ class KeptPlans {
   NodeRanks here_;
   DataCache cache_;                                                  // data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
-  std::set<std::string> checked_;                                    // the same keys: cases that have room
+  std::map<std::string, std::string> checked_;                       // notes by the same keys: cases that have room
 };
 
 }  // namespace strobe

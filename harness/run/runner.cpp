@@ -183,6 +183,7 @@ void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcome
 void launch_ranks(const PlannedCase& plan, const LaunchRequest& request, Outcomes& outcomes,
                   const RankRequest& requests, const KeepEpochs& keep_epochs) {
   LaunchRequest launch = request;
+  spare_process_memory(plan.request.host_memory_limit_gib > 0);
   look_at_process_memory();
   launch.helpers = plan.schedule->helpers();
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;

@@ -4,6 +4,7 @@
 
 #include "backends/wall_clock.hpp"
 #include "core/system/process_memory.hpp"
+#include "harness/training/host_memory.hpp"
 #include "harness/training/planned_peak.hpp"
 
 namespace strobe {
@@ -18,47 +19,70 @@ std::shared_ptr<const PlannedCase> planned(const Case& request, std::shared_ptr<
   return std::make_shared<const PlannedCase>(PlannedCase{request, std::move(schedule), std::move(notes)});
 }
 
+/// The choice that takes the least, among those that do not fit.
+struct Least {
+  double bytes = 0;
+  std::string words;
+  void add(double more, const std::string& words_of) {
+    if (words.empty() || more < bytes) bytes = more, words = words_of;
+  }
+};
+
+[[noreturn]] void refuse(const Case& request, const SchedulePlanner& planner, const Least& of_rank,
+                         const Least& of_node) {
+  if (!of_node.words.empty())
+    throw InvalidRequest(host_limit_place,
+                         fmt::format("no {} fits; the least is {}", planner.choice_name(), of_node.words));
+  throw InvalidRequest("/memory_limit_gib",
+                       fmt::format("no {} fits {} GiB a rank; the least is {}", planner.choice_name(),
+                                   request.memory_limit_gib, of_rank.words));
+}
+
 /// Takes the first choice that fits.
-std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, SchedulePlanner& planner) {
-  std::uint64_t least = 0;
-  std::int64_t choice_of_least = 0;
-  bool any = false;
+std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, PlanUse use, SchedulePlanner& planner,
+                                                      const NodeRanks& here) {
+  Least of_rank, of_node;
   for (const std::int64_t choice : planner.choices()) {
     std::shared_ptr<const SchedulePlan> schedule;
     try {
       schedule = planner.plan(choice);
     } catch (const InvalidRequest&) {
-      if (!any) throw;
+      if (of_rank.words.empty() && of_node.words.empty()) throw;
       break;  // the parts would have too few items for the strategy to divide
     }
-    const PlannedPeak peak = planned_peak(*planned(request, schedule));
-    if (peak.fits()) {
+    const std::shared_ptr<const PlannedCase> plan = planned(request, schedule);
+    const PlannedPeak peak = planned_peak(*plan);
+    const HostVerdict host = judge_host_memory(*plan, peak, use, here, 0);
+    const std::string text = planner.choice_text(choice);
+    if (!peak.fits()) {
+      of_rank.add(static_cast<double>(peak.bytes), fmt::format("{:.6f} GiB, with {}", gib(peak.bytes), text));
+    } else if (!host.reason.empty()) {
+      of_node.add(host.bytes, fmt::format("{}: {}", text, host.reason));
+    } else {
       return planned(request, schedule,
                      fmt::format("{}: planned peak {:.6f} GiB a rank", planner.chosen_text(choice), gib(peak.bytes)));
     }
-    if (!any || peak.bytes < least) {
-      least = peak.bytes;
-      choice_of_least = choice;
-    }
-    any = true;
   }
-  throw InvalidRequest("/memory_limit_gib",
-                       fmt::format("no {} fits {} GiB a rank; the least is {:.6f} GiB, with {}", planner.choice_name(),
-                                   request.memory_limit_gib, gib(least), planner.choice_text(choice_of_least)));
+  refuse(request, planner, of_rank, of_node);
 }
 
 }  // namespace
 
-std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use, const DataCache& cache) {
+std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse use, const DataCache& cache,
+                                                  const NodeRanks& here) {
   const double begin = wall_seconds();
   forget_process_memory();
   const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use, cache);
-  const auto plan = planner->leaves_open() ? plan_within_memory(request, *planner)
+  const auto plan = planner->leaves_open() ? plan_within_memory(request, use, *planner, here)
                                            : planned(request, planner->plan(planner->choices().front()));
   look_at_process_memory();
   PlannedCase timed = *plan;
   timed.load_seconds = wall_seconds() - begin;
   return std::make_shared<const PlannedCase>(std::move(timed));
+}
+
+std::shared_ptr<const PlannedCase> make_plan(const Case& request, PlanUse use, const DataCache& cache) {
+  return make_plan_here(request, use, cache, {});
 }
 
 }  // namespace strobe

@@ -73,6 +73,11 @@ struct Ranking {
 
 Ranking rank_scores(const std::vector<double>& scores, const Samples& test) {
   Ranking result;
+  const std::size_t candidates =
+      std::count_if(test.candidate_of.begin(), test.candidate_of.end(), [](std::int32_t of) { return of >= 0; });
+  const std::size_t pairs = scores.size() - candidates;
+  result.pair.reserve(pairs), result.label.reserve(pairs), result.bank.reserve(pairs);
+  result.candidate.reserve(candidates), result.candidate_of.reserve(candidates);
   std::vector<std::int32_t> place(scores.size(), -1);  // of a ranked edge among the ranked
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (test.candidate_of[i] < 0) {
@@ -90,6 +95,19 @@ Ranking rank_scores(const std::vector<double>& scores, const Samples& test) {
     result.candidate_of.push_back(place[edge]);
   }
   return result;
+}
+
+/// Its copies are gone when other metrics are computed.
+double pair_accuracy(const std::vector<double>& outputs, const Samples& test) {
+  std::vector<double> logits;
+  std::vector<std::int32_t> label;
+  logits.reserve(outputs.size()), label.reserve(test.label.size());
+  for (std::size_t i = 0; i < test.label.size(); ++i) {
+    if (test.candidate_of[i] >= 0) continue;
+    logits.insert(logits.end(), {outputs[2 * i], outputs[2 * i + 1]});
+    label.push_back(test.label[i]);
+  }
+  return accuracy(logits, label, 2);
 }
 
 class LinkPrediction final : public Task {
@@ -145,13 +163,11 @@ class LinkPrediction final : public Task {
   std::int64_t classes() const override { return 2; }
 
   std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& test) const override {
-    std::vector<double> scores(test.step.size()), logits;
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      scores[i] = outputs[2 * i + 1] - outputs[2 * i];
-      if (test.candidate_of[i] < 0) logits.insert(logits.end(), {outputs[2 * i], outputs[2 * i + 1]});
-    }
+    const double accuracy = pair_accuracy(outputs, test);
+    std::vector<double> scores(test.step.size());
+    for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = outputs[2 * i + 1] - outputs[2 * i];
     const Ranking model = rank_scores(scores, test), trivial = rank_scores(test.baseline.copy(), test);
-    std::map<std::string, double> all = {{"accuracy", accuracy(logits, model.label, 2)},
+    std::map<std::string, double> all = {{"accuracy", accuracy},
                                          {"auc", area_under_roc(model.pair, model.label)},
                                          {"ap", average_precision(model.pair, model.label)},
                                          {"popularity_auc", area_under_roc(trivial.pair, trivial.label)},

@@ -5,9 +5,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "core/system/process_memory.hpp"
 
 namespace strobe {
 namespace {
@@ -50,6 +55,35 @@ TEST(HostPool, KeepsAtMostTwiceThePeak) {
   EXPECT_LE(pool.cached_bytes(), (2 * 87 - 64) * mib);  // in use and kept together
   HostPool::release(in_use);
   pool.trim();
+}
+
+/// In use and kept together, whatever the order of sizes.
+TEST(HostPool, KeepsNoMoreThanThePeakWhereMemoryIsSpared) {
+  spare_process_memory(true);
+  HostPool& pool = HostPool::of_rank(rank);
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    pool.trim();
+    std::mt19937 draw(seed);
+    std::vector<std::pair<std::byte*, std::size_t>> live;
+    std::size_t in_use = 0, peak = 0;
+    for (int i = 0; i < 200; ++i) {
+      if (live.size() < 8 && draw() % 2 == 0) {
+        const std::size_t bytes = (1 + draw() % 16) * (mib / 2);
+        live.emplace_back(pool.allocate(bytes), bytes);
+        in_use += bytes + 2 * 4096;  // a header, and whole pages
+        peak = std::max(peak, in_use + (std::size_t{64} << 10) * live.size());
+      } else if (!live.empty()) {
+        std::swap(live[draw() % live.size()], live.back());
+        HostPool::release(live.back().first);
+        in_use -= live.back().second + 2 * 4096;
+        live.pop_back();
+      }
+      ASSERT_LE(in_use + pool.cached_bytes(), peak) << seed;
+    }
+    for (const auto& [block, bytes] : live) HostPool::release(block);
+  }
+  pool.trim();
+  spare_process_memory(false);
 }
 
 TEST(HostPool, MemoryOfOneRankIsNotGivenToAnother) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/event_batches/batches/static_memory.hpp"
+#include "harness/event_batches/trainer/feature_pages.hpp"
 #include "workloads/graph/event_data.hpp"
 
 namespace strobe {
@@ -207,6 +208,7 @@ HostWork BatchLoader::slicing_features(const SharedDraw& drawn, const Extent& ex
       pack_reals<double>(data, *drawn, buffer.raw(), workers);
     else
       pack_reals<float>(data, *drawn, buffer.raw(), workers);
+    let_features_go(data, *drawn);
   };
   return work;
 }

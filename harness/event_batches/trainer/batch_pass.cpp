@@ -1,6 +1,7 @@
 #include "harness/event_batches/trainer/batch_pass.hpp"
 
 #include "backends/host/host_work.hpp"
+#include "harness/event_batches/trainer/feature_pages.hpp"
 #include "models/ops/ops.hpp"
 
 namespace strobe {
@@ -73,8 +74,9 @@ PendingDraw EventWalk::start_draw(const BatchRequest& request) {
   HostWork work;
   work.name = "draw_batch";
   work.work = drawing_work(case_, data_, request);
-  work.body = [state = state_, drawn = pending.drawn, request](Workers& workers) {
+  work.body = [state = state_, drawn = pending.drawn, request, &data = data_](Workers& workers) {
     state->drawer.draw(request, state->clock, workers, *drawn);
+    read_features_ahead(data, *drawn);
   };
   pending.ready = device_.run_on_host(std::move(work));
   return pending;

@@ -5,6 +5,7 @@
 
 #include "backends/host/host_work.hpp"
 #include "harness/event_batches/trainer/batch_pass.hpp"
+#include "harness/event_batches/trainer/feature_pages.hpp"
 
 namespace strobe {
 
@@ -43,6 +44,7 @@ DeviceEvent EventBatchSource::start_draw(std::int64_t sequence, const BatchReque
   work.body = [state = state_, drawn = std::move(drawn), request, sequence, c = case_](Workers& workers) {
     state->move_to(sequence, c->training);
     state->drawer.draw(request, state->clock, workers, *drawn);
+    read_features_ahead(c->training, *drawn);
   };
   return device_.run_on_host(std::move(work));
 }

@@ -29,6 +29,7 @@ class SamplePlacer {
       halo_rows_.push_back(needs_some ? halo_offsets(needs_, r) : std::vector<std::int64_t>());
       placed.ranks[r].rows.resize(arity_);
     }
+    reserve(placed.ranks);
     for (const Chosen& sample : chosen_) {
       add(sample, placed.ranks[home(sample)]);
       placed.total_weight += samples_.weight.empty() ? 1.0 : samples_.weight[sample.index];
@@ -45,6 +46,18 @@ class SamplePlacer {
 
   VertexId vertex(const Chosen& sample, std::size_t k) const { return samples_.vertices[sample.index * arity_ + k]; }
   Rank home(const Chosen& sample) const { return placement_.owner(vertex(sample, 0), sample.step); }
+
+  /// Lists that grow would keep up to twice their size.
+  void reserve(std::vector<LocalSamples>& ranks) const {
+    std::vector<std::size_t> count(ranks.size(), 0);
+    for (const Chosen& sample : chosen_) ++count[home(sample)];
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+      for (auto& list : ranks[r].rows) list.reserve(count[r]);
+      ranks[r].index.reserve(count[r]), ranks[r].label.reserve(count[r]);
+      if (!samples_.value.empty()) ranks[r].value.reserve(count[r]);
+      if (!samples_.weight.empty()) ranks[r].weight.reserve(count[r]);
+    }
+  }
 
   void add(const Chosen& sample, LocalSamples& local) {
     const std::size_t i = sample.index;

@@ -13,6 +13,8 @@ template <class Values>
 std::uint64_t array_bytes(const Values& values) {
   if constexpr (requires { values.own_bytes(); }) {
     return values.own_bytes();
+  } else if constexpr (requires { values.capacity(); }) {
+    return values.capacity() * sizeof(typename Values::value_type);
   } else {
     return values.size() * sizeof(typename Values::value_type);
   }

@@ -15,23 +15,13 @@
 #include "harness/placement/strategy.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
+#include "tests/harness/limited_store.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/storage/mapped_file.hpp"
-#include "workloads/storage/node_store.hpp"
 #include "workloads/storage/pages.hpp"
 
 namespace strobe {
 namespace {
-
-std::shared_ptr<const NodeStore> store_in(const std::string& folder) {
-  NodeStoreSetting setting;
-  setting.folders = {folder};
-  setting.host = "here";
-  setting.launch = "from_file_test";
-  setting.begin_wait = [] { return [] { return true; }; };
-  setting.note = [](const std::string& text) { ADD_FAILURE() << text; };
-  return std::make_shared<const NodeStore>(std::move(setting));
-}
 
 Json request_of(const std::string& strategy, int ranks, const std::string& precision) {
   return {{"workload", {{"name", "uniform"}, {"vertices", 300}, {"steps", 9}, {"density", 3}}},
@@ -47,7 +37,7 @@ void expect_equal_bits(Json request, const std::string& folder) {
   const CaseResult from_memory = run_case(case_from_json(request, ""));
   ASSERT_EQ(from_memory.status, "ok") << request << from_memory.reason;
   request["host_memory_limit_gib"] = 64;
-  const DataCache cache(store_in(folder));
+  const DataCache cache(test::store_in(folder));
   const Case limited = case_from_json(request, "");
   EXPECT_TRUE(full_batch(*make_plan(limited, PlanUse::run, cache)).data.graph->columns.is_view());
   const CaseResult from_file = run_case(limited, nullptr, {}, cache);

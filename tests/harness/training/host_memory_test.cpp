@@ -1,5 +1,5 @@
 // The limit of host memory, against what is counted rank by rank.
-#include "harness/run/host_memory.hpp"
+#include "harness/training/host_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,8 @@
 
 #include "core/errors.hpp"
 #include "core/system/process_memory.hpp"
+#include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/request/schedule_tag.hpp"
 #include "harness/run/kept_plans.hpp"
 #include "harness/training/host_room.hpp"
 #include "harness/training/planned_peak.hpp"
@@ -31,7 +33,10 @@ double counted_need(const Json& request) {
   for (const std::uint64_t part : plan->schedule->host_parts()) sum += static_cast<double>(part);
   for (const auto& rank : planned_peak(*plan).parts)
     for (const std::uint64_t part : rank) sum += static_cast<double>(part);
-  return sum;
+  if (family_of(plan->request.model) != "snapshots") return sum;
+  std::int64_t samples = 0;
+  for (const auto& [name, count] : plan->schedule->summary().metrics.samples) samples = std::max(samples, count);
+  return sum + 64.0 * static_cast<double>(plan->ranks() * samples);
 }
 
 /// The refusal under a limit; "" without one.
@@ -56,6 +61,30 @@ TEST(HostMemory, LimitIsThatOfAllRanksOfTheNode) {
       EXPECT_NE(refusal(request, 0.999 * need), "") << ranks;
     }
   }
+}
+
+TEST(HostMemory, AutoTakesTheFewestBlocksThatFit) {
+  for (const int ranks : {1, 2, 4}) {
+    for (const char* nb : {"1", "2", "4", "7"}) {
+      Json request = request_of(ranks, nb);
+      const double need = counted_need(request);
+      request["nb"] = "auto";
+      request["host_memory_limit_gib"] = 1.001 * need / (1 << 30);
+      const auto plan = KeptPlans().get(case_from_json(request, ""));
+      EXPECT_EQ(full_batch(*plan).blocks.size(), std::stoul(nb)) << ranks;
+    }
+    EXPECT_NE(refusal(request_of(ranks, "auto"), 2e6).find("no number of blocks fits; the least is nb="),
+              std::string::npos);
+  }
+}
+
+TEST(HostMemory, AutoKeepsBothLimits) {
+  Json request = request_of(2, "4");
+  const PlannedPeak peak = planned_peak(*KeptPlans().get(case_from_json(request, "")));
+  request["nb"] = "auto";
+  request["host_memory_limit_gib"] = 1;
+  request["memory_limit_gib"] = static_cast<double>(peak.bytes) / (1 << 30);
+  EXPECT_EQ(full_batch(*KeptPlans().get(case_from_json(request, ""))).blocks.size(), 4u);
 }
 
 TEST(HostMemory, RefusalSaysHowManyNodesWouldDo) {

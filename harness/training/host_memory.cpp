@@ -1,4 +1,4 @@
-#include "harness/run/host_memory.hpp"
+#include "harness/training/host_memory.hpp"
 
 #include <fmt/format.h>
 
@@ -18,12 +18,9 @@
 #include "harness/process/narrate.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/training/host_room.hpp"
-#include "harness/training/planned_peak.hpp"
 
 namespace strobe {
 namespace {
-
-constexpr const char* limit_place = "/host_memory_limit_gib";
 
 double limit_bytes(const Case& c) { return c.host_memory_limit_gib * 1024 * 1024 * 1024; }
 
@@ -31,15 +28,27 @@ double sum_of(const PerMemoryPart<std::uint64_t>& parts) {
   return static_cast<double>(std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));
 }
 
-/// Mean peak of the node's ranks; 0 when their devices have memory of their own.
-double rank_bytes(const PlannedCase& plan, const NodeRanks& here) {
+/// A process takes this as soon as it trains, for graphs of every size: stacks, operations, tables of libraries.
+constexpr double started_bytes = 3 << 20;
+
+/// Mean peak of tensors of the node's ranks; 0 when their devices have memory of their own.
+double tensor_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
   if (!is_on_host(plan.request.device)) return 0;
-  const std::vector<PerMemoryPart<std::uint64_t>> peaks = planned_peak(plan).parts;
+  const std::vector<PerMemoryPart<std::uint64_t>>& peaks = peak.parts;
   double sum = 0;
   for (const Rank rank : here.ranks) sum += sum_of(peaks.at(rank));
   if (!here.ranks.empty()) return sum / static_cast<double>(here.ranks.size());
-  for (const auto& peak : peaks) sum += sum_of(peak);
+  for (const auto& parts : peaks) sum += sum_of(parts);
   return sum / static_cast<double>(peaks.size());
+}
+
+/// About what a rank takes on the host to compute metrics of snapshots, next to its tensors: outputs in fp64, and with
+/// them scores, labels, baselines and their order.
+double evaluation_bytes(const PlannedCase& plan) {
+  if (family_of(plan.request.model) != "snapshots") return 0;
+  std::int64_t most = 0;
+  for (const auto& [name, samples] : plan.schedule->summary().metrics.samples) most = std::max(most, samples);
+  return 64.0 * static_cast<double>(most);
 }
 
 /// Bytes of one process.
@@ -49,9 +58,10 @@ struct ProcessBytes {
 };
 
 /// Gathers the bytes of every process, by rank. Processes measure differently, but all get the same list here.
-std::vector<ProcessBytes> bytes_of_processes(const PlannedCase& plan, const NodeRanks& here, const ProcessBytes& own) {
+std::vector<ProcessBytes> bytes_of_processes(const PlannedCase& plan, PlanUse use, const NodeRanks& here,
+                                             const ProcessBytes& own) {
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;
-  if (comm.in_one_process() || comm.world_size() <= 1)
+  if (comm.in_one_process() || comm.world_size() <= 1 || use == PlanUse::report)
     return std::vector<ProcessBytes>(static_cast<std::size_t>(here.processes), own);
   std::vector<ProcessBytes> all;
   const Json sent{own.host, own.program, own.held, own.planning, own.rank};
@@ -116,7 +126,7 @@ std::string reason_of_training(const NodeBytes& node, double limit) {
 
 NodeRanks ranks_of_node(const Ranks& ranks) {
   NodeRanks here;
-  here.program_bytes = static_cast<double>(process_memory_bytes());
+  here.program_bytes = static_cast<double>(process_memory_bytes()) + started_bytes;
   if (!ranks.several()) return here;
   const std::vector<std::string>& hosts = ranks.hosts();
   const std::string own = host_name();
@@ -142,28 +152,40 @@ void check_room_to_read(const Case& request) {
   const ModelChoice choice = choose_model(request);
   const double raw = graph_bytes(*counts, choice.equations->preparation(), choice.fp64).raw;
   if (raw <= limit_bytes(request)) return;
-  throw InvalidRequest(limit_place,
+  throw InvalidRequest(host_limit_place,
                        fmt::format("the graph takes at least {} while it is made or read, and the limit is {}; more "
                                    "nodes do not help",
                                    format_bytes(raw), format_bytes(limit_bytes(request))));
 }
 
-void check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes) {
+HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, PlanUse use, const NodeRanks& here,
+                              double planning_bytes) {
   const double limit = limit_bytes(plan.request);
-  if (limit <= 0 || plan.schedule->is_outside()) return;
-  // Invariant: every process calls these collectives before any of them throws.
-  const double rank = rank_bytes(plan, here);
+  if (limit <= 0 || plan.schedule->is_outside()) return {};
+  // Invariant: every process calls these collectives, and all get the same verdict.
+  const double rank = tensor_bytes(plan, peak, here) + evaluation_bytes(plan);
   const std::vector<ProcessBytes> processes = bytes_of_processes(
-      plan, here, {host_name(), here.program_bytes, sum_of(plan.schedule->host_parts()), planning_bytes, rank});
+      plan, use, here, {host_name(), here.program_bytes, sum_of(plan.schedule->host_parts()), planning_bytes, rank});
   const std::int64_t ranks = plan.request.ranks;
   const NodeBytes node = fullest_node(processes, here.ranks.empty() ? ranks : 1);
-  if (node.most() <= limit) return;
+  if (node.most() <= limit) return {node.most(), node.training(), ""};
   const std::string enough = nodes_with_room(node, ranks, here.nodes, limit);
   if (node.planning() > node.training())
-    throw InvalidRequest(limit_place, fmt::format("planning took {} of a node's memory, and the limit is {}; {}",
-                                                  format_bytes(node.planning()), format_bytes(limit), enough));
-  throw InvalidRequest(limit_place, fmt::format("{}; {}{}", reason_of_training(node, limit), enough,
-                                                trains_full_batch(plan.request) ? "; more blocks (nb) need less" : ""));
+    return {node.most(), node.training(),
+            fmt::format("planning took {} of a node's memory, and the limit is {}; {}", format_bytes(node.planning()),
+                        format_bytes(limit), enough)};
+  const bool fixed = trains_full_batch(plan.request) && plan.request.nb != "auto";
+  return {
+      node.most(), node.training(),
+      fmt::format("{}; {}{}", reason_of_training(node, limit), enough, fixed ? "; more blocks (nb) need less" : "")};
+}
+
+std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes) {
+  if (limit_bytes(plan.request) <= 0 || plan.schedule->is_outside()) return "";
+  const HostVerdict verdict = judge_host_memory(plan, planned_peak(plan), PlanUse::run, here, planning_bytes);
+  if (!verdict.reason.empty()) throw InvalidRequest(host_limit_place, verdict.reason);
+  return fmt::format("host_memory_limit_gib: training is planned to take {} of a node's memory",
+                     format_bytes(verdict.training));
 }
 
 }  // namespace strobe

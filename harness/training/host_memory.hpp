@@ -1,0 +1,56 @@
+// Refuses cases that would take more host memory than `host_memory_limit_gib`, before they are trained.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/data_cache.hpp"
+#include "harness/process/ranks.hpp"
+#include "harness/schedule/planned_case.hpp"
+#include "harness/training/planned_peak.hpp"
+
+namespace strobe {
+
+inline constexpr const char* host_limit_place = "/host_memory_limit_gib";
+
+/// The processes of a job as one of its nodes sees them.
+struct NodeRanks {
+  std::int64_t nodes = 1, processes = 1;  // processes: of this node
+  std::vector<Rank> ranks;                // of this node; empty: all ranks are threads of this process
+  double program_bytes = 0;               // of a process that trains, without data; 0: planning is not measured
+};
+
+/// Call it before data are loaded.
+NodeRanks ranks_of_node(const Ranks& ranks);
+
+/// The least limit of the cases, in bytes; 0 without one.
+double least_host_limit(const std::vector<Case>& cases);
+
+/// Throws InvalidRequest("/host_memory_limit_gib") when the graph has no room as it is read or made, as far as its
+/// counts are known beforehand. Does nothing without a limit.
+void check_room_to_read(const Case& request);
+
+/// Whether a case keeps within its limit.
+struct HostVerdict {
+  double bytes = 0, training = 0;  // of the fullest node, at its most and in training
+  std::string reason;              // why that is too much; "" when it is not
+};
+
+/// Compares the limit with the node's programs, what their plans hold, and the tensors and metrics of each rank.
+/// `peak` counts where tensors lie in the memory of the host. Mapped files need none. `planning_bytes` is the memory
+/// that planning took in this process, at its most. All processes of a run call it, and get the same verdict.
+HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, PlanUse use, const NodeRanks& here,
+                              double planning_bytes);
+
+/// `make_plan` in a process that knows the ranks of its node. `make_plan` alone takes all ranks for threads of one
+/// process. Both choose what the case leaves open so that the node keeps within its limit too.
+std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse use, const DataCache& cache,
+                                                  const NodeRanks& here);
+
+/// Throws InvalidRequest("/host_memory_limit_gib") after such a verdict, with the number of nodes that would do.
+/// Returns a note with the planned bytes; "" without a limit. Cost: planned_peak.
+std::string check_host_memory(const PlannedCase& plan, const NodeRanks& here, double planning_bytes);
+
+}  // namespace strobe

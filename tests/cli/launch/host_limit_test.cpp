@@ -1,0 +1,139 @@
+// The limit of host memory, with real processes: what is planned is what they take.
+#include <atomic>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "tests/cli/launch/mpi_program.hpp"
+
+namespace strobe::cli_test {
+namespace {
+
+struct LimitedCase {
+  std::string strategy, comm;
+  int ranks = 1;
+};
+
+std::string name_of(const testing::TestParamInfo<LimitedCase>& info) {
+  std::string name = info.param.strategy + std::to_string(info.param.ranks) + info.param.comm;
+  std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
+  return name;
+}
+
+/// A value of /proc/PROCESS/status; "" for a process that has ended.
+std::string status_of(pid_t process, const std::string& key) {
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string word, value; status >> word;)
+    if (word == key && status >> value) return value;
+  return "";
+}
+
+/// Adds the processes of the program below `process`. Their own children, such as a shell, are not looked at.
+void add_programs(pid_t process, std::set<pid_t>& all) {
+  static const std::string name = std::filesystem::path(STROBE_BINARY).filename().string().substr(0, 15);
+  if (status_of(process, "Name:") == name) {
+    all.insert(process);
+    return;
+  }
+  const std::string tasks = "/proc/" + std::to_string(process) + "/task";
+  std::error_code gone;
+  for (std::filesystem::directory_iterator task(tasks, gone), end; !gone && task != end; task.increment(gone)) {
+    std::ifstream children(task->path() / "children");
+    for (pid_t child = 0; children >> child;) add_programs(child, all);
+  }
+}
+
+class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedCase> {
+ protected:
+  /// The most private bytes of each process of a command, added up.
+  double most_bytes_of(pid_t command, Outcome& outcome) {
+    std::atomic<bool> over{false};
+    std::map<pid_t, double> most;
+    std::thread watch([&] {
+      for (std::set<pid_t> processes; !over; std::this_thread::sleep_for(std::chrono::milliseconds(2))) {
+        add_programs(command, processes);
+        for (const pid_t process : processes) {
+          const std::string kibibytes = status_of(process, "RssAnon:");
+          if (!kibibytes.empty()) most[process] = std::max(most[process], 1024 * std::stod(kibibytes));
+        }
+      }
+    });
+    outcome = finish(command);
+    over = true;
+    watch.join();
+    double sum = 0;
+    for (const auto& [process, bytes] : most) sum += bytes;
+    return sum;
+  }
+
+  std::vector<std::string> words_of(const LimitedCase& of, const std::string& out) const {
+    const std::string count = std::to_string(of.ranks);
+    std::vector<std::string> words;
+    if (of.comm == "mpi") words = {"mpirun", "-n", count};
+    words.insert(words.end(), {STROBE_BINARY,
+                               "run",
+                               "--workload",
+                               "uniform:vertices=60000,steps=12,density=8",
+                               "--model",
+                               "t-gcn",
+                               "--strategy",
+                               of.strategy,
+                               "--ranks",
+                               count,
+                               "--comm",
+                               of.comm,
+                               "--threads",
+                               "1",
+                               "--epochs",
+                               "2",
+                               "--warmup",
+                               "0",
+                               "--host-memory-limit-gib",
+                               "8",
+                               "--out",
+                               out});
+    return words;
+  }
+
+  /// The number of bytes in a note "... is planned to take 193 MB of a node's memory".
+  static double planned_bytes(const Json& row) {
+    for (const Json& note : row.at("notes")) {
+      const std::string text = note.get<std::string>();
+      const std::size_t at = text.find("planned to take ");
+      if (at == std::string::npos) continue;
+      std::istringstream words(text.substr(at + 16));
+      double number = 0;
+      std::string unit;
+      words >> number >> unit;
+      return number * (unit == "GB" ? 1e9 : unit == "MB" ? 1e6 : 1e3);
+    }
+    return 0;
+  }
+};
+
+TEST_P(HostLimit, PlannedBytesAreThoseThatProcessesTake) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  Outcome outcome;
+  const double measured = most_bytes_of(start(words_of(GetParam(), path("out"))), outcome);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const double planned = planned_bytes(rows("out").at(0));
+  EXPECT_LE(std::abs(measured - planned), 0.05 * measured) << "planned " << planned << ", measured " << measured;
+}
+
+INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
+                         testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},
+                                         LimitedCase{"vertex:partitioner=hash", "local", 2},
+                                         LimitedCase{"vertex:partitioner=hash", "local", 4},
+                                         LimitedCase{"snapshot", "local", 2}, LimitedCase{"snapshot", "local", 4},
+                                         LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
+                                         LimitedCase{"vertex:partitioner=hash", "mpi", 2},
+                                         LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2}),
+                         name_of);
+
+}  // namespace
+}  // namespace strobe::cli_test
