@@ -22,22 +22,47 @@ std::vector<std::string> meet(const ShareHolders& holders, const std::string& ow
   return all;
 }
 
+/// Work, and how it failed.
+struct Attempt {
+  std::exception_ptr failure;
+  std::string words;
+
+  explicit Attempt(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      failure = std::current_exception();
+      words = error.what();
+      if (words.empty()) words = "an error without a message";
+    }
+  }
+};
+
 }  // namespace
 
 void ShareHolders::together(const std::function<void()>& work) const {
-  std::exception_ptr failure;
-  std::string words;
-  try {
-    work();
-  } catch (const std::exception& error) {
-    failure = std::current_exception();
-    words = error.what();
-    if (words.empty()) words = "an error without a message";
-  }
-  const std::vector<std::string> all = several() ? meet(*this, words) : std::vector{words};
-  if (failure) std::rethrow_exception(failure);
+  const Attempt own(work);
+  const std::vector<std::string> all = several() ? meet(*this, own.words) : std::vector{own.words};
+  if (own.failure) std::rethrow_exception(own.failure);
   for (std::size_t other = 0; other < all.size(); ++other)
     if (!all[other].empty()) throw SystemError("rank " + std::to_string(other) + ": " + all[other]);
+}
+
+std::vector<std::string> ShareHolders::exchange(const std::function<std::vector<std::string>()>& make) const {
+  if (!several()) return make();
+  constexpr char made = '+', failed = '-';  // last in a message
+  std::vector<std::string> words;
+  const Attempt own([&] { words = make(); });
+  if (own.failure) words.assign(size, own.words);
+  for (std::string& text : words) text.push_back(own.failure ? failed : made);
+  words = all_to_all(words);
+  if (own.failure) std::rethrow_exception(own.failure);
+  for (std::size_t other = 0; other < words.size(); ++other) {
+    const bool well = words[other].back() == made;
+    words[other].pop_back();
+    if (!well) throw SystemError("rank " + std::to_string(other) + ": " + words[other]);
+  }
+  return words;
 }
 
 std::vector<std::int64_t> ShareHolders::sums(const std::vector<std::int64_t>& own) const {
@@ -47,15 +72,6 @@ std::vector<std::int64_t> ShareHolders::sums(const std::vector<std::int64_t>& ow
     std::transform(sum.begin(), sum.end(), values.begin(), sum.begin(), std::plus<>());
   }
   return sum;
-}
-
-std::vector<Rank> ShareHolders::all_gather(const std::vector<Rank>& own) const {
-  std::vector<Rank> all;
-  for (int turn = 0; turn < size; ++turn) {
-    const std::vector<Rank> values = broadcast(turn, own);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
 }
 
 std::string ShareHolders::broadcast_bytes(int from, std::string own) const {

@@ -56,6 +56,7 @@ TEST(ChunkStrategy, EveryOptionGivesTheSequentialCurve) {
   for (const Json& options :
        {Json{{"weights", "unit"}}, Json{{"weights", "profiled"}}, Json{{"cost", "cells"}}, Json{{"cost", "edges"}},
         Json{{"assign", "lpt"}}, Json{{"assign", "score_then_fill"}}, Json{{"levels", 1}}, Json{{"rounds", 1}},
+        Json{{"propagation", "synchronous"}}, Json{{"propagation", "synchronous"}, {"levels", 1}, {"cost", "edges"}},
         Json{{"max_cells", "1"}}, Json{{"max_cells", "40"}}, Json{{"stale", "static"}, {"stale_theta", 0.0}}}) {
     expect_alike(losses(chunk_case(chunked(options), 3)), sequential, options.dump());
   }
@@ -73,8 +74,10 @@ TEST(ChunkStrategy, CellsThatComeAndGoToo) {
       request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1;
       const std::vector<double> sequential = losses(request);
       for (const int ranks : {2, 5}) {
-        request["strategy"] = chunked(), request["ranks"] = ranks;
-        expect_alike(losses(request), sequential, model + " " + presence + " r" + std::to_string(ranks));
+        for (const char* propagation : {"asynchronous", "synchronous"}) {
+          request["strategy"] = chunked({{"propagation", propagation}}), request["ranks"] = ranks;
+          expect_alike(losses(request), sequential, model + " " + presence + " r" + std::to_string(ranks));
+        }
       }
     }
   }
@@ -177,7 +180,8 @@ TEST(ChunkStrategy, RefusesWhatCannotBeDividedAndSaysWhatWouldFit) {
     EXPECT_NE(text.find(words), std::string::npos) << text;
   };
   for (const char* cells : {"0", "-3", "2.5", "many", "4x", "", "/rank", "0/rank"})
-    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells", "of at least 1, a share such as 64/rank");
+    says(chunk_case(chunked({{"max_cells", cells}}), 3), "/strategy/max_cells",
+         "of at least 1, a share such as 64/rank");
   // All cells are in one chunk, because edges join all vertices, and all steps of a vertex.
   says(chunk_case(chunked({{"max_cells", "100000"}}), 3), "/strategy/max_cells", "set max_cells=");
   Json few = chunk_case(chunked(), 300);

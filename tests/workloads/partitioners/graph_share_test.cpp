@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <numeric>
 #include <set>
-#include <thread>
 
 #include "core/errors.hpp"
+#include "tests/workloads/partitioners/on_holders.hpp"
 #include "tests/workloads/partitioners/random_graphs.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -17,23 +16,7 @@
 namespace strobe {
 namespace {
 
-/// Calls program(holders) on `size` threads that meet as processes would.
-void on_holders(int size, const std::function<void(const ShareHolders&)>& program) {
-  std::barrier<> all_here(size);
-  std::vector<std::string> words(size);
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      program({rank, size, [&, rank](const std::string& own) {
-                 words[rank] = own;
-                 all_here.arrive_and_wait();
-                 std::vector<std::string> all = words;
-                 all_here.arrive_and_wait();
-                 return all;
-               }});
-    });
-  }
-}
+using testing_partitioners::on_holders;
 
 TEST(GraphShare, OnePassPlacesTheSameAtEveryNumberOfProcesses) {
   for (std::uint32_t seed = 0; seed < 5; ++seed) {
@@ -113,6 +96,26 @@ TEST(GraphShare, AFailureOfOneProcessIsOneOfAll) {
     EXPECT_NE(said[other].find("rank 1: "), std::string::npos) << said[other];
     EXPECT_NE(said[other].find("too large"), std::string::npos) << said[other];
   }
+}
+
+TEST(GraphShare, ExchangesReachThoseTheyAreMeantFor) {
+  on_holders(3, [](const ShareHolders& holders) {
+    const auto name = [](int from, int to) { return std::to_string(from) + " to " + std::to_string(to); };
+    const std::vector<std::string> received = holders.exchange([&] {
+      return std::vector{name(holders.rank, 0), std::string(), name(holders.rank, 2)};
+    });
+    for (int from = 0; from < 3; ++from) EXPECT_EQ(received[from], holders.rank == 1 ? "" : name(from, holders.rank));
+    std::string said;
+    try {
+      holders.exchange([&]() -> std::vector<std::string> {
+        if (holders.rank == 2) throw InvalidRequest("/strategy", "too large");
+        return {"", "", ""};
+      });
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said, holders.rank == 2 ? "too large" : "rank 2: too large");
+  });
 }
 
 /// A process that failed earlier sends what the others do not expect.
