@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "harness/placement/chunks/chunk_merging.hpp"
-#include "harness/placement/chunks/packed_values.hpp"
+#include "workloads/partitioners/packed_values.hpp"
 
 namespace strobe {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/ids.hpp"
-#include "harness/placement/chunks/packed_values.hpp"
-#include "workloads/partitioners/graph_share.hpp"
+#include "workloads/partitioners/packed_values.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 
 namespace strobe {
 

@@ -1,11 +1,9 @@
 #include "harness/placement/chunks/super_graph.hpp"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "core/errors.hpp"
-#include "harness/placement/chunks/packed_values.hpp"
+#include "workloads/partitioners/row_share.hpp"
 
 namespace strobe {
 namespace {
@@ -102,33 +100,17 @@ void add_spatial(const PreparedGraph& graph, SuperGraph& super) {
 template <class Put>
 void walk_shared_entries(const PreparedGraph& graph, const SuperGraphShare& share, const ShareHolders& holders,
                          const Put& put) {
-  const NodeId first = share.shares.first[holders.rank], end = share.shares.first[holders.rank + std::size_t{1}];
-  const auto place = [&](NodeId at, NodeId other) {
-    if (at >= first && at < end) put(at - first, other);
-  };
+  const NodeId first = share.shares.first[holders.rank];
+  RowShare rows{graph, share.vertices, {}};
   Nodes nodes(graph);
+  const auto put_ends = [&](VertexId read, VertexId reader) {
+    if (rows.owns(reader)) put(nodes.of(reader) - first, nodes.of(read));
+    if (rows.owns(read)) put(nodes.of(read) - first, nodes.of(reader));
+  };
   for (Step t = 0; t < graph.steps; ++t) {
-    const std::vector<std::string> received = holders.exchange([&] {
-      std::vector<std::vector<std::pair<NodeId, NodeId>>> told(holders.size);  // read, reader
-      for (std::int64_t v = share.vertices.first; v < share.vertices.first + share.vertices.count; ++v) {
-        const std::int64_t* row = graph.row_offsets.data() + t * graph.vertices + v;
-        const NodeId reader = nodes.of(static_cast<VertexId>(v));
-        for (std::int64_t e = row[0]; e < row[1]; ++e) {
-          if (graph.columns[e] == v) continue;
-          const NodeId read = nodes.of(graph.columns[e]);
-          put(reader - first, read);
-          if (read >= first && read < end)
-            place(read, reader);
-          else
-            told[share.shares.owner(read)].emplace_back(read, reader);
-        }
-      }
-      nodes.leave(t);
-      return packed_each(told);
-    });
-    if (!holders.several()) continue;
-    for (const std::string& bytes : received)
-      for (const auto& [read, reader] : Unpacker(bytes).next<std::pair<NodeId, NodeId>>()) place(read, reader);
+    for (const Reading& told : readings_of_others(graph, t, holders)) put_ends(told.read, told.reader);
+    rows.for_readings(t, put_ends, [](VertexId) {});
+    nodes.leave(t);
   }
 }
 

@@ -8,7 +8,7 @@
 
 #include "core/random.hpp"
 #include "harness/placement/chunks/label_sums.hpp"
-#include "harness/placement/chunks/packed_values.hpp"
+#include "workloads/partitioners/packed_values.hpp"
 
 namespace strobe {
 namespace {

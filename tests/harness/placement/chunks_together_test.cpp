@@ -1,5 +1,5 @@
 // Chunks that processes make together, compared with the plain rule by brute force on small random graphs: all edges
-// are listed, every node is asked in every sub-round, and cells of labels are counted anew. Threads stand for
+// are listed, every node is asked in every sub-round, and cells of labels are counted each time. Threads stand for
 // processes.
 #include "harness/placement/chunks/chunks_together.hpp"
 

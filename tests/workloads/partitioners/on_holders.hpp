@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "workloads/partitioners/graph_share.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 
 namespace strobe::testing_partitioners {
 
