@@ -1,17 +1,24 @@
-// Chunks over the processes of an MPI world: the same as by one process, and within the memory of a share.
+// Chunks over the processes of an MPI world: the same as by one process, within the memory of a share, from its rows
+// alone.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <mpi.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/mpi/runtime.hpp"
 #include "harness/placement/chunks/chunks_together.hpp"
 #include "tests/workloads/partitioners/random_graphs.hpp"
+#include "workloads/partitioners/graph_share.hpp"
 
 namespace strobe {
 namespace {
@@ -60,9 +67,11 @@ TEST(ChunksOverMpi, AreThoseOfOneProcess) {
   }
 }
 
+constexpr std::int64_t vertices = 60'000, steps = 8;
+
 /// Communities of neighbouring numbers, so that few edges leave a share.
-TEST(ChunksOverMpi, TakeTheMemoryOfAShare) {
-  const std::int64_t vertices = 60'000, size = 100, steps = 8, degree = 8;
+PreparedGraph neighbouring_communities() {
+  const std::int64_t size = 100, degree = 8;
   const RandomStream random(23, random_purpose::test);
   PreparedGraph graph;
   graph.vertices = vertices, graph.steps = steps;
@@ -73,6 +82,47 @@ TEST(ChunksOverMpi, TakeTheMemoryOfAShare) {
       graph.columns.push_back(static_cast<VertexId>(home + static_cast<std::int64_t>(random.below(draw++, size))));
     graph.row_offsets.push_back(static_cast<std::int64_t>(graph.columns.size()));
   }
+  return graph;
+}
+
+/// The values in memory whose pages can be read only where they hold one of the ranges [first, end).
+template <class T>
+Column<T> guarded(const Column<T>& values, const std::vector<std::pair<std::int64_t, std::int64_t>>& readable) {
+  constexpr std::size_t page = 4096;
+  const std::size_t bytes = (values.size() * sizeof(T) / page + 1) * page;
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::runtime_error("mmap failed");
+  const std::shared_ptr<const void> keeper(at, [bytes](void* mapping) { munmap(mapping, bytes); });
+  std::copy(values.begin(), values.end(), static_cast<T*>(at));
+  mprotect(at, bytes, PROT_NONE);
+  for (const auto& [first, end] : readable) {
+    const std::size_t from = first * sizeof(T) / page * page, to = (end * sizeof(T) + page - 1) / page * page;
+    mprotect(static_cast<char*>(at) + from, to - from, PROT_READ);
+  }
+  return {keeper, static_cast<const T*>(at), values.size()};
+}
+
+/// A process that reads pages without its own rows ends with a signal.
+TEST(ChunksOverMpi, ReadTheRowsOfAShareAlone) {
+  const ShareHolders holders = launched();
+  PreparedGraph graph = neighbouring_communities();
+  const strobe::Run own = even_share(vertices, holders.size, holders.rank);
+  std::vector<std::pair<std::int64_t, std::int64_t>> rows, entries;
+  for (Step t = 0; t < steps; ++t) {
+    const std::int64_t first = t * vertices + own.first, end = first + own.count;
+    rows.emplace_back(first, end + 1);
+    entries.emplace_back(graph.row_offsets[first], graph.row_offsets[end]);
+  }
+  graph.row_offsets = guarded(graph.row_offsets, rows), graph.columns = guarded(graph.columns, entries);
+  const ChunksTogether made = chunks_of(graph, vertices * steps / 64, holders);
+  EXPECT_EQ(made.chunks.of_node.size(), static_cast<std::size_t>(vertices * steps));
+  const GraphShare share = share_of(graph, holders);
+  EXPECT_EQ(share.lists(share.own).vertices, own);
+  EXPECT_GT(share.nets().nets(), 0);
+}
+
+TEST(ChunksOverMpi, TakeTheMemoryOfAShare) {
+  const PreparedGraph graph = neighbouring_communities();
   const ShareHolders holders = launched();
   const std::int64_t cap = vertices * steps / 64;
   double alone = 0;
