@@ -248,6 +248,8 @@ struct CommunicatorTag {
     /// launch. All processes call it the same number of times, in the same order. Throws SystemError when a process
     /// does not arrive within `seconds`, Interrupted on a stop signal. Null when ranks are threads.
     std::vector<std::string> (*gather)(const std::string& own, double seconds) = nullptr;
+    /// The same with a string for each process: every process gets those that are meant for it, by rank.
+    std::vector<std::string> (*all_to_all)(const std::vector<std::string>& to, double seconds) = nullptr;
 
     /// Whether all ranks of every launch run in this process.
     bool in_one_process() const { return gather == nullptr; }

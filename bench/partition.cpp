@@ -109,7 +109,8 @@ const Registration registered{[] {
       ->Arg(4'000'000);
   for (const std::int64_t vertices : {100'000, 1'000'000}) {
     for (const std::string kind : {"power_law", "communities"}) {
-      for (const std::string name : {"range", "hash", "load_aware", "ldg", "fennel", "metis", "hypergraph"}) {
+      for (const std::string name :
+           {"range", "hash", "load_aware", "ldg", "fennel", "metis", "ptscotch", "hypergraph"}) {
         register_guarded(("partition/" + kind + "/" + name).c_str(),
                          [=](benchmark::State& state) { partition(state, kind, name); })
             ->ArgName("vertices")

@@ -83,7 +83,8 @@ ShareHolders launched_holders() {
   if (!CommunicatorRegistry::instance().contains("mpi")) return {};
   const auto& mpi = CommunicatorRegistry::instance().find("mpi").value;
   if (mpi.world_size() <= 1) return {};
-  return {mpi.process_rank(), mpi.world_size(), [&mpi](const std::string& own) { return mpi.gather(own, 600); }};
+  return {mpi.process_rank(), mpi.world_size(), [&mpi](const std::string& own) { return mpi.gather(own, 600); },
+          [&mpi](const std::vector<std::string>& to) { return mpi.all_to_all(to, 600); }};
 }
 
 void judge(benchmark::State& state, const std::string& workload, const Json& parameters, const std::string& name) {

@@ -309,7 +309,8 @@ const Register<CommunicatorTag> registered{{
     {},
     {launch, [] { return launched_by_mpi() ? Runtime::instance().rank() : 0; },
      [] { return launched_by_mpi() ? Runtime::instance().size() : 1; }, nullptr, shared_threads,
-     [](const std::string& own, double seconds) { return Runtime::instance().gather(own, seconds); }},
+     [](const std::string& own, double seconds) { return Runtime::instance().gather(own, seconds); },
+     [](const std::vector<std::string>& to, double seconds) { return Runtime::instance().all_to_all(to, seconds); }},
     {},
 }};
 

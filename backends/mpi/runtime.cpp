@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 #include "backends/agreement.hpp"
@@ -42,6 +43,19 @@ bool complete_unless(MPI_Request& request, const Meanwhile& meanwhile, const Giv
     }
   }
   return true;
+}
+
+/// Makes `bytes` as long as all of `sizes`, and returns where each of them begins.
+std::vector<int> make_room(const std::vector<int>& sizes, std::string& bytes) {
+  std::vector<int> offsets;
+  std::int64_t total = 0;
+  for (const int size : sizes) {
+    offsets.push_back(static_cast<int>(total));
+    total += size;
+    if (total >= std::numeric_limits<int>::max()) throw SystemError("mpi: an exchange of more than 2 GiB");
+  }
+  bytes.resize(total);
+  return offsets;
 }
 
 }  // namespace
@@ -214,6 +228,43 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
   for (std::size_t rank = 0; rank < words->sizes.size(); ++rank)
     all.push_back(words->all.substr(words->offsets[rank], words->sizes[rank]));
   return all;
+}
+
+std::vector<std::string> Runtime::all_to_all(const std::vector<std::string>& to, double seconds) {
+  struct Words {
+    std::string out, in;
+    std::vector<int> out_sizes, out_offsets, in_sizes, in_offsets;
+  };
+  if (exchanges_ == MPI_COMM_NULL) {
+    await_all(seconds);
+    exchanges_ = new_communicator();
+  }
+  if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
+  const auto words = std::make_shared<Words>();
+  for (const std::string& text : to)
+    words->out_sizes.push_back(static_cast<int>(std::min<std::size_t>(text.size(), std::numeric_limits<int>::max())));
+  words->out_offsets = make_room(words->out_sizes, words->out);
+  for (std::size_t r = 0; r < to.size(); ++r) to[r].copy(words->out.data() + words->out_offsets[r], to[r].size());
+  words->in_sizes.resize(size_);
+  MPI_Request sizes = MPI_REQUEST_NULL, texts = MPI_REQUEST_NULL;
+  try {
+    check(MPI_Ialltoall(words->out_sizes.data(), 1, MPI_INT, words->in_sizes.data(), 1, MPI_INT, exchanges_, &sizes),
+          "MPI_Ialltoall");
+    complete_or_lose(sizes, seconds);
+    words->in_offsets = make_room(words->in_sizes, words->in);
+    check(MPI_Ialltoallv(words->out.data(), words->out_sizes.data(), words->out_offsets.data(), MPI_BYTE,
+                         words->in.data(), words->in_sizes.data(), words->in_offsets.data(), MPI_BYTE, exchanges_,
+                         &texts),
+          "MPI_Ialltoallv");
+    complete_or_lose(texts, seconds);
+  } catch (...) {
+    abandon(words);
+    throw;
+  }
+  std::vector<std::string> received;
+  for (int rank = 0; rank < size_; ++rank)
+    received.push_back(words->in.substr(words->in_offsets[rank], words->in_sizes[rank]));
+  return received;
 }
 
 Session& Runtime::begin_launch(double seconds) {

@@ -51,6 +51,9 @@ class Runtime {
 
   /// Returns the strings of all ranks, by rank. Throws the same as await_all; MPI is then aborted at exit.
   std::vector<std::string> gather(const std::string& own, double seconds);
+  /// Sends to[r] to rank r, and returns what the ranks sent here, by rank. Throws as gather, and SystemError for more
+  /// than 2 GiB.
+  std::vector<std::string> all_to_all(const std::vector<std::string>& to, double seconds);
 
   /// await_all, then the session for the launch.
   Session& begin_launch(double seconds);
@@ -92,6 +95,7 @@ class Runtime {
   bool broken_ = false;      // ranks could not agree on how a launch ended
   bool first_lost_ = false;  // rank 0 is lost
   MPI_Comm control_ = MPI_COMM_NULL;
+  MPI_Comm exchanges_ = MPI_COMM_NULL;  // of all_to_all: a rank that failed may gather meanwhile
   Session session_;
   std::map<std::vector<int>, int> group_uses_;                          // communicators in this launch, by members
   std::map<std::pair<std::vector<int>, int>, Session> group_sessions_;  // by members and their communicator's number

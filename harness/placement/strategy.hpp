@@ -11,7 +11,7 @@
 #include "core/registry.hpp"
 #include "harness/placement/placement.hpp"
 #include "harness/placement/staleness.hpp"
-#include "workloads/partitioners/graph_share.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {

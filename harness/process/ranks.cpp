@@ -15,7 +15,7 @@
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
 #include "results/run/run_directory.hpp"
-#include "workloads/partitioners/graph_share.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 
 namespace strobe {
 

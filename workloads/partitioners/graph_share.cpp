@@ -1,70 +1,17 @@
 #include "workloads/partitioners/graph_share.hpp"
 
 #include <algorithm>
-#include <exception>
+#include <memory>
 #include <numeric>
 
-#include "core/errors.hpp"
 #include "workloads/partitioners/partitioning.hpp"
+#include "workloads/partitioners/row_share.hpp"
 
 namespace strobe {
-namespace {
-
-/// The messages of all, without the mark. Throws SystemError where another process does not partition.
-std::vector<std::string> meet(const ShareHolders& holders, const std::string& own) {
-  if (!holders.several()) return {own};
-  std::vector<std::string> all = holders.gather(partition_mark + own);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty() || all[rank].front() != partition_mark)
-      throw SystemError("rank " + std::to_string(rank) + " ended before the graph was partitioned");
-    all[rank].erase(0, 1);
-  }
-  return all;
-}
-
-}  // namespace
-
-void ShareHolders::together(const std::function<void()>& work) const {
-  std::exception_ptr failure;
-  std::string words;
-  try {
-    work();
-  } catch (const std::exception& error) {
-    failure = std::current_exception();
-    words = error.what();
-    if (words.empty()) words = "an error without a message";
-  }
-  const std::vector<std::string> all = several() ? meet(*this, words) : std::vector{words};
-  if (failure) std::rethrow_exception(failure);
-  for (std::size_t other = 0; other < all.size(); ++other)
-    if (!all[other].empty()) throw SystemError("rank " + std::to_string(other) + ": " + all[other]);
-}
-
-std::vector<std::int64_t> ShareHolders::sums(const std::vector<std::int64_t>& own) const {
-  std::vector<std::int64_t> sum(own.size());
-  for (int turn = 0; turn < size; ++turn) {
-    const std::vector<std::int64_t> values = broadcast(turn, own);
-    std::transform(sum.begin(), sum.end(), values.begin(), sum.begin(), std::plus<>());
-  }
-  return sum;
-}
-
-std::vector<Rank> ShareHolders::all_gather(const std::vector<Rank>& own) const {
-  std::vector<Rank> all;
-  for (int turn = 0; turn < size; ++turn) {
-    const std::vector<Rank> values = broadcast(turn, own);
-    all.insert(all.end(), values.begin(), values.end());
-  }
-  return all;
-}
-
-std::string ShareHolders::broadcast_bytes(int from, std::string own) const {
-  if (from != rank) own.clear();
-  return meet(*this, own)[from];
-}
 
 GraphShare share_of(const PreparedGraph& graph, const ShareHolders& holders) {
-  const Run own = even_share(graph.vertices, holders.size, holders.rank);
+  const auto rows = std::make_shared<const RowShare>(row_share(graph, holders));
+  const Run own = rows->own;
   const std::vector<std::int64_t> work = vertex_work(graph, own);
   GraphShare share{graph.vertices, own, std::accumulate(work.begin(), work.end(), std::int64_t{0}), 0, {}, {}, holders};
   share.edges = share.work - graph.steps * own.count;
@@ -75,8 +22,8 @@ GraphShare share_of(const PreparedGraph& graph, const ShareHolders& holders) {
       share.edges -= std::binary_search(columns + row[0], columns + row[1], v) ? 1 : 0;
     }
   }
-  share.lists = [&graph](Run vertices) { return merged_lists(graph, vertices); };
-  share.nets = [&graph, own] { return communication_hypergraph(graph, own); };
+  share.lists = [rows](Run vertices) { return merged_lists(*rows, vertices); };
+  share.nets = [rows] { return communication_hypergraph(*rows); };
   return share;
 }
 

@@ -1,51 +1,17 @@
 // The seam of partitioners that run in parts: several processes partition one graph, and each sees its share alone.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "core/ids.hpp"
 #include "workloads/partitioners/hypergraph.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 #include "workloads/partitioners/vertex_lists.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
-
-/// The first character of every message of a partitioner. A process that failed before it partitioned sends another
-/// message to the same meeting (harness/process/ranks.cpp).
-constexpr char partition_mark = '\xFF';
-
-/// The processes that partition a graph together; by default this process alone. Several are the ranks of the MPI world
-/// in its order.
-struct ShareHolders {
-  int rank = 0, size = 1;
-  /// Every process passes `own` and gets the strings of all, by rank. Null for one process.
-  std::function<std::vector<std::string>(const std::string& own)> gather = nullptr;
-
-  bool several() const { return size > 1; }
-  /// Every process does its work, before all of them go on. If one fails, all throw: that one its own error, the others
-  /// a SystemError with its message.
-  void together(const std::function<void()>& work) const;
-  /// Sums over the processes, one for each of `own`.
-  std::vector<std::int64_t> sums(const std::vector<std::int64_t>& own) const;
-  /// Values of process `from`, for all; `own` counts at that process alone.
-  template <class T>
-  std::vector<T> broadcast(int from, const std::vector<T>& own) const {
-    const std::string bytes =
-        broadcast_bytes(from, {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(T)});
-    std::vector<T> values(bytes.size() / sizeof(T));
-    std::copy_n(bytes.data(), bytes.size(), reinterpret_cast<char*>(values.data()));
-    return values;
-  }
-  /// Values of all processes, by rank. They travel rank by rank, so that messages stay small.
-  std::vector<Rank> all_gather(const std::vector<Rank>& own) const;
-
- private:
-  std::string broadcast_bytes(int from, std::string own) const;
-};
 
 /// The part of a graph that one process reads. Shares are runs of vertices that ascend by rank and cover the graph.
 struct GraphShare {
@@ -53,15 +19,15 @@ struct GraphShare {
   Run own;                    // vertices of this share
   std::int64_t work = 0;      // of the own vertices
   std::int64_t edges = 0;     // entries of own rows between two different vertices
-  /// The merged lists of own vertices.
+  /// The merged lists of some own vertices.
   std::function<VertexLists(Run)> lists;
   /// The nets of own vertices, and the work of these vertices.
   std::function<Hypergraph()> nets;
   const ShareHolders& holders;
 };
 
-/// The share of one of `holders`. It reads rows of `graph` when it is asked, so memory or a mapped file may hold them.
-/// `graph` and `holders` must outlive it.
+/// The share of one of `holders`; all call it. It reads its own rows of `graph`, which memory or a mapped file may
+/// hold. `graph` and `holders` must outlive it.
 GraphShare share_of(const PreparedGraph& graph, const ShareHolders& holders);
 
 }  // namespace strobe

@@ -63,22 +63,17 @@ class NetSet {
   std::vector<std::int64_t> slots_;    // a power of two; -1 where free
 };
 
-/// The nets of `vertices` at step t one after the other: `offsets` is [vertices.count + 1]. Pins ascend, because rows
-/// are visited in order.
-void nets_of_step(const PreparedGraph& graph, std::int64_t t, Run vertices, std::vector<std::int64_t>& offsets,
-                  std::vector<VertexId>& pins) {
-  const std::int64_t* rows = graph.row_offsets.data() + t * graph.vertices;
+/// The nets of own vertices at step t one after the other: `offsets` is [own + 1]. Pins ascend, because rows are
+/// visited in order.
+void nets_of_step(const RowShare& rows, Step t, std::vector<std::int64_t>& offsets, std::vector<VertexId>& pins) {
   // Calls visit(place of u, v) for every reader v of u, and once for u itself in the order of v.
   const auto for_pins = [&](const auto& visit) {
-    const auto own = [&](std::int64_t u) { return static_cast<std::uint64_t>(u - vertices.first); };
-    const auto count = static_cast<std::uint64_t>(vertices.count);
-    for (VertexId v = 0; v < graph.vertices; ++v) {
-      if (own(v) < count) visit(own(v), v);
-      for (std::int64_t e = rows[v]; e < rows[v + 1]; ++e) {
-        const VertexId u = graph.columns[e];
-        if (u != v && own(u) < count) visit(own(u), v);
-      }
-    }
+    const auto count = static_cast<std::uint64_t>(rows.own.count);
+    const auto visit_own = [&](VertexId u, VertexId v) {
+      const auto place = static_cast<std::uint64_t>(u - rows.own.first);
+      if (place < count) visit(place, v);
+    };
+    rows.for_readings(t, visit_own, [&](VertexId v) { visit_own(v, v); });
   };
   std::fill(offsets.begin(), offsets.end(), 0);
   for_pins([&](std::uint64_t u, VertexId) { ++offsets[u + 1]; });
@@ -91,18 +86,19 @@ void nets_of_step(const PreparedGraph& graph, std::int64_t t, Run vertices, std:
 }  // namespace
 
 Hypergraph communication_hypergraph(const PreparedGraph& graph) {
-  return communication_hypergraph(graph, {0, graph.vertices});
+  return communication_hypergraph(RowShare{graph, {0, graph.vertices}, {}});
 }
 
-Hypergraph communication_hypergraph(const PreparedGraph& graph, Run vertices) {
+Hypergraph communication_hypergraph(const RowShare& rows) {
+  const Run vertices = rows.own;
   Hypergraph hypergraph;
   hypergraph.vertices = vertices;
-  hypergraph.vertex_weights = vertex_work(graph, vertices);
+  hypergraph.vertex_weights = vertex_work(rows.graph, vertices);
   NetSet nets(hypergraph);
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(vertices.count) + 1);
   std::vector<VertexId> pins;
-  for (std::int64_t t = 0; t < graph.steps; ++t) {
-    nets_of_step(graph, t, vertices, offsets, pins);
+  for (Step t = 0; t < rows.graph.steps; ++t) {
+    nets_of_step(rows, t, offsets, pins);
     for (std::size_t u = 0; u + 1 < offsets.size(); ++u) {
       const auto first = static_cast<std::size_t>(offsets[u]), end = static_cast<std::size_t>(offsets[u + 1]);
       if (end - first > 1) nets.add({pins.data() + first, end - first});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "workloads/partitioners/row_share.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -25,7 +26,7 @@ struct Hypergraph {
 /// weight of a vertex is its work (`vertex_work`). For every partition, the sum over nets of weight (parts that it
 /// touches - 1) is `connectivity_minus_one` of the graph. Cost O(nnz + T N) expected, memory O(N + distinct pins).
 Hypergraph communication_hypergraph(const PreparedGraph& graph);
-/// The weights of some vertices and the nets of the rows of these vertices.
-Hypergraph communication_hypergraph(const PreparedGraph& graph, Run vertices);
+/// The weights of own vertices and the nets of the rows of these vertices.
+Hypergraph communication_hypergraph(const RowShare& rows);
 
 }  // namespace strobe

@@ -5,7 +5,7 @@
 
 #include "backends/mpi/runtime.hpp"
 #include "core/errors.hpp"
-#include "workloads/partitioners/graph_share.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 
 namespace strobe {
 

@@ -130,7 +130,7 @@ std::vector<Rank> partition_by_ptscotch(const GraphShare& share, int parts, std:
   holders.together([&] {
     part = holders.several() ? partition_together(*graph, parts, seed, holders) : partition_alone(*graph, parts, seed);
   });
-  return holders.all_gather({part.begin(), part.end()});
+  return holders.all_gather(std::vector<Rank>(part.begin(), part.end()));
 }
 
 const Register<PartitionerTag> registered{

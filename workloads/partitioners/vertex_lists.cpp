@@ -10,20 +10,13 @@ namespace {
 
 /// Calls visit(place, other) for both ends of every entry whose ends differ, where the end is `vertices.first` + place.
 template <class Visit>
-void for_ends_in(const PreparedGraph& graph, Run vertices, const Visit& visit) {
+void for_ends_in(const RowShare& rows, Run vertices, const Visit& visit) {
   const auto inside = [&](std::int64_t v) { return v >= vertices.first && v < vertices.first + vertices.count; };
-  const std::int64_t* row = graph.row_offsets.data();
-  for (std::int64_t t = 0; t < graph.steps; ++t) {
-    for (std::int64_t v = 0; v < graph.vertices; ++v, ++row) {
-      const bool own = inside(v);
-      for (std::int64_t e = row[0]; e < row[1]; ++e) {
-        const VertexId u = graph.columns[e];
-        if (u == v) continue;
-        if (own) visit(v - vertices.first, u);
-        if (inside(u)) visit(u - vertices.first, static_cast<VertexId>(v));
-      }
-    }
-  }
+  const auto visit_ends = [&](VertexId read, VertexId reader) {
+    if (inside(reader)) visit(reader - vertices.first, read);
+    if (inside(read)) visit(read - vertices.first, reader);
+  };
+  for (Step t = 0; t < rows.graph.steps; ++t) rows.for_readings(t, visit_ends, [](VertexId) {});
 }
 
 /// Sorts one list and moves it, each neighbour once, to the end of `lists`.
@@ -40,14 +33,18 @@ void merge_list(VertexId* first, VertexId* last, VertexLists& lists, std::int64_
 }  // namespace
 
 VertexLists merged_lists(const PreparedGraph& graph, Run vertices) {
+  return merged_lists({graph, {0, graph.vertices}, {}}, vertices);
+}
+
+VertexLists merged_lists(const RowShare& rows, Run vertices) {
   const std::size_t count = vertices.count;
-  VertexLists lists{vertices, std::vector<std::int64_t>(count + 1), {}, {}, vertex_work(graph, vertices)};
+  VertexLists lists{vertices, std::vector<std::int64_t>(count + 1), {}, {}, vertex_work(rows.graph, vertices)};
   std::vector<std::int64_t> next(count + 1);
-  for_ends_in(graph, vertices, [&](std::int64_t place, VertexId) { ++next[place + 1]; });
+  for_ends_in(rows, vertices, [&](std::int64_t place, VertexId) { ++next[place + 1]; });
   for (std::size_t i = 0; i < count; ++i) next[i + 1] += next[i];
   const std::vector<std::int64_t> begin = next;
   lists.neighbours.resize(begin.back());
-  for_ends_in(graph, vertices, [&](std::int64_t place, VertexId other) { lists.neighbours[next[place]++] = other; });
+  for_ends_in(rows, vertices, [&](std::int64_t place, VertexId other) { lists.neighbours[next[place]++] = other; });
   std::int64_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
     VertexId* entries = lists.neighbours.data();

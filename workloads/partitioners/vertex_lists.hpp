@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "workloads/partitioners/row_share.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
@@ -22,5 +23,7 @@ struct VertexLists {
 /// Lists of `vertices`. Cost O(nnz) to read all entries, and O(d log d) to sort the d entries of each vertex of the
 /// run. Memory: 4 bytes for each entry at one of these vertices, and the lists.
 VertexLists merged_lists(const PreparedGraph& graph, Run vertices);
+/// The same of own vertices of a share, from its entries alone.
+VertexLists merged_lists(const RowShare& rows, Run vertices);
 
 }  // namespace strobe

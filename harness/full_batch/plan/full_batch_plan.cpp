@@ -55,7 +55,10 @@ ShareHolders FullBatchCase::share_holders() const {
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
   if (request.comm != "mpi" || use == PlanUse::report || comm.world_size() <= 1) return {};
   return {comm.process_rank(), comm.world_size(),
-          [gather = comm.gather](const std::string& own) { return gather(own, launch_wait_seconds()); }};
+          [gather = comm.gather](const std::string& own) { return gather(own, launch_wait_seconds()); },
+          [all_to_all = comm.all_to_all](const std::vector<std::string>& to) {
+            return all_to_all(to, launch_wait_seconds());
+          }};
 }
 
 std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "backends/processor_clock.hpp"
@@ -15,6 +16,7 @@
 #include "harness/placement/chunks/chunk_assignment.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
+#include "harness/placement/chunks/chunks_together.hpp"
 #include "harness/placement/chunks/label_propagation.hpp"
 #include "harness/placement/chunks/learned/learned_workload.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
@@ -27,6 +29,7 @@ struct ChunkParameters : StaleOptions {
   std::string max_cells = "auto";
   std::int64_t rounds = 30;
   std::int64_t levels = 16;
+  std::string propagation = "asynchronous";
   std::string weights = "traffic";
   std::string cost = "cost_model";
   std::string workloads;
@@ -72,6 +75,9 @@ const FieldTable& chunk_fields() {
                    "most graphs that label propagation visits: 1 is the graph of cells alone, as DGC prints it; each "
                    "further one is the graph of the chunks found so far",
                    1, 1 << 20)
+          .choice("propagation", &ChunkParameters::propagation, {"asynchronous", "synchronous"},
+                  "label propagation: one process asks cells one after the other, or many cells choose at once, in "
+                  "parts of the graph that MPI processes share")
           .choice(
               "weights", &ChunkParameters::weights, {"traffic", "unit", "profiled"},
               "edges between cells: the columns that the model moves along them, 1, or how often the model's layers "
@@ -120,21 +126,18 @@ void require_chunks(const ChunkGraph& chunks, std::int64_t cells, int ranks) {
                                    chunks.count(), ranks, cells / ranks));
 }
 
-/// Workload of each chunk by `cost`.
-std::vector<double> workloads_of(const StrategyInput& input, const SuperGraph& super, const ChunkGraph& chunks,
-                                 const ChunkParameters& parameters) {
+CountedDevice device_of(const StrategyInput& input, const ChunkParameters& parameters) {
+  return {*input.layers, input.fp64, parameters.rates.empty() ? DeviceRates() : input.named.rates(parameters.rates)};
+}
+
+/// Workload of each chunk with cost=mlp, which looks at whole sequences.
+std::vector<double> learned_workloads(const StrategyInput& input, const SuperGraph& super, const ChunkGraph& chunks,
+                                      const ChunkParameters& parameters) {
   const std::vector<LayerShape>& layers = *input.layers;
-  const bool named = input.named.workloads != nullptr && input.named.rates != nullptr;
-  if (!named && (parameters.cost == "mlp" || !parameters.rates.empty()))
-    throw Error("strategy chunk has no reader for the files that its parameters name");
-  if (parameters.cost == "mlp") {
-    const auto learned = input.named.workloads(parameters.workloads);
-    const SizedCells sized(input.graph, super, lengths_from_beginning(layers));
-    return learned_seconds(*learned, sized.of_chunks(chunks.of_node, chunks.cells.size()),
-                           {input.graph.feature_width, layers}, parameters.fixed_time == "once");
-  }
-  const DeviceRates rates = parameters.rates.empty() ? DeviceRates() : input.named.rates(parameters.rates);
-  return chunk_workloads(input.graph, super, chunks, {layers, input.fp64, rates}, parameters.cost);
+  const auto learned = input.named.workloads(parameters.workloads);
+  const SizedCells sized(input.graph, super, lengths_from_beginning(layers));
+  return learned_seconds(*learned, sized.of_chunks(chunks.of_node, chunks.cells.size()),
+                         {input.graph.feature_width, layers}, parameters.fixed_time == "once");
 }
 
 /// Refuses options that would have no effect.
@@ -152,24 +155,68 @@ void check_options(const ChunkParameters& parameters) {
         fmt::format("fusion={} merges no chunks; set fusion=both or spatial, or leave this out", parameters.fusion));
 }
 
-std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
-  const PreparedGraph& graph = input.graph;
-  const std::vector<LayerShape>& layers = *input.layers;
+/// Chunks, the most cells of one, and the workload of each by `cost`.
+struct WeighedChunks {
+  ChunksTogether made;
+  std::int64_t max_cells = 0;
+  double generation_seconds = 0;
+  std::vector<double> workload;
+};
+
+WeighedChunks make_chunks_alone(const StrategyInput& input, const TrafficWeights& weights,
+                                const ChunkParameters& parameters) {
   ProcessorLaps laps;
-  const bool product_done = graph.first_product_done || graph.features_kept;
-  SuperGraph super = super_graph(graph, traffic_weights(layers, product_done, parameters.weights));
+  WeighedChunks result;
+  SuperGraph super = super_graph(input.graph, weights);
   const std::int64_t cells = super.nodes(), most = most_cells(parameters, cells, input.ranks);
   PropagatedLabels labels = propagate_labels(super, most, parameters.rounds, input.seed);
   ChunkGraph chunks = chunk_graph(super, std::move(labels.label));
   const std::int64_t merged = merge_chunks(chunks, most, parameters.levels - 1, parameters.rounds, input.seed);
   require_chunks(chunks, cells, input.ranks);
-  const double generation = laps.lap();
-  ChunkAssignment assignment =
-      assign_chunks(chunks, workloads_of(input, super, chunks, parameters), input.ranks, parameters.assign);
+  result.max_cells = most, result.generation_seconds = laps.lap();
+  result.workload = parameters.cost == "mlp"
+                        ? learned_workloads(input, super, chunks, parameters)
+                        : chunk_workloads(input.graph, super, chunks, device_of(input, parameters), parameters.cost);
+  result.made = {std::move(chunks), labels.rounds, labels.moved_last, 1 + merged};
+  return result;
+}
+
+WeighedChunks make_chunks_in_parts(const StrategyInput& input, const TrafficWeights& weights,
+                                   const ChunkParameters& parameters) {
+  ProcessorLaps laps;
+  WeighedChunks result;
+  const ShareHolders& holders = input.holders;
+  SuperGraphShare share = super_graph_share(input.graph, weights, holders);
+  const std::int64_t cells = share.shares.nodes();
+  result.max_cells = most_cells(parameters, cells, input.ranks);
+  result.made =
+      make_chunks_together(share, {result.max_cells, parameters.rounds, input.seed}, parameters.levels, holders);
+  const ChunkGraph& chunks = result.made.chunks;
+  require_chunks(chunks, cells, input.ranks);
+  result.generation_seconds = laps.lap();
+  if (parameters.cost == "mlp") {
+    result.workload = learned_workloads(input, super_graph(input.graph, {}), chunks, parameters);
+    return result;
+  }
+  const std::span of_own = std::span(chunks.of_node).subspan(share.shares.first[holders.rank], share.graph.nodes());
+  result.workload = workloads_together(input.graph, share, of_own, chunks.cells, device_of(input, parameters),
+                                       parameters.cost, holders);
+  return result;
+}
+
+std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
+  const bool product_done = input.graph.first_product_done || input.graph.features_kept;
+  const TrafficWeights weights = traffic_weights(*input.layers, product_done, parameters.weights);
+  const bool together = parameters.propagation == "synchronous";
+  WeighedChunks weighed =
+      together ? make_chunks_in_parts(input, weights, parameters) : make_chunks_alone(input, weights, parameters);
+  ChunkGraph& chunks = weighed.made.chunks;
+  ProcessorLaps laps;
+  ChunkAssignment assignment = assign_chunks(chunks, weighed.workload, input.ranks, parameters.assign);
   auto placed = std::make_shared<PlacedChunks>();
-  placed->generation_seconds = generation, placed->assignment_seconds = laps.lap();
-  placed->max_cells = most, placed->rounds = labels.rounds, placed->moved_last = labels.moved_last;
-  placed->levels = 1 + merged, placed->cost = parameters.cost;
+  placed->generation_seconds = weighed.generation_seconds, placed->assignment_seconds = laps.lap();
+  placed->max_cells = weighed.max_cells, placed->rounds = weighed.made.rounds;
+  placed->moved_last = weighed.made.moved_last, placed->levels = weighed.made.levels, placed->cost = parameters.cost;
   placed->fusion = parameters.fusion, placed->fusion_gib = parameters.fusion_gib;
   placed->fusion_memory = parameters.fusion_memory;
   placed->cut_between_chunks = cut_between_chunks(chunks);
@@ -182,6 +229,8 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
 StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   const auto parameters = from_json<ChunkParameters>(chunk_fields(), json, "/strategy");
   check_options(parameters);
+  if (input.named.workloads == nullptr && (parameters.cost == "mlp" || !parameters.rates.empty()))
+    throw Error("strategy chunk has no reader for the files that its parameters name");
   if (input.layers == nullptr) throw Error("strategy chunk needs a model's layers to weigh edges, and got none");
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
   const Placement placement =

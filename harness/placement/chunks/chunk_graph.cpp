@@ -53,7 +53,7 @@ class Rows {
     const std::vector<std::uint32_t> sequence_of = sequence_of_nodes(graph_);
     const auto& of_node = chunks_.of_node;
     const Grouped members =
-        grouped(chunks_.cells.size(), of_node.size(), [&of_node](std::size_t i) { return of_node[i]; });
+        grouped(chunks_.cells.size(), sequence_of.size(), [&of_node](std::size_t i) { return of_node[i]; });
     make_room();
     chunks_.offsets.push_back(0);
     for (std::uint32_t c = 0; c < chunks_.cells.size(); ++c) {
@@ -110,10 +110,15 @@ void append_row(const LabelSums& shared, ChunkGraph& chunks) {
 }
 
 ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> labels) {
+  const std::uint32_t count = number_labels(labels);
+  return chunk_graph(graph, std::move(labels), count);
+}
+
+ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> chunk, std::uint32_t count) {
   ChunkGraph chunks;
-  chunks.cells.assign(number_labels(labels), 0);
-  for (const std::uint32_t chunk : labels) ++chunks.cells[chunk];
-  chunks.of_node = std::move(labels);
+  chunks.cells.assign(count, 0);
+  for (std::int64_t node = 0; node < graph.nodes(); ++node) ++chunks.cells[chunk[node]];
+  chunks.of_node = std::move(chunk);
   Rows(graph, chunks).fill();
   return chunks;
 }

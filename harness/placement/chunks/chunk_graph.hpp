@@ -27,6 +27,9 @@ struct ChunkGraph {
 /// chunks, both ways. Cost O(edges + p). p counts pairs of chunks that meet in a sequence, if edges reach whole
 /// sequences.
 ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> labels);
+/// The same from chunks [0, count) of the nodes. A share of a graph also has remote nodes: cells and rows are those of
+/// its own.
+ChunkGraph chunk_graph(const SuperGraph& graph, std::vector<std::uint32_t> chunk, std::uint32_t count);
 
 /// Appends the row of the next chunk: the weights that it shares with each other chunk.
 void append_row(const LabelSums& shared, ChunkGraph& chunks);

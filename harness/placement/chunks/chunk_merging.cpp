@@ -76,12 +76,13 @@ class ChunkPropagation {
   LabelSums sums_;
 };
 
-/// The graph whose nodes are the labels of chunks, renumbered.
+}  // namespace
+
 ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count) {
   ChunkGraph merged;
   merged.cells.assign(count, 0);
   merged.offsets.push_back(0);
-  const Grouped members = grouped(count, label.size(), [&label](std::size_t i) { return label[i]; });
+  const Grouped members = grouped(count, chunks.cells.size(), [&label](std::size_t i) { return label[i]; });
   LabelSums shared;
   for (std::uint32_t c = 0; c < count; ++c) {
     shared.clear();
@@ -98,8 +99,6 @@ ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label
   for (std::uint32_t& chunk : merged.of_node) chunk = label[chunk];
   return merged;
 }
-
-}  // namespace
 
 std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64_t levels, std::int64_t rounds,
                           std::uint64_t seed) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "harness/placement/chunks/chunk_graph.hpp"
 
@@ -16,5 +17,9 @@ namespace strobe {
 /// Returns the number of levels that merged any. Cost of a round: O(neighbouring pairs of the chunks asked).
 std::int64_t merge_chunks(ChunkGraph& chunks, std::int64_t max_cells, std::int64_t levels, std::int64_t rounds,
                           std::uint64_t seed);
+
+/// The graph whose nodes are the labels [0, count) of chunks. A share of a graph also has labels of remote chunks:
+/// cells and rows are those of its own.
+ChunkGraph contracted(ChunkGraph chunks, const std::vector<std::uint32_t>& label, std::uint32_t count);
 
 }  // namespace strobe

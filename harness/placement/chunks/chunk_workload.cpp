@@ -92,16 +92,54 @@ UnitSeconds unit_seconds(const std::vector<LayerShape>& layers, bool fp64, const
   return unit;
 }
 
+namespace {
+
+UnitSeconds unit_of(const CountedDevice& device, const std::string& cost) {
+  if (cost == "cost_model") return unit_seconds(device.layers, device.fp64, device.rates);
+  return {1, cost == "edges" ? 1.0 : 0.0};
+}
+
+}  // namespace
+
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
                                     const CountedDevice& device, const std::string& cost) {
   const std::vector<LayerShape>& layers = device.layers;
-  UnitSeconds unit{1, cost == "edges" ? 1.0 : 0.0};
-  if (cost == "cost_model") unit = unit_seconds(layers, device.fp64, device.rates);
+  const UnitSeconds unit = unit_of(device, cost);
   std::vector<double> workload;
   for (const std::int64_t cells : chunks.cells) workload.push_back(unit.cell * static_cast<double>(cells));
   if (unit.entry > 0) add_entries(graph, chunks, unit.entry, workload);
   for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
     if (unit.earlier_cell[l] > 0) add_earlier_cells(super, chunks, layers[l], unit.earlier_cell[l], workload);
+  }
+  return workload;
+}
+
+std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGraphShare& share,
+                                       std::span<const std::uint32_t> chunk, const std::vector<std::int64_t>& cells,
+                                       const CountedDevice& device, const std::string& cost,
+                                       const ShareHolders& holders) {
+  const UnitSeconds unit = unit_of(device, cost);
+  const std::size_t chunks = cells.size();
+  std::vector<double> seconds{unit.entry};
+  seconds.insert(seconds.end(), unit.earlier_cell.begin(), unit.earlier_cell.end());
+  std::vector<std::int64_t> counts(seconds.size() * chunks, 0);  // entries, then the cells read in each layer
+  holders.together([&] {
+    for_cells(graph, share.vertices, [&](NodeId node, VertexId v, Step t) {
+      const std::int64_t* row = graph.row_offsets.data() + t * graph.vertices + v;
+      counts[chunk[node]] += row[1] - row[0];
+    });
+    for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
+      for (const NodeSequence& sequence : share.graph.sequences)
+        for (std::uint32_t place = 0; place < sequence.count; ++place)
+          counts[(l + 1) * chunks + chunk[sequence.first + place]] += cells_read(device.layers[l], place);
+    }
+  });
+  counts = holders.sums(counts);
+  std::vector<double> workload;
+  for (std::size_t c = 0; c < chunks; ++c) {
+    workload.push_back(unit.cell * static_cast<double>(cells[c]));
+    for (std::size_t i = 0; i < seconds.size(); ++i)
+      workload.back() += seconds[i] * static_cast<double>(counts[i * chunks + c]);
   }
   return workload;
 }

@@ -2,6 +2,8 @@
 // the time of the chunk's operations.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,5 +47,13 @@ struct CountedDevice {
 /// Cost O(cells * layers).
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
                                     const CountedDevice& device, const std::string& cost);
+
+/// The same by several processes together, from the cells of a share each. `chunk` is that of the share's cells,
+/// `cells` the size of every chunk. Sums of whole numbers, so their number changes nothing. It may differ from
+/// chunk_workloads in the last bits.
+std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGraphShare& share,
+                                       std::span<const std::uint32_t> chunk, const std::vector<std::int64_t>& cells,
+                                       const CountedDevice& device, const std::string& cost,
+                                       const ShareHolders& holders);
 
 }  // namespace strobe

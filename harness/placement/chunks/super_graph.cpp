@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
+#include "workloads/partitioners/row_share.hpp"
 
 namespace strobe {
 namespace {
@@ -21,17 +22,17 @@ void refuse_too_many(const PreparedGraph& graph) {
   throw InvalidRequest("/strategy", "chunks are made of fewer than 2^32 - 1 cells, not of " + std::to_string(cells));
 }
 
-std::vector<NodeSequence> sequences_of(const PreparedGraph& graph) {
+std::vector<NodeSequence> sequences_of(const PreparedGraph& graph, Run vertices) {
   std::vector<NodeSequence> sequences;
   const auto steps = static_cast<std::uint32_t>(graph.steps);
   if (graph.presence == nullptr) {
-    for (std::uint32_t v = 0; v < static_cast<std::uint32_t>(graph.vertices); ++v)
+    for (std::uint32_t v = 0; v < static_cast<std::uint32_t>(vertices.count); ++v)
       sequences.push_back({v * steps, steps, 0});
     return sequences;
   }
   VertexId last_vertex = -1;
   Step last_begin = -1;
-  for_cells(graph, [&](NodeId node, VertexId v, Step t) {
+  for_cells(graph, vertices, [&](NodeId node, VertexId v, Step t) {
     const Step begin = graph.presence->begin(v, t);
     if (v != last_vertex || begin != last_begin) sequences.push_back({node, 0, t});
     ++sequences.back().count;
@@ -94,14 +95,63 @@ void add_spatial(const PreparedGraph& graph, SuperGraph& super) {
   super.offsets.pop_back();
 }
 
-void add_labels(const PreparedGraph& graph, SuperGraph& super) {
+/// Walks the entries of own rows step by step, and calls put(own node, other node of the whole graph) for each end
+/// here. Other processes tell of the entries that read own cells.
+template <class Put>
+void walk_shared_entries(const PreparedGraph& graph, const SuperGraphShare& share, const ShareHolders& holders,
+                         const Put& put) {
+  const NodeId first = share.shares.first[holders.rank];
+  RowShare rows{graph, share.vertices, {}};
+  Nodes nodes(graph);
+  const auto put_ends = [&](VertexId read, VertexId reader) {
+    if (rows.owns(reader)) put(nodes.of(reader) - first, nodes.of(read));
+    if (rows.owns(read)) put(nodes.of(read) - first, nodes.of(reader));
+  };
+  for (Step t = 0; t < graph.steps; ++t) {
+    for (const Reading& told : readings_of_others(graph, t, holders)) put_ends(told.read, told.reader);
+    rows.for_readings(t, put_ends, [](VertexId) {});
+    nodes.leave(t);
+  }
+}
+
+/// Neighbours are numbers of the whole graph. Returns those of other processes, ascending.
+std::vector<NodeId> remote_neighbours(const SuperGraphShare& share, NodeId first, NodeId end) {
+  std::vector<NodeId> remote;
+  for (const NodeId other : share.graph.neighbours)
+    if (other < first || other >= end) remote.push_back(other);
+  std::sort(remote.begin(), remote.end());
+  remote.erase(std::unique(remote.begin(), remote.end()), remote.end());
+  return {remote.begin(), remote.end()};
+}
+
+void add_shared_spatial(const PreparedGraph& graph, SuperGraphShare& share, const ShareHolders& holders) {
+  SuperGraph& super = share.graph;
+  super.offsets.assign(static_cast<std::size_t>(super.nodes()) + 2, 0);
+  walk_shared_entries(graph, share, holders, [&](NodeId node, NodeId) { ++super.offsets[node + std::size_t{2}]; });
+  for (std::size_t i = 2; i < super.offsets.size(); ++i) super.offsets[i] += super.offsets[i - 1];
+  super.neighbours.resize(super.offsets.back());
+  walk_shared_entries(graph, share, holders, [&](NodeId node, NodeId other) {
+    super.neighbours[super.offsets[node + std::size_t{1}]++] = other;
+  });
+  super.offsets.pop_back();
+  const NodeId first = share.shares.first[holders.rank], end = share.shares.first[holders.rank + std::size_t{1}];
+  share.remote = RemoteNodes(holders, share.shares, remote_neighbours(share, first, end));
+  for (NodeId& other : super.neighbours)
+    other = other >= first && other < end ? other - first : end - first + share.remote.place(other);
+}
+
+void add_labels(const PreparedGraph& graph, Run vertices, SuperGraph& super) {
   super.first_labels.resize(super.nodes());
   std::uint32_t label = 0;
   Nodes nodes(graph);
+  const NodeId first = super.nodes() > 0 ? nodes.of(static_cast<VertexId>(vertices.first)) : 0;
   for (Step t = 0; t < graph.steps; ++t) {
     for (std::int64_t v = 0; v < graph.vertices; ++v) {
       const auto vertex = static_cast<VertexId>(v);
-      if (exists(graph, vertex, t)) super.first_labels[nodes.of(vertex)] = label++;
+      if (!exists(graph, vertex, t)) continue;
+      if (v >= vertices.first && v < vertices.first + vertices.count)
+        super.first_labels[nodes.of(vertex) - first] = label;
+      ++label;
     }
     nodes.leave(t);
   }
@@ -111,10 +161,28 @@ void add_labels(const PreparedGraph& graph, SuperGraph& super) {
 
 SuperGraph super_graph(const PreparedGraph& graph, const TrafficWeights& weights) {
   refuse_too_many(graph);
-  SuperGraph super{weights, sequences_of(graph), {}, {}, {}};
+  const Run all{0, graph.vertices};
+  SuperGraph super{weights, sequences_of(graph, all), {}, {}, {}};
   if (weights.spatial > 0) add_spatial(graph, super);
-  add_labels(graph, super);
+  add_labels(graph, all, super);
   return super;
+}
+
+SuperGraphShare super_graph_share(const PreparedGraph& graph, const TrafficWeights& weights,
+                                  const ShareHolders& holders) {
+  SuperGraphShare share;
+  holders.together([&] {  // all are here before the first exchange
+    refuse_too_many(graph);
+    share.vertices = even_share(graph.vertices, holders.size, holders.rank);
+    share.graph = {weights, sequences_of(graph, share.vertices), {}, {}, {}};
+    add_labels(graph, share.vertices, share.graph);
+  });
+  share.shares = NodeShares(holders, static_cast<NodeId>(share.graph.nodes()));
+  if (weights.spatial == 0) return share;
+  add_shared_spatial(graph, share, holders);
+  const std::vector<std::uint32_t> remote = share.remote.fetch(holders, share.graph.first_labels);
+  share.graph.first_labels.insert(share.graph.first_labels.end(), remote.begin(), remote.end());
+  return share;
 }
 
 }  // namespace strobe

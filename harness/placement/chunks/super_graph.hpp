@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/ids.hpp"
+#include "harness/placement/chunks/remote_nodes.hpp"
 #include "harness/placement/chunks/traffic_weights.hpp"
 #include "workloads/preparation/preprocess.hpp"
 
@@ -64,16 +65,37 @@ struct SuperGraph {
 /// Throws InvalidRequest for more than 2^32 - 2 cells.
 SuperGraph super_graph(const PreparedGraph& graph, const TrafficWeights& weights);
 
-/// visit(node, v, t) of every cell that exists, in the order of nodes.
+/// The part of the super graph that one process holds: the cells of a run of vertices, as nodes 0, 1, ... Neighbours at
+/// other processes have the numbers after them, in the order of `remote`. `first_labels` has theirs as well.
+struct SuperGraphShare {
+  Run vertices;
+  SuperGraph graph;
+  NodeShares shares;
+  RemoteNodes remote;
+};
+
+/// All `holders` call it; the shares are even in vertices. A process reads the rows of its vertices and gets the
+/// entries that read them from their readers. Memory: that of super_graph for its cells, 8 bytes for each remote cell,
+/// 4 bytes for each entry that crosses shares while it is built, and 4 bytes for each vertex of the graph.
+SuperGraphShare super_graph_share(const PreparedGraph& graph, const TrafficWeights& weights,
+                                  const ShareHolders& holders);
+
+/// visit(node, v, t) of every cell of these vertices that exists, in the order of nodes, which begin with 0.
 template <class Visit>
-void for_cells(const PreparedGraph& graph, const Visit& visit) {
+void for_cells(const PreparedGraph& graph, Run vertices, const Visit& visit) {
   NodeId node = 0;
-  for (std::int64_t v = 0; v < graph.vertices; ++v) {
+  for (std::int64_t v = vertices.first; v < vertices.first + vertices.count; ++v) {
     for (Step t = 0; t < graph.steps; ++t) {
       if (graph.presence != nullptr && !graph.presence->exists(static_cast<VertexId>(v), t)) continue;
       visit(node++, static_cast<VertexId>(v), t);
     }
   }
+}
+
+/// The same of all vertices.
+template <class Visit>
+void for_cells(const PreparedGraph& graph, const Visit& visit) {
+  for_cells(graph, {0, graph.vertices}, visit);
 }
 
 }  // namespace strobe

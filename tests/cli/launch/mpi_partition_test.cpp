@@ -36,9 +36,10 @@ class MpiPartition : public MpiProgram {
   }
 };
 
-TEST_F(MpiPartition, OnePassGivesTheOwnersAndLossesOfThreads) {
-  for (const std::string strategy : {"vertex:partitioner=ldg", "vertex:partitioner=fennel"}) {
-    const std::string name = strategy.substr(strategy.find('=') + 1);
+TEST_F(MpiPartition, TheOwnersAndLossesOfThreadsWherePromised) {
+  for (const std::string strategy : {"vertex:partitioner=ldg", "vertex:partitioner=fennel",
+                                     "chunk:propagation=synchronous", "chunk:propagation=synchronous,cost=edges"}) {
+    const std::string name = strategy.substr(strategy.rfind('=') + 1);
     ASSERT_EQ(strobe(request(strategy, "local-" + name)).status, 0);
     const Json here = rows("local-" + name)[0], there = row_of_mpi(strategy, "mpi-" + name);
     EXPECT_EQ(read_text(folder_ / ("local-" + name + ".csv")), read_text(folder_ / ("mpi-" + name + ".csv")));

@@ -56,6 +56,7 @@ TEST(ChunkStrategy, EveryOptionGivesTheSequentialCurve) {
   for (const Json& options :
        {Json{{"weights", "unit"}}, Json{{"weights", "profiled"}}, Json{{"cost", "cells"}}, Json{{"cost", "edges"}},
         Json{{"assign", "lpt"}}, Json{{"assign", "score_then_fill"}}, Json{{"levels", 1}}, Json{{"rounds", 1}},
+        Json{{"propagation", "synchronous"}}, Json{{"propagation", "synchronous"}, {"levels", 1}, {"cost", "edges"}},
         Json{{"max_cells", "1"}}, Json{{"max_cells", "40"}}, Json{{"stale", "static"}, {"stale_theta", 0.0}}}) {
     expect_alike(losses(chunk_case(chunked(options), 3)), sequential, options.dump());
   }
@@ -73,8 +74,10 @@ TEST(ChunkStrategy, CellsThatComeAndGoToo) {
       request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1;
       const std::vector<double> sequential = losses(request);
       for (const int ranks : {2, 5}) {
-        request["strategy"] = chunked(), request["ranks"] = ranks;
-        expect_alike(losses(request), sequential, model + " " + presence + " r" + std::to_string(ranks));
+        for (const char* propagation : {"asynchronous", "synchronous"}) {
+          request["strategy"] = chunked({{"propagation", propagation}}), request["ranks"] = ranks;
+          expect_alike(losses(request), sequential, model + " " + presence + " r" + std::to_string(ranks));
+        }
       }
     }
   }

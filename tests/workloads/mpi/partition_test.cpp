@@ -17,7 +17,8 @@ const mpi::Runtime& world() { return mpi::Runtime::instance(); }
 
 ShareHolders holders() {
   return {world().rank(), world().size(),
-          [](const std::string& own) { return mpi::Runtime::instance().gather(own, 60); }};
+          [](const std::string& own) { return mpi::Runtime::instance().gather(own, 60); },
+          [](const std::vector<std::string>& to) { return mpi::Runtime::instance().all_to_all(to, 60); }};
 }
 
 std::vector<std::string> in_parts() {

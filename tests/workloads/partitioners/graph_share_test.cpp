@@ -4,12 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <numeric>
 #include <set>
-#include <thread>
 
 #include "core/errors.hpp"
+#include "tests/workloads/partitioners/on_holders.hpp"
 #include "tests/workloads/partitioners/random_graphs.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
@@ -17,23 +16,7 @@
 namespace strobe {
 namespace {
 
-/// Calls program(holders) on `size` threads that meet as processes would.
-void on_holders(int size, const std::function<void(const ShareHolders&)>& program) {
-  std::barrier<> all_here(size);
-  std::vector<std::string> words(size);
-  std::vector<std::jthread> threads;
-  for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&, rank] {
-      program({rank, size, [&, rank](const std::string& own) {
-                 words[rank] = own;
-                 all_here.arrive_and_wait();
-                 std::vector<std::string> all = words;
-                 all_here.arrive_and_wait();
-                 return all;
-               }});
-    });
-  }
-}
+using testing_partitioners::on_holders;
 
 TEST(GraphShare, OnePassPlacesTheSameAtEveryNumberOfProcesses) {
   for (std::uint32_t seed = 0; seed < 5; ++seed) {
@@ -55,21 +38,41 @@ TEST(GraphShare, OnePassPlacesTheSameAtEveryNumberOfProcesses) {
   }
 }
 
+/// Weights of nets times the other parts that they touch.
+std::int64_t cut_of(const std::vector<Hypergraph>& shares, const std::vector<Rank>& part) {
+  std::int64_t cut = 0;
+  for (const Hypergraph& share : shares) {
+    for (std::size_t net = 0; net + 1 < share.net_offsets.size(); ++net) {
+      std::set<Rank> touched;
+      for (std::int64_t pin = share.net_offsets[net]; pin < share.net_offsets[net + 1]; ++pin)
+        touched.insert(part[share.pins[pin]]);
+      cut += share.net_weights[net] * (static_cast<std::int64_t>(touched.size()) - 1);
+    }
+  }
+  return cut;
+}
+
 TEST(GraphShare, SharesAddUpToTheGraph) {
   const PreparedGraph graph = testing_partitioners::random_graph(101, 4, 5, 3);
   const Hypergraph whole = communication_hypergraph(graph);
   for (const int size : {1, 2, 5}) {
     std::int64_t work = 0, edges = 0, nets = 0;
     std::vector<std::int64_t> weights;
-    std::vector<Hypergraph> shares;
-    for (int rank = 0; rank < size; ++rank) {
-      const ShareHolders holders{rank, size, nullptr};
+    std::vector<Hypergraph> shares(size);
+    std::vector<std::int64_t> works(size), edges_of(size);
+    on_holders(size, [&](const ShareHolders& holders) {
       const GraphShare share = share_of(graph, holders);
-      work += share.work;
-      edges += share.edges;
-      shares.push_back(share.nets());
-      weights.insert(weights.end(), shares.back().vertex_weights.begin(), shares.back().vertex_weights.end());
-      for (const std::int64_t weight : shares.back().net_weights) nets += weight;
+      works[holders.rank] = share.work, edges_of[holders.rank] = share.edges;
+      shares[holders.rank] = share.nets();
+      const VertexLists lists = share.lists(share.own), those = merged_lists(graph, share.own);
+      EXPECT_EQ(lists.offsets, those.offsets);
+      EXPECT_EQ(lists.neighbours, those.neighbours);
+      EXPECT_EQ(lists.weights, those.weights);
+    });
+    for (int rank = 0; rank < size; ++rank) {
+      work += works[rank], edges += edges_of[rank];
+      weights.insert(weights.end(), shares[rank].vertex_weights.begin(), shares[rank].vertex_weights.end());
+      for (const std::int64_t weight : shares[rank].net_weights) nets += weight;
     }
     EXPECT_EQ(weights, whole.vertex_weights);
     EXPECT_EQ(work, std::accumulate(weights.begin(), weights.end(), std::int64_t{0}));
@@ -78,17 +81,7 @@ TEST(GraphShare, SharesAddUpToTheGraph) {
     EXPECT_EQ(2 * edges, std::accumulate(lists.weights.begin(), lists.weights.end(), std::int64_t{0}));
     for (const int parts : {2, 6}) {
       const std::vector<Rank> part = PartitionerRegistry::instance().find("hash").value(graph, parts, 1);
-      std::int64_t cut = 0;
-      for (const Hypergraph& share : shares) {
-        for (std::int64_t net = 0; net < share.nets(); ++net) {
-          std::set<Rank> touched;
-          for (std::int64_t pin = share.net_offsets[net]; pin < share.net_offsets[static_cast<std::size_t>(net) + 1];
-               ++pin)
-            touched.insert(part[share.pins[pin]]);
-          cut += share.net_weights[net] * (static_cast<std::int64_t>(touched.size()) - 1);
-        }
-      }
-      EXPECT_EQ(cut, connectivity_minus_one(graph, part, parts)) << size << " shares";
+      EXPECT_EQ(cut_of(shares, part), connectivity_minus_one(graph, part, parts)) << size << " shares";
     }
   }
 }
@@ -113,6 +106,27 @@ TEST(GraphShare, AFailureOfOneProcessIsOneOfAll) {
     EXPECT_NE(said[other].find("rank 1: "), std::string::npos) << said[other];
     EXPECT_NE(said[other].find("too large"), std::string::npos) << said[other];
   }
+}
+
+TEST(GraphShare, ExchangesReachThoseTheyAreMeantFor) {
+  on_holders(3, [](const ShareHolders& holders) {
+    const auto name = [](int from, int to) { return std::to_string(from) + " to " + std::to_string(to); };
+    const std::vector<std::string> received = holders.exchange([&] {
+      return std::vector{name(holders.rank, 0), std::string(), name(holders.rank, 2)};
+    });
+    for (int from = 0; from < 3; ++from) EXPECT_EQ(received[from], holders.rank == 1 ? "" : name(from, holders.rank));
+    std::string said;
+    try {
+      holders.exchange([&]() -> std::vector<std::string> {
+        if (holders.rank == 2) throw InvalidRequest("/strategy", "too large");
+        return {"", "", ""};
+      });
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_NE(said.find("too large"), std::string::npos) << said;
+    EXPECT_EQ(said.starts_with("rank 2: "), holders.rank != 2) << said;
+  });
 }
 
 /// A process that failed earlier sends what the others do not expect.

@@ -1,0 +1,80 @@
+#include "workloads/partitioners/share_holders.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "core/errors.hpp"
+
+namespace strobe {
+namespace {
+
+/// The messages of all, without the mark. Throws SystemError where another process does not partition.
+std::vector<std::string> meet(const ShareHolders& holders, const std::string& own) {
+  if (!holders.several()) return {own};
+  std::vector<std::string> all = holders.gather(partition_mark + own);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty() || all[rank].front() != partition_mark)
+      throw SystemError("rank " + std::to_string(rank) + " ended before the graph was partitioned");
+    all[rank].erase(0, 1);
+  }
+  return all;
+}
+
+/// Work, and how it failed.
+struct Attempt {
+  std::exception_ptr failure;
+  std::string words;
+
+  explicit Attempt(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      failure = std::current_exception();
+      words = error.what();
+      if (words.empty()) words = "an error without a message";
+    }
+  }
+};
+
+}  // namespace
+
+void ShareHolders::together(const std::function<void()>& work) const {
+  const Attempt own(work);
+  const std::vector<std::string> all = several() ? meet(*this, own.words) : std::vector{own.words};
+  if (own.failure) std::rethrow_exception(own.failure);
+  for (std::size_t other = 0; other < all.size(); ++other)
+    if (!all[other].empty()) throw SystemError("rank " + std::to_string(other) + ": " + all[other]);
+}
+
+std::vector<std::string> ShareHolders::exchange(const std::function<std::vector<std::string>()>& make) const {
+  if (!several()) return make();
+  constexpr char made = '+', failed = '-';  // last in a message
+  std::vector<std::string> words;
+  const Attempt own([&] { words = make(); });
+  if (own.failure) words.assign(size, own.words);
+  for (std::string& text : words) text.push_back(own.failure ? failed : made);
+  words = all_to_all(words);
+  if (own.failure) std::rethrow_exception(own.failure);
+  for (std::size_t other = 0; other < words.size(); ++other) {
+    const bool well = words[other].back() == made;
+    words[other].pop_back();
+    if (!well) throw SystemError("rank " + std::to_string(other) + ": " + words[other]);
+  }
+  return words;
+}
+
+std::vector<std::int64_t> ShareHolders::sums(const std::vector<std::int64_t>& own) const {
+  std::vector<std::int64_t> sum(own.size());
+  for (int turn = 0; turn < size; ++turn) {
+    const std::vector<std::int64_t> values = broadcast(turn, own);
+    std::transform(sum.begin(), sum.end(), values.begin(), sum.begin(), std::plus<>());
+  }
+  return sum;
+}
+
+std::string ShareHolders::broadcast_bytes(int from, std::string own) const {
+  if (from != rank) own.clear();
+  return meet(*this, own)[from];
+}
+
+}  // namespace strobe
