@@ -17,7 +17,7 @@ struct LimitedCase {
   int ranks = 1;
 };
 
-std::string name_of(const testing::TestParamInfo<LimitedCase>& info) {
+std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
   std::string name = info.param.strategy + std::to_string(info.param.ranks) + info.param.comm;
   std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return name;
@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
                                          LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
                                          LimitedCase{"vertex:partitioner=hash", "mpi", 2},
                                          LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2}),
-                         name_of);
+                         name_of_limited);
 
 }  // namespace
 }  // namespace strobe::cli_test
