@@ -20,7 +20,8 @@ namespace strobe {
 namespace {
 
 constexpr int load_calls = 3;
-constexpr std::int64_t load_events_written = 1'000'000, load_vertices = 50'000, load_steps = 8;
+constexpr std::int64_t load_events_written = 1'000'000, load_vertices = 50'000, load_steps = 8,
+                       planned_vertices = 20'000;
 
 using SecondsOf = std::function<double(HostWork)>;
 
@@ -58,12 +59,13 @@ double file_rate(const std::string& path, const SecondsOf& seconds_of) {
   return static_cast<double>(std::filesystem::file_size(path)) / seconds;
 }
 
-Json uniform_parameters(double density) {
-  return {{"vertices", load_vertices}, {"steps", load_steps}, {"density", density}};
+Json uniform_parameters(std::int64_t vertices, double density) {
+  return {{"vertices", vertices}, {"steps", load_steps}, {"density", density}};
 }
 
-SnapshotGraph uniform_graph(double density) {
-  return load_workload("uniform", complete_workload_parameters("uniform", uniform_parameters(density), ""), 1);
+SnapshotGraph uniform_graph(std::int64_t vertices, double density) {
+  const Json parameters = uniform_parameters(vertices, density);
+  return load_workload("uniform", complete_workload_parameters("uniform", parameters, ""), 1);
 }
 
 /// Entries and features of a prepared graph, and the time from the raw graph to the plan of a case.
@@ -72,7 +74,7 @@ struct Preparing {
 };
 
 Preparing preparing(double density, const SecondsOf& seconds_of) {
-  Json workload = uniform_parameters(density);
+  Json workload = uniform_parameters(planned_vertices, density);
   workload["name"] = "uniform";
   const Case c = case_from_json({{"workload", workload}, {"model", "t-gcn"}, {"strategy", "sequential"}}, "");
   Preparing made;
@@ -82,7 +84,7 @@ Preparing preparing(double density, const SecondsOf& seconds_of) {
     made.entries = static_cast<double>(graph.nonzeros());
     made.features = static_cast<double>(graph.vertices * graph.steps * graph.cell_width());
   });
-  const double raw = seconds_of_load("make_graph", seconds_of, [&] { uniform_graph(density); });
+  const double raw = seconds_of_load("make_graph", seconds_of, [&] { uniform_graph(planned_vertices, density); });
   made.seconds = std::max(whole - raw, whole / 10);  // noise may make the difference too small
   return made;
 }
@@ -109,8 +111,8 @@ LoadRates measure_load_rates(const std::string& folder, const SecondsOf& seconds
   rates.text_bytes_per_second = file_rate(text.path, seconds_of);
   rates.binary_bytes_per_second = file_rate(binary.path, seconds_of);
   double entries = 0;
-  const double made =
-      seconds_of_load("make_graph", seconds_of, [&] { entries = static_cast<double>(uniform_graph(4).edges()); });
+  const double made = seconds_of_load("make_graph", seconds_of,
+                                      [&] { entries = static_cast<double>(uniform_graph(load_vertices, 4).edges()); });
   rates.made_entries_per_second = entries / made;
   separate(preparing(16, seconds_of), preparing(1, seconds_of), rates);
   return rates;
