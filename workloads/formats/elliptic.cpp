@@ -183,6 +183,8 @@ void add_vertices(const Transactions& transactions, EventGraph& graph) {
   std::vector<VertexId> number;  // of the vertices with edges
   GrowingColumn<std::int64_t> ids;
   GrowingColumn<float> features;
+  ids.reserve(transactions.by_id.size());
+  features.reserve(transactions.features.size());
   for (const Transaction& one : transactions.listed()) {
     if (number.size() < graph.original_id.size() && graph.original_id[number.size()] == one.id)
       number.push_back(static_cast<VertexId>(ids.size()));

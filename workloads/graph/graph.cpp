@@ -232,8 +232,16 @@ void accumulate(SnapshotGraph& graph, bool binary, StepShelf& shelf) {
 /// Drops the steps with fewer than `min_edges` edges, from `cut` too.
 void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut) {
   const auto size = static_cast<std::size_t>(graph.vertices * graph.feature_width);
+  const auto dropped =
+      static_cast<std::size_t>(std::count_if(graph.snapshots.begin(), graph.snapshots.end(),
+                                             [&](const auto& snapshot) { return snapshot->nonzeros() < min_edges; }));
+  if (dropped == graph.snapshots.size())
+    throw InvalidRequest("min_edges", fmt::format("no step has {} edges; nothing is left", min_edges));
+  if (dropped == 0) return;
   GrowingColumn<float> features;
   GrowingColumn<double> exact;
+  features.reserve((graph.snapshots.size() - dropped) * size);
+  if (!graph.exact_features.empty()) exact.reserve((graph.snapshots.size() - dropped) * size);
   std::size_t kept = 0;
   for (std::size_t t = 0; t < graph.snapshots.size(); ++t) {
     if (graph.snapshots[t]->nonzeros() < min_edges) continue;
@@ -243,9 +251,6 @@ void drop_small_steps(SnapshotGraph& graph, std::int64_t min_edges, StepCut& cut
     cut.first[kept] = cut.first[t], cut.last[kept] = cut.last[t];
     graph.snapshots[kept++] = graph.snapshots[t];
   }
-  if (kept == 0) throw InvalidRequest("min_edges", fmt::format("no step has {} edges; nothing is left", min_edges));
-  const std::size_t dropped = graph.snapshots.size() - kept;
-  if (dropped == 0) return;
   graph.provenance.notes.push_back(fmt::format("{} steps with fewer than {} edges were dropped", dropped, min_edges));
   graph.snapshots.resize(kept);
   graph.features = features.finish();

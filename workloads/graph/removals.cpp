@@ -34,6 +34,7 @@ void for_each_edge(const EventGraph& events, Visit&& visit) {
       bound == nullptr ? count + 1 : std::max<std::size_t>(least_rows, bound->run_bytes() / sizeof(EdgeRow));
   const std::size_t passes = count / room + 1;
   std::vector<EdgeRow> rows;
+  rows.reserve(std::min(count, room));
   for (std::size_t pass = 0; pass < passes; ++pass) {
     rows.clear();
     for (std::size_t e = 0; e < count; ++e) {

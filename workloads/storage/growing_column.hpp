@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "workloads/storage/column.hpp"
 #include "workloads/storage/pages.hpp"
@@ -26,53 +26,83 @@ class GrowingColumn {
   explicit GrowingColumn(std::size_t size, const ReadingBound* bound) : bound_(bound) { resize(size); }
   GrowingColumn(GrowingColumn&& other) noexcept { *this = std::move(other); }
   GrowingColumn& operator=(GrowingColumn&& other) noexcept {
-    std::swap(memory_, other.memory_);
+    std::swap(in_memory_, other.in_memory_);
+    std::swap(in_file_, other.in_file_);
+    std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(room_, other.room_);
     std::swap(bound_, other.bound_);
     return *this;
   }
 
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T* data() { return reinterpret_cast<T*>(memory_.data()); }
-  const T* data() const { return reinterpret_cast<const T*>(memory_.data()); }
-  T& operator[](std::size_t i) { return data()[i]; }
-  const T& operator[](std::size_t i) const { return data()[i]; }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  T& operator[](std::size_t i) { return data_[i]; }
+  const T& operator[](std::size_t i) const { return data_[i]; }
   const ReadingBound* bound() const { return bound_; }
 
+  /// Takes memory for `size` values at once.
+  void reserve(std::size_t size) {
+    if (size > room_) make_room(size);
+  }
   void push_back(const T& value) {
     const T copy = value;  // it may lie in this column
-    resize(size_ + 1);
-    data()[size_ - 1] = copy;
+    if (size_ == room_) make_room(size_ + 1);
+    if (is_in_file())
+      data_[size_] = copy;
+    else
+      in_memory_.push_back(copy);
+    ++size_;
   }
   void append(const T* values, std::size_t count) {
-    const std::size_t before = size_;
-    resize(size_ + count);
-    if (count > 0) std::memcpy(data() + before, values, count * sizeof(T));
+    if (count == 0) return;
+    if (count > room_ - size_) make_room(size_ + count);
+    if (is_in_file())
+      std::memcpy(data_ + size_, values, count * sizeof(T));
+    else
+      in_memory_.insert(in_memory_.end(), values, values + count);
+    size_ += count;
   }
-  /// Never smaller than before. New values are zeros, or what `shrink` left.
+  /// Never smaller than before. New values are zeros, or what `shrink` left in a file.
   void resize(std::size_t size) {
-    if (size * sizeof(T) > memory_.bytes()) make_room(size * sizeof(T));
+    if (size > room_) make_room(size);
+    if (!is_in_file()) in_memory_.resize(size);
     size_ = size;
   }
-  void shrink(std::size_t size) { size_ = std::min(size, size_); }
+  void shrink(std::size_t size) { resize(std::min(size, size_)); }
   /// The values; this is empty then.
-  Column<T> finish() { return make_column<T>(std::exchange(memory_, Pages()), std::exchange(size_, 0)); }
-
- private:
-  static constexpr std::size_t least_bytes = std::size_t{1} << 14, share_of_bound = 32;
-
-  void make_room(std::size_t bytes) {
-    bytes = std::max({bytes, 2 * memory_.bytes(), least_bytes});
-    const bool is_large = bound_ != nullptr && bytes > bound_->bytes / share_of_bound;
-    const PagesInFiles aside(is_large ? bound_->folder : "");
-    Pages larger(bytes);
-    if (size_ > 0) std::memcpy(larger.data(), memory_.data(), size_ * sizeof(T));
-    memory_ = std::move(larger);
+  Column<T> finish() {
+    const std::size_t size = std::exchange(size_, 0);
+    data_ = nullptr, room_ = 0;
+    if (is_in_file()) return make_column<T>(std::exchange(in_file_, Pages()), size);
+    return size == 0 ? Column<T>() : Column<T>(std::exchange(in_memory_, {}));
   }
 
-  Pages memory_;
-  std::size_t size_ = 0;
+ private:
+  static constexpr std::size_t share_of_bound = 32, least_in_file = (std::size_t{1} << 14) / sizeof(T);
+
+  bool is_in_file() const { return in_file_.bytes() > 0; }
+  void make_room(std::size_t size) {
+    size = std::max(size, 2 * room_);
+    if (!is_in_file() && (bound_ == nullptr || size * sizeof(T) <= bound_->bytes / share_of_bound)) {
+      in_memory_.reserve(size);
+      data_ = in_memory_.data(), room_ = in_memory_.capacity();
+      return;
+    }
+    const PagesInFiles aside(bound_->folder);
+    Pages larger(std::max(size, least_in_file) * sizeof(T));
+    if (size_ > 0) std::memcpy(larger.data(), data_, size_ * sizeof(T));
+    in_file_ = std::move(larger);
+    in_memory_ = {};
+    data_ = reinterpret_cast<T*>(in_file_.data()), room_ = in_file_.bytes() / sizeof(T);
+  }
+
+  std::vector<T> in_memory_;  // [size_], or empty when a file has the values
+  Pages in_file_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0, room_ = 0;
   const ReadingBound* bound_ = nullptr;
 };
 

@@ -220,5 +220,37 @@ TEST(GrowingColumn, IsAVectorOfAnySize) {
   EXPECT_TRUE(GrowingColumn<char>().finish().empty());
 }
 
+TEST(GrowingColumn, TakesReservedMemoryOnceAndLetsTheResultBeEditedInPlace) {
+  constexpr std::size_t size = 100'000;
+  GrowingColumn<float> values(nullptr);
+  values.reserve(size);
+  values.push_back(1);
+  const float* const first = values.data();
+  for (std::size_t i = 1; i < size; ++i) values.push_back(2);
+  EXPECT_EQ(values.data(), first);
+  Column<float> column = values.finish();
+  column.edit()[size - 1] = 3;
+  EXPECT_EQ(column.data(), first);
+  EXPECT_EQ(column.size(), size);
+  EXPECT_EQ(column.back(), 3);
+}
+
+TEST(GrowingColumn, ShrinksAndGrowsAgainInMemoryAndInAFile) {
+  const TemporaryFolder aside;
+  const BoundedReading bound(bounded_mib, folder_of(aside));
+  for (const bool in_file : {false, true}) {
+    GrowingColumn<std::int64_t> values(50'000, in_file ? reading_bound() : nullptr);
+    EXPECT_EQ(lies_in_file(values.data()), in_file);
+    values[49'999] = 7;
+    values.shrink(2);
+    values.push_back(5);
+    const std::vector<std::int64_t> more(60'000, 9);
+    values.append(more.data(), more.size());
+    std::vector<std::int64_t> judge{0, 0, 5};
+    judge.insert(judge.end(), more.begin(), more.end());
+    EXPECT_EQ(values.finish(), judge);
+  }
+}
+
 }  // namespace
 }  // namespace strobe

@@ -1,6 +1,6 @@
 // Cost: one pass over each file, 12 bytes an event for the number of its row while rows are sorted, then 4 F_e bytes an
-// event and 4 F_v a vertex. Arrays are mapped; those
-// in gzip lie in a temporary file when memory is bounded and they are large.
+// event and 4 F_v a vertex. Arrays are mapped; those in gzip lie in a temporary file when memory is bounded and they
+// are large.
 #include "workloads/reading/events/feature_arrays.hpp"
 
 #include <fmt/format.h>
@@ -104,6 +104,7 @@ void add_vertex_features(const std::string& file, EventGraph& graph) {
   const NpyArray array = map_npy(file);
   check_rows(array, file, graph.original_id.back(), "the vertex id");
   GrowingColumn<float> features;
+  features.reserve(static_cast<std::size_t>(graph.vertices * array.shape[1]));
   for (const std::int64_t id : graph.original_id) {
     for (std::int64_t i = 0; i < array.shape[1]; ++i)
       features.push_back(finite_single(array.at(id * array.shape[1] + i), id, i, file));

@@ -33,6 +33,7 @@ void check_memory(const SnapshotGraph& graph, std::int64_t width, bool exact = f
 template <class T>
 Column<T> repeated(const Column<T>& values, std::int64_t steps) {
   GrowingColumn<T> all;
+  all.reserve(values.size() * static_cast<std::size_t>(steps));
   for (std::int64_t t = 0; t < steps; ++t) all.append(values.data(), values.size());
   return all.finish();
 }
@@ -94,12 +95,17 @@ void features_from_npy(const EventGraph* events, const std::string& file, Snapsh
   };
   GrowingColumn<float> rounded;
   GrowingColumn<double> exact;
+  const auto size = static_cast<std::size_t>(steps * graph.vertices * width);
+  rounded.reserve(size);
   bool any_rounded = false;
   for_each([&](double value) {
     rounded.push_back(static_cast<float>(value));
     any_rounded |= static_cast<double>(static_cast<float>(value)) != value;
   });
-  if (any_rounded) for_each([&](double value) { exact.push_back(value); });
+  if (any_rounded) {
+    exact.reserve(size);
+    for_each([&](double value) { exact.push_back(value); });
+  }
   put_features(rounded.finish(), exact.finish(), width, graph);
 }
 
