@@ -27,8 +27,13 @@ struct RowsOfNode {
   std::int64_t all_features() const;
 };
 
-/// The distinct events whose edge features a batch reads, ascending.
-std::vector<EdgeId> events_with_features(const BatchDraw& drawn);
+/// The events whose edge features a batch reads.
+struct FeatureEvents {
+  std::vector<EdgeId> events;           // distinct, ascending
+  std::vector<std::uint32_t> place_of;  // in `events`, of each mail's event, then of each level's, innermost first
+};
+/// Cost: O(mails and slots).
+FeatureEvents events_with_features(const BatchDraw& drawn);
 
 /// Row v of the memory is on node v mod `nodes`. Each node has the same number of consecutive ranks.
 class RemoteRows {
@@ -66,7 +71,7 @@ class RemoteRows {
   template <class Visit>
   void for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const;
   /// Adds a draw of the current iteration. `asked` begins with the roots of the innermost level.
-  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph, std::size_t rank,
+  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data, std::size_t rank,
              std::size_t set);
   void find_most();
 

@@ -195,6 +195,29 @@ TEST(EventPart, PagesOfReadEventsLeaveMemoryAndComeBack) {
   EXPECT_GE(resident_bytes(path), ends);
 }
 
+TEST(RemoteRows, DistinctEventsOfABatchAreFoundInOrderWithThePlaceOfEach) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const RandomStream random(seed, 78);
+    const std::uint64_t range = seed == 0 ? 1 : std::uint64_t{1} << (seed % 32);
+    BatchDraw drawn;
+    drawn.levels.resize(seed % 3);
+    std::vector<EdgeId> all;
+    const auto fill = [&](std::vector<EdgeId>& events) {
+      const std::uint64_t count = seed == 5 ? 0 : 100 + 10 * seed;
+      for (std::uint64_t i = 0; i < count; ++i)
+        events.push_back(static_cast<EdgeId>(random.below(all.size() + i, range)));
+      all.insert(all.end(), events.begin(), events.end());
+    };
+    fill(drawn.mail_events);
+    for (DrawnLevel& level : drawn.levels) fill(level.events);
+    const FeatureEvents found = events_with_features(drawn);
+    const std::set<EdgeId> judge(all.begin(), all.end());
+    EXPECT_EQ(found.events, std::vector<EdgeId>(judge.begin(), judge.end())) << seed;
+    ASSERT_EQ(found.place_of.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(found.events.at(found.place_of[i]), all[i]) << seed;
+  }
+}
+
 Case distributed_case(const std::string& visits, const TrainingGroups& groups, const Json& how, const Json& more) {
   Json strategy = {{"name", "event_batch"}, {"i", groups.i}, {"j", groups.j}, {"k", 1}, {"batch", 17}};
   strategy.update(how);
