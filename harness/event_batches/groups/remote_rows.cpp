@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "core/system/parallel.hpp"
@@ -69,34 +70,44 @@ std::int64_t RowsOfNode::slots_of(std::int64_t level) const { return sum_of_leve
 RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations)
     : order_(order), nodes_(nodes) {
   GroupDrawState state(c, order, 0);
-  Workers workers(1);
-  BatchDraw drawn;
-  const std::size_t sets = order.groups().j;
-  const std::size_t levels = c.model->traits().levels;
-  const auto ranks = static_cast<std::size_t>(order.groups().ranks()), parts = static_cast<std::size_t>(nodes);
+  std::map<std::array<std::int64_t, 3>, std::shared_ptr<const IterationRows>> known;
+  const std::int64_t j = order.groups().j, groups = c.training.task->negative_groups;
   for (std::int64_t n = 0; n < iterations; ++n) {
-    std::vector<RowsOfNode>& all = rows_.emplace_back(ranks * parts);
-    for (RowsOfNode& rows : all) {
-      rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
-      rows.features.assign(sets, 0);
-      rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
-    }
-    state.move_to(n, c.training);
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
-      for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
-        state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
-                          workers, drawn);
-        count(drawn, state.drawer.asked(), c.training, rank, set);
-      }
-    }
+    // Iterations with the same batch, negatives and ranks draw the same.
+    const std::int64_t negatives = n / order.batches() * j % groups;
+    std::shared_ptr<const IterationRows>& rows = known[{n % order.batches(), negatives, n % j}];
+    if (rows == nullptr) rows = std::make_shared<const IterationRows>(drawn_rows(c, n, state));
+    rows_.push_back(rows);
   }
   find_most();
 }
 
+RemoteRows::IterationRows RemoteRows::drawn_rows(const EventCase& c, std::int64_t n, GroupDrawState& state) const {
+  Workers workers(1);
+  BatchDraw drawn;
+  const std::size_t sets = order_.groups().j, levels = c.model->traits().levels;
+  const auto ranks = static_cast<std::size_t>(order_.groups().ranks());
+  IterationRows all(ranks * static_cast<std::size_t>(nodes_));
+  for (RowsOfNode& rows : all) {
+    rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+    rows.features.assign(sets, 0);
+    rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
+  }
+  state.move_to(n, c.training);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::optional<TrainerTurn> turn = order_.turn(n, static_cast<int>(rank));
+    for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
+      state.drawer.draw(request_of(order_, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
+                        workers, drawn);
+      count(drawn, state.drawer.asked(), c.training, rank, set, all);
+    }
+  }
+  return all;
+}
+
 void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data,
-                       std::size_t rank, std::size_t set) {
-  const auto on = [&](std::int64_t node) -> RowsOfNode& { return rows_.back()[rank * nodes_ + node]; };
+                       std::size_t rank, std::size_t set, IterationRows& all) const {
+  const auto on = [&](std::int64_t node) -> RowsOfNode& { return all[rank * nodes_ + node]; };
   const auto of = [&](std::int64_t v) -> RowsOfNode& { return on(v % nodes_); };
   for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
   for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
@@ -130,7 +141,7 @@ RankGroups RemoteRows::columns() const {
 }
 
 const RowsOfNode& RemoteRows::rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const {
-  return rows_.at(iteration).at(rank * nodes_ + node);
+  return rows_.at(iteration)->at(rank * nodes_ + node);
 }
 
 void RemoteRows::find_most() {

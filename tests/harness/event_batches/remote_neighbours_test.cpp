@@ -273,6 +273,39 @@ TEST(RemoteNeighbours, AnyNumberOfIterationsAheadGivesTheSameBits) {
 }
 
 /// Compares planned bytes with a count by hand over the draws of all ranks.
+TEST(RemoteRows, DrawsThatRepeatAreMadeOnceAndCountedInEachIteration) {
+  const test::TemporaryFolder folder;
+  const Json negatives = {{"task", {{"negative_groups", 3}}}};
+  const Case request = distributed_case(random_visits(folder, 54, 300), {2, 2, 1}, Json::object(), negatives);
+  const EventCase c = begin_event_case(request);
+  const BatchOrder order({2, 2, 1}, c.training_events(), 17, 3);
+  ASSERT_EQ(order.batches() % 2, 1);
+  const RemoteRows remote(c, order, 2, 8 * order.batches());
+  Workers workers(1);
+  GroupDrawState state(c, order, 0);
+  std::set<const RowsOfNode*> made;
+  for (std::int64_t n = 0; n < 8 * order.batches(); ++n) {
+    made.insert(&remote.rows(n, 0, 0));
+    state.move_to(n, c.training);
+    for (int rank = 0; rank < 4; ++rank) {
+      for (std::int64_t set = 0; set < 2; ++set) {
+        std::vector<std::int64_t> vertices(2, 0), mails(2, 0);
+        BatchDraw drawn;
+        const bool begins = n % 2 == rank / 2;
+        if (begins) state.drawer.draw(request_of(order, n, rank, set), state.clock, workers, drawn);
+        for (const std::int64_t v : drawn.vertices) ++vertices[v % 2];
+        for (std::int64_t m = 0; m < drawn.mails; ++m) ++mails[drawn.vertices[m] % 2];
+        for (std::int64_t node = 0; node < 2; ++node) {
+          EXPECT_EQ(remote.rows(n, rank, node).vertices.at(set), vertices[node]) << n;
+          EXPECT_EQ(remote.rows(n, rank, node).mails.at(set), mails[node]) << n;
+        }
+      }
+    }
+  }
+  // Sweeps take three groups of negatives in turn. Odd sweeps begin with the other subgroup.
+  EXPECT_EQ(static_cast<std::int64_t>(made.size()), 6 * order.batches());
+}
+
 TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
   const test::TemporaryFolder folder;
   const Case request = distributed_case(random_visits(folder, 53, 300), {2, 2, 1}, Json::object(), Json::object());
