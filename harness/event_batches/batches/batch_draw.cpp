@@ -112,7 +112,8 @@ void BatchDrawer::answer(std::size_t level, NeighbourSample sample) {
       add(sample.vertex[at], sample.event[at], request_, number);
     } else {
       asked_.vertex.push_back(sample.vertex[at]);
-      asked_.time.push_back(data_.time(sample.event[at]));
+      // Nothing but a mail that depends on the root reads the times of the last slots.
+      asked_.time.push_back(traits_.mail_dt_of_asker ? data_.time(sample.event[at]) : 0);
     }
   }
   samples_[level] = std::move(sample);

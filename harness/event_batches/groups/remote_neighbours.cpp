@@ -57,8 +57,8 @@ struct RemoteNeighbours::Draws {
   NodeExchange<RemoteRoot> asking;
   std::shared_ptr<ByNode<std::int64_t>> answers;  // for other ranks
   NodeExchange<std::int64_t> answering;
-  std::vector<std::vector<EdgeId>> events;  // of each set: those that it needs features of, ascending
-  std::vector<std::vector<Place>> places;   // of each set's events
+  std::vector<std::vector<Place>> places;            // of each set's distinct events
+  std::vector<std::vector<std::uint32_t>> place_of;  // of each set (FeatureEvents)
   NodeExchange<EdgeId> asking_features;
   std::shared_ptr<ByNode<float>> features;  // for other ranks
   NodeExchange<float> sending_features;
@@ -222,11 +222,13 @@ void RemoteNeighbours::ask_features(Draws& draws) {
   ByNode<EdgeId> lists(static_cast<std::size_t>(remote_->nodes()));
   for (const std::shared_ptr<BatchDraw>& drawn : draws.drawn) {
     std::vector<Draws::Place>& places = draws.places.emplace_back();
-    for (const EdgeId event : draws.events.emplace_back(events_with_features(*drawn))) {
+    FeatureEvents wanted = events_with_features(*drawn);
+    for (const EdgeId event : wanted.events) {
       const auto node = static_cast<std::size_t>(remote_->holder(*case_.training.graph, event, node_));
       places.push_back({node, lists[node].size()});
       lists[node].push_back(event);
     }
+    draws.place_of.push_back(std::move(wanted.place_of));
   }
   draws.asking_features.start(*column_, std::move(lists),
                               counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); }), 1,
@@ -259,15 +261,14 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
 void RemoteNeighbours::take_features(Draws& draws, const ByNode<float>& rows) const {
   const std::int64_t width = part_->edge_width();
   for (std::size_t set = 0; set < draws.drawn.size(); ++set) {
-    const std::vector<EdgeId>& events = draws.events[set];
     BatchDraw& drawn = *draws.drawn[set];
+    auto next = draws.place_of[set].begin();
     const auto take = [&](const std::vector<EdgeId>& wanted) {
       std::vector<float>& to = drawn.edge_features.emplace_back();
       if (!device_.has_values()) return;
       to.reserve(wanted.size() * static_cast<std::size_t>(width));
-      for (const EdgeId event : wanted) {
-        const auto at = std::lower_bound(events.begin(), events.end(), event) - events.begin();
-        const Draws::Place& place = draws.places[set][static_cast<std::size_t>(at)];
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const Draws::Place& place = draws.places[set][*next++];
         const auto first = rows[place.node].begin() + static_cast<std::int64_t>(place.row) * width;
         to.insert(to.end(), first, first + width);
       }

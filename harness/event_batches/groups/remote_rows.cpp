@@ -1,6 +1,8 @@
 #include "harness/event_batches/groups/remote_rows.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 
 #include "core/system/parallel.hpp"
@@ -21,14 +23,42 @@ std::int64_t sum_of_level(const std::vector<std::int64_t>& rows, std::int64_t le
   return sum;
 }
 
+constexpr int event_shift = 32;  // numbers of events have at most 32 bits (TimedNeighbour)
+
+/// Sorts words whose upper half is the number of an event, by radix; equal numbers keep their order.
+void sort_by_event(std::vector<std::uint64_t>& words) {
+  constexpr int digit_bits = 11;
+  std::uint64_t all = 0;
+  for (const std::uint64_t word : words) all |= word;
+  std::vector<std::uint64_t> sorted(words.size());
+  for (int shift = event_shift; shift < 64 && (all >> shift) != 0; shift += digit_bits) {
+    const auto digit = [&](std::uint64_t word) { return (word >> shift) % (1U << digit_bits); };
+    std::array<std::uint32_t, 1U << digit_bits> places{};
+    for (const std::uint64_t word : words) ++places[digit(word)];
+    std::exclusive_scan(places.begin(), places.end(), places.begin(), 0U);
+    for (const std::uint64_t word : words) sorted[places[digit(word)]++] = word;
+    words.swap(sorted);
+  }
+}
+
 }  // namespace
 
-std::vector<EdgeId> events_with_features(const BatchDraw& drawn) {
-  std::vector<EdgeId> events = drawn.mail_events;
-  for (const DrawnLevel& level : drawn.levels) events.insert(events.end(), level.events.begin(), level.events.end());
-  std::sort(events.begin(), events.end());
-  events.erase(std::unique(events.begin(), events.end()), events.end());
-  return events;
+FeatureEvents events_with_features(const BatchDraw& drawn) {
+  std::vector<std::uint64_t> words;
+  const auto add = [&](const std::vector<EdgeId>& events) {
+    for (const EdgeId event : events) words.push_back(static_cast<std::uint64_t>(event) << event_shift | words.size());
+  };
+  add(drawn.mail_events);
+  for (const DrawnLevel& level : drawn.levels) add(level.events);
+  sort_by_event(words);
+  FeatureEvents found;
+  found.place_of.resize(words.size());
+  for (const std::uint64_t word : words) {
+    const auto event = static_cast<EdgeId>(word >> event_shift);
+    if (found.events.empty() || found.events.back() != event) found.events.push_back(event);
+    found.place_of[static_cast<std::uint32_t>(word)] = static_cast<std::uint32_t>(found.events.size() - 1);
+  }
+  return found;
 }
 
 std::int64_t RowsOfNode::all_vertices() const { return sum_of_rows(vertices); }
@@ -40,40 +70,52 @@ std::int64_t RowsOfNode::slots_of(std::int64_t level) const { return sum_of_leve
 RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations)
     : order_(order), nodes_(nodes) {
   GroupDrawState state(c, order, 0);
-  Workers workers(1);
-  BatchDraw drawn;
-  const std::size_t sets = order.groups().j;
-  const std::size_t levels = c.model->traits().levels;
-  const auto ranks = static_cast<std::size_t>(order.groups().ranks()), parts = static_cast<std::size_t>(nodes);
+  std::map<std::array<std::int64_t, 3>, std::shared_ptr<const IterationRows>> known;
+  const std::int64_t j = order.groups().j, groups = c.training.task->negative_groups;
   for (std::int64_t n = 0; n < iterations; ++n) {
-    std::vector<RowsOfNode>& all = rows_.emplace_back(ranks * parts);
-    for (RowsOfNode& rows : all) {
-      rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
-      rows.features.assign(sets, 0);
-      rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
-    }
-    state.move_to(n, c.training);
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
-      for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
-        state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
-                          workers, drawn);
-        count(drawn, state.drawer.asked(), *c.training.graph, rank, set);
-      }
-    }
+    // Iterations with the same batch, negatives and ranks draw the same.
+    const std::int64_t negatives = n / order.batches() * j % groups;
+    std::shared_ptr<const IterationRows>& rows = known[{n % order.batches(), negatives, n % j}];
+    if (rows == nullptr) rows = std::make_shared<const IterationRows>(drawn_rows(c, n, state));
+    rows_.push_back(rows);
   }
   find_most();
 }
 
-void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph,
-                       std::size_t rank, std::size_t set) {
-  const auto on = [&](std::int64_t node) -> RowsOfNode& { return rows_.back()[rank * nodes_ + node]; };
+RemoteRows::IterationRows RemoteRows::drawn_rows(const EventCase& c, std::int64_t n, GroupDrawState& state) const {
+  Workers workers(1);
+  BatchDraw drawn;
+  const std::size_t sets = order_.groups().j, levels = c.model->traits().levels;
+  const auto ranks = static_cast<std::size_t>(order_.groups().ranks());
+  IterationRows all(ranks * static_cast<std::size_t>(nodes_));
+  for (RowsOfNode& rows : all) {
+    rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+    rows.features.assign(sets, 0);
+    rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
+  }
+  state.move_to(n, c.training);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const std::optional<TrainerTurn> turn = order_.turn(n, static_cast<int>(rank));
+    for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
+      state.drawer.draw(request_of(order_, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
+                        workers, drawn);
+      count(drawn, state.drawer.asked(), c.training, rank, set, all);
+    }
+  }
+  return all;
+}
+
+void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data,
+                       std::size_t rank, std::size_t set, IterationRows& all) const {
+  const auto on = [&](std::int64_t node) -> RowsOfNode& { return all[rank * nodes_ + node]; };
   const auto of = [&](std::int64_t v) -> RowsOfNode& { return on(v % nodes_); };
   for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
   for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
   for (const std::int64_t v : drawn.written) ++of(v).written;
   const std::int64_t own = node_of(static_cast<std::int64_t>(rank));
-  for (const EdgeId e : events_with_features(drawn)) ++on(holder(graph, e, own)).features[set];
+  if (data.widths.edge > 0) {
+    for (const EdgeId e : events_with_features(drawn).events) ++on(holder(*data.graph, e, own)).features[set];
+  }
   const std::size_t levels = drawn.levels.size();
   for (std::size_t l = 0; l < levels; ++l) {
     const DrawnLevel& level = drawn.levels[levels - 1 - l];
@@ -99,7 +141,7 @@ RankGroups RemoteRows::columns() const {
 }
 
 const RowsOfNode& RemoteRows::rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const {
-  return rows_.at(iteration).at(rank * nodes_ + node);
+  return rows_.at(iteration)->at(rank * nodes_ + node);
 }
 
 void RemoteRows::find_most() {

@@ -12,6 +12,8 @@
 
 namespace strobe {
 
+struct GroupDrawState;
+
 /// The rows of one node that one rank reads and writes in one iteration.
 struct RowsOfNode {
   std::vector<std::int64_t> vertices, mails;  // by set of negatives: rows read, and those of them with a mail
@@ -27,13 +29,19 @@ struct RowsOfNode {
   std::int64_t all_features() const;
 };
 
-/// The distinct events whose edge features a batch reads, ascending.
-std::vector<EdgeId> events_with_features(const BatchDraw& drawn);
+/// The events whose edge features a batch reads.
+struct FeatureEvents {
+  std::vector<EdgeId> events;           // distinct, ascending
+  std::vector<std::uint32_t> place_of;  // in `events`, of each mail's event, then of each level's, innermost first
+};
+/// Cost: O(mails and slots).
+FeatureEvents events_with_features(const BatchDraw& drawn);
 
 /// Row v of the memory is on node v mod `nodes`. Each node has the same number of consecutive ranks.
 class RemoteRows {
  public:
-  /// Draws the first `iterations` iterations of all ranks. `order` must have one copy of the memory.
+  /// Draws the first `iterations` iterations of all ranks; what repeats, it draws once. `order` must have one copy of
+  /// the memory.
   RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations);
 
   std::int64_t nodes() const { return nodes_; }
@@ -65,14 +73,18 @@ class RemoteRows {
   /// Calls visit(rows) for the rows that each rank reads and writes on each node but its own.
   template <class Visit>
   void for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const;
-  /// Adds a draw of the current iteration. `asked` begins with the roots of the innermost level.
-  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventGraph& graph, std::size_t rank,
-             std::size_t set);
+  using IterationRows = std::vector<RowsOfNode>;  // [rank, node]
+
+  /// Draws the batches that begin in iteration `n`.
+  IterationRows drawn_rows(const EventCase& c, std::int64_t n, GroupDrawState& state) const;
+  /// Adds a draw. `asked` begins with the roots of the innermost level.
+  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data, std::size_t rank,
+             std::size_t set, IterationRows& all) const;
   void find_most();
 
   BatchOrder order_;
   std::int64_t nodes_;
-  std::vector<std::vector<RowsOfNode>> rows_;  // by iteration; [rank, node]
+  std::vector<std::shared_ptr<const IterationRows>> rows_;  // by iteration
   std::int64_t most_read_ = 0, most_written_ = 0;
 };
 

@@ -195,6 +195,29 @@ TEST(EventPart, PagesOfReadEventsLeaveMemoryAndComeBack) {
   EXPECT_GE(resident_bytes(path), ends);
 }
 
+TEST(RemoteRows, DistinctEventsOfABatchAreFoundInOrderWithThePlaceOfEach) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const RandomStream random(seed, 78);
+    const std::uint64_t range = seed == 0 ? 1 : std::uint64_t{1} << (seed % 32);
+    BatchDraw drawn;
+    drawn.levels.resize(seed % 3);
+    std::vector<EdgeId> all;
+    const auto fill = [&](std::vector<EdgeId>& events) {
+      const std::uint64_t count = seed == 5 ? 0 : 100 + 10 * seed;
+      for (std::uint64_t i = 0; i < count; ++i)
+        events.push_back(static_cast<EdgeId>(random.below(all.size() + i, range)));
+      all.insert(all.end(), events.begin(), events.end());
+    };
+    fill(drawn.mail_events);
+    for (DrawnLevel& level : drawn.levels) fill(level.events);
+    const FeatureEvents found = events_with_features(drawn);
+    const std::set<EdgeId> judge(all.begin(), all.end());
+    EXPECT_EQ(found.events, std::vector<EdgeId>(judge.begin(), judge.end())) << seed;
+    ASSERT_EQ(found.place_of.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(found.events.at(found.place_of[i]), all[i]) << seed;
+  }
+}
+
 Case distributed_case(const std::string& visits, const TrainingGroups& groups, const Json& how, const Json& more) {
   Json strategy = {{"name", "event_batch"}, {"i", groups.i}, {"j", groups.j}, {"k", 1}, {"batch", 17}};
   strategy.update(how);
@@ -250,6 +273,39 @@ TEST(RemoteNeighbours, AnyNumberOfIterationsAheadGivesTheSameBits) {
 }
 
 /// Compares planned bytes with a count by hand over the draws of all ranks.
+TEST(RemoteRows, DrawsThatRepeatAreMadeOnceAndCountedInEachIteration) {
+  const test::TemporaryFolder folder;
+  const Json negatives = {{"task", {{"negative_groups", 3}}}};
+  const Case request = distributed_case(random_visits(folder, 54, 300), {2, 2, 1}, Json::object(), negatives);
+  const EventCase c = begin_event_case(request);
+  const BatchOrder order({2, 2, 1}, c.training_events(), 17, 3);
+  ASSERT_EQ(order.batches() % 2, 1);
+  const RemoteRows remote(c, order, 2, 8 * order.batches());
+  Workers workers(1);
+  GroupDrawState state(c, order, 0);
+  std::set<const RowsOfNode*> made;
+  for (std::int64_t n = 0; n < 8 * order.batches(); ++n) {
+    made.insert(&remote.rows(n, 0, 0));
+    state.move_to(n, c.training);
+    for (int rank = 0; rank < 4; ++rank) {
+      for (std::int64_t set = 0; set < 2; ++set) {
+        std::vector<std::int64_t> vertices(2, 0), mails(2, 0);
+        BatchDraw drawn;
+        const bool begins = n % 2 == rank / 2;
+        if (begins) state.drawer.draw(request_of(order, n, rank, set), state.clock, workers, drawn);
+        for (const std::int64_t v : drawn.vertices) ++vertices[v % 2];
+        for (std::int64_t m = 0; m < drawn.mails; ++m) ++mails[drawn.vertices[m] % 2];
+        for (std::int64_t node = 0; node < 2; ++node) {
+          EXPECT_EQ(remote.rows(n, rank, node).vertices.at(set), vertices[node]) << n;
+          EXPECT_EQ(remote.rows(n, rank, node).mails.at(set), mails[node]) << n;
+        }
+      }
+    }
+  }
+  // Sweeps take three groups of negatives in turn. Odd sweeps begin with the other subgroup.
+  EXPECT_EQ(static_cast<std::int64_t>(made.size()), 6 * order.batches());
+}
+
 TEST(RemoteNeighbours, MessagesOfDrawsAreCounted) {
   const test::TemporaryFolder folder;
   const Case request = distributed_case(random_visits(folder, 53, 300), {2, 2, 1}, Json::object(), Json::object());
