@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+NO_EDGES = (np.zeros((2, 0), np.int64), np.zeros(0))  # what a Recorder reads of a module that is given no graph
 _STALE = "a part of it was changed in place"
 _OWN = (os.path.dirname(torch.__file__), os.path.dirname(__file__), f"{os.sep}torch_geometric")
 

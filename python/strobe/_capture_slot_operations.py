@@ -5,9 +5,10 @@ import dataclasses
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from strobe._capture import NoCounterpart, Weight
-from strobe._capture_slots import Forbidding, Laid, Padding, SlotRecorder, Tensor, handles, number_of
+from strobe._capture_slots import Forbidding, Laid, Padding, SlotRecorder, handles, number_of
 
 
 @handles("view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze", "permute", "transpose", "t", "select",
