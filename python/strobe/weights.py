@@ -172,7 +172,7 @@ def _paired(parts: Layout, shapes: Shapes, known: Mapping[str, tuple[int, ...]],
             pairs.append((part, name))
         elif name is not None:
             wrong.append(f"{name} is {list(known[name])}, and {list(expected)} is needed")
-        elif head or not is_of_task(part.theirs):
+        elif head or not (part.optional or is_of_task(part.theirs)):
             wrong.append(f"{_renamed(part.theirs, names)} is missing, {list(expected)}")
     found = {name for _, name in pairs}
     in_parts = {name for part in parts if (name := _found(part.theirs, names, known)) is not None}
@@ -238,7 +238,8 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     `source` is a run with `save_model=`, or a file of `--save-model` or `--checkpoint`. Without a module, that of
     `strobe.modules` with the file's options and precision is made. `module` may be the one that `strobe.from_torch`
     captured, or any module with the layers of `strobe.modules`, of PyTorch or PyTorch Geometric. `names` maps a layer's
-    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one.
+    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one. Parts of
+    `strobe.events_from_torch` are the layers `message`, `updater` and `embedding`; other layers may then be missing.
 
     Strobe has one bias where PyTorch's LSTMCell and RNNCell have two; the second becomes zero. Raises NotFitting, which
     names missing and further weights, and shapes that differ, before anything is changed.
