@@ -45,7 +45,7 @@ class Events(InFolder):
         for seed, (w, t, e) in enumerate(((6, 4, 2), (3, 5, 0))):
             torch.manual_seed(seed)
             for embedding in (modules.Multihead(w, t, e), modules.ByHand(w, t, e), modules.Additive(w, t, e),
-                              modules.ScaledDotProduct(w, t, e)):
+                              modules.ScaledDotProduct(w, t, e), modules.Shifted(w, t, e)):
                 with self.subTest(type(embedding).__name__, seed=seed):
                     self.expect_equal(self.capture(w, t, e, embedding=embedding, updater=nn.GRUCell(2 * w + e + t, w)))
 
