@@ -124,6 +124,11 @@ def _flat(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape if len(shape) == 2 else (1, int(np.prod(shape, dtype=int)))
 
 
+def _fits(shape: tuple[int, ...], expected: tuple[int, int]) -> bool:
+    """Whether a parameter holds the matrix: also a list of this one matrix, as the state of a GRU, [1, F, F]."""
+    return _flat(shape) == expected or (shape[-2:] == expected and np.prod(shape[:-2], dtype=int) == 1)
+
+
 def _block_shapes(part: Part, shapes: Shapes) -> list[tuple[int, int]]:
     return [(len(range(*block.rows.indices(shapes[block.name][0]))),
              len(range(*block.columns.indices(shapes[block.name][1])))) for block in part.blocks]
@@ -154,7 +159,7 @@ class _Pairs:
         """The weights of Strobe."""
         ours = {name: np.zeros(shape) for name, shape in self.shapes.items()}
         for part, name in self.parts:
-            value = theirs[name].reshape(_flat(theirs[name].shape))
+            value = theirs[name].reshape(_expected(part, self.shapes))
             value, first = value.T if part.turned else value, 0
             for block, (rows, _) in zip(part.blocks, _block_shapes(part, self.shapes), strict=True):
                 ours[block.name][block.rows, block.columns] += value[first:first + rows]
@@ -168,7 +173,7 @@ def _paired(parts: Layout, shapes: Shapes, known: Mapping[str, tuple[int, ...]],
     pairs, wrong = [], []
     for part in parts:
         expected, name = _expected(part, shapes), _found(part.theirs, names, known)
-        if name is not None and _flat(known[name]) == expected:
+        if name is not None and _fits(known[name], expected):
             pairs.append((part, name))
         elif name is not None:
             wrong.append(f"{name} is {list(known[name])}, and {list(expected)} is needed")
