@@ -100,6 +100,10 @@ class Events(InFolder):
             self.capture(time_encoder=nn.Linear(1, 4))
         with self.assertRaisesRegex(strobe.NotCaptured, "4 frequencies and 4 phases"):
             self.capture(time_encoder=TimeEncoder(5))
+        shared = modules.Mlp(7, 18)
+        shared.more = nn.GRUCell(7, 6)
+        with self.assertRaisesRegex(strobe.NotCaptured, "updater: its weight 'weight_ih' is a weight of message too"):
+            self.capture(message=shared, updater=shared.more)
         with self.assertRaisesRegex(ValueError, "no part is given"):
             self.capture()
         with self.assertRaisesRegex(ValueError, "returns 5 columns, and memory has 6"):
