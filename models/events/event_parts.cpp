@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -100,7 +101,6 @@ class PartsReader {
                            found->second.of_slots ? "" : "not "));
     }
     for (const CapturedOperation& operation : part.graph.operations) {
-      if (operation.kind == CapturedKind::product) refuse("has the part '" + name + "', which multiplies by a matrix");
       if (name != "embedding" && is_of_events(operation.kind))
         refuse("has the part '" + name + "', which looks at neighbours; only an embedding does");
     }
@@ -163,6 +163,9 @@ void start_from(const EventParts& parts, std::vector<ParameterShape>& shapes) {
       throw InvalidInput(parts.source, 0, 0,
                          fmt::format("has next to it the weight '{}' [{}, {}], which the model does not have",
                                      matrix.name, matrix.rows, matrix.columns));
+    if (!std::all_of(matrix.values.begin(), matrix.values.end(), [](double value) { return std::isfinite(value); }))
+      throw InvalidInput(parts.source, 0, 0,
+                         "has next to it a value in weight '" + matrix.name + "' that is no finite number");
     found->start = matrix.values;
   }
 }

@@ -1,5 +1,5 @@
 // Parts of a model of events from a file, for example written by strobe.events_from_torch of the Python package. They
-// take the places of tgn-attn's own parts. docs/howto/own_pytorch_model.md describes the file.
+// take the places of tgn-attn's own parts. docs/howto/own_pytorch_event_model.md describes the file.
 #pragma once
 
 #include <functional>

@@ -175,6 +175,7 @@ class GraphReader {
   int read_matrix(const Json& json) const {
     const std::int64_t matrix = whole(json);
     const auto matrices = static_cast<std::int64_t>(graph_.matrices.size());
+    if (matrices == 0) refuse("has an operation that reads neighbours by a matrix, and no matrices");
     if (matrix < 0 || matrix >= matrices)
       refuse("reads matrix " + std::to_string(matrix) + " of " + std::to_string(matrices));
     return static_cast<int>(matrix);

@@ -18,7 +18,9 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+NO_EDGES = (np.zeros((2, 0), np.int64), np.zeros(0))  # what a Recorder reads of a module that is given no graph
 _STALE = "a part of it was changed in place"
+_SCALED = "it reads values that were multiplied by a row of weights; Strobe can only add up their columns"
 _OWN = (os.path.dirname(torch.__file__), os.path.dirname(__file__), f"{os.sep}torch_geometric")
 
 
@@ -208,7 +210,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
             entry.setdefault("turned", value.turned)
             return value.name if entry["turned"] == value.turned else self.emit("transpose", [value.name])
         if not isinstance(value, Cells):
-            raise NoCounterpart(_STALE if isinstance(value, Stale) else "it mixes values of vertices with others")
+            raise NoCounterpart(_STALE if isinstance(value, Stale) else _SCALED if isinstance(value, Scaled)
+                                else "it mixes values of vertices with others")
         terms = self.terms(value)
         if terms is None:
             raise NoCounterpart("its aggregation is none of " + ", ".join(self.matrices))
@@ -362,7 +365,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused
             of_edges = any(not isinstance(one, (Cells, Weight, Stale, Edges)) for one in meanings if one is not None)
             handlers = EDGE_HANDLERS if of_edges else HANDLERS
             if func not in handlers:
-                raise NoCounterpart("it reads a part of an attention" if func in HANDLERS else "")
+                scaled = any(isinstance(one, Scaled) for one in meanings)
+                raise NoCounterpart("" if func not in HANDLERS else _SCALED if scaled
+                                    else "it reads a part of an attention")
             self.current = str(func)
             if any(isinstance(one, Stale) for one in meanings):
                 raise NoCounterpart(_STALE)

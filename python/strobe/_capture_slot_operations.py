@@ -5,9 +5,10 @@ import dataclasses
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from strobe._capture import NoCounterpart, Weight
-from strobe._capture_slots import Forbidding, Laid, Padding, SlotRecorder, Tensor, handles, number_of
+from strobe._capture_slots import Forbidding, Laid, Padding, SlotRecorder, handles, number_of
 
 
 @handles("view", "_unsafe_view", "reshape", "expand", "squeeze", "unsqueeze", "permute", "transpose", "t", "select",
@@ -58,10 +59,11 @@ def _add(r: SlotRecorder, func: Any, args: Any, kwargs: Any, result: Any) -> Non
         r.stands_for(result, _masked(r, laid, other.address))
     elif isinstance(other, Weight) and p == q == 1 and not laid.state:
         r.whole_rows(laid)
-        made = r._made(laid.name)
-        if made is None or made["kind"] != "dense" or len(made["of"]) != 2 or b.numel() != laid.width:
-            raise NoCounterpart("it adds a weight that is no bias of a matrix product")
-        r.stands_for(result, dataclasses.replace(laid, name=r.emit("dense", [*made["of"], r.named(other)])))
+        if b.numel() != laid.width:
+            raise NoCounterpart("it adds a weight that is no bias")
+        bias = r.named(other)
+        name = r.with_bias(laid.name, bias) or r.emit("add_row", [laid.name, bias])
+        r.stands_for(result, dataclasses.replace(laid, name=name))
     elif isinstance(other, Laid) and not laid.state:
         one, two = r.together(laid, r.laid(b))
         if one.width != two.width or not torch.equal(one.address, two.address):

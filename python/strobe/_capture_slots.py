@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from strobe._capture import NoCounterpart, Recorder, Stale, _place, _written
-
-Tensor = torch.Tensor
+from strobe._capture import NO_EDGES, NoCounterpart, Recorder, Stale, _place, _written
 
 
 @dataclasses.dataclass
@@ -78,7 +77,7 @@ class SlotRecorder(Recorder):  # type: ignore[no-untyped-call, unused-ignore]
     """The operations of one call with a mask `padding` [roots, slots of each], which is True in empty slots."""
 
     def __init__(self, padding: Tensor) -> None:
-        super().__init__({}, len(padding))
+        super().__init__(*NO_EDGES, len(padding))
         self.padding, (self.roots, self.each) = padding.clone(), padding.shape
         self.stands_for(padding, Padding(True, torch.arange(padding.numel()).reshape(padding.shape)))
 
@@ -122,9 +121,9 @@ class SlotRecorder(Recorder):  # type: ignore[no-untyped-call, unused-ignore]
         if not isinstance(meaning, Padding) or meaning.opposite or not meaning.slots:
             return False
         empty = self.padding.all(1)[meaning.address // self.each]
-        return torch.equal(tensor | empty, self.padding.flatten()[meaning.address] | empty)
+        return bool(torch.equal(tensor | empty, self.padding.flatten()[meaning.address] | empty))
 
-    def end(self, result: Tensor) -> str:
+    def result_name(self, result: Tensor) -> str:
         """The name of the result, which must have a row for each root."""
         laid = self.laid(result)
         if laid.slots or not torch.equal(self.whole_rows(laid), torch.arange(self.roots)):

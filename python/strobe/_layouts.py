@@ -23,13 +23,15 @@ class Block(NamedTuple):
 class Part:
     """A parameter of the module: blocks of Strobe one below the other, perhaps transposed.
 
-    A `second` bias is added to the first one by PyTorch's cells. Strobe has their sum.
+    A `second` bias is added to the first one by PyTorch's cells. Strobe has their sum. A module that weights are loaded
+    into may lack an `optional` one.
     """
 
     theirs: str
     blocks: tuple[Block, ...]
     turned: bool = False
     second: bool = False
+    optional: bool = False
 
 
 Layout = list[Part]
@@ -135,12 +137,29 @@ def _features(shapes: Shapes) -> Layout:
     return _dense(shapes, "features", "features.weight", "features.bias") if "features.weight" in shapes else []
 
 
+def _described(path: str) -> dict[str, Any]:
+    """The file of a captured model."""
+    file = pathlib.Path(path)
+    described: dict[str, Any] = json.loads((file / "model.json" if file.is_dir() else file).read_text(encoding="utf-8"))
+    return described
+
+
+def _as_described(model: Mapping[str, Any]) -> Layout:
+    return [_same(one["name"], turned=bool(one.get("transposed"))) for one in model["weights"]]
+
+
 def _tgn_attn(options: Mapping[str, Any], shapes: Shapes) -> Layout:
+    """Captured parts have the names of the modules `message`, `updater` and `embedding`."""
+    captured = _described(options["path"])["parts"] if options.get("path") else {}
     merge = ("merge.weight", "merge.bias", "merge.gain", "merge.shift")
     table = [_same("static.table", "static.weight")] if "static.table" in shapes else []
-    return [*_clock("memory_time", "memory"),
-            *_cell("memory", "memory.weight_x", "memory.weight_h", ("memory.bias_x", "memory.bias_h")), *table,
-            *_features(shapes), *_attention("attention", merge, shapes)]
+    memory = [] if "updater" in captured else _cell("memory", "memory.weight_x", "memory.weight_h",
+                                                    ("memory.bias_x", "memory.bias_h"))
+    attention = (_clock("attention.time", "attention") if "embedding" in captured
+                 else _attention("attention", merge, shapes))
+    own = [*_clock("memory_time", "memory"), *memory, *table, *_features(shapes), *attention]
+    return [*[dataclasses.replace(one, optional=bool(captured)) for one in own],
+            *[one for part in captured.values() for one in _as_described(part)]]
 
 
 def _jodie(options: Mapping[str, Any], shapes: Shapes) -> Layout:
@@ -158,9 +177,7 @@ def _tgat(options: Mapping[str, Any], shapes: Shapes) -> Layout:
 
 
 def _captured(options: Mapping[str, Any], shapes: Shapes) -> Layout:
-    path = pathlib.Path(options["path"])
-    described = json.loads((path / "model.json" if path.is_dir() else path).read_text(encoding="utf-8"))
-    return [_same(one["name"], turned=bool(one.get("transposed"))) for one in described["weights"]]
+    return _as_described(_described(options["path"]))
 
 
 _MODELS: dict[str, Callable[[Mapping[str, Any], Shapes], Layout]] = {

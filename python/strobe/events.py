@@ -50,6 +50,7 @@ def events_from_torch(path: Path, *, memory: int, time: int, edge_features: int 
     which names operations that Strobe lacks, and NotEqual where a difference is above `tolerance`.
     """
     given = {"message": message, "updater": updater, "time_encoder": time_encoder, "embedding": embedding}
+    _refuse_shared(given)
     modules = {name: _copy(module) for name, module in given.items() if module is not None}
     if not modules:
         raise ValueError("no part is given: name message=, updater=, time_encoder= or embedding=")
@@ -63,6 +64,16 @@ def events_from_torch(path: Path, *, memory: int, time: int, edge_features: int 
         compare = functools.partial(_event_check.compare, modules, model, weights)
     _write_checked(captured, model, weights, compare, tolerance)
     return captured
+
+
+def _refuse_shared(given: dict[str, torch.nn.Module | None]) -> None:
+    """Raises NotCaptured where two parts have one weight. Strobe would train two weights."""
+    owners: dict[int, str] = {}
+    for part, module in given.items():
+        for name, parameter in [] if module is None else module.named_parameters():
+            owner = owners.setdefault(id(parameter), part)
+            if owner != part:
+                raise NotCaptured([f"{part}: its weight {name!r} is a weight of {owner} too; give each part its own"])
 
 
 def _parts(modules: dict[str, torch.nn.Module],
@@ -95,7 +106,7 @@ def _capture(module: torch.nn.Module, part: str, inputs: dict[str, int],
     from strobe import _capture
 
     rows = 11
-    record = _capture.Recorder({}, rows)
+    record = _capture.Recorder(*_capture.NO_EDGES, rows)
     values = [_random(rows, width) for width in inputs.values()]
     for value, (name, width) in zip(values, inputs.items(), strict=True):
         if width > 0:
@@ -138,7 +149,7 @@ def _capture_embedding(module: torch.nn.Module, widths: dict[str, int],
     if record.missing:
         raise NotCaptured([f"embedding: {one}" for one in record.missing])
     try:
-        end = record.end(result)
+        end = record.result_name(result)
     except _capture.NoCounterpart as error:
         raise NotCaptured([f"embedding: {error}"]) from None
     described = [{"name": name, "width": shape[-1], **({"of": "neighbours"} if len(shape) == 3 else {})}

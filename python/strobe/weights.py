@@ -124,6 +124,11 @@ def _flat(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape if len(shape) == 2 else (1, int(np.prod(shape, dtype=int)))
 
 
+def _fits(shape: tuple[int, ...], expected: tuple[int, int]) -> bool:
+    """Whether a parameter holds the matrix: also a list of this one matrix, as the state of a GRU, [1, F, F]."""
+    return _flat(shape) == expected or (shape[-2:] == expected and np.prod(shape[:-2], dtype=int) == 1)
+
+
 def _block_shapes(part: Part, shapes: Shapes) -> list[tuple[int, int]]:
     return [(len(range(*block.rows.indices(shapes[block.name][0]))),
              len(range(*block.columns.indices(shapes[block.name][1])))) for block in part.blocks]
@@ -154,7 +159,7 @@ class _Pairs:
         """The weights of Strobe."""
         ours = {name: np.zeros(shape) for name, shape in self.shapes.items()}
         for part, name in self.parts:
-            value = theirs[name].reshape(_flat(theirs[name].shape))
+            value = theirs[name].reshape(_expected(part, self.shapes))
             value, first = value.T if part.turned else value, 0
             for block, (rows, _) in zip(part.blocks, _block_shapes(part, self.shapes), strict=True):
                 ours[block.name][block.rows, block.columns] += value[first:first + rows]
@@ -168,11 +173,11 @@ def _paired(parts: Layout, shapes: Shapes, known: Mapping[str, tuple[int, ...]],
     pairs, wrong = [], []
     for part in parts:
         expected, name = _expected(part, shapes), _found(part.theirs, names, known)
-        if name is not None and _flat(known[name]) == expected:
+        if name is not None and _fits(known[name], expected):
             pairs.append((part, name))
         elif name is not None:
             wrong.append(f"{name} is {list(known[name])}, and {list(expected)} is needed")
-        elif head or not is_of_task(part.theirs):
+        elif head or not (part.optional or is_of_task(part.theirs)):
             wrong.append(f"{_renamed(part.theirs, names)} is missing, {list(expected)}")
     found = {name for _, name in pairs}
     in_parts = {name for part in parts if (name := _found(part.theirs, names, known)) is not None}
@@ -238,7 +243,8 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     `source` is a run with `save_model=`, or a file of `--save-model` or `--checkpoint`. Without a module, that of
     `strobe.modules` with the file's options and precision is made. `module` may be the one that `strobe.from_torch`
     captured, or any module with the layers of `strobe.modules`, of PyTorch or PyTorch Geometric. `names` maps a layer's
-    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one.
+    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one. Parts of
+    `strobe.events_from_torch` are the layers `message`, `updater` and `embedding`; other layers may then be missing.
 
     Strobe has one bias where PyTorch's LSTMCell and RNNCell have two; the second becomes zero. Raises NotFitting, which
     names missing and further weights, and shapes that differ, before anything is changed.

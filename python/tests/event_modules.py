@@ -98,6 +98,21 @@ class ScaledDotProduct(nn.Module):
         return torch.cat([mixed.masked_fill(none, 0), torch.tanh(root)], dim=1)
 
 
+class Shifted(nn.Module):
+    """Weights that are added to neighbours, and to a sum of products of roots."""
+
+    def __init__(self, w, t, e):
+        super().__init__()
+        self.of_slot, self.of_root = nn.Linear(w + e + t, 4), nn.Linear(w, 4, bias=False)
+        self.shift, self.bias = nn.Parameter(torch.randn(4)), nn.Parameter(torch.randn(4))
+
+    def forward(self, root, root_time, neighbours, times, edge_features, padding):
+        seen = torch.tanh(self.of_slot(torch.cat([neighbours, edge_features, times], dim=-1))) + self.shift
+        scores = (seen * self.of_root(root).unsqueeze(1)).sum(-1).masked_fill(padding, -1e9)
+        mixed = (torch.softmax(scores, dim=1).unsqueeze(-1) * seen).sum(1).masked_fill(padding.all(1, keepdim=True), 0)
+        return self.of_root(root) + mixed + self.bias
+
+
 class Unmasked(ByHand):
     """Padding takes part in the softmax."""
 

@@ -136,6 +136,8 @@ class Captured(InFolder):
         for function, reason in ((models.part_in_place, "a part of it was changed in place"),
                                  (models.constant_in_place, "a constant in place"),
                                  (models.onto_ones, "other than zeros"), (models.scaled_sum, "scales what it adds"),
+                                 (models.scaled_columns, "tanh.*multiplied by a row of weights"),
+                                 (models.scaled_result, "the result: .*multiplied by a row of weights"),
                                  (models.negative_slope, "slope is negative")):
             with self.subTest(function.__name__), self.assertRaisesRegex(strobe.NotCaptured, reason):
                 self.capture(models.Operations(function))

@@ -45,7 +45,7 @@ class Events(InFolder):
         for seed, (w, t, e) in enumerate(((6, 4, 2), (3, 5, 0))):
             torch.manual_seed(seed)
             for embedding in (modules.Multihead(w, t, e), modules.ByHand(w, t, e), modules.Additive(w, t, e),
-                              modules.ScaledDotProduct(w, t, e)):
+                              modules.ScaledDotProduct(w, t, e), modules.Shifted(w, t, e)):
                 with self.subTest(type(embedding).__name__, seed=seed):
                     self.expect_equal(self.capture(w, t, e, embedding=embedding, updater=nn.GRUCell(2 * w + e + t, w)))
 
@@ -62,6 +62,32 @@ class Events(InFolder):
             losses.append(json.loads((run.path / "summary.json").read_text())["rows"][0]["loss"])
         np.testing.assert_allclose(losses[1], losses[0], rtol=1e-10)
 
+    def test_trained_weights_return_to_the_modules(self):
+        draw = np.random.default_rng(3)
+        workload = strobe.Workload.from_events(draw.integers(0, 20, 300), draw.integers(0, 20, 300), np.arange(300),
+                                               features=draw.normal(size=(300, 2)), path=self.folder / "more.strobe")
+        for parts in ({"message": modules.Mlp(7, 18), "updater": nn.GRUCell(7, 6)},
+                      {"updater": nn.GRUCell(18, 6), "embedding": modules.Multihead(6, 4, 2)}):
+            model = self.capture(**parts)
+            how = {"workload": workload, "model": model, "task": "future-links", "strategy": "event_batch:batch=60",
+                   "epochs": 1, "warmup": 0, "precision": "fp64", "progress": False, "optimizer": "sgd:rate=0.1",
+                   "save_model": self.folder / f"{len(list(self.folder.iterdir()))}.safetensors"}
+            run = strobe.run(**how, out=self.folder / f"weights{len(list(self.folder.iterdir()))}")
+            module = nn.ModuleDict(parts).double()
+            before = {name: one.clone() for name, one in module.named_parameters()}
+            self.assertIs(run.to_torch(module), module)
+            saved = strobe.weights.read_weights(how["save_model"]).weights
+            described = json.loads((model.path / "model.json").read_text())["parts"].values()
+            turned = {one["name"] for part in described for one in part["weights"] if one.get("transposed")}
+            for name, one in module.named_parameters():
+                self.assertTrue(name != "updater.weight_ih" or not torch.equal(one, before[name]))
+                expected = saved[name].T if name in turned else saved[name]
+                np.testing.assert_array_equal(one.detach().numpy(), expected.reshape(one.shape), name)
+            with self.assertRaisesRegex(strobe.weights.NotFitting, "captured parts are .*updater; give a module"):
+                run.to_torch()
+            with self.assertRaisesRegex(strobe.weights.NotFitting, "updater.* is missing"):
+                run.to_torch(nn.ModuleDict({"message": nn.Linear(2, 2)}))
+
     def test_what_cannot_be_captured_is_named(self):
         with self.assertRaisesRegex(strobe.NotCaptured, "message: aten.mean.* at .*event_modules.py:"):
             self.capture(message=modules.Mean())
@@ -74,6 +100,10 @@ class Events(InFolder):
             self.capture(time_encoder=nn.Linear(1, 4))
         with self.assertRaisesRegex(strobe.NotCaptured, "4 frequencies and 4 phases"):
             self.capture(time_encoder=TimeEncoder(5))
+        shared = modules.Mlp(7, 18)
+        shared.more = nn.GRUCell(7, 6)
+        with self.assertRaisesRegex(strobe.NotCaptured, "updater: its weight 'weight_ih' is a weight of message too"):
+            self.capture(message=shared, updater=shared.more)
         with self.assertRaisesRegex(ValueError, "no part is given"):
             self.capture()
         with self.assertRaisesRegex(ValueError, "returns 5 columns, and memory has 6"):

@@ -39,7 +39,7 @@ EVENTS = [
     ("jodie", {"memory": 8, "time": 6}), ("jodie", {"memory": 8, "time": 6, "mail_dt": "event_minus_memory"}),
     ("tgat", _TGAT), ("tgat", {**_TGAT, "attention": "neighbours", "heads": 4})]
 # Options that change no equation, or that the modules leave to the program.
-WITHOUT_EFFECT = {"precompute", "gate_bias", "loss", "static_epochs", "static_rate"}
+WITHOUT_EFFECT = {"precompute", "gate_bias", "loss", "static_epochs", "static_rate", "path"}
 
 
 class _Equal(InFolder):

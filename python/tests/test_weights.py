@@ -221,6 +221,20 @@ class Weights(_WithSteps):
         whole = self.train(captured, epochs=3)
         np.testing.assert_allclose(self.losses(again)[0], self.losses(whole)[2], rtol=1e-12)
 
+    def test_a_matrix_in_a_list_of_one_goes_both_ways(self):
+        torch.manual_seed(1)
+        module = torch_models.EvolvingWeights(3, 4).double()
+        self.assertEqual(tuple(module.initial_weight.shape), (1, 3, 3))
+        example = {"x": torch.zeros(3, 3), "edge_index": torch.tensor([[0, 1], [1, 2]]), "w": module.initial_weight}
+        captured = strobe.from_torch(module, example, self.folder / "evolving")
+        run = self.train(captured, epochs=2)
+        module.head = torch.nn.Linear(4, 1).double()
+        run.to_torch(module)
+        saved = strobe.weights.read_weights(run.path.with_suffix(".safetensors")).weights
+        np.testing.assert_array_equal(module.initial_weight.detach().numpy()[0], saved["initial_weight"])
+        again, whole = self.train(captured, weights=module, epochs=1), self.train(captured, epochs=3)
+        np.testing.assert_allclose(self.losses(again)[0], self.losses(whole)[2], rtol=1e-12)
+
 
 @unittest.skipIf(modules is None, "needs PyTorch and PyTorch Geometric")
 class HeadsOfEvents(InFolder):

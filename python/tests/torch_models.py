@@ -145,6 +145,14 @@ def scaled_sum(m, y, edges):
     return torch.zeros(len(y), 4, dtype=y.dtype).index_add(0, edges[1], y[edges[0]], alpha=2)
 
 
+def scaled_columns(m, y, edges):
+    return torch.tanh(y * m.row)
+
+
+def scaled_result(m, y, edges):
+    return y * m.row
+
+
 def negative_slope(m, y, edges):
     return functional.leaky_relu(y, -0.5)
 

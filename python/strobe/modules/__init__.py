@@ -50,6 +50,10 @@ def build(model: str | None, options: Mapping[str, Any], shapes: Mapping[str, tu
     if model not in _MODULES:
         known = ", ".join(sorted(_MODULES))
         raise NotFitting(f"{where}: strobe.modules has no module of model {model}; give one. It has {known}")
+    captured = sorted({name.split(".")[0] for name in shapes} & {"message", "updater", "embedding"})
+    if captured:
+        raise NotFitting(f"{where}: captured parts are {', '.join(captured)}; give a module with them, such as "
+                         f"torch.nn.ModuleDict({{{captured[0]!r}: ...}})")
     try:
         widths = _widths(model, options, shapes)
     except (KeyError, StopIteration) as error:

@@ -174,6 +174,8 @@ TEST_F(EventPartFiles, StartFromTheWeightsNextToThem) {
   EXPECT_EQ(phase->start, (std::vector<double>{0.1, 0.2, 0.3, 0.4}));
   write_safetensors(folder + "/weights.safetensors", {{"memory.other", 1, 1, {0.1}}}, true);
   EXPECT_NE(refusal(captured).find("memory.other"), std::string::npos) << refusal(captured);
+  write_safetensors(folder + "/weights.safetensors", {{"memory.phase", 1, time_width, {0.1, 0.2, NAN, 0.4}}}, true);
+  EXPECT_NE(refusal(captured).find("'memory.phase' that is no finite"), std::string::npos) << refusal(captured);
 }
 
 TEST_F(EventPartFiles, ThatDoNotFitAreRefusedByName) {
@@ -193,6 +195,12 @@ TEST_F(EventPartFiles, ThatDoNotFitAreRefusedByName) {
   Json one_row{{"inputs", {plain_input("neighbours", memory_width)}}, {"weights", Json::array()}, {"output", "y"}};
   one_row["operations"] = {plain_operation("y", "tanh", {"neighbours"})};
   expect_refused("/parts/embedding", one_row, "'neighbours' must be of neighbours");
+  for (const auto& [kind, reads] : {std::pair{"product", 1}, {"attention", 3}}) {
+    Json snapshots = plain_gru();
+    snapshots["operations"].push_back(
+        plain_operation("of_edges", kind, std::vector<std::string>(static_cast<std::size_t>(reads), "memory")));
+    expect_refused("/parts/updater", snapshots, "reads neighbours by a matrix, and no matrices");
+  }
   Json twice = plain_gru();
   twice["weights"].push_back({{"name", "memory.phase"}, {"rows", 1}, {"columns", 3}});
   expect_refused("/parts/updater", twice, "memory.phase");

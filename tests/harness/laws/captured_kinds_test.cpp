@@ -192,6 +192,33 @@ TEST_F(CapturedModel, WithEvolvingWeightsKeepsLaw3) {
   }
 }
 
+double flops_of(const CaseResult& result, std::string_view operation) {
+  double sum = 0;
+  for (const EpochSample& sample : result.samples) {
+    for (const OperationTotals& totals : sample.operations) sum += totals.name == operation ? totals.flops : 0.0;
+  }
+  return sum;
+}
+
+/// Chunks that are walked one by one load rows of their own. Only the evolution has operations tanh here.
+TEST_F(CapturedModel, IsWalkedChunkByChunkAndItsWeightsEvolveOnce) {
+  const auto walked = [](const std::string& fusion) {
+    return Json{{"strategy", {{"name", "chunk"}, {"max_cells", "12"}, {"fusion", fusion}}}};
+  };
+  for (const Json& graph : {random_attention(1), random_attention(3), EvolvingAsBuiltIn().make()}) {
+    const Json captured = model(graph);
+    const CaseResult alone = train_captured(captured, "sequential", 1);
+    for (const int ranks : {1, 3}) {
+      const CaseResult units = train_captured(captured, "chunk", ranks, 1, walked("none"));
+      const CaseResult whole = train_captured(captured, "chunk", ranks, 1, walked("both"));
+      expect_equal_losses(units, alone, 1e-10, graph.dump());
+      if (graph["states"].empty()) continue;
+      EXPECT_GT(flops_of(whole, "tanh"), 0);
+      EXPECT_EQ(flops_of(units, "tanh"), flops_of(whole, "tanh")) << ranks;
+    }
+  }
+}
+
 /// A run fails where it sends other bytes than its plan says. With numerics, a simulated run also computes.
 TEST_F(CapturedModel, WithNewKindsRunsInTheSimulator) {
   for (const Json& graph : {random_attention(2), random_attention(3), random_evolution(1)}) {
