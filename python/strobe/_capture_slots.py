@@ -78,7 +78,7 @@ class SlotRecorder(Recorder):  # type: ignore[no-untyped-call, unused-ignore]
     """The operations of one call with a mask `padding` [roots, slots of each], which is True in empty slots."""
 
     def __init__(self, padding: Tensor) -> None:
-        super().__init__({}, len(padding))
+        super().__init__(len(padding))
         self.padding, (self.roots, self.each) = padding.clone(), padding.shape
         self.stands_for(padding, Padding(True, torch.arange(padding.numel()).reshape(padding.shape)))
 
@@ -124,7 +124,7 @@ class SlotRecorder(Recorder):  # type: ignore[no-untyped-call, unused-ignore]
         empty = self.padding.all(1)[meaning.address // self.each]
         return torch.equal(tensor | empty, self.padding.flatten()[meaning.address] | empty)
 
-    def end(self, result: Tensor) -> str:
+    def name_of_result(self, result: Tensor) -> str:
         """The name of the result, which must have a row for each root."""
         laid = self.laid(result)
         if laid.slots or not torch.equal(self.whole_rows(laid), torch.arange(self.roots)):

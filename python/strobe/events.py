@@ -95,7 +95,7 @@ def _capture(module: torch.nn.Module, part: str, inputs: dict[str, int],
     from strobe import _capture
 
     rows = 11
-    record = _capture.Recorder({}, rows)
+    record = _capture.Recorder(rows)
     values = [_random(rows, width) for width in inputs.values()]
     for value, (name, width) in zip(values, inputs.items(), strict=True):
         if width > 0:
@@ -138,7 +138,7 @@ def _capture_embedding(module: torch.nn.Module, widths: dict[str, int],
     if record.missing:
         raise NotCaptured([f"embedding: {one}" for one in record.missing])
     try:
-        end = record.end(result)
+        end = record.name_of_result(result)
     except _capture.NoCounterpart as error:
         raise NotCaptured([f"embedding: {error}"]) from None
     described = [{"name": name, "width": shape[-1], **({"of": "neighbours"} if len(shape) == 3 else {})}
