@@ -23,13 +23,16 @@ class Block(NamedTuple):
 class Part:
     """A parameter of the module: blocks of Strobe one below the other, perhaps transposed.
 
-    A `second` bias is added to the first one by PyTorch's cells. Strobe has their sum.
+    A `second` bias is added to the first one by PyTorch's cells. Strobe has their sum. A part may be of a `captured`
+    module. A module that is loaded may lack a `spare` one.
     """
 
     theirs: str
     blocks: tuple[Block, ...]
     turned: bool = False
     second: bool = False
+    captured: bool = False
+    spare: bool = False
 
 
 Layout = list[Part]
@@ -135,12 +138,31 @@ def _features(shapes: Shapes) -> Layout:
     return _dense(shapes, "features", "features.weight", "features.bias") if "features.weight" in shapes else []
 
 
+def _described(options: Mapping[str, Any]) -> Any:
+    """The file of a captured model."""
+    path = pathlib.Path(options["path"])
+    return json.loads((path / "model.json" if path.is_dir() else path).read_text(encoding="utf-8"))
+
+
+def _of_capture(weight: Mapping[str, Any]) -> Part:
+    return dataclasses.replace(_same(weight["name"], turned=bool(weight.get("transposed"))), captured=True)
+
+
 def _tgn_attn(options: Mapping[str, Any], shapes: Shapes) -> Layout:
-    merge = ("merge.weight", "merge.bias", "merge.gain", "merge.shift")
-    table = [_same("static.table", "static.weight")] if "static.table" in shapes else []
-    return [*_clock("memory_time", "memory"),
-            *_cell("memory", "memory.weight_x", "memory.weight_h", ("memory.bias_x", "memory.bias_h")), *table,
-            *_features(shapes), *_attention("attention", merge, shapes)]
+    """With `path`, parts are captured. Parts of tgn-attn itself are then spare."""
+    captured: Layout = []
+    if options.get("path"):
+        captured = [_of_capture(one) for part in _described(options)["parts"].values() for one in part["weights"]]
+    own = _clock("memory_time", "memory")
+    if not captured or "memory.weight_x" in shapes:
+        own += _cell("memory", "memory.weight_x", "memory.weight_h", ("memory.bias_x", "memory.bias_h"))
+    own += [_same("static.table", "static.weight")] if "static.table" in shapes else []
+    own += _features(shapes)
+    if not captured or "attention.query" in shapes:
+        own += _attention("attention", ("merge.weight", "merge.bias", "merge.gain", "merge.shift"), shapes)
+    elif "attention.frequency" in shapes:
+        own += _clock("attention.time", "attention")
+    return [*captured, *(dataclasses.replace(part, spare=bool(captured)) for part in own)]
 
 
 def _jodie(options: Mapping[str, Any], shapes: Shapes) -> Layout:
@@ -158,9 +180,7 @@ def _tgat(options: Mapping[str, Any], shapes: Shapes) -> Layout:
 
 
 def _captured(options: Mapping[str, Any], shapes: Shapes) -> Layout:
-    path = pathlib.Path(options["path"])
-    described = json.loads((path / "model.json" if path.is_dir() else path).read_text(encoding="utf-8"))
-    return [_same(one["name"], turned=bool(one.get("transposed"))) for one in described["weights"]]
+    return [_of_capture(one) for one in _described(options)["weights"]]
 
 
 _MODELS: dict[str, Callable[[Mapping[str, Any], Shapes], Layout]] = {

@@ -50,6 +50,9 @@ def build(model: str | None, options: Mapping[str, Any], shapes: Mapping[str, tu
     if model not in _MODULES:
         known = ", ".join(sorted(_MODULES))
         raise NotFitting(f"{where}: strobe.modules has no module of model {model}; give one. It has {known}")
+    if options.get("path"):
+        raise NotFitting(f"{where}: parts of this {model} are captured; give a module that has them, such as "
+                         "torch.nn.ModuleDict({\"message\": ..., \"updater\": ...})")
     try:
         widths = _widths(model, options, shapes)
     except (KeyError, StopIteration) as error:
