@@ -265,9 +265,11 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     `strobe.modules` with the file's options and precision is made. `module` may be the one that `strobe.from_torch`
     captured, or any module with the layers of `strobe.modules`, of PyTorch or PyTorch Geometric. `names` maps a layer's
     name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one.
+    Captured parts of an event model are a ModuleDict with their names, such as "message".
 
     Strobe has one bias where PyTorch's LSTMCell and RNNCell have two; the second becomes zero. Raises NotFitting, which
-    names missing and further weights, and shapes that differ, before anything is changed.
+    names missing and further weights, and shapes that differ, before anything is changed. A captured module may have
+    further weights. Weights of a run that was stopped or failed, and those that another run has written, are refused.
     """
     import torch
 
@@ -320,7 +322,9 @@ def start_of(source: Any, plans: list[dict[str, Any]], names: Mapping[str, str] 
     from strobe.workloads import _cache
 
     plans = [plan for plan in plans if "skipped" not in plan]  # combinations that cannot run have no model
-    models = {json.dumps([plan["case"]["model"], plan.get("parameters")], sort_keys=True) for plan in plans}
+    if not all(plan.get("parameters") for plan in plans):
+        raise NotFitting("strategy external reads no weights; leave it out, or weights")
+    models = {json.dumps([plan["case"]["model"], plan["parameters"]], sort_keys=True) for plan in plans}
     if len(models) != 1:
         raise NotFitting(f"weights fit one model; the request has {len(models)} models or widths")
     model = dict(plans[0]["case"]["model"])

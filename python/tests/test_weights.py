@@ -349,6 +349,7 @@ class Refusals(InFolder):
         self.expect(start(fitting, model="t-gcn"), "trains t-gcn, and the module is mpnn-lstm")
         for given in (5, [fitting], {"model": fitting.state_dict()}, {"head.weight": "text"}):
             self.expect(start(given), type(given).__name__)
+        self.expect(start(fitting, strategy={"name": "external", "command": "true"}), "external reads no weights")
         fitting.rows = 3  # which a run has too
         self.assertIsInstance(start(fitting, out=self.folder / "rows")(), strobe.Run)
         with torch.no_grad():
