@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-NO_EDGES = (np.zeros((2, 0), np.int64), np.zeros(0))  # what a Recorder reads of a module that is given no graph
 _STALE = "a part of it was changed in place"
 _SCALED = "it reads values that were multiplied by a row of weights; Strobe can only add up their columns"
 _OWN = (os.path.dirname(torch.__file__), os.path.dirname(__file__), f"{os.sep}torch_geometric")
@@ -163,12 +162,13 @@ def handles(*names: str, edges: bool = False) -> Callable[[Handler], Handler]:
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused-ignore]
-    """The operations of one call. `known` has, by identity, what each tensor stands for."""
+    """The operations of one call. `tensors` has, by identity, what each tensor stands for. Event models lack edges."""
 
-    def __init__(self, edge_index: np.ndarray, weight: np.ndarray, vertices: int) -> None:
+    def __init__(self, vertices: int, edge_index: np.ndarray | None = None, weight: np.ndarray | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call, unused-ignore]
-        self.matrices, self.vertices = matrices(edge_index, weight, vertices), vertices
-        self.edge_lists = edge_lists(edge_index, vertices)
+        self.vertices = vertices
+        self.matrices = {} if edge_index is None or weight is None else matrices(edge_index, weight, vertices)
+        self.edge_lists = [] if edge_index is None else edge_lists(edge_index, vertices)
         self.late: set[str] = set()  # values that depend on a state
         self.behind: dict[str, set[str]] = {}  # the matrices that went into a value
         self.attended = ""  # the matrix whose entries attention reads

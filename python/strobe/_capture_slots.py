@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from strobe._capture import NO_EDGES, NoCounterpart, Recorder, Stale, _place, _written
+from strobe._capture import NoCounterpart, Recorder, Stale, _place, _written
 
 
 @dataclasses.dataclass
@@ -77,7 +77,7 @@ class SlotRecorder(Recorder):  # type: ignore[no-untyped-call, unused-ignore]
     """The operations of one call with a mask `padding` [roots, slots of each], which is True in empty slots."""
 
     def __init__(self, padding: Tensor) -> None:
-        super().__init__(*NO_EDGES, len(padding))
+        super().__init__(len(padding))
         self.padding, (self.roots, self.each) = padding.clone(), padding.shape
         self.stands_for(padding, Padding(True, torch.arange(padding.numel()).reshape(padding.shape)))
 

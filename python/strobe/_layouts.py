@@ -23,15 +23,16 @@ class Block(NamedTuple):
 class Part:
     """A parameter of the module: blocks of Strobe one below the other, perhaps transposed.
 
-    A `second` bias is added to the first one by PyTorch's cells. Strobe has their sum. A module that weights are loaded
-    into may lack an `optional` one.
+    A `second` bias is added to the first one by PyTorch's cells. Strobe has their sum. A part may be of a `captured`
+    module. A module that is loaded may lack a `spare` one.
     """
 
     theirs: str
     blocks: tuple[Block, ...]
     turned: bool = False
     second: bool = False
-    optional: bool = False
+    captured: bool = False
+    spare: bool = False
 
 
 Layout = list[Part]
@@ -137,29 +138,31 @@ def _features(shapes: Shapes) -> Layout:
     return _dense(shapes, "features", "features.weight", "features.bias") if "features.weight" in shapes else []
 
 
-def _described(path: str) -> dict[str, Any]:
+def _described(options: Mapping[str, Any]) -> Any:
     """The file of a captured model."""
-    file = pathlib.Path(path)
-    described: dict[str, Any] = json.loads((file / "model.json" if file.is_dir() else file).read_text(encoding="utf-8"))
-    return described
+    path = pathlib.Path(options["path"])
+    return json.loads((path / "model.json" if path.is_dir() else path).read_text(encoding="utf-8"))
 
 
-def _as_described(model: Mapping[str, Any]) -> Layout:
-    return [_same(one["name"], turned=bool(one.get("transposed"))) for one in model["weights"]]
+def _of_capture(weight: Mapping[str, Any]) -> Part:
+    return dataclasses.replace(_same(weight["name"], turned=bool(weight.get("transposed"))), captured=True)
 
 
 def _tgn_attn(options: Mapping[str, Any], shapes: Shapes) -> Layout:
-    """Captured parts have the names of the modules `message`, `updater` and `embedding`."""
-    captured = _described(options["path"])["parts"] if options.get("path") else {}
-    merge = ("merge.weight", "merge.bias", "merge.gain", "merge.shift")
-    table = [_same("static.table", "static.weight")] if "static.table" in shapes else []
-    memory = [] if "updater" in captured else _cell("memory", "memory.weight_x", "memory.weight_h",
-                                                    ("memory.bias_x", "memory.bias_h"))
-    attention = (_clock("attention.time", "attention") if "embedding" in captured
-                 else _attention("attention", merge, shapes))
-    own = [*_clock("memory_time", "memory"), *memory, *table, *_features(shapes), *attention]
-    return [*[dataclasses.replace(one, optional=bool(captured)) for one in own],
-            *[one for part in captured.values() for one in _as_described(part)]]
+    """With `path`, parts are captured. Parts of tgn-attn itself are then spare."""
+    captured: Layout = []
+    if options.get("path"):
+        captured = [_of_capture(one) for part in _described(options)["parts"].values() for one in part["weights"]]
+    own = _clock("memory_time", "memory")
+    if not captured or "memory.weight_x" in shapes:
+        own += _cell("memory", "memory.weight_x", "memory.weight_h", ("memory.bias_x", "memory.bias_h"))
+    own += [_same("static.table", "static.weight")] if "static.table" in shapes else []
+    own += _features(shapes)
+    if not captured or "attention.query" in shapes:
+        own += _attention("attention", ("merge.weight", "merge.bias", "merge.gain", "merge.shift"), shapes)
+    elif "attention.frequency" in shapes:
+        own += _clock("attention.time", "attention")
+    return [*captured, *(dataclasses.replace(part, spare=bool(captured)) for part in own)]
 
 
 def _jodie(options: Mapping[str, Any], shapes: Shapes) -> Layout:
@@ -177,7 +180,7 @@ def _tgat(options: Mapping[str, Any], shapes: Shapes) -> Layout:
 
 
 def _captured(options: Mapping[str, Any], shapes: Shapes) -> Layout:
-    return _as_described(_described(options["path"]))
+    return [_of_capture(one) for one in _described(options)["weights"]]
 
 
 _MODELS: dict[str, Callable[[Mapping[str, Any], Shapes], Layout]] = {

@@ -169,7 +169,7 @@ def _capture(module: torch.nn.Module, example: Mapping[str, Any]) -> tuple[dict[
 
     vertices, widths = 11, _states(example)
     graph = _RandomGraph(5, vertices, example)
-    record = _capture.Recorder(graph.edges, graph.weights, vertices)
+    record = _capture.Recorder(vertices, graph.edges, graph.weights)
     x, edges, weights = torch.tensor(graph.x), torch.tensor(graph.edges), torch.tensor(graph.weights)
     states = {name: one.detach().clone() for name, one in _first_states(module, example, vertices).items()}
     record.stands_for(x, _capture.Cells("x", x.shape[1]))

@@ -106,7 +106,7 @@ def _capture(module: torch.nn.Module, part: str, inputs: dict[str, int],
     from strobe import _capture
 
     rows = 11
-    record = _capture.Recorder(*_capture.NO_EDGES, rows)
+    record = _capture.Recorder(rows)
     values = [_random(rows, width) for width in inputs.values()]
     for value, (name, width) in zip(values, inputs.items(), strict=True):
         if width > 0:

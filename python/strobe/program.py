@@ -77,14 +77,20 @@ def _read(stream: Iterable[str], lines: list[str], seen: Callable[[str], None] |
                 seen = None
 
 
-def _wait(process: subprocess.Popen[str], tick: Callable[[], None] | None) -> KeyboardInterrupt | None:
-    """Waits for the program. Returns the KeyboardInterrupt that was forwarded to it, if there was one."""
+def _wait(process: subprocess.Popen[str], readers: list[threading.Thread],
+          tick: Callable[[], None] | None) -> KeyboardInterrupt | None:
+    """Waits for the program. Returns the KeyboardInterrupt that was forwarded to it, if there was one.
+
+    The end of what it prints wakes the caller at once. Popen.wait with a timeout looks only every 50 ms.
+    """
     interrupted: KeyboardInterrupt | None = None
     while True:
         try:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.2)
+            reading = [reader for reader in readers if reader.is_alive()]
+            if not reading:
+                process.wait()
                 return interrupted
+            reading[0].join(0.2)
             if tick is not None:
                 with contextlib.suppress(Exception):
                     tick()
@@ -117,9 +123,7 @@ def call(words: Iterable[str], seen: Callable[[str], None] | None = None, tick: 
                threading.Thread(target=_read, args=(process.stderr, err, seen), daemon=True)]
     for reader in readers:
         reader.start()
-    interrupted = _wait(process, tick)
-    for reader in readers:
-        reader.join()
+    interrupted = _wait(process, readers, tick)
     process.stdout.close()
     process.stderr.close()
     if interrupted is not None:

@@ -1,6 +1,7 @@
 """Weights both ways: from a run into a PyTorch module, and from a module into the start of a run."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from strobe import results
 from strobe._layouts import Layout, Part, Shapes, is_of_task, layout
 from strobe.captured import _write_safetensors
 from strobe.errors import StrobeError
@@ -43,6 +45,7 @@ class WeightFile:
     options: dict[str, Any]
     weights: Weights
     fp64: bool
+    seed: str | None = None
 
     @property
     def shapes(self) -> Shapes:
@@ -82,25 +85,46 @@ def read_weights(path: Path) -> WeightFile:
     # A checkpoint has the optimiser's vectors too.
     kept = {name: value for name, value in weights.items() if not name.startswith(("optimizer.", "state."))}
     fp64 = any(entry["dtype"] == "F64" for entry in header.values())
-    return WeightFile(file, notes.get("model"), options, kept, fp64)
+    return WeightFile(file, notes.get("model"), options, kept, fp64, notes.get("seed"))
+
+
+def _is_stored(source: Any) -> bool:
+    """Whether the weights are those of a run or a file, and not of a module or its state_dict."""
+    from strobe.runs import Run
+
+    return isinstance(source, (str, os.PathLike, Run))
 
 
 def _folder_of(source: Run | Path) -> pathlib.Path:
     return pathlib.Path(source if isinstance(source, (str, os.PathLike)) else source.path)
 
 
-def _file_of(source: Run | Path) -> pathlib.Path:
-    """The weights of a run, or the file itself."""
+def _stored(source: Run | Path) -> WeightFile:
+    """The weights of a run, or of the file itself. Raises NotFitting where they are not those that the run trained."""
     folder = _folder_of(source)
     if not folder.is_dir():
-        return folder
+        return read_weights(folder)
     try:
-        saved = json.loads((folder / "plan.json").read_text(encoding="utf-8")).get("outputs", {}).get("save_model", "")
+        plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise NotFitting(f"{folder}: is no run directory, because it has no plan.json") from None
-    if not saved:
-        raise NotFitting(f"{folder}: the run kept no weights; give save_model=\"model.safetensors\" to strobe.run")
-    return pathlib.Path(saved)
+    outputs, case = plan.get("outputs", {}), plan["cases"][0]
+    if not outputs.get("save_model"):
+        kept = outputs.get("checkpoint")
+        advice = f"give its checkpoint {kept}" if kept else "give save_model=\"model.safetensors\" to strobe.run"
+        raise NotFitting(f"{folder}: the run kept no weights; {advice}")
+    row = results.read(folder).iloc[0]
+    if row["status"] != "ok":
+        # An earlier run may have left a file of this name.
+        raise NotFitting(f"{folder}: weights of a case that is {row['status']} are not taken: {row.get('reason')}; "
+                         f"to take those of a file, give its name, such as {outputs['save_model']}")
+    file, model = read_weights(outputs["save_model"]), case["model"]
+    of_run = file.model == model["name"] and file.seed in (None, str(case["seed"])) and all(
+        model.get(name, value) == value for name, value in file.options.items())
+    if not of_run:
+        raise NotFitting(f"{file.path}: another run has written this file since {folder}; keep each run's weights in a "
+                         "file of its own")
+    return file
 
 
 def _renamed(theirs: str, names: Mapping[str, str]) -> str:
@@ -119,14 +143,14 @@ def _found(theirs: str, names: Mapping[str, str], known: Mapping[str, Any]) -> s
     return None
 
 
-def _flat(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Rows and columns of a parameter. A vector is a row, and so are the heads of an attention, [1, H, C]."""
-    return shape if len(shape) == 2 else (1, int(np.prod(shape, dtype=int)))
-
-
 def _fits(shape: tuple[int, ...], expected: tuple[int, int]) -> bool:
-    """Whether a parameter holds the matrix: also a list of this one matrix, as the state of a GRU, [1, F, F]."""
-    return _flat(shape) == expected or (shape[-2:] == expected and np.prod(shape[:-2], dtype=int) == 1)
+    """Whether a parameter has these rows and columns.
+
+    A vector is a row, and so are the heads of an attention, [1, H, C]. Weights that evolve may be [1, F, G].
+    """
+    if len(shape) == 2:
+        return shape == expected
+    return expected == (1, int(np.prod(shape, dtype=int))) or shape == (1, *expected)
 
 
 def _block_shapes(part: Part, shapes: Shapes) -> list[tuple[int, int]]:
@@ -177,12 +201,11 @@ def _paired(parts: Layout, shapes: Shapes, known: Mapping[str, tuple[int, ...]],
             pairs.append((part, name))
         elif name is not None:
             wrong.append(f"{name} is {list(known[name])}, and {list(expected)} is needed")
-        elif head or not (part.optional or is_of_task(part.theirs)):
+        elif head or part.captured or not (part.spare or is_of_task(part.theirs)):
             wrong.append(f"{_renamed(part.theirs, names)} is missing, {list(expected)}")
-    found = {name for _, name in pairs}
-    in_parts = {name for part in parts if (name := _found(part.theirs, names, known)) is not None}
-    wrong += [f"{name} {list(shape)} has no counterpart" for name, shape in known.items()
-              if name not in found | in_parts]
+    used = {_found(part.theirs, names, known) for part in parts}
+    if not any(part.captured for part in parts):  # a captured module may have weights that its call does not read
+        wrong += [f"{name} {list(shape)} has no counterpart" for name, shape in known.items() if name not in used]
     unknown = [layer for layer in names if not any(_renamed(part.theirs, {layer: "?"}) != part.theirs
                                                    for part in parts)]
     wrong += [f"names has {layer!r}, which is no layer of the model" for layer in unknown]
@@ -209,19 +232,17 @@ def _layout(model: str | None, options: Mapping[str, Any], shapes: Shapes, where
     return parts
 
 
-def _same_model(file: WeightFile, module: Any) -> tuple[str | None, Mapping[str, Any]]:
-    """Model and options of both. Raises NotFitting where a module of strobe.modules is another one."""
-    model = getattr(module, "strobe_model", None)
-    if model is None:
-        return file.model, file.options
-    if file.model not in (None, model):
-        raise NotFitting(f"{file.path} has weights of {file.model}, and the module is {model}")
-    apart = [f"{name} is {file.options[name]} in the file and {value} in the module"
-             for name, value in module.options.items()
-             if file.options.get(name, value) != value and not name.endswith(("dropout", "backpropagation"))]
+def _refuse_other(module: Any, model: str | None, options: Mapping[str, Any], there: str) -> None:
+    """Raises NotFitting where a module of strobe.modules is not the model of a file or request."""
+    own = getattr(module, "strobe_model", None)
+    if own is None:
+        return
+    if model not in (None, own):
+        raise NotFitting(f"{there} {model}, and the module is {own}")
+    apart = [f"{name} is {options[name]} there and {value} in the module" for name, value in module.options.items()
+             if options.get(name, value) != value and not name.endswith(("dropout", "backpropagation"))]
     if apart:
-        raise NotFitting(f"{file.path}: options of {model} differ: " + "; ".join(apart))
-    return model, module.options
+        raise NotFitting(f"{there} {own} with other options: " + "; ".join(apart))
 
 
 def _read_as_in(source: Run | Path, module: Any) -> None:
@@ -243,22 +264,27 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     `source` is a run with `save_model=`, or a file of `--save-model` or `--checkpoint`. Without a module, that of
     `strobe.modules` with the file's options and precision is made. `module` may be the one that `strobe.from_torch`
     captured, or any module with the layers of `strobe.modules`, of PyTorch or PyTorch Geometric. `names` maps a layer's
-    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one. Parts of
-    `strobe.events_from_torch` are the layers `message`, `updater` and `embedding`; other layers may then be missing.
+    name in `strobe.modules` to the one in the module. The head of the task is loaded where the module has one.
+    Captured parts of an event model are a ModuleDict with their names, such as "message".
 
     Strobe has one bias where PyTorch's LSTMCell and RNNCell have two; the second becomes zero. Raises NotFitting, which
-    names missing and further weights, and shapes that differ, before anything is changed.
+    names missing and further weights, and shapes that differ, before anything is changed. A captured module may have
+    further weights. Weights of a run that was stopped or failed, and those that another run has written, are refused.
     """
     import torch
 
-    file = read_weights(_file_of(source))
+    if not _is_stored(source):
+        raise NotFitting(f"weights come from a run or a file, and this is a {type(source).__name__}")
+    file = _stored(source)
     if module is None:
         from strobe import modules
 
         module = modules.build(file.model, file.options, file.shapes, str(file.path))
         module.to(torch.float64 if file.fp64 else torch.float32)
-    model, options = _same_model(file, module)
-    parts = _layout(model, options, file.shapes, str(file.path))
+    _refuse_other(module, file.model, file.options, f"{file.path} has weights of")
+    # A file of other hands does not name its model.
+    model = file.model or getattr(module, "strobe_model", None)
+    parts = _layout(model, file.options if file.model else getattr(module, "options", {}), file.shapes, str(file.path))
     parameters = dict(module.named_parameters())
     known = {name: tuple(value.shape) for name, value in parameters.items()}
     what = f"the module does not fit {file.path}, which has weights of {model}"
@@ -271,17 +297,21 @@ def to_torch(source: Run | Path, module: torch.nn.Module | None = None, *,
     return module
 
 
-def _parameters(source: Any) -> tuple[Weights, str]:
-    """Values and origin of a module, a state_dict or a file."""
-    if isinstance(source, (str, os.PathLike)):
-        return read_weights(source).weights, os.fspath(source)
-    named = dict(source.named_parameters()) if hasattr(source, "named_parameters") else dict(source)
-    values = {name: np.asarray(value.detach().cpu().double().numpy() if hasattr(value, "detach") else value, np.float64)
-              for name, value in named.items()}
+def _parameters(source: Any) -> Weights:
+    """The values of a module or a state_dict."""
+    named = dict(source.named_parameters()) if hasattr(source, "named_parameters") else source
+    if not isinstance(named, Mapping):
+        raise NotFitting("weights are a PyTorch module, its state_dict, a run or a safetensors file, and this is a "
+                         f"{type(source).__name__}")
+    try:
+        values = {name: np.asarray(value.detach().cpu().double().numpy() if hasattr(value, "detach") else value,
+                                   np.float64) for name, value in named.items()}
+    except (TypeError, ValueError):
+        raise NotFitting(f"the {type(source).__name__} has entries that are no weights; give a state_dict") from None
     broken = [name for name, value in values.items() if not np.isfinite(value).all()]
     if broken:
         raise NotFitting(f"weights that are no finite numbers: {', '.join(broken)}")
-    return values, f"the {type(source).__name__}"
+    return values
 
 
 def start_of(source: Any, plans: list[dict[str, Any]], names: Mapping[str, str] | None = None) -> pathlib.Path:
@@ -291,26 +321,35 @@ def start_of(source: Any, plans: list[dict[str, Any]], names: Mapping[str, str] 
     """
     from strobe.workloads import _cache
 
-    models = {json.dumps([plan["case"]["model"], plan.get("parameters")], sort_keys=True) for plan in plans}
+    plans = [plan for plan in plans if "skipped" not in plan]  # combinations that cannot run have no model
+    if not all(plan.get("parameters") for plan in plans):
+        raise NotFitting("strategy external reads no weights; leave it out, or weights")
+    models = {json.dumps([plan["case"]["model"], plan["parameters"]], sort_keys=True) for plan in plans}
     if len(models) != 1:
         raise NotFitting(f"weights fit one model; the request has {len(models)} models or widths")
-    if isinstance(source, (str, os.PathLike)) or hasattr(source, "rows"):
-        source = _file_of(source)
-        if read_weights(source).model is not None:
-            return pathlib.Path(source).absolute()  # a file of Strobe, which the program compares with the request
     model = dict(plans[0]["case"]["model"])
     shapes = {one["name"]: tuple(one["shape"]) for one in plans[0]["parameters"]}
-    values, where = _parameters(source)
+    if _is_stored(source):
+        file = _stored(source)
+        if file.model is not None:
+            return file.path.absolute()  # a file of Strobe, which the program compares with the request
+        values, where = file.weights, str(file.path)
+    else:
+        values, where = _parameters(source), f"the {type(source).__name__}"
+        _refuse_other(source, model["name"], model, "the request trains")
     ours = _of_strobe(values, shapes, where, model, names)
-    data = b"".join(name.encode() + np.ascontiguousarray(value, "<f8").tobytes() for name, value in ours.items())
+    data = b"".join(f"{name} {value.shape}".encode() + np.ascontiguousarray(value, "<f8").tobytes()
+                    for name, value in ours.items())
     path = _cache() / f"{hashlib.sha256(data).hexdigest()[:32]}.safetensors"
+    unfinished = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            unfinished = path.with_suffix(f".{os.getpid()}")
             _write_safetensors(unfinished, ours)
             os.replace(unfinished, path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
         raise StrobeError(f"cannot write {path}: {error.strerror}; set STROBE_CACHE_DIR") from error
     return path.absolute()
 

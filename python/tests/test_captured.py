@@ -41,12 +41,12 @@ class Captured(InFolder):
         edges = [draw.integers(0, 20, (2, 50)) for _ in range(6)]
         workload = strobe.Workload.from_steps(edges, features=draw.normal(size=(6, 20, features)),
                                               path=self.folder / "graph.strobe")
-        losses = []
-        for strategy, ranks in (("sequential", 1), ("snapshot", 2), ("vertex", 3), ("chunk", 2)):
-            out = self.folder / f"run{len(list(self.folder.iterdir()))}"
-            run = strobe.run(workload=workload, model=model, strategy=strategy, ranks=ranks, epochs=2, warmup=0,
-                             precision="fp64", progress=False, out=out)
-            losses.append(json.loads((run.path / "summary.json").read_text())["rows"][0]["loss"])
+        kept = {"workload": workload, "model": model, "epochs": 2, "warmup": 0, "precision": "fp64"}
+        suite = {"name": "exact", "cases": [{**kept, "strategy": strategy, "ranks": ranks} for strategy, ranks in (
+            ("sequential", 1), ("snapshot", 2), ("vertex", 3), ("chunk", 2))]}
+        run = strobe.run(suite, progress=False, out=self.folder / f"run{len(list(self.folder.iterdir()))}")
+        losses = [row["loss"] for row in json.loads((run.path / "summary.json").read_text())["rows"]]
+        self.assertEqual(len(losses), 4)
         for other in losses[1:]:
             np.testing.assert_allclose(other, losses[0], rtol=1e-10)
 

@@ -69,22 +69,23 @@ class _Equal(InFolder):
         self.assertLess(np.abs(z - expected).max() / np.abs(expected).max(), tolerance)
 
     def expect_both_ways(self, name, options):
-        model = {"name": name, **options}
-        run, trained = self.run_of(model, epochs=2)
-        module = run.to_torch().eval()
-        self.assertIsInstance(module, (modules.SnapshotModule, modules.EventModule))
-        self.expect_equal(module, run, trained, 1e-12)
+        """A run at rest gives the embeddings of the module where it starts, and of the module that it is read into."""
+        model, module = {"name": name, **options}, modules._MODULES[name](*self.features, **options).double().eval()
+        self.add_head(module)
         with torch.no_grad():  # weights that the program never drew, biases included
             for parameter in module.parameters():
                 parameter.add_(0.3 * torch.randn(parameter.shape, generator=self.draw))
-        at_rest = {"epochs": 1, "optimizer": {"name": "sgd", "rate": 0.0}}
-        run, started = self.run_of(model, weights=module, **at_rest)
-        self.assertGreater(np.abs(started - trained).max(), 1e-3)
-        self.expect_equal(module, run, started, 1e-12)
-        if name not in self.in_fp32:
-            self.in_fp32.add(name)
-            run, single = self.run_of(model, "fp32", weights=module, **at_rest)
-            self.expect_equal(run.to_torch().eval(), run, single, self.fp32)
+        for precision, tolerance in (("fp64", 1e-12), *([] if name in self.in_fp32 else [("fp32", self.fp32)])):
+            run, started = self.run_of(model, precision, weights=module, epochs=1,
+                                       optimizer={"name": "sgd", "rate": 0.0})
+            loaded = run.to_torch().eval()
+            self.assertIs(type(loaded), type(module))
+            self.expect_equal(loaded, run, started, tolerance)
+            if precision == "fp64":
+                if name == "dysat":
+                    module.trained_steps = loaded.trained_steps  # of the run, not of the weights
+                self.expect_equal(module, run, started, tolerance)
+        self.in_fp32.add(name)
 
 
 @unittest.skipIf(modules is None, "needs PyTorch")
@@ -96,7 +97,7 @@ class Snapshots(_Equal):
         super().setUpClass()
         cls.graphs = [cls.graph(seed, weighted=seed != 6) for seed in (5, 6, 7)]
         cls.workload, cls.steps = cls.graphs[0]
-        cls.task = {"task": {"name": "vertex-regression", "train_share": 0.6}}
+        cls.task, cls.features = {"task": {"name": "vertex-regression", "train_share": 0.6}}, [3]
         cls.draw = torch.Generator().manual_seed(3)
 
     @classmethod
@@ -110,6 +111,10 @@ class Snapshots(_Equal):
                                               draw.normal(size=(9, 20)), path=cls.folder / f"steps{seed}.strobe",
                                               feature_scale="none")
         return workload, [tuple(map(torch.tensor, one)) for one in zip(features, edges, weights, strict=True)]
+
+    @staticmethod
+    def add_head(module):
+        module.head = torch.nn.Linear(module.width, 1).double()
 
     def embeddings(self, module, run, expected):
         like = next(module.parameters())
@@ -160,7 +165,11 @@ class _EventsTest(_Equal):
         cls.events = modules.Events(*map(torch.tensor, cls.ends), torch.tensor(time - time[0]),
                                     *map(torch.tensor, (of_events, of_vertices) if cls.with_features else ()))
         cls.task = {"strategy": {"name": "sequential", "batch": 20}, "task": {"name": "future-links", "batch": 13}}
-        cls.draw = torch.Generator().manual_seed(4)
+        cls.draw, cls.features = torch.Generator().manual_seed(4), [4, 3] if cls.with_features else [0, 0]
+
+    @staticmethod
+    def add_head(module):
+        module.decoder = modules.LinkDecoder(module.width).double()
 
     def run_of(self, model, precision="fp64", **more):
         self.samples = self.folder / "samples.csv"

@@ -38,11 +38,11 @@ class Requests(InFolder):
                 self.assertEqual(sorted(case["case_id"] for case in strobe.cases(**keywords)), sorted(self.ids(*words)))
 
     def test_keywords_go_over_the_cases_of_a_suite(self):
-        own = self.ids("quickstart", "--vary", "epochs=1,2", "--set", "model.hidden=4")
-        got = strobe.cases("quickstart", epochs=[1, 2], model={"name": "tm-gcn", "hidden": 4})
+        own = self.ids("smoke", "--vary", "epochs=1,2", "--set", "model.hidden=4")
+        got = strobe.cases("smoke", epochs=[1, 2], model={"name": "tm-gcn", "hidden": 4})
         self.assertEqual([case["case_id"] for case in got], own)
-        text = {"name": "mine", "cases": [{"workload": "amlsim-20k", "strategy": "snapshot",
-                                           "matrix": {"ranks": [1, 2]}}]}
+        workload = {"name": "uniform", "steps": 8, "vertices": 60, "density": 3}
+        text = {"name": "mine", "cases": [{"workload": workload, "strategy": "snapshot", "matrix": {"ranks": [1, 2]}}]}
         self.assertEqual([case["case"]["ranks"] for case in strobe.cases(text, epochs=2)], [1, 2])
 
     def test_a_wrong_keyword_fails_with_the_hint_and_a_pointer(self):
@@ -171,8 +171,8 @@ class Bars(InFolder):
 
 class Commands(InFolder):
     def test_answers_are_those_of_the_program(self):
-        words = ["--clusters", "aimos-v100", "--strategy", "snapshot,vertex", "--nodes", "1,2"]
-        plan = strobe.plan(TINY, clusters=["aimos-v100"], strategy=["snapshot", "vertex"], nodes=[1, 2])
+        words = ["--clusters", "aimos-v100", "--strategy", "snapshot,pss", "--nodes", "1,2"]
+        plan = strobe.plan(TINY, clusters=["aimos-v100"], strategy=["snapshot", "pss"], nodes=[1, 2])
         printed = json.loads(self.strobe("plan", "--workload", TINY, *words, "--json"))
         self.assertEqual(plan.best, printed["best"])
         self.assertEqual(list(plan.table["id"]), [point["id"] for point in printed["points"]])

@@ -13,7 +13,6 @@ import strobe
 
 try:
     import torch
-    import torch_models
     from torch_geometric.nn import GATConv, GCNConv
 
     from strobe import modules
@@ -163,10 +162,13 @@ class Weights(_WithSteps):
 
     def test_a_step_of_gradient_descent_is_that_of_pytorch(self):
         descent = {"optimizer": {"name": "sgd", "rate": 0.1}, "epochs": 1}
-        for model in ("tm-gcn:pairs=2", "cd-gcn", "evolve-gcn-o", "evolve-gcn-h", "t-gcn", "mpnn-lstm", "dysat",
-                      "dcrnn"):
-            with self.subTest(model):
-                module = self.train(model, epochs=1).to_torch()
+        torch.manual_seed(4)
+        for module in (modules.TMGCN(3, pairs=2), modules.CDGCN(3), modules.EvolveGCNO(3), modules.EvolveGCNH(3),
+                       modules.TGCN(3), modules.MPNNLSTM(3), modules.DySAT(3), modules.DCRNN(3)):
+            model = {"name": module.strobe_model, **module.options}
+            with self.subTest(module.strobe_model):
+                module.head = torch.nn.Linear(module.width, 1)
+                module.double()
                 after = self.train(model, weights=module, **descent).to_torch()
                 trained = [one for one in module.parameters() if one.requires_grad]
                 error = module.head(module(self.steps))[:4, :, 0] - torch.tensor(self.targets[:4])
@@ -179,12 +181,12 @@ class Weights(_WithSteps):
                                            atol=1e-12)
 
     def test_training_goes_on_where_it_was(self):
-        for precision in ("fp64", "fp32"):
+        for precision, starts in (("fp64", 4), ("fp32", 1)):
             whole = self.losses(self.train("evolve-gcn-h", epochs=3, precision=precision))
             first = self.train("evolve-gcn-h", epochs=2, precision=precision)
             self.assertEqual(self.losses(first), whole[:2])
             module = first.to_torch()
-            for start in (module, module.state_dict(), first, first.path.with_suffix(".safetensors")):
+            for start in (module, module.state_dict(), first, first.path.with_suffix(".safetensors"))[:starts]:
                 with self.subTest(precision, start=type(start).__name__):
                     again = self.train("evolve-gcn-h", weights=start, epochs=1, precision=precision)
                     self.assertEqual(self.losses(again), whole[2:])
@@ -200,40 +202,6 @@ class Weights(_WithSteps):
         expected = np.load(f"{self.stem}.npy")
         z = run.to_torch()([(x, edges) for x, (_, edges, _) in zip(degrees, self.steps, strict=True)][:len(expected)])
         self.assertLess(np.abs(z.detach().numpy() - expected).max() / np.abs(expected).max(), 1e-12)
-
-    def test_a_captured_model_goes_both_ways(self):
-        torch.manual_seed(1)
-        example = {"x": torch.zeros(3, 3), "edge_index": torch.tensor([[0, 1], [1, 2]]), "h": torch.zeros(3, 5)}
-        module = torch_models.GCNGRU(3, 5)
-        captured = strobe.from_torch(module, example, self.folder / "captured")
-        run = self.train(captured)
-        fresh = torch_models.GCNGRU(3, 5).double()
-        run.to_torch(fresh)
-        h, outputs = torch.zeros(20, 5).double(), []
-        for x, edges, _ in self.steps:
-            h = fresh(x, edges, h=h)
-            outputs.append(h)
-        workload_has_weights = np.load(f"{self.stem}.npy")
-        self.assertEqual(workload_has_weights.shape, torch.stack(outputs).shape)
-        fresh.head = torch.nn.Linear(5, 1).double()
-        run.to_torch(fresh)
-        again = self.train(captured, weights=fresh, epochs=1)
-        whole = self.train(captured, epochs=3)
-        np.testing.assert_allclose(self.losses(again)[0], self.losses(whole)[2], rtol=1e-12)
-
-    def test_a_matrix_in_a_list_of_one_goes_both_ways(self):
-        torch.manual_seed(1)
-        module = torch_models.EvolvingWeights(3, 4).double()
-        self.assertEqual(tuple(module.initial_weight.shape), (1, 3, 3))
-        example = {"x": torch.zeros(3, 3), "edge_index": torch.tensor([[0, 1], [1, 2]]), "w": module.initial_weight}
-        captured = strobe.from_torch(module, example, self.folder / "evolving")
-        run = self.train(captured, epochs=2)
-        module.head = torch.nn.Linear(4, 1).double()
-        run.to_torch(module)
-        saved = strobe.weights.read_weights(run.path.with_suffix(".safetensors")).weights
-        np.testing.assert_array_equal(module.initial_weight.detach().numpy()[0], saved["initial_weight"])
-        again, whole = self.train(captured, weights=module, epochs=1), self.train(captured, epochs=3)
-        np.testing.assert_allclose(self.losses(again)[0], self.losses(whole)[2], rtol=1e-12)
 
 
 @unittest.skipIf(modules is None, "needs PyTorch and PyTorch Geometric")
@@ -342,7 +310,8 @@ class Refusals(InFolder):
 
     def test_another_model_is_named(self):
         self.expect(lambda: self.kept.to_torch(modules.TGCN(2)), "weights of mpnn-lstm", "t-gcn")
-        self.expect(lambda: self.kept.to_torch(modules.MPNNLSTM(2, output="h2")), "output is all in the file and h2")
+        self.expect(lambda: self.kept.to_torch(modules.MPNNLSTM(2, output="h2")),
+                    "output is all there and h2 in the module")
         self.kept.to_torch(modules.MPNNLSTM(2, dropout=0.5))
         with self.assertRaisesRegex(strobe.InvalidRequest, "mpnn-lstm"):
             strobe.run(workload=TINY, model="t-gcn", weights=self.file, progress=False, out=self.folder / "other")
@@ -375,7 +344,14 @@ class Refusals(InFolder):
         self.expect(start(self.module()), "trains mpnn-lstm", "head.weight is missing, [2, 28]")
         fitting = self.kept.to_torch()
         self.expect(start(fitting, model=["mpnn-lstm", "t-gcn"]), "2 models")
-        self.expect(start(fitting, model="mpnn-lstm:hidden=7"), "[28, 7] is needed")
+        self.expect(start(fitting.state_dict(), model="mpnn-lstm:hidden=7"), "[28, 7] is needed")
+        self.expect(start(fitting, model="mpnn-lstm:output=h2"), "output is h2 there and all in the module")
+        self.expect(start(fitting, model="t-gcn"), "trains t-gcn, and the module is mpnn-lstm")
+        for given in (5, [fitting], {"model": fitting.state_dict()}, {"head.weight": "text"}):
+            self.expect(start(given), type(given).__name__)
+        self.expect(start(fitting, strategy={"name": "external", "command": "true"}), "external reads no weights")
+        fitting.rows = 3  # which a run has too
+        self.assertIsInstance(start(fitting, out=self.folder / "rows")(), strobe.Run)
         with torch.no_grad():
             fitting.gcn1.weight[0, 0] = float("nan")
         self.expect(start(fitting), "no finite numbers: gcn1.weight")
@@ -383,6 +359,27 @@ class Refusals(InFolder):
             start(self.module(), load_model=self.file)()
         self.assertEqual(caught.exception.pointer, "/weights")
         self.assertFalse(out.exists())
+
+    def test_combinations_that_cannot_run_need_no_weights(self):
+        run = strobe.run(workload=TINY, model="mpnn-lstm", epochs=1, warmup=0, strategy=["sequential", "vertex"],
+                         ranks=[1, 2], weights=self.kept.to_torch(), out=self.folder / "several", progress=False)
+        self.assertEqual(sorted(run.rows["status"]), ["ok", "ok", "ok", "skipped"])
+
+    def test_weights_that_a_run_did_not_train_are_refused(self):
+        def run(name, **more):
+            return strobe.run(**{"workload": TINY, "model": "t-gcn", "epochs": 1, "warmup": 0, "progress": False,
+                                 "save_model": self.folder / "same.safetensors", "out": self.folder / name, **more})
+
+        first = run("first")
+        self.assertIsInstance(first.to_torch(), modules.TGCN)
+        with self.assertRaises(strobe.CaseFailed) as caught:
+            run("stopped", epochs=10 ** 6, time_limit="100ms")
+        self.expect(caught.exception.run.to_torch, "timeout", "same.safetensors was not written")
+        run("second", seed=2)
+        self.expect(first.to_torch, "another run has written", "same.safetensors")
+        self.expect(run("checkpoint", save_model=None, checkpoint=self.folder / "c.safetensors").to_torch,
+                    "kept no weights; give its checkpoint", "c.safetensors")
+        self.expect(lambda: strobe.to_torch(modules.TGCN(2)), "a TGCN")
 
 
 del _WithSteps
