@@ -65,6 +65,16 @@ TEST_F(LoadSeconds, CountReadingOfTheCaseThatReads) {
   }
 }
 
+TEST_F(LoadSeconds, OfAPlanThatIsMadeAgainCountReading) {
+  const Case first = case_of({{"ranks", 1}, {"host_memory_limit_gib", 8}}),
+             second = case_of({{"ranks", 3}, {"host_memory_limit_gib", 8}});
+  KeptPlans plans(std::uint64_t{1} << 30);
+  plans.get(first);
+  plans.get(second);  // drops the first plan, and finds the graph in memory
+  EXPECT_GE(plans.take(first)->load_seconds, reading_seconds);
+  EXPECT_LE(plans.take(second)->load_seconds, reading_seconds / 2);
+}
+
 TEST_F(LoadSeconds, OfAPredictionFollowFromTheRatesOfTheCluster) {
   const Json simulated{{"device", "sim"}, {"comm", "sim"}, {"cluster", "p3dn-v100"}};
   const Case without = case_of(simulated, "uniform");
