@@ -70,6 +70,7 @@ void KeptPlans::drop_plans() {
   bytes_ = 0;
   all_fit_ = false;
   malloc_trim(0);  // otherwise planning would seem to take less, because it reuses freed memory
+  forget_process_memory();
 }
 
 void KeptPlans::forget_data() {
