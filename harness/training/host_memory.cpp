@@ -58,22 +58,40 @@ double evaluation_bytes(const PlannedCase& plan) {
   return 64.0 * static_cast<double>(most);
 }
 
+/// Mean of the node's ranks of the arrays on the host that tensors of inputs are copied from. Tensors hold a matrix and
+/// its transpose, and the host one of both.
+double copied_bytes(const PlannedPeak& peak, const NodeRanks& here) {
+  return mean_of_node(peak, here, [](const PerMemoryPart<std::uint64_t>& parts) {
+    return static_cast<double>(parts[MemoryPart::graph] / 2 + parts[MemoryPart::features] + parts[MemoryPart::samples]);
+  });
+}
+
+/// Whether weights are evaluated before training ends. The blocks of that evaluation are kept for the next one.
+bool evaluates_early(const PlannedCase& plan) {
+  if (plan.request.repeat > 1) return true;
+  for (std::int64_t e = 0; e + 1 < plan.request.warmup + plan.request.epochs; ++e)
+    if (plan.schedule->evaluates_after(e)) return true;
+  return false;
+}
+
+/// Bytes that a rank of hybrid batches takes when it evaluates its weights on the whole graph.
+double judging_bytes(const PlannedCase& plan, const HybridMemory& hybrid, const NodeRanks& here) {
+  if (plan.request.numerics == "none") return 0;
+  PlannedCase judged = plan;
+  judged.schedule = hybrid.judged;
+  const PlannedPeak peak = planned_peak(judged);
+  const double copies = evaluates_early(plan) ? copied_bytes(peak, here) : 0;
+  return tensor_bytes(plan, peak, here) + evaluation_bytes(plan) + copies;
+}
+
 /// Bytes that a rank takes at its most.
 double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
   const double tensors = tensor_bytes(plan, peak, here);
   const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
   if (!hybrid) return tensors + evaluation_bytes(plan);
-  PlannedCase judged = plan;
-  judged.schedule = hybrid->judged;
-  double evaluation = 0;
-  if (plan.request.numerics != "none")
-    evaluation = tensor_bytes(plan, planned_peak(judged), here) + evaluation_bytes(plan);
-  // The host made the batch that the tensors of training are copied from.
-  const double batch = mean_of_node(peak, here, [](const PerMemoryPart<std::uint64_t>& parts) {
-    return static_cast<double>(parts[MemoryPart::graph] + parts[MemoryPart::features] + parts[MemoryPart::samples]);
-  });
   const double feed = std::accumulate(hybrid->feed.begin(), hybrid->feed.end(), 0.0);
-  return std::max(tensors + batch, evaluation) + feed / static_cast<double>(hybrid->feed.size());
+  return std::max(tensors + copied_bytes(peak, here), judging_bytes(plan, *hybrid, here)) +
+         feed / static_cast<double>(hybrid->feed.size());
 }
 
 /// Bytes of one process.
