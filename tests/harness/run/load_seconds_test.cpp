@@ -37,6 +37,7 @@ class LoadSeconds : public ::testing::Test {
 
   static Case case_of(const Json& changes, const std::string& workload = "test-slow") {
     Json json{{"workload", {{"name", workload}, {"vertices", 50}, {"steps", 6}}},
+              {"strategy", "vertex"},
               {"model", "t-gcn"},
               {"epochs", 1},
               {"warmup", 0}};
