@@ -33,7 +33,7 @@
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
 #include "harness/schedule/planned_case.hpp"
-#include "harness/training/make_plan.hpp"
+#include "harness/training/host_memory.hpp"
 #include "harness/training/planned_peak.hpp"
 #include "results/row/rounds.hpp"
 #include "results/run/environment.hpp"
@@ -43,13 +43,26 @@
 namespace strobe {
 namespace {
 
+/// The plan of a case as --dry-run shows it. A case of one process is refused as its run would be.
+std::shared_ptr<const PlannedCase> plan_to_show(const Case& c, const DataCache& cache, const NodeRanks& here) {
+  check_room_to_read(c);
+  std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::report, cache, here);
+  const std::string note = in_one_process(c) ? check_host_memory(*plan, here, 0) : "";
+  if (note.empty()) return plan;
+  PlannedCase noted = *plan;
+  noted.notes.push_back(note);
+  return std::make_shared<const PlannedCase>(std::move(noted));
+}
+
 /// Every process plans, because a partitioner may call MPI collectively. Only the first process prints.
 int dry_run(const RunRequest& request, Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
-  const DataCache cache;
+  const Ranks alone;
+  const NodeRanks here = ranks_of_node(alone);
+  const DataCache cache(node_store_of(alone, least_host_limit(suite.cases)));
   for (const Case& c : suite.cases) {
-    const auto plan = plan_or_note(request, suite, c, [&] { return make_plan(c, PlanUse::report, cache); });
+    const auto plan = plan_or_note(request, suite, c, [&] { return plan_to_show(c, cache, here); });
     if (plan == nullptr) {
       const std::string id = case_id(c);
       plans.push_back({{"case_id", id}, {"skipped", suite.impossible.at(id).message()}});

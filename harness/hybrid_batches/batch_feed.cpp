@@ -14,6 +14,11 @@ namespace {
 
 constexpr std::size_t in_the_making = 2;  // most batches that a generator makes at a time
 
+/// About what a generator takes for each vertex to look up places.
+constexpr double scratch_bytes = 32;
+/// About what the lists of a kept batch take, over the values in them. They grow as the batch is made.
+constexpr double room_of_lists = 1.125;
+
 /// Kept batches are numbered for each size by itself; other batches have the number of their iteration.
 std::uint64_t number_of_kept(std::size_t action, std::uint64_t count) {
   return ((static_cast<std::uint64_t>(action) + 1) << 26) + count;
@@ -63,6 +68,24 @@ int generator_count(const HybridPlan& plan) {
     ranks = std::min<std::int64_t>(ranks, cluster->gpus_per_node);
   }
   return static_cast<int>(std::clamp(cores / ranks, std::int64_t{1}, sizes));
+}
+
+double feed_bytes(const HybridPlan& plan, Rank rank) {
+  const HybridOptions& options = plan.options;
+  const bool pipelined = options.generator == "pipelined";
+  const double generators = generator_count(plan), in_flight = pipelined ? in_the_making : 0;
+  const double own = generators * scratch_bytes * static_cast<double>(plan.graph().vertices);
+  double largest = 0, kept = 0;  // the reservoir when it is full
+  for (std::size_t a = 0; a < plan.actions.size(); ++a) {
+    largest = std::max(largest, plan.typical[a].bytes);
+    kept += plan.typical[a].bytes * static_cast<double>(most_kept(plan, rank, a));
+  }
+  if (!options.reservoir) return own + in_flight * static_cast<double>(plan.actions.size()) * largest;
+  kept = room_of_lists * std::min(kept, options.reservoir_gib * 1024 * 1024 * 1024);
+  if (options.reservoir_start == "full" || plan.iterations() == 0) return own + kept;
+  const Case& c = plan.full->request;
+  const double updates = static_cast<double>((c.warmup + c.epochs) * plan.iterations());
+  return own + std::min(kept, room_of_lists * largest * updates * std::max(1.0, in_flight * generators));
 }
 
 BatchFeed::BatchFeed(const HybridPlan& plan, Device& device)

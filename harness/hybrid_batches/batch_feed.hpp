@@ -82,6 +82,10 @@ class BatchFeed {
 /// Most batches of a size that a rank's reservoir holds: Eq. 4's denominator, at least 1 (decisions D6).
 std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action);
 
+/// Most bytes of the batches that a rank's feed keeps, or makes before their use, in a run of the plan's case. Batches
+/// count as typical ones of their size. Generators have memory of their own.
+double feed_bytes(const HybridPlan& plan, Rank rank);
+
 /// The host's work of making a batch: the name of its spans, and of its fit in a calibrated cluster.
 inline constexpr std::string_view making_batches = "make_batch";
 

@@ -7,7 +7,9 @@
 #include "backends/shapes_device.hpp"
 #include "harness/files/placement_file.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
+#include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
+#include "harness/hybrid_batches/hybrid_memory.hpp"
 #include "harness/hybrid_batches/hybrid_trainer.hpp"
 #include "harness/request/schedule_tag.hpp"
 
@@ -42,6 +44,7 @@ class HybridSchedule final : public SchedulePlan {
     return facts;
   }
   bool evaluates_after(std::int64_t epoch) const override {
+    if (judges_shapes_) return true;
     const std::int64_t every = plan_->options.evaluate_every, each = std::max<std::int64_t>(1, plan_->iterations());
     return (epoch + 1) * each / every > epoch * each / every;
   }
@@ -120,7 +123,16 @@ class HybridSchedule final : public SchedulePlan {
   }
 
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
-    return std::make_unique<HybridTrainer>(*plan_, device, communicator);
+    return std::make_unique<HybridTrainer>(*plan_, device, communicator, judges_shapes_);
+  }
+
+  HybridMemory memory() const {
+    auto judged = std::make_shared<HybridSchedule>(*this);
+    judged->judges_shapes_ = true;
+    HybridMemory memory{std::move(judged), {}};
+    for (Rank rank = 0; rank < plan_->ranks(); ++rank)
+      if (only_rank().value_or(rank) == rank) memory.feed.push_back(feed_bytes(*plan_, rank));
+    return memory;
   }
 
  private:
@@ -239,6 +251,7 @@ class HybridSchedule final : public SchedulePlan {
   std::uint64_t vectors_;  // number of vectors that the optimizer keeps
   PlanSummary summary_;
   ByteBudget budget_;
+  bool judges_shapes_ = false;
 };
 
 class HybridPlanner final : public SchedulePlanner {
@@ -264,4 +277,10 @@ const Register<ScheduleTag> hybrid_batches_registered{
      {}}};
 
 }  // namespace
+
+std::optional<HybridMemory> hybrid_memory(const SchedulePlan& schedule) {
+  const auto* const hybrid = dynamic_cast<const HybridSchedule*>(&schedule);
+  return hybrid == nullptr ? std::nullopt : std::optional(hybrid->memory());
+}
+
 }  // namespace strobe

@@ -28,7 +28,7 @@ AdjusterSetting adjuster_setting(const HybridPlan& plan) {
 
 }  // namespace
 
-HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator)
+HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator, bool judges_shapes)
     : plan_(plan),
       device_(device),
       communicator_(communicator),
@@ -41,7 +41,8 @@ HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicato
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       totals_(device.allocate(2, 1, ElementType::f64)),
       number_(device.allocate(1, 1, ElementType::f64)),
-      scratch_(device.allocate(weights_.parameters().count(), 1)) {}
+      scratch_(device.allocate(weights_.parameters().count(), 1)),
+      judges_shapes_(judges_shapes) {}
 
 Pass HybridTrainer::pass() const {
   const RankSums* sums = &own_sums_;
@@ -168,7 +169,7 @@ Tensor HybridTrainer::common_weights() {
 std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& moment) {
   std::map<std::string, double> metrics;
   // Without values there are no metrics. The whole graph, which no row counts, then needs no room.
-  if (!device_.has_values()) return metrics;
+  if (!device_.has_values() && !judges_shapes_) return metrics;
   {
     FullBatchTrainer judge(*plan_.full, device_, communicator_);
     judge.take_weights(common_weights());
@@ -177,7 +178,7 @@ std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& mo
   }
   // The whole graph was on the device for a moment. Peaks in rows are those of training.
   device_.synchronize();
-  device_.reset_peak();
+  if (!judges_shapes_) device_.reset_peak();
   return metrics;
 }
 

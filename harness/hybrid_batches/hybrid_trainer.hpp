@@ -18,7 +18,8 @@ namespace strobe {
 
 class HybridTrainer final : public Trainer {
  public:
-  HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator);
+  /// `judges_shapes`: it also evaluates on devices without values, where only memory counts.
+  HybridTrainer(const HybridPlan& plan, Device& device, Communicator& communicator, bool judges_shapes = false);
 
   void note_ranges(RangeLog* log) override { ranges_ = log; }
   /// One update by gradients summed over ranks; or updates of the rank alone, followed by averaging.
@@ -71,6 +72,7 @@ class HybridTrainer final : public Trainer {
   double sample_weight_ = 0;                 // of the rank's batches in an epoch
   double last_loss_ = 0;                     // of the last epoch that had samples
   bool equal_outputs_ = false;
+  bool judges_shapes_ = false;
   std::map<std::string, std::vector<double>> kept_;  // on rank 0: each rank's own data, as gathered last
   RangeLog* ranges_ = nullptr;
 };

@@ -25,11 +25,11 @@ std::uint64_t bytes_to_keep() {
   return static_cast<std::uint64_t>(gib * 1024 * 1024 * 1024);
 }
 
-std::shared_ptr<const PlannedCase> with_note(std::shared_ptr<const PlannedCase> plan, const std::string& note) {
-  if (note.empty()) return plan;
-  PlannedCase noted = *plan;
-  noted.notes.push_back(note);
-  return std::make_shared<const PlannedCase>(std::move(noted));
+std::shared_ptr<const PlannedCase> with_facts(const PlannedCase& plan, const std::string& note, double load_seconds) {
+  PlannedCase made = plan;
+  if (!note.empty()) made.notes.push_back(note);
+  made.load_seconds = load_seconds;
+  return std::make_shared<const PlannedCase>(std::move(made));
 }
 
 }  // namespace
@@ -45,9 +45,11 @@ std::shared_ptr<const PlannedCase> KeptPlans::get(const Case& c) {
   check_room_to_read(c);
   const double before = measured_bytes(c, process_memory_bytes);
   std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::run, cache_, here_);
-  if (!checked_.count(key))
-    checked_[key] = check_host_memory(*plan, here_, std::max(0.0, measured_bytes(c, most_process_memory) - before));
-  plan = with_note(std::move(plan), checked_[key]);
+  Checked& checked = checked_[key];
+  if (!checked.note)
+    checked.note = check_host_memory(*plan, here_, std::max(0.0, measured_bytes(c, most_process_memory) - before));
+  checked.load_seconds = std::max(checked.load_seconds, plan->load_seconds);
+  plan = with_facts(*plan, *checked.note, checked.load_seconds);
   const std::uint64_t bytes = plan->schedule->summary().kept_bytes;
   if (bytes_ + bytes > most_bytes_) {
     all_fit_ = false;
@@ -68,6 +70,7 @@ void KeptPlans::drop_plans() {
   bytes_ = 0;
   all_fit_ = false;
   malloc_trim(0);  // otherwise planning would seem to take less, because it reuses freed memory
+  forget_process_memory();
 }
 
 void KeptPlans::forget_data() {
@@ -77,6 +80,7 @@ void KeptPlans::forget_data() {
 std::shared_ptr<const PlannedCase> KeptPlans::take(const Case& c) {
   const std::shared_ptr<const PlannedCase> plan = get(c);
   if (plans_.erase(case_to_json(c).dump()) > 0) bytes_ -= plan->schedule->summary().kept_bytes;
+  if (c.host_memory_limit_gib > 0) drop_plans();  // otherwise they would take memory while the case trains
   return plan;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/data_cache.hpp"
@@ -26,13 +27,19 @@ class KeptPlans {
   /// Throws as make_plan, and as check_host_memory, which it calls once for a case. A case with a limit of host memory
   /// is planned without any other plan in memory, so only its own is kept.
   std::shared_ptr<const PlannedCase> get(const Case& c);
-  /// Like `get`, and drops the plan from the store.
+  /// Like `get`, and drops the plan from the store. For a case with a limit, it drops all plans.
   std::shared_ptr<const PlannedCase> take(const Case& c);
   /// Call this when every case was requested. Drops the data that only planning reads, unless a plan did not fit: it
   /// would read them again.
   void forget_data();
 
  private:
+  /// Findings about a case that was planned.
+  struct Checked {
+    std::optional<std::string> note;  // of check_host_memory; nothing until it had room
+    double load_seconds = 0;          // of the plan that took longest, which read the data
+  };
+
   double measured_bytes(const Case& c, std::uint64_t (*look)()) const;
   void drop_plans();
 
@@ -41,7 +48,7 @@ class KeptPlans {
   NodeRanks here_;
   DataCache cache_;                                                  // data that the plans share
   std::map<std::string, std::shared_ptr<const PlannedCase>> plans_;  // by the case's JSON
-  std::map<std::string, std::string> checked_;                       // notes by the same keys: cases that have room
+  std::map<std::string, Checked> checked_;                           // by the same keys
 };
 
 }  // namespace strobe

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "backends/communicator.hpp"
@@ -15,6 +16,7 @@
 #include "core/system/process_memory.hpp"
 #include "core/units.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
+#include "harness/hybrid_batches/hybrid_memory.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/training/host_room.hpp"
@@ -31,15 +33,20 @@ double sum_of(const PerMemoryPart<std::uint64_t>& parts) {
 /// A process takes this as soon as it trains, for graphs of every size: stacks, operations, tables of libraries.
 constexpr double started_bytes = 3 << 20;
 
-/// Mean peak of tensors of the node's ranks; 0 when their devices have memory of their own.
-double tensor_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
-  if (!is_on_host(plan.request.device)) return 0;
+/// Mean of the node's ranks of what `bytes_of` takes from the parts of a rank's planned peak.
+template <class BytesOf>
+double mean_of_node(const PlannedPeak& peak, const NodeRanks& here, const BytesOf& bytes_of) {
   const std::vector<PerMemoryPart<std::uint64_t>>& peaks = peak.parts;
   double sum = 0;
-  for (const Rank rank : here.ranks) sum += sum_of(peaks.at(rank));
+  for (const Rank rank : here.ranks) sum += bytes_of(peaks.at(rank));
   if (!here.ranks.empty()) return sum / static_cast<double>(here.ranks.size());
-  for (const auto& parts : peaks) sum += sum_of(parts);
+  for (const auto& parts : peaks) sum += bytes_of(parts);
   return sum / static_cast<double>(peaks.size());
+}
+
+/// Mean peak of tensors of the node's ranks; 0 when their devices have memory of their own.
+double tensor_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
+  return is_on_host(plan.request.device) ? mean_of_node(peak, here, sum_of) : 0;
 }
 
 /// About what a rank takes on the host to compute metrics of snapshots, next to its tensors: outputs in fp64, and with
@@ -49,6 +56,42 @@ double evaluation_bytes(const PlannedCase& plan) {
   std::int64_t most = 0;
   for (const auto& [name, samples] : plan.schedule->summary().metrics.samples) most = std::max(most, samples);
   return 64.0 * static_cast<double>(most);
+}
+
+/// Mean of the node's ranks of the arrays on the host that tensors of inputs are copied from. Tensors hold a matrix and
+/// its transpose, and the host one of both.
+double copied_bytes(const PlannedPeak& peak, const NodeRanks& here) {
+  return mean_of_node(peak, here, [](const PerMemoryPart<std::uint64_t>& parts) {
+    return static_cast<double>(parts[MemoryPart::graph] / 2 + parts[MemoryPart::features] + parts[MemoryPart::samples]);
+  });
+}
+
+/// Whether weights are evaluated before training ends. The blocks of that evaluation are kept for the next one.
+bool evaluates_early(const PlannedCase& plan) {
+  if (plan.request.repeat > 1) return true;
+  for (std::int64_t e = 0; e + 1 < plan.request.warmup + plan.request.epochs; ++e)
+    if (plan.schedule->evaluates_after(e)) return true;
+  return false;
+}
+
+/// Bytes that a rank of hybrid batches takes when it evaluates its weights on the whole graph.
+double judging_bytes(const PlannedCase& plan, const HybridMemory& hybrid, const NodeRanks& here) {
+  if (plan.request.numerics == "none") return 0;
+  PlannedCase judged = plan;
+  judged.schedule = hybrid.judged;
+  const PlannedPeak peak = planned_peak(judged);
+  const double copies = evaluates_early(plan) ? copied_bytes(peak, here) : 0;
+  return tensor_bytes(plan, peak, here) + evaluation_bytes(plan) + copies;
+}
+
+/// Bytes that a rank takes at its most.
+double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
+  const double tensors = tensor_bytes(plan, peak, here);
+  const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
+  if (!hybrid) return tensors + evaluation_bytes(plan);
+  const double feed = std::accumulate(hybrid->feed.begin(), hybrid->feed.end(), 0.0);
+  return std::max(tensors + copied_bytes(peak, here), judging_bytes(plan, *hybrid, here)) +
+         feed / static_cast<double>(hybrid->feed.size());
 }
 
 /// Bytes of one process.
@@ -163,7 +206,7 @@ HostVerdict judge_host_memory(const PlannedCase& plan, const PlannedPeak& peak, 
   const double limit = limit_bytes(plan.request);
   if (limit <= 0 || plan.schedule->is_outside()) return {};
   // Invariant: every process calls these collectives, and all get the same verdict.
-  const double rank = tensor_bytes(plan, peak, here) + evaluation_bytes(plan);
+  const double rank = rank_bytes(plan, peak, here);
   const std::vector<ProcessBytes> processes = bytes_of_processes(
       plan, use, here, {host_name(), here.program_bytes, sum_of(plan.schedule->host_parts()), planning_bytes, rank});
   const std::int64_t ranks = plan.request.ranks;

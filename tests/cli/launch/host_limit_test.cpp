@@ -14,7 +14,7 @@ namespace {
 
 struct LimitedCase {
   std::string strategy, comm;
-  int ranks = 1;
+  int ranks = 1, epochs = 2;
 };
 
 std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
@@ -88,7 +88,7 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
                                "--threads",
                                "1",
                                "--epochs",
-                               "2",
+                               std::to_string(of.epochs),
                                "--warmup",
                                "0",
                                "--host-memory-limit-gib",
@@ -132,8 +132,55 @@ INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
                                          LimitedCase{"snapshot", "local", 2}, LimitedCase{"snapshot", "local", 4},
                                          LimitedCase{"chunk", "local", 2}, LimitedCase{"chunk", "local", 4},
                                          LimitedCase{"vertex:partitioner=hash", "mpi", 2},
-                                         LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2}),
+                                         LimitedCase{"snapshot", "mpi", 2}, LimitedCase{"chunk", "mpi", 2},
+                                         LimitedCase{"hybrid_batch", "local", 1},
+                                         LimitedCase{"hybrid_batch", "local", 2}, LimitedCase{"hybrid_batch", "mpi", 2},
+                                         LimitedCase{"hybrid_batch:reservoir_start=full", "local", 1},
+                                         LimitedCase{"hybrid_batch:evaluate_every=1,reservoir=false", "local", 1, 3}),
                          name_of_limited);
+
+class LimitedDryRun : public MpiProgram {
+ protected:
+  Outcome under(const std::string& gib, const std::string& nb, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"run",
+                                   "--workload",
+                                   "uniform:vertices=20000,steps=12,density=8",
+                                   "--model",
+                                   "t-gcn",
+                                   "--strategy",
+                                   "vertex",
+                                   "--epochs",
+                                   "1",
+                                   "--nb",
+                                   nb,
+                                   "--json",
+                                   "--host-memory-limit-gib",
+                                   gib};
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  }
+  /// The note "nb=auto chose 2 blocks: ..." of an output; "" without one.
+  static std::string choice_in(const std::string& text) {
+    const std::size_t at = text.find("nb=auto chose");
+    return at == std::string::npos ? "" : text.substr(at, text.find(':', at) - at);
+  }
+};
+
+TEST_F(LimitedDryRun, ShowsThePlanOfTheRun) {
+  const Outcome run = under("0.08", "auto", {"--out", path("out")}), dry = under("0.08", "auto", {"--dry-run"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  ASSERT_EQ(dry.status, 0) << dry.err;
+  EXPECT_NE(choice_in(run.out), "") << run.out;
+  EXPECT_EQ(choice_in(dry.out), choice_in(run.out));
+  EXPECT_NE(dry.out.find("planned to take"), std::string::npos);
+}
+
+TEST_F(LimitedDryRun, RefusesWhatTheRunRefuses) {
+  for (const char* const gib : {"0.001", "0.05"}) {
+    expect_refusal(under(gib, "1", {"--out", path("refused")}), 2, {"--host-memory-limit-gib"});
+    expect_refusal(under(gib, "1", {"--dry-run"}), 2, {"--host-memory-limit-gib"});
+  }
+}
 
 }  // namespace
 }  // namespace strobe::cli_test

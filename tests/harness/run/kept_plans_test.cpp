@@ -94,5 +94,17 @@ TEST(KeptPlans, UnderALimitOfHostMemoryNoOtherPlanIsInMemory) {
   EXPECT_EQ(times_planned, 3);
 }
 
+TEST(KeptPlans, NoOtherPlanIsInMemoryWhileACaseWithALimitTrains) {
+  register_counted();
+  Case limited = counted_case(1);
+  limited.host_memory_limit_gib = 1;
+  KeptPlans plans;
+  plans.get(limited);
+  const std::weak_ptr<const PlannedCase> other = plans.get(counted_case(2));
+  EXPECT_FALSE(other.expired());
+  plans.take(limited);
+  EXPECT_TRUE(other.expired());
+}
+
 }  // namespace
 }  // namespace strobe

@@ -1,0 +1,22 @@
+// The host memory of hybrid batches that the rehearsal of their training leaves out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "harness/schedule/schedule.hpp"
+
+namespace strobe {
+
+struct HybridMemory {
+  std::shared_ptr<const SchedulePlan> judged;  // the same training; its rehearsal also evaluates the weights
+  /// Most bytes of the batches that a rank keeps, or makes before their use, [P]. The list of a process that trains one
+  /// rank has only that rank's.
+  std::vector<double> feed;
+};
+
+/// Nothing for another kind of training.
+std::optional<HybridMemory> hybrid_memory(const SchedulePlan& schedule);
+
+}  // namespace strobe
