@@ -52,7 +52,7 @@ class Runtime {
   /// Returns the strings of all ranks, by rank. Throws the same as await_all; MPI is then aborted at exit.
   std::vector<std::string> gather(const std::string& own, double seconds);
   /// Sends to[r] to rank r, and returns what the ranks sent here, by rank. Throws as gather, and SystemError for more
-  /// than 2 GiB.
+  /// than 2 TiB.
   std::vector<std::string> all_to_all(const std::vector<std::string>& to, double seconds);
 
   /// await_all, then the session for the launch.

@@ -36,6 +36,21 @@ std::vector<Rank> together(const std::string& name, const PreparedGraph& graph, 
   return own;
 }
 
+/// Messages travel in units of 1024 bytes.
+TEST(PartitionersOverMpi, ExchangeTextsOfAnyLength) {
+  const ShareHolders all = holders();
+  const auto text = [](int from, int to) {
+    constexpr std::size_t lengths[] = {0, 1, 1023, 1024, 1025, 70'000};
+    return std::string(lengths[(from + 3 * to) % 6], static_cast<char>('a' + from + to));
+  };
+  for (int shift = 0; shift < 6; ++shift) {
+    std::vector<std::string> sent;
+    for (int to = 0; to < all.size; ++to) sent.push_back(text(all.rank + shift, to));
+    const std::vector<std::string> received = all.all_to_all(sent);
+    for (int from = 0; from < all.size; ++from) EXPECT_EQ(received[from], text(from + shift, all.rank));
+  }
+}
+
 TEST(PartitionersOverMpi, AgreeOnOwnersAndRepeatThem) {
   for (std::uint32_t seed = 1; seed <= 2; ++seed) {
     const PreparedGraph graph = testing_partitioners::random_graph(700, 3, 4, seed);
