@@ -144,7 +144,8 @@ ChunkGraphShare chunks_of_share(SuperGraphShare& share, const PropagationLimits&
   Numbers places = places_of(std::move(found.label), named.labels);
   for (std::int64_t node = 0; node < share.graph.nodes(); ++node) chunk.push_back(named.numbers[places[node]]);
   ChunkGraph part = chunk_graph(share.graph, std::move(places), static_cast<std::uint32_t>(named.labels.size()));
-  share.graph.offsets = {}, share.graph.neighbours = {}, part.of_node = {};
+  share.graph.offsets = std::vector<std::int64_t>();  // `= {}` would keep the memory
+  share.graph.neighbours = Numbers(), part.of_node = Numbers();
   ChunkGraphShare chunks = put_together(part, std::move(named), holders);
   for (std::uint32_t level = 1; level < levels; ++level, ++result.levels) {
     found = propagate_together(chunks, level, limits, holders);
