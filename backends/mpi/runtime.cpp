@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <thread>
 
@@ -69,16 +71,30 @@ struct UnitTexts {
     reserve();
     for (std::size_t r = 0; r < texts.size(); ++r) texts[r].copy(bytes.data() + begin(r), texts[r].size());
   }
-  std::vector<std::string> texts() const {
-    std::vector<std::string> all;
-    for (std::size_t r = 0; r < sizes.size(); ++r)
-      all.push_back(bytes.substr(begin(r), static_cast<std::size_t>(sizes[r])));
-    return all;
+  /// Texts of these sizes, to be taken.
+  std::vector<std::string> blank() const {
+    std::vector<std::string> texts;
+    for (const std::int64_t size : sizes) texts.emplace_back(static_cast<std::size_t>(size), ' ');
+    return texts;
+  }
+  void take(std::vector<std::string>& texts) const {
+    for (std::size_t r = 0; r < texts.size(); ++r) bytes.copy(texts[r].data(), texts[r].size(), begin(r));
   }
 
  private:
   std::size_t begin(std::size_t rank) const { return static_cast<std::size_t>(offsets[rank] * unit_bytes); }
 };
+
+/// What the work throws, or null.
+template <class Work>
+std::exception_ptr failure_of(const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
 
 /// A unit of UnitTexts.
 MPI_Datatype unit_type() {
@@ -263,6 +279,21 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
   return all;
 }
 
+void Runtime::agree(std::exception_ptr failure, double seconds) {
+  const auto ranks = std::make_shared<std::array<int, 2>>();
+  (*ranks)[0] = failure ? rank_ + 1 : 0;
+  MPI_Request agreed = MPI_REQUEST_NULL;
+  try {
+    check(MPI_Iallreduce(&(*ranks)[0], &(*ranks)[1], 1, MPI_INT, MPI_MAX, exchanges_, &agreed), "MPI_Iallreduce");
+    complete_or_lose(agreed, seconds);
+  } catch (...) {
+    abandon(ranks);
+    throw;
+  }
+  if (failure) std::rethrow_exception(failure);
+  if ((*ranks)[1] > 0) throw SystemError(fmt::format("rank {} lacks memory for an exchange", (*ranks)[1] - 1));
+}
+
 std::vector<std::string> Runtime::all_to_all(const std::vector<std::string>& to, double seconds) {
   struct Words {
     UnitTexts out, in;
@@ -274,14 +305,16 @@ std::vector<std::string> Runtime::all_to_all(const std::vector<std::string>& to,
   if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
   const auto words = std::make_shared<Words>();
   UnitTexts &out = words->out, &in = words->in;
-  out.put(to);
   in.sizes.resize(size_);
+  std::vector<std::string> received;
+  const std::exception_ptr unsent = failure_of([&] { out.put(to); });
   MPI_Request sizes = MPI_REQUEST_NULL, texts = MPI_REQUEST_NULL;
   try {
     check(MPI_Ialltoall(out.sizes.data(), 1, MPI_INT64_T, in.sizes.data(), 1, MPI_INT64_T, exchanges_, &sizes),
           "MPI_Ialltoall");
     complete_or_lose(sizes, seconds);
-    in.reserve();
+    const std::exception_ptr unread = failure_of([&] { in.reserve(), received = in.blank(); });
+    agree(unsent ? unsent : unread, seconds);
     check(MPI_Ialltoallv(out.bytes.data(), out.counts.data(), out.offsets.data(), unit_type(), in.bytes.data(),
                          in.counts.data(), in.offsets.data(), unit_type(), exchanges_, &texts),
           "MPI_Ialltoallv");
@@ -290,7 +323,8 @@ std::vector<std::string> Runtime::all_to_all(const std::vector<std::string>& to,
     abandon(words);
     throw;
   }
-  return in.texts();
+  in.take(received);
+  return received;
 }
 
 Session& Runtime::begin_launch(double seconds) {

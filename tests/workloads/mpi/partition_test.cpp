@@ -2,8 +2,10 @@
 // balanced, and with a cut near the one that a single process finds.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "backends/mpi/runtime.hpp"
 #include "tests/workloads/partitioners/random_graphs.hpp"
@@ -49,6 +51,33 @@ TEST(PartitionersOverMpi, ExchangeTextsOfAnyLength) {
     const std::vector<std::string> received = all.all_to_all(sent);
     for (int from = 0; from < all.size; ++from) EXPECT_EQ(received[from], text(from + shift, all.rank));
   }
+}
+
+/// The last process may take 16 MiB more than it has, and gets 96 MiB.
+TEST(PartitionersOverMpi, AProcessWithoutMemoryStopsAll) {
+  const ShareHolders all = holders();
+  const int last = all.size - 1;
+  const std::vector<std::string> none(all.size);
+  all.all_to_all(none);
+  std::vector<std::string> sent(all.size);
+  if (all.rank == 0) sent[last].assign(96 << 20, 'a');
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  std::ifstream pages_of_process("/proc/self/statm");
+  std::uint64_t pages = 0;
+  pages_of_process >> pages;
+  const rlimit low{pages * 4096 + (16 << 20), before.rlim_max};
+  if (all.rank == last) setrlimit(RLIMIT_AS, &low);
+  std::string said;
+  try {
+    all.all_to_all(sent);
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(said,
+            all.rank == last ? "std::bad_alloc" : "rank " + std::to_string(last) + " lacks memory for an exchange");
+  EXPECT_EQ(all.all_to_all(none), none) << "all meet again";
 }
 
 TEST(PartitionersOverMpi, AgreeOnOwnersAndRepeatThem) {
