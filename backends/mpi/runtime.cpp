@@ -85,7 +85,7 @@ struct UnitTexts {
   std::size_t begin(std::size_t rank) const { return static_cast<std::size_t>(offsets[rank] * unit_bytes); }
 };
 
-/// What the work throws, or null.
+/// Returns the exception of the work, or null.
 template <class Work>
 std::exception_ptr failure_of(const Work& work) {
   try {
