@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "core/errors.hpp"
 #include "workloads/partitioners/run_exchanges.hpp"
@@ -31,6 +32,9 @@ struct Attempt {
   explicit Attempt(const std::function<void()>& work) {
     try {
       work();
+    } catch (const std::bad_alloc&) {
+      failure = std::current_exception();
+      words = "its memory is exhausted";
     } catch (const std::exception& error) {
       failure = std::current_exception();
       words = error.what();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <numeric>
 #include <set>
 
@@ -127,6 +128,22 @@ TEST(GraphShare, ExchangesReachThoseTheyAreMeantFor) {
     }
     EXPECT_NE(said.find("too large"), std::string::npos) << said;
     EXPECT_EQ(said.starts_with("rank 2: "), holders.rank != 2) << said;
+  });
+}
+
+TEST(GraphShare, AProcessWithoutMemoryIsNamed) {
+  on_holders(2, [](const ShareHolders& holders) {
+    std::string said;
+    try {
+      holders.together([&] {
+        if (holders.rank == 1) throw std::bad_alloc();
+      });
+    } catch (const std::bad_alloc&) {
+      said = "own";
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said, holders.rank == 1 ? "own" : "rank 1: its memory is exhausted");
   });
 }
 
