@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <thread>
 
@@ -45,17 +47,64 @@ bool complete_unless(MPI_Request& request, const Meanwhile& meanwhile, const Giv
   return true;
 }
 
-/// Makes `bytes` as long as all of `sizes`, and returns where each of them begins.
-std::vector<int> make_room(const std::vector<int>& sizes, std::string& bytes) {
-  std::vector<int> offsets;
-  std::int64_t total = 0;
-  for (const int size : sizes) {
-    offsets.push_back(static_cast<int>(total));
-    total += size;
-    if (total >= std::numeric_limits<int>::max()) throw SystemError("mpi: an exchange of more than 2 GiB");
+/// Texts of all ranks one after the other, each from a new unit on. MPI counts units in 32 bits, not bytes.
+struct UnitTexts {
+  static constexpr std::int64_t unit_bytes = 1024;
+  std::string bytes;
+  std::vector<std::int64_t> sizes;   // of the texts, by rank
+  std::vector<int> counts, offsets;  // in units, by rank
+
+  /// Makes room for texts of these sizes.
+  void reserve() {
+    std::int64_t total = 0;
+    for (const std::int64_t size : sizes) {
+      const std::int64_t units = (size + unit_bytes - 1) / unit_bytes;
+      if (total + units > std::numeric_limits<int>::max()) throw SystemError("mpi: an exchange of more than 2 TiB");
+      counts.push_back(static_cast<int>(units));
+      offsets.push_back(static_cast<int>(total));
+      total += units;
+    }
+    bytes.resize(static_cast<std::size_t>(total * unit_bytes));
   }
-  bytes.resize(total);
-  return offsets;
+  void put(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) sizes.push_back(static_cast<std::int64_t>(text.size()));
+    reserve();
+    for (std::size_t r = 0; r < texts.size(); ++r) texts[r].copy(bytes.data() + begin(r), texts[r].size());
+  }
+  /// Texts of these sizes, to be taken.
+  std::vector<std::string> blank() const {
+    std::vector<std::string> texts;
+    for (const std::int64_t size : sizes) texts.emplace_back(static_cast<std::size_t>(size), ' ');
+    return texts;
+  }
+  void take(std::vector<std::string>& texts) const {
+    for (std::size_t r = 0; r < texts.size(); ++r) bytes.copy(texts[r].data(), texts[r].size(), begin(r));
+  }
+
+ private:
+  std::size_t begin(std::size_t rank) const { return static_cast<std::size_t>(offsets[rank] * unit_bytes); }
+};
+
+/// Returns the exception of the work, or null.
+template <class Work>
+std::exception_ptr failure_of(const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+/// A unit of UnitTexts.
+MPI_Datatype unit_type() {
+  static const MPI_Datatype type = [] {
+    MPI_Datatype made = MPI_DATATYPE_NULL;
+    check(MPI_Type_contiguous(UnitTexts::unit_bytes, MPI_BYTE, &made), "MPI_Type_contiguous");
+    check(MPI_Type_commit(&made), "MPI_Type_commit");
+    return made;
+  }();
+  return type;
 }
 
 }  // namespace
@@ -230,10 +279,24 @@ std::vector<std::string> Runtime::gather(const std::string& own, double seconds)
   return all;
 }
 
+void Runtime::agree(std::exception_ptr failure, double seconds) {
+  const auto ranks = std::make_shared<std::array<int, 2>>();
+  (*ranks)[0] = failure ? rank_ + 1 : 0;
+  MPI_Request agreed = MPI_REQUEST_NULL;
+  try {
+    check(MPI_Iallreduce(&(*ranks)[0], &(*ranks)[1], 1, MPI_INT, MPI_MAX, exchanges_, &agreed), "MPI_Iallreduce");
+    complete_or_lose(agreed, seconds);
+  } catch (...) {
+    abandon(ranks);
+    throw;
+  }
+  if (failure) std::rethrow_exception(failure);
+  if ((*ranks)[1] > 0) throw SystemError(fmt::format("rank {} lacks memory for an exchange", (*ranks)[1] - 1));
+}
+
 std::vector<std::string> Runtime::all_to_all(const std::vector<std::string>& to, double seconds) {
   struct Words {
-    std::string out, in;
-    std::vector<int> out_sizes, out_offsets, in_sizes, in_offsets;
+    UnitTexts out, in;
   };
   if (exchanges_ == MPI_COMM_NULL) {
     await_all(seconds);
@@ -241,29 +304,26 @@ std::vector<std::string> Runtime::all_to_all(const std::vector<std::string>& to,
   }
   if (broken_) throw SystemError("mpi: ranks were lost in an earlier launch");
   const auto words = std::make_shared<Words>();
-  for (const std::string& text : to)
-    words->out_sizes.push_back(static_cast<int>(std::min<std::size_t>(text.size(), std::numeric_limits<int>::max())));
-  words->out_offsets = make_room(words->out_sizes, words->out);
-  for (std::size_t r = 0; r < to.size(); ++r) to[r].copy(words->out.data() + words->out_offsets[r], to[r].size());
-  words->in_sizes.resize(size_);
+  UnitTexts &out = words->out, &in = words->in;
+  in.sizes.resize(size_);
+  std::vector<std::string> received;
+  const std::exception_ptr unsent = failure_of([&] { out.put(to); });
   MPI_Request sizes = MPI_REQUEST_NULL, texts = MPI_REQUEST_NULL;
   try {
-    check(MPI_Ialltoall(words->out_sizes.data(), 1, MPI_INT, words->in_sizes.data(), 1, MPI_INT, exchanges_, &sizes),
+    check(MPI_Ialltoall(out.sizes.data(), 1, MPI_INT64_T, in.sizes.data(), 1, MPI_INT64_T, exchanges_, &sizes),
           "MPI_Ialltoall");
     complete_or_lose(sizes, seconds);
-    words->in_offsets = make_room(words->in_sizes, words->in);
-    check(MPI_Ialltoallv(words->out.data(), words->out_sizes.data(), words->out_offsets.data(), MPI_BYTE,
-                         words->in.data(), words->in_sizes.data(), words->in_offsets.data(), MPI_BYTE, exchanges_,
-                         &texts),
+    const std::exception_ptr unread = failure_of([&] { in.reserve(), received = in.blank(); });
+    agree(unsent ? unsent : unread, seconds);
+    check(MPI_Ialltoallv(out.bytes.data(), out.counts.data(), out.offsets.data(), unit_type(), in.bytes.data(),
+                         in.counts.data(), in.offsets.data(), unit_type(), exchanges_, &texts),
           "MPI_Ialltoallv");
     complete_or_lose(texts, seconds);
   } catch (...) {
     abandon(words);
     throw;
   }
-  std::vector<std::string> received;
-  for (int rank = 0; rank < size_; ++rank)
-    received.push_back(words->in.substr(words->in_offsets[rank], words->in_sizes[rank]));
+  in.take(received);
   return received;
 }
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,7 +53,7 @@ class Runtime {
   /// Returns the strings of all ranks, by rank. Throws the same as await_all; MPI is then aborted at exit.
   std::vector<std::string> gather(const std::string& own, double seconds);
   /// Sends to[r] to rank r, and returns what the ranks sent here, by rank. Throws as gather, and SystemError for more
-  /// than 2 GiB.
+  /// than 2 TiB. If a rank lacks the memory, all throw: that one its own error, the others a SystemError.
   std::vector<std::string> all_to_all(const std::vector<std::string>& to, double seconds);
 
   /// await_all, then the session for the launch.
@@ -86,6 +87,8 @@ class Runtime {
   Session make_session(const std::vector<int>& members) const;
   void share_cores();
   void complete_or_lose(MPI_Request& request, double seconds);
+  /// Throws at every rank if one has a failure.
+  void agree(std::exception_ptr failure, double seconds);
 
   int rank_ = 0;
   int size_ = 1;

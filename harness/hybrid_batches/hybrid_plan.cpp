@@ -290,9 +290,9 @@ void note_filling(HybridPlan& plan) {
 /// Drops what batches of other ranks are drawn from. Arrays of all vertices go into files of the node.
 void keep_own_batches(HybridPlan& plan, Rank rank) {
   for (std::size_t r = 0; r < plan.groups.size(); ++r)
-    if (static_cast<Rank>(r) != rank) plan.groups[r] = {};
+    if (static_cast<Rank>(r) != rank) plan.groups[r] = BalancedGroups();
   plan.samples = of_rank(plan.samples, plan.owner, rank);
-  plan.owner = {};
+  plan.owner = std::vector<Rank>();  // `= {}` would keep the memory
   const NodeStore* const node = plan.full->node.get();
   plan.loads = shared(*plan.loads, node);
   share_columns<double>(node, {&plan.degrees});

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "workloads/partitioners/packed_values.hpp"
+#include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
 
@@ -34,8 +35,10 @@ std::vector<Reading> readings_of_others(const PreparedGraph& graph, Step t, cons
 RowShare row_share(const PreparedGraph& graph, const ShareHolders& holders) {
   RowShare share{graph, even_share(graph.vertices, holders.size, holders.rank), {}};
   holders.together([] {});  // all are here before the first exchange
-  for (Step t = 0; holders.several() && t < graph.steps; ++t)
-    share.others.push_back(readings_of_others(graph, t, holders));
+  if (!holders.several()) return share;
+  run_exchanges(holders, [&](const ShareHolders& all) {
+    for (Step t = 0; t < graph.steps; ++t) share.others.push_back(readings_of_others(graph, t, all));
+  });
   return share;
 }
 

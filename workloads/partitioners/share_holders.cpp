@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "core/errors.hpp"
+#include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
 namespace {
+
+constexpr char exchange_made = '+', exchange_failed = '-';  // last in a message of an exchange
 
 /// The messages of all, without the mark. Throws SystemError where another process does not partition.
 std::vector<std::string> meet(const ShareHolders& holders, const std::string& own) {
@@ -28,6 +32,9 @@ struct Attempt {
   explicit Attempt(const std::function<void()>& work) {
     try {
       work();
+    } catch (const std::bad_alloc&) {
+      failure = std::current_exception();
+      words = "its memory is exhausted";
     } catch (const std::exception& error) {
       failure = std::current_exception();
       words = error.what();
@@ -48,19 +55,38 @@ void ShareHolders::together(const std::function<void()>& work) const {
 
 std::vector<std::string> ShareHolders::exchange(const std::function<std::vector<std::string>()>& make) const {
   if (!several()) return make();
-  constexpr char made = '+', failed = '-';  // last in a message
   std::vector<std::string> words;
   const Attempt own([&] { words = make(); });
   if (own.failure) words.assign(size, own.words);
-  for (std::string& text : words) text.push_back(own.failure ? failed : made);
+  for (std::string& text : words) text.push_back(own.failure ? exchange_failed : exchange_made);
   words = all_to_all(words);
   if (own.failure) std::rethrow_exception(own.failure);
   for (std::size_t other = 0; other < words.size(); ++other) {
-    const bool well = words[other].back() == made;
+    const bool well = words[other].back() == exchange_made;
     words[other].pop_back();
     if (!well) throw SystemError("rank " + std::to_string(other) + ": " + words[other]);
   }
   return words;
+}
+
+void run_exchanges(const ShareHolders& holders, const std::function<void(const ShareHolders&)>& work) {
+  if (!holders.several()) return work(holders);
+  bool over = false;  // the last exchange did not end, or one of the processes failed in it
+  ShareHolders watched = holders;
+  watched.all_to_all = [&](const std::vector<std::string>& to) {
+    over = true;
+    std::vector<std::string> received = holders.all_to_all(to);
+    over = std::any_of(received.begin(), received.end(), [](const std::string& text) {
+      return text.back() == exchange_failed;  // also that to itself
+    });
+    return received;
+  };
+  const Attempt own([&] { work(watched); });
+  if (own.failure && over) std::rethrow_exception(own.failure);
+  holders.exchange([&] {
+    if (own.failure) std::rethrow_exception(own.failure);
+    return std::vector<std::string>(holders.size);
+  });
 }
 
 std::vector<std::int64_t> ShareHolders::sums(const std::vector<std::int64_t>& own) const {

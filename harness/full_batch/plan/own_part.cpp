@@ -27,10 +27,15 @@ class OwnPart {
   }
 
  private:
+  /// A list that `= {}` empties would keep its memory.
+  template <class... Lists>
+  static void drop(Lists&... lists) {
+    ((lists = Lists()), ...);
+  }
   template <class Lists>
   void drop_others(Lists& of_ranks) const {
     for (std::size_t r = 0; r < of_ranks.size(); ++r)
-      if (static_cast<Rank>(r) != rank_) of_ranks[r] = {};
+      if (static_cast<Rank>(r) != rank_) drop(of_ranks[r]);
   }
 
   void cut(Placement& placement) {
@@ -52,8 +57,8 @@ class OwnPart {
       LocalSamples& local = placed.ranks[r];
       indices_.push_back(&local.index);
       if (static_cast<Rank>(r) == rank_) continue;
-      local.rows.assign(local.rows.size(), {});
-      local.label = {}, local.value = {}, local.weight = {};
+      for (auto& rows : local.rows) drop(rows);
+      drop(local.label, local.value, local.weight);
     }
   }
   /// Nothing asks where training samples of other ranks are in the task's list.

@@ -7,6 +7,7 @@
 
 #include "harness/placement/chunks/chunk_merging.hpp"
 #include "workloads/partitioners/packed_values.hpp"
+#include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
 namespace {
@@ -110,39 +111,41 @@ void follow(Numbers& chunk, const NodeShares& before, const Numbers& number, con
   for (std::uint32_t& at : chunk) at = after[place_in(here, at)];
 }
 
-/// The whole graph at every process.
-ChunkGraph gathered(ChunkGraphShare share, const Numbers& chunk_of_own_cells, const ShareHolders& holders) {
-  std::vector<std::int64_t> lengths;
-  for (std::size_t c = 0; c < share.graph.cells.size(); ++c)
-    lengths.push_back(share.graph.offsets[c + 1] - share.graph.offsets[c]);
+/// Gives neighbours their numbers of the whole graph.
+void name_neighbours(ChunkGraphShare& share, const ShareHolders& holders) {
   Numbers names(share.graph.cells.size());
   for (std::size_t c = 0; c < names.size(); ++c)
     names[c] = share.shares.first[holders.rank] + static_cast<std::uint32_t>(c);
   const Numbers remote = share.remote.fetch(holders, names);
   names.insert(names.end(), remote.begin(), remote.end());
   for (std::uint32_t& other : share.graph.neighbours) other = names[other];
+}
+
+/// The whole graph at every process, from chunks of own cells and rows of own chunks.
+ChunkGraph gathered(const ChunkGraph& own, const Numbers& chunk_of_own_cells, const ShareHolders& holders) {
+  std::vector<std::int64_t> lengths;
+  for (std::size_t c = 0; c < own.cells.size(); ++c) lengths.push_back(own.offsets[c + 1] - own.offsets[c]);
   ChunkGraph whole;
   whole.of_node = holders.all_gather(chunk_of_own_cells);
-  whole.cells = holders.all_gather(share.graph.cells);
-  whole.neighbours = holders.all_gather(share.graph.neighbours);
-  whole.traffic = holders.all_gather(share.graph.traffic);
+  whole.cells = holders.all_gather(own.cells);
+  whole.neighbours = holders.all_gather(own.neighbours);
+  whole.traffic = holders.all_gather(own.traffic);
   whole.offsets.push_back(0);
   for (const std::int64_t length : holders.all_gather(lengths)) whole.offsets.push_back(whole.offsets.back() + length);
   return whole;
 }
 
-}  // namespace
-
-ChunksTogether make_chunks_together(SuperGraphShare& share, const PropagationLimits& limits, std::int64_t levels,
-                                    const ShareHolders& holders) {
-  ChunksTogether result;
+/// The last graph of chunks, and the chunk of each own cell.
+ChunkGraphShare chunks_of_share(SuperGraphShare& share, const PropagationLimits& limits, std::int64_t levels,
+                                const ShareHolders& holders, ChunksTogether& result, Numbers& chunk) {
   SharedLabels found = propagate_together(share, limits, holders);
   result.rounds = found.rounds, result.moved_last = found.moved_last;
   NamedChunks named(found, holders);
-  Numbers places = places_of(std::move(found.label), named.labels), chunk;
+  Numbers places = places_of(std::move(found.label), named.labels);
   for (std::int64_t node = 0; node < share.graph.nodes(); ++node) chunk.push_back(named.numbers[places[node]]);
   ChunkGraph part = chunk_graph(share.graph, std::move(places), static_cast<std::uint32_t>(named.labels.size()));
-  share.graph.offsets = {}, share.graph.neighbours = {}, part.of_node = {};
+  share.graph.offsets = std::vector<std::int64_t>();  // `= {}` would keep the memory
+  share.graph.neighbours = Numbers(), part.of_node = Numbers();
   ChunkGraphShare chunks = put_together(part, std::move(named), holders);
   for (std::uint32_t level = 1; level < levels; ++level, ++result.levels) {
     found = propagate_together(chunks, level, limits, holders);
@@ -155,7 +158,21 @@ ChunksTogether make_chunks_together(SuperGraphShare& share, const PropagationLim
     part = contracted(std::move(chunks.graph), places, static_cast<std::uint32_t>(named.labels.size()));
     chunks = put_together(part, std::move(named), holders);
   }
-  result.chunks = gathered(std::move(chunks), chunk, holders);
+  name_neighbours(chunks, holders);
+  return chunks;
+}
+
+}  // namespace
+
+ChunksTogether make_chunks_together(SuperGraphShare& share, const PropagationLimits& limits, std::int64_t levels,
+                                    const ShareHolders& holders) {
+  ChunksTogether result;
+  ChunkGraphShare chunks;
+  Numbers chunk;
+  holders.together([] {});  // all are here before the first exchange
+  run_exchanges(holders,
+                [&](const ShareHolders& all) { chunks = chunks_of_share(share, limits, levels, all, result, chunk); });
+  result.chunks = gathered(chunks.graph, chunk, holders);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/errors.hpp"
 #include "workloads/partitioners/row_share.hpp"
+#include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
 namespace {
@@ -177,11 +178,13 @@ SuperGraphShare super_graph_share(const PreparedGraph& graph, const TrafficWeigh
     share.graph = {weights, sequences_of(graph, share.vertices), {}, {}, {}};
     add_labels(graph, share.vertices, share.graph);
   });
-  share.shares = NodeShares(holders, static_cast<NodeId>(share.graph.nodes()));
-  if (weights.spatial == 0) return share;
-  add_shared_spatial(graph, share, holders);
-  const std::vector<std::uint32_t> remote = share.remote.fetch(holders, share.graph.first_labels);
-  share.graph.first_labels.insert(share.graph.first_labels.end(), remote.begin(), remote.end());
+  run_exchanges(holders, [&](const ShareHolders& all) {
+    share.shares = NodeShares(all, static_cast<NodeId>(share.graph.nodes()));
+    if (weights.spatial == 0) return;
+    add_shared_spatial(graph, share, all);
+    const std::vector<std::uint32_t> remote = share.remote.fetch(all, share.graph.first_labels);
+    share.graph.first_labels.insert(share.graph.first_labels.end(), remote.begin(), remote.end());
+  });
   return share;
 }
 

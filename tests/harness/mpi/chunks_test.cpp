@@ -67,6 +67,28 @@ TEST(ChunksOverMpi, AreThoseOfOneProcess) {
   }
 }
 
+/// Process 1 cannot read a message, at different places.
+TEST(ChunksOverMpi, AProcessThatFailsStopsAll) {
+  const ShareHolders holders = launched();
+  const PreparedGraph graph = testing_partitioners::random_graph(60, 4, 3, 1);
+  for (const int place : {1, 2, 9, 11, 13, 14, 15, 16, 17, 30}) {
+    ShareHolders reading = holders;
+    reading.all_to_all = [left = holders.rank == 1 ? place : 0](const std::vector<std::string>& to) mutable {
+      std::vector<std::string> received = mpi::Runtime::instance().all_to_all(to, 60);
+      if (--left == 0) received[0].replace(0, received[0].size() - 1, 8, '\xff');
+      return received;
+    };
+    std::string said;
+    try {
+      chunks_of(graph, 20, reading);
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said.find("vector") != std::string::npos, holders.size > 1) << said;
+    EXPECT_EQ(holders.sums({1}), std::vector<std::int64_t>{holders.size}) << "all meet again";
+  }
+}
+
 constexpr std::int64_t vertices = 60'000, steps = 8;
 
 /// Communities of neighbouring numbers, so that few edges leave a share.

@@ -235,5 +235,37 @@ TEST(ChunksTogether, SharesOfTheSuperGraphAddUp) {
   }
 }
 
+/// Makes chunks as a process whose n-th message from process 0 cannot be read. Returns its error.
+std::string error_with_a_bad_message(const PreparedGraph& graph, const ShareHolders& holders, int n) {
+  ShareHolders reading = holders;
+  reading.all_to_all = [&holders, n](const std::vector<std::string>& to) mutable {
+    std::vector<std::string> received = holders.all_to_all(to);
+    if (--n == 0) received[0].replace(0, received[0].size() - 1, 8, '\xff');  // its last character says that it is well
+    return received;
+  };
+  try {
+    SuperGraphShare share = super_graph_share(graph, {3, {{1, 2, 0}}, 0}, reading);
+    make_chunks_together(share, {8, 60, 1}, 16, reading);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ChunksTogether, AProcessThatFailsAnywhereStopsAll) {
+  const PreparedGraph graph = test::random_cells(1, 9, 4, 1, true);
+  int failures = 0;
+  for (int n = 1; n <= 60; ++n) {
+    std::vector<std::string> said(3);
+    on_holders(3, [&](const ShareHolders& holders) {
+      said[holders.rank] = error_with_a_bad_message(graph, holders, holders.rank == 1 ? n : 0);
+      EXPECT_EQ(holders.sums({1}), std::vector<std::int64_t>{3}) << "all meet again";
+    });
+    failures += said[1].empty() ? 0 : 1;
+    for (const int other : {0, 2}) EXPECT_EQ(said[other], said[1].empty() ? "" : "rank 1: " + said[1]) << n;
+  }
+  EXPECT_GT(failures, 30);
+}
+
 }  // namespace
 }  // namespace strobe

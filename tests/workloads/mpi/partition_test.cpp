@@ -2,8 +2,10 @@
 // balanced, and with a cut near the one that a single process finds.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "backends/mpi/runtime.hpp"
 #include "tests/workloads/partitioners/random_graphs.hpp"
@@ -34,6 +36,48 @@ std::vector<Rank> together(const std::string& name, const PreparedGraph& graph, 
   const std::vector<Rank> own = PartitionerRegistry::instance().find(name).value(graph, parts, seed, 2, nullptr, all);
   for (int rank = 0; rank < all.size; ++rank) EXPECT_EQ(all.broadcast(rank, own), own) << name << ", rank " << rank;
   return own;
+}
+
+/// Messages travel in units of 1024 bytes.
+TEST(PartitionersOverMpi, ExchangeTextsOfAnyLength) {
+  const ShareHolders all = holders();
+  const auto text = [](int from, int to) {
+    constexpr std::size_t lengths[] = {0, 1, 1023, 1024, 1025, 70'000};
+    return std::string(lengths[(from + 3 * to) % 6], static_cast<char>('a' + from + to));
+  };
+  for (int shift = 0; shift < 6; ++shift) {
+    std::vector<std::string> sent;
+    for (int to = 0; to < all.size; ++to) sent.push_back(text(all.rank + shift, to));
+    const std::vector<std::string> received = all.all_to_all(sent);
+    for (int from = 0; from < all.size; ++from) EXPECT_EQ(received[from], text(from + shift, all.rank));
+  }
+}
+
+/// The last process may take 16 MiB more than it has, and gets 96 MiB.
+TEST(PartitionersOverMpi, AProcessWithoutMemoryStopsAll) {
+  const ShareHolders all = holders();
+  const int last = all.size - 1;
+  const std::vector<std::string> none(all.size);
+  all.all_to_all(none);
+  std::vector<std::string> sent(all.size);
+  if (all.rank == 0) sent[last].assign(96 << 20, 'a');
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  std::ifstream pages_of_process("/proc/self/statm");
+  std::uint64_t pages = 0;
+  pages_of_process >> pages;
+  const rlimit low{pages * 4096 + (16 << 20), before.rlim_max};
+  if (all.rank == last) setrlimit(RLIMIT_AS, &low);
+  std::string said;
+  try {
+    all.all_to_all(sent);
+  } catch (const std::exception& error) {
+    said = error.what();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(said,
+            all.rank == last ? "std::bad_alloc" : "rank " + std::to_string(last) + " lacks memory for an exchange");
+  EXPECT_EQ(all.all_to_all(none), none) << "all meet again";
 }
 
 TEST(PartitionersOverMpi, AgreeOnOwnersAndRepeatThem) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <numeric>
 #include <set>
 
@@ -12,6 +13,7 @@
 #include "tests/workloads/partitioners/random_graphs.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 #include "workloads/partitioners/partitioning.hpp"
+#include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
 namespace {
@@ -127,6 +129,48 @@ TEST(GraphShare, ExchangesReachThoseTheyAreMeantFor) {
     EXPECT_NE(said.find("too large"), std::string::npos) << said;
     EXPECT_EQ(said.starts_with("rank 2: "), holders.rank != 2) << said;
   });
+}
+
+TEST(GraphShare, AProcessWithoutMemoryIsNamed) {
+  on_holders(2, [](const ShareHolders& holders) {
+    std::string said;
+    try {
+      holders.together([&] {
+        if (holders.rank == 1) throw std::bad_alloc();
+      });
+    } catch (const std::bad_alloc&) {
+      said = "own";
+    } catch (const std::exception& error) {
+      said = error.what();
+    }
+    EXPECT_EQ(said, holders.rank == 1 ? "own" : "rank 1: its memory is exhausted");
+  });
+}
+
+/// The error of a process that fails at `place` of work that exchanges twice, or of another one.
+std::string error_of_exchanges(const ShareHolders& holders, int failing, int place) {
+  try {
+    run_exchanges(holders, [&](const ShareHolders& all) {
+      for (int at = 0; at < 3; ++at) {
+        if (holders.rank == failing && at == place) throw InvalidRequest("/strategy", "too large");
+        if (at < 2) all.exchange([&] { return std::vector<std::string>(all.size, std::to_string(at)); });
+      }
+    });
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(GraphShare, AProcessThatFailsBetweenExchangesStopsAll) {
+  for (int place = 0; place < 4; ++place) {
+    on_holders(3, [&](const ShareHolders& holders) {
+      const std::string said = error_of_exchanges(holders, 2, place);
+      EXPECT_EQ(said.find("too large") != std::string::npos, place < 3) << said;
+      EXPECT_EQ(said.starts_with("rank 2: "), place < 3 && holders.rank != 2) << said;
+      EXPECT_EQ(holders.sums({1}), std::vector<std::int64_t>{3}) << "all meet again";
+    });
+  }
 }
 
 /// A process that failed earlier sends what the others do not expect.

@@ -266,7 +266,7 @@ class TimeOrder {
         for (std::size_t i = 0; i < to.size(); ++i) std::memcpy(out + width * to[i], in + width * i, width);
       }
     }
-    buckets_[b] = {};
+    buckets_[b] = std::vector<std::uint16_t>();  // `= {}` would keep the memory
     blocks_[b] = EventBlock();
   }
 
