@@ -121,7 +121,7 @@ class Events(InFolder):
                               save_model=self.folder / f"{name}.safetensors", **more)
 
         whole, first = train("whole", epochs=2), train("first", epochs=1)
-        with self.assertRaisesRegex(strobe.NotFitting, "captured; give a module"):
+        with self.assertRaisesRegex(strobe.NotFitting, "captured parts are embedding, message, updater; give a module"):
             first.to_torch()
         module = nn.ModuleDict(parts()).double()
         first.to_torch(module)
