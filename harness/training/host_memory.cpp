@@ -62,7 +62,8 @@ double evaluation_bytes(const PlannedCase& plan) {
 /// its transpose, and the host one of both.
 double copied_bytes(const PlannedPeak& peak, const NodeRanks& here) {
   return mean_of_node(peak, here, [](const PerMemoryPart<std::uint64_t>& parts) {
-    return static_cast<double>(parts[MemoryPart::graph] / 2 + parts[MemoryPart::features] + parts[MemoryPart::samples]);
+    return static_cast<double>(parts[MemoryPart::graph]) / 2 +
+           static_cast<double>(parts[MemoryPart::features] + parts[MemoryPart::samples]);
   });
 }
 

@@ -36,7 +36,8 @@ Var softmax_sums(Tape& tape, const Var& scores, const Var& values, const Neighbo
   const std::int64_t heads = scores->value.columns(), width = values->value.columns(), roots = level.roots;
   // Head h reads column h of the scores. The factor cancels attention's own scale.
   const Tensor chosen = filled(device, 1, heads * heads, 0);
-  const double factor = std::sqrt(static_cast<double>(width / heads));
+  const std::int64_t width_of_head = width / heads;
+  const double factor = std::sqrt(static_cast<double>(width_of_head));
   for (std::int64_t h = 0; h < heads; ++h) device.run(Fill{chosen.view(h * heads + h, 1, 1), factor});
   const Var chooser = dense(tape, constant_rows(tape, roots, 1, 1), Tape::constant(chosen), nullptr, Activation::none);
   const Var keys_and_values = concat_columns(tape, {constant_rows(tape, values->value.rows(), width, 0), values});

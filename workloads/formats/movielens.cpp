@@ -114,7 +114,7 @@ void read_movies(const std::string& path, EventGraph& graph) {
     throw InvalidInput(path, 0, 0, fmt::format("movie {} has ratings but is not listed", id));
   }
   set_genre_features(genres, graph);
-  name_targets(std::move(titles), graph);
+  name_targets(titles, graph);
   if (unrated > 0)
     graph.provenance.notes.push_back(fmt::format("{} movies of the table share no id with the ratings", unrated));
 }

@@ -240,7 +240,8 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
   const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); });
   const double row = 4.0 * static_cast<double>(part_->edge_width()),
                bytes = row * static_cast<double>(counts.received());
-  const double held = row * static_cast<double>(case_.training.whole->events() / remote_->nodes());
+  const std::int64_t held_rows = case_.training.whole->events() / remote_->nodes();
+  const double held = row * static_cast<double>(held_rows);
   draws.features = std::make_shared<ByNode<float>>(events.size());
   HostWork work{"slice_features", {0, bytes, bytes}, 0, {}, {}};
   work.work.gather = {bytes, bytes, held, row};
