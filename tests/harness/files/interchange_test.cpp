@@ -1,5 +1,4 @@
-// The Python blocks of docs/howto/export_weights.md: each block whose packages are installed here runs on files of a
-// fresh run, and must read the run's values.
+// Other programs read the files of weights and embeddings by their formats alone, and find the run's values.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,22 +17,25 @@
 namespace strobe {
 namespace {
 
-std::vector<std::string> python_blocks() {
-  std::istringstream text(read_text_file(std::string(STROBE_SOURCE_DIR) + "/docs/howto/export_weights.md"));
-  std::vector<std::string> blocks;
-  bool inside = false;
-  for (std::string line; std::getline(text, line);) {
-    if (line == "```python") {
-      blocks.emplace_back();
-      inside = true;
-    } else if (line == "```") {
-      inside = false;
-    } else if (inside) {
-      blocks.back() += line + "\n";
-    }
-  }
-  return blocks;
-}
+/// PyTorch reads both files with the package `safetensors`.
+constexpr const char* with_torch = R"(import numpy, torch, safetensors.torch
+weights = safetensors.torch.load_file("model.safetensors")
+embeddings = torch.from_numpy(numpy.load("embeddings.npy"))
+)";
+
+/// The files as their formats say, with NumPy alone.
+constexpr const char* with_numpy = R"(import json, numpy
+content = open("model.safetensors", "rb").read()
+begin = 8 + int.from_bytes(content[:8], "little")
+header = json.loads(content[8:begin])
+about = header.pop("__metadata__")
+weights = {}
+for name, entry in header.items():
+    first, last = (begin + offset for offset in entry["data_offsets"])
+    kind = {"F32": "<f4", "F64": "<f8"}[entry["dtype"]]
+    weights[name] = numpy.frombuffer(content[first:last], kind).reshape(entry["shape"])
+embeddings = numpy.load("embeddings.npy")
+)";
 
 class Interchange : public testing::Test {
  protected:
@@ -82,13 +84,13 @@ TEST_F(Interchange, TwoLinesReadBothFilesInPyTorch) {
   if (testing_results::run_program({python, "-c", "import torch, safetensors.torch"}, folder_ + "/log") != 0) {
     GTEST_SKIP() << "the Python with safetensors has no torch";
   }
-  expect_works(python, python_blocks().at(0), shapes_and_values() + "assert torch.is_tensor(embeddings)\n");
+  expect_works(python, with_torch, shapes_and_values() + "assert torch.is_tensor(embeddings)\n");
 }
 
 TEST_F(Interchange, NumpyAloneReadsBothFiles) {
   const std::string python = testing_results::find_python("numpy");
   if (python.empty()) GTEST_SKIP() << "no Python here has numpy";
-  expect_works(python, python_blocks().at(1),
+  expect_works(python, with_numpy,
                shapes_and_values() + "assert about['model'] == 'tm-gcn' and about['epoch'] == '3', about\n");
 }
 

@@ -151,7 +151,9 @@ TEST(FeatureScaleOfACase, LeavesFeaturesOfTheDataAlone) {
   const test::TemporaryFolder folder;
   for (const char* generator : {"extended_static", "uniform"}) {
     const bool own = generator == std::string("extended_static");
-    SnapshotGraph graph = GeneratorRegistry::instance().find(generator).value({{"vertices", 40}, {"steps", 6}}, 3);
+    Json small{{"vertices", 40}, {"steps", 6}};
+    if (own) small["edges"] = 120;
+    SnapshotGraph graph = GeneratorRegistry::instance().find(generator).value(small, 3);
     EXPECT_EQ(graph.degree_features, !own);
     const std::string file = folder.file(std::string(generator) + ".strobe");
     write_binary_snapshots(graph, file);
@@ -159,7 +161,7 @@ TEST(FeatureScaleOfACase, LeavesFeaturesOfTheDataAlone) {
     for (const std::string& name : {std::string(generator), file}) {
       Json request = request_of("uniform", 1, "dysat", "fp64");
       request["workload"] = {{"name", name}};
-      if (name == generator) request["workload"].update({{"vertices", 40}, {"steps", 6}});
+      if (name == generator) request["workload"].update(small);
       const CaseResult automatic = run_random(request, "sequential", 1);
       request["workload"]["feature_scale"] = own ? "none" : "log1p";
       EXPECT_EQ(run_random(request, "sequential", 1).loss.per_epoch, automatic.loss.per_epoch) << name;
