@@ -10,6 +10,7 @@
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/snapshots/captured_graph.hpp"
+#include "models/snapshots/captured_shapes.hpp"
 #include "models/snapshots/captured_stages.hpp"
 #include "models/snapshots/captured_values.hpp"
 #include "models/snapshots/model.hpp"

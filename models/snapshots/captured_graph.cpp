@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
+#include "models/snapshots/captured_shapes.hpp"
 
 namespace strobe {
 namespace {

@@ -125,11 +125,6 @@ CapturedGraph read_captured_graph(const std::string& text, const std::string& so
 /// Puts the values of `matrices` into the weights. Throws InvalidInput(source, ...) when names or shapes differ.
 void set_captured_weights(CapturedGraph& graph, const std::vector<SavedMatrix>& matrices, const std::string& source);
 
-/// The shape of every value for vertices of `features` features. Throws InvalidInput(source, ...) when an operation's
-/// shapes do not fit.
-std::vector<CapturedShape> captured_shapes(const CapturedGraph& graph, std::int64_t features,
-                                           const std::string& source);
-
 /// How a matrix is prepared: laplacian = D^-1/2 (A + I) D^-1/2; sum = A, each row lists the sources of a vertex's
 /// edges; mean = A with rows of sum 1; out_mean = the same of A^T; mean_transposed and out_mean_transposed; symmetric
 /// and out_symmetric = D^-1/2 A D^-1/2, D the sums of A's rows or columns. Throws InvalidRequest for another name.

@@ -1,6 +1,7 @@
 // The rules by which operations of a captured model give the shapes of their results.
+#include "models/snapshots/captured_shapes.hpp"
+
 #include "core/errors.hpp"
-#include "models/snapshots/captured_graph.hpp"
 
 namespace strobe {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "core/errors.hpp"
 #include "models/snapshots/captured_graph.hpp"
+#include "models/snapshots/captured_shapes.hpp"
 #include "models/snapshots/captured_stages.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/laws/captured_models.hpp"

@@ -11,6 +11,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/request/suite.hpp"
 #include "models/snapshots/captured_graph.hpp"
+#include "models/snapshots/captured_shapes.hpp"
 #include "models/snapshots/captured_stages.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/laws/captured_models.hpp"
