@@ -11,8 +11,8 @@
 
 namespace strobe {
 
-/// What is measured. `settings` may have "workload" (a name), "ranks" (1) and "seed" (1); all other keys tell cases
-/// apart, as options of the strategy `name`.
+/// A function with its settings. They may have "workload" (a name), "ranks" (1) and "seed" (1); all other keys tell
+/// cases apart, as options of the strategy `name`.
 struct MeasuredFunction {
   std::string name;
   Json settings = Json::object();
