@@ -8,19 +8,10 @@
 
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/run/launch_request.hpp"
+#include "tests/workloads/storage/store_in.hpp"
 #include "tests/workloads/support.hpp"
-#include "workloads/storage/node_store.hpp"
 
 namespace strobe::test {
-
-inline std::shared_ptr<const NodeStore> store_in(const TemporaryFolder& folder) {
-  NodeStoreSetting setting;
-  setting.folders = {folder.file("cache")};
-  setting.host = "host", setting.launch = "launch";
-  setting.begin_wait = [] { return [] { return false; }; };
-  setting.note = [](const std::string& text) { ADD_FAILURE() << text; };
-  return std::make_shared<const NodeStore>(std::move(setting));
-}
 
 /// Losses and metrics of three epochs, in which each rank trains with its own plan.
 inline std::vector<double> trained(const std::vector<std::shared_ptr<const FullBatchPlan>>& plan_of_rank) {

@@ -7,19 +7,11 @@
 
 #include "core/ids.hpp"
 #include "core/random.hpp"
+#include "tests/workloads/storage/store_in.hpp"
 #include "tests/workloads/support.hpp"
 
 namespace strobe {
 namespace {
-
-std::shared_ptr<const NodeStore> store_in(const test::TemporaryFolder& folder) {
-  NodeStoreSetting setting;
-  setting.folders = {folder.file("cache")};
-  setting.host = "host", setting.launch = "launch";
-  setting.begin_wait = [] { return [] { return false; }; };
-  setting.note = [](const std::string& text) { ADD_FAILURE() << text; };
-  return std::make_shared<const NodeStore>(std::move(setting));
-}
 
 std::size_t values_in(const test::TemporaryFolder& folder) {
   std::size_t values = 0;
@@ -58,7 +50,7 @@ void check_values(const NodeStore& store, std::uint64_t seed) {
 
 TEST(SharedColumns, KeepTheirValuesAndTakeNoPrivateMemory) {
   const test::TemporaryFolder folder;
-  const auto store = store_in(folder);
+  const auto store = test::store_in(folder);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     check_values<Rank>(*store, seed);
     check_values<std::uint32_t>(*store, seed);
@@ -69,7 +61,7 @@ TEST(SharedColumns, KeepTheirValuesAndTakeNoPrivateMemory) {
 
 TEST(SharedColumns, LieInOneFileIfAndOnlyIfTheyAreEqual) {
   const test::TemporaryFolder folder;
-  const auto store = store_in(folder);
+  const auto store = test::store_in(folder);
   std::vector<Column<Rank>> first = {{1, 2, 3}, {4}}, equal = {{1, 2, 3}, {4}}, other = {{1, 2, 3}, {5}};
   share_columns(store.get(), pointers(first));
   EXPECT_EQ(values_in(folder), 1u);
