@@ -94,6 +94,8 @@ class LayerStages {
 
   /// The parts in which spatial stages compute this rank's rows; null where all rows are computed at once.
   virtual const std::vector<RowUnit>* units() const { return nullptr; }
+  /// Whether the backward pass computes these parts again, so that only their outputs are kept.
+  virtual bool reruns_units() const { return false; }
   /// Measures the memory of each part; null: nobody measures.
   virtual UnitMeter* unit_meter() { return nullptr; }
 
