@@ -146,8 +146,8 @@ std::vector<std::int64_t> in_each_block(const std::vector<std::int64_t>& places,
   return all;
 }
 
-/// What is kept of the last step's cells for the block that follows; nothing unless `remembers`. Also notes the number
-/// of these states in `stage`.
+/// Returns which states of the last step's cells the next block starts from: none unless `remembers`. Also sets their
+/// number in `stage`.
 OwnPieces::BlockBorder border_after(const Placement& placement, Rank rank, std::int64_t rows_per_vertex, bool remembers,
                                     PackedStage& stage) {
   if (!remembers) return {};

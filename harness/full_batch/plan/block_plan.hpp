@@ -32,7 +32,7 @@ struct PackedPlan {
   ExchangePlan halo;  // for a window or an attention
   /// The block's units, if sequences are walked unit by unit. For a window or an attention, `unit_cells` places the
   /// cells of the earlier steps and the block: those of the block on their units, and those before it on one owner for
-  /// each rank, behind the units. `unit_needs` are the cells that a unit reads and does not hold.
+  /// each rank, numbered after the units. `unit_needs` are the cells that a unit reads and does not hold.
   std::shared_ptr<const BlockUnits> units = nullptr;
   Placement unit_cells = {};
   HaloNeeds unit_needs = {};

@@ -22,7 +22,7 @@ std::int64_t earlier_steps_read(const LayerShape& layer, std::int64_t first_step
 
 /// The owner of each cell of the `earlier` steps and of the block: in the block its unit, before it unit count + its
 /// rank under `ranks`.
-Placement units_behind(const Placement& ranks, std::int64_t earlier, const Placement& units) {
+Placement units_after_past(const Placement& ranks, std::int64_t earlier, const Placement& units) {
   if (earlier == 0) return units;
   Placement owners{units.ranks + ranks.ranks, units.vertices, {}, {}};
   const VertexMap* before = nullptr;
@@ -63,7 +63,7 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
   plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier));
   plan->halo = halo(plan->placement, plan->needs, c.list_scope());
   if (units == nullptr) return plan;
-  plan->unit_cells = units_behind(plan->placement, plan->earlier, units->cells);
+  plan->unit_cells = units_after_past(plan->placement, plan->earlier, units->cells);
   plan->unit_needs = temporal_needs(plan->unit_cells, window, static_cast<Step>(plan->earlier));
   return plan;
 }

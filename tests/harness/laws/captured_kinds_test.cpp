@@ -179,7 +179,7 @@ Json random_evolution(int seed) {
   return model.with_output(after);
 }
 
-/// A layer that reads two evolving weights, of which one evolves by tanh.
+/// A layer that reads two evolving weights. One of them evolves by tanh.
 Json two_evolving_weights(int seed) {
   BuiltModel model(seed % 2 == 0 ? "laplacian" : "mean");
   const int h = 2 + seed;
