@@ -48,7 +48,7 @@ void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block
     unit.cells = make_spatial_rows(device, units.cells, steps, units.reads, traits, number);
     unit.own = rows_on_device(device, rows.own());
     unit.read = rows_on_device(device, rows.read);
-    unit.features = rows_of(device, inputs.graph.features, unit.own);
+    if (inputs.graph.first_product.defined()) unit.features = rows_of(device, inputs.graph.features, unit.own);
     inputs.unit_memory.push_back(device.live_bytes() - before);
     // Each unit loads the rows that it reads of this rank's features by itself, even if other units read them too.
     const std::int64_t moved =
