@@ -36,7 +36,7 @@ struct RowUnit {
   SparseMatrix a;        // [unit's rows, rows that they read, the unit's own first]
   CellRows cells;        // of the unit's rows
   PackedRows own, read;  // the unit's rows; rows of a layer's input that its rows of A read, the unit's own first
-  Tensor features;       // [unit's rows, feature width] where the first layer's input is A~ X beside X, else undefined
+  Tensor features;       // [unit's rows, feature width] if X is kept next to A~ X, else undefined
 };
 
 /// One round of a temporal stage on one rank: its pieces in bins, none where the rank has no part. A window has no
