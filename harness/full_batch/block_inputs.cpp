@@ -26,23 +26,29 @@ Tensor rows_of(Device& device, const Tensor& from, const PackedRows& list) {
 }
 
 /// Adds the units of this rank, each with its rows of A and the positions of the rows that it reads.
-void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit, BlockInputs& inputs) {
-  const FusionPlan& fusion = *plan.fusion;
+void add_units(Device& device, const FullBatchPlan& plan, const BlockPlan& block, Visit visit, HostParts* parts,
+               BlockInputs& inputs) {
+  const BlockUnits& units = *block.units;
   const PreparedGraph& graph = *plan.data.graph;
   const ModelTraits traits = plan.model.equations->traits();
-  const BlockSteps steps{0, graph.steps, plan.data.trained_steps, graph.presence.get()};
+  const BlockSteps steps{block.first_step, graph.steps, plan.data.trained_steps, graph.presence.get()};
   const MatrixUse use = use_by_layers(plan, visit, false);
-  inputs.graph = build_local_graph(device, graph, 0, block.spatial, block.spatial_needs, {});
-  const UnitCells cells{&fusion.units, &fusion.reads, fusion.units_of(device.rank())};
+  inputs.graph = build_local_graph(device, graph, steps.first_step, block.spatial, block.spatial_needs, {}, parts);
+  if (traits.before_rows_reads_a)
+    inputs.graph.a = build_local_matrix(device, graph, steps.first_step, block.spatial, block.spatial_needs, {}, parts);
+  const UnitCells cells{&units.cells, &units.reads, units.of(device.rank())};
   auto number = static_cast<Rank>(cells.own.first);
   for (const UnitRows& rows : unit_rows(block.spatial, block.spatial_needs, cells, device.rank())) {
     const std::uint64_t before = device.live_bytes();
     RowUnit& unit = inputs.units.emplace_back();
-    if (!use.products.empty()) unit.a = build_local_matrix(device, graph, fusion.units, fusion.reads, use, number);
-    unit.cells = make_spatial_rows(device, fusion.units, steps, fusion.reads, traits, number);
+    if (!use.products.empty()) {
+      unit.a = build_local_matrix(device, graph, steps.first_step, units.cells, units.reads, use, number, parts);
+      prepare_passing(device, units.cells, use, number, unit.a);
+    }
+    unit.cells = make_spatial_rows(device, units.cells, steps, units.reads, traits, number);
     unit.own = rows_on_device(device, rows.own());
     unit.read = rows_on_device(device, rows.read);
-    unit.features = rows_of(device, inputs.graph.features, unit.own);
+    if (inputs.graph.first_product.defined()) unit.features = rows_of(device, inputs.graph.features, unit.own);
     inputs.unit_memory.push_back(device.live_bytes() - before);
     // Each unit loads the rows that it reads of this rank's features by itself, even if other units read them too.
     const std::int64_t moved =
@@ -103,8 +109,8 @@ BlockInputs bring_inputs(Device& device, const FullBatchPlan& plan, const BlockP
     prepare_passing(device, slice.spatial, use_by_layers(plan, visit, slice.halo.identity), inputs.slices[c].graph.a);
   }
   if (!block.slices.empty()) return inputs;
-  if (plan.fusion != nullptr && plan.fusion->by_units_in_space && plan.fusion->units_of(device.rank()).count > 0) {
-    add_units(device, plan, block, visit, inputs);
+  if (block.units != nullptr && block.units->of(device.rank()).count > 0) {
+    add_units(device, plan, block, visit, parts, inputs);
     inputs.cells = make_spatial_rows(device, block.spatial, steps, block.spatial_needs, plan.model.equations->traits());
     return inputs;
   }

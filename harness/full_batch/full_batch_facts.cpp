@@ -27,8 +27,8 @@ const Register<FactsTag> full_batch_facts{
         "summed over ranks.",
         list_of(count()), nothing_stale},
        {"fusion_units", "1",
-        "For strategies with chunks: units of chunks that each rank's spatial stages walk one by one; 1: all "
-        "together.",
+        "For strategies with chunks: units of chunks that each rank's spatial stages walk one by one, in the block of "
+        "steps where it has most; 1: all together.",
         list_of(count()), no_chunks},
        {"loaded_bytes", "bytes",
         "For strategies with chunks, per epoch and summed over ranks: bytes that spatial stages load in "

@@ -20,12 +20,12 @@ PackedStage packed_stage(Device& device, const PackedPlan& plan, std::int64_t fi
   const PartScope part(device, MemoryPart::graph);
   const Placement& placement = plan.placement;
   if (layer.need == TemporalNeed::recurrent && plan.units != nullptr)
-    return pad_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex);
+    return pad_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex, !last);
   if (layer.need == TemporalNeed::recurrent)
     return pack_rounds(device, placement, plan.rounds, layer.recurrent_state.rows_per_vertex, !last);
   const EarlierSteps steps{first_step - plan.earlier, plan.earlier};
   UnitCells units;
-  if (plan.units != nullptr) units = {&plan.units->units, &plan.unit_needs, plan.units->units_of(device.rank())};
+  if (plan.units != nullptr) units = {&plan.unit_cells, &plan.unit_needs, plan.units->of(device.rank())};
   PackedStage stage = layer.need == TemporalNeed::all
                           ? pack_pasts(device, placement, plan.needs, steps, ids, layer.spatial_width, units)
                           : window_products(device, placement, plan.needs, steps,
@@ -59,6 +59,7 @@ class LayerWalk::BlockStages final : public LayerStages {
   }
   bool own_neighbours() const override { return walk_.spatial_halo_->identity(); }
   const std::vector<RowUnit>* units() const override { return inputs_.units.empty() ? nullptr : &inputs_.units; }
+  bool reruns_units() const override { return walk_.plan_.fusion->reruns; }
   UnitMeter* unit_meter() override { return walk_.unit_meter_; }
 
   Timelines timelines() const override { return {&walk_.temporal_cells_, walk_.block_.segments}; }
@@ -225,7 +226,7 @@ Var LayerWalk::forward(Tape& tape, Communicator& communicator, const Parameters&
   const Range range(pass.ranges, "forward");
   const ModelCall call{tape, *plan_.model.equations, plan_.model.layers, parameters, pass};
   BlockStages stages(*this, call, communicator, inputs, memory);
-  if (unit_meter_ != nullptr) unit_meter_->begin_pass(inputs.unit_memory);
+  if (unit_meter_ != nullptr) unit_meter_->begin_pass(block_.first_step, inputs.unit_memory);
   if (!inputs.slices.empty()) return in_slices(call, communicator, inputs, stages);
   return walk_layers(call, stages, Tape::constant(inputs.graph.first_input()));
 }

@@ -23,9 +23,10 @@ class Timeline {
   using Keep = std::function<void(std::size_t block, const Tensor& embeddings)>;
   using Loss = std::function<void(std::size_t block, Tape& tape, const Var& embeddings)>;
 
-  /// Has passes measure each unit of chunks, for a plan of one block; null: no measurement. The meter must outlive
-  /// them.
-  void measure_units(UnitMeter* meter) { walks_.front().measure_units(meter); }
+  /// Has passes measure each unit of chunks; null: no measurement. The meter must outlive them.
+  void measure_units(UnitMeter* meter) {
+    for (LayerWalk& walk : walks_) walk.measure_units(meter);
+  }
 
   /// Begins an epoch: moves the inputs to the device again if they are streamed in one block.
   void stream_inputs();

@@ -11,7 +11,8 @@
 namespace strobe {
 namespace {
 
-/// The bytes that each chunk takes in one epoch, [P][chunks of the rank]. Every unit of `plan` must be one chunk.
+/// The bytes that each chunk takes in one epoch, [P][chunks of the rank in each block]. Every unit of `plan` must be
+/// one chunk.
 std::vector<std::vector<std::uint64_t>> measured_bytes(const FullBatchPlan& plan, LaunchRequest launch) {
   launch.device.memory_limit_bytes = 0;
   const auto& comm = CommunicatorRegistry::instance().find(plan.request.comm, "/comm").value;

@@ -107,6 +107,16 @@ class Captured final : public Model {
     return values.beside(stage.carried);
   }
 
+  /// Empty for a stage without evolving weights.
+  std::vector<Var> before_rows(Tape& tape, const Parameters& parameters, int layer,
+                               const SpatialInput& all) const override {
+    const CapturedStage& stage = cut_.stages[static_cast<std::size_t>(layer)];
+    const std::map<std::size_t, Var> evolved = evolved_weights(tape, graph_, parameters, stage.evolving, all);
+    std::vector<Var> weights;
+    for (const std::size_t value : stage.evolving) weights.push_back(evolved.at(value));
+    return weights;
+  }
+
   TemporalOutput step(Tape& tape, const Parameters& parameters, int layer, const StepInput& input) const override {
     const CapturedStage& stage = cut_.stages[static_cast<std::size_t>(layer)];
     CapturedValues values(tape, graph_, parameters);

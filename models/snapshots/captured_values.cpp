@@ -114,12 +114,17 @@ class StackedStates {
   Tape& tape_;
 };
 
+std::map<std::size_t, Var> made_before(const std::vector<std::size_t>& values, const std::vector<Var>& vars) {
+  std::map<std::size_t, Var> all;
+  for (std::size_t i = 0; i < values.size(); ++i) all[values[i]] = vars.at(i);
+  return all;
+}
+
 }  // namespace
 
 std::map<std::size_t, Var> evolved_weights(Tape& tape, const CapturedGraph& graph, const Parameters& parameters,
                                            const std::vector<std::size_t>& values, const SpatialInput& input) {
-  Var* const shared = values.size() == 1 ? input.shared_weights : nullptr;
-  if (shared != nullptr && *shared) return {{values.front(), *shared}};
+  if (input.shared_weights != nullptr) return made_before(values, *input.shared_weights);
   std::map<std::size_t, Var> current;
   for (const std::size_t state : states_behind(graph, values))
     current[state] = parameters.at(graph.weights[graph.states[state - 1].start - graph.first_weight()].name);
@@ -135,7 +140,6 @@ std::map<std::size_t, Var> evolved_weights(Tape& tape, const CapturedGraph& grap
   if (input.next_weights_state != nullptr) *input.next_weights_state = StackedStates(tape).stack(current);
   std::map<std::size_t, Var> all;
   for (const auto& [value, vars] : steps) all[value] = vars.size() == 1 ? vars[0] : concat_rows(tape, vars);
-  if (shared != nullptr) *shared = all.at(values.front());
   return all;
 }
 

@@ -38,8 +38,8 @@ class CapturedValues {
 };
 
 /// The weights `values` of all steps of the input's block, [steps * rows, columns] each. States of weights begin as the
-/// steps before left them. Where rows are computed in parts (SpatialInput::shared_weights), the parts share a single
-/// value; several values are made again for each part.
+/// steps before left them. Where rows are computed in parts, the parts share the values
+/// (SpatialInput::shared_weights).
 std::map<std::size_t, Var> evolved_weights(Tape& tape, const CapturedGraph& graph, const Parameters& parameters,
                                            const std::vector<std::size_t>& values, const SpatialInput& input);
 

@@ -63,15 +63,11 @@ std::vector<ParameterShape> evolution_parameters(const EvolutionOptions& options
 
 Var evolved_weights(Tape& tape, const Parameters& parameters, const EvolutionOptions& options, int layer,
                     const Var& summary, const SpatialInput& input) {
-  if (input.shared_weights != nullptr && *input.shared_weights) return *input.shared_weights;
   const std::string name = layer_name(layer);
   const EvolutionWeights leaves{parameters.at(name + "evolve.weight_x"), parameters.at(name + "evolve.weight_h"),
                                 parameters.at(name + "evolve.bias"), parameters.at(name + "weight")};
-  const Var weights =
-      evolve_weights(tape, leaves, summary, input.cells->steps, cell_of(options), options.backpropagation == "detached",
-                     {input.weights_state, input.next_weights_state});
-  if (input.shared_weights != nullptr) *input.shared_weights = weights;
-  return weights;
+  return evolve_weights(tape, leaves, summary, input.cells->steps, cell_of(options),
+                        options.backpropagation == "detached", {input.weights_state, input.next_weights_state});
 }
 
 Activation evolution_activation(const EvolutionOptions& options, int layer) {

@@ -65,12 +65,19 @@ class EvolveGcnH final : public Model {
   ModelTraits traits() const override {
     ModelTraits what;
     what.reads_ids = true;
+    what.sums_outside_rows = what.before_rows_reads_a = true;
     return what;
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    const Var& x = layer == 0 ? input.features : input.x;
-    return evolution_output(tape, p_, layer, input, weights_of(tape, parameters, layer, input, {x}));
+    if (input.shared_weights != nullptr) return evolution_output(tape, p_, layer, input, input.shared_weights->front());
+    return evolution_output(tape, p_, layer, input, before_rows(tape, parameters, layer, input).front());
+  }
+
+  /// The best rows are chosen among all own rows, so the weights are made before any part.
+  std::vector<Var> before_rows(Tape& tape, const Parameters& parameters, int layer,
+                               const SpatialInput& all) const override {
+    return {weights_of(tape, parameters, layer, all, {layer == 0 ? all.features : all.x})};
   }
 
   /// Neither the product with A~ nor the second layer's summary reads a stored output of the first.

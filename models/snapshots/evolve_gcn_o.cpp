@@ -32,8 +32,13 @@ class EvolveGcnO final : public Model {
   }
 
   Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const override {
-    const Var weights = evolved_weights(tape, parameters, p_, layer, nullptr, input);
-    return evolution_output(tape, p_, layer, input, weights);
+    if (input.shared_weights != nullptr) return evolution_output(tape, p_, layer, input, input.shared_weights->front());
+    return evolution_output(tape, p_, layer, input, evolved_weights(tape, parameters, p_, layer, nullptr, input));
+  }
+
+  std::vector<Var> before_rows(Tape& tape, const Parameters& parameters, int layer,
+                               const SpatialInput& all) const override {
+    return {evolved_weights(tape, parameters, p_, layer, nullptr, all)};
   }
 
   JointOutput joint(Tape& tape, const Parameters& parameters, int, const JointInput& input) const override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/ops/ops.hpp"
+#include "models/snapshots/unit_stages.hpp"
 
 namespace strobe {
 namespace {
@@ -86,26 +87,25 @@ TemporalOutput packed_round(const ModelCall& call, const LayerStages& stages, st
   return call.model.temporal(call.tape, call.parameters, static_cast<int>(layer), input);
 }
 
-/// The results of rounds, and the rows to which they belong.
-struct CollectedRows {
-  std::vector<Var> parts;
-  std::vector<PackedRows> lists;
-  void add(const Var& part, const PackedRows& list) {
-    parts.push_back(part);
-    lists.push_back(list);
-  }
-};
+/// The states that a round hands on, among those that it leaves.
+Var handed_on(const ModelCall& call, const PackedRound& round, const Var& left) {
+  return round.handed_rows.defined() ? gather_rows(call.tape, left, {round.handed_rows}, round.handed_rows.rows())
+                                     : left;
+}
 
-/// A round whose parts are walked one after the other; gives the states that it hands on.
+/// A round whose parts are walked one after the other; gives the states that it hands on. `remembered` receives those
+/// of the block's last step.
 Var round_by_units(const ModelCall& call, const LayerStages& stages, std::size_t layer, const PackedRound& round,
-                   const Var& x, const Var& state, CollectedRows& outputs) {
+                   const Var& x, const Var& state, CollectedRows& outputs, CollectedRows& remembered) {
   CollectedRows handed;
   for (const PackedRound& unit : round.units) {
     const Var given =
         unit.given == 0 ? nullptr : gather_rows(call.tape, state, {unit.given_rows}, unit.given_rows.rows());
-    const TemporalOutput output = packed_round(call, stages, layer, unit, x, given, unit.handed > 0);
+    const bool leaves = unit.handed > 0 || unit.remembered.count > 0;
+    const TemporalOutput output = packed_round(call, stages, layer, unit, x, given, leaves);
     outputs.add(output.y, unit.out);
-    if (unit.handed > 0) handed.add(output.state, unit.handed_to);
+    if (unit.remembered.count > 0) remembered.add(output.state, unit.remembered);
+    if (unit.handed > 0) handed.add(handed_on(call, unit, output.state), unit.handed_to);
   }
   const StateShape shape = state_shape(call.layers[layer], 0);
   if (round.handed == 0) return empty_rows(call, shape.width);
@@ -124,7 +124,7 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
     const PackedRound& round = stage.rounds[k];
     if (k > 0) state = stages.hand_over(number, k, state);
     if (!round.units.empty()) {
-      state = round_by_units(call, stages, layer, round, x, state, outputs);
+      state = round_by_units(call, stages, layer, round, x, state, outputs, left);
       continue;
     }
     TemporalOutput output;
@@ -135,9 +135,7 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
     outputs.add(output.y, round.out);
     left.add(round.remembered.count > 0 ? output.state : nullptr, round.remembered);
     // A rank that hands nothing on takes part in the exchange all the same.
-    state = round.handed > 0 ? output.state : empty_rows(call, state_width);
-    if (round.handed > 0 && round.handed_rows.defined())
-      state = gather_rows(call.tape, state, {round.handed_rows}, round.handed_rows.rows());
+    state = round.handed > 0 ? handed_on(call, round, output.state) : empty_rows(call, state_width);
   }
   if (memory != nullptr && !stages.last())
     memory->after = collect_rows(call.tape, left.parts, left.lists, stage.remembered_rows, state_width);
@@ -170,45 +168,6 @@ Var packed_stage(const ModelCall& call, LayerStages& stages, std::size_t layer, 
   return round.bins == 0 ? y : collect_rows(call.tape, {y}, {round.out}, stage.rows, width);
 }
 
-/// Counts the rows that the spatial stage of layer `layer` loads if it reads neighbours: the rows of its input that the
-/// rows of `a` read, also where a joint form never stores them. The first of these stages also counts `a`.
-void count_loaded(const ModelCall& call, std::size_t layer, const SparseMatrix* a) {
-  const LayerShape& shape = call.layers[layer];
-  if (!shape.reads_neighbours || a == nullptr) return;
-  Device& device = call.tape.device();
-  const auto first =
-      std::find_if(call.layers.begin(), call.layers.end(), [](const LayerShape& one) { return one.reads_neighbours; });
-  const std::uint64_t row = static_cast<std::uint64_t>(shape.input_width) * element_bytes(device.precision());
-  device.stage_rows().loaded_bytes += static_cast<std::uint64_t>(a->columns) * row;
-  if (&*first == &shape) device.stage_rows().loaded_bytes += a->bytes();
-}
-
-/// The spatial stage of layer `layer` part by part: each loads the rows that it reads into a tensor of its own.
-Var spatial_by_units(const ModelCall& call, LayerStages& stages, std::size_t layer, const std::vector<RowUnit>& units,
-                     const Var& x) {
-  const int number = static_cast<int>(layer);
-  const LayerShape& shape = call.layers[layer];
-  const SpatialInput all = stages.spatial_input(number, x);
-  Var weights;
-  CollectedRows outputs;
-  UnitMeter* const meter = stages.unit_meter();
-  std::int64_t rows = 0;
-  for (const RowUnit& unit : units) {
-    if (meter != nullptr) meter->begin_stage(call.tape.device());
-    const PackedRows& loaded = shape.reads_neighbours ? unit.read : unit.own;
-    SpatialInput part{pack_rows(call.tape, x, loaded, loaded.count), &unit.a, &unit.cells, &call.pass,
-                      Tape::constant(unit.features)};
-    part.shared_weights = &weights;
-    count_loaded(call, layer, &unit.a);
-    outputs.add(call.model.spatial_rows(call.tape, call.parameters, number, part), unit.own);
-    rows += unit.own.count;
-    if (meter != nullptr) meter->end_stage(call.tape.device(), static_cast<std::size_t>(&unit - units.data()));
-  }
-  const std::int64_t width = outputs.parts.front()->value.columns();
-  const Var y = collect_rows(call.tape, outputs.parts, outputs.lists, rows, width);
-  return call.model.after_rows(call.tape, call.parameters, number, all, y);
-}
-
 /// The spatial stage of layer `layer`, and the stages after it that a joint form includes.
 JointOutput spatial_output(const ModelCall& call, LayerStages& stages, std::size_t layer, const Var& x) {
   if (const std::vector<RowUnit>* units = stages.units())
@@ -217,7 +176,8 @@ JointOutput spatial_output(const ModelCall& call, LayerStages& stages, std::size
   const SpatialInput input = stages.spatial_input(number, x);
   JointOutput output = joint_form(call, stages, layer, input);
   if (!output.y) output = {call.model.spatial(call.tape, call.parameters, number, input), 1, true};
-  for (std::size_t l = layer; l < layer + static_cast<std::size_t>(output.layers); ++l) count_loaded(call, l, input.a);
+  for (std::size_t l = layer; l < layer + static_cast<std::size_t>(output.layers); ++l)
+    count_loaded(call.tape.device(), call.layers, l, input.a);
   return output;
 }
 

@@ -36,7 +36,7 @@ struct RowUnit {
   SparseMatrix a;        // [unit's rows, rows that they read, the unit's own first]
   CellRows cells;        // of the unit's rows
   PackedRows own, read;  // the unit's rows; rows of a layer's input that its rows of A read, the unit's own first
-  Tensor features;       // [unit's rows, feature width]
+  Tensor features;       // [unit's rows, feature width] if X is kept next to A~ X, else undefined
 };
 
 /// One round of a temporal stage on one rank: its pieces in bins, none where the rank has no part. A window has no
@@ -94,6 +94,8 @@ class LayerStages {
 
   /// The parts in which spatial stages compute this rank's rows; null where all rows are computed at once.
   virtual const std::vector<RowUnit>* units() const { return nullptr; }
+  /// Whether the backward pass computes these parts again, so that only their outputs are kept.
+  virtual bool reruns_units() const { return false; }
   /// Measures the memory of each part; null: nobody measures.
   virtual UnitMeter* unit_meter() { return nullptr; }
 

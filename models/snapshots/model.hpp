@@ -198,9 +198,10 @@ struct ModelTraits {
   /// A pass in training differs from one in evaluation (dropout): then metrics take a pass of their own.
   bool stochastic = false;
   std::optional<StepVectors> step_vectors = {};
-  /// All sums over ranks of a spatial stage are in Model::after_rows, so that Model::spatial_rows may be called for
-  /// parts of a rank's rows. Ignored for models whose spatial stages sum nothing.
-  bool sums_after_rows = false;
+  /// All sums over ranks of a spatial stage are in Model::before_rows or Model::after_rows, so that Model::spatial_rows
+  /// may be called for parts of a rank's rows. Ignored for models whose spatial stages sum nothing.
+  bool sums_outside_rows = false;
+  bool before_rows_reads_a = false;  // Model::before_rows reads the rows of A~ of all own rows
 };
 
 /// Throws InvalidRequest("/model/...") when a model with these traits cannot train on that many steps.
@@ -222,9 +223,13 @@ class Model {
   virtual ModelTraits traits() const { return {}; }
   /// Output [own rows, spatial_width] of layer `layer`.
   virtual Var spatial(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& input) const = 0;
-  /// The same in two calls, for rows that are computed part by part: `spatial_rows` of each part, by its own rows and
-  /// those that its rows of A read; then `after_rows`, once on every rank, from the outputs y of all own rows and the
-  /// input of all.
+  /// The same in three calls, for rows that are computed part by part. First `before_rows`, once on every rank, from
+  /// the input of all own rows: the evolved weights of the layer, which all parts share. Then `spatial_rows` of each
+  /// part, by its own rows and those that its rows of A read. Then `after_rows`, once on every rank, from the outputs y
+  /// of all own rows and the input of all.
+  virtual std::vector<Var> before_rows(Tape&, const Parameters&, int /*layer*/, const SpatialInput& /*all*/) const {
+    return {};
+  }
   virtual Var spatial_rows(Tape& tape, const Parameters& parameters, int layer, const SpatialInput& part) const {
     return spatial(tape, parameters, layer, part);
   }

@@ -81,7 +81,7 @@ class MpnnLstm final : public Model {
   ModelTraits traits() const override {
     ModelTraits what;
     what.stochastic = what.reads_ids = p_.dropout > 0;
-    what.sums_after_rows = true;
+    what.sums_outside_rows = true;
     return what;
   }
 

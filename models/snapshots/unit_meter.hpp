@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "backends/device.hpp"
@@ -14,11 +15,11 @@ namespace strobe {
 /// reads.
 class UnitMeter {
  public:
-  /// `held` [units]: bytes of each unit's inputs on the device.
-  void begin_pass(const std::vector<std::uint64_t>& held) {
-    held_ = held;
-    kept_.assign(held.size(), 0);
-    above_.assign(held.size(), 0);
+  /// Begins a pass over the block of steps that starts at `first_step`. `held` [units]: bytes of each unit's inputs on
+  /// the device. A later pass over the block replaces what was measured.
+  void begin_pass(std::int64_t first_step, const std::vector<std::uint64_t>& held) {
+    const std::vector<std::uint64_t> nothing(held.size(), 0);
+    block_ = &(blocks_[first_step] = {held, nothing, nothing});
   }
   void begin_stage(Device& device) {
     device.reset_peak();
@@ -26,20 +27,27 @@ class UnitMeter {
   }
   void end_stage(const Device& device, std::size_t unit) {
     const std::uint64_t after = device.live_bytes();
-    kept_[unit] += after - std::min(before_, after);
-    above_[unit] = std::max(above_[unit], device.peak_bytes() - after);
+    block_->kept[unit] += after - std::min(before_, after);
+    block_->above[unit] = std::max(block_->above[unit], device.peak_bytes() - after);
   }
 
-  /// [units] bytes; empty on a rank whose rows are in no units.
+  /// [units] bytes, block by block; empty on a rank whose rows are in no units.
   std::vector<std::uint64_t> bytes() const {
     std::vector<std::uint64_t> bytes;
-    for (std::size_t unit = 0; unit < held_.size(); ++unit) bytes.push_back(held_[unit] + kept_[unit] + above_[unit]);
+    for (const auto& [first_step, block] : blocks_) {
+      for (std::size_t unit = 0; unit < block.held.size(); ++unit)
+        bytes.push_back(block.held[unit] + block.kept[unit] + block.above[unit]);
+    }
     return bytes;
   }
 
  private:
-  std::vector<std::uint64_t> held_, kept_, above_;  // [units]
-  std::uint64_t before_ = 0;                        // live bytes in front of the stage at hand
+  struct Block {
+    std::vector<std::uint64_t> held, kept, above;  // [units]
+  };
+  std::map<std::int64_t, Block> blocks_;  // by first step
+  Block* block_ = nullptr;                // the current one
+  std::uint64_t before_ = 0;              // live bytes in front of the stage at hand
 };
 
 }  // namespace strobe

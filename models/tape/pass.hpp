@@ -71,8 +71,8 @@ struct SpatialInput {
   Var weights_state = nullptr;
   /// Receives what later steps start from; null when no steps follow.
   Var* next_weights_state = nullptr;
-  /// Used where a rank's rows are computed in parts: holds the weights when the first part has made them.
-  Var* shared_weights = nullptr;
+  /// Where a rank's rows are computed in parts: what Model::before_rows has made, else null.
+  const std::vector<Var>* shared_weights = nullptr;
 };
 
 }  // namespace strobe

@@ -187,16 +187,15 @@ HostCsr matrix_outline(const Placement& placement, Rank rank) {
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                                 const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                                 HostParts* parts) {
-  const LocalBuilder builder(graph, first_step, placement, needs, device.rank());
-  HostPart passing;
-  return matrix_on_device(device, builder, use, parts != nullptr ? parts->take() : passing);
+  return build_local_matrix(device, graph, first_step, placement, needs, use, device.rank(), parts);
 }
 
-SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, const Placement& placement,
-                                const HaloNeeds& needs, const MatrixUse& use, Rank rank) {
-  const LocalBuilder builder(graph, 0, placement, needs, rank);
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
+                                const Placement& placement, const HaloNeeds& needs, const MatrixUse& use, Rank rank,
+                                HostParts* parts) {
+  const LocalBuilder builder(graph, first_step, placement, needs, rank);
   HostPart passing;
-  return matrix_on_device(device, builder, use, passing);
+  return matrix_on_device(device, builder, use, parts != nullptr ? parts->take() : passing);
 }
 
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
@@ -215,7 +214,11 @@ LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::in
 }
 
 void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, SparseMatrix& a) {
-  if (!use.lasting) device.prepare(a, matrix_outline(placement, device.rank()), use);
+  prepare_passing(device, placement, use, device.rank(), a);
+}
+
+void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, Rank rank, SparseMatrix& a) {
+  if (!use.lasting) device.prepare(a, matrix_outline(placement, rank), use);
 }
 
 }  // namespace strobe

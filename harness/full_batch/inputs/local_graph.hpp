@@ -64,16 +64,18 @@ HostCsr matrix_outline(const Placement& placement, Rank rank);
 SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                                 const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                                 HostParts* parts = nullptr);
-SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, const Placement& placement,
-                                const HaloNeeds& needs, const MatrixUse& use, Rank rank);
+SparseMatrix build_local_matrix(Device& device, const PreparedGraph& graph, std::int64_t first_step,
+                                const Placement& placement, const HaloNeeds& needs, const MatrixUse& use, Rank rank,
+                                HostParts* parts = nullptr);
 
 /// The same with the rank's rows of X and of A~ X. A~ is left out (no rows) when the use has no product.
 LocalGraph build_local_graph(Device& device, const PreparedGraph& graph, std::int64_t first_step,
                              const Placement& placement, const HaloNeeds& needs, const MatrixUse& use,
                              HostParts* parts = nullptr);
 
-/// Lets the device prepare a matrix that it has under `placement` for one pass, from the data on the device. Leaves
-/// lasting matrices alone.
+/// Lets the device prepare a matrix that it has of `rank`, or of `device.rank()`, under `placement` for one pass, from
+/// the data on the device. Leaves lasting matrices alone.
 void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, SparseMatrix& a);
+void prepare_passing(Device& device, const Placement& placement, const MatrixUse& use, Rank rank, SparseMatrix& a);
 
 }  // namespace strobe

@@ -146,6 +146,17 @@ std::vector<std::int64_t> in_each_block(const std::vector<std::int64_t>& places,
   return all;
 }
 
+/// Returns which states of the last step's cells the next block starts from: none unless `remembers`. Also sets their
+/// number in `stage`.
+OwnPieces::BlockBorder border_after(const Placement& placement, Rank rank, std::int64_t rows_per_vertex, bool remembers,
+                                    PackedStage& stage) {
+  if (!remembers) return {};
+  const auto last = static_cast<Step>(placement.steps() - 1);
+  const std::int64_t rows = placement.step_rows(rank, last);
+  stage.remembered_rows = rows * rows_per_vertex;
+  return {last, stage.rows - rows, rows, rows_per_vertex};
+}
+
 }  // namespace
 
 PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
@@ -156,19 +167,13 @@ PackedStage pack_rounds(Device& device, const Placement& placement, const std::v
   OwnPieces own(std::move(pieces), false, placement.vertices);
   PackedStage stage;
   stage.rows = place_cells_of(placement, rank, own);
-  OwnPieces::BlockBorder border;
-  if (remembers) {
-    const auto last = static_cast<Step>(placement.steps() - 1);
-    const std::int64_t rows = placement.step_rows(rank, last);
-    border = {last, stage.rows - rows, rows, rows_per_vertex};
-  }
-  stage.remembered_rows = border.rows * border.rows_per_vertex;
+  const OwnPieces::BlockBorder border = border_after(placement, rank, rows_per_vertex, remembers, stage);
   for (std::size_t k = 0; k < rounds.size(); ++k) stage.rounds.push_back(own.round(device, k, border));
   return stage;
 }
 
 PackedStage pad_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
-                       std::int64_t rows_per_vertex) {
+                       std::int64_t rows_per_vertex, bool remembers) {
   const Rank rank = device.rank();
   std::vector<std::map<std::int32_t, UnitPieces>> units;
   std::vector<std::vector<SequencePiece>> groups;
@@ -179,11 +184,12 @@ PackedStage pad_rounds(Device& device, const Placement& placement, const std::ve
   OwnPieces own(std::move(groups), true, placement.vertices);
   PackedStage stage;
   stage.rows = place_cells_of(placement, rank, own);
+  const OwnPieces::BlockBorder border = border_after(placement, rank, rows_per_vertex, remembers, stage);
   std::size_t group = 0;
   for (const auto& of_round : units) {
     PackedRound& round = stage.rounds.emplace_back();
     for (std::size_t i = 0; i < of_round.size(); ++i) {
-      const PackedRound& part = round.units.emplace_back(own.round(device, group++, {}));
+      const PackedRound& part = round.units.emplace_back(own.round(device, group++, border));
       round.given += part.given, round.handed += part.handed;
     }
     std::size_t next = 0;

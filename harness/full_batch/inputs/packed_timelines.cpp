@@ -142,8 +142,9 @@ PackedRound past_round(Device& device, const VisibleCells& cells, const EarlierS
 }
 
 /// The product of a window: of a rank's rows in their order, or of one of its units, whose rows `unit` names.
+/// `rows_before_block`: rows of the rank's cells of earlier steps, which come first.
 PackedRound window_round(Device& device, const VisibleCells& cells, const EarlierSteps& steps, const WindowShape& shape,
-                         const UnitRows* unit) {
+                         std::int64_t rows_before_block, const UnitRows* unit) {
   const bool fp64 = device.precision() == ElementType::f64;
   HostCsr csr;
   csr.offsets = {0};
@@ -155,7 +156,9 @@ PackedRound window_round(Device& device, const VisibleCells& cells, const Earlie
       matrix_of(device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, shape.columns));
   if (unit == nullptr) return round;
   round.in = rows_on_device(device, unit->read);
-  round.out = rows_on_device(device, unit->own());
+  std::vector<std::int64_t> own = unit->own();
+  for (std::int64_t& row : own) row -= rows_before_block;
+  round.out = rows_on_device(device, own);
   return round;
 }
 
@@ -189,8 +192,9 @@ PackedStage pack_pasts(Device& device, const Placement& placement, const HaloNee
 
 PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
                             const EarlierSteps& steps, const WindowShape& shape, const UnitCells& units) {
+  const std::int64_t before = rows_before(placement, device.rank(), steps.earlier);
   return one_round(device, placement, needs, steps, units, [&](const VisibleCells& cells, const UnitRows* unit) {
-    return window_round(device, cells, steps, shape, unit);
+    return window_round(device, cells, steps, shape, before, unit);
   });
 }
 

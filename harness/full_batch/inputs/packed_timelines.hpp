@@ -14,9 +14,9 @@ namespace strobe {
 PackedStage pack_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
                         std::int64_t rows_per_vertex, bool remembers);
 
-/// The same, unit by unit in each round: a bin for each piece, padded to the longest of its unit. No block follows.
+/// The same, unit by unit in each round: a bin for each piece, padded to the longest of its unit.
 PackedStage pad_rounds(Device& device, const Placement& placement, const std::vector<RoundPieces>& rounds,
-                       std::int64_t rows_per_vertex);
+                       std::int64_t rows_per_vertex, bool remembers);
 
 /// Where the steps of a placement lie in the timeline, and how many of them lie before the current block.
 struct EarlierSteps {

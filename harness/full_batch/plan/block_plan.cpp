@@ -48,9 +48,10 @@ PlacedSamples place(const FullBatchCase& c, Samples TaskData::*drawn, CountedSam
   return place_samples((*c.data.samples).*drawn, placement, steps, scope);
 }
 
-BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, const Run& steps, const BlockPlan* before,
-                       const std::shared_ptr<const FusionPlan>& fusion) {
+BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, std::size_t number,
+                       const BlockPlan* before, const std::shared_ptr<const FusionPlan>& fusion) {
   const ListScope scope = c.list_scope();
+  const Run& steps = strategy.blocks[number];
   BlockPlan block;
   block.first_step = steps.first;
   const std::vector<Step> range = step_range(steps.first, steps.count);
@@ -65,8 +66,10 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, con
   block.segments = temporal_segments(block.temporal);
   block.spatial_segments = temporal_segments(block.spatial);
   block.packed.resize(c.model.layers.size());
-  if (fusion != nullptr && fusion->by_units_in_time) {
-    block.packed = packed_plans(c, strategy.temporal, steps, fusion);
+  const std::shared_ptr<const BlockUnits> units = fusion == nullptr ? nullptr : fusion->of_block(number);
+  if (units != nullptr && units->several()) block.units = units;
+  if (units != nullptr && fusion->by_units_in_time) {
+    block.packed = packed_plans(c, strategy.temporal, steps, units);
   } else if (walks_packed(c, strategy.temporal)) {
     block.packed = packed_plans(c, strategy.temporal, steps);
   }
@@ -84,9 +87,8 @@ std::vector<BlockPlan> derive_blocks(const FullBatchCase& c, const StrategyPlan&
                                      const std::shared_ptr<const FusionPlan>& fusion) {
   std::vector<BlockPlan> blocks;
   blocks.reserve(strategy.blocks.size());
-  for (const Run& steps : strategy.blocks) {
-    blocks.push_back(derive_block(c, strategy, steps, blocks.empty() ? nullptr : &blocks.back(), fusion));
-  }
+  for (std::size_t b = 0; b < strategy.blocks.size(); ++b)
+    blocks.push_back(derive_block(c, strategy, b, b == 0 ? nullptr : &blocks.back(), fusion));
   return blocks;
 }
 

@@ -30,9 +30,11 @@ struct PackedPlan {
   StateShape state;
   HaloNeeds needs;    // for a window or an attention
   ExchangePlan halo;  // for a window or an attention
-  /// The units, if sequences are walked unit by unit. `unit_needs` are the cells that a unit's window or attention
-  /// reads and does not hold.
-  std::shared_ptr<const FusionPlan> units = nullptr;
+  /// The block's units, if sequences are walked unit by unit. For a window or an attention, `unit_cells` places the
+  /// cells of the earlier steps and the block: those of the block on their units, and those before it on one owner for
+  /// each rank, numbered after the units. `unit_needs` are the cells that a unit reads and does not hold.
+  std::shared_ptr<const BlockUnits> units = nullptr;
+  Placement unit_cells = {};
   HaloNeeds unit_needs = {};
 };
 
@@ -50,6 +52,7 @@ struct BlockPlan {
   std::vector<std::optional<ExchangePlan>> earlier_steps;  // [layers]; replace hand-overs from segment to segment
   StepSupports supports;                                   // for layers that go step by step
   PlacedSamples train;                                     // samples that read embeddings of the block
+  std::shared_ptr<const BlockUnits> units = nullptr;       // of spatial stages; null where ranks have one each
 
   std::int64_t steps() const { return spatial.steps(); }
 };
@@ -66,7 +69,7 @@ bool walks_packed(const FullBatchCase& c, const Placement& temporal);
 /// walked unit by unit.
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
                                                             const Run& steps,
-                                                            const std::shared_ptr<const FusionPlan>& units = nullptr);
+                                                            const std::shared_ptr<const BlockUnits>& units = nullptr);
 
 /// Evaluated samples, under the spatial placement of the steps that they read.
 struct EvaluationPlan {

@@ -94,7 +94,10 @@ std::string digest_of(const FullBatchPlan& plan) {
   if (plan.fusion != nullptr) {
     digest.add(plan.fusion->kind);
     digest.add(plan.fusion->units_per_rank);
-    add(plan.fusion->units, digest);
+    for (const auto& units : plan.fusion->blocks) {
+      digest.add(units->per_rank);
+      add(units->cells, digest);
+    }
   }
   return digest.hex();
 }

@@ -1,11 +1,13 @@
-// Which chunks of a rank form a unit. Invariants: all chunks of a unit belong to one rank. A rank that fuses without a
-// memory limit has one unit, so its program equals that of a rank without chunks.
+// Which chunks of a rank form a unit. Invariants: all chunks of a unit belong to one rank, and all its cells to one
+// block of steps. A rank that fuses without a memory limit has one unit in each block, so its program equals that of a
+// rank without chunks.
 #include "harness/full_batch/plan/fusion_plan.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "backends/cluster.hpp"
 #include "backends/processor_clock.hpp"
@@ -24,104 +26,116 @@ std::uint64_t limit_of(const FullBatchCase& c, const PlacedChunks& chunks) {
   return c.request.cluster.empty() ? 0 : load_cluster(c.request.cluster)->gpu.memory_bytes;
 }
 
-/// The chunks of each rank, [P][].
-std::vector<std::vector<std::uint32_t>> chunks_by_rank(const PlacedChunks& chunks, int ranks) {
+/// The parts of each rank in one block, [P][].
+std::vector<std::vector<std::uint32_t>> parts_by_rank(const PlacedChunks& chunks, const CutChunks& parts,
+                                                      std::size_t block, int ranks) {
   std::vector<std::vector<std::uint32_t>> of_rank(ranks);
-  for (std::size_t chunk = 0; chunk < chunks.rank.size(); ++chunk)
-    of_rank[chunks.rank[chunk]].push_back(static_cast<std::uint32_t>(chunk));
+  for (std::size_t part = parts.first[block]; part < parts.first[block + 1]; ++part)
+    of_rank[chunks.rank[parts.chunk[part]]].push_back(static_cast<std::uint32_t>(part));
   return of_rank;
 }
 
-/// Whether all chunks of every rank fit together, whatever they share.
-bool surely_fits(const FullBatchCase& c, const Placement& placement, std::uint64_t limit) {
+/// Whether all chunks of every rank fit together in each block, whatever they share.
+bool surely_fits(const FullBatchCase& c, const StrategyPlan& strategy, std::uint64_t limit) {
   if (limit == 0) return true;
   const PreparedGraph& graph = *c.data.graph;
   const UnitBytes bytes = bytes_of_unit(c.model);
-  std::vector<std::int64_t> entries(placement.ranks, 0);
-  for (Step t = 0; t < static_cast<Step>(placement.steps()); ++t) {
-    for (VertexId v = 0; v < graph.vertices; ++v) {
-      const std::size_t row = t * graph.vertices + v;
-      const Rank owner = placement.owner(v, t);
-      if (owner >= 0) entries[owner] += graph.row_offsets[row + 1] - graph.row_offsets[row];
+  for (const Run& steps : strategy.blocks) {
+    std::vector<std::int64_t> rows(c.ranks(), 0), entries(c.ranks(), 0);
+    for (std::int64_t t = steps.first; t < steps.first + steps.count; ++t) {
+      for (VertexId v = 0; v < graph.vertices; ++v) {
+        const std::size_t row = t * graph.vertices + v;
+        const Rank owner = strategy.spatial.owner(v, static_cast<Step>(t));
+        if (owner < 0) continue;
+        ++rows[owner];
+        entries[owner] += graph.row_offsets[row + 1] - graph.row_offsets[row];
+      }
     }
-  }
-  for (Rank r = 0; r < placement.ranks; ++r) {
-    const std::int64_t rows = placement.rows(r), of_rank = entries[r];
-    if (bytes.of(rows + of_rank, rows, of_rank) > limit) return false;
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      if (bytes.of(rows[r] + entries[r], rows[r], entries[r]) > limit) return false;
   }
   return true;
 }
 
-ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& chunks) {
+ChunkLoads only(const ChunkLoads& all, const std::vector<std::uint32_t>& parts) {
   ChunkLoads some;
-  for (const std::uint32_t chunk : chunks) {
-    some.cells.push_back(all.cells[chunk]);
-    some.own.push_back(all.own[chunk]);
-    some.entries.push_back(all.entries[chunk]);
-    if (!all.beyond.empty()) some.beyond.push_back(all.beyond[chunk]);
+  for (const std::uint32_t part : parts) {
+    some.cells.push_back(all.cells[part]);
+    some.own.push_back(all.own[part]);
+    some.entries.push_back(all.entries[part]);
+    if (!all.beyond.empty()) some.beyond.push_back(all.beyond[part]);
   }
   return some;
 }
 
-/// The unit of each chunk. Also sets the number of units of each rank in `fusion`.
-std::vector<std::uint32_t> units_of_chunks(const FullBatchCase& c, const StrategyPlan& strategy, FusionPlan& fusion) {
-  const PlacedChunks& chunks = *strategy.chunks;
-  const bool fuses = fusion.kind == "both" || fusion.kind == "spatial";
-  const bool together = fuses && chunks.measured_beyond.empty() && surely_fits(c, strategy.spatial, fusion.limit_bytes);
-  ChunkLoads loads =
-      fuses && !together ? loads_of_chunks(*c.data.graph, chunks.of_cell, chunks.cells.size()) : ChunkLoads();
+/// How the parts of a rank in one block become units.
+enum class Merging : std::uint8_t { each_alone, within_limit, together };
+
+/// The units of parts of chunks.
+struct UnitsOfParts {
+  std::vector<std::uint32_t> unit;                  // of each part, among the units of its block
+  std::vector<std::vector<std::int64_t>> per_rank;  // [blocks][P] numbers of units
+};
+
+UnitsOfParts merge_parts(const FullBatchCase& c, const PlacedChunks& chunks, const CutChunks& parts, Merging how,
+                         std::uint64_t limit) {
+  const bool merges = how == Merging::within_limit;
+  ChunkLoads loads = merges ? loads_of_chunks(*c.data.graph, parts.of_cell, parts.chunk.size()) : ChunkLoads();
   loads.beyond = chunks.measured_beyond.copy();
-  std::vector<std::uint32_t> unit(chunks.cells.size());
-  const auto of_rank = chunks_by_rank(chunks, c.ranks());
-  for (std::size_t r = 0; r < of_rank.size(); ++r) {
-    const auto first = static_cast<std::uint32_t>(fusion.unit_count());
-    std::vector<std::uint32_t> own(of_rank[r].size(), 0);
-    if (!fuses) {
-      for (std::size_t i = 0; i < own.size(); ++i) own[i] = static_cast<std::uint32_t>(i);
-    } else if (!together) {
-      own = fuse_chunks(only(loads, of_rank[r]), bytes_of_unit(c.model), fusion.limit_bytes);
+  UnitsOfParts units{std::vector<std::uint32_t>(parts.chunk.size()),
+                     std::vector<std::vector<std::int64_t>>(parts.first.size() - 1)};
+  for (std::size_t b = 0; b < units.per_rank.size(); ++b) {
+    std::uint32_t first = 0;
+    for (const std::vector<std::uint32_t>& of_rank : parts_by_rank(chunks, parts, b, c.ranks())) {
+      std::vector<std::uint32_t> own(of_rank.size(), 0);
+      if (how == Merging::each_alone) std::iota(own.begin(), own.end(), 0U);
+      if (merges) own = fuse_chunks(only(loads, of_rank), bytes_of_unit(c.model), limit);
+      for (std::size_t i = 0; i < own.size(); ++i) units.unit[of_rank[i]] = first + own[i];
+      const std::uint32_t count = own.empty() ? 0 : 1 + *std::max_element(own.begin(), own.end());
+      units.per_rank[b].push_back(count);
+      first += count;
     }
-    for (std::size_t i = 0; i < own.size(); ++i) unit[of_rank[r][i]] = first + own[i];
-    fusion.units_per_rank.push_back(own.empty() ? 0 : 1 + *std::max_element(own.begin(), own.end()));
   }
-  return unit;
+  return units;
 }
 
-/// Throws if a unit's stages cannot be computed by themselves. `in_space` includes the spatial stages. `instead` is the
-/// end of the message.
-void check_units(const FullBatchCase& c, bool in_space, const std::string& instead, std::size_t blocks) {
+/// A part of the program that computes a rank's cells at once, so that chunks cannot be walked one by one.
+struct Obstacle {
+  std::string where, why, without;  // the option, the reason, and what to set instead
+};
+
+std::optional<Obstacle> obstacle_of(const FullBatchCase& c) {
   bool sums = false;
   for (const LayerShape& layer : c.model.layers) {
     sums = sums || layer.sums.values > 0 || layer.sums.constants_per_rank > 0;
-    if (!layer.step_by_step) continue;
-    throw InvalidRequest(
-        "/strategy/fusion",
-        "a layer of this model goes step by step, all cells of a step at once, so chunks cannot be walked "
-        "one by one; " +
-            instead);
+    if (layer.step_by_step) {
+      return Obstacle{"/strategy/fusion",
+                      "a layer of this model goes step by step. Each of its products needs the results of all cells of "
+                      "the step, so walking chunks one by one would save nothing",
+                      ""};
+    }
   }
-  if (in_space && sums && !c.model.equations->traits().sums_after_rows) {
-    throw InvalidRequest(
-        "/strategy/fusion",
-        "a spatial stage of this model chooses among all cells of a step, so chunks cannot be walked one by "
-        "one; " +
-            instead);
+  if (sums && !c.model.equations->traits().sums_outside_rows) {
+    return Obstacle{"/strategy/fusion", "a spatial stage of this model sums over all cells of a step between its rows",
+                    ""};
   }
-  if (blocks > 1)
-    throw InvalidRequest("/nb",
-                         "chunks that are walked one by one reach over blocks of steps; use nb=1, or " + instead);
-  if (c.options.overlap > 1)
-    throw InvalidRequest(
-        "/overlap", "chunks that are walked one by one cannot be cut into slices too; use overlap=1, or " + instead);
+  if (c.options.overlap > 1) {
+    return Obstacle{"/overlap", "overlap cuts a block into slices of whole steps, and a unit of chunks has many steps",
+                    "set overlap=1, or "};
+  }
   if (c.options.moves_snapshots()) {
-    throw InvalidRequest(
-        "/transfer",
-        "snapshots that are moved one by one make one matrix of all chunks; use transfer=direct, or " + instead);
+    return Obstacle{"/transfer", "snapshots that are moved one by one make one matrix of all chunks",
+                    "set transfer=direct, or "};
   }
+  return std::nullopt;
+}
+
+void refuse(const Obstacle& obstacle, const std::string& instead) {
+  throw InvalidRequest(obstacle.where, obstacle.why + "; " + obstacle.without + instead);
 }
 
 /// Throws if no epoch can measure chunks, or if the measurement would decide nothing.
-void check_measurement(const FullBatchCase& c, const FusionPlan& fusion, std::size_t blocks) {
+void check_measurement(const FullBatchCase& c, const FusionPlan& fusion) {
   if (c.use == PlanUse::report) {
     throw InvalidRequest(
         "/strategy/fusion_memory",
@@ -134,18 +148,69 @@ void check_measurement(const FullBatchCase& c, const FusionPlan& fusion, std::si
         "no memory limit is known here, so all chunks of a rank are merged in any case; set fusion_gib or "
         "memory_limit_gib, or fusion_memory=planned");
   }
-  check_units(c, true, "use fusion_memory=planned", blocks);
+  if (const auto obstacle = obstacle_of(c)) refuse(*obstacle, "use fusion_memory=planned");
+}
+
+/// How parts become units. Without a request for units, an obstacle puts all parts of a rank together.
+Merging merging_of(const FullBatchCase& c, const StrategyPlan& strategy, FusionPlan& fusion) {
+  const PlacedChunks& chunks = *strategy.chunks;
+  const bool merges = fusion.kind == "both" || fusion.kind == "spatial";
+  const bool fits = merges && chunks.measured_beyond.empty() && surely_fits(c, strategy, fusion.limit_bytes);
+  if (fusion.kind == "both" && fits) return Merging::together;
+  if (const auto obstacle = obstacle_of(c)) {
+    const bool wanted = fusion.kind != "both" || chunks.fusion_gib > 0;
+    if (wanted) refuse(*obstacle, "use fusion=both" + std::string(chunks.fusion_gib > 0 ? " without fusion_gib" : ""));
+    fusion.note =
+        "fusion=both: all chunks of a rank are walked together, whatever the memory limit, because " + obstacle->why;
+    return Merging::together;
+  }
+  if (fits) return Merging::together;
+  return merges ? Merging::within_limit : Merging::each_alone;
+}
+
+void add_blocks(const FullBatchCase& c, const StrategyPlan& strategy, const CutChunks& parts, UnitsOfParts units,
+                FusionPlan& fusion) {
+  const PreparedGraph& graph = *c.data.graph;
+  std::int64_t most = 0;
+  for (const auto& per_rank : units.per_rank)
+    most = std::max(most, std::accumulate(per_rank.begin(), per_rank.end(), std::int64_t{0}));
+  const Placement all = place_cells(graph, static_cast<int>(most),
+                                    [&](NodeId node) { return static_cast<Rank>(units.unit[parts.of_cell[node]]); });
+  for (std::size_t b = 0; b < strategy.blocks.size(); ++b) {
+    const Run& steps = strategy.blocks[b];
+    auto block = std::make_shared<BlockUnits>();
+    block->per_rank = std::move(units.per_rank[b]);
+    block->cells = of_steps(all, step_range(steps.first, steps.count));
+    block->cells.ranks = static_cast<int>(block->count());
+    block->reads = c.model.any_layer_reads_neighbours() ? spatial_needs(block->cells, graph, steps.first)
+                                                        : no_needs(block->cells.ranks, steps.count);
+    fusion.by_units_in_space = fusion.by_units_in_space || block->several();
+    fusion.blocks.push_back(std::move(block));
+  }
 }
 
 }  // namespace
 
-Run FusionPlan::units_of(Rank rank) const {
-  const auto own = units_per_rank.begin() + rank;
-  return {std::accumulate(units_per_rank.begin(), own, -left_out), *own};
+Run BlockUnits::of(Rank rank) const {
+  const auto own = per_rank.begin() + rank;
+  return {std::accumulate(per_rank.begin(), own, -left_out), *own};
+}
+
+std::int64_t BlockUnits::count() const { return std::accumulate(per_rank.begin(), per_rank.end(), std::int64_t{0}); }
+
+bool BlockUnits::several() const {
+  return std::any_of(per_rank.begin(), per_rank.end(), [](std::int64_t units) { return units > 1; });
+}
+
+std::shared_ptr<const BlockUnits> FusionPlan::of_block(std::size_t block) const {
+  return blocks.empty() ? nullptr : blocks[block];
 }
 
 std::int64_t FusionPlan::unit_count() const {
-  return std::accumulate(units_per_rank.begin(), units_per_rank.end(), std::int64_t{0});
+  if (blocks.empty()) return std::accumulate(units_per_rank.begin(), units_per_rank.end(), std::int64_t{0});
+  std::int64_t sum = 0;
+  for (const auto& block : blocks) sum += block->count();
+  return sum;
 }
 
 UnitBytes bytes_of_unit(const ModelPlan& model) {
@@ -164,22 +229,28 @@ std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const Stra
   auto fusion = std::make_shared<FusionPlan>();
   fusion->kind = chunks.fusion;
   fusion->limit_bytes = limit_of(c, chunks);
+  fusion->reruns = chunks.rerun_units;
   fusion->to_measure = chunks.fusion_memory == "measured" && chunks.measured_beyond.empty();
-  if (fusion->to_measure) check_measurement(c, *fusion, strategy.blocks.size());
+  if (fusion->to_measure) check_measurement(c, *fusion);
   ProcessorLaps laps;
-  const std::vector<std::uint32_t> unit = units_of_chunks(c, strategy, *fusion);
-  fusion->planning_seconds = laps.lap();
-  for (const std::int64_t units : fusion->units_per_rank)
-    fusion->by_units_in_space = fusion->by_units_in_space || units > 1;
+  const Merging how = merging_of(c, strategy, *fusion);
   fusion->by_units_in_time = fusion->kind == "none" || fusion->kind == "spatial";
-  if (!fusion->by_units_in_space && !fusion->by_units_in_time) return fusion;
-  const std::string instead = "use fusion=both" + std::string(fusion->limit_bytes > 0 ? " and more memory" : "");
-  check_units(c, fusion->by_units_in_space, instead, strategy.blocks.size());
-  const PreparedGraph& graph = *c.data.graph;
-  fusion->units = place_cells(graph, static_cast<int>(fusion->unit_count()),
-                              [&](NodeId node) { return static_cast<Rank>(unit[chunks.of_cell[node]]); });
-  fusion->reads = c.model.any_layer_reads_neighbours() ? spatial_needs(fusion->units, graph)
-                                                       : no_needs(fusion->units.ranks, fusion->units.steps());
+  fusion->units_per_rank.assign(c.ranks(), 0);
+  if (how == Merging::together && !fusion->by_units_in_time) {
+    for (const Rank rank : chunks.rank) fusion->units_per_rank[rank] = 1;
+    fusion->planning_seconds = laps.lap();
+    return fusion;
+  }
+  const CutChunks parts = cut_chunks(*c.data.graph, chunks.of_cell, chunks.cells.size(), strategy.blocks);
+  UnitsOfParts units = merge_parts(c, chunks, parts, how, fusion->limit_bytes);
+  fusion->planning_seconds = laps.lap();
+  for (const auto& per_rank : units.per_rank) {
+    for (std::size_t r = 0; r < per_rank.size(); ++r)
+      fusion->units_per_rank[r] = std::max(fusion->units_per_rank[r], per_rank[r]);
+  }
+  const bool several = std::any_of(fusion->units_per_rank.begin(), fusion->units_per_rank.end(),
+                                   [](std::int64_t count) { return count > 1; });
+  if (several || fusion->by_units_in_time) add_blocks(c, strategy, parts, std::move(units), *fusion);
   return fusion;
 }
 

@@ -18,32 +18,47 @@ namespace strobe {
 struct FullBatchCase;  // harness/full_batch/plan/full_batch_case.hpp
 struct FullBatchPlan;  // harness/full_batch/plan/full_batch_plan.hpp
 
-/// Units are numbered rank by rank, those of rank 0 first.
+/// The units of one block of steps. Chunks are cut at the borders of blocks, and units are made of these parts. Units
+/// are numbered rank by rank, those of rank 0 first.
+struct BlockUnits {
+  std::vector<std::int64_t> per_rank;  // [P] numbers of units
+  /// The unit of each cell of the block, as if units were ranks. `reads` are the cells that a unit's spatial stages
+  /// read and do not hold, on this rank or others.
+  Placement cells;
+  HaloNeeds reads;
+  /// Units before the first one of `cells` and `reads`: 0, or in the plan of one rank those of lower ranks. Such a plan
+  /// lists the cells of its rank's units only, and not the unit of each cell.
+  std::int64_t left_out = 0;
+
+  /// The units of a rank, as `cells` and `reads` number them: [first, first + count).
+  Run of(Rank rank) const;
+  std::int64_t count() const;
+  /// Whether any rank has several units.
+  bool several() const;
+};
+
 struct FusionPlan {
   std::string kind = "both";
-  std::uint64_t limit_bytes = 0;             // most bytes of merged chunks; 0: no limit is known
+  std::uint64_t limit_bytes = 0;             // most bytes of merged chunks in a block; 0: no limit is known
   double planning_seconds = 0;               // processor time of this process for finding units
-  std::vector<std::int64_t> units_per_rank;  // [P]
+  std::vector<std::int64_t> units_per_rank;  // [P] in the block where the rank has most
   /// Whether an epoch before training measures the bytes of chunks, and chunks are then merged again. This plan is the
   /// one that planned bytes give.
   bool to_measure = false;
   bool by_units_in_space = false;  // whether any rank's spatial stages go unit by unit
   bool by_units_in_time = false;   // whether sequences are those of units, padded to the unit's longest
-  /// If either is true: the unit of each cell, as if units were ranks. `reads` are the cells that a unit's spatial
-  /// stages read and do not hold, on this rank or others.
-  Placement units;
-  HaloNeeds reads;
-  /// Units before the first one of `units` and `reads`: 0, or in the plan of one rank those of lower ranks. Such a plan
-  /// lists the cells of its rank's units only, and not the unit of each cell.
-  std::int64_t left_out = 0;
+  std::vector<std::shared_ptr<const BlockUnits>> blocks;  // [blocks] if either is true, else empty
+  bool reruns = false;  // whether the backward pass computes the spatial stages of units again
+  std::string note;     // why chunks are walked together whatever the limit; "" otherwise
 
-  /// The units of a rank, as `units` and `reads` number them: [first, first + count).
-  Run units_of(Rank rank) const;
+  /// Null where all chunks of a rank are walked together.
+  std::shared_ptr<const BlockUnits> of_block(std::size_t block) const;
+  /// Units of all ranks in all blocks.
   std::int64_t unit_count() const;
 };
 
-/// Null for strategies without chunks. Throws InvalidRequest if units do not fit the case: layers that go step by step,
-/// models whose spatial stages read all rows at once, blocks of steps, overlapping slices, transfer through a store.
+/// Null for strategies without chunks. Where layers go step by step, slices overlap or a store moves snapshots, chunks
+/// are walked together: throws InvalidRequest if the request wants them apart.
 /// Also throws if chunks shall be measured but are not trained, or if no limit would use the measurement.
 std::shared_ptr<const FusionPlan> plan_fusion(const FullBatchCase& c, const StrategyPlan& strategy);
 

@@ -20,15 +20,15 @@ std::vector<std::int64_t> cells_read(const HaloNeeds& needs, int owners) {
 }
 
 std::uint64_t loaded_bytes(const FullBatchPlan& plan, const BlockPlan& block) {
-  const bool by_units = plan.fusion->by_units_in_space;
-  const Placement& owners = by_units ? plan.fusion->units : block.spatial;
+  const bool by_units = block.units != nullptr;
+  const Placement& owners = by_units ? block.units->cells : block.spatial;
   std::int64_t rows = 0, loaded = 0, matrices = owners.ranks;
-  const auto read = cells_read(by_units ? plan.fusion->reads : block.spatial_needs, owners.ranks);
+  const auto read = cells_read(by_units ? block.units->reads : block.spatial_needs, owners.ranks);
   for (Rank owner = 0; owner < owners.ranks; ++owner) {
     rows += owners.rows(owner);
     loaded += owners.rows(owner) + read[owner];
   }
-  for (Rank r = 0; by_units && r < plan.ranks(); ++r) matrices += plan.fusion->units_of(r).count == 0 ? 1 : 0;
+  for (Rank r = 0; by_units && r < plan.ranks(); ++r) matrices += block.units->of(r).count == 0 ? 1 : 0;
   std::int64_t entries = 0;
   const PreparedGraph& graph = *plan.data.graph;
   for (std::int64_t t = block.first_step; t < block.first_step + block.steps(); ++t)
@@ -60,8 +60,9 @@ void add_recurrence(const PackedPlan& packed, StageRows& counts) {
 
 void add_attention(const PackedPlan& packed, StageRows& counts) {
   const bool by_units = packed.units != nullptr;
-  const Placement& owners = by_units ? packed.units->units : packed.placement;
-  for (Rank owner = 0; owner < owners.ranks; ++owner) {
+  const Placement& owners = by_units ? packed.unit_cells : packed.placement;
+  const int count = by_units ? packed.units->cells.ranks : owners.ranks;
+  for (Rank owner = 0; owner < count; ++owner) {
     if (owners.rows(owner) == 0) continue;
     const VisibleCells cells = visible_cells(owners, by_units ? packed.unit_needs : packed.needs, owner);
     add_bins(sequences_of(cells).lengths, by_units, counts);
@@ -97,10 +98,14 @@ Json describe_fusion(const FullBatchPlan& plan) {
 }
 
 std::string fusion_note(const FusionPlan* fusion) {
-  if (fusion == nullptr || !(fusion->by_units_in_space || fusion->by_units_in_time)) return "";
+  if (fusion == nullptr) return "";
+  if (fusion->blocks.empty()) return fusion->note;
   const std::vector<std::int64_t>& units = fusion->units_per_rank;
-  return fmt::format("fusion={}: {} units of chunks, at most {} on a rank, are walked one by one", fusion->kind,
-                     fusion->unit_count(), *std::max_element(units.begin(), units.end()));
+  const std::string blocks =
+      fusion->blocks.size() > 1 ? fmt::format(" in {} blocks of steps", fusion->blocks.size()) : "";
+  const char* const where = fusion->blocks.size() > 1 ? "on a rank in a block" : "on a rank";
+  return fmt::format("fusion={}: {} units of chunks{}, at most {} {}, are walked one by one", fusion->kind,
+                     fusion->unit_count(), blocks, *std::max_element(units.begin(), units.end()), where);
 }
 
 }  // namespace strobe

@@ -59,8 +59,10 @@ class HostCount {
     if (plan.strategy.loads != nullptr)
       parts_[MemoryPart::graph] += arrays(plan.strategy.loads->load, plan.strategy.loads->group);
     if (plan.fusion != nullptr) {
-      add(plan.fusion->units);
-      add(plan.fusion->reads);
+      for (const auto& units : plan.fusion->blocks) {
+        add(units->cells);
+        add(units->reads);
+      }
     }
     for (const BlockPlan& block : plan.blocks) add(block);
     add(plan.evaluation.test), add(plan.evaluation.validation);
@@ -99,6 +101,7 @@ class HostCount {
     for (const RoundPieces& round : packed.rounds)
       for (const std::vector<SequencePiece>& pieces : round) parts_[MemoryPart::graph] += array_bytes(pieces);
     for (const ExchangePlan& handover : packed.handover) add(handover);
+    add(packed.unit_cells);
     add(packed.needs), add(packed.halo), add(packed.unit_needs);
   }
   void add(const BlockPlan& block) {

@@ -11,10 +11,9 @@
 namespace strobe {
 namespace {
 
-/// Bytes that each chunk takes according to its sizes, [C].
-std::vector<std::uint64_t> planned_bytes_of_chunks(const FullBatchPlan& plan) {
-  const PlacedChunks& chunks = *plan.strategy.chunks;
-  const ChunkLoads loads = loads_of_chunks(*plan.data.graph, chunks.of_cell, chunks.cells.size());
+/// Bytes that each part takes according to its sizes, [parts].
+std::vector<std::uint64_t> planned_bytes_of(const FullBatchPlan& plan, const CutChunks& parts) {
+  const ChunkLoads loads = loads_of_chunks(*plan.data.graph, parts.of_cell, parts.chunk.size());
   const UnitBytes bytes = bytes_of_unit(plan.model);
   std::vector<std::uint64_t> planned;
   for (std::size_t c = 0; c < loads.cells.size(); ++c)
@@ -41,13 +40,14 @@ std::shared_ptr<FullBatchPlan> plan_chunks_alone(const FullBatchPlan& plan) {
 std::shared_ptr<FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
                                                 const std::vector<std::vector<std::uint64_t>>& bytes) {
   PlacedChunks chunks = *plan.strategy.chunks;
-  const std::vector<std::uint64_t> planned = planned_bytes_of_chunks(plan);
-  std::vector<std::size_t> next(bytes.size(), 0);  // each rank's next chunk
+  const CutChunks parts = cut_chunks(*plan.data.graph, chunks.of_cell, chunks.cells.size(), plan.strategy.blocks);
+  const std::vector<std::uint64_t> planned = planned_bytes_of(plan, parts);
+  std::vector<std::size_t> next(bytes.size(), 0);  // each rank's next part
   std::vector<std::int64_t> beyond(planned.size(), 0);
   double least = 0, most = 0;
   std::uint64_t largest = 0;
   for (std::size_t c = 0; c < planned.size(); ++c) {
-    const std::size_t rank = chunks.rank[c];
+    const std::size_t rank = chunks.rank[parts.chunk[c]];
     if (bytes[rank].empty()) continue;
     const std::uint64_t measured = bytes[rank].at(next[rank]++);
     beyond[c] = static_cast<std::int64_t>(measured) - static_cast<std::int64_t>(planned[c]);

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <map>
+#include <tuple>
 
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "workloads/partitioners/load_aware.hpp"
@@ -73,34 +74,32 @@ class OwnPart {
     if (whole == nullptr) return nullptr;
     std::shared_ptr<const PackedPlan>& own = packed_[whole];
     if (own != nullptr) return own;
-    const auto& [placement, earlier, rounds, handover, state, needs, halo, units, unit_needs] = *whole;
+    const auto& [placement, earlier, rounds, handover, state, needs, halo, units, unit_cells, unit_needs] = *whole;
     auto made = std::make_shared<PackedPlan>(
-        PackedPlan{placement, earlier, {}, handover, state, own_of(needs), halo, cut(units), {}});
+        PackedPlan{placement, earlier, {}, handover, state, own_of(needs), halo, cut(units), {}, {}});
     cut(made->placement);
     for (const RoundPieces& round : rounds) made->rounds.push_back(own_of(round));
-    if (units != nullptr) made->unit_needs = part_of(unit_needs, units->units_of(rank_));
+    if (units != nullptr) {
+      made->unit_cells = part_of(unit_cells, units->of(rank_));
+      made->unit_needs = part_of(unit_needs, units->of(rank_));
+    }
     return own = std::move(made);
   }
-  /// Keeps the units of this rank, which are numbered from 0 then.
   std::shared_ptr<const FusionPlan> cut(const std::shared_ptr<const FusionPlan>& whole) {
     if (whole == nullptr) return nullptr;
-    std::shared_ptr<const FusionPlan>& own = fusions_[whole];
+    auto own = std::make_shared<FusionPlan>(*whole);
+    for (auto& units : own->blocks) units = cut(units);
+    return own;
+  }
+  /// Keeps the units of this rank, which are numbered from 0 then.
+  std::shared_ptr<const BlockUnits> cut(const std::shared_ptr<const BlockUnits>& whole) {
+    if (whole == nullptr) return nullptr;
+    std::shared_ptr<const BlockUnits>& own = units_[whole];
     if (own != nullptr) return own;
-    const auto& [kind, limit, seconds, per_rank, to_measure, in_space, in_time, units, reads, left_out] = *whole;
-    const Run kept = whole->units_of(rank_);
-    auto made = std::make_shared<FusionPlan>(FusionPlan{kind,
-                                                        limit,
-                                                        seconds,
-                                                        per_rank,
-                                                        to_measure,
-                                                        in_space,
-                                                        in_time,
-                                                        {},
-                                                        part_of(reads, kept),
-                                                        left_out + kept.first});
-    made->units = {static_cast<int>(kept.count), units.vertices, {}, units.map_of_step};
-    for (const auto& map : units.maps) made->units.maps.push_back(part_of(*map, kept));
-    return own = std::move(made);
+    const Run kept = whole->of(rank_);
+    return own = std::make_shared<const BlockUnits>(BlockUnits{whole->per_rank, part_of(whole->cells, kept),
+                                                               part_of(whole->reads, kept),
+                                                               whole->left_out + kept.first});
   }
   /// The list of this rank, among empty ones of the others.
   template <class Lists>
@@ -118,11 +117,18 @@ class OwnPart {
     };
     return {some(needs.vertices), some(needs.counted), needs.steps};
   }
-  static std::shared_ptr<const VertexMap> part_of(const VertexMap& map, const Run& units) {
-    auto own = std::make_shared<VertexMap>();
-    for (std::int64_t unit = units.first; unit < units.first + units.count; ++unit) {
-      own->owned.push_back(map.runs_of(static_cast<Rank>(unit)));
-      own->owned_count.push_back(map.count_of(static_cast<Rank>(unit)));
+  Placement part_of(const Placement& units, const Run& kept) {
+    Placement own{static_cast<int>(kept.count), units.vertices, {}, units.map_of_step};
+    for (const auto& map : units.maps) own.maps.push_back(part_of(map, kept));
+    return own;
+  }
+  std::shared_ptr<const VertexMap> part_of(const std::shared_ptr<const VertexMap>& map, const Run& kept) {
+    std::shared_ptr<VertexMap>& own = unit_maps_[{map, kept.first, kept.count}];
+    if (own != nullptr) return own;
+    own = std::make_shared<VertexMap>();
+    for (std::int64_t unit = kept.first; unit < kept.first + kept.count; ++unit) {
+      own->owned.push_back(map->runs_of(static_cast<Rank>(unit)));
+      own->owned_count.push_back(map->count_of(static_cast<Rank>(unit)));
     }
     return own;
   }
@@ -141,6 +147,7 @@ class OwnPart {
     cut(block.spatial), cut(block.temporal), cut(block.spatial_needs);
     for (SlicePlan& slice : block.slices) cut(slice.spatial), cut(slice.needs);
     for (auto& packed : block.packed) packed = cut(packed);
+    block.units = cut(block.units);
     for (std::vector<StepSupport>& support : block.supports)
       for (StepSupport& step : support) cut(step.placement), cut(step.needs);
     cut_trained(block.train);
@@ -150,7 +157,10 @@ class OwnPart {
   const NodeStore* node_;
   std::map<std::shared_ptr<const VertexMap>, std::shared_ptr<VertexMap>> maps_;
   std::map<std::shared_ptr<const PackedPlan>, std::shared_ptr<const PackedPlan>> packed_;
-  std::map<std::shared_ptr<const FusionPlan>, std::shared_ptr<const FusionPlan>> fusions_;
+  std::map<std::shared_ptr<const BlockUnits>, std::shared_ptr<const BlockUnits>> units_;
+  /// Maps of units, by the whole map and the run of kept units.
+  std::map<std::tuple<std::shared_ptr<const VertexMap>, std::int64_t, std::int64_t>, std::shared_ptr<VertexMap>>
+      unit_maps_;
   std::vector<Column<Rank>*> owners_;  // of maps_, in the order of the plan, which is the same in all processes
   std::vector<Column<std::int64_t>*> indices_;
 };

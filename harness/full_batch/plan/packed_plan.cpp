@@ -20,9 +20,33 @@ std::int64_t earlier_steps_read(const LayerShape& layer, std::int64_t first_step
   return layer.need == TemporalNeed::recurrent ? 0 : state_shape(layer, first_step).rows_per_vertex;
 }
 
+/// The owner of each cell of the `earlier` steps and of the block: in the block its unit, before it unit count + its
+/// rank under `ranks`.
+Placement units_after_past(const Placement& ranks, std::int64_t earlier, const Placement& units) {
+  if (earlier == 0) return units;
+  Placement owners{units.ranks + ranks.ranks, units.vertices, {}, {}};
+  const VertexMap* before = nullptr;
+  for (Step t = 0; t < static_cast<Step>(earlier); ++t) {
+    if (const VertexMap& map = ranks.map(t); &map != before) {
+      std::vector<Rank> owner(static_cast<std::size_t>(units.vertices), -1);
+      for (std::size_t v = 0; v < owner.size(); ++v) {
+        const Rank rank = map.owner_of(static_cast<VertexId>(v));
+        if (rank >= 0) owner[v] = units.ranks + rank;
+      }
+      owners.maps.push_back(partial_vertex_map(std::move(owner), owners.ranks));
+      before = &map;
+    }
+    owners.map_of_step.push_back(static_cast<std::int32_t>(owners.maps.size()) - 1);
+  }
+  const auto first = static_cast<std::int32_t>(owners.maps.size());
+  owners.maps.insert(owners.maps.end(), units.maps.begin(), units.maps.end());
+  for (const std::int32_t map : units.map_of_step) owners.map_of_step.push_back(first + map);
+  return owners;
+}
+
 std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const LayerShape& layer,
                                               const Placement& temporal, const Run& steps,
-                                              const std::shared_ptr<const FusionPlan>& units) {
+                                              const std::shared_ptr<const BlockUnits>& units) {
   auto plan = std::make_shared<PackedPlan>();
   plan->earlier = earlier_steps_read(layer, steps.first);
   plan->placement = of_steps(temporal, step_range(steps.first - plan->earlier, steps.count + plan->earlier));
@@ -31,14 +55,16 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
     const SequenceStart start{steps.first, layer.reset_every};
     plan->state = layer.recurrent_state;
     plan->rounds = units == nullptr ? sequence_rounds(plan->placement, start)
-                                    : pieces_of_ranks(sequence_rounds(units->units, start), units->units_per_rank);
+                                    : pieces_of_ranks(sequence_rounds(units->cells, start), units->per_rank);
     plan->handover = round_handovers(plan->rounds, temporal.ranks, plan->state, c.list_scope());
     return plan;
   }
   const std::int64_t window = layer.need == TemporalNeed::window ? layer.window : 0;
   plan->needs = temporal_needs(plan->placement, window, static_cast<Step>(plan->earlier));
   plan->halo = halo(plan->placement, plan->needs, c.list_scope());
-  if (units != nullptr) plan->unit_needs = temporal_needs(units->units, window);
+  if (units == nullptr) return plan;
+  plan->unit_cells = units_after_past(plan->placement, plan->earlier, units->cells);
+  plan->unit_needs = temporal_needs(plan->unit_cells, window, static_cast<Step>(plan->earlier));
   return plan;
 }
 
@@ -51,7 +77,7 @@ bool walks_packed(const FullBatchCase& c, const Placement& temporal) {
 
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
                                                             const Run& steps,
-                                                            const std::shared_ptr<const FusionPlan>& units) {
+                                                            const std::shared_ptr<const BlockUnits>& units) {
   std::vector<std::shared_ptr<const PackedPlan>> plans;
   std::map<std::tuple<TemporalNeed, std::int64_t, std::int64_t, std::int64_t>, std::shared_ptr<const PackedPlan>> made;
   for (const LayerShape& layer : c.model.layers) {

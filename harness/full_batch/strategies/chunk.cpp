@@ -39,6 +39,7 @@ struct ChunkParameters : StaleOptions {
   std::string fusion = "both";
   double fusion_gib = 0;
   std::string fusion_memory = "planned";
+  bool rerun_units = false;
 };
 
 // Values that a search tries. The default comes first.
@@ -61,7 +62,10 @@ FieldTable with_fusion_fields(FieldTableBuilder<ChunkParameters> fields) {
                 "memory that chunks walked together may take; 0 takes the device's, where it is known", 0, 1e9)
           .choice("fusion_memory", &ChunkParameters::fusion_memory, {"planned", "measured"},
                   "memory that each chunk counts with when chunks are merged: planned follows from its sizes; "
-                  "measured is found in a first epoch, whose updates are discarded"));
+                  "measured is found in a first epoch, whose updates are discarded")
+          .boolean("rerun_units", &ChunkParameters::rerun_units,
+                   "compute the spatial stages of each unit of chunks again in the backward pass, to hold the results "
+                   "of one unit at a time"));
 }
 
 const FieldTable& chunk_fields() {
@@ -218,7 +222,7 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
   placed->max_cells = weighed.max_cells, placed->rounds = weighed.made.rounds;
   placed->moved_last = weighed.made.moved_last, placed->levels = weighed.made.levels, placed->cost = parameters.cost;
   placed->fusion = parameters.fusion, placed->fusion_gib = parameters.fusion_gib;
-  placed->fusion_memory = parameters.fusion_memory;
+  placed->fusion_memory = parameters.fusion_memory, placed->rerun_units = parameters.rerun_units;
   placed->cut_between_chunks = cut_between_chunks(chunks);
   placed->cut_between_ranks = cut_between(chunks, assignment.rank);
   placed->of_cell = std::move(chunks.of_node), placed->cells = std::move(chunks.cells);

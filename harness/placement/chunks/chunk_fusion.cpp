@@ -168,6 +168,30 @@ ChunkLoads loads_of_chunks(const PreparedGraph& graph, std::span<const std::uint
   return loads;
 }
 
+CutChunks cut_chunks(const PreparedGraph& graph, std::span<const std::uint32_t> of_cell, std::size_t count,
+                     std::span<const Run> blocks) {
+  std::vector<std::size_t> block_of;  // [T]
+  for (std::size_t b = 0; b < blocks.size(); ++b)
+    block_of.insert(block_of.end(), static_cast<std::size_t>(blocks[b].count), b);
+  std::vector<std::uint8_t> there(blocks.size() * count, 0);
+  for_cells(graph, [&](NodeId node, VertexId, Step t) { there[block_of[t] * count + of_cell[node]] = 1; });
+  CutChunks cut;
+  std::vector<std::uint32_t> part(there.size(), 0);
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    cut.first.push_back(cut.chunk.size());
+    for (std::size_t chunk = 0; chunk < count; ++chunk) {
+      if (there[b * count + chunk] == 0) continue;
+      part[b * count + chunk] = static_cast<std::uint32_t>(cut.chunk.size());
+      cut.chunk.push_back(static_cast<std::uint32_t>(chunk));
+    }
+  }
+  cut.first.push_back(cut.chunk.size());
+  cut.of_cell.resize(of_cell.size());
+  for_cells(graph,
+            [&](NodeId node, VertexId, Step t) { cut.of_cell[node] = part[block_of[t] * count + of_cell[node]]; });
+  return cut;
+}
+
 std::vector<std::uint32_t> fuse_chunks(const ChunkLoads& chunks, const UnitBytes& bytes, std::uint64_t limit_bytes) {
   return Fusion(chunks, bytes, limit_bytes).run();
 }

@@ -28,8 +28,9 @@ struct PlacedChunks {
   std::string fusion = "both";  // none | spatial | temporal | both: which stages walk chunks of a rank together
   double fusion_gib = 0;        // that a unit of chunks may take; 0: the memory of the device
   std::string fusion_memory = "planned";  // planned | measured: the source of a unit's memory need
-  /// [C] bytes of each chunk that a profiling epoch found in addition to the planned ones. Empty before that epoch, and
-  /// when there is none.
+  bool rerun_units = false;  // whether the backward pass computes units again, instead of keeping their results
+  /// [parts] bytes of each chunk in each block (CutChunks) that a profiling epoch found in addition to the planned
+  /// ones. Empty before that epoch, and when there is none.
   Column<std::int64_t> measured_beyond;
   std::string measured_note;  // findings of the profiling epoch, for the notes of a row
 };

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kib_in_gib = 1.0 / (1024 * 1024);
 
-std::shared_ptr<FullBatchPlan> chunks_planned(const Json& request) {
-  return lay_out(begin_full_batch(case_from_json(request, ""), PlanUse::run), 1);
+std::shared_ptr<FullBatchPlan> chunks_planned(const Json& request, std::int64_t blocks = 1) {
+  return lay_out(begin_full_batch(case_from_json(request, ""), PlanUse::run), blocks);
 }
 
 TEST(OwnUnits, TrainToTheSameBits) {
@@ -29,10 +29,11 @@ TEST(OwnUnits, TrainToTheSameBits) {
         request["strategy"] = {
             {"name", "chunk"}, {"max_cells", "9"}, {"fusion", fusion}, {"fusion_gib", 8 * kib_in_gib}};
         request["ranks"] = 3;
-        const std::vector<std::shared_ptr<const FullBatchPlan>> whole(3, chunks_planned(request));
+        const std::int64_t blocks = 1 + seed % 3;
+        const std::vector<std::shared_ptr<const FullBatchPlan>> whole(3, chunks_planned(request, blocks));
         std::vector<std::shared_ptr<const FullBatchPlan>> own;
         for (Rank r = 0; r < 3; ++r) {
-          const auto plan = chunks_planned(request);
+          const auto plan = chunks_planned(request, blocks);
           keep_own_part(*plan, r, r == 0 ? nullptr : store.get());
           own.push_back(plan);
         }
@@ -42,12 +43,16 @@ TEST(OwnUnits, TrainToTheSameBits) {
   }
 }
 
-/// A few bytes for each chunk of each rank.
+/// A few bytes for each chunk of each rank in each block.
 std::vector<std::vector<std::uint64_t>> random_bytes(const FullBatchPlan& plan, std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::test);
   std::vector<std::vector<std::uint64_t>> bytes(plan.ranks());
   std::uint64_t draw = 0;
-  for (const Rank rank : plan.strategy.chunks->rank) bytes[rank].push_back(1000 + random.below(draw++, 4000));
+  const auto alone = plan_chunks_alone(plan);
+  for (const auto& units : alone->fusion->blocks) {
+    for (std::size_t rank = 0; rank < bytes.size(); ++rank)
+      for (std::int64_t i = 0; i < units->per_rank[rank]; ++i) bytes[rank].push_back(1000 + random.below(draw++, 4000));
+  }
   return bytes;
 }
 
@@ -61,10 +66,10 @@ TEST(OwnUnits, CanBeLaidOutAgain) {
       Json request = graph.request({{"name", "t-gcn"}}, presence);
       request["strategy"] = {{"name", "chunk"}, {"max_cells", "9"}, {"fusion_gib", 8 * kib_in_gib}};
       request["ranks"] = 3;
-      const auto whole = chunks_planned(request);
+      const auto whole = chunks_planned(request, 1 + seed % 3);
       const auto bytes = random_bytes(*whole, seed);
       for (Rank r = 0; r < 3; ++r) {
-        const auto own = chunks_planned(request);
+        const auto own = chunks_planned(request, 1 + seed % 3);
         keep_own_part(*own, r, r == 0 ? nullptr : store.get());
         EXPECT_EQ(digest_of(*plan_chunks_alone(*own)), digest_of(*plan_chunks_alone(*whole)));
         const auto again = fuse_as_measured(*own, bytes);

@@ -179,6 +179,23 @@ Json random_evolution(int seed) {
   return model.with_output(after);
 }
 
+/// A layer that reads two evolving weights. One of them evolves by tanh.
+Json two_evolving_weights(int seed) {
+  BuiltModel model(seed % 2 == 0 ? "laplacian" : "mean");
+  const int h = 2 + seed;
+  const std::string start = model.weight(2, h), other_start = model.weight(2, h), change = model.weight(2, 2);
+  const std::string w = model.state({{"name", "w"}, {"start", start}}),
+                    v = model.state({{"name", "v"}, {"start", other_start}});
+  const std::string w_next = model.add("tanh", {model.add("dense", {change, w})});
+  model.next(w_next);
+  const std::string v_next = model.add("combine", {v, w}, {{"p", 0.7}, {"q", 0.4}});
+  model.next(v_next);
+  const std::string read = model.add("product", {"x"}, {{"matrix", 0}});
+  const std::string left = model.add("dense", {read, w_next}, {{"activation", "relu"}});
+  const std::string right = model.add("sigmoid", {model.add("dense", {read, seed % 3 == 0 ? v : v_next})});
+  return model.with_output(model.add("combine", {left, right}, {{"p", 0.6}, {"q", 0.9}}));
+}
+
 TEST_F(CapturedModel, WithEvolvingWeightsKeepsLaw3) {
   for (int seed = 1; seed <= 6; ++seed) {
     const Json captured = model(random_evolution(seed));
@@ -206,10 +223,15 @@ TEST_F(CapturedModel, IsWalkedChunkByChunkAndItsWeightsEvolveOnce) {
   const auto walked = [](const std::string& fusion) {
     return Json{{"strategy", {{"name", "chunk"}, {"max_cells", "12"}, {"fusion", fusion}}}};
   };
-  for (const Json& graph : {random_attention(1), random_attention(3), EvolvingAsBuiltIn().make()}) {
+  std::vector<Json> graphs{random_attention(1), random_attention(3), EvolvingAsBuiltIn().make()};
+  for (int seed = 1; seed <= 4; ++seed) graphs.push_back(two_evolving_weights(seed));
+  for (const Json& graph : graphs) {
     const Json captured = model(graph);
     const CaseResult alone = train_captured(captured, "sequential", 1);
     for (const int ranks : {1, 3}) {
+      Json in_blocks = walked("none");
+      in_blocks["nb"] = 3;
+      expect_equal_losses(train_captured(captured, "chunk", ranks, 1, in_blocks), alone, 1e-10, graph.dump());
       const CaseResult units = train_captured(captured, "chunk", ranks, 1, walked("none"));
       const CaseResult whole = train_captured(captured, "chunk", ranks, 1, walked("both"));
       expect_equal_losses(units, alone, 1e-10, graph.dump());

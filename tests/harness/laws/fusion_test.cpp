@@ -23,6 +23,7 @@
 namespace strobe {
 namespace {
 
+constexpr double kib_of_fusion = 1.0 / (1024 * 1024);
 constexpr const char* fusions[] = {"none", "spatial", "temporal", "both"};
 
 Json fused(const std::string& fusion, const std::string& max_cells = "12", double gib = 0) {
@@ -86,7 +87,9 @@ std::vector<Json> fused_models() {
           {{"name", "tm-gcn"}, {"pairs", 2}, {"window", 3}, {"precompute", false}},
           {{"name", "cd-gcn"}},
           {{"name", "evolve-gcn-o"}},
-          {{"name", "evolve-gcn-o"}, {"backpropagation", "detached"}, {"precompute", false}}};
+          {{"name", "evolve-gcn-o"}, {"backpropagation", "detached"}, {"precompute", false}},
+          {{"name", "evolve-gcn-h"}},
+          {{"name", "evolve-gcn-h"}, {"mask", "linked"}, {"precompute", false}}};
 }
 
 TEST(ChunkFusionLaw, EveryFusionGivesTheSequentialCurve) {
@@ -322,13 +325,11 @@ TEST(ChunkFusionLaw, RefusesWhatUnitsDoNotGoWith) {
   };
   for (const Json& model : {Json{{"name", "dcrnn"}}, Json{{"name", "t-gcn"}, {"conv", "xh"}}})
     says(uniform_case(model, 1, fused("none"), 2), "/strategy/fusion", "step by step");
-  says(uniform_case({{"name", "evolve-gcn-h"}}, 1, fused("temporal"), 2), "/strategy/fusion", "use fusion=both");
-  Json blocks = uniform_case({{"name", "t-gcn"}}, 1, fused("spatial"), 2);
-  blocks["nb"] = 2;
-  says(blocks, "/nb", "use nb=1");
+  says(uniform_case({{"name", "dcrnn"}}, 1, fused("both", "12", kib_of_fusion), 2), "/strategy/fusion",
+       "use fusion=both without fusion_gib");
   Json overlap = uniform_case({{"name", "t-gcn"}}, 1, fused("none"), 2);
   overlap["overlap"] = 2;
-  says(overlap, "/overlap", "use overlap=1");
+  says(overlap, "/overlap", "set overlap=1, or use fusion=both");
   says(uniform_case({{"name", "t-gcn"}}, 1, fused("half"), 2), "/strategy/fusion", "spatial");
   says(uniform_case({{"name", "t-gcn"}}, 1, fused("both", "12", -1), 2), "/strategy/fusion_gib", "0");
 }

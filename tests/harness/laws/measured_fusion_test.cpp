@@ -109,7 +109,7 @@ TEST(MeasuredFusion, GivesTheSequentialCurveAtEveryLimit) {
 
 TEST(MeasuredFusion, HoldsForCellsThatComeAndGo) {
   unsigned seed = 400;
-  for (const char* model : {"t-gcn", "dysat", "evolve-gcn-o"}) {
+  for (const char* model : {"t-gcn", "dysat", "evolve-gcn-o", "evolve-gcn-h"}) {
     const test::ComingsAndGoings graph(++seed);
     Json request = graph.request({{"name", model}}, "active");
     request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1;
@@ -267,11 +267,9 @@ TEST(MeasuredFusion, RefusesWhereNothingCanBeMeasuredOrMerged) {
        "set fusion_gib or memory_limit_gib");
   says(measuring_refused(measured_case({{"name", "dcrnn"}}, 1, merged("both", "measured", 1), 2)), "/strategy/fusion",
        "use fusion_memory=planned");
-  says(measuring_refused(measured_case({{"name", "evolve-gcn-h"}}, 1, merged("both", "measured", 1), 2)),
-       "/strategy/fusion", "use fusion_memory=planned");
-  Json blocks = measured_case(t_gcn, 1, merged("both", "measured", 1), 2);
-  blocks["nb"] = 2;
-  says(measuring_refused(blocks), "/nb", "use nb=1");
+  Json overlap = measured_case(t_gcn, 1, merged("both", "measured", 1), 2);
+  overlap["overlap"] = 2;
+  says(measuring_refused(overlap), "/overlap", "use fusion_memory=planned");
   says(measuring_refused(measured_case(t_gcn, 1, merged("both", "guessed", 1), 2)), "/strategy/fusion_memory",
        "measured");
 }

@@ -139,5 +139,35 @@ TEST(ChunkFusion, CountsWhatEachChunkLoads) {
   }
 }
 
+TEST(ChunkFusion, CutsChunksAtTheBordersOfBlocks) {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    const PreparedGraph graph = test::random_cells(seed, 11, 7, 2.5, seed % 2 == 0);
+    const std::int64_t border = 1 + seed % 3;
+    const std::vector<strobe::Run> blocks{{0, border}, {border, 2}, {border + 2, graph.steps - border - 2}};
+    std::mt19937 draw(seed);
+    std::vector<std::uint32_t> of_cell;
+    std::set<std::pair<std::size_t, std::uint32_t>> parts;  // block and chunk
+    std::vector<std::pair<std::size_t, std::uint32_t>> of;  // of each cell
+    for (std::int64_t v = 0; v < graph.vertices; ++v) {
+      for (Step t = 0; t < graph.steps; ++t) {
+        if (!test::cell_exists(graph, static_cast<VertexId>(v), t)) continue;
+        of_cell.push_back(draw() % 5);
+        const std::size_t block = t < blocks[1].first ? 0 : t < blocks[2].first ? 1 : 2;
+        parts.insert(of.emplace_back(block, of_cell.back()));
+      }
+    }
+    const CutChunks cut = cut_chunks(graph, of_cell, 5, blocks);
+    ASSERT_EQ(cut.chunk.size(), parts.size());
+    ASSERT_EQ(cut.first.size(), 4u);
+    const std::vector<std::pair<std::size_t, std::uint32_t>> sorted(parts.begin(), parts.end());
+    for (std::size_t part = 0; part < sorted.size(); ++part) {
+      EXPECT_EQ(cut.chunk[part], sorted[part].second);
+      EXPECT_TRUE(cut.first[sorted[part].first] <= part && part < cut.first[sorted[part].first + 1]);
+    }
+    ASSERT_EQ(cut.of_cell.size(), of.size());
+    for (std::size_t cell = 0; cell < of.size(); ++cell) EXPECT_EQ(sorted[cut.of_cell[cell]], of[cell]);
+  }
+}
+
 }  // namespace
 }  // namespace strobe
