@@ -68,6 +68,9 @@ class EventSchedule final : public SchedulePlan {
     if (plan_.part == nullptr) return parts;
     parts[MemoryPart::graph] += plan_.part->graph_bytes();
     parts[MemoryPart::features] += plan_.part->feature_bytes();
+    if (plan_.evaluation.part == plan_.part) return parts;
+    parts[MemoryPart::graph] += plan_.evaluation.part->graph_bytes();
+    parts[MemoryPart::features] += plan_.evaluation.part->feature_bytes();
     return parts;
   }
   Json describe() const override {
