@@ -1,9 +1,8 @@
-#include "harness/event_batches/groups/joint_evaluation.hpp"
-
 #include <algorithm>
 #include <utility>
 
 #include "backends/host/host_work.hpp"
+#include "harness/event_batches/groups/joint_evaluation.hpp"
 #include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "models/tasks/metrics.hpp"
@@ -161,6 +160,7 @@ void JointEvaluation::keep_outputs(const EvaluationStep& step, const double* val
   if (!step.scores) return;
   EventOutputs& outputs = outputs_[step.part];
   const std::int64_t events = step.requests.front().count, columns = count / events - 1;
+  if (outputs.values.empty()) outputs.values.reserve(order_.parts()[step.part].count() * columns);
   for (std::int64_t i = 0; i < events; ++i, values += 1 + columns) {
     outputs.first.push_back(static_cast<std::int64_t>(outputs.values.size()));
     outputs.counts.push_back(static_cast<std::int64_t>(values[0]));

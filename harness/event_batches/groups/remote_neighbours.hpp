@@ -18,7 +18,7 @@ namespace strobe {
 
 class RemoteNeighbours final : public JointDraws {
  public:
-  /// Draws from `data`, one of the case's, of which `part` is the own node's. Both must outlive it.
+  /// Draws from `data`, one of the case's; `part` is the own node's share. Both must outlive it.
   RemoteNeighbours(const EventCase& c, const EventData& data, Device& device, Communicator& communicator,
                    std::shared_ptr<const RemoteRows> remote, std::shared_ptr<const EventPart> part);
   ~RemoteNeighbours() override;

@@ -82,7 +82,8 @@ void EvaluationPass::keep_embeddings(const BatchDraw& drawn, const Tensor& embed
   }
 }
 
-void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, EventOutputs& outputs) {
+void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, std::int64_t all,
+                                EventOutputs& outputs) {
   Tape tape(device_, false);
   const PendingDraw draw = walk_.start_draw(request);
   const PassOutput output = walk_.pass(tape, parameters, draw, evaluating());
@@ -91,6 +92,7 @@ void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest
   if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
   const std::int64_t columns = scores.columns();
   const std::int64_t behind = outputs.values.size();
+  if (outputs.values.empty()) outputs.values.reserve(static_cast<std::size_t>(all * columns));
   outputs.values.insert(outputs.values.end(), values.begin(), values.end());
   for (std::int64_t i = 0; i < request.count && !values.empty(); ++i) {
     outputs.first.push_back(behind + i * columns);
@@ -108,7 +110,7 @@ EventOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, E
     const EdgeId end = std::min(last, batch + task.evaluation_batch);
     for (EdgeId at = batch; at < end; at += at_once) {
       score_part(parameters, {at, std::min(at_once, end - at), batch, true, -1, task.evaluation_candidates, false},
-                 outputs);
+                 last - first, outputs);
     }
     remember(parameters, batch, end - batch);
   }

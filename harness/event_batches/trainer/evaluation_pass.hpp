@@ -78,7 +78,8 @@ class EvaluationPass {
   void add_rules(std::map<std::string, double>& all) const;
   /// Metrics of validation and test with the current memory, and those of the rules.
   std::map<std::string, double> judge_both(const Parameters& parameters);
-  void score_part(const Parameters& parameters, const BatchRequest& request, EventOutputs& outputs);
+  /// Scores a part of `all` events, and adds its outputs.
+  void score_part(const Parameters& parameters, const BatchRequest& request, std::int64_t all, EventOutputs& outputs);
   /// Keeps embeddings of a batch of training events.
   void embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count);
   void keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings);
