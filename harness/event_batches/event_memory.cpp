@@ -1,6 +1,7 @@
+#include "harness/event_batches/event_memory.hpp"
+
 #include <algorithm>
 
-#include "harness/event_batches/event_memory.hpp"
 #include "harness/event_batches/trainer/evaluation_order.hpp"
 
 namespace strobe {

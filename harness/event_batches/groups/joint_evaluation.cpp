@@ -1,8 +1,9 @@
+#include "harness/event_batches/groups/joint_evaluation.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include "backends/host/host_work.hpp"
-#include "harness/event_batches/groups/joint_evaluation.hpp"
 #include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "models/tasks/metrics.hpp"
