@@ -40,9 +40,9 @@ TEST(BoundedSamples, HaveTheBytesOfThoseInMemory) {
   const std::vector<std::pair<std::string, Json>> tasks{
       {"link-prediction", {{"theta", 0.7}}},
       {"link-prediction", {{"theta", 0.5}, {"ranking_negatives", 0}}},
-      {"link-prediction", {{"theta", 0.6}, {"split", "5/1/2"}}},
+      {"link-prediction", {{"theta", 0.6}, {"split", "60/15/25"}}},
       {"vertex-classification", {{"classes", 3}}},
-      {"vertex-classification", {{"classes", 3}, {"class_weights", "none"}, {"split", "5/2/2"}}},
+      {"vertex-classification", {{"classes", 3}, {"class_weights", "none"}, {"split", "50/25/25"}}},
       {"vertex-regression", Json::object()}};
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     const SnapshotGraph graph = labelled_graph(seed);
