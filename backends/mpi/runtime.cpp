@@ -245,38 +245,35 @@ void Runtime::lose_ranks(const std::vector<int>& lost) {
 
 std::vector<std::string> Runtime::gather(const std::string& own, double seconds) {
   struct Words {
-    std::string own, all;
-    int size = 0;
-    std::vector<int> sizes, offsets;
+    std::string own;
+    std::int64_t size = 0;
+    UnitTexts all;
   };
   await_all(seconds);
   const auto words = std::make_shared<Words>();
+  UnitTexts& all = words->all;
   words->own = own;
-  words->size = static_cast<int>(own.size());
-  words->sizes.resize(size_);
+  words->size = static_cast<std::int64_t>(own.size());
+  all.sizes.resize(size_);
   MPI_Request sizes = MPI_REQUEST_NULL, texts = MPI_REQUEST_NULL;
   try {
-    check(MPI_Iallgather(&words->size, 1, MPI_INT, words->sizes.data(), 1, MPI_INT, control_, &sizes),
+    check(MPI_Iallgather(&words->size, 1, MPI_INT64_T, all.sizes.data(), 1, MPI_INT64_T, control_, &sizes),
           "MPI_Iallgather");
     complete_or_lose(sizes, seconds);
-    int total = 0;
-    for (const int size : words->sizes) {
-      words->offsets.push_back(total);
-      total += size;
-    }
-    words->all.resize(total);
-    check(MPI_Iallgatherv(words->own.data(), words->size, MPI_BYTE, words->all.data(), words->sizes.data(),
-                          words->offsets.data(), MPI_BYTE, control_, &texts),
+    all.reserve();
+    const int units = all.counts[static_cast<std::size_t>(rank_)];
+    words->own.resize(static_cast<std::size_t>(units * UnitTexts::unit_bytes));
+    check(MPI_Iallgatherv(words->own.data(), units, unit_type(), all.bytes.data(), all.counts.data(),
+                          all.offsets.data(), unit_type(), control_, &texts),
           "MPI_Iallgatherv");
     complete_or_lose(texts, seconds);
   } catch (...) {
     abandon(words);
     throw;
   }
-  std::vector<std::string> all;
-  for (std::size_t rank = 0; rank < words->sizes.size(); ++rank)
-    all.push_back(words->all.substr(words->offsets[rank], words->sizes[rank]));
-  return all;
+  std::vector<std::string> received = all.blank();
+  all.take(received);
+  return received;
 }
 
 void Runtime::agree(std::exception_ptr failure, double seconds) {

@@ -50,7 +50,8 @@ class Runtime {
   /// Marks ranks as gone: MPI is then aborted at exit, because finalising it would hang.
   void lose_ranks(const std::vector<int>& lost = {});
 
-  /// Returns the strings of all ranks, by rank. Throws the same as await_all; MPI is then aborted at exit.
+  /// Returns the strings of all ranks, by rank. Together they may have up to 2 TiB. Throws the same as await_all; MPI
+  /// is then aborted at exit.
   std::vector<std::string> gather(const std::string& own, double seconds);
   /// Sends to[r] to rank r, and returns what the ranks sent here, by rank. Throws as gather, and SystemError for more
   /// than 2 TiB. If a rank lacks the memory, all throw: that one its own error, the others a SystemError.

@@ -8,6 +8,7 @@
 #include "harness/event_batches/batches/batch_schedule_file.hpp"
 #include "harness/event_batches/batches/link_sample_file.hpp"
 #include "harness/event_batches/batches/static_memory.hpp"
+#include "harness/event_batches/event_memory.hpp"
 #include "harness/event_batches/groups/group_plan.hpp"
 #include "harness/event_batches/groups/group_trainer.hpp"
 #include "harness/event_batches/memory/mail_loss.hpp"
@@ -68,6 +69,9 @@ class EventSchedule final : public SchedulePlan {
     if (plan_.part == nullptr) return parts;
     parts[MemoryPart::graph] += plan_.part->graph_bytes();
     parts[MemoryPart::features] += plan_.part->feature_bytes();
+    if (plan_.evaluation.part == plan_.part) return parts;
+    parts[MemoryPart::graph] += plan_.evaluation.part->graph_bytes();
+    parts[MemoryPart::features] += plan_.evaluation.part->feature_bytes();
     return parts;
   }
   Json describe() const override {
@@ -157,6 +161,8 @@ class EventSchedule final : public SchedulePlan {
                          "the checkpoint was written with another i, j, k or batch; continue with those");
   }
 
+  EventMemory memory() const { return memory_of_events(plan_); }
+
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
     if (grouped()) return std::make_unique<GroupTrainer>(plan_, device, communicator);
     return std::make_unique<EventTrainer>(*case_, device, communicator);
@@ -238,4 +244,10 @@ const Register<ScheduleTag> event_batches_registered{
      {}}};
 
 }  // namespace
+
+std::optional<EventMemory> event_memory(const SchedulePlan& schedule) {
+  const auto* const events = dynamic_cast<const EventSchedule*>(&schedule);
+  return events == nullptr ? std::nullopt : std::optional(events->memory());
+}
+
 }  // namespace strobe

@@ -15,6 +15,7 @@
 #include "core/system/machine_limits.hpp"
 #include "core/system/process_memory.hpp"
 #include "core/units.hpp"
+#include "harness/event_batches/event_memory.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
 #include "harness/hybrid_batches/hybrid_memory.hpp"
 #include "harness/process/narrate.hpp"
@@ -42,6 +43,14 @@ double mean_of_node(const PlannedPeak& peak, const NodeRanks& here, const BytesO
   if (!here.ranks.empty()) return sum / static_cast<double>(here.ranks.size());
   for (const auto& parts : peaks) sum += bytes_of(parts);
   return sum / static_cast<double>(peaks.size());
+}
+
+/// Mean of the node's ranks of a value of each rank.
+double mean_of_ranks(const std::vector<double>& values, const NodeRanks& here) {
+  double sum = 0;
+  for (const Rank rank : here.ranks) sum += values.at(static_cast<std::size_t>(rank));
+  if (!here.ranks.empty()) return sum / static_cast<double>(here.ranks.size());
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 /// Mean peak of tensors of the node's ranks; 0 when their devices have memory of their own.
@@ -88,6 +97,8 @@ double judging_bytes(const PlannedCase& plan, const HybridMemory& hybrid, const 
 /// Bytes that a rank takes at its most.
 double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
   const double tensors = tensor_bytes(plan, peak, here);
+  if (const std::optional<EventMemory> events = event_memory(*plan.schedule))
+    return tensors + mean_of_ranks(events->bytes, here);
   const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
   if (!hybrid) return tensors + evaluation_bytes(plan);
   const double feed = std::accumulate(hybrid->feed.begin(), hybrid->feed.end(), 0.0);

@@ -40,12 +40,12 @@ struct Least {
 
 /// Takes the first choice that fits.
 std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, PlanUse use, SchedulePlanner& planner,
-                                                      const NodeRanks& here) {
+                                                      const NodeRanks& here, const ShareHolders& together) {
   Least of_rank, of_node;
   for (const std::int64_t choice : planner.choices()) {
     std::shared_ptr<const SchedulePlan> schedule;
     try {
-      schedule = planner.plan(choice);
+      together.together([&] { schedule = planner.plan(choice); });
     } catch (const InvalidRequest&) {
       if (of_rank.words.empty() && of_node.words.empty()) throw;
       break;  // the parts would have too few items for the strategy to divide
@@ -72,9 +72,16 @@ std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse u
                                                   const NodeRanks& here) {
   const double begin = wall_seconds();
   forget_process_memory();
-  const std::unique_ptr<SchedulePlanner> planner = schedule_of(request).value.planner(request, use, cache);
-  const auto plan = planner->leaves_open() ? plan_within_memory(request, use, *planner, here)
-                                           : planned(request, planner->plan(planner->choices().front()));
+  // Processes gather their bytes after they have planned, so they first hear whether all of them could.
+  const bool gathers = request.host_memory_limit_gib > 0 || request.nb == "auto";
+  const ShareHolders together = gathers ? planning_processes(request, use) : ShareHolders();
+  std::unique_ptr<SchedulePlanner> planner;
+  std::shared_ptr<const PlannedCase> plan;
+  together.together([&] { planner = schedule_of(request).value.planner(request, use, cache); });
+  if (planner->leaves_open())
+    plan = plan_within_memory(request, use, *planner, here, together);
+  else
+    together.together([&] { plan = planned(request, planner->plan(planner->choices().front())); });
   look_at_process_memory();
   PlannedCase timed = *plan;
   timed.load_seconds = wall_seconds() - begin;

@@ -138,11 +138,20 @@ std::vector<PartBytes> of_all_processes(const PlannedCase& plan, const PartBytes
 
 }  // namespace
 
+ShareHolders planning_processes(const Case& request, PlanUse use) {
+  const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
+  if (use == PlanUse::report || comm.in_one_process() || comm.world_size() <= 1 || comm.gather == nullptr) return {};
+  return {comm.process_rank(), comm.world_size(),
+          [gather = comm.gather](const std::string& own) { return gather(own, launch_wait_seconds()); }};
+}
+
 PlannedPeak planned_peak(const PlannedCase& plan) {
   PlannedPeak most;
   most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
   if (const std::optional<Rank> own = plan.schedule->only_rank()) {
-    most.parts = of_all_processes(plan, peak_of_rank(plan, *own));
+    PartBytes parts{};
+    planning_processes(plan.request, PlanUse::run).together([&] { parts = peak_of_rank(plan, *own); });
+    most.parts = of_all_processes(plan, parts);
   } else {
     for (Rank rank = 0; rank < plan.ranks(); ++rank) most.parts.push_back(peak_of_rank(plan, rank));
   }

@@ -5,6 +5,7 @@
 
 #include "backends/memory_part.hpp"
 #include "harness/schedule/planned_case.hpp"
+#include "workloads/partitioners/share_holders.hpp"
 
 namespace strobe {
 
@@ -15,6 +16,10 @@ struct PlannedPeak {
 
   bool fits() const { return limit_bytes == 0 || bytes <= limit_bytes; }
 };
+
+/// The processes that plan a case together; one where only this process plans it. Their gatherings pair up only if all
+/// get that far, so they do work that may fail by `ShareHolders::together`.
+ShareHolders planning_processes(const Case& request, PlanUse use);
 
 /// Peak of accounted device memory over the ranks of `plan`. Each rank in turn runs the shape-only program of two
 /// epochs, with their updates and metrics, on a device that only accounts. If the plan holds a single rank, each

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "models/tasks/growing_samples.hpp"
 #include "models/tasks/pair_samples.hpp"
 #include "workloads/graph/outlying_times.hpp"
 
 namespace strobe {
 namespace {
 
-void append(Samples& samples, VertexId u, VertexId v, Step read_step, std::int32_t label) {
+void append(GrowingSamples& samples, VertexId u, VertexId v, Step read_step, std::int32_t label) {
   samples.vertices.push_back(u);
   samples.vertices.push_back(v);
   samples.step.push_back(read_step);
@@ -49,7 +51,9 @@ class PairDraw {
     data_.steps = graph_.steps() - 1;
     data_.train.arity = data_.validation.arity = data_.test.arity = 2;
     data_.notes.push_back("negatives=" + kind_);
-    for (Step t = 0; t < split_.train; ++t) draw_step(t, t, data_.train);
+    GrowingSamples trained;
+    for (Step t = 0; t < split_.train; ++t) draw_step(t, t, trained);
+    data_.train = trained.finish(2);
     if (data_.train.count() == 0) refuse_no_training();
     draw_part("validation", split_.train, split_.validation, data_.validation);
     draw_part("test", split_.train + split_.validation, split_.test, data_.test);
@@ -88,7 +92,7 @@ class PairDraw {
   }
 
   /// Pairs of step `drawn` of the graph, for the embeddings of step `read`.
-  ChosenEdges draw_step(Step drawn, Step read, Samples& samples) const {
+  ChosenEdges draw_step(Step drawn, Step read, GrowingSamples& samples) const {
     const Snapshot* before = only_new_ && drawn > 0 ? &snapshot(drawn - 1) : nullptr;
     const auto key = static_cast<std::uint32_t>(drawn);
     ChosenEdges edges =
@@ -112,14 +116,16 @@ class PairDraw {
     if (count == 0) return;
     std::vector<StepEdges> steps;
     std::int64_t eligible = 0;
+    GrowingSamples drawn;
     for (auto s = static_cast<Step>(first); s < first + count; ++s) {
-      const std::int64_t at = samples.count();
-      const ChosenEdges edges = draw_step(s, s - 1, samples);
+      const std::int64_t at = drawn.count();
+      const ChosenEdges edges = draw_step(s, s - 1, drawn);
       steps.push_back({s, at, static_cast<std::int64_t>(edges.pairs.size())});
       eligible += edges.eligible;
     }
-    samples.candidate_of.assign(samples.step.size(), -1);
-    if (p_.ranking_negatives > 0) rank(steps, samples);
+    while (drawn.candidate_of.size() < drawn.step.size()) drawn.candidate_of.push_back(-1);
+    if (p_.ranking_negatives > 0) rank(steps, drawn);
+    samples = drawn.finish(2);
     add_memory(samples);
     explain(part, count, eligible, samples);
   }
@@ -130,7 +136,7 @@ class PairDraw {
     std::int64_t at, count;
   };
 
-  void rank(const std::vector<StepEdges>& steps, Samples& samples) const {
+  void rank(const std::vector<StepEdges>& steps, GrowingSamples& samples) const {
     std::int64_t positives = 0, before = 0;
     for (const StepEdges& step : steps) positives += step.count;
     const std::int64_t ranked = std::min<std::int64_t>(positives, p_.ranked);
@@ -149,8 +155,10 @@ class PairDraw {
       const auto drawn = draw_candidates(snapshot(step.drawn), pool_, sources, keys,
                                          static_cast<std::uint64_t>(p_.ranking_negatives), seed_);
       for (std::size_t k = 0; k < drawn.size(); ++k) {
-        for (const VertexId w : drawn[k]) append(samples, sources[k], w, step.drawn - 1, 0);
-        samples.candidate_of.resize(samples.step.size(), static_cast<std::int32_t>(keys[k]));
+        for (const VertexId w : drawn[k]) {
+          append(samples, sources[k], w, step.drawn - 1, 0);
+          samples.candidate_of.push_back(static_cast<std::int32_t>(keys[k]));
+        }
       }
     }
   }
@@ -158,7 +166,9 @@ class PairDraw {
   /// Baselines of pairs, and the memory of earlier steps about them. Pairs and candidates each ascend by step.
   void add_memory(Samples& samples) const {
     std::vector<double> popular(graph_.vertices, 0.0);
-    std::vector<double> baseline(samples.step.size(), 0.0), memory(samples.step.size(), LinkMemory::never);
+    static_assert(LinkMemory::never == 0);
+    GrowingColumn<double> baseline, memory;
+    baseline.resize(samples.step.size()), memory.resize(samples.step.size());
     for (const bool candidates : {false, true}) {
       std::fill(popular.begin(), popular.end(), 0.0);
       Step counted = 0;
@@ -170,8 +180,7 @@ class PairDraw {
         if (!candidates) memory[i] = memory_of(graph_, samples.step[i], u, v);
       }
     }
-    samples.baseline = std::move(baseline);
-    samples.memory = std::move(memory);
+    samples.baseline = baseline.finish(), samples.memory = memory.finish();
   }
 
   /// The reason why no pair of the part was drawn.
@@ -228,11 +237,12 @@ class PairDraw {
 }  // namespace
 
 std::vector<std::int64_t> candidate_counts(const Samples& samples) {
-  std::vector<std::int64_t> counts(samples.step.size(), 0);
+  std::map<std::int32_t, std::int64_t> of_edge;  // few edges are ranked
   for (const std::int32_t k : samples.candidate_of) {
-    if (k >= 0) ++counts[k];
+    if (k >= 0) ++of_edge[k];
   }
-  std::erase(counts, 0);
+  std::vector<std::int64_t> counts;
+  for (const auto& [edge, count] : of_edge) counts.push_back(count);
   return counts;
 }
 

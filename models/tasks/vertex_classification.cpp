@@ -114,7 +114,9 @@ class VertexClassification final : public Task {
     data.steps = graph.steps();
     const StepSplit split = vertex_split(data.steps, p_.split, p_.train_share, "vertex-classification");
     const std::vector<bool> held = held_out(graph.vertices, seed);
-    for (Step t = 0; t < data.steps; ++t) draw_step(graph, t, held, t < split.train, samples_of_step(data, split, t));
+    GrowingParts parts;
+    for (Step t = 0; t < data.steps; ++t) draw_step(graph, t, held, t < split.train, parts.of_step(split, t));
+    parts.finish(data);
     if (data.train.count() == 0 || data.test.count() == 0) {
       throw InvalidRequest(p_.held_out > 0     ? "/task/held_out"
                            : !p_.split.empty() ? "/task/split"
@@ -189,7 +191,7 @@ class VertexClassification final : public Task {
   }
 
   void draw_step(const SnapshotGraph& graph, Step t, const std::vector<bool>& held, bool training,
-                 Samples& samples) const {
+                 GrowingSamples& samples) const {
     const bool per_cell = !graph.cell_label.empty();
     const bool all = p_.cells == "all" || (p_.cells == "auto" && per_cell);
     const Snapshot& snapshot = *graph.snapshots[t];
@@ -216,7 +218,9 @@ class VertexClassification final : public Task {
     } else {
       of_class = weight_list(p_.class_weights, p_.classes);
     }
-    for (const std::int32_t label : samples.label) samples.weight.push_back(of_class[label]);
+    GrowingColumn<double> weight;
+    for (const std::int32_t label : samples.label) weight.push_back(of_class[label]);
+    samples.weight = weight.finish();
     if (samples.total_weight() > 0) return;
     throw InvalidRequest("/task/class_weights", "every class that the training samples have is weighted 0");
   }
@@ -227,8 +231,9 @@ class VertexClassification final : public Task {
     std::vector<double> last(vertices, std::nan(""));
     for (std::size_t i = 0; i < data.train.label.size(); ++i) last[data.train.vertices[i]] = data.train.label[i];
     for (Samples* samples : {&data.validation, &data.test}) {
-      samples->baseline.assign(samples->step.size(), majority);
-      for (const VertexId v : samples->vertices) samples->memory.push_back(last[v]);
+      GrowingColumn<double> baseline, memory;
+      for (const VertexId v : samples->vertices) baseline.push_back(majority), memory.push_back(last[v]);
+      samples->baseline = baseline.finish(), samples->memory = memory.finish();
     }
   }
 

@@ -87,14 +87,16 @@ class VertexRegression final : public Task {
     const StepSplit split = split_of(data.steps);
     std::vector<double> now(graph.vertices, std::numeric_limits<double>::quiet_NaN());
     if (!own) now = log_degrees(*graph.snapshots[0], graph.vertices, degree);
+    GrowingParts parts;
     for (Step t = 0; t < data.steps; ++t) {
       std::vector<double> next =
           own ? own_targets(graph, t)
               : log_degrees(*graph.snapshots[static_cast<std::size_t>(t) + 1], graph.vertices, degree);
-      draw_step(graph, t, own, now, next, samples_of_step(data, split, t));
+      draw_step(graph, t, own, now, next, parts.of_step(split, t));
       for (std::size_t v = 0; v < next.size(); ++v)
         if (!std::isnan(next[v])) now[v] = next[v];  // an unmeasured value leaves the one before it
     }
+    parts.finish(data);
     if (data.train.count() == 0 || data.test.count() == 0) {
       throw InvalidRequest(p_.split.empty() ? "/task/train_share" : "/task/split",
                            std::string("the ") + (data.train.count() == 0 ? "training" : "test") +
@@ -206,7 +208,7 @@ class VertexRegression final : public Task {
   }
 
   void draw_step(const SnapshotGraph& graph, Step t, bool own, const std::vector<double>& last,
-                 const std::vector<double>& target, Samples& samples) const {
+                 const std::vector<double>& target, GrowingSamples& samples) const {
     const bool all = p_.cells == "all" || (p_.cells == "auto" && own);
     const std::vector<bool> active = all ? std::vector<bool>() : active_vertices(*graph.snapshots[t], graph.vertices);
     for (VertexId v = 0; v < graph.vertices; ++v) {

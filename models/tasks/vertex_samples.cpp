@@ -19,9 +19,13 @@ StepSplit vertex_split(std::int64_t steps, const std::string& split, double trai
   return {trained, 0, steps - trained};
 }
 
-Samples& samples_of_step(TaskData& data, const StepSplit& split, Step t) {
-  if (t < split.train) return data.train;
-  return t < split.train + split.validation ? data.validation : data.test;
+GrowingSamples& GrowingParts::of_step(const StepSplit& split, Step t) {
+  if (t < split.train) return train;
+  return t < split.train + split.validation ? validation : test;
+}
+
+void GrowingParts::finish(TaskData& data) {
+  data.train = train.finish(1), data.validation = validation.finish(1), data.test = test.finish(1);
 }
 
 std::vector<bool> active_vertices(const Snapshot& snapshot, std::int64_t vertices) {
@@ -33,7 +37,7 @@ std::vector<bool> active_vertices(const Snapshot& snapshot, std::int64_t vertice
   return active;
 }
 
-void append_sample(Samples& samples, VertexId vertex, Step step, std::int32_t label) {
+void append_sample(GrowingSamples& samples, VertexId vertex, Step step, std::int32_t label) {
   samples.vertices.push_back(vertex);
   samples.step.push_back(step);
   samples.label.push_back(label);

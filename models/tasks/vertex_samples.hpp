@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/tasks/growing_samples.hpp"
 #include "models/tasks/task.hpp"
 #include "models/tasks/task_split.hpp"
 
@@ -17,13 +18,20 @@ std::int64_t training_steps(std::int64_t steps, double share, const std::string&
 /// tested.
 StepSplit vertex_split(std::int64_t steps, const std::string& split, double train_share, const std::string& task);
 
-/// The samples of step t of a task's data.
-Samples& samples_of_step(TaskData& data, const StepSplit& split, Step t);
+/// The three parts of a task's data while they are drawn.
+struct GrowingParts {
+  GrowingSamples train{}, validation{}, test{};
+
+  /// The part of step t.
+  GrowingSamples& of_step(const StepSplit& split, Step t);
+  /// Moves the samples to `data`.
+  void finish(TaskData& data);
+};
 
 /// Whether each vertex has an edge at the step, in or out: [N].
 std::vector<bool> active_vertices(const Snapshot& snapshot, std::int64_t vertices);
 
 /// Adds a sample of one vertex.
-void append_sample(Samples& samples, VertexId vertex, Step step, std::int32_t label);
+void append_sample(GrowingSamples& samples, VertexId vertex, Step step, std::int32_t label);
 
 }  // namespace strobe

@@ -18,7 +18,7 @@ std::vector<std::string> meet(const ShareHolders& holders, const std::string& ow
   std::vector<std::string> all = holders.gather(partition_mark + own);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].empty() || all[rank].front() != partition_mark)
-      throw SystemError("rank " + std::to_string(rank) + " ended before the graph was partitioned");
+      throw SystemError("rank " + std::to_string(rank) + " ended before the others had planned");
     all[rank].erase(0, 1);
   }
   return all;

@@ -68,18 +68,19 @@ MemoryShape shape_of_node(const MemoryShape& whole, const RemoteRows& remote, st
 }
 
 DistributedMemory::DistributedMemory(Device& device, Communicator& communicator, const MemoryShape& whole,
-                                     std::shared_ptr<const RemoteRows> remote)
+                                     std::shared_ptr<const RemoteRows> remote, bool evaluates)
     : device_(device),
       remote_(std::move(remote)),
       rank_(communicator.rank()),
       node_(remote_->node_of(rank_)),
       column_(communicator.split(remote_->columns())),
       shape_(shape_of_node(whole, *remote_, node_)),
-      channels_(device, communicator, daemons_of_nodes(*remote_), shape_) {}
+      channels_(device, communicator, daemons_of_nodes(*remote_), shape_),
+      evaluates_(evaluates) {}
 
 void DistributedMemory::begin(std::int64_t sequence, bool resets) {
   sequence_ = sequence;
-  channels_.begin(sequence, resets);
+  channels_.begin(sequence, resets, evaluates_);
 }
 
 DistributedMemory::Counts DistributedMemory::counts_of(

@@ -20,8 +20,10 @@ MemoryShape shape_of_node(const MemoryShape& whole, const RemoteRows& remote, st
 
 class DistributedMemory final : public GroupMemory {
  public:
+  /// With `evaluates`, it is the memory of an evaluation, which the daemons keep next to that of training. Only one of
+  /// the two may be in use at a time, until `finish`.
   DistributedMemory(Device& device, Communicator& communicator, const MemoryShape& whole,
-                    std::shared_ptr<const RemoteRows> remote);
+                    std::shared_ptr<const RemoteRows> remote, bool evaluates = false);
 
   bool of_all_ranks() const override { return true; }
   void begin(std::int64_t sequence, bool resets) override;
@@ -63,6 +65,7 @@ class DistributedMemory final : public GroupMemory {
   std::unique_ptr<Communicator> column_;  // this rank and its agents, by node
   MemoryShape shape_;                     // of this node's part
   MemoryChannels channels_;
+  bool evaluates_;
   std::int64_t sequence_ = 0;
   DeviceEvent moved_;  // the channel's answer has been copied out
 };

@@ -123,10 +123,23 @@ void check_distributed(const EventCase& c, const TrainingGroups& groups, std::in
 }
 
 /// Ranks that are threads of one process share all events; a process of its own copies what its node holds.
-std::shared_ptr<const EventPart> part_of_process(const EventCase& c, const RemoteRows& remote) {
+std::shared_ptr<const EventPart> part_of_process(const EventCase& c, const EventData& data, const RemoteRows& remote) {
   const auto& comm = CommunicatorRegistry::instance().find(c.request.comm, "/comm").value;
-  if (comm.world_size() == 0) return std::make_shared<const EventPart>(c.training, 0, remote.nodes(), false);
-  return std::make_shared<const EventPart>(c.training, remote.node_of(comm.process_rank()), remote.nodes(), true);
+  if (comm.world_size() == 0) return std::make_shared<const EventPart>(data, 0, remote.nodes(), false);
+  return std::make_shared<const EventPart>(data, remote.node_of(comm.process_rank()), remote.nodes(), true);
+}
+
+/// Draws all that the ranks evaluate and train on, to count what they send each other. Then it takes the own part of
+/// the events.
+void plan_for_nodes(GroupPlan& plan, std::int64_t nodes) {
+  const EventCase& c = *plan.events;
+  const std::int64_t iterations = plan.order.first_iteration(c.planned_epochs());
+  plan.remote = std::make_shared<const RemoteRows>(c, plan.order, nodes, iterations);
+  plan.evaluation.order = std::make_shared<const EvaluationOrder>(whole_evaluation(c));
+  plan.evaluation.rows = std::make_shared<const RemoteRows>(*plan.evaluation.order, c.request.ranks, nodes);
+  if (c.options.presample != "none") return;
+  plan.part = part_of_process(c, c.training, *plan.remote);
+  plan.evaluation.part = c.training.graph == c.data.graph ? plan.part : part_of_process(c, c.data, *plan.remote);
 }
 
 void check_evaluation(const EventCase& c) {
@@ -164,7 +177,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   check_ranks(*c, order);
   if (c->grouped()) check_place(*c, groups);
   if (c->grouped()) check_evaluation(*c), check_disk(*c);
-  GroupPlan plan{c, order, memory_shape(*c), {}, nullptr, nullptr};
+  GroupPlan plan{c, order, memory_shape(*c), {}, nullptr, nullptr, {}};
   if (options.memory_layout != "distributed") {
     if (options.nodes > 0)
       throw InvalidRequest("/strategy/nodes",
@@ -176,10 +189,7 @@ GroupPlan plan_of_groups(const std::shared_ptr<const EventCase>& c) {
   }
   const std::int64_t nodes = nodes_of(*c);
   check_distributed(*c, groups, nodes);
-  const std::int64_t iterations = plan.order.first_iteration(c->planned_epochs());
-  if (nodes == 1) return plan;
-  plan.remote = std::make_shared<const RemoteRows>(*c, plan.order, nodes, iterations);
-  if (options.presample == "none") plan.part = part_of_process(*c, *plan.remote);
+  if (nodes > 1) plan_for_nodes(plan, nodes);
   return plan;
 }
 
@@ -194,9 +204,12 @@ std::vector<HelperRequest> memory_daemons(const GroupPlan& plan) {
   if (!plan.events->grouped() || plan.memory.width == 0 || plan.on_device()) return all;
   const auto threads = static_cast<int>(plan.events->request.host_threads);
   if (plan.remote != nullptr) {
-    for (std::int64_t node = 0; node < plan.remote->nodes(); ++node)
-      all.push_back(
-          memory_daemon(daemons_of_nodes(*plan.remote), node, shape_of_node(plan.memory, *plan.remote, node), threads));
+    for (std::int64_t node = 0; node < plan.remote->nodes(); ++node) {
+      MemoryShape shape = shape_of_node(plan.memory, *plan.remote, node);
+      shape.read_rows = std::max(shape.read_rows, plan.evaluation.rows->most_read());
+      shape.write_rows = std::max(shape.write_rows, plan.evaluation.rows->most_written());
+      all.push_back(memory_daemon(daemons_of_nodes(*plan.remote), node, shape, threads));
+    }
     return all;
   }
   for (std::int64_t copy = 0; copy < plan.order.groups().k; ++copy)

@@ -10,8 +10,16 @@
 #include "harness/event_batches/batches/event_part.hpp"
 #include "harness/event_batches/groups/memory_daemon.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
+#include "harness/event_batches/trainer/evaluation_order.hpp"
 
 namespace strobe {
+
+/// An evaluation that all ranks make together, because the events and the memory lie by node.
+struct JointEvaluationPlan {
+  std::shared_ptr<const EvaluationOrder> order;  // null: rank 0 evaluates alone
+  std::shared_ptr<const RemoteRows> rows;        // of its draws
+  std::shared_ptr<const EventPart> part;         // of the evaluated events; null: every rank reads all events
+};
 
 /// All ranks have the same plan.
 struct GroupPlan {
@@ -22,6 +30,7 @@ struct GroupPlan {
   std::shared_ptr<const RemoteRows> remote;  // for a memory that is spread over several nodes; else null
   /// The events that this process's node holds. Ranks ask each other for the rest. Null: every rank reads all events.
   std::shared_ptr<const EventPart> part;
+  JointEvaluationPlan evaluation;
 
   /// Whether each copy is on the device of its only rank.
   bool on_device() const { return events->options.memory_on == "device"; }

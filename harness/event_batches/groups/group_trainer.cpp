@@ -34,8 +34,10 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
   if (plan.part != nullptr)
-    source_.join(std::make_unique<RemoteNeighbours>(*plan.events, device, communicator, plan.remote, plan.part));
-  if (communicator.rank() == 0) replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
+    source_.join(std::make_unique<RemoteNeighbours>(*plan.events, plan.events->training, device, communicator,
+                                                    plan.remote, plan.part));
+  if (communicator.rank() == 0 && plan.evaluation.order == nullptr)
+    replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
   if (device.has_values()) events().prepare_static_memory();
 }
 
@@ -179,6 +181,10 @@ MemoryState GroupTrainer::memory_after_training() {
 
 std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& moment) {
   const std::int64_t some = events().options.evaluate_batches;
+  if (replay_ == nullptr) {
+    replay_ = std::make_unique<EvaluationPass>(events(), device_);
+    replay_->keep(kept_);
+  }
   if (moment.last) return replay_->metrics_and_views(weights_.parameters());
   if (some > 0) return replay_->metrics_of_some(weights_.parameters(), some, moment.epoch);
   if (events().options.evaluate == "copy0")
@@ -186,16 +192,25 @@ std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& mome
   return replay_->metrics(weights_.parameters());
 }
 
-/// Rank 0 evaluates and sends the metrics to all ranks.
+std::map<std::string, double> GroupTrainer::measure_jointly(const EvaluationMoment& moment) {
+  const std::int64_t some = moment.last ? 0 : events().options.evaluate_batches;
+  joint_ = evaluate_jointly(plan_, weights_.parameters(), device_, communicator_, some, moment.epoch);
+  return joint_.metrics;
+}
+
+/// Rank 0 has the metrics and sends them to all ranks.
 std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& moment) {
   std::vector<double> reported(plan_.metrics.size(), 0.0);
-  if (replay_ != nullptr) {
-    const std::map<std::string, double> found = measure(moment);
+  const bool jointly = evaluates_jointly(moment);
+  std::map<std::string, double> found;
+  if (jointly) found = measure_jointly(moment);
+  if (communicator_.rank() == 0) {
+    if (!jointly) found = measure(moment);
     for (std::size_t m = 0; m < reported.size() && !found.empty(); ++m) {
       const auto metric = found.find(plan_.metrics[m]);
       reported[m] = metric == found.end() ? std::numeric_limits<double>::quiet_NaN() : metric->second;
     }
-    if (plan_.part != nullptr) plan_.part->rest_file();
+    if (!jointly && plan_.part != nullptr) plan_.part->rest_file();
   }
   if (communicator_.size() > 1) {
     const Tensor all =
@@ -209,12 +224,16 @@ std::map<std::string, double> GroupTrainer::evaluate(const EvaluationMoment& mom
 }
 
 void GroupTrainer::keep(const std::set<std::string>& names) {
+  kept_ = names;
   if (replay_ != nullptr) replay_->keep(names);
 }
 
-TrainingFindings GroupTrainer::findings() const { return {0, false, replay_ != nullptr && replay_->equal_outputs()}; }
+TrainingFindings GroupTrainer::findings() const {
+  return {0, false, replay_ == nullptr ? joint_.equal_outputs : replay_->equal_outputs()};
+}
 
 OutputContent GroupTrainer::output(const std::string& name) {
+  if (evaluates_jointly({trained_, true}) && name == "ranks") return {joint_.ranks, {}};
   return replay_ == nullptr ? OutputContent() : replay_->content(name, weights_.parameters());
 }
 

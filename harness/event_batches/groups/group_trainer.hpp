@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "harness/event_batches/groups/group_memory.hpp"
 #include "harness/event_batches/groups/group_plan.hpp"
+#include "harness/event_batches/groups/joint_evaluation.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
 #include "harness/event_batches/trainer/evaluation_pass.hpp"
 #include "harness/event_batches/trainer/event_weights.hpp"
@@ -64,7 +66,15 @@ class GroupTrainer final : public Trainer {
   /// Saves copy 0 at the end of its sweep for a later evaluation.
   void keep_sweep_end(std::int64_t iteration, bool resets);
   MemoryState memory_after_training();
+  /// Rank 0 evaluates alone.
   std::map<std::string, double> measure(const EvaluationMoment& moment);
+  /// All ranks evaluate. Returns the metrics on rank 0.
+  std::map<std::string, double> measure_jointly(const EvaluationMoment& moment);
+  /// Whether all ranks evaluate together. Files of embeddings and of the memory are made by rank 0 alone.
+  bool evaluates_jointly(const EvaluationMoment& moment) const {
+    const bool views = kept_.count("embeddings") != 0 || kept_.count("memory") != 0;
+    return plan_.evaluation.order != nullptr && !(moment.last && views);
+  }
   const EventCase& events() const { return *plan_.events; }
   bool pipelined() const { return events().options.pipeline; }
 
@@ -75,7 +85,9 @@ class GroupTrainer final : public Trainer {
   EventBatchSource source_;
   BatchLoader loader_;
   std::unique_ptr<GroupMemory> memory_;     // null: the model has none
-  std::unique_ptr<EvaluationPass> replay_;  // on rank 0; else null
+  std::unique_ptr<EvaluationPass> replay_;  // on rank 0, if it evaluates alone; else null
+  JointResults joint_;                      // of the last joint evaluation
+  std::set<std::string> kept_;              // names of views that the last evaluation keeps
   Batch current_;
   std::int64_t begun_ = 0;                     // iterations that called `begin`
   std::int64_t trained_ = 0;                   // finished iterations

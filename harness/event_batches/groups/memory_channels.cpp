@@ -37,8 +37,8 @@ void MemoryChannels::command(const MemoryRequestHeader& header) {
   led_ = to.ask({led_});
 }
 
-void MemoryChannels::begin(std::int64_t sequence, bool resets) {
-  if (leads()) command({MemoryRequestHeader::begin, sequence, resets ? 1 : 0, 0, 0});
+void MemoryChannels::begin(std::int64_t sequence, bool resets, bool evaluates) {
+  if (leads()) command({MemoryRequestHeader::begin, sequence, resets ? 1 : 0, 0, 0, evaluates ? 1 : 0});
 }
 
 DeviceEvent MemoryChannels::put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list,

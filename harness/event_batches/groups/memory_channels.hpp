@@ -23,9 +23,9 @@ class MemoryChannels {
   TrainerChannel& read(std::int64_t set) { return channel(read_channel(groups_, trainer_, set)); }
   TrainerChannel& write() { return channel(write_channel(groups_, trainer_)); }
 
-  /// Announces the batch that is read and written next; with `resets`, memory and mails are set to zero first. Does
-  /// nothing on ranks other than the leader.
-  void begin(std::int64_t sequence, bool resets);
+  /// Announces the batch that is read and written next; with `resets`, memory and mails are set to zero first. With
+  /// `evaluates`, it is in the memory of an evaluation. Does nothing on ranks other than the leader.
+  void begin(std::int64_t sequence, bool resets, bool evaluates = false);
   /// The host puts a request's header and list into `to` after `after`. Without values the list may be null.
   DeviceEvent put_list(TrainerChannel& to, const MemoryRequestHeader& header, const VertexList& list,
                        const DeviceEvent& after);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 
 #include "backends/host/gather_rows.hpp"
 #include "backends/host/host_work.hpp"
@@ -126,14 +127,17 @@ bool serve_batch(HelperPost& post, const TrainingGroups& groups, std::int64_t se
 
 void keep_memory(HelperPost& post, const TrainingGroups& groups, const MemoryShape& shape) {
   MemoryCopy copy(shape);
+  std::optional<MemoryCopy> evaluated;  // made when ranks evaluate in parts
   while (post.await_request(leader_channel, Patience::unlimited)) {
     const MemoryRequestHeader header = header_of(post, leader_channel);
     if (header.command == MemoryRequestHeader::give) copy.give(post, leader_channel);
     if (header.command == MemoryRequestHeader::take) copy.take(post, leader_channel);
     post.give_answer(leader_channel);
     if (header.command != MemoryRequestHeader::begin) continue;
-    if (header.resets != 0) copy.reset(post);
-    if (!serve_batch(post, groups, header.sequence, copy)) return;
+    if (header.evaluates != 0 && !evaluated) evaluated.emplace(shape);
+    MemoryCopy& now = header.evaluates != 0 ? *evaluated : copy;
+    if (header.resets != 0) now.reset(post);
+    if (!serve_batch(post, groups, header.sequence, now)) return;
   }
 }
 

@@ -16,7 +16,8 @@ namespace strobe {
 
 struct MemoryRequestHeader {
   enum Command : std::int64_t {
-    begin,  // leader only: batch `sequence` is read and written next; with `resets`, set memory to zero first
+    begin,  // leader only: batch `sequence` is read and written next; with `resets`, set memory to zero first;
+            // with `evaluates`, the memory is that of an evaluation, which begins with a reset
     give,   // leader only: return all memory [N, d], then mails [N, 2 d]
     take,   // leader only: replace all memory [N, d] and mails [N, 2 d]
     read,   // return memory of `vertices` vertices, then mails of the first `mails` of them
@@ -25,6 +26,7 @@ struct MemoryRequestHeader {
   std::int64_t command = begin;
   std::int64_t sequence = 0, resets = 0;
   std::int64_t vertices = 0, mails = 0;
+  std::int64_t evaluates = 0;
 };
 
 /// Sizes of one copy and of its requests.

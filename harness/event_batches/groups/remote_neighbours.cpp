@@ -47,7 +47,7 @@ struct RemoteNeighbours::Draws {
   };
 
   std::int64_t sequence = 0;
-  GroupDrawState* state = nullptr;
+  WalkState* state = nullptr;
   std::vector<BatchDrawer> drawers;               // of each set; none if this rank begins no batch
   std::vector<std::shared_ptr<BatchDraw>> drawn;  // of each set
   Begun begun = Begun::nothing;
@@ -64,13 +64,14 @@ struct RemoteNeighbours::Draws {
   NodeExchange<float> sending_features;
 };
 
-RemoteNeighbours::RemoteNeighbours(const EventCase& c, Device& device, Communicator& communicator,
-                                   std::shared_ptr<const RemoteRows> remote, std::shared_ptr<const EventPart> part)
-    : case_(c),
+RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
+                                   Communicator& communicator, std::shared_ptr<const RemoteRows> remote,
+                                   std::shared_ptr<const EventPart> part)
+    : data_(data),
       device_(device),
       remote_(std::move(remote)),
       part_(device.has_values() ? std::move(part)
-                                : std::make_shared<const EventPart>(c.training, 0, remote_->nodes(), false)),
+                                : std::make_shared<const EventPart>(data, 0, remote_->nodes(), false)),
       rule_(rule_of(c)),
       levels_(c.model->traits().levels),
       rank_(communicator.rank()),
@@ -90,13 +91,14 @@ NodeCounts RemoteNeighbours::counts_of(const Draws& draws, const RowsOf& rows_of
 }
 
 void RemoteNeighbours::start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                             std::vector<std::shared_ptr<BatchDraw>> drawn, GroupDrawState& state) {
+                             std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) {
   Draws& draws = *under_way_.emplace_back(std::make_unique<Draws>());
   draws.sequence = sequence, draws.state = &state, draws.drawn = std::move(drawn);
   for (std::size_t set = 0; set < requests.size(); ++set) {
     draws.drawers.push_back(state.drawer.beside());
     draws.drawers.back().begin(requests[set], *draws.drawn[set]);
   }
+  if (!state.scores(sequence)) draws.level = levels_;  // nothing asks for neighbours
   ask(draws);
 }
 
@@ -153,9 +155,11 @@ void RemoteNeighbours::ask(Draws& draws) {
   }
   ByNode<RemoteRoot> lists(static_cast<std::size_t>(remote_->nodes()));
   draws.roots.clear();
-  for (BatchDrawer& drawer : draws.drawers) {
-    draws.roots.push_back(remote_roots(drawer.ask(static_cast<std::size_t>(draws.level)), rule_.sampling));
-    for (const RemoteRoot& root : draws.roots.back()) lists[node_of(root.vertex)].push_back(root);
+  for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
+    std::vector<RemoteRoot>& roots = draws.roots.emplace_back();
+    if (!draws.drawn[set]->request.scores) continue;
+    roots = remote_roots(draws.drawers[set].ask(static_cast<std::size_t>(draws.level)), rule_.sampling);
+    for (const RemoteRoot& root : roots) lists[node_of(root.vertex)].push_back(root);
   }
   draws.asking.start(*column_, std::move(lists),
                      counts_of(draws, [&](const RowsOfNode& rows) { return rows.roots_of(draws.level); }),
@@ -164,7 +168,7 @@ void RemoteNeighbours::ask(Draws& draws) {
 }
 
 void RemoteNeighbours::end_levels(Draws& draws) {
-  draws.state->move_to(draws.sequence, case_.training);
+  draws.state->move_to(draws.sequence, data_);
   for (std::size_t set = 0; set < draws.drawers.size(); ++set)
     draws.drawers[set].finish(draws.state->clock, *draws.drawn[set]);
   // Many events at a time, because each call looks at all pages before the batch.
@@ -199,6 +203,7 @@ void RemoteNeighbours::take_neighbours(Draws& draws, const ByNode<std::int64_t>&
     for (const RemoteRoot& root : roots) ++slot_at[node_of(root.vertex)];  // neighbours follow the numbers
   }
   for (std::size_t set = 0; set < draws.drawers.size(); ++set) {
+    if (!draws.drawn[set]->request.scores) continue;
     NeighbourSample sample;
     sample.offsets.push_back(0);
     for (std::size_t r = 0; r < draws.roots[set].size(); ++r) {
@@ -224,7 +229,7 @@ void RemoteNeighbours::ask_features(Draws& draws) {
     std::vector<Draws::Place>& places = draws.places.emplace_back();
     FeatureEvents wanted = events_with_features(*drawn);
     for (const EdgeId event : wanted.events) {
-      const auto node = static_cast<std::size_t>(remote_->holder(*case_.training.graph, event, node_));
+      const auto node = static_cast<std::size_t>(remote_->holder(*data_.graph, event, node_));
       places.push_back({node, lists[node].size()});
       lists[node].push_back(event);
     }
@@ -240,7 +245,7 @@ void RemoteNeighbours::gather_features(Draws& draws, ByNode<EdgeId> events) {
   const NodeCounts counts = counts_of(draws, [](const RowsOfNode& rows) { return rows.all_features(); });
   const double row = 4.0 * static_cast<double>(part_->edge_width()),
                bytes = row * static_cast<double>(counts.received());
-  const std::int64_t held_rows = case_.training.whole->events() / remote_->nodes();
+  const std::int64_t held_rows = data_.whole->events() / remote_->nodes();
   const double held = row * static_cast<double>(held_rows);
   draws.features = std::make_shared<ByNode<float>>(events.size());
   HostWork work{"slice_features", {0, bytes, bytes}, 0, {}, {}};

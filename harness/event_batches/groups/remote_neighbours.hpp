@@ -18,12 +18,13 @@ namespace strobe {
 
 class RemoteNeighbours final : public JointDraws {
  public:
-  RemoteNeighbours(const EventCase& c, Device& device, Communicator& communicator,
+  /// Draws from `data`, one of the case's; `part` is the own node's share. Both must outlive it.
+  RemoteNeighbours(const EventCase& c, const EventData& data, Device& device, Communicator& communicator,
                    std::shared_ptr<const RemoteRows> remote, std::shared_ptr<const EventPart> part);
   ~RemoteNeighbours() override;
 
   void start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-             std::vector<std::shared_ptr<BatchDraw>> drawn, GroupDrawState& state) override;
+             std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) override;
   void advance() override;
   void finish(std::int64_t iteration) override;
 
@@ -47,7 +48,7 @@ class RemoteNeighbours final : public JointDraws {
   NodeCounts counts_of(const Draws& draws, const RowsOf& rows_of) const;
   std::size_t node_of(std::int64_t vertex) const { return static_cast<std::size_t>(vertex % remote_->nodes()); }
 
-  const EventCase& case_;
+  const EventData& data_;
   Device& device_;
   std::shared_ptr<const RemoteRows> remote_;
   std::shared_ptr<const EventPart> part_;

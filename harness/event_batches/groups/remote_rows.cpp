@@ -8,6 +8,7 @@
 #include "core/system/parallel.hpp"
 #include "harness/event_batches/batches/event_part.hpp"
 #include "harness/event_batches/trainer/batch_source.hpp"
+#include "harness/event_batches/trainer/evaluation_order.hpp"
 
 namespace strobe {
 namespace {
@@ -21,6 +22,14 @@ std::int64_t sum_of_level(const std::vector<std::int64_t>& rows, std::int64_t le
   std::int64_t sum = 0;
   for (std::size_t at = level; at < rows.size(); at += rows.size() / sets) sum += rows[at];
   return sum;
+}
+
+RowsOfNode zero_rows(std::size_t sets, std::size_t levels) {
+  RowsOfNode rows;
+  rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
+  rows.features.assign(sets, 0);
+  rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
+  return rows;
 }
 
 constexpr int event_shift = 32;  // numbers of events have at most 32 bits (TimedNeighbour)
@@ -68,7 +77,7 @@ std::int64_t RowsOfNode::roots_of(std::int64_t level) const { return sum_of_leve
 std::int64_t RowsOfNode::slots_of(std::int64_t level) const { return sum_of_level(slots, level, features.size()); }
 
 RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations)
-    : order_(order), nodes_(nodes) {
+    : ranks_(order.groups().ranks()), nodes_(nodes) {
   GroupDrawState state(c, order, 0);
   std::map<std::array<std::int64_t, 3>, std::shared_ptr<const IterationRows>> known;
   const std::int64_t j = order.groups().j, groups = c.training.task->negative_groups;
@@ -76,43 +85,57 @@ RemoteRows::RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t
     // Iterations with the same batch, negatives and ranks draw the same.
     const std::int64_t negatives = n / order.batches() * j % groups;
     std::shared_ptr<const IterationRows>& rows = known[{n % order.batches(), negatives, n % j}];
-    if (rows == nullptr) rows = std::make_shared<const IterationRows>(drawn_rows(c, n, state));
+    if (rows == nullptr) rows = std::make_shared<const IterationRows>(drawn_rows(c, order, n, state));
     rows_.push_back(rows);
   }
   find_most();
 }
 
-RemoteRows::IterationRows RemoteRows::drawn_rows(const EventCase& c, std::int64_t n, GroupDrawState& state) const {
+RemoteRows::RemoteRows(const EvaluationOrder& order, std::int64_t ranks, std::int64_t nodes)
+    : ranks_(ranks), nodes_(nodes), in_turn_(true) {
+  const EventCase& c = order.events();
+  EvaluationState state(order);
   Workers workers(1);
   BatchDraw drawn;
-  const std::size_t sets = order_.groups().j, levels = c.model->traits().levels;
-  const auto ranks = static_cast<std::size_t>(order_.groups().ranks());
-  IterationRows all(ranks * static_cast<std::size_t>(nodes_));
-  for (RowsOfNode& rows : all) {
-    rows.vertices.assign(sets, 0), rows.mails.assign(sets, 0);
-    rows.features.assign(sets, 0);
-    rows.roots.assign(sets * levels, 0), rows.slots.assign(sets * levels, 0);
+  for (std::int64_t n = 0; n < order.steps(); ++n) {
+    const std::vector<BatchRequest> requests = order.step(n).requests;
+    IterationRows rows(static_cast<std::size_t>(nodes_), zero_rows(requests.size(), c.model->traits().levels));
+    state.move_to(n, c.data);
+    for (std::size_t set = 0; set < requests.size(); ++set) {
+      state.drawer.draw(requests[set], state.clock, workers, drawn);
+      count(drawn, state.drawer.asked(), c.data, node_of(n % ranks), set, rows.data());
+    }
+    rows_.push_back(std::make_shared<const IterationRows>(std::move(rows)));
   }
+  find_most();
+}
+
+RemoteRows::IterationRows RemoteRows::drawn_rows(const EventCase& c, const BatchOrder& order, std::int64_t n,
+                                                 GroupDrawState& state) const {
+  Workers workers(1);
+  BatchDraw drawn;
+  const std::size_t sets = order.groups().j, ranks = ranks_;
+  IterationRows all(ranks * static_cast<std::size_t>(nodes_), zero_rows(sets, c.model->traits().levels));
   state.move_to(n, c.training);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const std::optional<TrainerTurn> turn = order_.turn(n, static_cast<int>(rank));
+    const std::optional<TrainerTurn> turn = order.turn(n, static_cast<int>(rank));
     for (std::size_t set = 0; turn && turn->set == 0 && set < sets; ++set) {
-      state.drawer.draw(request_of(order_, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
+      state.drawer.draw(request_of(order, n, static_cast<int>(rank), static_cast<std::int64_t>(set)), state.clock,
                         workers, drawn);
-      count(drawn, state.drawer.asked(), c.training, rank, set, all);
+      count(drawn, state.drawer.asked(), c.training, node_of(static_cast<std::int64_t>(rank)), set,
+            all.data() + rank * static_cast<std::size_t>(nodes_));
     }
   }
   return all;
 }
 
 void RemoteRows::count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data,
-                       std::size_t rank, std::size_t set, IterationRows& all) const {
-  const auto on = [&](std::int64_t node) -> RowsOfNode& { return all[rank * nodes_ + node]; };
+                       std::int64_t own, std::size_t set, RowsOfNode* all) const {
+  const auto on = [&](std::int64_t node) -> RowsOfNode& { return all[node]; };
   const auto of = [&](std::int64_t v) -> RowsOfNode& { return on(v % nodes_); };
   for (const std::int64_t v : drawn.vertices) ++of(v).vertices[set];
   for (std::int64_t m = 0; m < drawn.mails; ++m) ++of(drawn.vertices[m]).mails[set];
   for (const std::int64_t v : drawn.written) ++of(v).written;
-  const std::int64_t own = node_of(static_cast<std::int64_t>(rank));
   if (data.widths.edge > 0) {
     for (const EdgeId e : events_with_features(drawn).events) ++on(holder(*data.graph, e, own)).features[set];
   }
@@ -141,12 +164,14 @@ RankGroups RemoteRows::columns() const {
 }
 
 const RowsOfNode& RemoteRows::rows(std::int64_t iteration, std::int64_t rank, std::int64_t node) const {
+  static const RowsOfNode none;
+  if (in_turn_) return rank == iteration % ranks_ ? rows_.at(iteration)->at(node) : none;
   return rows_.at(iteration)->at(rank * nodes_ + node);
 }
 
 void RemoteRows::find_most() {
   for (std::size_t n = 0; n < rows_.size(); ++n) {
-    for (std::int64_t rank = 0; rank < order_.groups().ranks(); ++rank) {
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
       std::int64_t read = 0, written = 0;
       for (std::int64_t other = 0; other < nodes_; ++other) {
         const RowsOfNode& asked = rows(static_cast<std::int64_t>(n), agent(rank, other), node_of(rank));
@@ -160,7 +185,7 @@ void RemoteRows::find_most() {
 template <class Visit>
 void RemoteRows::for_each_remote(std::int64_t first, std::int64_t end, const Visit& visit) const {
   for (std::int64_t n = first; n < end; ++n) {
-    for (std::int64_t rank = 0; rank < order_.groups().ranks(); ++rank) {
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) {
       for (std::int64_t node = 0; node < nodes_; ++node) {
         if (node != node_of(rank)) visit(rows(n, rank, node));
       }

@@ -13,6 +13,7 @@
 namespace strobe {
 
 struct GroupDrawState;
+class EvaluationOrder;
 
 /// The rows of one node that one rank reads and writes in one iteration.
 struct RowsOfNode {
@@ -43,9 +44,11 @@ class RemoteRows {
   /// Draws the first `iterations` iterations of all ranks; what repeats, it draws once. `order` must have one copy of
   /// the memory.
   RemoteRows(const EventCase& c, const BatchOrder& order, std::int64_t nodes, std::int64_t iterations);
+  /// Draws all steps of an evaluation, which `ranks` ranks take in turn. A step counts as an iteration.
+  RemoteRows(const EvaluationOrder& order, std::int64_t ranks, std::int64_t nodes);
 
   std::int64_t nodes() const { return nodes_; }
-  std::int64_t ranks_of_node() const { return order_.groups().ranks() / nodes_; }
+  std::int64_t ranks_of_node() const { return ranks_ / nodes_; }
   std::int64_t node_of(std::int64_t rank) const { return rank / ranks_of_node(); }
   /// The rank of node `node` that reads and writes there for `rank`.
   std::int64_t agent(std::int64_t rank, std::int64_t node) const {
@@ -76,14 +79,15 @@ class RemoteRows {
   using IterationRows = std::vector<RowsOfNode>;  // [rank, node]
 
   /// Draws the batches that begin in iteration `n`.
-  IterationRows drawn_rows(const EventCase& c, std::int64_t n, GroupDrawState& state) const;
-  /// Adds a draw. `asked` begins with the roots of the innermost level.
-  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data, std::size_t rank,
-             std::size_t set, IterationRows& all) const;
+  IterationRows drawn_rows(const EventCase& c, const BatchOrder& order, std::int64_t n, GroupDrawState& state) const;
+  /// Adds a draw of a rank of node `own` to its rows `all` [node]. `asked` begins with the roots of the innermost
+  /// level.
+  void count(const BatchDraw& drawn, const std::vector<VertexId>& asked, const EventData& data, std::int64_t own,
+             std::size_t set, RowsOfNode* all) const;
   void find_most();
 
-  BatchOrder order_;
-  std::int64_t nodes_;
+  std::int64_t ranks_, nodes_;
+  bool in_turn_ = false;  // iteration n is of rank n mod `ranks_` alone, and its rows are those of [node]
   std::vector<std::shared_ptr<const IterationRows>> rows_;  // by iteration
   std::int64_t most_read_ = 0, most_written_ = 0;
 };

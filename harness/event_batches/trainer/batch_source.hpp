@@ -12,19 +12,26 @@
 
 namespace strobe {
 
-/// The state of drawing a rank's batches: the clock of its copy, which moves from batch to batch in the copy's order.
-struct GroupDrawState {
-  GroupDrawState(const EventCase& c, const BatchOrder& of_batches, std::int64_t number)
-      : drawer(c, c.training),
-        clock(c.training.graph->vertices),
-        order(of_batches),
-        copy(number),
-        width(c.model->traits().memory) {}
-  /// Moves the clock to the moment when batch `sequence` is read. It can go back only to the beginning of a sweep.
-  void move_to(std::int64_t sequence, const EventData& data);
+/// The state of drawing the batches of a walk through the events, in their order.
+struct WalkState {
+  WalkState(const EventCase& c, const EventData& data) : drawer(c, data), clock(data.graph->vertices) {}
+  virtual ~WalkState() = default;
+  /// Moves the clock to the moment when batch `sequence` is read.
+  virtual void move_to(std::int64_t sequence, const EventData& data) = 0;
+  /// Whether any rank scores events of batch `sequence`.
+  virtual bool scores(std::int64_t /*sequence*/) const { return true; }
 
   BatchDrawer drawer;
   MemoryClock clock;
+};
+
+/// The state of drawing a rank's batches: the clock of its copy, which moves from batch to batch in the copy's order.
+struct GroupDrawState final : WalkState {
+  GroupDrawState(const EventCase& c, const BatchOrder& of_batches, std::int64_t number)
+      : WalkState(c, c.training), order(of_batches), copy(number), width(c.model->traits().memory) {}
+  /// The clock can go back only to the beginning of a sweep.
+  void move_to(std::int64_t sequence, const EventData& data) override;
+
   BatchOrder order;
   std::int64_t copy;
   std::int64_t width;     // of memory; 0: there are no mails
@@ -50,7 +57,7 @@ class JointDraws {
   /// `drawn`. Gives other ranks what they need for theirs. Both lists are empty if this rank begins no batch there.
   /// `state` must live until the draws have ended.
   virtual void start(std::int64_t sequence, const std::vector<BatchRequest>& requests,
-                     std::vector<std::shared_ptr<BatchDraw>> drawn, GroupDrawState& state) = 0;
+                     std::vector<std::shared_ptr<BatchDraw>> drawn, WalkState& state) = 0;
   /// Takes one step of every draw under way: the messages of its last step have had the time since then.
   virtual void advance() = 0;
   /// Ends the draws of all iterations up to `iteration`.

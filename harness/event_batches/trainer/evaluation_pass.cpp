@@ -2,19 +2,11 @@
 
 #include <algorithm>
 
-#include "core/random.hpp"
-#include "harness/request/until.hpp"
 #include "harness/schedule/host_values.hpp"
 #include "models/tasks/metrics.hpp"
 
 namespace strobe {
 namespace {
-
-/// The approximate number of roots and slots that are scored at once, to limit memory.
-constexpr std::int64_t most_asked = 200'000;
-
-/// Purpose of the random numbers that choose the batches of an evaluation on some batches.
-constexpr std::uint32_t some_batches = 44;
 
 /// The first negative in group 0 that training draws for each of `count` events from `first` on. It is -1 for events
 /// that are not for training, and when the task draws none.
@@ -32,22 +24,17 @@ std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c,
 
 }  // namespace
 
+void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
+                 std::map<std::string, double>& all) {
+  for (const auto& [name, value] : c.task->metrics(*c.data.graph, *c.data.task, events.first, outputs))
+    all[events.prefix + name] = value;
+}
+
 Pass EvaluationPass::evaluating() const {
   Pass pass;
   pass.seed = static_cast<std::uint64_t>(case_.request.seed);
   pass.training = false;
   return pass;
-}
-
-std::int64_t EvaluationPass::events_at_once(std::int64_t candidates) const {
-  const EventModelTraits traits = case_.model->traits();
-  std::int64_t of_root = 1;
-  for (int level = 0; level < traits.levels; ++level) of_root *= 1 + traits.neighbours;
-  const auto pool = case_.data.task->candidates == nullptr
-                        ? std::int64_t{0}
-                        : static_cast<std::int64_t>(case_.data.task->candidates->pool().size());
-  const std::int64_t roots = 2 + (candidates < 0 ? pool : std::min(candidates, pool));
-  return std::max<std::int64_t>(1, most_asked / (of_root * roots));
 }
 
 void EvaluationPass::remember(const Parameters& parameters, EdgeId first, std::int64_t count) {
@@ -67,7 +54,7 @@ void EvaluationPass::pass_by(const Parameters& parameters, EdgeId first, EdgeId 
 }
 
 void EvaluationPass::embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count) {
-  const std::int64_t at_once = events_at_once(1);
+  const std::int64_t at_once = events_scored_at_once(case_, 1);
   for (EdgeId at = batch; at < batch + count; at += at_once) {
     const std::int64_t part = std::min(at_once, batch + count - at);
     Tape tape(device_, false);
@@ -95,7 +82,8 @@ void EvaluationPass::keep_embeddings(const BatchDraw& drawn, const Tensor& embed
   }
 }
 
-void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, EventOutputs& outputs) {
+void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest& request, std::int64_t all,
+                                EventOutputs& outputs) {
   Tape tape(device_, false);
   const PendingDraw draw = walk_.start_draw(request);
   const PassOutput output = walk_.pass(tape, parameters, draw, evaluating());
@@ -104,6 +92,7 @@ void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest
   if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
   const std::int64_t columns = scores.columns();
   const std::int64_t behind = outputs.values.size();
+  if (outputs.values.empty()) outputs.values.reserve(static_cast<std::size_t>(all * columns));
   outputs.values.insert(outputs.values.end(), values.begin(), values.end());
   for (std::int64_t i = 0; i < request.count && !values.empty(); ++i) {
     outputs.first.push_back(behind + i * columns);
@@ -115,40 +104,36 @@ void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest
 
 EventOutputs EvaluationPass::score(const Parameters& parameters, EdgeId first, EdgeId last) {
   const EventTaskData& task = *case_.data.task;
-  const std::int64_t at_once = events_at_once(task.evaluation_candidates);
+  const std::int64_t at_once = events_scored_at_once(case_, task.evaluation_candidates);
   EventOutputs outputs;
   for (EdgeId batch = first; batch < last; batch += task.evaluation_batch) {
     const EdgeId end = std::min(last, batch + task.evaluation_batch);
     for (EdgeId at = batch; at < end; at += at_once) {
       score_part(parameters, {at, std::min(at_once, end - at), batch, true, -1, task.evaluation_candidates, false},
-                 outputs);
+                 last - first, outputs);
     }
     remember(parameters, batch, end - batch);
   }
   return outputs;
 }
 
-void EvaluationPass::judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
+void EvaluationPass::judge(const Parameters& parameters, const EvaluatedEvents& events,
                            std::map<std::string, double>& all) {
-  if (first == last) return;
-  const EventOutputs outputs = score(parameters, first, last);
+  if (events.count() == 0) return;
+  const EventOutputs outputs = score(parameters, events.first, events.last);
   if (outputs.values.empty()) return;
   if (viewed_.ranks) {
     const std::vector<double> ranks = case_.task->ranks(outputs);
     views_->ranks.insert(views_->ranks.end(), ranks.begin(), ranks.end());
   }
-  const EventTaskData& task = *case_.data.task;
-  for (const auto& [name, value] : case_.task->metrics(*case_.data.graph, task, first, outputs))
-    all[prefix + name] = value;
+  add_metrics(case_, events, outputs, all);
   equal_outputs_ = all_equal(outputs.values, 1);
 }
 
 std::map<std::string, double> EvaluationPass::judge_both(const Parameters& parameters) {
-  const EventTaskData& task = *case_.data.task;
   std::map<std::string, double> all;
-  judge(parameters, validation_prefix, task.split.train_end, task.split.validation_end, all);
-  judge(parameters, "", task.split.validation_end, case_.data.graph->events(), all);
-  if (device_.has_values()) all.insert(task.rules.begin(), task.rules.end());
+  for (const EvaluatedEvents& events : judged_events(case_)) judge(parameters, events, all);
+  add_rules(all);
   return all;
 }
 
@@ -194,21 +179,18 @@ std::map<std::string, double> EvaluationPass::metrics_from(const Parameters& par
 
 std::map<std::string, double> EvaluationPass::metrics_of_some(const Parameters& parameters, std::int64_t batches,
                                                               std::int64_t number) {
-  const EventTaskData& task = *case_.data.task;
-  const RandomStream random(static_cast<std::uint64_t>(case_.request.seed), some_batches);
   std::map<std::string, double> all;
-  const auto some_of = [&](const char* prefix, std::int64_t part, EdgeId begin, EdgeId end) {
-    const std::int64_t of_part = (end - begin + task.evaluation_batch - 1) / task.evaluation_batch;
-    const std::uint64_t places = std::max<std::int64_t>(1, of_part - batches + 1);
-    const std::int64_t skipped = random.below(static_cast<std::uint64_t>(2 * number + part), places);
-    const EdgeId first = begin + skipped * task.evaluation_batch;
+  for (const EvaluatedEvents& events : some_judged_events(case_, batches, number)) {
     start({});
-    judge(parameters, prefix, first, std::min(end, first + batches * task.evaluation_batch), all);
-  };
-  some_of(validation_prefix, 0, task.split.train_end, task.split.validation_end);
-  some_of("", 1, task.split.validation_end, case_.data.graph->events());
-  if (device_.has_values()) all.insert(task.rules.begin(), task.rules.end());
+    judge(parameters, events, all);
+  }
+  add_rules(all);
   return all;
+}
+
+void EvaluationPass::add_rules(std::map<std::string, double>& all) const {
+  const std::map<std::string, double>& rules = case_.data.task->rules;
+  if (device_.has_values()) all.insert(rules.begin(), rules.end());
 }
 
 std::vector<SavedMatrix> EvaluationPass::memory_now() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/event_batches/trainer/batch_pass.hpp"
+#include "harness/event_batches/trainer/evaluation_order.hpp"
 #include "harness/files/model_files.hpp"
 #include "harness/schedule/schedule.hpp"
 
@@ -36,6 +37,10 @@ struct EventViews {
 struct WantedViews {
   bool embeddings = false, memory = false, ranks = false;
 };
+
+/// Adds the metrics of events that have these outputs. Names begin with the events' prefix.
+void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
+                 std::map<std::string, double>& all);
 
 class EvaluationPass {
  public:
@@ -68,18 +73,18 @@ class EvaluationPass {
   /// Puts the events [first, last) into memory without scoring them.
   void pass_by(const Parameters& parameters, EdgeId first, EdgeId last);
   EventOutputs score(const Parameters& parameters, EdgeId first, EdgeId last);
-  /// Adds the metrics of the events [first, last) to `all`, with names that begin with `prefix`.
-  void judge(const Parameters& parameters, const char* prefix, EdgeId first, EdgeId last,
-             std::map<std::string, double>& all);
+  /// Scores the events, and adds their metrics to `all`.
+  void judge(const Parameters& parameters, const EvaluatedEvents& events, std::map<std::string, double>& all);
+  void add_rules(std::map<std::string, double>& all) const;
   /// Metrics of validation and test with the current memory, and those of the rules.
   std::map<std::string, double> judge_both(const Parameters& parameters);
-  void score_part(const Parameters& parameters, const BatchRequest& request, EventOutputs& outputs);
+  /// Scores a part of `all` events, and adds its outputs.
+  void score_part(const Parameters& parameters, const BatchRequest& request, std::int64_t all, EventOutputs& outputs);
   /// Keeps embeddings of a batch of training events.
   void embed_trained(const Parameters& parameters, EdgeId batch, std::int64_t count);
   void keep_embeddings(const BatchDraw& drawn, const Tensor& embeddings);
   std::vector<SavedMatrix> memory_now();
   void remember(const Parameters& parameters, EdgeId first, std::int64_t count);
-  std::int64_t events_at_once(std::int64_t candidates) const;
   Pass evaluating() const;
 
   const EventCase& case_;

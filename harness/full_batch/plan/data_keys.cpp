@@ -107,7 +107,10 @@ FeatureMeasures MeasuresKey::make(const DataCache& cache) const {
 
 TaskData SamplesKey::make(const DataCache& cache) const {
   if (cache.node() == nullptr) return draw(cache);
-  const auto write = [&](const std::string& path) { write_samples_file(draw(cache), path); };
+  const auto write = [&](const std::string& path) {
+    const BoundedReading bound = cache.node()->bounded_reading();  // what does not fit grows in files
+    write_samples_file(draw(cache), path);
+  };
   std::optional<TaskData> shared = cache.node()->get<TaskData>(json_of(*this), write, read_samples_file);
   return shared ? *std::move(shared) : draw(cache);
 }

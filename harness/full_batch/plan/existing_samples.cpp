@@ -11,12 +11,13 @@
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
+#include "models/tasks/growing_samples.hpp"
 
 namespace strobe {
 namespace {
 
 template <class T>
-void append_element(const Column<T>& from, std::size_t i, Column<T>& to) {
+void append_element(const Column<T>& from, std::size_t i, GrowingColumn<T>& to) {
   if (!from.empty()) to.push_back(from[i]);
 }
 
@@ -108,10 +109,11 @@ void check_left(const std::string& kind, const char* part, const Samples& drawn,
 Samples keep_existing(const Samples& samples, const Presence& presence) {
   const std::size_t arity = samples.arity;
   const std::vector<bool> exists = existing(samples, presence);
-  Samples kept;
-  kept.arity = samples.arity;
-  std::vector<std::int32_t> place(samples.step.size(), -1);  // among the kept samples
+  GrowingSamples kept;
+  GrowingColumn<std::int32_t> place;  // among the kept samples
+  place.resize(samples.step.size());
   for (std::size_t i = 0; i < samples.step.size(); ++i) {
+    place[i] = -1;
     const std::int32_t edge = samples.candidate_of.empty() ? -1 : samples.candidate_of[i];
     if (!exists[i] || (edge >= 0 && !exists[edge])) continue;
     place[i] = static_cast<std::int32_t>(kept.count());
@@ -124,7 +126,7 @@ Samples keep_existing(const Samples& samples, const Presence& presence) {
     append_element(samples.memory, i, kept.memory);
     if (!samples.candidate_of.empty()) kept.candidate_of.push_back(edge < 0 ? -1 : place[edge]);
   }
-  return kept;
+  return kept.finish(samples.arity);
 }
 
 TaskData draw_existing_samples(const Task& task, const DrawSamples& draw, const SnapshotGraph& graph,

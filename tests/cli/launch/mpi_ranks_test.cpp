@@ -123,6 +123,23 @@ TEST_F(OtherRanks, AFileThatOneOfThemLacks) {
   EXPECT_NE(first.err.find("x.csv"), std::string::npos) << first.err;
 }
 
+/// With a limit the processes gather their planned bytes. One that cannot plan does not take part, and the other must
+/// not wait for it or read its next message as bytes.
+TEST_F(OtherRanks, AProcessThatCannotPlanEndsBothBeforeTheyGatherBytes) {
+  for (const char* lacks : {"a", "b"}) {
+    std::filesystem::rename(folder_ / lacks / "f.npy", folder_ / lacks / "g.npy");
+    for (const std::string how : {"--host-memory-limit-gib 8", "--nb auto --memory-limit-gib 8"}) {
+      const Outcome outcome = both(request(how), request(how));
+      EXPECT_NE(outcome.status, 0) << how;
+      EXPECT_NE(outcome.err.find("f.npy"), std::string::npos) << outcome.err;
+      EXPECT_EQ(outcome.err.find("sends no planned peak"), std::string::npos) << outcome.err;
+      EXPECT_EQ(outcome.err.find("does not say how much memory"), std::string::npos) << outcome.err;
+      EXPECT_FALSE(std::filesystem::exists(folder_ / "out/summary.json"));
+    }
+    std::filesystem::rename(folder_ / lacks / "g.npy", folder_ / lacks / "f.npy");
+  }
+}
+
 TEST_F(OtherRanks, ASuiteWhoseSecondCaseIsAnother) {
   const auto suite_with = [](const std::string& rate) {
     return R"({"defaults": {"workload": {"name": "x.csv", "window": "10s"}, "strategy": "vertex", "ranks": 2,

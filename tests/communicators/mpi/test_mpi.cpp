@@ -62,6 +62,27 @@ void dropped_collective_does_no_harm(const LaunchRequest& request) {
   });
 }
 
+/// Texts travel in units of 1 KiB, so that their numbers fit an int. Lengths lie on both sides of whole units.
+void gathers_texts_of_every_length() {
+  const int own = mpi_communicator().process_rank();
+  const auto text_of = [](int rank, std::size_t length) {
+    std::string text(length, '\0');
+    for (std::size_t i = 0; i < length; ++i)
+      text[i] = static_cast<char>((i * 7 + static_cast<std::size_t>(rank)) % 251);
+    return text;
+  };
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{1023}, std::size_t{1024},
+                                   std::size_t{1025}, std::size_t{3} << 20}) {
+    const auto length_of = [&](int rank) { return rank % 2 == 0 ? length : length / 2; };
+    const std::vector<std::string> all = mpi_communicator().gather(text_of(own, length_of(own)), 20);
+    for (int rank = 0; rank < mpi_communicator().world_size(); ++rank) {
+      if (all.at(static_cast<std::size_t>(rank)) == text_of(rank, length_of(rank))) continue;
+      throw conformance::ConformanceFailure("a text of " + std::to_string(length_of(rank)) +
+                                            " bytes came back changed");
+    }
+  }
+}
+
 int run_all() {
   const int ranks = mpi_communicator().world_size();
   const LaunchRequest request = request_of(ranks);
@@ -75,6 +96,7 @@ int run_all() {
     }
   };
   run("refuses another size", refuses_another_size);
+  run("gathers texts of every length", gathers_texts_of_every_length);
   run_programs("", conformance::value_cases());
   run_programs("", conformance::span_cases());
   mpi::most_bytes_per_count = 64;  // takes the code path of buffers beyond 2 GiB

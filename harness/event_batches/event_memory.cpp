@@ -1,0 +1,78 @@
+#include "harness/event_batches/event_memory.hpp"
+
+#include <algorithm>
+
+#include "harness/event_batches/trainer/evaluation_order.hpp"
+
+namespace strobe {
+namespace {
+
+/// Bytes of a clock (MemoryClock) and the tables of a drawer (BatchDrawer), for each vertex.
+constexpr double bytes_of_vertex = 4 * sizeof(double) + 3 * sizeof(std::int64_t);
+
+/// Bytes of the lists of a draw and of what its drawer keeps. A last slot has its vertex and time; roots and other
+/// slots also have three numbers.
+double bytes_of_draw(const BatchDraw& drawn, double asked) {
+  constexpr double of_root = sizeof(VertexId) + 4 * sizeof(double), of_last_slot = sizeof(VertexId) + sizeof(double);
+  constexpr double of_sampled = sizeof(VertexId) + sizeof(std::uint32_t) + sizeof(std::int64_t);
+  const auto bytes = [](const auto& list) { return static_cast<double>(list.size() * sizeof(list[0])); };
+  double sum = 0, slots = 0;
+  for (const auto* list : {&drawn.counts, &drawn.vertices, &drawn.mail_events, &drawn.root_rows, &drawn.written,
+                           &drawn.own_rows, &drawn.other_rows})
+    sum += bytes(*list);
+  sum += bytes(drawn.mail_dt) + bytes(drawn.root_dt);
+  for (const DrawnLevel& level : drawn.levels) {
+    slots += static_cast<double>(level.slots());
+    sum += bytes(level.root_rows) + bytes(level.slot_rows) + bytes(level.offsets) + bytes(level.dt) +
+           bytes(level.events) + bytes(level.numbers) + bytes(level.slot_roots) + bytes(level.slot_numbers);
+  }
+  const double last = drawn.levels.empty() ? 0 : static_cast<double>(drawn.levels.front().slots());
+  return sum + of_root * (asked - last) + of_last_slot * last + of_sampled * slots;
+}
+
+/// The draw of the last events, which have the most neighbours, when all vertices have a mail.
+double bytes_of_last_draw(const EventCase& c, const EventData& data, const BatchRequest& request) {
+  BatchDrawer drawer(c, data);
+  MemoryClock clock(data.graph->vertices);
+  std::fill(clock.mail_event.begin(), clock.mail_event.end(), 0);
+  Workers workers(1);
+  BatchDraw drawn;
+  drawer.draw(request, clock, workers, drawn);
+  return bytes_of_draw(drawn, static_cast<double>(drawer.asked().size()));
+}
+
+double bytes_of_training_draws(const GroupPlan& plan) {
+  const EventCase& c = *plan.events;
+  const std::int64_t count = std::min(c.options.batch, c.training_events());
+  const EdgeId first = c.training_events() - count;
+  const double one = bytes_of_last_draw(c, c.training, {first, count, first, true, 0, 0, true});
+  const auto sets = static_cast<double>(plan.order.groups().j);
+  return one * sets * (1 + static_cast<double>(c.options.draws_ahead(plan.order.groups().j)));
+}
+
+}  // namespace
+
+EventMemory memory_of_events(const GroupPlan& plan) {
+  const EventCase& c = *plan.events;
+  const double walk = bytes_of_vertex * static_cast<double>(c.data.graph->vertices);
+  EventMemory memory{std::vector<double>(static_cast<std::size_t>(c.request.ranks), walk)};
+  const double training = bytes_of_training_draws(plan);
+  const EvaluationOrder order = whole_evaluation(c);
+  if (c.request.numerics == "none" || order.steps() == 0) return memory;
+  const EvaluationStep last = order.step(order.steps() - 1);
+  const double evaluated = last.scores ? walk + bytes_of_last_draw(c, c.data, last.requests.front()) : 0;
+  double scores = 0;
+  const std::int64_t others = c.data.task->candidates == nullptr ? 0 : c.data.task->evaluation_candidates;
+  for (const EvaluatedEvents& events : judged_events(c)) {
+    const auto pool = others < 0 ? static_cast<std::int64_t>(c.data.task->candidates->pool().size()) : others;
+    const double bytes = sizeof(double) * static_cast<double>(events.count() * (3 + pool));
+    scores = plan.evaluation.order == nullptr ? std::max(scores, bytes) : scores + bytes;
+  }
+  for (std::size_t rank = 0; rank < memory.bytes.size(); ++rank) {
+    const bool evaluates = rank == 0 || plan.evaluation.order != nullptr;
+    memory.bytes[rank] += training + (evaluates ? evaluated : 0) + (rank == 0 ? scores : 0);
+  }
+  return memory;
+}
+
+}  // namespace strobe
