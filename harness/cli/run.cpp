@@ -72,7 +72,11 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
     if (world.rank == 0) write_planned_outputs(*plan, request.outputs);
     plans.push_back(describe(*plan));
     if (world.rank != 0) continue;
-    if (request.outputs.planned_memory) plans.back()["planned_memory_bytes"] = describe_memory(planned_peak(*plan));
+    if (request.outputs.planned_memory) {
+      plans.back()["planned_memory_bytes"] = describe_memory(planned_peak(*plan));
+      if (const auto evaluation = planned_evaluation_peak(*plan))
+        plans.back()["planned_evaluation_bytes"] = describe_memory(*evaluation);
+    }
     if (request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }

@@ -27,6 +27,7 @@ struct RankOutcome {
   std::int64_t epochs_trained = 0;  // of the last repetition, including those before a resumed checkpoint
   bool until_reached = false;       // in the first repetition
   bool equal_outputs = false;       // whether the last evaluation gave all test samples one output (all_equal)
+  std::vector<std::uint64_t> evaluation_bytes = {};  // on rank 0: TrainingFindings::evaluation_bytes
   bool finite_weights = true;       // whether all final weights are finite
   std::vector<Span> last_spans;     // of the last repetition, followed by its ranges (models/tape/range_log.hpp)
   std::vector<double> weights;      // after the last update, in the plan's order
