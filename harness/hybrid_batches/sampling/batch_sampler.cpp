@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "core/random.hpp"
@@ -55,21 +56,22 @@ std::int64_t drawn_count(const BatchSize& size, std::int64_t existing, std::int6
   return std::max<std::int64_t>(1, std::llround(share * static_cast<double>(existing)));
 }
 
-/// The numbers that groups give, `count` in all: the same of each, or one more of the first, as far as they have them.
-std::vector<std::int64_t> even_shares(const BalancedGroups& groups, std::int64_t count) {
-  std::vector<std::int64_t> shares(groups.size(), 0);
-  for (std::int64_t left = count; left > 0;) {
-    const auto has_more = [&](std::size_t g) { return shares[g] < static_cast<std::int64_t>(groups[g].size()); };
-    std::int64_t open = 0;
-    for (std::size_t g = 0; g < groups.size(); ++g) open += has_more(g) ? 1 : 0;
-    const std::int64_t each = left / open;
-    std::int64_t more = left % open;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      if (!has_more(g)) continue;
-      const std::int64_t room = static_cast<std::int64_t>(groups[g].size()) - shares[g];
-      const std::int64_t given = std::min(room, each + (more-- > 0 ? 1 : 0));
-      shares[g] += given, left -= given;
+/// The numbers of vertices that groups give, `count` in all. Without an offset it is the same number, or one more of
+/// the first groups. With one, uniform in [0, 1), all vertices are equally likely (systematic sampling).
+std::vector<std::int64_t> shares_of(const BalancedGroups& groups, std::int64_t count, std::optional<double> offset) {
+  std::vector<std::int64_t> shares;
+  const std::int64_t number = groups.size(), all = vertices_in(groups);
+  std::int64_t before = 0, given = 0;
+  for (std::int64_t g = 0; g < number; ++g) {
+    if (!offset) {
+      shares.push_back(count / number + (g < count % number ? 1 : 0));
+      continue;
     }
+    before += static_cast<std::int64_t>(groups[g].size());
+    const double place = static_cast<double>(count) * static_cast<double>(before) / static_cast<double>(all);
+    const auto until = before == all ? count : static_cast<std::int64_t>(std::floor(place + *offset));
+    shares.push_back(std::clamp<std::int64_t>(until - given, 0, static_cast<std::int64_t>(groups[g].size())));
+    given += shares.back();
   }
   return shares;
 }
@@ -93,7 +95,8 @@ DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, s
   const BalancedGroups& from = presence == nullptr ? groups : some;
   const std::int64_t existing = vertices_in(from);
   const std::int64_t count = presence == nullptr ? size.vertices : drawn_count(size, existing, vertices_in(groups));
-  const std::vector<std::int64_t> shares = even_shares(from, count);
+  const auto offset = presence == nullptr ? std::nullopt : std::optional(random.uniform(next++));
+  const std::vector<std::int64_t> shares = shares_of(from, count, offset);
   for (std::size_t g = 0; g < from.size(); ++g) draw_some(from[g], shares[g], random, next, drawn.vertices);
   std::sort(drawn.vertices.begin(), drawn.vertices.end());
   return drawn;

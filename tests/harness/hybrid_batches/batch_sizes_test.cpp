@@ -106,7 +106,12 @@ TEST(BatchSampler, DrawsTheShareOfTheVerticesThatExistInTheWindow) {
   }
   EXPECT_EQ(windows.size(), 11u);
   EXPECT_EQ(drawn[10].size(), 9u) << "all but the one that left";
-  for (const auto& [v, count] : drawn[1]) EXPECT_GT(count, 0.2 * windows[1]) << v;
+  for (const Step window : {1, 6, 10}) {
+    const double share = std::max(1.0, std::round(0.5 * static_cast<double>(drawn[window].size()))) /
+                         static_cast<double>(drawn[window].size());
+    for (const auto& [v, count] : drawn[window])
+      EXPECT_NEAR(count, share * windows[window], 5 * std::sqrt(windows[window] * share * (1 - share))) << v;
+  }
   EXPECT_EQ(drawn[1].count(9), 1u);
   EXPECT_EQ(drawn[2].count(9), 0u);
 }
