@@ -120,7 +120,7 @@ TEST(HybridBatches, OfCellsThatExistSendTheirPlanInRealAndVirtualTime) {
     for (const char* presence : {"seen", "active"}) {
       for (const char* frontier : {"exact", "layers"}) {
         Json request = graph.request("cd-gcn", presence);
-        request["ranks"] = 3;
+        request["ranks"] = 2;
         request["strategy"] = {{"name", strategy},      {"interval", "2"},    {"frontier", frontier},
                                {"generator", "inline"}, {"adjuster", "none"}, {"averaging", "async"}};
         const CaseResult real = run(request);
