@@ -117,23 +117,25 @@ LossAndGradient of_batch(const HybridPlan& plan, const HybridBatch& batch, Devic
   return result;
 }
 
-void expect_alike(const LossAndGradient& batch, const LossAndGradient& judge, const std::string& what) {
+/// Gives the largest entry of the gradient.
+double expect_alike(const LossAndGradient& batch, const LossAndGradient& judge, const std::string& what) {
   EXPECT_NEAR(batch.loss, judge.loss, 1e-10 * std::abs(judge.loss)) << what;
-  ASSERT_EQ(batch.gradient.size(), judge.gradient.size()) << what;
+  EXPECT_EQ(batch.gradient.size(), judge.gradient.size()) << what;
   double largest = 0, off = 0;
   for (std::size_t i = 0; i < judge.gradient.size(); ++i) {
     largest = std::max(largest, std::abs(judge.gradient[i]));
     off = std::max(off, std::abs(batch.gradient[i] - judge.gradient[i]));
   }
-  EXPECT_GT(largest, 0) << what;
   // The reference gradient is a difference of weights, so it has their rounding.
   EXPECT_LE(off, 1e-10 * std::max(largest, 1.0)) << what;
+  return largest;
 }
 
 /// Random batches of `model` on two random graphs, with both tasks, and with few and many vertices.
 void judge_batches(const Json& model, const std::string& presence = "all") {
   DeviceRequest on;
   on.precision = ElementType::f64;
+  int judged_batches = 0, without_gradient = 0;  // a few samples whose vertices all have dead units
   for (const int seed : {1, 2}) {
     const RandomEvents events(seed, 40, 400);
     for (const char* task : {"link-prediction", "vertex-regression"}) {
@@ -147,13 +149,17 @@ void judge_batches(const Json& model, const std::string& presence = "all") {
           const auto device = DeviceRegistry::instance().find("cpu").value(on);
           const SharedBatch batch = maker.make(static_cast<Rank>(number % 2), 0, number);
           if (batch->total_weight == 0) continue;
-          expect_alike(
-              of_batch(*plan, *batch, *device), judged(*plan, *batch, *device),
-              fmt::format("{} {} {} graph {} batch {} of {}", model.dump(), presence, task, seed, number, share));
+          ++judged_batches;
+          without_gradient += expect_alike(of_batch(*plan, *batch, *device), judged(*plan, *batch, *device),
+                                           fmt::format("{} {} {} graph {} batch {} of {}", model.dump(), presence, task,
+                                                       seed, number, share)) > 0
+                                  ? 0
+                                  : 1;
         }
       }
     }
   }
+  EXPECT_LE(8 * without_gradient, judged_batches) << model << presence;
 }
 
 class BatchGradient : public testing::TestWithParam<std::string> {};
@@ -340,7 +346,9 @@ TEST(BatchGradientVariants, OfDegreesInsideTheBatch) {
         if (batch->total_weight == 0) continue;
         const LossAndGradient made = of_batch(*plan, *batch, *device);
         const auto graph = with_batch_degrees(*plan, batch->layers.window, drawn.vertices);
-        expect_alike(made, judged(*plan, *batch, *device, graph), fmt::format("{} graph {}", model.dump(), seed));
+        EXPECT_GT(
+            expect_alike(made, judged(*plan, *batch, *device, graph), fmt::format("{} graph {}", model.dump(), seed)),
+            0);
         const LossAndGradient whole = judged(*plan, *batch, *device);
         other += std::abs(made.loss - whole.loss) > 1e-9 ? 1 : 0;
       }
