@@ -34,7 +34,7 @@ struct BatchInputs {
 /// Facts about cells that a model's stages need in addition to the rows.
 struct BatchTraits {
   ModelTraits model;
-  std::int64_t vertices = 0;       // N of the graph
+  std::int64_t vertices = 0;                // N of the graph
   std::vector<std::int64_t> counted_cells;  // [steps] cells of a step, on all ranks that share sums over vertices
 };
 

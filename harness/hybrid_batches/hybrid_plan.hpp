@@ -44,7 +44,7 @@ struct HybridPlan {
   HybridOptions options;
   /// Data, model and task; and the placement of whole timelines by owner, under which weights are evaluated.
   std::shared_ptr<FullBatchPlan> full;
-  std::vector<Rank> owner;             // [N]; [0] in a process that trains one rank
+  std::vector<Rank> owner;  // [N]; [0] in a process that trains one rank
   /// [P] vertices that exist at a training step; empty ones for ranks that this process does not train.
   std::vector<BalancedGroups> groups;
   std::shared_ptr<const VertexLoads> loads;

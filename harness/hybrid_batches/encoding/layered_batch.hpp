@@ -76,9 +76,9 @@ class BatchEncoder {
   explicit BatchEncoder(const LayerSource& source) : source_(source) {}
 
   /// `needed` are the cells [layers] on which the batch's targets depend. In a layer with a temporal stage, or one that
-  /// goes step by step, they become whole timelines of the window, as far as they exist. Nobody reads the added cells. `targets` are
-  /// ascending. `field` has the places of all vertices that the batch reads, as batch_frontier leaves them. Throws
-  /// Error for a row that reads another one. Cost O(cells and entries of the batch).
+  /// goes step by step, they become whole timelines of the window, as far as they exist. Nobody reads the added cells.
+  /// `targets` are ascending. `field` has the places of all vertices that the batch reads, as batch_frontier leaves
+  /// them. Throws Error for a row that reads another one. Cost O(cells and entries of the batch).
   LayeredBatch encode(const BatchWindow& window, const std::vector<StepCells>& needed,
                       std::span<const VertexId> targets, const VertexPlaces& field);
 
