@@ -13,6 +13,7 @@
 #include "core/system/interrupt.hpp"
 #include "core/units.hpp"
 #include "harness/cli/byte_matrix.hpp"
+#include "harness/cli/planned_memory.hpp"
 #include "harness/cli/prices.hpp"
 #include "harness/cli/readable.hpp"
 #include "harness/cli/run_options.hpp"
@@ -34,7 +35,6 @@
 #include "harness/run/run_outputs.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/host_memory.hpp"
-#include "harness/training/planned_peak.hpp"
 #include "results/row/rounds.hpp"
 #include "results/run/environment.hpp"
 #include "results/run/files.hpp"
@@ -72,7 +72,7 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
     if (world.rank == 0) write_planned_outputs(*plan, request.outputs);
     plans.push_back(describe(*plan));
     if (world.rank != 0) continue;
-    if (request.outputs.planned_memory) plans.back()["planned_memory_bytes"] = describe_memory(planned_peak(*plan));
+    if (request.outputs.planned_memory) describe_planned_memory(*plan, plans.back());
     if (request.byte_matrix.empty()) continue;
     alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
   }

@@ -156,7 +156,9 @@ std::vector<SavedMatrix> read_existing(const std::string& path, const std::strin
 Json identity(const Case& c) {
   Json identity = {{"workload", c.workload},   {"model", c.model}, {"task", c.task},
                    {"optimizer", c.optimizer}, {"seed", c.seed},   {"precision", c.precision}};
-  if (!trains_full_batch(c)) identity["strategy"] = c.strategy;
+  if (trains_full_batch(c)) return identity;
+  identity["strategy"] = c.strategy;
+  if (c.presence != "all") identity["presence"] = c.presence;
   return identity;
 }
 

@@ -125,10 +125,12 @@ BatchFeed::Pending BatchFeed::start_snapshots(std::size_t action, std::uint64_t 
   const double some = size.vertices;
   size.vertices = 0;
   for (const auto& group : groups) size.vertices += static_cast<std::int64_t>(group.size());
-  return give(
-      action, static_cast<double>(size.vertices) / some,
-      [&groups, size, steps = plan_.trained_steps(), seed = plan_.seed(), own = device_.rank(), action,
-       number](BatchMaker& maker) { return maker.make(draw_targets(groups, size, steps, seed, own, number), action); });
+  size.is_share = true;
+  const auto draw = [&groups, size, own = device_.rank(), number, &plan = plan_] {
+    return draw_targets(groups, size, plan.trained_steps(), plan.seed(), own, number, 0, plan.graph().presence.get());
+  };
+  return give(action, static_cast<double>(size.vertices) / some,
+              [draw, action](BatchMaker& maker) { return maker.make(draw(), action); });
 }
 
 SharedBatch BatchFeed::finish(Pending pending) {

@@ -1,5 +1,10 @@
 #include "harness/hybrid_batches/batch_inputs.hpp"
 
+#include <algorithm>
+
+#include "harness/full_batch/inputs/packed_timelines.hpp"
+#include "harness/hybrid_batches/encoding/batch_timelines.hpp"
+
 namespace strobe {
 namespace {
 
@@ -42,9 +47,9 @@ std::vector<std::int64_t> numbers_of(const StepCells& cells, std::int64_t vertic
   return ids;
 }
 
-/// `counted` are the `counted_rows` rows of targets.
+/// `counted` are the rows of targets, `first_rows` [steps + 1] the first of each step among them.
 CellRows cells_on(Device& device, const BatchLayer& layer, const std::vector<std::int64_t>& counted,
-                  std::int64_t counted_rows, const BatchTraits& traits) {
+                  const std::vector<std::int64_t>& first_rows, const BatchTraits& traits) {
   CellRows cells;
   cells.vertices = traits.vertices;
   cells.all_steps = cells.steps = cells.trained_steps = layer.cells.steps();
@@ -57,13 +62,13 @@ CellRows cells_on(Device& device, const BatchLayer& layer, const std::vector<std
     vertices.insert(vertices.end(), layer.halo.vertices.begin(), layer.halo.vertices.end());
     cells.column_ids = moved(device, vertices, layer.columns(), ElementType::i32);
   }
-  if (counted_rows == layer.cells.count() && traits.counted_cells == traits.vertices) return cells;
-  const std::int64_t each = counted_rows / std::max<std::int64_t>(1, cells.steps);
-  std::vector<std::int64_t> first_rows, spans(static_cast<std::size_t>(cells.steps), traits.counted_cells);
-  for (std::int64_t t = 0; t <= cells.steps; ++t) first_rows.push_back(t * each);
-  cells.counted = moved(device, counted, counted_rows, ElementType::i64);
+  const auto all_vertices = [&](std::int64_t count) { return count == traits.vertices; };
+  if (first_rows.back() == layer.cells.count() &&
+      std::all_of(traits.counted_cells.begin(), traits.counted_cells.end(), all_vertices))
+    return cells;
+  cells.counted = moved(device, counted, first_rows.back(), ElementType::i64);
   cells.counted_step_rows = list_on(device, first_rows);
-  cells.existing = list_on(device, spans);
+  cells.existing = list_on(device, traits.counted_cells);
   std::vector<std::int64_t> candidates(ids.size(), -1);
   for (const std::int64_t row : counted) candidates[row] = ids[row];
   if (traits.model.reads_ids) cells.counted_ids = moved(device, candidates, layer.cells.count(), ElementType::i64);
@@ -104,6 +109,19 @@ std::vector<std::vector<SparseMatrix>> steps_on(Device& device, const LayerShape
   return all;
 }
 
+/// How a layer goes along timelines where some cells do not exist.
+void add_timelines(Device& device, const LayerShape& shape, const StepCells& cells, const BatchTraits& traits,
+                   LayerInputs& inputs) {
+  if (walks_timelines(shape)) {
+    const VisibleCells chain = chained(cells, shape.reset_every);
+    inputs.packed = pack_alone(device, {chain, traits.vertices, cells.steps(), traits.model.reads_ids}, shape);
+  }
+  if (!shape.step_by_step) return;
+  inputs.segments = steps_alike(cells);
+  const std::int64_t state_rows = state_shape(shape, 0).rows_per_vertex;
+  inputs.states_that_stay = states_that_stay(device, cells, inputs.segments, state_rows);
+}
+
 LayerInputs layer_on(Device& device, const LayerShape& shape, const LayeredBatch& batch, std::size_t l,
                      const BatchTraits& traits) {
   const BatchLayer& layer = batch.layers[l];
@@ -115,7 +133,7 @@ LayerInputs layer_on(Device& device, const LayerShape& shape, const LayeredBatch
     const MatrixUse use = use_of(shape, traits.model, l == 0);
     inputs.a = matrix_on(device, layer.a, entries, layer.columns(), layer.halo.offsets, use);
   }
-  inputs.cells = cells_on(device, layer, batch.counted[l], batch.targets * batch.window.count, traits);
+  inputs.cells = cells_on(device, layer, batch.counted[l], batch.target_offsets, traits);
   if (rows > 0) {
     inputs.rows = moved(device, layer.input, rows, ElementType::i64);
     inputs.own_rows = inputs.rows.slice_rows(0, layer.cells.count());
@@ -136,7 +154,8 @@ BatchInputs bring_batch(Device& device, const LayerSource& source, const Layered
   const PartScope part(device, MemoryPart::graph);
   BatchInputs inputs;
   for (std::size_t l = 0; l < batch.layers.size(); ++l) {
-    inputs.layers.push_back(layer_on(device, source.layers[l], batch, l, traits));
+    LayerInputs& layer = inputs.layers.emplace_back(layer_on(device, source.layers[l], batch, l, traits));
+    if (source.graph.presence != nullptr) add_timelines(device, source.layers[l], batch.layers[l].cells, traits, layer);
   }
   const BatchLayer& first = batch.layers.front();
   const std::int64_t width = source.graph.feature_width, own = first.cells.count();

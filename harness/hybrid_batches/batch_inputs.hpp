@@ -1,9 +1,11 @@
 // A hybrid batch on a rank's device: the inputs of each layer's stages.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "harness/hybrid_batches/encoding/batch_features.hpp"
+#include "models/snapshots/layer_protocol.hpp"
 #include "models/tape/pass.hpp"
 
 namespace strobe {
@@ -16,6 +18,11 @@ struct LayerInputs {
   std::int64_t columns = 0;  // of a, or own cells of a layer without a matrix
   Tensor own_rows;           // i64 [own cells, 1]: the first of `rows`
   std::vector<std::vector<SparseMatrix>> steps;  // [supports][steps]
+  /// Only where some cells do not exist: the stage of a layer that walks timelines; and the runs of steps with the same
+  /// vertices of a layer that goes step by step, with the states that pass from run to run.
+  std::optional<PackedStage> packed;
+  std::vector<TemporalSegment> segments;
+  std::vector<PackedRows> states_that_stay;
 };
 
 struct BatchInputs {
@@ -27,8 +34,8 @@ struct BatchInputs {
 /// Facts about cells that a model's stages need in addition to the rows.
 struct BatchTraits {
   ModelTraits model;
-  std::int64_t vertices = 0;       // N of the graph
-  std::int64_t counted_cells = 0;  // cells of a step, on all ranks that share sums over vertices
+  std::int64_t vertices = 0;                // N of the graph
+  std::vector<std::int64_t> counted_cells;  // [steps] cells of a step, on all ranks that share sums over vertices
 };
 
 /// Moves a batch to the device of its rank. Cost O(cells and entries of the batch).

@@ -84,7 +84,8 @@ SharedBatch BatchMaker::make(Rank rank, std::size_t action, std::uint64_t number
   const BalancedGroups& groups = plan_.groups[rank];
   DrawnTargets targets;
   for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
-    targets = draw_targets(groups, size, plan_.trained_steps(), plan_.seed(), rank, number, attempt);
+    targets = draw_targets(groups, size, plan_.trained_steps(), plan_.seed(), rank, number, attempt,
+                           plan_.graph().presence.get());
     const Run steps{targets.window.first, targets.window.count};
     if (!samples_of(plan_.samples, targets.vertices, steps).empty()) break;
   }

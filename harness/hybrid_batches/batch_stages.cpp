@@ -41,6 +41,25 @@ SpatialInput BatchStages::spatial_input(int layer, const Var& x) {
   return {rows, &inputs.a, &inputs.cells, &call_.pass, features_};
 }
 
+Timelines BatchStages::steps() const {
+  const std::vector<TemporalSegment>& own = here().segments;
+  return {&here().cells, own.empty() ? segments_ : own};
+}
+
+const PackedStage* BatchStages::packed(int layer) const {
+  const std::optional<PackedStage>& stage = inputs_.layers[layer].packed;
+  return stage ? &*stage : nullptr;
+}
+
+Var BatchStages::hand_over(int layer, std::size_t segment, const Var& state) {
+  const LayerInputs& inputs = inputs_.layers[layer];
+  const std::int64_t step = inputs.segments[segment].first_step;
+  const StepRows& rows = inputs.cells.step_rows;
+  const std::int64_t vertices = rows[step + 1] - rows[step];
+  return pack_rows(call_.tape, state, inputs.states_that_stay[segment - 1],
+                   state_shape(call_.layers[layer], 0).rows_per_vertex * vertices);
+}
+
 const Neighbours& BatchStages::neighbours(std::int64_t step) {
   neighbours_ = std::make_shared<StepProducts>(here().steps, static_cast<std::size_t>(step));
   return *neighbours_;

@@ -15,6 +15,9 @@ class BatchStages final : public LayerStages {
   /// Layers have rows of their own, so a layer cannot be computed again within the next.
   bool own_neighbours() const override { return false; }
   Timelines timelines() const override { return {&here().cells, segments_}; }
+  Timelines steps() const override;
+  const PackedStage* packed(int layer) const override;
+  Var hand_over(int layer, std::size_t segment, const Var& state) override;
   const Neighbours& neighbours(std::int64_t step) override;
 
  private:

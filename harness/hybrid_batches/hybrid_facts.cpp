@@ -23,6 +23,12 @@ const Register<FactsTag> hybrid_batch_facts{
         "For hybrid batches: bytes that distributing these vertices once before training moves, all ranks "
         "together; not part of any epoch's bytes.",
         count()},
+       {"evaluation_bytes",
+        "bytes",
+        "For hybrid batches: most accounted memory of each rank while its weights are evaluated, in blocks of "
+        "steps; it is not in peak_bytes, which is that of training.",
+        {{"type", "array"}, {"items", count()}},
+        "no weights were evaluated"},
        {"duplication", "1",
         "For hybrid batches: vertices of other ranks that ranks keep, over the vertices that they own; 0: "
         "nothing is kept twice.",

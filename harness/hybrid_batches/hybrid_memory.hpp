@@ -10,7 +10,8 @@
 namespace strobe {
 
 struct HybridMemory {
-  std::shared_ptr<const SchedulePlan> judged;  // the same training; its rehearsal also evaluates the weights
+  /// The same training. Its rehearsal also evaluates the weights, and its peak is that of the last evaluation.
+  std::shared_ptr<const SchedulePlan> judged;
   /// Most bytes of the batches that a rank keeps, or makes before their use, [P]. The list of a process that trains one
   /// rank has only that rank's.
   std::vector<double> feed;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "backends/cluster.hpp"
@@ -52,18 +53,40 @@ void check_samples(const FullBatchCase& c) {
                        "another task, or a larger share for training");
 }
 
-BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, const std::vector<std::int64_t>& owned,
-                      std::int64_t steps) {
-  BatchAction action{vertices, snapshots, {}};
-  for (const std::int64_t own : owned) {
-    action.of_rank.push_back({vertices.of(own, "vertices of a rank", "/strategy/vertices"),
-                              snapshots.of(steps, "training steps", "/strategy/snapshots")});
+/// Vertices and cells of the training steps, by the rank that owns them.
+struct Owned {
+  std::vector<std::int64_t> vertices;            // [P] that exist at one of them
+  std::vector<std::vector<std::int64_t>> cells;  // [P][T] that exist; [P][0] if all do
+};
+
+/// Cells of a rank in a window of `window` of the training steps, on average over windows.
+double cells_of_window(const std::vector<std::int64_t>& of_step, std::int64_t window) {
+  const std::int64_t steps = of_step.size(), starts = steps - window + 1;
+  double sum = 0;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    // The windows that have step t.
+    const std::int64_t windows = std::min({t + 1, steps - t, window, starts});
+    sum += static_cast<double>(windows) * static_cast<double>(of_step[t]);
+  }
+  return sum / static_cast<double>(starts);
+}
+
+BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, const Owned& owned, std::int64_t steps) {
+  BatchAction action{vertices, snapshots, {}, {}};
+  for (std::size_t r = 0; r < owned.vertices.size(); ++r) {
+    const std::int64_t own = owned.vertices[r];
+    const BatchSize& size = action.of_rank.emplace_back(
+        BatchSize{vertices.of(own, "vertices of a rank", "/strategy/vertices"),
+                  snapshots.of(steps, "training steps", "/strategy/snapshots"), vertices.is_share});
+    const double all =
+        owned.cells[r].empty() ? static_cast<double>(own * size.steps) : cells_of_window(owned.cells[r], size.steps);
+    action.target_cells.push_back(all * static_cast<double>(size.vertices) / static_cast<double>(own));
   }
   return action;
 }
 
 /// Adds the sizes from which an adjuster chooses. Sizes that round to no vertex or no step are left out, with a note.
-void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
+void add_choices(HybridPlan& plan, const Owned& owned) {
   const BatchAction first = plan.actions.front();
   std::vector<std::string> left_out;
   plan.actions.clear();
@@ -124,11 +147,23 @@ TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMake
         static_cast<double>(first.columns() * plan.graph().cell_width()) * (plan.full->model.fp64 ? 8.0 : 4.0);
     mean.cells += static_cast<double>(batch->layers.computed_cells) / count;
     mean.needed_cells += static_cast<double>(batch->layers.needed_cells) / count;
-    mean.target_cells += static_cast<double>(batch->layers.targets * batch->layers.window.count) / count;
+    mean.target_cells += static_cast<double>(batch->layers.target_cells()) / count;
     mean.entries += entries_of(batch->layers) / count;
     mean.bytes += (static_cast<double>(batch->bytes()) + features) / count;
   }
   return mean;
+}
+
+/// [N] whether a vertex exists at no training step; empty if all vertices always exist.
+std::vector<bool> never_there(const HybridPlan& plan) {
+  const Presence* const presence = plan.graph().presence.get();
+  if (presence == nullptr) return {};
+  std::vector<bool> missing(plan.owner.size(), true);
+  for (Step t = 0; t < plan.trained_steps(); ++t) {
+    for (std::size_t v = 0; v < missing.size(); ++v)
+      if (presence->exists(static_cast<VertexId>(v), t)) missing[v] = false;
+  }
+  return missing;
 }
 
 /// Divides each rank's vertices into groups of similar load. A rank with few vertices has fewer groups.
@@ -136,17 +171,32 @@ void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   const int groups = static_cast<int>(plan.options.groups);
   const std::vector<std::int32_t> group = balanced_groups(load, plan.owner, plan.ranks(), groups);
   plan.groups.assign(plan.ranks(), BalancedGroups(static_cast<std::size_t>(groups)));
+  const std::vector<bool> missing = never_there(plan);
   for (std::size_t v = 0; v < plan.owner.size(); ++v)
-    plan.groups[plan.owner[v]][group[v]].push_back(static_cast<VertexId>(v));
+    if (missing.empty() || !missing[v]) plan.groups[plan.owner[v]][group[v]].push_back(static_cast<VertexId>(v));
   for (BalancedGroups& of_rank : plan.groups)
     std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
   plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});
 }
 
-std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
-  std::vector<std::int64_t> counts(plan.ranks(), 0);
-  for (const Rank rank : plan.owner) ++counts[rank];
-  return counts;
+Owned count_owned(const HybridPlan& plan) {
+  const Presence* const presence = plan.graph().presence.get();
+  Owned owned{std::vector<std::int64_t>(plan.ranks(), 0), std::vector<std::vector<std::int64_t>>(plan.ranks())};
+  for (std::size_t r = 0; r < owned.vertices.size(); ++r) {
+    for (const std::vector<VertexId>& group : plan.groups[r])
+      owned.vertices[r] += static_cast<std::int64_t>(group.size());
+    if (owned.vertices[r] == 0)
+      throw InvalidRequest("/presence",
+                           fmt::format("rank {} owns no vertex that exists at a training step; take fewer ranks, "
+                                       "another partitioner, or presence=all",
+                                       r));
+    if (presence != nullptr) owned.cells[r].assign(plan.trained_steps(), 0);
+  }
+  for (Step t = 0; presence != nullptr && t < plan.trained_steps(); ++t) {
+    for (std::size_t v = 0; v < plan.owner.size(); ++v)
+      if (presence->exists(static_cast<VertexId>(v), t)) ++owned.cells[plan.owner[v]][t];
+  }
+  return owned;
 }
 
 std::string frontier_note(const TypicalBatch& typical) {
@@ -158,12 +208,12 @@ std::string frontier_note(const TypicalBatch& typical) {
 }
 
 /// Whether an update covers all samples of the training steps, with everything on which they depend.
-bool is_exact(const HybridPlan& plan, const std::vector<std::int64_t>& owned) {
+bool is_exact(const HybridPlan& plan, const Owned& owned) {
   bool exact = plan.sync() && !plan.adjusts() && plan.options.frontier == "exact" &&
                plan.options.normalise == "whole" && plan.options.loss == "pooled";
-  for (std::size_t r = 0; r < owned.size(); ++r) {
+  for (std::size_t r = 0; r < owned.vertices.size(); ++r) {
     const BatchSize& size = plan.actions.front().of_rank[r];
-    exact = exact && size.vertices == owned[r] && size.steps == plan.trained_steps();
+    exact = exact && size.vertices == owned.vertices[r] && size.steps == plan.trained_steps();
   }
   return exact;
 }
@@ -259,18 +309,36 @@ std::vector<double> add_owners(HybridPlan& plan, const FullBatchCase& c) {
 void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   const std::vector<double> load = add_owners(plan, c);
   const Placement placement = by_vertex(plan.owner, c.data.graph->steps, c.ranks());
-  plan.full = lay_out(c, StrategyPlan{placement, placement, even_blocks(c.data.graph->steps, 1), {}, {}});
-  plan.notes = plan.full->notes;
+  const StrategyPlan strategy{placement, placement, even_blocks(c.data.graph->steps, 1), {}, {}};
+  plan.full = std::make_shared<FullBatchPlan>(FullBatchPlan{c, strategy, {}, {}, {}, {}, nullptr});
+  plan.notes = c.data.notes;
   plan.source = source_of(plan);
   add_degrees(plan);
   plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
   own_vertices(plan, load);
-  const std::vector<std::int64_t> owned = owned_counts(plan);
+  const Owned owned = count_owned(plan);
   plan.actions.push_back(action_of(parse_share(plan.options.vertices, "/strategy/vertices"),
                                    parse_share(plan.options.snapshots, "/strategy/snapshots"), owned,
                                    plan.trained_steps()));
   plan.exact = is_exact(plan, owned);
   if (plan.adjusts()) add_choices(plan, owned);
+}
+
+/// Lays out the evaluation of weights: all cells, in blocks of steps. A rank's part of a block has at most the cells
+/// that a layer of the largest update computes, or those of one step. So an evaluation takes about as much memory as an
+/// update.
+void lay_out_evaluation(HybridPlan& plan, FullBatchCase c) {
+  double most = 0;
+  for (const TypicalBatch& typical : plan.typical) most = std::max(most, typical.cells);
+  const double of_layer = most / static_cast<double>(plan.layers().size());
+  const double of_step = std::ceil(static_cast<double>(plan.graph().vertices) / plan.ranks());
+  const std::int64_t steps = plan.graph().steps;
+  const std::int64_t in_block = std::clamp(static_cast<std::int64_t>(of_layer / of_step), std::int64_t{1}, steps);
+  StrategyPlan strategy = plan.full->strategy;
+  c.options.blocks = (steps + in_block - 1) / in_block;
+  c.options.from_file = true;  // the host keeps no copies of blocks
+  strategy.blocks = even_blocks(steps, c.options.blocks);
+  plan.full = lay_out(c, std::move(strategy));
 }
 
 /// Adds a note if the reservoir is still filling at the end, because seconds then differ from those of a long run.
@@ -310,8 +378,11 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, 
   check_samples(c);
   require_at_least(c.data.graph->vertices, c.ranks(), "vertices", request.strategy.at("name").get<std::string>());
   lay_out_batches(*plan, c);
-  BatchMaker maker(*plan, false);
-  for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
+  {
+    BatchMaker maker(*plan, false);
+    for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
+  }
+  lay_out_evaluation(*plan, c);
   if (plan->options.adjuster == "cost") plan->update_seconds = expected_update_seconds(*plan);
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
   note_calibration(*plan);
@@ -319,8 +390,6 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, 
   add_caches(*plan);
   check_memory(*plan);
   if (const std::optional<Rank> own = c.only_rank()) keep_own_batches(*plan, *own);
-  plan->notes.emplace_back(
-      "weights are evaluated on the whole graph, whose memory is not in peak_bytes, which is that of training");
   return plan;
 }
 

@@ -21,7 +21,8 @@ namespace strobe {
 /// One size that batches may have: the shares, and their numbers on each rank.
 struct BatchAction {
   BatchShare vertices, snapshots;
-  std::vector<BatchSize> of_rank;  // [P]
+  std::vector<BatchSize> of_rank;    // [P]
+  std::vector<double> target_cells;  // [P] of a batch, on average over windows
 };
 
 /// Means over a few batches of one size, drawn while planning.
@@ -43,8 +44,9 @@ struct HybridPlan {
   HybridOptions options;
   /// Data, model and task; and the placement of whole timelines by owner, under which weights are evaluated.
   std::shared_ptr<FullBatchPlan> full;
-  std::vector<Rank> owner;             // [N]; [0] in a process that trains one rank
-  std::vector<BalancedGroups> groups;  // [P]; empty ones for ranks that this process does not train
+  std::vector<Rank> owner;  // [N]; [0] in a process that trains one rank
+  /// [P] vertices that exist at a training step; empty ones for ranks that this process does not train.
+  std::vector<BalancedGroups> groups;
   std::shared_ptr<const VertexLoads> loads;
   std::vector<BatchAction> actions;    // at least 1; several if an adjuster chooses
   std::size_t first_action = 0;        // used until one is chosen

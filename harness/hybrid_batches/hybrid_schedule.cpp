@@ -75,7 +75,7 @@ class HybridSchedule final : public SchedulePlan {
                      {"iterations", plan_->iterations()},
                      {"batch_of_rank", sizes},
                      {"training_steps", plan_->trained_steps()},
-                     {"cells_of_all", plan_->graph().vertices * plan_->trained_steps()},
+                     {"cells_of_all", static_cast<std::int64_t>(plan_->full->data.trained_cells())},
                      {"typical_batch",
                       {{"target_cells", typical.target_cells},
                        {"computed_cells", typical.cells},
@@ -172,8 +172,7 @@ class HybridSchedule final : public SchedulePlan {
   EpochItems items() const {
     EpochItems items;
     const double iterations = plan_->iterations();
-    for (const BatchSize& size : plan_->actions[plan_->first_action].of_rank)
-      items.count += iterations * static_cast<double>(size.vertices * size.steps);
+    for (const double cells : plan_->actions[plan_->first_action].target_cells) items.count += iterations * cells;
     // The size that an adjuster chooses, and the number of updates in given seconds, differ from epoch to epoch.
     if (plan_->adjusts()) items.count = 0;
     items.unit = "cells_per_second";

@@ -168,18 +168,34 @@ Tensor HybridTrainer::common_weights() {
 
 std::map<std::string, double> HybridTrainer::evaluate(const EvaluationMoment& moment) {
   std::map<std::string, double> metrics;
-  // Without values there are no metrics. The whole graph, which no row counts, then needs no room.
+  // Without values there are no metrics.
   if (!device_.has_values() && !judges_shapes_) return metrics;
+  device_.synchronize();
+  device_.reset_peak();
   {
     FullBatchTrainer judge(*plan_.full, device_, communicator_);
     judge.take_weights(common_weights());
     metrics = judge.evaluate(moment);
     equal_outputs_ = judge.findings().equal_outputs;
   }
-  // The whole graph was on the device for a moment. Peaks in rows are those of training.
   device_.synchronize();
-  if (!judges_shapes_) device_.reset_peak();
+  if (judges_shapes_) return metrics;  // the rehearsal's peak is that of the evaluation
+  note_evaluation_peak();
+  device_.reset_peak();
   return metrics;
+}
+
+void HybridTrainer::note_evaluation_peak() {
+  device_.run(Fill{number_, static_cast<double>(device_.peak_bytes())});
+  std::vector<PeerRows> rows;
+  for (Rank r = 0; r < communicator_.size(); ++r) rows.push_back({r, 1});
+  const Tensor all = device_.allocate(communicator_.size(), 1, ElementType::f64);
+  communicator_.all_gather_v(number_, all, std::move(rows), Traffic::other);
+  const std::vector<double> peaks = host_values(device_, all);
+  if (device_.rank() != 0) return;
+  evaluation_bytes_.resize(peaks.size(), 0);
+  for (std::size_t r = 0; r < peaks.size(); ++r)
+    evaluation_bytes_[r] = std::max(evaluation_bytes_[r], static_cast<std::uint64_t>(peaks[r]));
 }
 
 std::vector<double> HybridTrainer::weights() { return host_values(device_, common_weights()); }

@@ -25,9 +25,9 @@ class HybridTrainer final : public Trainer {
   /// One update by gradients summed over ranks; or updates of the rank alone, followed by averaging.
   void epoch(std::int64_t number) override;
   EpochValues values(bool metrics_before) override;
-  /// On the whole graph, which is on the device only during the call.
+  /// On all cells of the graph, block by block. They are on the device only during the call.
   std::map<std::string, double> evaluate(const EvaluationMoment& moment) override;
-  TrainingFindings findings() const override { return {0, false, equal_outputs_}; }
+  TrainingFindings findings() const override { return {0, false, equal_outputs_, evaluation_bytes_}; }
   void gather_state() override;
   TrainingState state() override;
   void restore(const TrainingState& state) override;
@@ -47,6 +47,8 @@ class HybridTrainer final : public Trainer {
   void average_models();
   /// Brings a vector of every rank to rank 0's `kept_`.
   void gather(const std::string& name, const Tensor& own);
+  /// Brings the device's peak during an evaluation to rank 0.
+  void note_evaluation_peak();
   void average(const Tensor& vector, Traffic traffic);
   void scale(const Tensor& vector, double factor);
   /// The weights that are evaluated and kept: the mean over ranks if models are never averaged.
@@ -72,6 +74,7 @@ class HybridTrainer final : public Trainer {
   double sample_weight_ = 0;                 // of the rank's batches in an epoch
   double last_loss_ = 0;                     // of the last epoch that had samples
   bool equal_outputs_ = false;
+  std::vector<std::uint64_t> evaluation_bytes_;  // [ranks] on rank 0: the most of all evaluations
   bool judges_shapes_ = false;
   std::map<std::string, std::vector<double>> kept_;  // on rank 0: each rank's own data, as gathered last
   RangeLog* ranges_ = nullptr;

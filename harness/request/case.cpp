@@ -32,7 +32,7 @@ constexpr const char* overlap_help =
     "full batches only: slices of a rank's steps of a block: the redistribution of one is under way while the spatial "
     "stages of others are computed; 1 = one after the other";
 constexpr const char* presence_help =
-    "full batches only: which vertices a step has; others have no row, no part in statistics and no samples; a "
+    "models of snapshots only: which vertices a step has; others have no row, no part in statistics and no samples; a "
     "model forgets a vertex that is missing at a step. seen = from its first edge on; lifetime = from its first edge "
     "to its last; active = at steps at which it has an edge";
 constexpr const char* transfer_help =
@@ -279,7 +279,7 @@ Json case_to_json(const Case& c) {
   Json json = Json::object();
   for (const CaseSlot& slot : case_slots()) json[slot.name] = c.*slot.member;
   const Json scalars = case_fields().to_json(&c);
-  const std::vector<std::string>& only = trains_full_batch(c) ? never_full_batch() : full_batch_only();
+  const std::vector<std::string> only = options_of_others(c);
   for (const auto& [key, value] : scalars.items()) {
     // Newer settings are left out at their defaults, so that older cases keep their ids.
     if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all") ||

@@ -97,13 +97,20 @@ void settle_family(Case& c, const Json& json, const std::string& pointer) {
 }
 
 const std::vector<std::string>& full_batch_only() {
-  static const std::vector<std::string> names = {"presence", "inputs",  "transfer",  "transfer_format",
-                                                 "nb",       "overlap", "rerun_last"};
+  static const std::vector<std::string> names = {"inputs", "transfer", "transfer_format",
+                                                 "nb",     "overlap",  "rerun_last"};
   return names;
 }
 
 const std::vector<std::string>& never_full_batch() {
   static const std::vector<std::string> names = {"host_threads"};
+  return names;
+}
+
+std::vector<std::string> options_of_others(const Case& c) {
+  if (trains_full_batch(c)) return never_full_batch();
+  std::vector<std::string> names = full_batch_only();
+  if (schedule_of(c).value.family != "snapshots") names.emplace_back("presence");
   return names;
 }
 
@@ -114,8 +121,12 @@ void check_schedule(const Case& c, const Json& json, const std::string& pointer)
   const std::string strategy = name_in(c.strategy);
   check_families(c, schedule.value.family, pointer);
   const bool full = trains_full_batch(c);
-  for (const std::string& option : full ? never_full_batch() : full_batch_only()) {
+  for (const std::string& option : options_of_others(c)) {
     if (!json.contains(option)) continue;
+    if (option == "presence")
+      throw InvalidRequest(pointer + "/presence", fmt::format("presence says which cells of a graph's steps exist, but "
+                                                              "strategy {} trains on {}; leave it out",
+                                                              strategy, schedule.value.family));
     throw InvalidRequest(pointer + "/" + option,
                          fmt::format("{} belongs to {}, but strategy {} trains {}; leave it out", option,
                                      full ? "training with work of the host" : "full-batch training", strategy,

@@ -35,6 +35,8 @@ using ScheduleRegistry = Registry<ScheduleTag>;
 const std::vector<std::string>& full_batch_only();
 /// Options of all other kinds of training. Full-batch cases do not have them.
 const std::vector<std::string>& never_full_batch();
+/// Options that the case's kind of training does not have. Only models of snapshots have `presence`.
+std::vector<std::string> options_of_others(const Case& c);
 
 /// The family of the case's model: "snapshots" | "events" | another one. Throws InvalidRequest for an unknown model.
 const std::string& family_of(const Json& model);

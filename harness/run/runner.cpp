@@ -101,6 +101,8 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   fill_values(plan, outcomes.front(), result);
   note_rounding(outcomes.front(), result);
   take_facts(plan.schedule->facts(result.samples), result);
+  if (!outcomes.front().evaluation_bytes.empty())
+    result.facts.values["evaluation_bytes"] = outcomes.front().evaluation_bytes;
 }
 
 /// Keeps the epochs that all ranks had finished when the case was cut short.

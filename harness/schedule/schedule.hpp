@@ -93,6 +93,8 @@ struct TrainingFindings {
   double rounding = 0;         // on rank 0: RoundingEstimate::largest, when it is beyond its limit
   bool dead_start = false;     // on rank 0: RoundingEstimate::dead of the first epoch
   bool equal_outputs = false;  // whether the last evaluation gave all test samples the same output
+  /// [ranks] on rank 0: most accounted memory during an evaluation, of trainers that free it afterwards. Else empty.
+  std::vector<std::uint64_t> evaluation_bytes = {};
 };
 
 /// Training on one rank. All ranks must call the same functions in the same order. Nothing here reads a clock.

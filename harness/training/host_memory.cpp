@@ -84,12 +84,10 @@ bool evaluates_early(const PlannedCase& plan) {
   return false;
 }
 
-/// Bytes that a rank of hybrid batches takes when it evaluates its weights on the whole graph.
-double judging_bytes(const PlannedCase& plan, const HybridMemory& hybrid, const NodeRanks& here) {
+/// Bytes that a rank of hybrid batches takes when it evaluates its weights.
+double judging_bytes(const PlannedCase& plan, const NodeRanks& here) {
   if (plan.request.numerics == "none") return 0;
-  PlannedCase judged = plan;
-  judged.schedule = hybrid.judged;
-  const PlannedPeak peak = planned_peak(judged);
+  const PlannedPeak peak = *planned_evaluation_peak(plan);
   const double copies = evaluates_early(plan) ? copied_bytes(peak, here) : 0;
   return tensor_bytes(plan, peak, here) + evaluation_bytes(plan) + copies;
 }
@@ -102,7 +100,7 @@ double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRa
   const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
   if (!hybrid) return tensors + evaluation_bytes(plan);
   const double feed = std::accumulate(hybrid->feed.begin(), hybrid->feed.end(), 0.0);
-  return std::max(tensors + copied_bytes(peak, here), judging_bytes(plan, *hybrid, here)) +
+  return std::max(tensors + copied_bytes(peak, here), judging_bytes(plan, here)) +
          feed / static_cast<double>(hybrid->feed.size());
 }
 

@@ -11,6 +11,7 @@
 #include "backends/shapes_device.hpp"
 #include "backends/software.hpp"
 #include "core/errors.hpp"
+#include "harness/hybrid_batches/hybrid_memory.hpp"
 #include "harness/training/training.hpp"
 
 namespace strobe {
@@ -158,6 +159,14 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
   for (const PartBytes& parts : most.parts)
     most.bytes = std::max(most.bytes, std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));
   return most;
+}
+
+std::optional<PlannedPeak> planned_evaluation_peak(const PlannedCase& plan) {
+  const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
+  if (!hybrid) return std::nullopt;
+  PlannedCase judged = plan;
+  judged.schedule = hybrid->judged;
+  return planned_peak(judged);
 }
 
 }  // namespace strobe

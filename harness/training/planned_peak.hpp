@@ -1,6 +1,7 @@
 // The peak device memory of a plan, known before it runs.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "backends/memory_part.hpp"
@@ -27,5 +28,8 @@ ShareHolders planning_processes(const Case& request, PlanUse use);
 /// leaves out the communicator's buffers. Cost: O(operations). Devices that store matrices in value-dependent forms
 /// also construct these forms.
 PlannedPeak planned_peak(const PlannedCase& plan);
+
+/// The same during an evaluation of the weights, of training whose peak does not have it; else nothing.
+std::optional<PlannedPeak> planned_evaluation_peak(const PlannedCase& plan);
 
 }  // namespace strobe

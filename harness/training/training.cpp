@@ -119,7 +119,7 @@ class TrainingRun {
   void leave_again() {
     curves_.until_reached = until_holds(plan_.request, requests_.start->loss, requests_.start->metrics);
     trainer_->evaluate({start_ - 1, true});  // embeddings and findings need a pass with these weights
-    curves_.equal_outputs = trainer_->findings().equal_outputs;
+    note_evaluation();
     keep_weights();
   }
 
@@ -205,8 +205,14 @@ class TrainingRun {
     if (last) evaluated_last_ = e + 1;
   }
 
+  void note_evaluation() {
+    const TrainingFindings findings = trainer_->findings();
+    curves_.equal_outputs = findings.equal_outputs;
+    curves_.evaluation_bytes = findings.evaluation_bytes;
+  }
+
   void set_metrics(std::int64_t e, const std::map<std::string, double>& metrics) {
-    curves_.equal_outputs = trainer_->findings().equal_outputs;
+    note_evaluation();
     const auto count = static_cast<std::size_t>(e) + 1;
     for (const auto& [name, value] : metrics) {
       std::vector<double>& curve = curves_.metrics[name];

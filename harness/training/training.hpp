@@ -27,9 +27,10 @@ struct RankOutcome {
   std::int64_t epochs_trained = 0;  // of the last repetition, including those before a resumed checkpoint
   bool until_reached = false;       // in the first repetition
   bool equal_outputs = false;       // whether the last evaluation gave all test samples one output (all_equal)
-  bool finite_weights = true;       // whether all final weights are finite
-  std::vector<Span> last_spans;     // of the last repetition, followed by its ranges (models/tape/range_log.hpp)
-  std::vector<double> weights;      // after the last update, in the plan's order
+  std::vector<std::uint64_t> evaluation_bytes = {};  // on rank 0: TrainingFindings::evaluation_bytes
+  bool finite_weights = true;                        // whether all final weights are finite
+  std::vector<Span> last_spans;  // of the last repetition, followed by its ranges (models/tape/range_log.hpp)
+  std::vector<double> weights;   // after the last update, in the plan's order
   std::map<std::string, OutputContent> outputs;  // by name, content of files for these weights, on rank 0
   double rounding = 0;      // first repetition, on rank 0: RoundingEstimate::largest, or 0 when within its limit
   double load_seconds = 0;  // wall time of its process to read and prepare the data and to plan

@@ -21,7 +21,7 @@ class CaseKeywords(TypedDict, total=False):
     epochs: Annotated[int | Sequence[int], "measured epochs (default 5)"]
     warmup: Annotated[int | Sequence[int], "epochs trained before the measured ones (default 1)"]
     repeat: Annotated[int | Sequence[int], "whole runs from fresh parameters (default 1)"]
-    presence: Annotated[Literal["all", "seen", "lifetime", "active"] | Sequence[Literal["all", "seen", "lifetime", "active"]], "full batches only: which vertices a step has; others have no row, no part in statistics and no samples; a model forgets a vertex that is missing at a step. seen = from its first edge on; lifetime = from its first edge to its last; active = at steps at which it has an edge (default \"all\")"]
+    presence: Annotated[Literal["all", "seen", "lifetime", "active"] | Sequence[Literal["all", "seen", "lifetime", "active"]], "models of snapshots only: which vertices a step has; others have no row, no part in statistics and no samples; a model forgets a vertex that is missing at a step. seen = from its first edge on; lifetime = from its first edge to its last; active = at steps at which it has an edge (default \"all\")"]
     load_model: Annotated[Text | Sequence[Text], "safetensors file to start from; empty = seeded initial weights"]
     host_memory_limit_gib: Annotated[float | Sequence[float], "memory of all processes of a node together; the graph stays in a file, and blocks are read ahead of use; 0 = none [GiB] (default 0.0)"]
     until: Annotated[Text | Sequence[Text], "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the validation samples and its value, such as auc=0.8 or rmse=0.5; empty = never"]

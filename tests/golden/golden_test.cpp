@@ -233,6 +233,8 @@ TEST_P(Golden, AgreesWithPyTorch) {
                                    {"fp32", GetParam().value("fp32_tolerance", 1e-5), sequential, 1},
                                    {"fp64", 1e-10, snapshot, 3},
                                    {"fp64", 1e-10, vertex, 3}};
+  const Json batches = {{"name", "hybrid_batch"}, {"vertices", "100%"}, {"snapshots", "100%"}};
+  if (GetParam().contains("presence")) settings.push_back({"fp64", 1e-10, batches, 2});
   for (const Json& same : GetParam().value("same", Json::array())) settings.push_back({"fp64", 1e-10, vertex, 2, same});
   for (const Setting& s : settings) {
     const std::string where = s.precision + " " + s.strategy.dump() + s.options.dump() + " ";

@@ -32,7 +32,7 @@ PlacedCells place_sequences(const VisibleCells& cells, bool padded) {
 
 /// A matrix of one block, with its transpose prepared for the backward pass.
 SparseMatrix matrix_of(Device& device, HostCsr csr, std::int64_t halo_begin, std::int64_t columns,
-                       std::int64_t product_columns) {
+                       std::int64_t product_columns, bool lasting) {
   SparseMatrix a;
   a.rows = static_cast<std::int64_t>(csr.offsets.size()) - 1;
   a.columns = columns;
@@ -43,7 +43,7 @@ SparseMatrix matrix_of(Device& device, HostCsr csr, std::int64_t halo_begin, std
   csr.step_rows = rows;
   csr.has_entries = true;
   MatrixUse use;
-  use.lasting = true;
+  use.lasting = lasting;
   use.products.push_back({product_columns, true, {}});
   a.row_offsets = device.move_in(csr.offsets.data(), a.rows + 1, 1, ElementType::i64);
   a.column_indices = device.move_in(csr.columns.data(), a.nonzeros, 1, ElementType::i32);
@@ -84,6 +84,7 @@ std::int64_t rows_before(const Placement& placement, Rank rank, std::int64_t ste
 struct PastShape {
   std::int64_t vertices = 0, rows_before_block = 0, all_steps = 0, columns = 0;
   bool ids = false;
+  bool lasting = true;  // MatrixUse::lasting
 };
 
 /// The lists of bins of sequences on the host.
@@ -137,7 +138,7 @@ PackedRound past_round(Device& device, const VisibleCells& cells, const EarlierS
     steps_of_rows.offsets.push_back(static_cast<std::int64_t>(steps_of_rows.columns.size()));
   }
   round.timelines.steps = std::make_shared<SparseMatrix>(
-      matrix_of(device, std::move(steps_of_rows), shape.all_steps, shape.all_steps, shape.columns));
+      matrix_of(device, std::move(steps_of_rows), shape.all_steps, shape.all_steps, shape.columns, shape.lasting));
   return round;
 }
 
@@ -152,13 +153,33 @@ PackedRound window_round(Device& device, const VisibleCells& cells, const Earlie
     if (cells.own(c) && cells.step[c] >= steps.earlier) add_window_row(csr, fp64, cells, c, shape.window, shape.fades);
   }
   PackedRound round;
-  round.timelines.window = std::make_shared<SparseMatrix>(
-      matrix_of(device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, shape.columns));
+  round.timelines.window = std::make_shared<SparseMatrix>(matrix_of(
+      device, std::move(csr), cells.own_rows, cells.own_rows + cells.halo_rows, shape.columns, shape.lasting));
   if (unit == nullptr) return round;
   round.in = rows_on_device(device, unit->read);
   std::vector<std::int64_t> own = unit->own();
   for (std::int64_t& row : own) row -= rows_before_block;
   round.out = rows_on_device(device, own);
+  return round;
+}
+
+/// The only round of a recurrence: whole sequences, which start from nothing and hand nothing on.
+PackedRound recurrent_round(Device& device, const VisibleCells& cells) {
+  const PlacedCells placed = place_sequences(cells, false);
+  const std::size_t size = placed.bins.rows();
+  std::vector<std::int64_t> rows(size, -1);
+  std::vector<std::int32_t> restarts(size, -2);
+  for (std::size_t c = 0; c < cells.row.size(); ++c) {
+    rows[placed.place[c]] = cells.row[c];
+    if (cells.before[c] >= 0) restarts[placed.place[c]] = -1;
+  }
+  PackedRound round;
+  round.steps = placed.bins.steps;
+  round.bins = placed.bins.bins;
+  round.in = round.out = rows_in_bins(device, rows);
+  round.timelines.sequences = {list_of(device, restarts, placed.bins.rows(), 1),
+                               list_of(device, std::vector<std::int32_t>(size, -1), placed.bins.rows(), 1),
+                               list_of(device, std::vector<std::int64_t>(), 0)};
   return round;
 }
 
@@ -196,6 +217,21 @@ PackedStage window_products(Device& device, const Placement& placement, const Ha
   return one_round(device, placement, needs, steps, units, [&](const VisibleCells& cells, const UnitRows* unit) {
     return window_round(device, cells, steps, shape, before, unit);
   });
+}
+
+PackedStage pack_alone(Device& device, const PassTimelines& lines, const LayerShape& layer) {
+  PackedStage stage;
+  stage.rows = lines.cells.own_rows;
+  PackedRound& round = stage.rounds.emplace_back();
+  if (layer.need == TemporalNeed::recurrent) {
+    round = recurrent_round(device, lines.cells);
+  } else if (layer.need == TemporalNeed::all) {
+    const PastShape shape{lines.vertices, 0, lines.steps, layer.spatial_width, lines.ids, false};
+    round = past_round(device, lines.cells, {}, shape, nullptr);
+  } else {
+    round = window_round(device, lines.cells, {}, {layer.window, layer.fades, layer.spatial_width, false}, nullptr);
+  }
+  return stage;
 }
 
 }  // namespace strobe

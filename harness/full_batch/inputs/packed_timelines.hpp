@@ -5,6 +5,7 @@
 #include "backends/device.hpp"
 #include "harness/full_batch/exchange/sequence_rounds.hpp"
 #include "harness/full_batch/inputs/unit_rows.hpp"
+#include "harness/full_batch/inputs/visible_cells.hpp"
 #include "models/snapshots/layer_protocol.hpp"
 
 namespace strobe {
@@ -35,11 +36,24 @@ struct WindowShape {
   std::int64_t window = 1;
   bool fades = false;
   std::int64_t columns = 0;
+  bool lasting = true;  // MatrixUse::lasting
 };
 
 /// One round for an M-transform, as a product with a matrix [own rows, own + halo rows]. Cost O(window * own cells).
 /// With `units`, unit by unit.
 PackedStage window_products(Device& device, const Placement& placement, const HaloNeeds& needs,
                             const EarlierSteps& steps, const WindowShape& shape, const UnitCells& units = {});
+
+/// The timelines that one pass walks, from step 0 on.
+struct PassTimelines {
+  const VisibleCells& cells;  // all own
+  std::int64_t vertices = 0;  // N of the graph
+  std::int64_t steps = 0;
+  bool ids = false;  // whether an attention has the cells' numbers for dropout
+};
+
+/// The stage of `layer`, which walks timelines, where a rank reads only cells that it holds and nothing precedes or
+/// follows. It serves one pass. Cost O(cells), times the window of an M-transform.
+PackedStage pack_alone(Device& device, const PassTimelines& lines, const LayerShape& layer);
 
 }  // namespace strobe

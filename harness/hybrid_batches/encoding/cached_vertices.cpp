@@ -46,8 +46,8 @@ class UnionReach {
     result.owned.assign(vertices_.begin(), vertices_.begin() + static_cast<std::ptrdiff_t>(owned_));
     result.cached.assign(vertices_.begin() + static_cast<std::ptrdiff_t>(owned_), vertices_.end());
     std::sort(result.cached.begin(), result.cached.end());
-    result.owned_feature_bytes = result.owned.size() * feature_bytes();
-    result.cached_feature_bytes = result.cached.size() * feature_bytes();
+    for (const VertexId v : result.owned) result.owned_feature_bytes += feature_bytes(v);
+    for (const VertexId v : result.cached) result.cached_feature_bytes += feature_bytes(v);
     for (std::size_t m = 0; m < with_row_.size(); ++m) {
       for (std::size_t i = 0; i < with_row_[m]; ++i)
         (i < owned_ ? result.owned_structure_bytes : result.cached_structure_bytes) += row_bytes(m, vertices_[i]);
@@ -80,11 +80,13 @@ class UnionReach {
   std::uint64_t value_bytes(const PreparedGraph& graph) const {
     return graph.values64.empty() ? sizeof(float) : sizeof(double);
   }
-  /// Bytes of one vertex at all steps.
-  std::uint64_t feature_bytes() const {
+  /// Bytes of one vertex at all steps at which it exists.
+  std::uint64_t feature_bytes(VertexId v) const {
     const PreparedGraph& graph = *source_.inputs;
     const std::uint64_t value = graph.features64.empty() ? sizeof(float) : sizeof(double);
-    return static_cast<std::uint64_t>(steps_ * graph.cell_width()) * value;
+    std::int64_t cells = steps_;
+    for (Step t = 0; graph.presence != nullptr && t < steps_; ++t) cells -= graph.presence->exists(v, t) ? 0 : 1;
+    return static_cast<std::uint64_t>(cells * graph.cell_width()) * value;
   }
   std::uint64_t row_bytes(std::size_t m, VertexId v) const {
     const PreparedGraph& graph = matrix(m);

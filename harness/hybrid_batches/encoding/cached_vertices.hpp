@@ -12,7 +12,7 @@
 namespace strobe {
 
 /// The vertices that one rank holds. Bytes are those of the one distribution before training: row offsets, entries
-/// (column and value) of the rows that a batch may read, and the features of all steps.
+/// (column and value) of the rows that a batch may read, and the features of all cells that exist.
 struct CachedVertices {
   std::vector<VertexId> owned, cached;  // ascending; `cached` ones belong to other ranks
   std::uint64_t owned_structure_bytes = 0, owned_feature_bytes = 0;

@@ -168,6 +168,7 @@ LayeredBatch count_batch(const BatchSource& source, const LayerSource& layers, c
   batch.counted_only = true;
   batch.window = window;
   batch.targets = targets;
+  for (std::int64_t t = 1; t <= window.count; ++t) batch.target_offsets.push_back(t * targets);
   batch.layers.resize(layers.layers.size());
   batch.counted.resize(layers.layers.size());
   for (std::size_t l = 0; l < batch.layers.size(); ++l) {

@@ -24,17 +24,12 @@ StepCells united(const StepCells& a, const StepCells& b) {
   return all;
 }
 
-/// Every vertex of the cells at every step, which rectangles of timelines need.
-StepCells whole_timelines(const StepCells& cells) {
+/// The vertices of the cells, ascending.
+std::vector<VertexId> distinct_vertices(const StepCells& cells) {
   std::vector<VertexId> vertices = cells.vertices;
   std::sort(vertices.begin(), vertices.end());
   vertices.erase(std::unique(vertices.begin(), vertices.end()), vertices.end());
-  StepCells all;
-  for (std::int64_t t = 0; t < cells.steps(); ++t) {
-    all.vertices.insert(all.vertices.end(), vertices.begin(), vertices.end());
-    all.close_step();
-  }
-  return all;
+  return vertices;
 }
 
 /// Appends the rows in `outer` of the cells of `inner`, which must be in `outer` at the same steps.
@@ -80,12 +75,14 @@ LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<S
   counted_ = !source_.degrees.empty() ? rows_read(needed) : nullptr;
   first_ = window.first;
   batch.targets = static_cast<std::int64_t>(targets.size());
+  const StepCells wanted = existing(window, targets);
+  batch.target_offsets = wanted.offsets;
   const std::size_t count = source_.layers.size();
   batch.layers.resize(count);
   for (std::size_t l = count; l-- > 0;) {
     StepCells& cells = batch.layers[l].cells;
     cells = l + 1 < count ? united(needed[l], batch.layers[l + 1].cells) : needed[l];
-    if (is_rectangle(source_.layers[l])) cells = whole_timelines(cells);
+    if (is_rectangle(source_.layers[l])) cells = existing(window, distinct_vertices(cells));
   }
   for (std::size_t l = 0; l < count; ++l) {
     BatchLayer& layer = batch.layers[l];
@@ -97,7 +94,7 @@ LayeredBatch BatchEncoder::encode(const BatchWindow& window, const std::vector<S
       add_connections(window, needed[l], layer);
     if (source_.layers[l].step_by_step) add_supports(window, needed[l], layer);
     if (before != nullptr) read_rows(*before, layer);
-    count_targets(targets, layer, batch.counted.emplace_back());
+    append_rows(layer.cells, wanted, batch.counted.emplace_back());
     batch.computed_cells += layer.cells.count();
     batch.needed_cells += needed[l].count();
   }
@@ -127,14 +124,16 @@ void BatchEncoder::append_value(const PreparedGraph& graph, Step step, std::size
   }
 }
 
-void BatchEncoder::count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
-                                 std::vector<std::int64_t>& rows) {
-  StepCells all;
-  for (std::int64_t t = 0; t < layer.cells.steps(); ++t) {
-    all.vertices.insert(all.vertices.end(), targets.begin(), targets.end());
-    all.close_step();
+StepCells BatchEncoder::existing(const BatchWindow& window, std::span<const VertexId> vertices) const {
+  const Presence* const presence = source_.graph.presence.get();
+  StepCells cells;
+  for (std::int64_t t = 0; t < window.count; ++t) {
+    const auto step = static_cast<Step>(window.first + t);
+    std::copy_if(vertices.begin(), vertices.end(), std::back_inserter(cells.vertices),
+                 [&](VertexId v) { return presence == nullptr || presence->exists(v, step); });
+    cells.close_step();
   }
-  append_rows(layer.cells, all, rows);
+  return cells;
 }
 
 void BatchEncoder::read_rows(const BatchLayer& before, BatchLayer& layer) {

@@ -43,17 +43,20 @@ struct LayeredBatch {
   std::vector<BatchLayer> layers;
   std::vector<std::vector<std::int64_t>> counted;  // [layers] rows of targets, for sums over vertices
   std::int64_t targets = 0;                        // vertices
+  std::vector<std::int64_t> target_offsets = {0};  // [steps + 1] the first of each step's target cells that exist
   /// Cells over all layers: those computed, and those of them on which the targets depend.
   std::int64_t computed_cells = 0, needed_cells = 0;
+
+  std::int64_t target_cells() const { return target_offsets.back(); }
 };
 
-/// Whether the layer's cells are whole timelines of the window.
+/// Whether the layer's cells are whole timelines of the window, as far as they exist.
 bool is_rectangle(const LayerShape& layer);
 /// Whether the layer asks which of its rows are connected, to choose among them (EvolveGCN-H).
 bool chooses_rows(const LayerShape& layer);
 bool reads_own_rows_alone(const LayerShape& layer);
 
-/// The source of batches.
+/// The source of batches. Cells that do not exist (PreparedGraph::presence) are in none.
 struct LayerSource {
   const PreparedGraph& graph;
   const std::vector<std::shared_ptr<const PreparedGraph>>& supports;
@@ -73,9 +76,9 @@ class BatchEncoder {
   explicit BatchEncoder(const LayerSource& source) : source_(source) {}
 
   /// `needed` are the cells [layers] on which the batch's targets depend. In a layer with a temporal stage, or one that
-  /// goes step by step, they become whole timelines of the window. Nobody reads the added cells. `targets` are
-  /// ascending. `field` has the places of all vertices that the batch reads, as batch_frontier leaves them. Throws
-  /// Error for a row that reads another one. Cost O(cells and entries of the batch).
+  /// goes step by step, they become whole timelines of the window, as far as they exist. Nobody reads the added cells.
+  /// `targets` are ascending. `field` has the places of all vertices that the batch reads, as batch_frontier leaves
+  /// them. Throws Error for a row that reads another one. Cost O(cells and entries of the batch).
   LayeredBatch encode(const BatchWindow& window, const std::vector<StepCells>& needed,
                       std::span<const VertexId> targets, const VertexPlaces& field);
 
@@ -86,8 +89,8 @@ class BatchEncoder {
   void add_connections(const BatchWindow& window, const StepCells& needed, BatchLayer& layer) const;
   void add_supports(const BatchWindow& window, const StepCells& needed, BatchLayer& layer);
   static void read_rows(const BatchLayer& before, BatchLayer& layer);
-  static void count_targets(std::span<const VertexId> targets, const BatchLayer& layer,
-                            std::vector<std::int64_t>& rows);
+  /// The cells of `vertices` (ascending) at every step of the window that exist.
+  StepCells existing(const BatchWindow& window, std::span<const VertexId> vertices) const;
   /// Reserves room for about the number of entries of `rows` rows.
   void make_room(std::int64_t rows, BatchLayer& layer) const;
   void number(std::span<const VertexId> vertices, std::int64_t first);

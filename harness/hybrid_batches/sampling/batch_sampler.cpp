@@ -1,6 +1,8 @@
 #include "harness/hybrid_batches/sampling/batch_sampler.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "core/random.hpp"
@@ -27,21 +29,75 @@ void draw_some(const std::vector<VertexId>& from, std::int64_t count, const Rand
   }
 }
 
+std::int64_t vertices_in(const BalancedGroups& groups) {
+  std::int64_t count = 0;
+  for (const std::vector<VertexId>& group : groups) count += static_cast<std::int64_t>(group.size());
+  return count;
+}
+
+/// The vertices that exist at some step of the window.
+BalancedGroups existing_in(const BalancedGroups& groups, const BatchWindow& window, const Presence& presence) {
+  BalancedGroups some(groups.size());
+  const auto exists = [&](VertexId v) {
+    bool any = false;
+    // Most vertices that exist in a window exist at its end.
+    for (std::int64_t t = window.count; t-- > 0 && !any;) any = presence.exists(v, static_cast<Step>(window.first + t));
+    return any;
+  };
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    std::copy_if(groups[g].begin(), groups[g].end(), std::back_inserter(some[g]), exists);
+  return some;
+}
+
+/// The number of vertices of a batch. `existing` vertices can be drawn, from groups of `all` vertices.
+std::int64_t drawn_count(const BatchSize& size, std::int64_t existing, std::int64_t all) {
+  if (!size.is_share) return std::min(size.vertices, existing);
+  const double share = static_cast<double>(size.vertices) / static_cast<double>(all);
+  return std::max<std::int64_t>(1, std::llround(share * static_cast<double>(existing)));
+}
+
+/// The numbers of vertices that groups give, `count` in all. Without an offset it is the same number, or one more of
+/// the first groups. With one, uniform in [0, 1), all vertices are equally likely (systematic sampling).
+std::vector<std::int64_t> shares_of(const BalancedGroups& groups, std::int64_t count, std::optional<double> offset) {
+  std::vector<std::int64_t> shares;
+  const std::int64_t number = groups.size(), all = vertices_in(groups);
+  std::int64_t before = 0, given = 0;
+  for (std::int64_t g = 0; g < number; ++g) {
+    if (!offset) {
+      shares.push_back(count / number + (g < count % number ? 1 : 0));
+      continue;
+    }
+    before += static_cast<std::int64_t>(groups[g].size());
+    const double place = static_cast<double>(count) * static_cast<double>(before) / static_cast<double>(all);
+    const auto until = before == all ? count : static_cast<std::int64_t>(std::floor(place + *offset));
+    shares.push_back(std::clamp<std::int64_t>(until - given, 0, static_cast<std::int64_t>(groups[g].size())));
+    given += shares.back();
+  }
+  return shares;
+}
+
 }  // namespace
 
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
-                          Rank rank, std::uint64_t number, std::uint64_t attempt) {
+                          Rank rank, std::uint64_t number, std::uint64_t attempt, const Presence* presence) {
   // Each draw has its own part of the rank's stream: no batch has 2^28 vertices.
   const RandomStream random(seed, random_purpose::hybrid_batch, static_cast<std::uint32_t>(rank));
   std::uint64_t next = (number << 32) + (attempt << 28);
   DrawnTargets drawn;
   drawn.window.count = size.steps;
-  drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(steps - size.steps + 1)));
-  const std::int64_t count = groups.size();
-  for (std::int64_t g = 0; g < count; ++g) {
-    const std::int64_t share = size.vertices / count + (g < size.vertices % count ? 1 : 0);
-    draw_some(groups[g], share, random, next, drawn.vertices);
+  const std::int64_t starts = steps - size.steps + 1;
+  drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(starts)));
+  BalancedGroups some;
+  for (std::int64_t i = 0; presence != nullptr && i < starts && vertices_in(some) == 0; ++i) {
+    if (i > 0) drawn.window.first = static_cast<Step>((drawn.window.first + 1) % starts);
+    some = existing_in(groups, drawn.window, *presence);
   }
+  const BalancedGroups& from = presence == nullptr ? groups : some;
+  const std::int64_t existing = vertices_in(from);
+  const std::int64_t count = presence == nullptr ? size.vertices : drawn_count(size, existing, vertices_in(groups));
+  const auto offset = presence == nullptr ? std::nullopt : std::optional(random.uniform(next++));
+  const std::vector<std::int64_t> shares = shares_of(from, count, offset);
+  for (std::size_t g = 0; g < from.size(); ++g) draw_some(from[g], shares[g], random, next, drawn.vertices);
   std::sort(drawn.vertices.begin(), drawn.vertices.end());
   return drawn;
 }

@@ -72,6 +72,71 @@ TEST(BatchSampler, TakesAllWhereAllAreAsked) {
   EXPECT_EQ(all.vertices, (std::vector<VertexId>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
+/// Vertex v exists from step v on, except 9, which exists at step 1 only.
+Presence one_more_each_step(std::int64_t vertices, std::int64_t steps) {
+  std::vector<std::int32_t> begins;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    for (std::int64_t v = 0; v < vertices; ++v) {
+      const std::int64_t begin = v == 9 ? 1 : v;
+      begins.push_back((v == 9 ? t == 1 : begin <= t) ? static_cast<std::int32_t>(begin) : -1);
+    }
+  }
+  return {vertices, begins};
+}
+
+TEST(BatchSampler, DrawsTheShareOfTheVerticesThatExistInTheWindow) {
+  const Presence presence = one_more_each_step(10, 12);
+  std::map<Step, std::map<VertexId, int>> drawn;
+  std::map<Step, int> windows;
+  for (std::uint64_t number = 0; number < 20000; ++number) {
+    const DrawnTargets targets = draw_targets(three_groups(), {5, 2}, 12, 3, 0, number, 0, &presence);
+    std::int64_t there = 0;
+    for (VertexId v = 0; v < 10; ++v) {
+      const auto window = targets.window.first;
+      there += presence.exists(v, window) || presence.exists(v, window + 1) ? 1 : 0;
+    }
+    ASSERT_EQ(targets.vertices.size(), static_cast<std::size_t>(std::max<std::int64_t>(1, (there + 1) / 2)));
+    ASSERT_TRUE(std::is_sorted(targets.vertices.begin(), targets.vertices.end()));
+    ASSERT_EQ(std::set<VertexId>(targets.vertices.begin(), targets.vertices.end()).size(), targets.vertices.size());
+    ++windows[targets.window.first];
+    for (const VertexId v : targets.vertices) {
+      ASSERT_TRUE(presence.exists(v, targets.window.first) || presence.exists(v, targets.window.first + 1));
+      ++drawn[targets.window.first][v];
+    }
+  }
+  EXPECT_EQ(windows.size(), 11u);
+  EXPECT_EQ(drawn[10].size(), 9u) << "all but the one that left";
+  for (const Step window : {1, 6, 10}) {
+    const double share = std::max(1.0, std::round(0.5 * static_cast<double>(drawn[window].size()))) /
+                         static_cast<double>(drawn[window].size());
+    for (const auto& [v, count] : drawn[window])
+      EXPECT_NEAR(count, share * windows[window], 5 * std::sqrt(windows[window] * share * (1 - share))) << v;
+  }
+  EXPECT_EQ(drawn[1].count(9), 1u);
+  EXPECT_EQ(drawn[2].count(9), 0u);
+}
+
+TEST(BatchSampler, TakesTheNumberAskedForAsFarAsVerticesExist) {
+  const Presence presence = one_more_each_step(10, 12);
+  for (std::uint64_t number = 0; number < 200; ++number) {
+    const DrawnTargets targets = draw_targets(three_groups(), {4, 1, false}, 12, 3, 0, number, 0, &presence);
+    std::size_t there = 0;
+    for (VertexId v = 0; v < 10; ++v) there += presence.exists(v, targets.window.first) ? 1 : 0;
+    EXPECT_EQ(targets.vertices.size(), std::min<std::size_t>(4, there));
+  }
+}
+
+TEST(BatchSampler, PassesOverWindowsWithoutVertices) {
+  std::vector<std::int32_t> begins(6 * 10, -1);
+  begins[4 * 10 + 7] = 4;
+  const Presence presence(10, begins);
+  for (std::uint64_t number = 0; number < 50; ++number) {
+    const DrawnTargets targets = draw_targets(three_groups(), {5, 2}, 6, 3, 0, number, 0, &presence);
+    EXPECT_EQ(targets.vertices, std::vector<VertexId>{7});
+    EXPECT_TRUE(targets.window.first == 3 || targets.window.first == 4);
+  }
+}
+
 TEST(BatchSampler, DependsOnItsArgumentsAlone) {
   const auto draw = [](std::uint64_t seed, Rank rank, std::uint64_t number) {
     return draw_targets(three_groups(), {3, 2}, 30, seed, rank, number);

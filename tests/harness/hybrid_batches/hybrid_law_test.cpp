@@ -6,6 +6,7 @@
 #include "harness/placement/strategy.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/hybrid_batches/hybrid_runs.hpp"
+#include "tests/harness/laws/comings_and_goings.hpp"
 
 namespace strobe {
 namespace {
@@ -45,6 +46,21 @@ TEST_P(HybridLaw, AllVerticesAndStepsGiveTheSequentialCurve) {
         request["strategy"] = {{"name", "hybrid_batch"}, {"vertices", "100%"}, {"snapshots", "100%"}};
         expect_same_curve(request, sequential, fmt::format("{} of graph {}, {} ranks", task, seed, ranks));
       }
+    }
+  }
+}
+
+TEST_P(HybridLaw, AllCellsThatExistGiveTheSequentialCurve) {
+  for (const char* presence : {"seen", "lifetime", "active"}) {
+    const test::ComingsAndGoings graph(11);
+    Json request = graph.request(GetParam(), presence);
+    request["strategy"] = "sequential";
+    const CaseResult sequential = run(request);
+    ASSERT_EQ(sequential.status, "ok") << sequential.reason;
+    for (const int ranks : {1, 2, 5}) {
+      request["ranks"] = ranks;
+      request["strategy"] = {{"name", "hybrid_batch"}, {"vertices", "100%"}, {"snapshots", "100%"}};
+      expect_same_curve(request, sequential, fmt::format("{} on {} ranks", presence, ranks));
     }
   }
 }
@@ -93,6 +109,30 @@ TEST(HybridBatches, EveryStrategyOfTheKindSendsItsPlanInRealAndVirtualTime) {
           EXPECT_EQ(real.samples[i].sent_bytes, simulated.samples[i].sent_bytes) << strategy << " " << averaging;
         for (std::size_t e = 0; e < real.loss.per_epoch.size(); ++e)
           EXPECT_NEAR(real.loss.per_epoch[e], simulated.loss.per_epoch[e], 1e-10) << strategy << " " << averaging;
+      }
+    }
+  }
+}
+
+TEST(HybridBatches, OfCellsThatExistSendTheirPlanInRealAndVirtualTime) {
+  const test::ComingsAndGoings graph(5);
+  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "hybrid_batches")) {
+    for (const char* presence : {"seen", "active"}) {
+      for (const char* frontier : {"exact", "layers"}) {
+        Json request = graph.request("cd-gcn", presence);
+        request["ranks"] = 2;
+        request["strategy"] = {{"name", strategy},      {"interval", "2"},    {"frontier", frontier},
+                               {"generator", "inline"}, {"adjuster", "none"}, {"averaging", "async"}};
+        const CaseResult real = run(request);
+        ASSERT_EQ(real.status, "ok") << strategy << " " << presence << ": " << real.reason;
+        request["device"] = "sim", request["cluster"] = "aimos-v100", request["numerics"] = "cpu";
+        const CaseResult simulated = run(request);
+        ASSERT_EQ(simulated.status, "ok") << simulated.reason;
+        ASSERT_EQ(real.samples.size(), simulated.samples.size());
+        for (std::size_t i = 0; i < real.samples.size(); ++i)
+          EXPECT_EQ(real.samples[i].sent_bytes, simulated.samples[i].sent_bytes) << strategy << " " << presence;
+        for (std::size_t e = 0; e < real.loss.per_epoch.size(); ++e)
+          EXPECT_NEAR(real.loss.per_epoch[e], simulated.loss.per_epoch[e], 1e-10) << strategy << " " << presence;
       }
     }
   }

@@ -59,6 +59,9 @@ TEST(PresenceOfACase, WhatItDoesNotGoWithIsNamed) {
   events["model"] = "tgn-attn";
   events["task"] = "future-links";
   EXPECT_NE(presence_refusal(events).find("leave it out"), std::string::npos);
+  Json batches = with_presence(chess(), "seen");
+  batches["strategy"] = "dynahb";
+  EXPECT_EQ(case_to_json(case_from_json(batches, "")).at("presence"), "seen");
   events.erase("presence");
   EXPECT_FALSE(case_to_json(case_from_json(events, "")).contains("presence"));
 }

@@ -49,6 +49,7 @@ class ResumedPairs {
     test::add_values(strategy, "strategy", setting_.stance, values_);
     std::vector<std::string> own = setting_.schedule == "full_batch" ? full_batch_only() : never_full_batch();
     own.insert(own.end(), {"precision", "threads"});
+    if (!events) own.emplace_back("presence");
     test::add_values(chosen_fields(case_fields(), own), "", Json::object(), values_);
   }
 
