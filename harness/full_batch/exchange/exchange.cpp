@@ -41,7 +41,7 @@ BufferRows buffer_rows(Device& device, const std::vector<RowMove>& moves, std::i
   return {{}, device.move_in(rows.data(), total, 1, ElementType::i64)};
 }
 
-/// The rows of the tensor behind the buffer of sent rows, and of received rows.
+/// The rows of the tensor that the buffer of sent rows holds, and that of received rows.
 BufferRows sent_rows(Device& device, const PeerSide& side, bool reversed, const BufferRows& known) {
   return buffer_rows(device, side.list, side.moves, side.total, &RowMove::from, reversed, known);
 }

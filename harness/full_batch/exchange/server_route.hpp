@@ -16,8 +16,8 @@ Rank rank_of_server(int server, int servers, int ranks);
 /// The server of row `row` of the tensor of rank `owner`: a hash of both, modulo `servers`.
 int server_of_row(Rank owner, std::int64_t row, int servers);
 
-/// Four exchanges that are all run forward. Outputs of pushes and inputs of pulls are rows of the ranks' stores, of
-/// which only servers have any.
+/// Four exchanges that are all run forward. Outputs of pushes and inputs of pulls are rows of the ranks' stores. Only
+/// servers have any.
 struct ServerRoute {
   int servers = 0;
   ExchangePlan push, pull;  // from the owners' rows to the readers' rows

@@ -45,7 +45,7 @@ Json describe_placement(const Placement& placement) {
                    static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))}};
 }
 
-/// What servers hold in one pass, and the bytes that cross on the way to them and from them.
+/// The bytes that servers hold in one pass, and those that cross on the way to them and from them.
 Json describe_route(const ServerRoute& route, std::uint64_t row_bytes) {
   const auto bytes = [row_bytes](std::int64_t rows) { return static_cast<std::uint64_t>(rows) * row_bytes; };
   Json held = Json::array();

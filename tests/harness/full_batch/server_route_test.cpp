@@ -172,7 +172,7 @@ std::vector<float> values_of(Device& device, const Tensor& tensor) {
   return values;
 }
 
-/// What one rank sees of an exchange: its output rows, the gradient of its input rows, and the bytes that it sent.
+/// The result on one rank of an exchange: its output rows, the gradient of its input rows, and the bytes that it sent.
 struct Seen {
   std::vector<float> there, back;
   std::uint64_t sent_bytes = 0;

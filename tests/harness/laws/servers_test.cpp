@@ -1,6 +1,6 @@
 // Laws of exchanges through servers. Losses, metrics and weights are those from peer to peer, bit for bit, for every
-// strategy with halos and every model. What is sent is what was planned (a case that breaks this fails), real and
-// simulated alike, and so is the memory of every rank.
+// strategy with halos and every model. Real and simulated runs send the planned bytes (a case that breaks this fails),
+// and the planned memory of every rank is the measured one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -182,10 +182,10 @@ TEST(ServerLaws, OneServerOfManyRanksIsABottleneckThatASimulationShows) {
     json["strategy"]["servers"] = servers;
     return slowest_epoch(json);
   };
-  const double peers = seconds(0), one = seconds(1), one_per_node = seconds(4), all = seconds(16);
+  const double peers = seconds(0), one = seconds(1), some = seconds(4), all = seconds(16);
   EXPECT_GT(one, 2 * peers);
-  EXPECT_GT(one, one_per_node);
-  EXPECT_GT(one_per_node, all);
+  EXPECT_GT(one, some);
+  EXPECT_GT(some, all);
   EXPECT_GT(all, peers);
 }
 
