@@ -23,7 +23,7 @@ class ByteCount {
       const LayerShape& layer = case_.model.layers[l];
       // Features are constants: no gradient flows back to them.
       const Passes halo_passes{passes.forward, l == 0 ? 0 : passes.backward};
-      if (layer.reads_neighbours) to(Traffic::halo) += bytes(block.spatial_halo, layer.input_width, halo_passes);
+      if (layer.reads_neighbours) to(Traffic::halo) += neighbour_bytes(block, layer.input_width, halo_passes);
       // Every slice sums over ranks once.
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
@@ -53,6 +53,14 @@ class ByteCount {
     const std::uint64_t rows = passes.forward * static_cast<std::uint64_t>(sent_rows(exchange, false)) +
                                passes.backward * static_cast<std::uint64_t>(sent_rows(exchange, true));
     return rows * static_cast<std::uint64_t>(width) * element_;
+  }
+
+  /// A slice numbers its rows anew, so they may have other servers than in the whole block.
+  std::uint64_t neighbour_bytes(const BlockPlan& block, std::int64_t width, const Passes& passes) const {
+    if (block.slices.empty()) return bytes(block.spatial_halo, width, passes);
+    std::uint64_t sum = 0;
+    for (const SlicePlan& slice : block.slices) sum += bytes(slice.halo, width, passes);
+    return sum;
   }
 
   void add_sums(const LayerSums& sums, std::int64_t steps, const Passes& passes) {
