@@ -89,34 +89,40 @@ INSTANTIATE_TEST_SUITE_P(All, Servers, testing::ValuesIn(names_with<ModelTag>(&M
                            return name;
                          });
 
-TEST(ServerOptions, GoTogetherWithTheOthers) {
-  for (const std::string model : {"tm-gcn", "t-gcn", "dysat"}) {
-    for (const std::string strategy : {"vertex", "chunk", "pss"}) {
-      Json json = request(model, strategy, 2, 1);
-      json["nb"] = 3;
-      expect_same_training(json, model + "/" + strategy + " in blocks");
-      json = request(model, strategy, 3, 2);
-      json["presence"] = "active";
-      expect_same_training(json, model + "/" + strategy + " with active cells");
-      json["nb"] = 2;
-      json["precision"] = "fp64";
-      expect_same_training(json, model + "/" + strategy + " with active cells in blocks");
-    }
-    for (const std::string fusion : {"none", "spatial", "temporal", "both"}) {
-      Json json = request(model, "chunk", 3, 1);
-      json["strategy"]["fusion"] = fusion;
-      expect_same_training(json, model + " fused " + fusion);
-    }
-    Json slices = request(model, "snapshot_groups", 4, 2);
-    slices["overlap"] = 2;
-    slices["strategy"]["group_size"] = 2;
-    expect_same_training(slices, model + " in slices");
+class ServerOptions : public testing::TestWithParam<std::string> {};
+
+TEST_P(ServerOptions, GoTogetherWithBlocksAndCellsThatExist) {
+  for (const std::string strategy : {"vertex", "chunk", "pss"}) {
+    Json json = request(GetParam(), strategy, 2, 1, 2);
+    json["nb"] = 3;
+    expect_same_training(json, strategy + " in blocks");
+    json = request(GetParam(), strategy, 3, 2, 2);
+    json["presence"] = "active";
+    expect_same_training(json, strategy + " with active cells");
+    json["nb"] = 2;
+    json["precision"] = "fp64";
+    expect_same_training(json, strategy + " with active cells in blocks");
   }
-  Json one = request("tm-gcn", "vertex", 1, 1);
-  expect_same_training(one, "one rank");
 }
 
-TEST(ServerOptions, ManySeedsAndPartitionersGiveTheLossesOfPeers) {
+TEST_P(ServerOptions, GoTogetherWithFusionSlicesAndOneRank) {
+  for (const std::string fusion : {"none", "spatial", "temporal", "both"}) {
+    Json json = request(GetParam(), "chunk", 3, 1, 2);
+    json["strategy"]["fusion"] = fusion;
+    expect_same_training(json, "fused " + fusion);
+  }
+  Json slices = request(GetParam(), "snapshot_groups", 4, 2, 2);
+  slices["overlap"] = 2;
+  slices["strategy"]["group_size"] = 2;
+  expect_same_training(slices, "in slices");
+  expect_same_training(request(GetParam(), "vertex", 1, 1, 2), "one rank");
+}
+
+INSTANTIATE_TEST_SUITE_P(Walks, ServerOptions, testing::Values("tm-gcn", "t-gcn", "dysat"), [](const auto& model) {
+  return model.param == "tm-gcn" ? "window" : model.param == "t-gcn" ? "recurrence" : "attention";
+});
+
+TEST(ServerLaws, ManySeedsAndPartitionersGiveTheLossesOfPeers) {
   for (const int seed : {1, 2, 3}) {
     for (const std::string partitioner : {"hash", "range"}) {
       Json json = request("cd-gcn", "vertex", 7, 1 + 2 * seed);
