@@ -136,8 +136,8 @@ TEST(ServerLaws, ManySeedsAndPartitionersGiveTheLossesOfPeers) {
 
 TEST(ServerLaws, SimulatedRunsSendWhatRealOnesSend) {
   for (const std::string& strategy : strategies_with_halos()) {
-    for (const std::string model : {"tm-gcn", "t-gcn", "dcrnn"}) {
-      for (const int servers : {1, 2, 4}) {
+    for (const std::string model : {"tm-gcn", "t-gcn"}) {
+      for (const int servers : {1, 3}) {
         const Json real = request(model, strategy, 4, servers, 1);
         Json simulated = real;
         simulated["device"] = "sim", simulated["cluster"] = "aimos-v100";
@@ -150,10 +150,15 @@ TEST(ServerLaws, SimulatedRunsSendWhatRealOnesSend) {
 }
 
 TEST(ServerLaws, ASimulatedRunWithValuesHasTheLossesOfARealOne) {
-  const Json real = request("tm-gcn", "vertex", 4, 2);
-  Json simulated = real;
-  simulated["device"] = "sim", simulated["numerics"] = "cpu", simulated["cluster"] = "aimos-v100";
-  EXPECT_EQ(run(simulated).loss.per_epoch, run(real).loss.per_epoch);
+  for (const std::string model : {"tm-gcn", "t-gcn"}) {
+    Json real = request(model, "vertex", 4, 2);
+    real["precision"] = "fp64";
+    Json simulated = real;
+    simulated["device"] = "sim", simulated["numerics"] = "cpu", simulated["cluster"] = "aimos-v100:host_memory=shared";
+    EXPECT_EQ(run(simulated).loss.per_epoch, run(real).loss.per_epoch);
+    simulated["cluster"] = "aimos-v100";
+    expect_same_training(simulated, model);
+  }
 }
 
 TEST(ServerLaws, PlannedMemoryIsTheMeasuredOne) {
@@ -230,8 +235,8 @@ TEST(ServerRefusals, SayWhatToTypeInstead) {
     }
   };
   expect(request("tm-gcn", "vertex", 2, 3), "set servers=2 or fewer");
-  expect(request("tm-gcn", "vertex", 2, -1), "at least 0");
-  expect(request("tm-gcn", "snapshot", 2, 1), "pss, snapshot_groups or vertex");
+  expect(request("tm-gcn", "vertex", 2, -1), "between 0 and");
+  expect(request("tm-gcn", "snapshot", 2, 1), "snapshot_groups or vertex");
   expect(request("tm-gcn", "sequential", 1, 1), "leave servers out");
   Json json = request("tm-gcn", "vertex", 3, 1);
   json["strategy"]["stale"] = "adaptive";
