@@ -55,7 +55,7 @@ class ByteCount {
     return rows * static_cast<std::uint64_t>(width) * element_;
   }
 
-  /// A slice numbers its rows anew, so they may have other servers than in the whole block.
+  /// Rows of a slice have numbers of their own, so their servers may differ from those in the whole block.
   std::uint64_t neighbour_bytes(const BlockPlan& block, std::int64_t width, const Passes& passes) const {
     if (block.slices.empty()) return bytes(block.spatial_halo, width, passes);
     std::uint64_t sum = 0;
