@@ -42,7 +42,7 @@ void check_servers(const FullBatchCase& c, const StrategyPlan& strategy) {
            std::to_string(c.ranks()) + " ranks; set servers=" + std::to_string(c.ranks()) + " or fewer");
   }
   if (!c.data.graph->has_structure())
-    refuse("of a graph that is known by its shape only nobody knows which rows cross; use servers=0, or a graph");
+    refuse("a graph that is known by its shape only does not say which rows cross; use servers=0, or a graph");
   if (strategy.staleness.reuses()) refuse("stale rows go from peer to peer; use servers=0, or stale=none");
 }
 
