@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "harness/full_batch/exchange/server_sums.hpp"
 #include "models/ops/ops.hpp"
 
 namespace strobe {
@@ -37,7 +38,11 @@ void FullBatchTrainer::epoch(std::int64_t number) {
   timeline_.train(
       parameters_, pass(number, true), [&](std::size_t block, const Tensor& rows) { of_epoch_->keep(block, rows); },
       [&](std::size_t block, Tape& tape, const Var& rows) { start_backward(block, tape, rows); });
-  communicator_.all_reduce(parameters_.gradients(), Traffic::gradient);
+  if (const int servers = plan_.options.servers; servers > 0) {
+    sum_on_servers(device_, communicator_, parameters_.gradients(), servers, Traffic::gradient);
+  } else {
+    communicator_.all_reduce(parameters_.gradients(), Traffic::gradient);
+  }
   communicator_.all_reduce(loss_, Traffic::other);
   optimizer_->step(device_, parameters_);
 }

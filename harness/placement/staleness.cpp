@@ -54,6 +54,7 @@ std::string text_of(const Staleness& staleness) {
 
 Json without_idle_stale_options(Json parameters) {
   if (!parameters.contains("stale")) return parameters;
+  if (parameters.value("servers", 1) == 0) parameters.erase("servers");
   const std::string stale = parameters.at("stale").get<std::string>();
   if (stale != "static") parameters.erase("stale_theta");
   if (stale != "adaptive") parameters.erase("stale_sign");
@@ -64,14 +65,21 @@ Json without_idle_stale_options(Json parameters) {
 
 Json without_foreign_stale(const FieldTable& fields, const std::string& name, const std::vector<std::string>& others,
                            const Json& values, const std::string& pointer) {
-  if (!values.is_object() || !values.contains("stale") || has_stale_fields(fields)) return values;
-  if (values.at("stale") != "none") {
+  if (!values.is_object() || has_stale_fields(fields)) return values;
+  if (values.contains("stale") && values.at("stale") != "none") {
     throw InvalidRequest(pointer + "/stale",
                          fmt::format("strategy {} has no halos, whose rows could be stale; leave stale out, or use {}",
                                      name, joined(others)));
   }
+  if (values.contains("servers") && values.at("servers") != 0 && values.at("servers") != "0") {
+    throw InvalidRequest(
+        pointer + "/servers",
+        fmt::format("strategy {} has no halos, whose rows servers could hold; leave servers out, or use {}", name,
+                    joined(others)));
+  }
   Json rest = values;
   rest.erase("stale");
+  rest.erase("servers");
   return rest;
 }
 

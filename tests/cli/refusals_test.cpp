@@ -86,6 +86,8 @@ TEST_F(Refusals, StaleWithoutHalosAndThresholdsOutOfRange) {
       {{"--strategy", "snapshot:stale=adaptive"}, {"--strategy stale", "no halos", "snapshot_groups or vertex"}},
       {{"--strategy", "sequential:stale=static"}, {"--strategy stale", "no halos", "leave stale out"}},
       {{"--strategy", "vertex:stale=static,stale_theta=1.5"}, {"--strategy stale_theta", "between 0 and 1"}},
+      {{"--strategy", "snapshot:servers=1", "--ranks", "2"}, {"--strategy servers", "no halos", "leave servers out"}},
+      {{"--strategy", "vertex:servers=3", "--ranks", "2"}, {"--strategy servers", "set servers=2 or fewer"}},
   };
   for (const WrongValue& wrong : cases) {
     std::vector<std::string> words{"run", "--workload", tiny};

@@ -1,6 +1,9 @@
 #include "harness/full_batch/exchange/exchange.hpp"
 
+#include <utility>
 #include <vector>
+
+#include "harness/full_batch/exchange/server_route.hpp"
 
 namespace strobe {
 namespace {
@@ -36,6 +39,14 @@ BufferRows buffer_rows(Device& device, const std::vector<RowMove>& moves, std::i
     throw Error("exchange: the plan has no index lists for this rank");
   }
   return {{}, device.move_in(rows.data(), total, 1, ElementType::i64)};
+}
+
+/// The rows of the tensor that the buffer of sent rows holds, and that of received rows.
+BufferRows sent_rows(Device& device, const PeerSide& side, bool reversed, const BufferRows& known) {
+  return buffer_rows(device, side.list, side.moves, side.total, &RowMove::from, reversed, known);
+}
+BufferRows received_rows(Device& device, const PeerSide& side, bool reversed, const BufferRows& known) {
+  return buffer_rows(device, side.list, side.moves, side.total, &RowMove::to, reversed, known);
 }
 
 void pack_rows(Device& device, const Tensor& from, const Tensor& buffer, const BufferRows& list) {
@@ -87,44 +98,58 @@ PeerSide in_buffer(const PeerSide& side) {
 
 }  // namespace
 
+struct Exchange::Served {
+  Served(Device& device, const ServerRoute& route, Traffic traffic)
+      : push(device, route.push, traffic),
+        pull(device, route.pull, traffic),
+        push_back(device, route.push_back, traffic),
+        pull_back(device, route.pull_back, traffic) {}
+  Exchange push, pull, push_back, pull_back;
+};
+
 Exchange::Exchange(Device& device, const ExchangePlan& plan, Traffic traffic)
     : plan_(&plan), rank_(&plan.of(device.rank())), traffic_(traffic) {
   const bool moves = rank_->send.total != 0 || rank_->receive.total != 0 || rank_->kept_rows != 0;
   if (!plan.identity && moves) sides_ = make_sides(device);
+  if (plan.servers != nullptr) served_ = std::make_shared<const Served>(device, *plan.servers, traffic);
 }
 
 std::shared_ptr<const Exchange::Sides> Exchange::make_sides(Device& device) const {
   const PartScope part(device, MemoryPart::buffers);
   auto sides = std::make_shared<Sides>();
-  ExchangeSide &forward = sides->forward, &backward = sides->backward;
+  ExchangeSide& forward = sides->forward;
   const RankExchange& rank = *rank_;
   forward.send = &rank.send;
   forward.receive = &rank.receive;
   forward.receive_in_place = rank.receive.in_place;
   forward.keep = move_list(device, rank.keep, rank.keep_moves, false);
-  const auto sent = [&](bool reversed, const BufferRows& known) {
-    return buffer_rows(device, rank.send.list, rank.send.moves, rank.send.total, &RowMove::from, reversed, known);
-  };
-  const auto received = [&](bool reversed, const BufferRows& known) {
-    const PeerSide& side = rank.receive;
-    return buffer_rows(device, side.list, side.moves, side.total, &RowMove::to, reversed, known);
-  };
-  if (!rank.send.in_place) forward.pack = sent(false, {});
-  if (!rank.receive.in_place) forward.unpack = received(false, {});
-
-  // Rows that went to several places come back from all of them and must be added, so they need a buffer.
-  backward.receive_in_place = rank.send.in_place && !plan_->fan_out;
-  if (rank.send.in_place && plan_->fan_out) sides->added = in_buffer(rank.send);
-  backward.send = &rank.receive;
-  backward.receive = rank.send.in_place && plan_->fan_out ? &sides->added : &rank.send;
-  backward.keep = move_list(device, rank.keep, rank.keep_moves, true);
-  if (!rank.receive.in_place) backward.pack = received(true, forward.unpack);
-  if (!backward.receive_in_place) backward.unpack = sent(true, forward.pack);
+  if (plan_->servers == nullptr) {
+    if (!rank.send.in_place) forward.pack = sent_rows(device, rank.send, false, {});
+    if (!rank.receive.in_place) forward.unpack = received_rows(device, rank.receive, false, {});
+  }
+  if (!plan_->one_way) add_backward(device, *sides);
   find_pieces(device, *sides);
   return sides;
 }
 
+void Exchange::add_backward(Device& device, Sides& sides) const {
+  const ExchangeSide& forward = sides.forward;
+  ExchangeSide& backward = sides.backward;
+  const RankExchange& rank = *rank_;
+  // Rows that went to several places come back from all of them and must be added, so they need a buffer.
+  backward.receive_in_place = rank.send.in_place && !plan_->fan_out;
+  if (rank.send.in_place && plan_->fan_out) sides.added = in_buffer(rank.send);
+  backward.send = &rank.receive;
+  backward.receive = rank.send.in_place && plan_->fan_out ? &sides.added : &rank.send;
+  backward.keep = move_list(device, rank.keep, rank.keep_moves, true);
+  const bool served = plan_->servers != nullptr;
+  if (!rank.receive.in_place && !served) backward.pack = received_rows(device, rank.receive, true, forward.unpack);
+  if (served ? plan_->fan_out : !backward.receive_in_place)
+    backward.unpack = sent_rows(device, rank.send, true, forward.pack);
+}
+
 void Exchange::find_pieces(const Device& device, Sides& sides) const {
+  if (plan_->servers != nullptr) return;  // the exchanges of the route move the rows
   ExchangeSide &forward = sides.forward, &backward = sides.backward;
   const PeerSide &send = rank_->send, &receive = rank_->receive;
   forward.send_in_pieces = !send.in_place && long_runs(send.moves, send.total);
@@ -152,6 +177,7 @@ const ExchangeSide& Exchange::side(Way way) const {
 
 Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way way, const Tensor& from,
                                  const Tensor& to) const {
+  if (served_) return start_push(device, communicator, way, from, to);
   const PartScope part(device, MemoryPart::buffers);
   const ExchangeSide& here = side(way);
   Flight flight;
@@ -176,12 +202,38 @@ Exchange::Flight Exchange::start(Device& device, Communicator& communicator, Way
 }
 
 void Exchange::finish(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const {
+  if (served_) return finish_pull(device, communicator, way, flight, to);
   if (plan_->total_rows() == 0) return;
   communicator.wait(flight.request);
   if (flight.receive.defined()) {
     unpack_rows(device, flight.receive, to, side(way).unpack, way == Way::backward && plan_->fan_out);
   }
   flight = {};
+}
+
+Exchange::Flight Exchange::start_push(Device& device, Communicator& communicator, Way way, const Tensor& from,
+                                      const Tensor& to) const {
+  const PartScope part(device, MemoryPart::buffers);
+  const Exchange& push = way == Way::forward ? served_->push : served_->push_back;
+  const Tensor store = device.allocate(push.output_rows(), from.columns(), from.type());
+  Flight flight = push.start(device, communicator, Way::forward, from, store);
+  flight.store = store;
+  if (side(way).keep.defined()) device.run(CopyRuns{from, to, side(way).keep, rank_->kept_rows, false});
+  return flight;
+}
+
+void Exchange::finish_pull(Device& device, Communicator& communicator, Way way, Flight& flight,
+                           const Tensor& to) const {
+  const PartScope part(device, MemoryPart::buffers);
+  const Tensor store = std::exchange(flight.store, {});
+  const Exchange& push = way == Way::forward ? served_->push : served_->push_back;
+  const Exchange& pull = way == Way::forward ? served_->pull : served_->pull_back;
+  push.finish(device, communicator, Way::forward, flight, store);
+  // Gradients are added in the order of an exchange from peer to peer, so that both give the same bits.
+  const bool adds = way == Way::backward && plan_->fan_out;
+  const Tensor arrived = adds ? device.allocate(rank_->send.total, to.columns(), to.type()) : to;
+  pull.run(device, communicator, Way::forward, store, arrived);
+  if (adds) unpack_rows(device, arrived, to, side(way).unpack, true);
 }
 
 void Exchange::run(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const {

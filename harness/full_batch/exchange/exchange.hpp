@@ -58,6 +58,7 @@ class Exchange {
   struct Flight {
     Request request;
     Tensor receive;  // a buffer that waits to be unpacked, or undefined
+    Tensor store;    // of this rank as a server, until readers have pulled its rows
   };
   /// The two halves of an exchange that moves rows of `from` into rows of `to`, and leaves the other rows of `to`
   /// alone. In between, the device may compute with anything except the arriving rows, and may not change `from`. Not
@@ -70,17 +71,23 @@ class Exchange {
     ExchangeSide forward, backward;
     PeerSide added;  // buffered rows of peers, where the plan has them in place but they must be added
   };
+  /// The four one-way exchanges of a route through servers.
+  struct Served;
   std::shared_ptr<const Sides> make_sides(Device& device) const;
+  void add_backward(Device& device, Sides& sides) const;
   void find_pieces(const Device& device, Sides& sides) const;
   Tensor run_forward(Device& device, Communicator& communicator, const Var& x) const;
   void run_backward(Tape& tape, Communicator& communicator, const Var& x, const Variable& result) const;
   void run(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
   const ExchangeSide& side(Way way) const;
+  Flight start_push(Device& device, Communicator& communicator, Way way, const Tensor& from, const Tensor& to) const;
+  void finish_pull(Device& device, Communicator& communicator, Way way, Flight& flight, const Tensor& to) const;
 
   const ExchangePlan* plan_;
   const RankExchange* rank_;
   Traffic traffic_;
-  std::shared_ptr<const Sides> sides_;  // null where nothing is moved
+  std::shared_ptr<const Sides> sides_;    // null where nothing is moved
+  std::shared_ptr<const Served> served_;  // null: from peer to peer
 };
 
 }  // namespace strobe

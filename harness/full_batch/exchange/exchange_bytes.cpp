@@ -132,15 +132,22 @@ TakenBytes of_halo(const Placement& placement, double limit) {
                                   : of_pairs(ranks, ranks, std::min({pairs, limit, square(ranks)}));
 }
 
+/// The same with the four exchanges of a route through servers, in which every rank may meet every server.
+TakenBytes with_route(TakenBytes bytes, double ranks, int servers) {
+  for (int i = 0; servers > 0 && i < 4; ++i) bytes.add(of_pairs(ranks, ranks, ranks * servers));
+  return bytes;
+}
+
 /// One layer's hand-overs between the maps of a placement and, at the block's border, from those `before`.
-TakenBytes of_handovers(const Placement* before, const Placement& placement) {
+TakenBytes of_handovers(const Placement* before, const Placement& placement, int servers) {
   TakenBytes bytes;
   const VertexMap* last = before == nullptr ? nullptr : &before->map(static_cast<Step>(before->steps() - 1));
   for (const TemporalSegment& segment : temporal_segments(placement)) {
     const VertexMap& map = placement.map(static_cast<Step>(segment.first_step));
     if (last != nullptr) {
       const double pairs = pairs_between(*last, map, placement.vertices);
-      bytes.add(of_lists(placement.ranks, owner_count(*last) + owner_count(map), 2 * pairs));
+      bytes.add(with_route(of_lists(placement.ranks, owner_count(*last) + owner_count(map), 2 * pairs), placement.ranks,
+                           servers));
       bytes.lasting += placement.ranks * handover_call_bytes;
     }
     last = &map;
@@ -152,28 +159,31 @@ TakenBytes of_handovers(const Placement* before, const Placement& placement) {
 
 double exchange_bytes(const ExchangeDemand& demand) {
   TakenBytes bytes;
+  const auto halo_of = [&demand](const Placement& placement) {
+    return with_route(of_halo(placement, demand.pairs_limit), placement.ranks, demand.servers);
+  };
   std::optional<Placement> spatial_before, temporal_before;
   for (const Run& block : demand.blocks) {
     const std::vector<Step> steps = step_range(block.first, block.count);
     const Placement spatial = of_steps(demand.spatial, steps), temporal = of_steps(demand.temporal, steps);
-    const TakenBytes redistribution = of_redistribution(spatial, temporal), halo = of_halo(spatial, demand.pairs_limit);
+    const TakenBytes redistribution = of_redistribution(spatial, temporal), halo = halo_of(spatial);
     const auto times = static_cast<int>(demand.overlap > 1 ? 1 + demand.overlap : 1);
     for (int i = 0; i < times; ++i) {
       for (const TakenBytes& one : {redistribution, redistribution, halo}) bytes.add(one);
     }
     bytes.add(halo);  // of the training samples
     for (std::int64_t i = 0; i < demand.step_supports * block.count; ++i) {
-      bytes.add(of_halo(of_steps(spatial, {static_cast<Step>(i % block.count)}), demand.pairs_limit));
+      bytes.add(halo_of(of_steps(spatial, {static_cast<Step>(i % block.count)})));
     }
     for (const LayerShape& layer : demand.layers) {
       if (!remembers(layer.need)) continue;
       const auto& before = layer.step_by_step ? spatial_before : temporal_before;
-      bytes.add(of_handovers(before ? &*before : nullptr, layer.step_by_step ? spatial : temporal));
+      bytes.add(of_handovers(before ? &*before : nullptr, layer.step_by_step ? spatial : temporal, demand.servers));
     }
     spatial_before = spatial;
     temporal_before = temporal;
   }
-  bytes.add(of_halo(demand.spatial, demand.pairs_limit));  // of the test samples
+  bytes.add(halo_of(demand.spatial));  // of the test samples
   return bytes.lasting + bytes.passing;
 }
 

@@ -16,6 +16,7 @@ struct ExchangeDemand {
   double pairs_limit = 0;                 // the most pairs of ranks that a halo lists: entries of the graph
   std::int64_t step_supports = 0;         // halos of every single step
   std::int64_t overlap = 1;               // slices of a block
+  int servers = 0;                        // that carry halos and states; 0: peers do
 };
 
 /// Bytes that the plans of all exchanges take, plus the bytes that the ranks of one process hold of them. Includes

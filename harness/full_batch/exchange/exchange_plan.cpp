@@ -6,6 +6,7 @@
 #include "core/errors.hpp"
 #include "harness/full_batch/exchange/counted_halo.hpp"
 #include "harness/full_batch/exchange/plan_builder.hpp"
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/placement/local_rows.hpp"
 
 namespace strobe {
@@ -82,7 +83,7 @@ std::vector<std::int64_t> halo_offsets(const HaloNeeds& needs, Rank rank) {
 
 ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const ListScope& scope) {
   if (!needs.counted.empty()) return counted_halo(placement, needs);
-  PlanBuilder builder(placement.ranks, scope);
+  PlanBuilder builder(placement.ranks, scope_of_routed(scope));
   const std::vector<std::int64_t> own = rows_of_ranks(placement);
   LocalRows rows(placement);
   for (Rank r = 0; r < placement.ranks; ++r) {
@@ -95,7 +96,7 @@ ExchangePlan halo(const Placement& placement, const HaloNeeds& needs, const List
     }
     builder.rows(r, own[r], row);
   }
-  return builder.finish(true);
+  return through_servers(builder.finish(true), scope);
 }
 
 HaloNeeds spatial_needs(const Placement& placement, const PreparedGraph& graph, std::int64_t first_step) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "backends/communicator.hpp"
@@ -63,19 +64,26 @@ struct RankExchange {
   friend bool operator==(const RankExchange&, const RankExchange&) = default;
 };
 
+struct ServerRoute;  // harness/full_batch/exchange/server_route.hpp
+
 /// An exchange among all ranks. `identity` means that no rank moves anything: output is input.
 struct ExchangePlan {
   bool identity = false;
   /// Whether an input row may go to several places (halo). Then the backward exchange must add. A rank keeps all of its
   /// own rows or none.
   bool fan_out = false;
+  /// Whether rows never go back, so that a rank needs lists for one direction only.
+  bool one_way = false;
   int rank_count = 0;
   std::vector<RankExchange> ranks;  // only ranks with rows, ascending; index lists only where asked for
+  /// The way of the rows through servers. Null: from peer to peer, as the ranks' sides say.
+  std::shared_ptr<const ServerRoute> servers = nullptr;
 
   /// Rank r's side; an empty one where it has no rows.
   const RankExchange& of(Rank r) const;
   /// Rows sent from rank r to rank q.
   std::int64_t rows(Rank r, Rank q) const { return of(r).send.rows_of(q); }
+  /// Rows that ranks read of other ranks.
   std::int64_t total_rows() const { return total_rows_; }
   /// Computes the total and `identity` from the ranks' sides.
   void complete();
@@ -84,10 +92,12 @@ struct ExchangePlan {
   std::int64_t total_rows_ = 0;
 };
 
-/// For which ranks index lists are made: all, none (counts only), or one.
+/// For which ranks index lists are made: all, none (counts only), or one. `servers` carry rows of halos and states; 0:
+/// from peer to peer.
 struct ListScope {
   enum class Kind { all, none, one } kind = Kind::all;
   Rank rank = 0;
+  int servers = 0;
   bool covers(Rank r) const { return kind == Kind::all || (kind == Kind::one && rank == r); }
 };
 

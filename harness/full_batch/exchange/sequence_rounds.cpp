@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "harness/full_batch/exchange/plan_builder.hpp"
+#include "harness/full_batch/exchange/server_route.hpp"
 
 namespace strobe {
 namespace {
@@ -76,7 +77,7 @@ std::unordered_map<std::uint64_t, Giver> givers_of(const RoundPieces& round) {
 ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks, std::int64_t blocks,
                       const ListScope& scope) {
   const auto givers = givers_of(from);
-  PlanBuilder builder(ranks, scope);
+  PlanBuilder builder(ranks, scope_of_routed(scope));
   std::vector<std::int64_t> handed, given;
   for (std::size_t r = 0; r < to.size(); ++r) {
     handed.push_back(count(from[r], &SequencePiece::hands_on));
@@ -94,7 +95,7 @@ ExchangePlan handover(const RoundPieces& from, const RoundPieces& to, int ranks,
       }
     }
   }
-  return builder.finish(false);
+  return through_servers(builder.finish(false), scope);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "harness/full_batch/exchange/state_handover.hpp"
 
 #include "harness/full_batch/exchange/plan_builder.hpp"
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/placement/local_rows.hpp"
 
 namespace strobe {
@@ -40,7 +41,7 @@ bool owns_one_segment(const Placement& placement, const std::vector<TemporalSegm
 
 ExchangePlan earlier_steps(const Placement& placement, const std::vector<TemporalSegment>& segments,
                            const LayerShape& layer, const ListScope& scope) {
-  PlanBuilder builder(placement.ranks, scope);
+  PlanBuilder builder(placement.ranks, scope_of_routed(scope));
   LocalRows rows(placement);
   for (const TemporalSegment& segment : segments) {
     const auto first = static_cast<Step>(segment.first_step);
@@ -51,7 +52,7 @@ ExchangePlan earlier_steps(const Placement& placement, const std::vector<Tempora
                    placement.vertices);
     builder.rows(reader, placement.rows(reader), steps * placement.vertices);
   }
-  return builder.finish(true);
+  return through_servers(builder.finish(true), scope);
 }
 
 StateHandover state_handover(const Placement* before, const Placement& placement,
@@ -66,8 +67,9 @@ StateHandover state_handover(const Placement* before, const Placement& placement
     if (s == 0 && before == nullptr) continue;
     const Placement& from = s == 0 ? *before : placement;
     const auto last = static_cast<Step>(s == 0 ? before->steps() - 1 : here - 1);
-    handover.plans[s] = redistribute(repeated(from, last, shape.rows_per_vertex),
-                                     repeated(placement, here, shape.rows_per_vertex), scope);
+    ExchangePlan states = redistribute(repeated(from, last, shape.rows_per_vertex),
+                                       repeated(placement, here, shape.rows_per_vertex), scope_of_routed(scope));
+    handover.plans[s] = through_servers(std::move(states), scope);
   }
   handover.shape.push_back(state_shape(layer, first_step + placement.steps()));
   return handover;

@@ -24,6 +24,7 @@ struct FullBatchOptions {
   std::int64_t overlap = 1;        // slices of a rank's steps of a block whose exchanges overlap compute
   bool rerun_last = true;          // also compute the last block again before its backward pass
   bool from_file = false;          // inputs are read from a mapped file ahead of their use, and the host keeps no copy
+  int servers = 0;                 // ranks that carry rows of halos and states, and sum gradients; 0: peers do
   bool packs = true;  // walk timelines that are cut anywhere in rounds; false: step by step, for comparison in tests
 
   /// Whether snapshots move one by one through a store, instead of the rank's part of a block in one piece.

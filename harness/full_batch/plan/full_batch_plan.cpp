@@ -7,6 +7,7 @@
 #include "backends/launch_wait.hpp"
 #include "core/system/process_memory.hpp"
 #include "harness/full_batch/exchange/exchange_bytes.hpp"
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/full_batch/plan/named_inputs.hpp"
 #include "harness/full_batch/plan/transfer_plan.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
@@ -31,18 +32,38 @@ void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
   }
 }
 
+/// Servers lie on ranks, and their stores follow from the rows that cross, which a shape does not know.
+void check_servers(const FullBatchCase& c, const StrategyPlan& strategy) {
+  const int servers = c.options.servers;
+  if (servers == 0) return;
+  const auto refuse = [](const std::string& why) { throw InvalidRequest("/strategy/servers", why); };
+  if (servers > c.ranks()) {
+    refuse("each server lies on a rank of its own, but there are " + std::to_string(servers) + " servers and " +
+           std::to_string(c.ranks()) + " ranks; set servers=" + std::to_string(c.ranks()) + " or fewer");
+  }
+  if (!c.data.graph->has_structure())
+    refuse("a graph that is known by its shape only does not say which rows cross; use servers=0, or a graph");
+  if (strategy.staleness.reuses()) refuse("stale rows go from peer to peer; use servers=0, or stale=none");
+}
+
 }  // namespace
 
 FullBatchOptions full_batch_options(const Case& c) {
-  return {block_count(c), c.inputs == "resident",     c.transfer, c.transfer_format == "coo64", c.overlap,
-          c.rerun_last,   c.host_memory_limit_gib > 0};
+  return {block_count(c),
+          c.inputs == "resident",
+          c.transfer,
+          c.transfer_format == "coo64",
+          c.overlap,
+          c.rerun_last,
+          c.host_memory_limit_gib > 0,
+          c.strategy.value("servers", 0)};
 }
 
 ListScope FullBatchCase::list_scope() const {
-  if (request.numerics == "none" || use == PlanUse::report) return {ListScope::Kind::none, 0};
+  if (request.numerics == "none" || use == PlanUse::report) return {ListScope::Kind::none, 0, options.servers};
   const auto& comm = CommunicatorRegistry::instance().find(request.comm, "/comm").value;
-  if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank()};
-  return {};
+  if (comm.world_size() > 0) return {ListScope::Kind::one, comm.process_rank(), options.servers};
+  return {ListScope::Kind::all, 0, options.servers};
 }
 
 std::optional<Rank> FullBatchCase::only_rank() const {
@@ -71,11 +92,12 @@ std::vector<std::int64_t> useful_block_counts(std::int64_t steps) {
 }
 
 std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, std::uint64_t row_bytes) {
-  std::vector<std::vector<std::uint64_t>> matrix;
-  for (Rank r = 0; r < plan.rank_count; ++r) {
-    std::vector<std::uint64_t>& row = matrix.emplace_back();
-    for (const PeerRows& peer : rows_of_ranks(plan.of(r).send.parts(), plan.rank_count)) {
-      row.push_back(static_cast<std::uint64_t>(peer.count) * row_bytes);
+  const std::size_t ranks = plan.rank_count;
+  std::vector<std::vector<std::uint64_t>> matrix(ranks, std::vector<std::uint64_t>(ranks, 0));
+  for (const ExchangePlan* const carrier : carriers(plan, false)) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const auto sent = rows_of_ranks(carrier->of(static_cast<Rank>(r)).send.parts(), plan.rank_count);
+      for (std::size_t q = 0; q < ranks; ++q) matrix[r][q] += static_cast<std::uint64_t>(sent[q].count) * row_bytes;
     }
   }
   return matrix;
@@ -111,13 +133,14 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t bloc
 std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan strategy) {
   if (c.data.graph->presence != nullptr)
     leave_out_missing(*c.data.graph->presence, strategy.spatial, strategy.temporal);
+  check_servers(c, strategy);
   // Peers of a counted halo are not stored. With stale rows they are listed.
   const double counted_pairs = strategy.staleness.reuses() ? 1e300 : 0;
   const double most_pairs =
       c.data.graph->has_structure() ? static_cast<double>(c.data.graph->nonzeros()) : counted_pairs;
-  const double exchange_bytes =
-      exchange_bytes_within_memory({strategy.spatial, strategy.temporal, strategy.blocks, c.model.layers, most_pairs,
-                                    static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap});
+  const double exchange_bytes = exchange_bytes_within_memory(
+      {strategy.spatial, strategy.temporal, strategy.blocks, c.model.layers, most_pairs,
+       static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap, c.options.servers});
   look_at_process_memory();
   const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);

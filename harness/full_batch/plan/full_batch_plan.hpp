@@ -49,7 +49,7 @@ std::vector<std::int64_t> useful_block_counts(std::int64_t steps);
 PerTraffic<std::uint64_t> count_planned_bytes(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
                                               bool keeps_last);
 
-/// Bytes from rank to rank of one pass of an exchange of rows of `row_bytes`: [P][P].
+/// Bytes from rank to rank of one forward pass of an exchange of rows of `row_bytes`: [P][P].
 std::vector<std::vector<std::uint64_t>> byte_matrix(const ExchangePlan& plan, std::uint64_t row_bytes);
 
 /// The description that `--dry-run` prints (SchedulePlan::describe), and the digest that must be equal on all ranks

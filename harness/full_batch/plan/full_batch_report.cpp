@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/hash.hpp"
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 #include "harness/full_batch/plan/transfer_plan.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
@@ -44,6 +45,23 @@ Json describe_placement(const Placement& placement) {
                    static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))}};
 }
 
+/// The bytes that servers hold in one pass, and those that cross on the way to them and from them.
+Json describe_route(const ServerRoute& route, std::uint64_t row_bytes) {
+  const auto bytes = [row_bytes](std::int64_t rows) { return static_cast<std::uint64_t>(rows) * row_bytes; };
+  Json held = Json::array();
+  for (int k = 0; k < route.servers; ++k) {
+    const Rank rank = rank_of_server(k, route.servers, route.push.rank_count);
+    held.push_back({{"rank", rank},
+                    {"held_bytes", bytes(route.push.of(rank).output_rows)},
+                    {"held_gradient_bytes", bytes(route.push_back.of(rank).output_rows)}});
+  }
+  return Json{{"pushed_bytes", bytes(route.push.total_rows())},
+              {"pulled_bytes", bytes(route.pull.total_rows())},
+              {"pushed_gradient_bytes", bytes(route.push_back.total_rows())},
+              {"pulled_gradient_bytes", bytes(route.pull_back.total_rows())},
+              {"stores", held}};
+}
+
 Json describe_exchange(const std::string& name, const std::string& traffic, const ExchangePlan& plan,
                        std::int64_t width, bool fp64) {
   const auto row_bytes = static_cast<std::uint64_t>(width) * (fp64 ? 8u : 4u);
@@ -52,11 +70,14 @@ Json describe_exchange(const std::string& name, const std::string& traffic, cons
                    {"width", width},
                    {"identity", plan.identity},
                    {"rows", plan.total_rows()},
-                   {"bytes_per_pass", static_cast<std::uint64_t>(plan.total_rows()) * row_bytes}};
+                   {"bytes_per_pass", static_cast<std::uint64_t>(sent_rows(plan, false)) * row_bytes}};
   std::int64_t packed = 0;
-  for (const RankExchange& rank : plan.ranks) packed += rank.send.in_place ? 0 : rank.send.total;
+  for (const ExchangePlan* const carrier : carriers(plan, false)) {
+    for (const RankExchange& rank : carrier->ranks) packed += rank.send.in_place ? 0 : rank.send.total;
+  }
   exchange["packed_rows"] = packed;
   exchange["byte_matrix"] = byte_matrix(plan, row_bytes);
+  if (plan.servers != nullptr) exchange["servers"] = describe_route(*plan.servers, row_bytes);
   return exchange;
 }
 

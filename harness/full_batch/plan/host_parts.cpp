@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/placement/chunks/placed_chunks.hpp"
 #include "workloads/partitioners/load_aware.hpp"
 
@@ -44,7 +45,9 @@ std::uint64_t bytes_of(const HaloNeeds& needs) {
 std::uint64_t bytes_of(const ExchangePlan& plan) {
   std::uint64_t sum = array_bytes(plan.ranks);
   for (const RankExchange& rank : plan.ranks) sum += arrays(rank.keep, rank.send.list, rank.receive.list);
-  return sum;
+  if (plan.servers == nullptr) return sum;
+  const ServerRoute& route = *plan.servers;
+  return sum + bytes_of(route.push) + bytes_of(route.pull) + bytes_of(route.push_back) + bytes_of(route.pull_back);
 }
 
 /// Adds up what a plan holds. Blocks and slices share placements, which count once.

@@ -2,6 +2,7 @@
 // define the count). The runner fails a case if its communicator counts other bytes.
 #include <algorithm>
 
+#include "harness/full_batch/exchange/server_route.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 
 namespace strobe {
@@ -10,7 +11,6 @@ namespace {
 /// The number of forward passes over a block, including the re-run of a checkpoint block, and of backward passes.
 struct Passes {
   std::uint64_t forward = 1, backward = 1;
-  std::uint64_t all() const { return forward + backward; }
 };
 
 class ByteCount {
@@ -22,21 +22,20 @@ class ByteCount {
     for (std::size_t l = 0; l < case_.model.layers.size(); ++l) {
       const LayerShape& layer = case_.model.layers[l];
       // Features are constants: no gradient flows back to them.
-      const std::uint64_t halo_passes = l == 0 ? passes.forward : passes.all();
-      if (layer.reads_neighbours) to(Traffic::halo) += halo_passes * bytes(block.spatial_halo, layer.input_width);
+      const Passes halo_passes{passes.forward, l == 0 ? 0 : passes.backward};
+      if (layer.reads_neighbours) to(Traffic::halo) += neighbour_bytes(block, layer.input_width, halo_passes);
       // Every slice sums over ranks once.
       const std::uint64_t slices = std::max<std::uint64_t>(1, block.slices.size());
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
-      if (block.earlier_steps[l])
-        to(Traffic::halo) += passes.all() * bytes(*block.earlier_steps[l], layer.spatial_width);
+      if (block.earlier_steps[l]) to(Traffic::halo) += bytes(*block.earlier_steps[l], layer.spatial_width, passes);
       if (block.packed[l] != nullptr) add_packed(*block.packed[l], layer, passes);
-      if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, layer);
+      if (layer.step_by_step) to(Traffic::halo) += step_bytes(block, layer, passes);
       if (!walks_timelines(layer)) continue;
-      to(Traffic::redistribute) += passes.all() * (bytes(block.to_temporal, layer.spatial_width) +
-                                                   bytes(block.to_spatial, layer.temporal_width));
+      to(Traffic::redistribute) +=
+          bytes(block.to_temporal, layer.spatial_width, passes) + bytes(block.to_spatial, layer.temporal_width, passes);
     }
-    to(Traffic::halo) += 2 * bytes(block.train.halo, case_.model.layers.back().temporal_width);
+    to(Traffic::halo) += bytes(block.train.halo, case_.model.layers.back().temporal_width, {1, 1});
   }
 
   void add_updates() {
@@ -50,35 +49,46 @@ class ByteCount {
   std::uint64_t& to(Traffic traffic) { return planned_[traffic]; }
   std::uint64_t others() const { return static_cast<std::uint64_t>(case_.ranks()) - 1; }
 
-  std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width) const {
-    return static_cast<std::uint64_t>(exchange.total_rows()) * static_cast<std::uint64_t>(width) * element_;
+  std::uint64_t bytes(const ExchangePlan& exchange, std::int64_t width, const Passes& passes) const {
+    const std::uint64_t rows = passes.forward * static_cast<std::uint64_t>(sent_rows(exchange, false)) +
+                               passes.backward * static_cast<std::uint64_t>(sent_rows(exchange, true));
+    return rows * static_cast<std::uint64_t>(width) * element_;
+  }
+
+  /// Rows of a slice have numbers of their own, so their servers may differ from those in the whole block.
+  std::uint64_t neighbour_bytes(const BlockPlan& block, std::int64_t width, const Passes& passes) const {
+    if (block.slices.empty()) return bytes(block.spatial_halo, width, passes);
+    std::uint64_t sum = 0;
+    for (const SlicePlan& slice : block.slices) sum += bytes(slice.halo, width, passes);
+    return sum;
   }
 
   void add_sums(const LayerSums& sums, std::int64_t steps, const Passes& passes) {
     const std::uint64_t values = steps * sums.values;
     const std::uint64_t constants = steps * sums.constants_per_rank * case_.ranks();
-    to(Traffic::state) += 2 * others() * element_ * (passes.all() * values + passes.forward * constants);
+    to(Traffic::state) +=
+        2 * others() * element_ * ((passes.forward + passes.backward) * values + passes.forward * constants);
   }
 
   /// A re-run finds the state at the block's border where the first pass left it (decisions E22).
   void add_states(const StateHandover& handover, bool first, const Passes& passes) {
     for (std::size_t s = first ? 1 : 0; s < handover.plans.size(); ++s) {
-      to(Traffic::state) += (s == 0 ? 2 : passes.all()) * bytes(handover.plans[s], handover.shape[s].width);
+      to(Traffic::state) += bytes(handover.plans[s], handover.shape[s].width, s == 0 ? Passes{1, 1} : passes);
     }
   }
 
   void add_packed(const PackedPlan& packed, const LayerShape& layer, const Passes& passes) {
     for (const ExchangePlan& handover : packed.handover)
-      to(Traffic::state) += passes.all() * bytes(handover, packed.state.width);
-    to(Traffic::halo) += passes.all() * bytes(packed.halo, layer.spatial_width);
+      to(Traffic::state) += bytes(handover, packed.state.width, passes);
+    to(Traffic::halo) += bytes(packed.halo, layer.spatial_width, passes);
   }
 
-  /// Bytes that one pass of a layer that goes step by step sends for its products.
-  std::uint64_t step_bytes(const BlockPlan& block, const LayerShape& layer) const {
+  /// Bytes that a layer that goes step by step sends for its products.
+  std::uint64_t step_bytes(const BlockPlan& block, const LayerShape& layer, const Passes& passes) const {
     std::uint64_t sum = 0;
     for (const StepProduct& product : layer.products) {
       for (const StepSupport& step : block.supports.at(product.support)) {
-        sum += bytes(step.halo, product.width);
+        sum += bytes(step.halo, product.width, passes);
       }
     }
     return sum;

@@ -82,6 +82,39 @@ TEST_F(Mpi, ProcessesAndThreadsSendTheSameStaleRows) {
   }
 }
 
+TEST_F(Mpi, ProcessesPushAndPullThroughServersAsThreadsDo) {
+  for (const std::string strategy : {"vertex:partitioner=hash", "chunk"}) {
+    const auto row = [&](const std::string& servers, const std::string& comm) {
+      const std::string out = comm + "-" + strategy.substr(0, 5) + servers;
+      const std::vector<std::string> request = {"run",
+                                                "--workload",
+                                                tiny,
+                                                "--model",
+                                                "t-gcn",
+                                                "--strategy",
+                                                strategy + (strategy == "chunk" ? ":" : ",") + "servers=" + servers,
+                                                "--ranks",
+                                                "4",
+                                                "--epochs",
+                                                "3",
+                                                "--comm",
+                                                comm,
+                                                "--out",
+                                                out};
+      const Outcome outcome = comm == "mpi" ? mpirun("4", request) : strobe(request);
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+      return rows(out)[0];
+    };
+    const Json peers = row("0", "mpi");
+    for (const std::string servers : {"1", "3"}) {
+      const Json there = row(servers, "mpi");
+      EXPECT_EQ(there.at("loss"), peers.at("loss")) << servers;
+      EXPECT_EQ(there.at("sent_bytes"), row(servers, "local").at("sent_bytes"));
+      EXPECT_NE(there.at("sent_bytes"), peers.at("sent_bytes"));
+    }
+  }
+}
+
 /// Timelines that begin and end at any step, cut between processes: rounds, states and halos of earlier steps.
 TEST_F(Mpi, ProcessesWalkCellsThatExistAsThreadsDo) {
   for (const std::string model : {"t-gcn", "dysat"}) {

@@ -37,7 +37,8 @@ TEST(StaleOptionsOfAStrategy, AreLeftOutOfParametersWhereTheyMeanNothing) {
                  {"stale_sign", "text"},
                  {"stale_gradient", "fresh"},
                  {"distances", "host"},
-                 {"sent_share", 0.2}};
+                 {"sent_share", 0.2},
+                 {"servers", 0}};
   const auto of_kind = [&](const char* stale) {
     Json parameters = all;
     parameters["stale"] = stale;
@@ -51,6 +52,7 @@ TEST(StaleOptionsOfAStrategy, AreLeftOutOfParametersWhereTheyMeanNothing) {
   EXPECT_EQ(of_kind("static"), (Names{"nb", "stale", "stale_theta", "stale_gradient", "distances", "sent_share"}));
   EXPECT_EQ(of_kind("adaptive"), (Names{"nb", "stale", "stale_sign", "stale_gradient", "distances", "sent_share"}));
   EXPECT_EQ(without_idle_stale_options({{"nb", 2}, {"stale_theta", 1}}), (Json{{"nb", 2}, {"stale_theta", 1}}));
+  EXPECT_EQ(without_idle_stale_options({{"stale", "none"}, {"servers", 2}}), (Json{{"servers", 2}}));
 }
 
 TEST(StaleOptionsOfAStrategy, OfOneWithoutHalosMayOnlyBeNone) {
@@ -68,6 +70,7 @@ TEST(StaleOptionsOfAStrategy, OfOneWithoutHalosMayOnlyBeNone) {
   };
   EXPECT_EQ(rest(plain, {{"nb", 2}, {"stale", "none"}}), (Json{{"nb", 2}}));
   EXPECT_EQ(rest(plain, {{"nb", 2}}), (Json{{"nb", 2}}));
+  EXPECT_EQ(rest(plain, {{"nb", 2}, {"servers", 0}}), (Json{{"nb", 2}}));
   EXPECT_EQ(rest(plain, "text"), Json("text")) << "someone else refuses what is no object";
   EXPECT_EQ(rest(halos, {{"stale", "static"}}), (Json{{"stale", "static"}}));
   try {
