@@ -39,14 +39,16 @@ class Portfolio {
 
   std::vector<Rank> best(const ChunkGraph& chunks, const std::vector<double>& workload) {
     start_from_chunks(chunks, workload);
-    const CellBlocks single = single_cells(cells_.super), whole = windows(1);
-    refine(single, chunk_start_);
+    const CellBlocks single = single_cells(cells_.super);
     refine_cut(single, single);
-    refine_cut(whole, whole);
-    refine_cut(whole, single);
     refine(single, runs_of_steps(cells_.super, cells_.graph.steps, cells_.load, cells_.ranks));
-    for (std::int64_t count = 2; cells_.columns_of_round > 0 && count <= cells_.graph.steps / 2; count *= 2)
+    for (std::int64_t count = 1; cells_.columns_of_round > 0 && count <= cells_.graph.steps / 2; count *= 2)
       refine_cut(windows(count), windows(count));
+    if (price_of(chunk_start_) <= price_) {
+      const std::vector<double> load = load_of_ranks(nets_, chunk_start_, cells_.ranks);
+      limits_.most_load = std::max(limits_.most_load, *std::max_element(load.begin(), load.end()));
+      refine(single, chunk_start_);
+    }
     return std::move(best_);
   }
 
@@ -63,8 +65,6 @@ class Portfolio {
       if (sent >= least) continue;
       least = sent, chunk_start_ = std::move(rank);
     }
-    const std::vector<double> load = load_of_ranks(nets_, chunk_start_, cells_.ranks);
-    limits_.most_load = std::max(limits_.most_load, *std::max_element(load.begin(), load.end()));
   }
 
   /// METIS's cut of `cut` blocks, refined by moves of `moved` blocks.
@@ -84,21 +84,26 @@ class Portfolio {
     consider(std::move(rank), load_of_ranks(nets, of_block, cells_.ranks));
   }
 
+  double price_of(const std::vector<Rank>& rank) const {
+    return static_cast<double>(sent_columns(nets_, rank)) +
+           cells_.columns_of_round * static_cast<double>(rounds_of(cells_.super, rank) - 1);
+  }
+
   void consider(std::vector<Rank> rank, const std::vector<double>& load) {
     constexpr double rounding = 1 + 1e-9;
     const bool fits = *std::max_element(load.begin(), load.end()) <= limits_.most_load * rounding;
-    if (!fits && !best_.empty()) return;
-    const double price = static_cast<double>(sent_columns(nets_, rank)) +
-                         cells_.columns_of_round * static_cast<double>(rounds_of(cells_.super, rank) - 1);
-    if (!best_.empty() && price >= price_) return;
-    price_ = price, best_ = std::move(rank);
+    const double price = price_of(rank);
+    const bool better = fits == fits_ ? price < price_ : fits;
+    if (!best_.empty() && !better) return;
+    fits_ = fits, price_ = price, best_ = std::move(rank);
   }
 
   const CellsToAssign& cells_;
   CellNets nets_;
   RefinementLimits limits_;
   std::vector<Rank> chunk_start_, best_;
-  double price_ = 0;
+  double price_ = std::numeric_limits<double>::infinity();  // of the best
+  bool fits_ = false;                                       // whether it is within the limit
 };
 
 }  // namespace

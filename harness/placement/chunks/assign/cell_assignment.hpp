@@ -27,11 +27,11 @@ struct CellsToAssign {
 
 /// The rank of each cell. `method` is one of:
 /// - metis: METIS's k-way cut of the super graph, a cell as one vertex.
-/// - refined: sends the least, among refinements (refine_ranks) of the best assignment of chunks, of METIS's cut of
-///   cells and of whole timelines, and of runs of steps. No rank gets more than 1.03 of the mean load, or than the
-///   heaviest rank of that assignment of chunks. With a price of rounds, also of cuts of timelines in 2, 4, ...
-///   windows, and the least sum of what is sent and the price wins.
-/// So `refined` never sends more than `score`, `lpt` or `score_then_fill` of the same chunks, at a price of zero.
+/// - refined: what sends least, of METIS's cut of cells and of runs of steps, both refined (refine_ranks); and of the
+///   best assignment of chunks, refined where it still sends less. No rank gets more than 1.03 of the mean load, or
+///   than the heaviest rank of that assignment of chunks. With a price of rounds, also of cuts of timelines in 1, 2, 4,
+///   ... windows, and the least sum of what is sent and the price of all rounds but the first wins.
+/// So at a price of zero `refined` never sends more than `score`, `lpt` or `score_then_fill` of the same chunks.
 /// `chunks` and their `workload` are those that the other methods would assign.
 std::vector<Rank> assign_cells(const CellsToAssign& cells, const ChunkGraph& chunks,
                                const std::vector<double>& workload, const std::string& method);

@@ -34,7 +34,7 @@ class SearchPass {
 
   /// By how much less is sent.
   std::int64_t run() {
-    const auto patience = std::max<std::size_t>(200, nets_.nodes() / 50);
+    const auto patience = std::max<std::size_t>(100, nets_.nodes() / 200);
     for (std::uint32_t node = 0; node < nets_.nodes(); ++node)
       if (of_nets_.at_border(node)) queue(node);
     std::int64_t gained = 0, best = 0;
@@ -58,7 +58,7 @@ class SearchPass {
   }
 
  private:
-  static constexpr std::int64_t most_told = 256;  // pins of a net whose other pins are looked at again
+  static constexpr std::int64_t most_told = 64;  // pins of a net whose other pins are looked at again
 
   void queue(std::uint32_t node) { queue(node, of_nets_.best_move(node, limits_.most_load)); }
   void queue(std::uint32_t node, const NodeMove& move) {
@@ -99,7 +99,7 @@ class SearchPass {
 };
 
 std::int64_t search(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
-  constexpr int most_passes = 4;
+  constexpr int most_passes = 2;
   const NetPins pins = pins_of(nets);
   std::int64_t sum = 0;
   for (int pass = 0; pass < most_passes; ++pass) {
@@ -161,7 +161,7 @@ void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::ve
 }
 
 void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
-  constexpr std::uint64_t most_rounds = 3, levels_apart = 64;
+  constexpr std::uint64_t most_rounds = 2, levels_apart = 64;
   if (limits.ranks < 2) return;
   for (std::uint64_t round = 0; round < most_rounds; ++round)
     if (refine_levels(nets, limits, limits.seed + round * levels_apart, rank) == 0) break;
