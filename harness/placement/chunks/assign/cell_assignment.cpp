@@ -26,6 +26,13 @@ bool uses_all(const std::vector<Rank>& rank, int ranks) {
   return std::find(used.begin(), used.end(), false) == used.end();
 }
 
+/// Blocks that are much smaller than a rank's share.
+CellBlocks small_blocks(const CellsToAssign& cells) {
+  constexpr int blocks_of_rank = 256;
+  const double all = std::accumulate(cells.load.begin(), cells.load.end(), 0.0);
+  return cells_with_followers(cells.super, cells.load, all / cells.ranks / blocks_of_rank);
+}
+
 /// Looks for the assignment that sends least, from several starts.
 class Portfolio {
  public:
@@ -39,15 +46,15 @@ class Portfolio {
 
   std::vector<Rank> best(const ChunkGraph& chunks, const std::vector<double>& workload) {
     start_from_chunks(chunks, workload);
-    const CellBlocks single = single_cells(cells_.super);
-    refine_cut(single, single);
-    refine(single, runs_of_steps(cells_.super, cells_.graph.steps, cells_.load, cells_.ranks));
+    const CellBlocks blocks = small_blocks(cells_);
+    refine_cut(blocks);
+    refine(blocks, runs_of_steps(cells_.super, cells_.graph.steps, cells_.load, cells_.ranks));
     for (std::int64_t count = 1; cells_.columns_of_round > 0 && count <= cells_.graph.steps / 2; count *= 2)
-      refine_cut(windows(count), windows(count));
+      refine_cut(windows(count));
     if (price_of(chunk_start_) <= price_) {
       const std::vector<double> load = load_of_ranks(nets_, chunk_start_, cells_.ranks);
       limits_.most_load = std::max(limits_.most_load, *std::max_element(load.begin(), load.end()));
-      refine(single, chunk_start_);
+      refine(single_cells(cells_.super), chunk_start_);
     }
     return std::move(best_);
   }
@@ -67,10 +74,8 @@ class Portfolio {
     }
   }
 
-  /// METIS's cut of `cut` blocks, refined by moves of `moved` blocks.
-  void refine_cut(const CellBlocks& cut, const CellBlocks& moved) {
-    if (!has_metis()) return;
-    refine(moved, cut_by_metis(cells_.super, cut, cells_.load, cells_.ranks, cells_.seed));
+  void refine_cut(const CellBlocks& blocks) {
+    if (has_metis()) refine(blocks, cut_by_metis(cells_.super, blocks, cells_.load, cells_.ranks, cells_.seed));
   }
 
   void refine(const CellBlocks& moved, const std::vector<Rank>& start) {
@@ -111,7 +116,7 @@ class Portfolio {
 std::vector<Rank> assign_cells(const CellsToAssign& cells, const ChunkGraph& chunks,
                                const std::vector<double>& workload, const std::string& method) {
   if (method == "refined") return Portfolio(cells).best(chunks, workload);
-  return cut_by_metis(cells.super, single_cells(cells.super), cells.load, cells.ranks, cells.seed);
+  return cut_by_metis(cells.super, small_blocks(cells), cells.load, cells.ranks, cells.seed);
 }
 
 ChunkAssignment split_by_rank(const SuperGraph& super, const std::vector<Rank>& rank, const std::vector<double>& load,

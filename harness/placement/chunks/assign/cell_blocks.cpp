@@ -118,6 +118,21 @@ CellBlocks single_cells(const SuperGraph& super) {
   return blocks;
 }
 
+CellBlocks cells_with_followers(const SuperGraph& super, const std::vector<double>& load, double most) {
+  CellBlocks blocks{std::vector<std::uint32_t>(super.nodes()), 0};
+  double held = 0;
+  for (const NodeSequence& sequence : super.sequences) {
+    for (NodeId cell = sequence.first; cell < sequence.end(); ++cell) {
+      const bool alone = super.offsets.empty() || super.offsets[cell] == super.offsets[cell + std::size_t{1}];
+      const bool joins = cell > sequence.first && alone && held + load[cell] <= most;
+      if (!joins) ++blocks.count, held = 0;
+      held += load[cell];
+      blocks.of_cell[cell] = blocks.count - 1;
+    }
+  }
+  return blocks;
+}
+
 CellBlocks windows_of_sequences(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
                                 std::int64_t windows) {
   const std::vector<std::int64_t> window = windows_of_steps(super, steps, load, windows);

@@ -16,6 +16,9 @@ struct CellBlocks {
 
 /// Every cell is a block.
 CellBlocks single_cells(const SuperGraph& super);
+/// A cell and those after it in its sequence that share no spatial edge, up to a load of `most`. Where in such a run a
+/// timeline is cut makes no difference to a state that is handed over.
+CellBlocks cells_with_followers(const SuperGraph& super, const std::vector<double>& load, double most);
 /// Steps are cut into `windows` runs of about the same load. A block is the part of a sequence within a run.
 CellBlocks windows_of_sequences(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
                                 std::int64_t windows);
