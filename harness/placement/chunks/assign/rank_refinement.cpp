@@ -34,7 +34,7 @@ class SearchPass {
 
   /// By how much less is sent.
   std::int64_t run() {
-    const auto patience = std::max<std::size_t>(100, nets_.nodes() / 200);
+    const auto patience = std::clamp<std::size_t>(nets_.nodes() / 50, 200, 1000);
     for (std::uint32_t node = 0; node < nets_.nodes(); ++node)
       if (of_nets_.at_border(node)) queue(node);
     std::int64_t gained = 0, best = 0;
@@ -58,7 +58,7 @@ class SearchPass {
   }
 
  private:
-  static constexpr std::int64_t most_told = 64;  // pins of a net whose other pins are looked at again
+  static constexpr std::int64_t most_told = 128;  // pins of a net whose other pins are looked at again
 
   void queue(std::uint32_t node) { queue(node, of_nets_.best_move(node, limits_.most_load)); }
   void queue(std::uint32_t node, const NodeMove& move) {
@@ -99,13 +99,14 @@ class SearchPass {
 };
 
 std::int64_t search(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
-  constexpr int most_passes = 2;
+  constexpr int most_passes = 4;
+  constexpr std::int64_t least_share = 20;  // of all gains so far, for another pass
   const NetPins pins = pins_of(nets);
   std::int64_t sum = 0;
   for (int pass = 0; pass < most_passes; ++pass) {
     const std::int64_t gained = SearchPass(nets, pins, limits, rank).run();
     sum += gained;
-    if (gained == 0) break;
+    if (gained * least_share <= sum) break;
   }
   return sum;
 }
@@ -161,7 +162,7 @@ void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::ve
 }
 
 void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
-  constexpr std::uint64_t most_rounds = 2, levels_apart = 64;
+  constexpr std::uint64_t most_rounds = 3, levels_apart = 64;
   if (limits.ranks < 2) return;
   for (std::uint64_t round = 0; round < most_rounds; ++round)
     if (refine_levels(nets, limits, limits.seed + round * levels_apart, rank) == 0) break;
