@@ -20,12 +20,6 @@ std::vector<Rank> rank_of_cells(const ChunkGraph& chunks, const std::vector<Rank
   return rank;
 }
 
-bool uses_all(const std::vector<Rank>& rank, int ranks) {
-  std::vector<bool> used(ranks, false);
-  for (const Rank one : rank) used[one] = true;
-  return std::find(used.begin(), used.end(), false) == used.end();
-}
-
 /// Single cells of a graph of few, else blocks that are much smaller than a rank's share, which take a fraction of the
 /// time.
 CellBlocks small_blocks(const CellsToAssign& cells) {
