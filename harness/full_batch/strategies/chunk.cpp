@@ -54,6 +54,10 @@ std::vector<std::string> searched_fusions(bool /*sizes_only*/) { return {"both",
 FieldTable with_fusion_fields(FieldTableBuilder<ChunkParameters> fields) {
   return with_stale_fields(
       fields
+          .real("round_kib", &ChunkParameters::round_kib, "KiB",
+                "with assign=refined: KiB sent in an epoch that a round of waiting counts as; 0 counts what is sent "
+                "alone",
+                0, 1e12)
           .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
                   "stages in which a rank walks chunks together: spatial stages merge the chunks that fit into "
                   "memory, else go chunk by chunk; temporal stages put all sequences end to end, else pad those of "
@@ -102,11 +106,7 @@ const FieldTable& chunk_fields() {
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
                   "left empty; metis and refined place single cells and split chunks: METIS's cut of all cells, or "
                   "moves that reduce the rows really sent, from the best of several starts")
-          .searched(searched_assignments)
-          .real("round_kib", &ChunkParameters::round_kib, "KiB",
-                "with assign=refined: KiB sent in an epoch that a round of waiting counts as; 0 counts what is sent "
-                "alone",
-                0, 1e12));
+          .searched(searched_assignments));
   return table;
 }
 

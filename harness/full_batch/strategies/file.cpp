@@ -1,5 +1,5 @@
 // Owners of cells from a file, in the form that --dump-placement writes, so that anybody's partition can be measured.
-// Everything that ranks exchange follows from the two owners of a cell, as for every other strategy.
+// Everything that ranks exchange follows from the two owners of a cell.
 #include <fmt/format.h>
 
 #include <memory>

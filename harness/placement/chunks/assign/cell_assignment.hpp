@@ -26,8 +26,8 @@ struct CellsToAssign {
 };
 
 /// The rank of each cell. `method` is one of:
-/// - metis: METIS's k-way cut of the super graph. Of more than 2^17 cells, a vertex is a cell with
-///   those after it that share no spatial edge.
+/// - metis: METIS's k-way cut of the super graph. A vertex is a cell. If there are more than 2^17 cells,
+///   it is a cell with those after it that share no spatial edge.
 /// - refined: what sends least, of METIS's cut of cells and of runs of steps, both refined (refine_ranks); and of the
 ///   best assignment of chunks, refined where it still sends less. No rank gets more than 1.03 of the mean load, or
 ///   than the heaviest rank of that assignment of chunks. With a price of rounds, also of cuts of timelines in 1, 2, 4,

@@ -32,7 +32,7 @@ class SearchPass {
         stamp_(nets.nodes(), 0),
         moved_(nets.nodes(), false) {}
 
-  /// By how much less is sent.
+  /// Returns the columns that are no longer sent.
   std::int64_t run() {
     const auto patience = std::clamp<std::size_t>(nets_.nodes() / 50, 200, 1000);
     for (std::uint32_t node = 0; node < nets_.nodes(); ++node)
