@@ -17,7 +17,7 @@ namespace strobe {
 
 struct Samples;  // models/tasks/task.hpp
 
-/// The model's layers, and the readers of rows beside the graph's edges.
+/// The model's layers, and the readers of rows in addition to the graph's edges.
 struct RowReaders {
   const std::vector<LayerShape>& layers;
   /// Matrices of layers that go step by step (Preparation::supports); null: such layers read the rows of the graph.
