@@ -1,4 +1,5 @@
-// Writes the owner of each cell to a file, for readers who want to judge or draw a partition.
+// Files with the owner of each cell: written for readers who want to judge or draw a partition, and read to train with
+// the partition of somebody else.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +18,19 @@ namespace strobe {
 /// SystemError.
 void write_placement_file(const std::string& path, const Placement& spatial, const Placement& temporal,
                           const Column<std::uint32_t>* chunk_of_cell = nullptr, const VertexLoads* loads = nullptr);
+
+/// A line of such a file. `number` counts the file's lines from 1. `step` is -1 where the line holds for all steps.
+struct OwnerLine {
+  std::int64_t number = 0, step = -1, vertex = 0, rank = 0, temporal_rank = 0;
+};
+
+struct CellOwners {
+  std::string path;
+  std::vector<OwnerLine> lines;
+};
+
+/// Reads the columns `step,vertex,rank` and, where the header has it next, `temporal_rank`, which is the rank itself
+/// without that column. Further columns are ignored. Throws InvalidRequest for "/strategy/owners" with the file's line.
+CellOwners read_placement_file(const std::string& path);
 
 }  // namespace strobe

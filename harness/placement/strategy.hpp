@@ -20,6 +20,8 @@ struct LayerShape;       // models/snapshots/model.hpp
 struct PlacedChunks;     // harness/placement/chunks/placed_chunks.hpp
 struct VertexLoads;      // workloads/partitioners/load_aware.hpp
 struct DeviceRates;      // harness/placement/chunks/chunk_workload.hpp
+struct CellOwners;       // harness/files/placement_file.hpp
+struct Samples;          // models/tasks/task.hpp
 struct LearnedWorkload;  // harness/placement/chunks/learned/learned_workload.hpp
 
 /// Inputs that a strategy's parameters may name in addition to the graph. The caller of the strategy reads the files,
@@ -29,6 +31,8 @@ struct NamedInputs {
   std::function<std::shared_ptr<const LearnedWorkload>(const std::string& file)> workloads = {};
   /// Rates of a cluster's accelerator, by the cluster's name or file. Throws InvalidRequest.
   std::function<DeviceRates(const std::string& cluster)> rates = {};
+  /// A file of owners, by its path. Throws InvalidRequest.
+  std::function<std::shared_ptr<const CellOwners>(const std::string& file)> owners = {};
 };
 
 /// The input of a strategy.
@@ -43,6 +47,9 @@ struct StrategyInput {
   bool fp64 = false;                                // precision of what moves
   NamedInputs named = {};
   ShareHolders holders = {};  // the processes that plan together, where a partitioner runs in parts
+  /// Matrices of layers that go step by step (Preparation::supports), and the training samples; null where unknown.
+  const std::vector<std::shared_ptr<const PreparedGraph>>* supports = nullptr;
+  const Samples* samples = nullptr;
 };
 
 /// The decisions of a strategy. `approximations` is empty for an exact strategy (law 3).
@@ -92,7 +99,8 @@ struct StrategyTag {
       searched_at = tries;
       return std::move(*this);
     }
-    /// Marks another strategy of the registry with other defaults. A search over all strategies leaves it out.
+    /// Marks another strategy of the registry with other defaults, or one that needs a file of the user's. A search
+    /// over all strategies leaves it out.
     Value as_preset() && {
       preset = true;
       return std::move(*this);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "core/errors.hpp"
@@ -23,28 +24,30 @@
 namespace strobe {
 namespace {
 
-/// The merged graph in METIS's form.
+/// The graph in METIS's own numbers.
 struct MetisGraph {
   std::vector<idx_t> offsets, neighbours, edge_weights, vertex_weights;
 };
 
-idx_t checked(std::int64_t value) {
-  if (value > std::numeric_limits<idx_t>::max()) {
+/// METIS adds weights up in its own numbers, so their sum must fit as well.
+std::vector<idx_t> narrowed(const std::vector<std::int64_t>& values, std::int64_t largest) {
+  if (largest > std::numeric_limits<idx_t>::max()) {
     throw InvalidRequest(
-        "/strategy/partitioner",
-        "the graph is too large for this METIS, which counts in 32 bits; use another partitioner, such as hash");
+        "/strategy", "the graph is too large for this METIS, which counts in 32 bits; use another way to divide it");
   }
-  return static_cast<idx_t>(value);
+  return {values.begin(), values.end()};
 }
 
-MetisGraph merge(const PreparedGraph& graph) {
+std::int64_t sum_of(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+WeightedGraph merge(const PreparedGraph& graph) {
   const VertexLists lists = merged_lists(graph, {0, graph.vertices});
-  MetisGraph merged;
-  merged.neighbours.assign(lists.neighbours.begin(), lists.neighbours.end());
-  merged.edge_weights.assign(lists.weights.begin(), lists.weights.end());
-  for (const std::int64_t offset : lists.offsets) merged.offsets.push_back(checked(offset));
-  for (const std::int64_t work : lists.work) merged.vertex_weights.push_back(checked(work));
-  return merged;
+  return {lists.offsets,
+          {lists.neighbours.begin(), lists.neighbours.end()},
+          {lists.weights.begin(), lists.weights.end()},
+          lists.work};
 }
 
 /// METIS's status; fills `part` [vertices].
@@ -52,7 +55,7 @@ int call_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = static_cast<idx_t>(seed & 0x7fffffff);
-  idx_t vertices = checked(static_cast<std::int64_t>(part.size())), constraints = 1, wanted = parts, cut = 0;
+  idx_t vertices = static_cast<idx_t>(part.size()), constraints = 1, wanted = parts, cut = 0;
   return METIS_PartGraphKway(&vertices, &constraints, graph.offsets.data(), graph.neighbours.data(),
                              graph.vertex_weights.data(), nullptr, graph.edge_weights.data(), &wanted, nullptr, nullptr,
                              options, &cut, part.data());
@@ -117,23 +120,30 @@ void run_metis(MetisGraph& graph, int parts, std::uint64_t seed, std::vector<idx
   if (status != METIS_OK || signals.failed()) throw SystemError("METIS failed with status " + std::to_string(status));
 }
 
-std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
-  require_structure(graph, "metis");
-  std::vector<idx_t> part(graph.vertices, 0);
-  if (parts > 1) {
-    MetisGraph merged = merge(graph);
-    run_metis(merged, parts, seed, part);
+std::vector<Rank> parts_of_weighted(const WeightedGraph& graph, int parts, std::uint64_t seed) {
+  std::vector<idx_t> part(graph.vertex_weights.size(), 0);
+  if (parts > 1 && !part.empty()) {
+    MetisGraph own{narrowed(graph.offsets, graph.offsets.back()),
+                   {graph.neighbours.begin(), graph.neighbours.end()},
+                   narrowed(graph.edge_weights, sum_of(graph.edge_weights)),
+                   narrowed(graph.vertex_weights, sum_of(graph.vertex_weights))};
+    run_metis(own, parts, seed, part);
   }
   std::vector<Rank> owner(part.begin(), part.end());
   fill_empty_parts(owner, parts);
   return owner;
 }
 
+std::vector<Rank> partition_by_metis(const PreparedGraph& graph, int parts, std::uint64_t seed) {
+  require_structure(graph, "metis");
+  return parts > 1 ? parts_of_weighted(merge(graph), parts, seed) : std::vector<Rank>(graph.vertices, 0);
+}
+
 const Register<PartitionerTag> registered{{"metis",
                                            "METIS k-way on the graph merged over steps, vertices weighted by work",
                                            "Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998",
                                            {},
-                                           partition_by_metis,
+                                           PartitionerTag::Value(partition_by_metis).on_weighted(parts_of_weighted),
                                            {}}};
 
 const RegisterNames metis_elsewhere{"partitioner", {{"parmetis", "metis", ""}}};

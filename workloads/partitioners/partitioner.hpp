@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -11,6 +12,13 @@
 #include "workloads/preparation/preprocess.hpp"
 
 namespace strobe {
+
+/// An undirected graph with weights. Every edge is listed once with each of its ends.
+struct WeightedGraph {
+  std::vector<std::int64_t> offsets;  // [vertices + 1]
+  std::vector<std::int64_t> neighbours, edge_weights;
+  std::vector<std::int64_t> vertex_weights;  // [vertices]
+};
 
 struct PartitionerTag {
   static constexpr const char* kind = "partitioner";
@@ -24,6 +32,8 @@ struct PartitionerTag {
   /// A partitioner that runs in parts: processes that hold one share each call it together, and each gets all owners.
   /// Parts may stay empty. With one process it is the same function. Its answer may depend on their number.
   using PartitionInParts = std::vector<Rank> (*)(const GraphShare& share, int parts, std::uint64_t seed);
+  /// The same of any graph with weights.
+  using PartsOfWeighted = std::vector<Rank> (*)(const WeightedGraph& graph, int parts, std::uint64_t seed);
   struct Value {
     Value() = default;
     /// `called`: the partitioner's name, for its refusal of a graph of unknown edges.
@@ -37,9 +47,14 @@ struct PartitionerTag {
       if (by_load != nullptr) return by_load(graph, parts, hops, load);
       return in_parts != nullptr ? by_shares(graph, parts, seed, holders) : partition(graph, parts, seed);
     }
+    Value on_weighted(PartsOfWeighted makes) && {
+      weighted = makes;
+      return std::move(*this);
+    }
     Partition partition = nullptr;
     PartitionByLoad by_load = nullptr;
     PartitionInParts in_parts = nullptr;
+    PartsOfWeighted weighted = nullptr;  // null for those that divide prepared graphs only
     const char* name = "";
     /// Whether the sizes of the parts, and of what they exchange, follow from the numbers of vertices and parts alone.
     bool from_sizes = false;

@@ -124,7 +124,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, std::int64_t bloc
   const auto& entry = StrategyRegistry::instance().find(c.request.strategy.at("name").get<std::string>(), "/strategy");
   StrategyPlan strategy = entry.value(
       {*c.data.graph, c.ranks(), static_cast<std::uint64_t>(c.request.seed), even_blocks(c.data.graph->steps, blocks),
-       &c.model.layers, c.model.fp64, named_inputs(c), c.share_holders()},
+       &c.model.layers, c.model.fp64, named_inputs(c), c.share_holders(), &c.data.supports, &c.data.samples->train},
       c.request.strategy);
   check_supported(strategy, blocks);
   return lay_out(c, std::move(strategy));

@@ -110,6 +110,40 @@ Json describe_rounds(const BlockPlan& block) {
   return layers;
 }
 
+std::int64_t product_rows(const BlockPlan& block, const LayerShape& layer) {
+  std::int64_t rows = 0;
+  for (const StepProduct& product : layer.products)
+    for (const StepSupport& step : block.supports.at(product.support)) rows += step.halo.total_rows();
+  return rows;
+}
+
+/// The cut of ranks: the rows that ranks send in one forward pass over all blocks, each row once for each rank that
+/// reads it, and the most rounds in which a layer's states pass along timelines.
+Json describe_cut_of_ranks(const FullBatchPlan& plan) {
+  std::int64_t neighbours = 0, earlier = 0, states = 0, samples = 0;
+  std::size_t rounds = 1;
+  for (const BlockPlan& block : plan.blocks) {
+    samples += block.train.halo.total_rows();
+    for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
+      const LayerShape& layer = plan.model.layers[l];
+      if (layer.reads_neighbours) neighbours += block.spatial_halo.total_rows();
+      if (layer.step_by_step) neighbours += product_rows(block, layer);
+      if (block.earlier_steps[l]) earlier += block.earlier_steps[l]->total_rows();
+      for (const ExchangePlan& handover : block.handover[l].plans) states += handover.total_rows();
+      rounds = std::max(rounds, block.handover[l].plans.size());
+      if (block.packed[l] == nullptr) continue;
+      earlier += block.packed[l]->halo.total_rows();
+      for (const ExchangePlan& handover : block.packed[l]->handover) states += handover.total_rows();
+      rounds = std::max(rounds, block.packed[l]->rounds.size());
+    }
+  }
+  return {{"neighbour_rows", neighbours},
+          {"earlier_rows", earlier},
+          {"state_rows", states},
+          {"sample_rows", samples},
+          {"rounds", rounds}};
+}
+
 Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
   Json exchanges = Json::array();
   for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
@@ -223,6 +257,7 @@ Json describe(const FullBatchPlan& plan) {
       {"spatial_placement", describe_placement(plan.strategy.spatial)},
       {"temporal_placement", describe_placement(plan.strategy.temporal)},
       {"connectivity_minus_one", spatial_cut(plan.strategy.spatial, *plan.data.graph)},
+      {"cut_of_ranks", describe_cut_of_ranks(plan)},
       {"schedule", {{"kind", plan.strategy.blocks.size() == 1 ? "full_batch" : "blocks"}, {"blocks", blocks}}},
       {"staleness", describe_staleness(plan)},
       {"approximations", plan.strategy.approximations},

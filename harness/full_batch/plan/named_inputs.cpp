@@ -6,6 +6,7 @@
 #include "backends/cluster.hpp"
 #include "core/errors.hpp"
 #include "core/json_reader.hpp"
+#include "harness/files/placement_file.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
 #include "harness/placement/chunks/learned/learned_workload.hpp"
 
@@ -60,6 +61,7 @@ NamedInputs named_inputs(const FullBatchCase& c) {
       throw InvalidRequest("/strategy/rates", error.what());
     }
   };
+  named.owners = [](const std::string& file) { return std::make_shared<const CellOwners>(read_placement_file(file)); };
   return named;
 }
 

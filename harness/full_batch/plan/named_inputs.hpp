@@ -1,4 +1,4 @@
-// Readers of the inputs that a strategy's parameters name: files of learned workloads, and clusters.
+// Readers of the inputs that a strategy's parameters name: files of learned workloads and of owners, and clusters.
 #pragma once
 
 #include <string>

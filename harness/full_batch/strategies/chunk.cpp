@@ -12,6 +12,7 @@
 #include "backends/processor_clock.hpp"
 #include "core/errors.hpp"
 #include "core/names_elsewhere.hpp"
+#include "harness/placement/chunks/assign/cell_assignment.hpp"
 #include "harness/placement/chunks/cell_placement.hpp"
 #include "harness/placement/chunks/chunk_assignment.hpp"
 #include "harness/placement/chunks/chunk_merging.hpp"
@@ -36,6 +37,7 @@ struct ChunkParameters : StaleOptions {
   std::string fixed_time = "each";
   std::string rates;
   std::string assign = "score";
+  double round_kib = 0;
   std::string fusion = "both";
   double fusion_gib = 0;
   std::string fusion_memory = "planned";
@@ -53,6 +55,10 @@ std::vector<std::string> searched_fusions(bool /*sizes_only*/) { return {"both",
 FieldTable with_fusion_fields(FieldTableBuilder<ChunkParameters> fields) {
   return with_stale_fields(
       fields
+          .real("round_kib", &ChunkParameters::round_kib, "KiB",
+                "with assign=refined: KiB sent in an epoch that a round of waiting counts as; 0 counts what is sent "
+                "alone",
+                0, 1e12)
           .choice("fusion", &ChunkParameters::fusion, {"both", "none", "spatial", "temporal"},
                   "stages in which a rank walks chunks together: spatial stages merge the chunks that fit into "
                   "memory, else go chunk by chunk; temporal stages put all sequences end to end, else pad those of "
@@ -87,9 +93,10 @@ const FieldTable& chunk_fields() {
               "edges between cells: the columns that the model moves along them, 1, or how often the model's layers "
               "aggregate neighbours and earlier cells (DGC: 2 to 1 for T-GCN)")
           .searched(searched_weights)
-          .choice("cost", &ChunkParameters::cost, {"cost_model", "cells", "edges", "mlp"},
-                  "workload of a chunk: its operations' time from their arithmetic and memory, its number of cells, "
-                  "its number of cells and edges, or the time that MLPs learned from measured chunks")
+          .choice(
+              "cost", &ChunkParameters::cost, {"cost_model", "cells", "edges", "mlp"},
+              "workload of a chunk: its operations' time from their arithmetic and memory, its number of cells, "
+              "its number of cells and edges without self-loops, or the time that MLPs learned from measured chunks")
           .text("workloads", &ChunkParameters::workloads,
                 "with cost=mlp: file of `strobe calibrate --chunks`; by default CLUSTER-chunks-MODEL.json next to "
                 "the case's cluster file, and this-machine-chunks-MODEL.json for a real device")
@@ -99,9 +106,10 @@ const FieldTable& chunk_fields() {
           .text("rates", &ChunkParameters::rates,
                 "with cost=cost_model: cluster, by name or file, whose accelerator's rates are used; by default a "
                 "V100's")
-          .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill"},
+          .choice("assign", &ChunkParameters::assign, {"score", "lpt", "score_then_fill", "metis", "refined"},
                   "chunks to ranks: DGC's Algorithm 1, the least loaded rank, or Algorithm 1 and a chunk for each rank "
-                  "left empty")
+                  "left empty; metis and refined place single cells and split chunks: METIS's cut of all cells, or "
+                  "moves that reduce the rows really sent, from the best of several starts")
           .searched(searched_assignments));
   return table;
 }
@@ -153,6 +161,8 @@ void check_options(const ChunkParameters& parameters) {
     throw InvalidRequest("/strategy/fixed_time", "only cost=mlp uses this; set cost=mlp, or leave this out");
   if (!parameters.rates.empty() && parameters.cost != "cost_model")
     throw InvalidRequest("/strategy/rates", "only cost=cost_model uses this; set cost=cost_model, or leave this out");
+  if (parameters.round_kib > 0 && parameters.assign != "refined")
+    throw InvalidRequest("/strategy/round_kib", "only assign=refined uses this; set assign=refined, or leave this out");
   if (parameters.fusion_memory == "measured" && parameters.fusion != "both" && parameters.fusion != "spatial")
     throw InvalidRequest(
         "/strategy/fusion_memory",
@@ -208,6 +218,31 @@ WeighedChunks make_chunks_in_parts(const StrategyInput& input, const TrafficWeig
   return result;
 }
 
+/// Assigns cells, and splits the chunks that lie on several ranks afterwards. With cost=mlp the cells of a chunk share
+/// its workload evenly.
+ChunkAssignment assign_split_chunks(const StrategyInput& input, const TrafficWeights& weights,
+                                    const ChunkParameters& parameters, const std::vector<double>& workload,
+                                    ChunkGraph& chunks) {
+  const SuperGraph super = super_graph(input.graph, weights);
+  std::vector<double> load;
+  if (parameters.cost == "mlp") {
+    for (const std::uint32_t chunk : chunks.of_node)
+      load.push_back(workload[chunk] / static_cast<double>(chunks.cells[chunk]));
+  } else {
+    load = cell_workloads(input.graph, super, device_of(input, parameters), parameters.cost);
+  }
+  const double columns_of_round = parameters.round_kib * 1024 / (input.fp64 ? 8 : 4);
+  const std::vector<Rank> rank = assign_cells({input.graph,
+                                               super,
+                                               {*input.layers, input.supports, input.samples},
+                                               load,
+                                               input.ranks,
+                                               input.seed,
+                                               columns_of_round},
+                                              chunks, workload, parameters.assign);
+  return split_by_rank(super, rank, load, input.ranks, chunks);
+}
+
 std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, const ChunkParameters& parameters) {
   const bool product_done = input.graph.first_product_done || input.graph.features_kept;
   const TrafficWeights weights = traffic_weights(*input.layers, product_done, parameters.weights);
@@ -216,7 +251,9 @@ std::shared_ptr<const PlacedChunks> make_chunks(const StrategyInput& input, cons
       together ? make_chunks_in_parts(input, weights, parameters) : make_chunks_alone(input, weights, parameters);
   ChunkGraph& chunks = weighed.made.chunks;
   ProcessorLaps laps;
-  ChunkAssignment assignment = assign_chunks(chunks, weighed.workload, input.ranks, parameters.assign);
+  ChunkAssignment assignment = assigns_cells(parameters.assign)
+                                   ? assign_split_chunks(input, weights, parameters, weighed.workload, chunks)
+                                   : assign_chunks(chunks, weighed.workload, input.ranks, parameters.assign);
   auto placed = std::make_shared<PlacedChunks>();
   placed->generation_seconds = weighed.generation_seconds, placed->assignment_seconds = laps.lap();
   placed->max_cells = weighed.max_cells, placed->rounds = weighed.made.rounds;

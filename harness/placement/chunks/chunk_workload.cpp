@@ -1,6 +1,7 @@
 #include "harness/placement/chunks/chunk_workload.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace strobe {
 namespace {
@@ -59,11 +60,17 @@ void add_temporal(const RooflineTime& roofline, const LayerShape& layer, UnitSec
   unit.earlier_cell.push_back(earlier);
 }
 
-void add_entries(const PreparedGraph& graph, const ChunkGraph& chunks, double seconds, std::vector<double>& workload) {
+/// Non-zeros of a cell's row. `edges` leaves out the self-loop, which is no edge.
+std::int64_t entries_of(const PreparedGraph& graph, VertexId v, Step t, bool edges) {
+  const std::int64_t* const row = graph.row_offsets.data() + t * graph.vertices + v;
+  const VertexId* const columns = graph.columns.data();
+  return row[1] - row[0] - (edges && std::binary_search(columns + row[0], columns + row[1], v) ? 1 : 0);
+}
+
+void add_entries(const PreparedGraph& graph, const ChunkGraph& chunks, double seconds, bool edges,
+                 std::vector<double>& workload) {
   for_cells(graph, [&](NodeId node, VertexId v, Step t) {
-    const std::size_t row = t * graph.vertices + v;
-    workload[chunks.of_node[node]] +=
-        seconds * static_cast<double>(graph.row_offsets[row + 1] - graph.row_offsets[row]);
+    workload[chunks.of_node[node]] += seconds * static_cast<double>(entries_of(graph, v, t, edges));
   });
 }
 
@@ -107,11 +114,20 @@ std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph
   const UnitSeconds unit = unit_of(device, cost);
   std::vector<double> workload;
   for (const std::int64_t cells : chunks.cells) workload.push_back(unit.cell * static_cast<double>(cells));
-  if (unit.entry > 0) add_entries(graph, chunks, unit.entry, workload);
+  if (unit.entry > 0) add_entries(graph, chunks, unit.entry, cost == "edges", workload);
   for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
     if (unit.earlier_cell[l] > 0) add_earlier_cells(super, chunks, layers[l], unit.earlier_cell[l], workload);
   }
   return workload;
+}
+
+std::vector<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
+                                   const std::string& cost) {
+  ChunkGraph cells;
+  cells.of_node.resize(super.nodes());
+  std::iota(cells.of_node.begin(), cells.of_node.end(), 0u);
+  cells.cells.assign(super.nodes(), 1);
+  return chunk_workloads(graph, super, cells, device, cost);
 }
 
 std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGraphShare& share,
@@ -125,8 +141,7 @@ std::vector<double> workloads_together(const PreparedGraph& graph, const SuperGr
   std::vector<std::int64_t> counts(seconds.size() * chunks, 0);  // entries, then the cells read in each layer
   holders.together([&] {
     for_cells(graph, share.vertices, [&](NodeId node, VertexId v, Step t) {
-      const std::int64_t* row = graph.row_offsets.data() + t * graph.vertices + v;
-      counts[chunk[node]] += row[1] - row[0];
+      counts[chunk[node]] += entries_of(graph, v, t, cost == "edges");
     });
     for (std::size_t l = 0; l < unit.earlier_cell.size(); ++l) {
       for (const NodeSequence& sequence : share.graph.sequences)

@@ -42,11 +42,15 @@ struct CountedDevice {
 
 /// Workload of each chunk: [C].
 /// - cells: its number of cells.
-/// - edges: cells and non-zeros of their rows of A.
+/// - edges: cells and the non-zeros of their rows of A, without self-loops.
 /// - cost_model: seconds by `unit_seconds`.
 /// Cost O(cells * layers).
 std::vector<double> chunk_workloads(const PreparedGraph& graph, const SuperGraph& super, const ChunkGraph& chunks,
                                     const CountedDevice& device, const std::string& cost);
+
+/// The same of every cell alone: [cells].
+std::vector<double> cell_workloads(const PreparedGraph& graph, const SuperGraph& super, const CountedDevice& device,
+                                   const std::string& cost);
 
 /// The same by several processes together, from the cells of a share each. `chunk` is that of the share's cells,
 /// `cells` the size of every chunk. Sums of whole numbers, so their number changes nothing. It may differ from

@@ -55,7 +55,9 @@ TEST(ChunkStrategy, EveryOptionGivesTheSequentialCurve) {
   const std::vector<double> sequential = losses(chunk_case({{"name", "sequential"}}, 1));
   for (const Json& options :
        {Json{{"weights", "unit"}}, Json{{"weights", "profiled"}}, Json{{"cost", "cells"}}, Json{{"cost", "edges"}},
-        Json{{"assign", "lpt"}}, Json{{"assign", "score_then_fill"}}, Json{{"levels", 1}}, Json{{"rounds", 1}},
+        Json{{"assign", "lpt"}}, Json{{"assign", "score_then_fill"}}, Json{{"assign", "metis"}},
+        Json{{"assign", "refined"}}, Json{{"assign", "refined"}, {"round_kib", 100.0}, {"cost", "edges"}},
+        Json{{"propagation", "synchronous"}, {"assign", "refined"}}, Json{{"levels", 1}}, Json{{"rounds", 1}},
         Json{{"propagation", "synchronous"}}, Json{{"propagation", "synchronous"}, {"levels", 1}, {"cost", "edges"}},
         Json{{"max_cells", "1"}}, Json{{"max_cells", "40"}}, Json{{"stale", "static"}, {"stale_theta", 0.0}}}) {
     expect_alike(losses(chunk_case(chunked(options), 3)), sequential, options.dump());

@@ -1,0 +1,42 @@
+// Blocks of cells that stay together: each timeline cut at the same few steps. If blocks are placed whole, no timeline
+// changes its owner more often than there are cuts, and no rank waits more often than that for a state.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/placement/chunks/super_graph.hpp"
+
+namespace strobe {
+
+struct CellBlocks {
+  std::vector<std::uint32_t> of_cell;
+  std::uint32_t count = 0;
+};
+
+/// Every cell is a block.
+CellBlocks single_cells(const SuperGraph& super);
+/// A cell and those after it in its sequence that share no spatial edge, up to a load of `most`. Where in such a run a
+/// timeline is cut makes no difference to a state that is handed over.
+CellBlocks cells_with_followers(const SuperGraph& super, const std::vector<double>& load, double most);
+/// Steps are cut into `windows` runs of about the same load. A block is the part of a sequence within a run.
+CellBlocks windows_of_sequences(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
+                                std::int64_t windows);
+
+/// Each rank gets a run of steps of about the same load: [cells].
+std::vector<Rank> runs_of_steps(const SuperGraph& super, std::int64_t steps, const std::vector<double>& load,
+                                int ranks);
+
+/// Whether this program was built with METIS.
+bool has_metis();
+/// Parts of `blocks` by METIS: a vertex weighs its load, an edge the weights of `super` (of spatial entries, and of a
+/// timeline what one cut there moves). Returns the rank of each cell; every rank has a block where there are enough.
+/// Throws InvalidRequest without METIS, and for more entries than METIS counts.
+std::vector<Rank> cut_by_metis(const SuperGraph& super, const CellBlocks& blocks, const std::vector<double>& load,
+                               int ranks, std::uint64_t seed);
+
+/// The largest number of changes of owner in a sequence, plus one: how many rounds a recurrence takes. States that
+/// restart at steps are not looked at.
+std::int64_t rounds_of(const SuperGraph& super, const std::vector<Rank>& rank);
+
+}  // namespace strobe

@@ -1,0 +1,309 @@
+#include "harness/placement/chunks/assign/cell_nets.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "core/errors.hpp"
+#include "harness/placement/chunks/grouping.hpp"
+#include "harness/placement/chunks/seeded_order.hpp"
+#include "models/tasks/task.hpp"
+
+namespace strobe {
+namespace {
+
+constexpr std::int64_t most_pins = std::int64_t{1} << 30;
+
+/// Columns that a product with each matrix sends; a temporal need has them by its reach and by where states restart.
+struct ColumnsOfNets {
+  std::int64_t neighbours = 0, samples = 0;
+  std::map<int, std::int64_t> supports;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> states, earlier;  // (reach, reset_every)
+};
+
+void add_temporal_columns(const LayerShape& layer, ColumnsOfNets& columns) {
+  const StateShape& state = layer.recurrent_state;
+  if (layer.need == TemporalNeed::recurrent)
+    columns.states[{1, layer.reset_every}] += 2 * state.rows_per_vertex * state.width;
+  if (layer.need == TemporalNeed::window && layer.window > 1)
+    columns.earlier[{layer.window - 1, 0}] += 2 * layer.spatial_width;
+  if (layer.need == TemporalNeed::all) columns.earlier[{0, 0}] += 2 * layer.spatial_width;
+}
+
+ColumnsOfNets columns_of(const RowReaders& readers) {
+  ColumnsOfNets columns;
+  for (std::size_t l = 0; l < readers.layers.size(); ++l) {
+    const LayerShape& layer = readers.layers[l];
+    if (layer.reads_neighbours) columns.neighbours += (l == 0 ? 1 : 2) * layer.input_width;
+    for (const StepProduct& product : layer.products) {
+      if (readers.supports == nullptr) columns.neighbours += 2 * product.width;
+      if (readers.supports != nullptr) columns.supports[product.support] += 2 * product.width;
+    }
+    add_temporal_columns(layer, columns);
+  }
+  if (readers.samples != nullptr) columns.samples = 2 * readers.layers.back().temporal_width;
+  return columns;
+}
+
+/// Collects (net, cell) pairs. The net of row u in family f is f * cells + u.
+class NetCollector {
+ public:
+  NetCollector(const PreparedGraph& graph, const SuperGraph& super)
+      : graph_(graph), super_(super), cells_(super.nodes()), node_(graph.vertices * graph.steps, 0) {
+    for_cells(graph, [&](NodeId node, VertexId v, Step t) { node_[t * graph.vertices + v] = node; });
+  }
+
+  /// A row of a matrix at each step reads the rows of its columns.
+  void add_matrix(const PreparedGraph& matrix, std::int64_t weight) {
+    if (weight == 0) return;
+    for (Step t = 0; t < graph_.steps; ++t) {
+      for (std::int64_t v = 0; v < graph_.vertices; ++v) {
+        const std::size_t row = t * graph_.vertices + v;
+        for (std::int64_t e = matrix.row_offsets[row]; e < matrix.row_offsets[row + 1]; ++e)
+          if (matrix.columns[e] != v) add(node_[t * graph_.vertices + matrix.columns[e]], node_[row]);
+      }
+    }
+    end_family(weight);
+  }
+
+  /// The owner of a sample's first cell reads its other cells.
+  void add_samples(const Samples& samples, std::int64_t weight) {
+    const auto arity = static_cast<std::size_t>(samples.arity);
+    if (arity < 2 || samples.step.empty()) return;
+    for (std::size_t i = 0; i < samples.step.size(); ++i) {
+      const std::int64_t base = samples.step[i] * graph_.vertices;
+      const NodeId first = node_[base + samples.vertices[i * arity]];
+      for (std::size_t k = 1; k < arity; ++k) {
+        const NodeId other = node_[base + samples.vertices[i * arity + k]];
+        if (other != first) add(other, first);
+      }
+    }
+    end_family(weight);
+  }
+
+  /// The next `reach` cells of a sequence (0: all) read a cell's row, but none from a step that `reset_every` divides
+  /// on.
+  void add_later(std::int64_t reach, std::int64_t reset_every, std::int64_t weight) {
+    if (weight == 0) return;
+    for (const NodeSequence& sequence : super_.sequences) {
+      for (NodeId u = sequence.first; u < sequence.end(); ++u) {
+        const std::int64_t end = reach == 0 ? sequence.end() : std::min<std::int64_t>(sequence.end(), u + reach + 1);
+        for (std::int64_t reader = u + 1; reader < end; ++reader) {
+          if (reset_every > 0 && (sequence.step + reader - sequence.first) % reset_every == 0) break;
+          add(u, static_cast<NodeId>(reader));
+        }
+      }
+    }
+    end_family(weight);
+  }
+
+  CellNets finish(std::vector<double> load) {
+    CellNets nets;
+    nets.weight = std::move(weight_);
+    const Grouped of_cell =
+        grouped(static_cast<std::size_t>(cells_), pairs_.size(), [this](std::size_t i) { return pairs_[i].first; });
+    for (std::size_t cell = 0; cell < static_cast<std::size_t>(cells_); ++cell) {
+      const std::int64_t first = nets.offsets.back();
+      for (std::uint32_t i = of_cell.first[cell]; i < of_cell.first[cell + 1]; ++i)
+        nets.nets.push_back(pairs_[of_cell.items[i]].second);
+      std::sort(nets.nets.begin() + first, nets.nets.end());
+      nets.nets.erase(std::unique(nets.nets.begin() + first, nets.nets.end()), nets.nets.end());
+      nets.offsets.push_back(static_cast<std::int64_t>(nets.nets.size()));
+    }
+    nets.multiplicity.assign(nets.nets.size(), 1);
+    nets.load = std::move(load);
+    return nets;
+  }
+
+ private:
+  void add(NodeId row, NodeId reader) {
+    auto& net = number_[row];
+    if (net == unused) {
+      net = static_cast<std::uint32_t>(weight_.size() + used_++);
+      pairs_.emplace_back(row, net);
+    }
+    pairs_.emplace_back(reader, net);
+    if (static_cast<std::int64_t>(pairs_.size()) <= most_pins) return;
+    throw InvalidRequest("/strategy/assign",
+                         "assign=refined lists every cell that reads a row, and these are more than 2^30; use "
+                         "assign=metis, or assign=score");
+  }
+  void end_family(std::int64_t weight) {
+    weight_.resize(weight_.size() + used_, weight);
+    used_ = 0;
+    std::fill(number_.begin(), number_.end(), unused);
+  }
+
+  static constexpr std::uint32_t unused = 0xffffffff;
+  const PreparedGraph& graph_;
+  const SuperGraph& super_;
+  std::int64_t cells_;
+  std::vector<NodeId> node_;  // [T * N]
+  std::vector<std::uint32_t> number_ = std::vector<std::uint32_t>(static_cast<std::size_t>(cells_), unused);
+  std::vector<std::pair<NodeId, std::uint32_t>> pairs_;  // (cell, net)
+  std::vector<std::int64_t> weight_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers,
+                   std::vector<double> load) {
+  const ColumnsOfNets columns = columns_of(readers);
+  NetCollector collected(graph, super);
+  collected.add_matrix(graph, columns.neighbours);
+  for (const auto& [support, weight] : columns.supports) collected.add_matrix(*readers.supports->at(support), weight);
+  if (readers.samples != nullptr) collected.add_samples(*readers.samples, columns.samples);
+  for (const auto& [need, weight] : columns.states) collected.add_later(need.first, need.second, weight);
+  for (const auto& [need, weight] : columns.earlier) collected.add_later(need.first, need.second, weight);
+  return collected.finish(std::move(load));
+}
+
+NetPins pins_of(const CellNets& nets) {
+  NetPins pins{std::vector<std::int64_t>(nets.weight.size() + 2, 0), std::vector<std::uint32_t>(nets.nets.size())};
+  for (const std::uint32_t net : nets.nets) ++pins.offsets[net + std::size_t{2}];
+  std::partial_sum(pins.offsets.begin(), pins.offsets.end(), pins.offsets.begin());
+  for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
+    for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e)
+      pins.nodes[pins.offsets[nets.nets[e] + std::size_t{1}]++] = node;
+  }
+  pins.offsets.pop_back();
+  return pins;
+}
+
+std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank) {
+  const NetPins pins = pins_of(nets);
+  std::int64_t sum = 0;
+  std::vector<Rank> met;
+  for (std::size_t net = 0; net < nets.weight.size(); ++net) {
+    met.clear();
+    for (std::int64_t e = pins.offsets[net]; e < pins.offsets[net + 1]; ++e) {
+      const Rank owner = rank[pins.nodes[e]];
+      if (std::find(met.begin(), met.end(), owner) == met.end()) met.push_back(owner);
+    }
+    if (met.size() > 1) sum += nets.weight[net] * static_cast<std::int64_t>(met.size() - 1);
+  }
+  return sum;
+}
+
+namespace {
+
+constexpr std::uint32_t none = 0xffffffff;
+
+/// New numbers of the nets with pins in several groups, `none` for others.
+std::vector<std::uint32_t> number_kept(const CellNets& nets, const std::vector<std::uint32_t>& group,
+                                       std::vector<std::int64_t>& weight) {
+  constexpr std::uint32_t several = 0xfffffffe;
+  std::vector<std::uint32_t> number(nets.weight.size(), none);  // at first the net's only group
+  for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
+    for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
+      std::uint32_t& only = number[nets.nets[e]];
+      if (only == none) only = group[node];
+      if (only != group[node]) only = several;
+    }
+  }
+  for (std::size_t net = 0; net < number.size(); ++net) {
+    const bool kept = number[net] == several;
+    number[net] = kept ? static_cast<std::uint32_t>(weight.size()) : none;
+    if (kept) weight.push_back(nets.weight[net]);
+  }
+  return number;
+}
+
+}  // namespace
+
+CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count) {
+  CellNets merged;
+  const std::vector<std::uint32_t> number = number_kept(nets, group, merged.weight);
+  const Grouped members = grouped(count, nets.nodes(), [&group](std::size_t i) { return group[i]; });
+  std::vector<std::uint32_t> held(merged.weight.size(), 0), met;
+  const auto add_node = [&](std::uint32_t node) {
+    merged.load.back() += nets.load[node];
+    for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
+      const std::uint32_t net = number[nets.nets[e]];
+      if (net == none) continue;
+      if (held[net] == 0) met.push_back(net);
+      held[net] += nets.multiplicity[e];
+    }
+  };
+  for (std::uint32_t g = 0; g < count; ++g) {
+    merged.load.push_back(0);
+    met.clear();
+    for (std::uint32_t i = members.first[g]; i < members.first[g + std::size_t{1}]; ++i) add_node(members.items[i]);
+    std::sort(met.begin(), met.end());
+    for (const std::uint32_t net : met) {
+      merged.nets.push_back(net);
+      merged.multiplicity.push_back(std::exchange(held[net], 0));
+    }
+    merged.offsets.push_back(static_cast<std::int64_t>(merged.nets.size()));
+  }
+  return merged;
+}
+
+namespace {
+
+/// Finds the node's best partner among nodes without a group.
+class PartnerSearch {
+ public:
+  PartnerSearch(const CellNets& nets, const std::vector<Rank>& rank, double most,
+                const std::vector<std::uint32_t>& group)
+      : nets_(nets), rank_(rank), most_(most), group_(group), pins_(pins_of(nets)), shared_(nets.nodes(), 0) {}
+
+  /// `none` without one. Ties go to the smallest number.
+  std::uint32_t partner_of(std::uint32_t node) {
+    for (std::int64_t e = nets_.offsets[node]; e < nets_.offsets[node + std::size_t{1}]; ++e)
+      add_net(node, nets_.nets[e]);
+    std::uint32_t best = none;
+    for (const std::uint32_t other : met_) {
+      const bool more = best == none || shared_[other] > shared_[best];
+      if (more || (shared_[other] == shared_[best] && other < best)) best = other;
+    }
+    for (const std::uint32_t other : met_) shared_[other] = 0;
+    met_.clear();
+    return best;
+  }
+
+ private:
+  static constexpr std::int64_t most_rated = 64;  // pins of a net that is looked at: large ones say little of two pins
+
+  void add_net(std::uint32_t node, std::uint32_t net) {
+    const std::int64_t first = pins_.offsets[net], end = pins_.offsets[net + std::size_t{1}];
+    if (end - first > most_rated) return;
+    const double share = static_cast<double>(nets_.weight[net]) / static_cast<double>(end - first - 1);
+    for (std::int64_t i = first; i < end; ++i) {
+      const std::uint32_t other = pins_.nodes[i];
+      if (other == node || group_[other] != none || rank_[other] != rank_[node]) continue;
+      if (nets_.load[other] + nets_.load[node] > most_) continue;
+      if (shared_[other] == 0) met_.push_back(other);
+      shared_[other] += share;
+    }
+  }
+
+  const CellNets& nets_;
+  const std::vector<Rank>& rank_;
+  double most_;
+  const std::vector<std::uint32_t>& group_;
+  NetPins pins_;
+  std::vector<double> shared_;  // [nodes]
+  std::vector<std::uint32_t> met_;
+};
+
+}  // namespace
+
+std::uint32_t pair_nodes(const CellNets& nets, const std::vector<Rank>& rank, double most, std::uint64_t seed,
+                         std::vector<std::uint32_t>& group) {
+  group.assign(nets.nodes(), none);
+  PartnerSearch search(nets, rank, most, group);
+  std::uint32_t count = 0;
+  for (const std::uint32_t node : seeded_order(nets.nodes(), seed, 0)) {
+    if (group[node] != none) continue;
+    const std::uint32_t partner = search.partner_of(node);
+    group[node] = count;
+    if (partner != none) group[partner] = count;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace strobe

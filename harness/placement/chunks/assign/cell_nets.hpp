@@ -1,0 +1,65 @@
+// The hypergraph of what a placement of cells sends: one net for each row that other ranks may read.
+// A net's pins are the row's own cell and the cells that read it. A row goes once to each other rank that reads it, so
+// a net costs its weight times (number of ranks of its pins - 1): connectivity minus one (Catalyurek and Aykanat, IEEE
+// TPDS 10(7), 1999; ESDG, SC'21, section 4.1).
+// The nets of one cell are those of its neighbours' products, one for each matrix; of the training samples that read
+// its embedding; of its recurrent state; and of the later cells that a window or an attention reads it for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "harness/placement/chunks/super_graph.hpp"
+#include "models/snapshots/model.hpp"
+
+namespace strobe {
+
+struct Samples;  // models/tasks/task.hpp
+
+/// The model's layers, and the readers of rows in addition to the graph's edges.
+struct RowReaders {
+  const std::vector<LayerShape>& layers;
+  /// Matrices of layers that go step by step (Preparation::supports); null: such layers read the rows of the graph.
+  const std::vector<std::shared_ptr<const PreparedGraph>>* supports = nullptr;
+  const Samples* samples = nullptr;  // of training; null: none
+};
+
+/// Nodes with weighted nets. `multiplicity` is the number of cells of the node that are pins of the net.
+struct CellNets {
+  std::vector<std::int64_t> offsets{0};     // [nodes + 1] into the two lists that follow
+  std::vector<std::uint32_t> nets;          // ascending within a node
+  std::vector<std::uint32_t> multiplicity;  // at least 1
+  std::vector<std::int64_t> weight;         // [nets] columns that one epoch sends to each further rank
+  std::vector<double> load;                 // [nodes] predicted work
+
+  std::size_t nodes() const { return load.size(); }
+};
+
+/// The nets of all existing cells, as one node each, in the order of nodes of `super`. `load` is [cells]. One pass of
+/// an epoch over one block is counted, forward and backward; features have no gradient. Cost and memory: the pins,
+/// which are the entries of the matrices, the samples, the cells times the window, and under attention the pairs of
+/// cells of a sequence. Throws InvalidRequest for more than 2^30 pins.
+CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers,
+                   std::vector<double> load);
+
+/// Columns that all ranks send in one epoch when node i is on rank[i].
+std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank);
+
+/// Nodes merged into groups [0, count): multiplicities and loads add up. Nets within one group cost nothing anywhere,
+/// and are left out.
+CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count);
+
+/// Groups of two nodes on the same rank that share the most weight for each pin, none heavier than `most`; a node
+/// without a partner is a group of its own. Nodes choose in a seeded order. Returns the number of groups.
+std::uint32_t pair_nodes(const CellNets& nets, const std::vector<Rank>& rank, double most, std::uint64_t seed,
+                         std::vector<std::uint32_t>& group);
+
+/// The nodes of each net: the transpose of `nets`.
+struct NetPins {
+  std::vector<std::int64_t> offsets;  // [nets + 1]
+  std::vector<std::uint32_t> nodes;
+};
+NetPins pins_of(const CellNets& nets);
+
+}  // namespace strobe

@@ -1,0 +1,60 @@
+// How many pins of each net each rank has, kept up to date while nodes move, and what a move gains.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "harness/placement/chunks/assign/cell_nets.hpp"
+
+namespace strobe {
+
+/// A move of a node to another rank, and by how much less is sent after it.
+struct NodeMove {
+  std::int64_t gain = 0;
+  Rank to = -1;  // -1: no rank may take the node
+};
+
+/// Memory: 8 bytes for each pin at most.
+class NetRanks {
+ public:
+  /// `rank` and `load` change with each move.
+  NetRanks(const CellNets& nets, int ranks, std::vector<Rank>& rank, std::vector<double>& load);
+
+  /// The move of the node that gains most, to a rank that has room below `most` afterwards. Ties go to the rank with
+  /// the least load, then to the first. Ranks that hold no pin of its nets are looked at if `anywhere`.
+  NodeMove best_move(std::uint32_t node, double most, bool anywhere = false);
+  /// Moves it. Calls changed(net) for each net whose other pins may gain more or less by moves afterwards.
+  template <class Changed>
+  void move(std::uint32_t node, Rank to, const Changed& changed) {
+    const Rank from = rank_[node];
+    for (std::int64_t e = nets_.offsets[node]; e < nets_.offsets[node + std::size_t{1}]; ++e) {
+      const auto pins = static_cast<std::int64_t>(nets_.multiplicity[e]);
+      const std::int64_t left = add(nets_.nets[e], from, -pins), there = add(nets_.nets[e], to, pins);
+      if (left <= pins || there <= 2 * pins) changed(nets_.nets[e]);
+    }
+    rank_[node] = to;
+    load_[from] -= nets_.load[node], load_[to] += nets_.load[node];
+    --held_[from], ++held_[to];
+  }
+  /// Whether a net of the node has pins on several ranks.
+  bool at_border(std::uint32_t node) const;
+
+ private:
+  struct Part {
+    Rank rank = 0;
+    std::uint32_t pins = 0;
+  };
+  /// Returns the rank's pins of the net afterwards.
+  std::int64_t add(std::uint32_t net, Rank rank, std::int64_t pins);
+
+  const CellNets& nets_;
+  std::vector<Rank>& rank_;
+  std::vector<double>& load_;
+  std::vector<std::int64_t> held_;    // [P] nodes
+  std::vector<std::int64_t> first_;   // [nets + 1] into parts_: room for all ranks that the net can meet
+  std::vector<std::uint32_t> count_;  // [nets] ranks of the net
+  std::vector<Part> parts_;
+  std::vector<std::int64_t> kept_;  // [P] scratch: what would not be sent to a rank
+};
+
+}  // namespace strobe

@@ -1,0 +1,171 @@
+#include "harness/placement/chunks/assign/rank_refinement.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "harness/placement/chunks/assign/net_ranks.hpp"
+
+namespace strobe {
+namespace {
+
+/// A node's best move when it was last looked at. The largest gain comes first, then the smallest node.
+struct QueuedMove {
+  std::int64_t gain = 0;
+  std::uint32_t node = 0, stamp = 0;
+  bool operator<(const QueuedMove& other) const { return std::tie(gain, other.node) < std::tie(other.gain, node); }
+};
+
+/// One pass of local search: every node moves at most once, the best moves first, also those that lose for a while. At
+/// the end all moves after the best moment are taken back.
+class SearchPass {
+ public:
+  SearchPass(const CellNets& nets, const NetPins& pins, const RefinementLimits& limits, std::vector<Rank>& rank)
+      : nets_(nets),
+        pins_(pins),
+        limits_(limits),
+        rank_(rank),
+        load_(load_of_ranks(nets, rank, limits.ranks)),
+        of_nets_(nets, limits.ranks, rank, load_),
+        stamp_(nets.nodes(), 0),
+        moved_(nets.nodes(), false) {}
+
+  /// Returns the columns that are no longer sent.
+  std::int64_t run() {
+    const auto patience = std::clamp<std::size_t>(nets_.nodes() / 50, 200, 1000);
+    for (std::uint32_t node = 0; node < nets_.nodes(); ++node)
+      if (of_nets_.at_border(node)) queue(node);
+    std::int64_t gained = 0, best = 0;
+    std::size_t kept = 0;
+    while (!queue_.empty() && moves_.size() < kept + patience) {
+      const QueuedMove next = queue_.top();
+      queue_.pop();
+      if (moved_[next.node] || stamp_[next.node] != next.stamp) continue;
+      const NodeMove move = of_nets_.best_move(next.node, limits_.most_load);
+      if (move.to < 0) continue;
+      if (move.gain < next.gain) {
+        queue(next.node, move);
+        continue;
+      }
+      gained += move.gain;
+      apply(next.node, move.to);
+      if (gained > best) best = gained, kept = moves_.size();
+    }
+    take_back(kept);
+    return best;
+  }
+
+ private:
+  static constexpr std::int64_t most_told = 128;  // pins of a net whose other pins are looked at again
+
+  void queue(std::uint32_t node) { queue(node, of_nets_.best_move(node, limits_.most_load)); }
+  void queue(std::uint32_t node, const NodeMove& move) {
+    if (move.to >= 0) queue_.push({move.gain, node, ++stamp_[node]});
+  }
+
+  void apply(std::uint32_t node, Rank to) {
+    moves_.emplace_back(node, rank_[node]);
+    moved_[node] = true;
+    touched_.clear();
+    of_nets_.move(node, to, [this](std::uint32_t net) {
+      const std::int64_t first = pins_.offsets[net], end = pins_.offsets[net + std::size_t{1}];
+      if (end - first > most_told) return;
+      for (std::int64_t i = first; i < end; ++i)
+        if (!moved_[pins_.nodes[i]]) touched_.push_back(pins_.nodes[i]);
+    });
+    std::sort(touched_.begin(), touched_.end());
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+    for (const std::uint32_t other : touched_) queue(other);
+  }
+
+  void take_back(std::size_t kept) {
+    for (; moves_.size() > kept; moves_.pop_back())
+      of_nets_.move(moves_.back().first, moves_.back().second, [](std::uint32_t) {});
+  }
+
+  const CellNets& nets_;
+  const NetPins& pins_;
+  const RefinementLimits& limits_;
+  std::vector<Rank>& rank_;
+  std::vector<double> load_;
+  NetRanks of_nets_;
+  std::vector<std::uint32_t> stamp_;  // [nodes] of the entry in the queue that counts
+  std::vector<bool> moved_;
+  std::priority_queue<QueuedMove> queue_;
+  std::vector<std::pair<std::uint32_t, Rank>> moves_;  // each node with the rank that it left
+  std::vector<std::uint32_t> touched_;
+};
+
+std::int64_t search(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
+  constexpr int most_passes = 4;
+  constexpr std::int64_t least_share = 20;  // of all gains so far, for another pass
+  const NetPins pins = pins_of(nets);
+  std::int64_t sum = 0;
+  for (int pass = 0; pass < most_passes; ++pass) {
+    const std::int64_t gained = SearchPass(nets, pins, limits, rank).run();
+    sum += gained;
+    if (gained * least_share <= sum) break;
+  }
+  return sum;
+}
+
+/// Refines merged pairs of nodes before the nodes. Returns by how much less is sent.
+std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits, std::uint64_t seed,
+                           std::vector<Rank>& rank) {
+  constexpr std::size_t nodes_of_rank = 16;
+  std::int64_t gained = 0;
+  std::vector<std::uint32_t> group;
+  const auto ranks = static_cast<std::size_t>(limits.ranks);
+  if (nets.nodes() > nodes_of_rank * ranks) {
+    const double most = limits.most_load / static_cast<double>(nodes_of_rank);
+    const std::uint32_t count = pair_nodes(nets, rank, most, seed, group);
+    if (count * std::size_t{20} < nets.nodes() * std::size_t{19}) {
+      std::vector<Rank> of_group(count);
+      for (std::size_t i = 0; i < group.size(); ++i) of_group[group[i]] = rank[i];
+      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, of_group);
+      for (std::size_t i = 0; i < group.size(); ++i) rank[i] = of_group[group[i]];
+    }
+  }
+  return gained + search(nets, limits, rank);
+}
+
+}  // namespace
+
+std::vector<double> load_of_ranks(const CellNets& nets, const std::vector<Rank>& rank, int ranks) {
+  std::vector<double> load(ranks, 0);
+  for (std::size_t i = 0; i < nets.nodes(); ++i) load[rank[i]] += nets.load[i];
+  return load;
+}
+
+void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
+  std::vector<double> load = load_of_ranks(nets, rank, limits.ranks);
+  NetRanks of_nets(nets, limits.ranks, rank, load);
+  for (Rank heavy = 0; heavy < limits.ranks; ++heavy) {
+    if (load[heavy] <= limits.most_load) continue;
+    std::priority_queue<QueuedMove> queue;
+    for (std::uint32_t node = 0; node < nets.nodes(); ++node)
+      if (rank[node] == heavy) queue.push({of_nets.best_move(node, limits.most_load, true).gain, node, 0});
+    while (!queue.empty() && load[heavy] > limits.most_load) {
+      const QueuedMove next = queue.top();
+      queue.pop();
+      const NodeMove move = of_nets.best_move(next.node, limits.most_load, true);
+      if (move.to < 0) continue;
+      if (!queue.empty() && move.gain < queue.top().gain) {
+        queue.push({move.gain, next.node, 0});
+        continue;
+      }
+      of_nets.move(next.node, move.to, [](std::uint32_t) {});
+    }
+  }
+}
+
+void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
+  constexpr std::uint64_t most_rounds = 3, levels_apart = 64;
+  if (limits.ranks < 2) return;
+  for (std::uint64_t round = 0; round < most_rounds; ++round)
+    if (refine_levels(nets, limits, limits.seed + round * levels_apart, rank) == 0) break;
+}
+
+}  // namespace strobe
