@@ -151,7 +151,7 @@ def draw(rows, options, plt):
 
 def cell(values, scale=1.0, digits=1):
     mean, half = interval(values)
-    return f"{scale * mean:.{digits}f} ± {scale * half:.{digits}f}"
+    return f"{scale * mean:.{digits}f}±{scale * half:.{digits}f}"
 
 
 def table(found, metric):
@@ -160,7 +160,7 @@ def table(found, metric):
     lines = [head, ["---"] * len(head)]
     for key, column in found.items():
         mean, half = interval(column["exact"])
-        lines.append([", ".join(key), "exact", "100", "100", "100", "0", f"{mean:.3f} ± {half:.3f}"])
+        lines.append([", ".join(key), "exact", "100", "100", "100", "0", f"{mean:.3f}±{half:.3f}"])
         for name in (name for name in POLICIES if name in column):
             own = column[name]
             lines.append(["", name] + [cell(own[quantity], 100) for quantity in QUANTITIES] +
