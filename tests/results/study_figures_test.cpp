@@ -138,6 +138,45 @@ TEST_F(StudyFigures, BarsAreGroupedByTheGivenKey) {
   EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
 }
 
+/// Two seeds of an exact run and of a policy, with means, intervals and times computed by hand.
+TEST_F(StudyFigures, StalenessComparesEachSeedWithItsExactRun) {
+  const std::string text =
+      "import staleness\n"
+      "def of(stale, seed, epoch, sent, test, loss):\n"
+      "    more = {'sent_share': sent}\n"
+      "    return row({'name': 'a', **stale}, epoch, seed=seed, **more,\n"
+      "               loss=loss, metrics={'ap': [0.0, test]}) | {'epoch_seconds': {'mean': epoch}}\n"
+      "some = [of({}, 1, 2.0, None, 0.5, [4, 3, 2, 1]), of({}, 2, 2.0, None, 0.7, [8, 6, 5, 5.5])]\n"
+      "half = {'stale': 'static', 'stale_theta': 0.5}\n"
+      "some += [of(half, 2, 1.0, [1, 0.5, 0.25], 0.68, [8, 7, 6, 6]),\n"
+      "         of(half, 1, 3.0, [1, 0.2, 0.2], 0.56, [4, 2.5, 1.9, 1.5])]\n"
+      "found = staleness.columns_of(some, 'ap')['w', 'm']\n"
+      "assert found['exact'] == [0.5, 0.7]\n"
+      "near = lambda a, b: all(abs(x - y) < 1e-12 for x, y in zip(a, b, strict=True))\n"
+      "own = found['static 0.5']\n"
+      "assert near(own['bytes'], [0.375, 0.2]) and near(own['seconds'], [0.5, 1.5])\n"
+      "assert near(own['until'], [4 / 6, 9 / 6]) and own['reached'] == [False, True], own\n"
+      "assert near(own['change'], [-2, 6])\n"
+      "for freedom, exact in ((4, 2.776445), (9, 2.262157), (19, 2.093024)):\n"
+      "    assert abs(staleness.quantile(freedom) - exact) < 2e-3, 'tables of Student'\n"
+      "mean, length = staleness.interval([1.0, 2.0, 3.0, 4.0, 5.0])\n"
+      "assert mean == 3 and abs(length - 2.776445 * 2.5 ** 0.5 / 5 ** 0.5) < 2e-3\n"
+      "theirs = staleness.printed('t-gcn')\n"
+      "assert len(theirs['adaptive']) == 4 and near(theirs['static 0.3'][0], [1 - 0.4039, -1.4])\n"
+      "lines = staleness.table({('w', 'm'): found}, 'ap').splitlines()\n"
+      "assert len(lines) == 4 and '1 of 2' in lines[3], lines\n"
+      "try:\n"
+      "    staleness.columns_of(some[1:], 'ap')\n"
+      "    raise SystemExit('seed 1 has no exact run')\n"
+      "except r.Refused as refused:\n"
+      "    assert 'no run of its seed' in str(refused)\n"
+      "class options:\n"
+      "    metric = 'ap'\n"
+      "axes = staleness.draw(some, options, looks.start_matplotlib()).axes\n"
+      "assert len(axes) == 2 and axes[1].get_ylabel() == 'change of test ap [points]'\n";
+  EXPECT_EQ(check(std::string(rows) + text), 0) << output();
+}
+
 TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
   const std::string text =
       "one = row({'name': 'a'}, 1.0, sent_share=[1.0, 0.2, 0.4], fusion_units=[3, 7, 5], loaded_bytes=None,\n"

@@ -1,5 +1,5 @@
-// Invariants: between any two epochs a reader's copy of a row equals the sender's copy, bit for bit. Counts travel
-// before rows, so both sides of every collective agree. The records on the tape do not depend on values.
+// Invariants: between any two epochs a reader's copy of a row equals the sender's copy, bit for bit. The subset of rows
+// travels before the rows, so both sides of every collective agree. The records on the tape do not depend on values.
 #include "harness/full_batch/exchange/stale_exchange.hpp"
 
 #include <algorithm>
@@ -17,6 +17,7 @@ struct StaleExchange::OnHost {
   std::vector<double> distances;
   double largest = 0;
   MovedRows moved;
+  PeerSubsets subsets;  // of `moved`
 };
 
 namespace {
@@ -49,8 +50,18 @@ PeerParts counted_parts(const PeerParts& peers, const std::vector<std::int64_t>&
   return parts;
 }
 
-/// One row for each peer.
-PeerParts one_each(const PeerParts& peers) { return counted_parts(peers, std::vector<std::int64_t>(peers.size(), 1)); }
+/// The bytes of each peer's header.
+PeerParts header_parts(const PeerParts& peers) {
+  std::vector<std::int64_t> bytes;
+  for (const PeerPart& peer : peers) bytes.push_back(subset_header_bytes(peer.count));
+  return counted_parts(peers, bytes);
+}
+
+/// Whether any rank sends any other so many rows that a header alone cannot tell which.
+bool needs_lists(const ExchangePlan& plan) {
+  return std::any_of(plan.ranks.begin(), plan.ranks.end(),
+                     [](const RankExchange& rank) { return subset_has_list(rank.send.peers->totals().most_rows); });
+}
 
 void exchange_rows(Communicator& communicator, const Tensor& from, const PeerParts& send, const Tensor& to,
                    const PeerParts& receive, Traffic traffic) {
@@ -85,7 +96,8 @@ StaleExchange::StaleExchange(Device& device, const ExchangePlan& plan, Traffic t
       threshold_(&threshold),
       input_(input),
       exchange_(device, plan, traffic),
-      host_(std::make_shared<OnHost>()) {
+      host_(std::make_shared<OnHost>()),
+      lists_(needs_lists(plan)) {
   const PartScope part(device, MemoryPart::buffers);
   host_->slots = stale_slots(plan, device.rank());
   const StaleSlots& slots = host_->slots;
@@ -95,8 +107,13 @@ StaleExchange::StaleExchange(Device& device, const ExchangePlan& plan, Traffic t
   output_rows_ = list_on(device, slots.output_of, slots.received());
 }
 
-std::uint64_t StaleExchange::added_bytes(std::uint64_t ranks, std::uint64_t pairs) {
-  return 2 * (ranks - 1) * sizeof(double) + pairs * sizeof(std::int64_t);
+std::uint64_t StaleExchange::added_bytes(const ExchangePlan& plan) {
+  std::uint64_t bytes = 2 * static_cast<std::uint64_t>(plan.rank_count - 1) * sizeof(double);
+  for (const RankExchange& rank : plan.ranks) {
+    for (const PeerPart& part : rank.send.parts())
+      bytes += static_cast<std::uint64_t>(part.peers * subset_header_bytes(part.count));
+  }
+  return bytes;
 }
 
 Var StaleExchange::apply(Tape& tape, Communicator& communicator, const Var& x, std::int64_t epoch) {
@@ -198,6 +215,7 @@ void StaleExchange::choose(Device& device, const Tensor& current, double thresho
   if (device.has_values()) {
     work.body = [host = host_, on_host, threshold, row_bytes = current.row_bytes()](Workers&) {
       host->moved = moved_rows(host->slots, host->distances, threshold);
+      host->subsets = encoded_subsets(host->slots.send, host->moved);
       if (!on_host) return;
       for (const std::int64_t row : host->moved.moved) {
         const std::size_t at = static_cast<std::size_t>(row) * row_bytes;
@@ -206,6 +224,7 @@ void StaleExchange::choose(Device& device, const Tensor& current, double thresho
     };
   } else {
     host_->moved = assumed_rows(host_->slots, input_.assumed_share);
+    host_->subsets = assumed_subsets(host_->slots.send, host_->moved.counts);
   }
   device.await(device.run_on_host(std::move(work)));
   const std::int64_t moved = host_->moved.moved.size();
@@ -214,57 +233,56 @@ void StaleExchange::choose(Device& device, const Tensor& current, double thresho
   device.run(CopyRows{current, last_, rows, rows, moved, 0, 0, current.columns(), false});
 }
 
-std::vector<std::int64_t> StaleExchange::tell_counts(Device& device, Communicator& communicator) const {
+/// Tells readers which rows come. Returns what this rank's senders tell it.
+PeerSubsets StaleExchange::tell_subsets(Device& device, Communicator& communicator) const {
   const StaleSlots& slots = host_->slots;
-  const std::int64_t senders = slots.receive.size();
-  const Tensor out = list_on(device, host_->moved.counts, static_cast<std::int64_t>(slots.send.size()));
-  const Tensor in = device.allocate(senders, 1, ElementType::i64);
-  exchange_rows(communicator, out, one_each(slots.send), in, one_each(slots.receive), traffic_);
-  std::vector<std::int64_t> counts(slots.receive.size());
-  if (device.move_out(in, counts.data())) return counts;
-  return assumed_counts(slots.receive, input_.assumed_share);
+  const PeerSubsets& out = host_->subsets;
+  const auto exchanged = [&](const std::vector<std::uint8_t>& bytes, const PeerParts& send, const PeerParts& receive) {
+    const Tensor from = list_on(device, bytes, rows_of_parts(send)),
+                 to = device.allocate(rows_of_parts(receive), 1, ElementType::u8);
+    exchange_rows(communicator, from, send, to, receive, traffic_);
+    std::vector<std::uint8_t> arrived(static_cast<std::size_t>(to.rows()));
+    device.move_out(to, arrived.data());
+    return arrived;
+  };
+  std::vector<std::uint8_t> headers = exchanged(out.headers, header_parts(slots.send), header_parts(slots.receive));
+  PeerSubsets in = device.has_values()
+                       ? announced_subsets(slots.receive, std::move(headers))
+                       : assumed_subsets(slots.receive, assumed_counts(slots.receive, input_.assumed_share));
+  if (!lists_) return in;
+  in.lists =
+      exchanged(out.lists, counted_parts(slots.send, out.list_bytes), counted_parts(slots.receive, in.list_bytes));
+  return in;
 }
 
-/// Sends readers the numbers and places of the rows, then the rows themselves.
+/// Sends readers the subset of rows that come, then the rows themselves.
 void StaleExchange::carry(Device& device, Communicator& communicator, const Tensor& current) {
   const StaleSlots& slots = host_->slots;
   const MovedRows& moved = host_->moved;
   auto sent = std::make_shared<Sent>();
-  const std::vector<std::int64_t> incoming = tell_counts(device, communicator);
+  const PeerSubsets incoming = tell_subsets(device, communicator);
   sent->send = counted_parts(slots.send, moved.counts);
-  sent->receive = counted_parts(slots.receive, incoming);
+  sent->receive = counted_parts(slots.receive, incoming.counts);
   sent->out = rows_of_parts(sent->send);
   sent->in = rows_of_parts(sent->receive);
   const auto like = [&](std::int64_t rows) { return device.allocate(rows, current.columns(), current.type()); };
   const Tensor rows = like(sent->out), rows_in = like(sent->in);
-  const Tensor places = list_on(device, moved.places, sent->out),
-               places_in = device.allocate(sent->in, 1, ElementType::i32);
   if (sent->out > 0) pick(device, current, list_on(device, moved.rows, sent->out), rows);
-  exchange_rows(communicator, places, sent->send, places_in, sent->receive, traffic_);
   exchange_rows(communicator, rows, sent->send, rows_in, sent->receive, traffic_);
   std::vector<std::int64_t> input_rows;
   for (const std::int64_t row : moved.rows)
     if (!slots.rows.empty()) input_rows.push_back(slots.rows[row]);
   sent->input_rows = list_on(device, input_rows, sent->out);
-  take_in(device, places_in, rows_in, *sent);
+  take_in(device, incoming, rows_in, *sent);
   sent_ = std::move(sent);
 }
 
 /// Puts arrived rows into the slots of the earlier ones.
-void StaleExchange::take_in(Device& device, const Tensor& places, const Tensor& rows, Sent& sent) {
+void StaleExchange::take_in(Device& device, const PeerSubsets& subsets, const Tensor& rows, Sent& sent) {
   const StaleSlots& slots = host_->slots;
-  std::vector<std::int32_t> place(sent.in);
   std::vector<std::int64_t> slot, output;
-  if (device.move_out(places, place.data())) {
-    auto peer = slots.receive.begin();
-    for (const PeerPart& part : sent.receive) {
-      while (peer->peer != part.peer) ++peer;
-      for (std::int64_t i = part.first; i < part.first + part.count; ++i) {
-        slot.push_back(peer->first + place[i]);
-        output.push_back(slots.output_of[slot.back()]);
-      }
-    }
-  }
+  if (device.has_values()) slot = decoded_slots(slots.receive, subsets);
+  for (const std::int64_t at : slot) output.push_back(slots.output_of[at]);
   sent.output_rows = list_on(device, output, sent.in);
   if (sent.in > 0) put(device, rows, list_on(device, slot, sent.in), received_);
 }

@@ -16,8 +16,8 @@ namespace strobe {
 ///
 /// The first epoch sends all rows as the exchange does. In each later one
 ///   D = the maximum over ranks of |row now - row as sent last|    (all_reduce of one number)
-///   rows with a distance above StaleThreshold::share() * D go to all of their readers: first their number for each
-///   peer (i64), then their places among the peer's rows (i32) and the rows themselves.
+///   rows with a distance above StaleThreshold::share() * D go to all of their readers: first a header for each peer,
+///   then lists of which rows come (SubsetHeader), where any pair of ranks may need one, and then the rows themselves.
 /// All of this is traffic of the exchange's own kind. Backward, readers return the gradients of the rows sent in this
 /// epoch, and treat other rows as constants. With `gradient_always` they return the gradients of all rows. A checkpoint
 /// block makes a second pass over the same input in an epoch. That pass reuses the decisions of the first and sends
@@ -50,10 +50,9 @@ class StaleExchange {
   /// The reverse of gather: sets this rank's rows from `all`, which was gathered under the same plan.
   void restore(Device& device, const Tensor& all);
 
-  /// Bytes that the policy adds to an epoch in addition to places: the largest distance, and the numbers of rows of
-  /// `pairs` ordered pairs of ranks. Summed over ranks.
-  static std::uint64_t added_bytes(std::uint64_t ranks, std::uint64_t pairs);
-  static constexpr std::uint64_t bytes_per_place = 4;
+  /// The most bytes by which an epoch can exceed one that sends all rows: the all-reduce of the largest distance, and
+  /// the headers of all pairs of ranks. Summed over ranks.
+  static std::uint64_t added_bytes(const ExchangePlan& plan);
 
  private:
   /// The rows that travelled forward in the current epoch.
@@ -72,8 +71,8 @@ class StaleExchange {
   void measure(Device& device, const Tensor& current);
   void choose(Device& device, const Tensor& current, double threshold);
   void carry(Device& device, Communicator& communicator, const Tensor& current);
-  std::vector<std::int64_t> tell_counts(Device& device, Communicator& communicator) const;
-  void take_in(Device& device, const Tensor& places, const Tensor& rows, Sent& sent);
+  PeerSubsets tell_subsets(Device& device, Communicator& communicator) const;
+  void take_in(Device& device, const PeerSubsets& subsets, const Tensor& rows, Sent& sent);
   Tensor compared_rows(Device& device, const Tensor& x) const;
   Tensor assemble(Device& device, const Tensor& x) const;
   Tensor return_gradient(Device& device, Communicator& communicator, const Tensor& gradient, const Sent& sent) const;
@@ -92,6 +91,7 @@ class StaleExchange {
   Tensor received_;                // [received, F]: as they came last
   std::shared_ptr<const Sent> sent_;
   std::int64_t epoch_ = -1;  // the last epoch with a decision
+  bool lists_ = false;       // whether any pair of ranks may need a list of rows
 };
 
 }  // namespace strobe

@@ -1,8 +1,9 @@
-// Which rows of one rank's side of an exchange are compared with the rows as sent last, and which are sent again to
-// whom. Plain data and plain functions.
+// Which rows of one rank's side of an exchange are compared with the rows as sent last, which are sent again to whom,
+// and in which bytes a sender tells its readers. Plain data and plain functions.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "backends/host/host_work.hpp"
@@ -56,5 +57,53 @@ void compute_distances(Workers& workers, ElementType type, std::int64_t width, c
 /// choice among `rows` rows with `slots` slots. If the host keeps rows, it then also copies those that moved.
 Work distance_work(std::int64_t rows, std::int64_t width, std::uint64_t row_bytes);
 Work choice_work(std::int64_t rows, std::int64_t slots);
+
+/// A subset of n rows travels as a header and a list.
+///
+/// Of up to 64 rows, the header is the bit set of the subset: row i is bit i % 8 of byte i / 8. There is no list. Of
+/// more rows, the header is two little-endian numbers of 32 bits: the count, and 4 x (bytes of the list) + form. The
+/// list has the form with the fewest bytes, the first of them if several have:
+///   0, bits:    the bit set; ceil(n / 8) bytes
+///   1, sent:    the rows of the subset, each as its distance to the earlier one less 1, in LEB128 (7 bits a byte)
+///   2, omitted: the other rows in the same way
+/// All rows and no rows need no list.
+///
+/// The list takes at most 4 bytes for each row left out, of fewer than 2^28 rows. A row has at least 4 bytes. So rows
+/// and list together never have more bytes than all rows.
+struct SubsetHeader {
+  enum class Form : std::uint8_t { bits, sent, omitted };
+  std::int64_t count = 0;       // rows in the subset
+  std::int64_t list_bytes = 0;  // bytes that follow in the list
+  Form form = Form::bits;
+};
+
+/// Bytes of the header of a subset of n rows: min(8, ceil(n / 8)).
+std::int64_t subset_header_bytes(std::int64_t n);
+/// Whether a subset of n rows may need a list.
+inline bool subset_has_list(std::int64_t n) { return n > 64; }
+
+/// Appends the header and the list of the subset `rows`, ascending, of n rows.
+void encode_subset(std::int64_t n, std::span<const std::int32_t> rows, std::vector<std::uint8_t>& headers,
+                   std::vector<std::uint8_t>& lists);
+/// Reads a header of subset_header_bytes(n) bytes. Throws Error if no subset of n rows has it.
+SubsetHeader decode_subset_header(std::int64_t n, std::span<const std::uint8_t> header);
+/// The rows of the subset, ascending. Throws Error if header and list do not agree.
+std::vector<std::int32_t> decode_subset(std::int64_t n, std::span<const std::uint8_t> header,
+                                        std::span<const std::uint8_t> list);
+/// The header of `count` of n rows that lie evenly apart, for runs in which nobody knows the rows.
+SubsetHeader assumed_subset(std::int64_t n, std::int64_t count);
+
+/// The subsets of several peers, one after the other.
+struct PeerSubsets {
+  std::vector<std::int64_t> counts, list_bytes;  // [peers]
+  std::vector<std::uint8_t> headers, lists;      // empty if nobody knows the rows
+};
+/// The subsets of `moved` for the peers of `send`.
+PeerSubsets encoded_subsets(const PeerParts& send, const MovedRows& moved);
+PeerSubsets assumed_subsets(const PeerParts& peers, const std::vector<std::int64_t>& counts);
+/// The counts and sizes of lists that the headers of `peers` announce.
+PeerSubsets announced_subsets(const PeerParts& peers, std::vector<std::uint8_t> headers);
+/// The slots of all subsets, from `peers`, headers and lists: numbers of rows among all peers' rows.
+std::vector<std::int64_t> decoded_slots(const PeerParts& peers, const PeerSubsets& subsets);
 
 }  // namespace strobe

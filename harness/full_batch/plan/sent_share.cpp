@@ -51,9 +51,13 @@ void add_sent_share(const StaleTraffic& traffic, int ranks, bool exact, const st
     facts.values["sent_bytes_by_epoch"] = bytes;
   }
   if (count == 0) return;
+  const double mean = later / count;
   (exact ? facts.notes : facts.approximations)
-      .push_back(
-          fmt::format("stale exchanges sent {:.4f} of the exact run's bytes after the first epoch", later / count));
+      .push_back(fmt::format("stale exchanges sent {:.4f} of the exact run's bytes after the first epoch", mean));
+  if (mean < 1) return;
+  facts.notes.push_back(
+      "stale saves no bytes here: nearly all rows moved, and telling which of them come took more than the others; use "
+      "stale=none or a higher threshold");
 }
 
 }  // namespace strobe

@@ -28,13 +28,6 @@ void refuse_what_does_not_fit(const FullBatchCase& c) {
 
 bool moves(const ExchangePlan& plan) { return !plan.identity && plan.total_rows() > 0; }
 
-/// Number of ordered pairs of ranks in which one sends to the other.
-std::uint64_t pairs_of(const ExchangePlan& plan) {
-  std::uint64_t pairs = 0;
-  for (const RankExchange& rank : plan.ranks) pairs += static_cast<std::uint64_t>(rank.send.peers->totals().peers);
-  return pairs;
-}
-
 /// Bytes of one exchange in an epoch, all ranks together.
 struct ExchangeBytes {
   std::uint64_t exact = 0, first = 0, later = 0;
@@ -45,9 +38,8 @@ struct ExchangeBytes {
 ExchangeBytes bytes_of(const ExchangePlan& halo, std::uint64_t row_bytes, bool constant, std::uint64_t forward) {
   const std::uint64_t rows = halo.total_rows();
   const std::uint64_t pass = rows * row_bytes, backward = constant ? 0 : pass;
-  const std::uint64_t named = rows * StaleExchange::bytes_per_place +
-                              StaleExchange::added_bytes(static_cast<std::uint64_t>(halo.rank_count), pairs_of(halo));
-  return {forward * pass + backward, pass + backward, constant ? 0 : named + pass + backward};
+  return {forward * pass + backward, pass + backward,
+          constant ? 0 : pass + backward + StaleExchange::added_bytes(halo)};
 }
 
 /// A digest of the placements and blocks, in numbers that fp32 holds exactly.

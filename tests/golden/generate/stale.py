@@ -18,8 +18,27 @@ import common
 import tm_gcn
 from generate import differences
 
-WIDE = 8  # bytes of a value, a count and a distance
-PLACE = 4  # bytes of a row's number
+WIDE = 8  # bytes of a value and a distance
+
+
+def gap_bytes(rows):
+    """Bytes of the distances between the true entries of a list, 7 bits a byte."""
+    total = gap = 0
+    for row in rows:
+        if row:
+            total += 1 + sum(gap >= 1 << 7 * more for more in (1, 2, 3))
+        gap = 0 if row else gap + 1
+    return total
+
+
+def subset_bytes(rows):
+    """Bytes that tell a reader which rows come: of up to 64 rows their bit set, of more 8 bytes and the shortest list."""
+    bits = (len(rows) + 7) // 8
+    if len(rows) <= 64:
+        return bits
+    if all(rows) or not any(rows):
+        return 8
+    return 8 + min(bits, gap_bytes(rows), gap_bytes([not row for row in rows]))
 
 
 class Halo:
@@ -35,8 +54,11 @@ class Halo:
         entries = self.across != 0
         self.readers = torch.stack([entries[:, owner == q].any(1) for q in range(ranks)], dim=2)
         self.read = self.readers.any(2)
-        pairs = {(int(owner[u]), int(q)) for _, u, q in self.readers.nonzero()}
-        self.overhead = 2 * (ranks - 1) * WIDE + len(pairs) * WIDE
+        # For each sender and reader the cells that go from one to the other, by time and then by vertex.
+        self.pairs = {}
+        for t, u, q in self.readers.nonzero().tolist():
+            self.pairs.setdefault((int(owner[u]), q), []).append((t, u))
+        self.overhead = 2 * (ranks - 1) * WIDE
         self.options, self.copies = options, None
 
     def share(self, losses):
@@ -65,7 +87,8 @@ class Halo:
         slots, rows = int(self.readers.sum()), int(self.readers[sent].sum())
         exact = 2 * slots * width * WIDE
         back = slots if self.options.get("stale_gradient") == "always" else rows
-        later = self.overhead + rows * (PLACE + width * WIDE) + back * width * WIDE
+        named = sum(subset_bytes([bool(sent[cell]) for cell in cells]) for cells in self.pairs.values())
+        later = self.overhead + named + (rows + back) * width * WIDE
         self.sent_share = 1.0 if self.copies is None else later / exact
 
 

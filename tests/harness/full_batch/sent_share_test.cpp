@@ -36,6 +36,19 @@ TEST(SentShare, IsOfTheCoveredExchangesAlone) {
   EXPECT_TRUE(facts.notes.empty());
 }
 
+TEST(SentShare, OfAllBytesOrMoreHasANote) {
+  StaleTraffic traffic;
+  traffic.exact[halo] = 100;
+  for (const std::uint64_t last : {99, 101, 110}) {
+    Facts facts;
+    add_sent_share(traffic, 1, false, {sample(0, 0, 0, 100), sample(0, 1, 0, 100), sample(0, 2, 0, last)}, facts);
+    ASSERT_EQ(facts.notes.size(), last < 100 ? 0u : 1u) << last;
+    if (last < 100) continue;
+    EXPECT_NE(facts.notes[0].find("saves no bytes"), std::string::npos) << facts.notes[0];
+    EXPECT_NE(facts.notes[0].find("use stale=none"), std::string::npos) << facts.notes[0];
+  }
+}
+
 TEST(SentShare, OfAnExactRunIsANote) {
   StaleTraffic traffic;
   traffic.exact[halo] = 10;
