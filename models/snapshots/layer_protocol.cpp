@@ -139,6 +139,7 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
     if (round.handed > 0 && round.handed_rows.defined())
       state = gather_rows(call.tape, state, {round.handed_rows}, round.handed_rows.rows());
   }
+  stages.leave(number, state);
   if (memory != nullptr && !stages.last())
     memory->after = collect_rows(call.tape, left.parts, left.lists, stage.remembered_rows, state_width);
   return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, call.layers[layer].temporal_width);

@@ -141,6 +141,7 @@ class OwnPart {
     cut(block.spatial), cut(block.temporal), cut(block.spatial_needs);
     for (SlicePlan& slice : block.slices) cut(slice.spatial), cut(slice.needs);
     for (auto& packed : block.packed) packed = cut(packed);
+    for (auto& packed : block.trained) packed = cut(packed);
     for (std::vector<StepSupport>& support : block.supports)
       for (StepSupport& step : support) cut(step.placement), cut(step.needs);
     cut_trained(block.train);

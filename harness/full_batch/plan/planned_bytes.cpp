@@ -30,7 +30,9 @@ class ByteCount {
       add_states(block.handover[l], first, passes);
       if (block.earlier_steps[l])
         to(Traffic::halo) += passes.all() * bytes(*block.earlier_steps[l], layer.spatial_width);
-      if (block.packed[l] != nullptr) add_packed(*block.packed[l], layer, passes);
+      // A state of the previous epoch travels once, and no gradient returns.
+      if (block.trained[l] != nullptr)
+        add_packed(*block.trained[l], layer, passes, block.trains_at_once(l) ? 1 : passes.all());
       if (layer.step_by_step) to(Traffic::halo) += passes.all() * step_bytes(block, layer);
       if (!walks_timelines(layer)) continue;
       to(Traffic::redistribute) += passes.all() * (bytes(block.to_temporal, layer.spatial_width) +
@@ -67,9 +69,9 @@ class ByteCount {
     }
   }
 
-  void add_packed(const PackedPlan& packed, const LayerShape& layer, const Passes& passes) {
+  void add_packed(const PackedPlan& packed, const LayerShape& layer, const Passes& passes, std::uint64_t handed) {
     for (const ExchangePlan& handover : packed.handover)
-      to(Traffic::state) += passes.all() * bytes(handover, packed.state.width);
+      to(Traffic::state) += handed * bytes(handover, packed.state.width);
     to(Traffic::halo) += passes.all() * bytes(packed.halo, layer.spatial_width);
   }
 
