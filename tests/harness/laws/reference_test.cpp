@@ -168,7 +168,7 @@ TEST(References, EveryModelAgreesWithItsOwnOnCellsThatExist) {
 }
 
 TEST(References, SequencesBeginAnewWhereStatesAreZero) {
-  int seed = 10;
+  int seed = 100;  // at some seeds a relu turns within a finite difference, with or without cuts
   for (const char* model : {"t-gcn", "cd-gcn", "mpnn-lstm"}) {
     for (const char* strategy : {"scattered", "pss", "chunk"})
       expect_agreement({{"name", model}}, reference_workload, "all", ++seed, strategy);
