@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-/// What a piece of a timeline starts from, if the piece before it is on another rank.
+/// The state from which a piece of a timeline starts, if the piece before it is on another rank.
 enum class CutStates {
   exact,           // the state that the piece before it leaves in this epoch; so it waits for that piece
   previous_epoch,  // the state that the piece before it left in the previous epoch, as a constant; zero in the first

@@ -31,6 +31,16 @@ void approximate(const std::string& words, StrategyPlan& strategy) {
   if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
 }
 
+/// Adds the approximation of states where timelines are cut, or a note that there are none.
+void say_states(const std::vector<BlockPlan>& blocks, StrategyPlan& strategy, std::vector<std::string>& notes) {
+  if (strategy.states == CutStates::exact) return;
+  if (trains_at_once(blocks)) {
+    approximate("states where timelines are cut: " + text_of(strategy.states), strategy);
+  } else {
+    notes.push_back(text_of(strategy.states) + " has no effect: no recurrence passes from rank to rank");
+  }
+}
+
 void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
   if (static_cast<std::int64_t>(strategy.blocks.size()) != blocks) {
     throw InvalidRequest("/nb", "this strategy cannot go through the timeline in blocks; set nb=1");
@@ -152,13 +162,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
   StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);
   if (stale.active) bytes = stale.first_epoch;
   if (stale.approximates) approximate("stale rows: " + text_of(strategy.staleness), strategy);
-  if (strategy.states != CutStates::exact) {
-    if (trains_at_once(block_plans)) {
-      approximate("states where timelines are cut: " + text_of(strategy.states), strategy);
-    } else {
-      notes.push_back(text_of(strategy.states) + " has no effect: no recurrence passes from rank to rank");
-    }
-  }
+  say_states(block_plans, strategy, notes);
   return std::make_shared<FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
                                                        std::move(evaluation), std::move(notes), std::move(stale),
                                                        fusion, bytes, static_cast<std::uint64_t>(exchange_bytes)});

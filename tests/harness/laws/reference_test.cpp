@@ -103,7 +103,7 @@ void cut_at_owners(const Json& request, reference::Cells& cells) {
   });
 }
 
-/// Losses of two epochs of the model, and of its reference. With a strategy, training begins anew at its cuts.
+/// Losses of two epochs of the model, and of its reference. With a strategy, sequences also end at its cuts.
 void expect_agreement(const Json& of, const Json& on, const std::string& presence, int seed,
                       const std::string& strategy = "") {
   const std::string name = of.at("name");
