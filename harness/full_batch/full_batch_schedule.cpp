@@ -88,8 +88,9 @@ class FullBatchSchedule final : public SchedulePlan {
     summary.metrics = metrics();
     summary.approximations = plan_->strategy.approximations;
     summary.notes = plan_->notes;
-    // Training passes with stale rows differ from those of an evaluation.
-    summary.epochs_tell_metrics = !plan_->model.equations->traits().stochastic && !plan_->stale.active;
+    // Training passes with stale rows or states differ from those of an evaluation.
+    summary.epochs_tell_metrics =
+        !plan_->model.equations->traits().stochastic && !plan_->stale.active && !trains_at_once(plan_->blocks);
     summary.kept_bytes = kept_bytes();
     return summary;
   }

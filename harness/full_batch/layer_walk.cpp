@@ -66,7 +66,9 @@ class LayerWalk::BlockStages final : public LayerStages {
   Var to_temporal(const Var& x) override { return walk_.to_temporal_->apply_everywhere(call_.tape, communicator_, x); }
   Var to_spatial(const Var& y) override { return walk_.to_spatial_.apply_everywhere(call_.tape, communicator_, y); }
   bool own_timelines() const override { return walk_.to_temporal_->identity(); }
-  const PackedStage* packed(int layer) const override { return walk_.packed_[layer].get(); }
+  const PackedStage* packed(int layer) const override {
+    return (call_.pass.training ? walk_.trained_ : walk_.packed_)[layer].get();
+  }
   Var with_temporal_halo(int layer, const Var& x) override {
     const auto& halo = walk_.temporal_halo_[layer];
     return halo ? carried(*halo, walk_.block_.packed[layer]->halo, layer, x) : x;
@@ -82,8 +84,16 @@ class LayerWalk::BlockStages final : public LayerStages {
     return neighbours_.emplace(inputs_.supports, walk_.step_halos_, communicator_, static_cast<std::size_t>(step));
   }
 
-  LayerMemory* memory(int layer) override { return &memory_[layer]; }
+  LayerMemory* memory(int layer) override {
+    if (PreviousStates* const previous = previous_of(layer))
+      memory_[layer].before = Tape::constant(previous->given(call_.tape.device()));
+    return &memory_[layer];
+  }
   bool last() const override { return walk_.last_; }
+  void leave(int layer, const Var& state) override {
+    if (PreviousStates* const previous = previous_of(layer))
+      previous->hand_on(call_.tape.device(), communicator_, state->value);
+  }
   Var hand_over(int layer, std::size_t segment, const Var& state) override {
     const std::size_t l = layer;
     const PackedPlan* const packed = walk_.block_.packed[l].get();
@@ -98,6 +108,7 @@ class LayerWalk::BlockStages final : public LayerStages {
   StaleExchange* stale_in_training(const ExchangePlan& plan, int layer) const {
     return call_.pass.training ? walk_.stale_of(plan, static_cast<std::size_t>(layer)) : nullptr;
   }
+  PreviousStates* previous_of(int layer) const { return call_.pass.training ? walk_.previous_[layer].get() : nullptr; }
   Var carried(const Exchange& exchange, const ExchangePlan& plan, int layer, const Var& x) {
     if (StaleExchange* const stale = stale_in_training(plan, layer))
       return stale->apply(call_.tape, communicator_, x, call_.pass.epoch);
@@ -186,21 +197,30 @@ StaleExchange* LayerWalk::stale_of(const ExchangePlan& plan, std::size_t layer) 
 
 void LayerWalk::add_packed(Device& device, std::size_t layer) {
   auto& halo = temporal_halo_.emplace_back();
-  packed_.emplace_back();
+  previous_.emplace_back();
+  packed_.push_back(stage_of(device, block_.packed, packed_, layer));
+  trained_.push_back(block_.trains_at_once(layer) ? stage_of(device, block_.trained, trained_, layer) : packed_[layer]);
   if (block_.packed[layer] == nullptr) return;
   const PackedPlan& plan = *block_.packed[layer];
   for (const ExchangePlan& handover : plan.handover) handover_[layer].emplace_back(device, handover, Traffic::state);
-  for (std::size_t l = 0; l < layer; ++l) {
-    if (block_.packed[l] == block_.packed[layer]) packed_[layer] = packed_[l];
-  }
   if (plan.rounds.empty() && !plan.halo.identity) halo.emplace(device, plan.halo, Traffic::halo);
-  if (packed_[layer] == nullptr) {
-    const LayerShape& shape = plan_.model.layers[layer];
-    const std::int64_t behind = block_.first_step + block_.steps();
-    packed_[layer] = std::make_shared<const PackedStage>(
-        packed_stage(device, plan, block_.first_step, shape, plan_.model.equations->traits().reads_ids,
-                     state_shape(shape, behind).rows_per_vertex, last_));
+  if (const PackedPlan& trained = *block_.trained[layer]; block_.trains_at_once(layer) && !trained.handover.empty())
+    previous_[layer] = std::make_unique<PreviousStates>(device, trained.handover[0], trained.state.width);
+}
+
+std::shared_ptr<const PackedStage> LayerWalk::stage_of(Device& device,
+                                                       const std::vector<std::shared_ptr<const PackedPlan>>& plans,
+                                                       const std::vector<std::shared_ptr<const PackedStage>>& stages,
+                                                       std::size_t layer) const {
+  if (plans[layer] == nullptr) return nullptr;
+  for (std::size_t l = 0; l < layer; ++l) {
+    if (plans[l] == plans[layer]) return stages[l];
   }
+  const LayerShape& shape = plan_.model.layers[layer];
+  const std::int64_t behind = block_.first_step + block_.steps();
+  return std::make_shared<const PackedStage>(packed_stage(device, *plans[layer], block_.first_step, shape,
+                                                          plan_.model.equations->traits().reads_ids,
+                                                          state_shape(shape, behind).rows_per_vertex, last_));
 }
 
 Tensor LayerWalk::adopt(Device& device, Communicator& communicator, std::size_t layer, const Tensor& state) const {

@@ -8,6 +8,7 @@
 
 #include "harness/full_batch/block_inputs.hpp"
 #include "harness/full_batch/exchange/overlapped_exchange.hpp"
+#include "harness/full_batch/exchange/previous_states.hpp"
 #include "harness/full_batch/exchange/stale_exchange.hpp"
 #include "models/snapshots/layer_protocol.hpp"
 
@@ -40,11 +41,18 @@ class LayerWalk {
     std::unique_ptr<StaleExchange> exchange;
   };
   const std::vector<StaleCarrier>& stale() const { return stale_; }
+  /// States that training takes from the previous epoch: [layers]; null elsewhere.
+  const std::vector<std::unique_ptr<PreviousStates>>& previous() const { return previous_; }
 
  private:
   class BlockStages;  // of the whole block; for a block in slices, its temporal stages
   class SliceStages;  // the spatial stages of one slice
   void add_packed(Device& device, std::size_t layer);
+  /// The stage of `plans[layer]`. Layers with one plan share it; `stages` are those of the layers before.
+  std::shared_ptr<const PackedStage> stage_of(Device& device,
+                                              const std::vector<std::shared_ptr<const PackedPlan>>& plans,
+                                              const std::vector<std::shared_ptr<const PackedStage>>& stages,
+                                              std::size_t layer) const;
   void add_stale(Device& device, const StaleThreshold& threshold);
   /// Null where all rows are sent.
   StaleExchange* stale_of(const ExchangePlan& plan, std::size_t layer) const;
@@ -59,11 +67,13 @@ class LayerWalk {
   Exchange to_spatial_;
   std::vector<StaleCarrier> stale_;
   SliceExchanges slice_halos_, slices_to_temporal_, slices_to_spatial_;  // [slices]
-  std::vector<std::vector<Exchange>> handover_;             // [layers][segments - 1], or [rounds - 1] of packed stages
-  std::vector<std::shared_ptr<const PackedStage>> packed_;  // [layers]; null where timelines are rectangles
-  std::vector<std::optional<Exchange>> temporal_halo_;      // [layers]; of packed stages
-  std::vector<std::optional<Exchange>> earlier_steps_;      // [layers]
-  std::vector<std::optional<Exchange>> adopt_;              // [layers]; for state that crosses ranks between blocks
+  std::vector<std::vector<Exchange>> handover_;              // [layers][segments - 1], or [rounds - 1] of packed stages
+  std::vector<std::shared_ptr<const PackedStage>> packed_;   // [layers]; null where timelines are rectangles
+  std::vector<std::shared_ptr<const PackedStage>> trained_;  // [layers]; of training passes
+  std::vector<std::unique_ptr<PreviousStates>> previous_;    // [layers]
+  std::vector<std::optional<Exchange>> temporal_halo_;       // [layers]; of packed stages
+  std::vector<std::optional<Exchange>> earlier_steps_;       // [layers]
+  std::vector<std::optional<Exchange>> adopt_;               // [layers]; for state that crosses ranks between blocks
   StepHalos step_halos_;
   UnitMeter* unit_meter_ = nullptr;
 };

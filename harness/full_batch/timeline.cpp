@@ -47,27 +47,39 @@ void Timeline::for_stale(const VisitExchange& visit) const {
   }
 }
 
+template <class VisitStates>
+void Timeline::for_previous(const VisitStates& visit) const {
+  for (const LayerWalk& walk : walks_) {
+    for (std::size_t l = 0; l < walk.previous().size(); ++l)
+      if (walk.previous()[l]) visit(fmt::format("states.layer{}", l + 1), *walk.previous()[l]);
+  }
+}
+
 std::map<std::string, std::vector<double>> Timeline::gather_kept() {
   std::map<std::string, std::vector<double>> kept;
-  for_stale([&](const std::string& name, const StaleExchange& stale) {
-    const Tensor all = stale.gather(device_, communicator_);
+  const auto keep = [&](const std::string& name, const auto& exchange) {
+    const Tensor all = exchange.gather(device_, communicator_);
     if (!all.defined()) return;
     std::vector<double> values = host_values(device_, all);
     if (device_.rank() == 0 && !values.empty()) kept[name] = std::move(values);
-  });
+  };
+  for_stale(keep);
+  for_previous(keep);
   if (!kept.empty()) kept[StalePlan::layout_name] = plan_.stale.layout;
   return kept;
 }
 
 void Timeline::restore_kept(const std::map<std::string, std::vector<double>>& kept, const std::vector<double>& losses) {
   threshold_->resume(losses);
-  for_stale([&](const std::string& name, StaleExchange& stale) {
+  const auto restore = [&](const std::string& name, auto& exchange) {
     const auto values = kept.find(name);
-    if (values == kept.end()) return;  // training without stale rows: the next epoch sends all rows
+    if (values == kept.end()) return;  // training without kept rows: the next epoch is like a first one
     const Tensor all = vector_on(device_, values->second);
-    const std::int64_t rows = stale.held_rows();
-    stale.restore(device_, all.view(0, rows, all.rows() / rows));
-  });
+    const std::int64_t rows = exchange.held_rows();
+    exchange.restore(device_, all.view(0, rows, all.rows() / rows));
+  };
+  for_stale(restore);
+  for_previous(restore);
 }
 
 std::shared_ptr<const BlockInputs> Timeline::inputs(std::size_t block, Visit visit) {
@@ -177,6 +189,7 @@ void Timeline::train(const Parameters& parameters, const Pass& pass, const Keep&
     for (const LayerMemory& layer : memory) gradients.push_back(layer.before ? layer.before->gradient : Tensor());
     borders_[b].clear();
   }
+  for_previous([this](const std::string&, PreviousStates& states) { states.finish(device_, communicator_); });
 }
 
 }  // namespace strobe

@@ -40,8 +40,8 @@ class Timeline {
 
   /// Passes an epoch's loss, the same on every rank, to the policy of stale rows.
   void end_epoch(double loss) { threshold_->add_loss(loss); }
-  /// Rows that ranks keep of each other from epoch to epoch, on rank 0, by names that say where. Empty if no rows are
-  /// stale. All ranks must call it.
+  /// Rows and states that ranks keep of each other from epoch to epoch, on rank 0, by names that say where. Empty if
+  /// none are kept. All ranks must call it.
   std::map<std::string, std::vector<double>> gather_kept();
   /// The reverse: continues after epochs with these losses. All ranks must call it.
   void restore_kept(const std::map<std::string, std::vector<double>>& kept, const std::vector<double>& losses);
@@ -53,6 +53,9 @@ class Timeline {
   /// Calls visit(name, exchange) for every exchange whose rows may be stale.
   template <class VisitExchange>
   void for_stale(const VisitExchange& visit) const;
+  /// The same for every exchange of states for the next epoch.
+  template <class VisitStates>
+  void for_previous(const VisitStates& visit) const;
   std::shared_ptr<const BlockInputs> inputs(std::size_t block, Visit visit);
   std::shared_ptr<const BlockInputs> brought(std::size_t block, Visit visit);
   /// Lets the file's pages of `block` go, and has those of `next` read while the rank computes.

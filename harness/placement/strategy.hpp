@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/registry.hpp"
+#include "harness/placement/cut_states.hpp"
 #include "harness/placement/placement.hpp"
 #include "harness/placement/staleness.hpp"
 #include "workloads/partitioners/share_holders.hpp"
@@ -60,6 +61,7 @@ struct StrategyPlan {
   std::vector<std::string> approximations;
   std::shared_ptr<const PlacedChunks> chunks = nullptr;  // of the strategy that makes them
   std::shared_ptr<const VertexLoads> loads = nullptr;    // of vertices, if ranks were assigned by load
+  CutStates states = CutStates::exact;                   // of timelines that the temporal placement cuts
 };
 
 /// On one rank all strategies of full-batch training are the same program, `sequential`.

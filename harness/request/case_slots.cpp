@@ -55,7 +55,7 @@ Json complete_strategy(const std::string& plugin, const Json& values, const std:
   }
   const FieldTable fields = registry_fields<StrategyRegistry>(plugin, pointer + "/name");
   const Json own = without_foreign_stale(fields, plugin, with_halos, values, pointer);
-  return without_idle_stale_options(fields.complete(own, pointer));
+  return without_idle_cut_options(without_idle_stale_options(fields.complete(own, pointer)));
 }
 
 FieldTable workload_fields(const std::string& plugin, const std::string& where) {

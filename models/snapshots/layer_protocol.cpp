@@ -137,6 +137,7 @@ Var packed_recurrence(const ModelCall& call, LayerStages& stages, std::size_t la
     // A rank that hands nothing on takes part in the exchange all the same.
     state = round.handed > 0 ? handed_on(call, round, output.state) : empty_rows(call, state_width);
   }
+  stages.leave(number, state);
   if (memory != nullptr && !stages.last())
     memory->after = collect_rows(call.tape, left.parts, left.lists, stage.remembered_rows, state_width);
   return collect_rows(call.tape, outputs.parts, outputs.lists, stage.rows, call.layers[layer].temporal_width);

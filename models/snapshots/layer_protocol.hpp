@@ -128,6 +128,9 @@ class LayerStages {
   /// The state before segment `segment` > 0 of `timelines` (of `steps` for a layer that runs step by step, of the
   /// rounds of a packed stage). It moves from the ranks that left it to those that continue. Every rank must call it.
   virtual Var hand_over(int /*layer*/, std::size_t /*segment*/, const Var& state) { return state; }
+  /// Takes the states that the last round of a packed recurrence hands on: to the next epoch, in training that does not
+  /// wait for them. Every rank calls it.
+  virtual void leave(int /*layer*/, const Var& /*state*/) {}
 };
 
 /// The output of the last layer, from x, which the first layer reads. All ranks must call it.

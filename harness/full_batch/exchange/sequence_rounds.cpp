@@ -120,6 +120,25 @@ std::vector<RoundPieces> sequence_rounds(const Placement& placement, const Seque
   return rounds;
 }
 
+RoundPieces pieces_at_once(const Placement& placement, const SequenceStart& start, bool handed) {
+  RoundPieces round(static_cast<std::size_t>(placement.ranks));
+  walk_pieces(
+      placement, start,
+      [&](VertexId v, Step t, Front& front, const Front& before) {
+        const bool given = handed && before.owner >= 0;
+        if (given) round[before.owner][before.piece].hands_on = true;
+        front.piece = static_cast<std::int64_t>(round[front.owner].size());
+        round[front.owner].push_back({v, t, 1, given, false, 0});
+      },
+      [&](const Front& front) { ++round[front.owner][front.piece].steps; });
+  return round;
+}
+
+ExchangePlan handover_to_next_epoch(const RoundPieces& round, int ranks, const StateShape& shape,
+                                    const ListScope& scope) {
+  return handover(round, round, ranks, shape.rows_per_vertex, scope);
+}
+
 std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,
                                          const std::vector<std::int64_t>& units_per_rank) {
   std::vector<RoundPieces> rounds;

@@ -36,6 +36,15 @@ struct SequenceStart {
 /// The pieces of a placement's timelines, by round. Cost O(T N).
 std::vector<RoundPieces> sequence_rounds(const Placement& placement, const SequenceStart& start = {});
 
+/// All pieces as one round, for training that does not wait at cuts. With `handed`, each cut is marked: the piece
+/// before it hands its state on, and the piece after it is given one, an epoch later. Without, nobody does. Cost O(T
+/// N).
+RoundPieces pieces_at_once(const Placement& placement, const SequenceStart& start, bool handed);
+
+/// The hand-over that leads from the pieces of such a round to those of the same round in the next epoch.
+ExchangePlan handover_to_next_epoch(const RoundPieces& round, int ranks, const StateShape& shape,
+                                    const ListScope& scope);
+
 /// Pieces by rank, from the pieces of a placement whose owners are units, numbered rank by rank. Each piece names its
 /// unit. Its state may pass to a unit of the same rank. Cost O(pieces, log).
 std::vector<RoundPieces> pieces_of_ranks(const std::vector<RoundPieces>& of_units,

@@ -70,9 +70,10 @@ BlockPlan derive_block(const FullBatchCase& c, const StrategyPlan& strategy, std
   if (units != nullptr && units->several()) block.units = units;
   if (units != nullptr && fusion->by_units_in_time) {
     block.packed = packed_plans(c, strategy.temporal, steps, units);
-  } else if (walks_packed(c, strategy.temporal)) {
+  } else if (walks_packed(c, strategy)) {
     block.packed = packed_plans(c, strategy.temporal, steps);
   }
+  block.trained = trained_plans(c, strategy.states, block.packed);
   for (const auto& graph : c.data.supports) {
     block.supports.push_back(split_into_steps(graph, steps.first, block.spatial, scope));
   }

@@ -91,6 +91,7 @@ std::string digest_of(const FullBatchPlan& plan) {
   add(plan.strategy.temporal, digest);
   for (const BlockPlan& block : plan.blocks) digest.add_number(block.steps());
   if (plan.stale.active) digest.add(text_of(plan.strategy.staleness));
+  if (plan.strategy.states != CutStates::exact) digest.add(text_of(plan.strategy.states));
   if (plan.fusion != nullptr) {
     digest.add(plan.fusion->kind);
     digest.add(plan.fusion->units_per_rank);

@@ -26,6 +26,22 @@ void check_world(const Case& c) {
                     std::to_string(c.ranks));
 }
 
+/// Adds an approximation. A plan that is laid out again has it already.
+void approximate(const std::string& words, StrategyPlan& strategy) {
+  auto& known = strategy.approximations;
+  if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
+}
+
+/// Adds the approximation of states where timelines are cut, or a note that there are none.
+void say_states(const std::vector<BlockPlan>& blocks, StrategyPlan& strategy, std::vector<std::string>& notes) {
+  if (strategy.states == CutStates::exact) return;
+  if (trains_at_once(blocks)) {
+    approximate("states where timelines are cut: " + text_of(strategy.states), strategy);
+  } else {
+    notes.push_back(text_of(strategy.states) + " has no effect: no recurrence passes from rank to rank");
+  }
+}
+
 void check_supported(const StrategyPlan& strategy, std::int64_t blocks) {
   if (static_cast<std::int64_t>(strategy.blocks.size()) != blocks) {
     throw InvalidRequest("/nb", "this strategy cannot go through the timeline in blocks; set nb=1");
@@ -47,6 +63,14 @@ void check_servers(const FullBatchCase& c, const StrategyPlan& strategy) {
 }
 
 }  // namespace
+
+bool trains_at_once(const std::vector<BlockPlan>& blocks) {
+  for (const BlockPlan& block : blocks) {
+    for (std::size_t l = 0; l < block.trained.size(); ++l)
+      if (block.trains_at_once(l)) return true;
+  }
+  return false;
+}
 
 FullBatchOptions full_batch_options(const Case& c) {
   return {block_count(c),
@@ -143,6 +167,7 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
        static_cast<std::int64_t>(c.data.supports.size()), c.options.overlap, c.options.servers});
   look_at_process_memory();
   const std::shared_ptr<const FusionPlan> fusion = plan_fusion(c, strategy);
+  check_states(c, strategy, fusion.get());
   std::vector<BlockPlan> block_plans = derive_blocks(c, strategy, fusion);
   look_at_process_memory();
   std::vector<std::string> notes = c.data.notes;
@@ -159,11 +184,8 @@ std::shared_ptr<FullBatchPlan> lay_out(const FullBatchCase& c, StrategyPlan stra
   auto bytes = count_planned_bytes(c, block_plans, c.options.keeps_last_block(block_plans.size()));
   StalePlan stale = plan_staleness(c, strategy, block_plans, bytes, notes);
   if (stale.active) bytes = stale.first_epoch;
-  if (stale.approximates) {
-    const std::string words = "stale rows: " + text_of(strategy.staleness);
-    auto& known = strategy.approximations;  // a plan that is laid out again has it already
-    if (std::find(known.begin(), known.end(), words) == known.end()) known.push_back(words);
-  }
+  if (stale.approximates) approximate("stale rows: " + text_of(strategy.staleness), strategy);
+  say_states(block_plans, strategy, notes);
   return std::make_shared<FullBatchPlan>(FullBatchPlan{c, std::move(strategy), std::move(block_plans),
                                                        std::move(evaluation), std::move(notes), std::move(stale),
                                                        fusion, bytes, static_cast<std::uint64_t>(exchange_bytes)});

@@ -30,6 +30,9 @@ struct FullBatchPlan : FullBatchCase {
   bool keeps_last_block() const { return options.keeps_last_block(blocks.size()); }
 };
 
+/// Whether training passes of any layer do not wait where timelines are cut (CutStates).
+bool trains_at_once(const std::vector<BlockPlan>& blocks);
+
 /// Loads the case's data, unless they are in `cache`, and builds its model. Throws InvalidRequest or InvalidInput.
 /// Throws Unavailable if a plan to run meets a world of another size.
 FullBatchCase begin_full_batch(const Case& request, PlanUse use, const DataCache& cache = {});

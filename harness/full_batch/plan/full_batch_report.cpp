@@ -85,17 +85,18 @@ Json describe_exchange(const std::string& name, const std::string& traffic, cons
 void describe_packed(const std::string& prefix, const PackedPlan& packed, std::int64_t width, bool fp64,
                      Json& exchanges) {
   for (std::size_t k = 0; k < packed.handover.size(); ++k) {
-    exchanges.push_back(describe_exchange(prefix + "state to round " + std::to_string(k + 2), "state",
-                                          packed.handover[k], packed.state.width, fp64));
+    const std::string to = packed.rounds.size() == 1 ? "the next epoch" : "round " + std::to_string(k + 2);
+    exchanges.push_back(
+        describe_exchange(prefix + "state to " + to, "state", packed.handover[k], packed.state.width, fp64));
   }
   if (packed.rounds.empty())
     exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", packed.halo, width, fp64));
 }
 
-/// Rounds and pieces of a layer's timelines; null for a layer that walks none, or rectangles.
+/// Rounds and pieces of a layer's timelines in training; null for a layer that walks none, or rectangles.
 Json describe_rounds(const BlockPlan& block) {
   Json layers = Json::array();
-  for (const auto& packed : block.packed) {
+  for (const auto& packed : block.trained) {
     if (packed == nullptr) {
       layers.push_back(nullptr);
       continue;
@@ -162,8 +163,8 @@ Json describe_exchanges(const FullBatchPlan& plan, const BlockPlan& block) {
       exchanges.push_back(describe_exchange(prefix + "earlier steps", "halo", *block.earlier_steps[l],
                                             layer.spatial_width, plan.model.fp64));
     }
-    if (block.packed[l] != nullptr)
-      describe_packed(prefix, *block.packed[l], layer.spatial_width, plan.model.fp64, exchanges);
+    if (block.trained[l] != nullptr)
+      describe_packed(prefix, *block.trained[l], layer.spatial_width, plan.model.fp64, exchanges);
   }
   exchanges.push_back(describe_exchange("training samples", "halo", block.train.halo,
                                         plan.model.layers.back().temporal_width, plan.model.fp64));

@@ -76,10 +76,10 @@ StageRows planned_stage_rows(const FullBatchPlan& plan) {
   for (const BlockPlan& block : plan.blocks) {
     if (plan.model.any_layer_reads_neighbours()) counts.loaded_bytes += loaded_bytes(plan, block);
     for (std::size_t l = 0; l < plan.model.layers.size(); ++l) {
-      if (block.packed[l] == nullptr) continue;
+      if (block.trained[l] == nullptr) continue;
       const TemporalNeed need = plan.model.layers[l].need;
-      if (need == TemporalNeed::recurrent) add_recurrence(*block.packed[l], counts);
-      if (need == TemporalNeed::all) add_attention(*block.packed[l], counts);
+      if (need == TemporalNeed::recurrent) add_recurrence(*block.trained[l], counts);
+      if (need == TemporalNeed::all) add_attention(*block.trained[l], counts);
     }
   }
   return counts;

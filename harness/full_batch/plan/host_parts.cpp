@@ -117,8 +117,10 @@ class HostCount {
     }
     for (const StateHandover& layer : block.handover)
       for (const ExchangePlan& plan : layer.plans) add(plan);
-    for (const auto& packed : block.packed)
-      if (packed != nullptr && seen_.insert(packed.get()).second) add(*packed);
+    for (const auto* const layers : {&block.packed, &block.trained}) {
+      for (const auto& packed : *layers)
+        if (packed != nullptr && seen_.insert(packed.get()).second) add(*packed);
+    }
     for (const auto& earlier : block.earlier_steps)
       if (earlier) add(*earlier);
     for (const std::vector<StepSupport>& support : block.supports) {

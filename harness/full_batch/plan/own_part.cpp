@@ -148,6 +148,7 @@ class OwnPart {
     for (SlicePlan& slice : block.slices) cut(slice.spatial), cut(slice.needs);
     for (auto& packed : block.packed) packed = cut(packed);
     block.units = cut(block.units);
+    for (auto& packed : block.trained) packed = cut(packed);
     for (std::vector<StepSupport>& support : block.supports)
       for (StepSupport& step : support) cut(step.placement), cut(step.needs);
     cut_trained(block.train);

@@ -1,8 +1,13 @@
 // Which layers walk their timelines packed, and the plans for it. Kernels are fastest on rectangles. They are kept
 // where timelines lie whole on a rank, and where ranks own whole steps, so that all vertices change owner at once.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "core/errors.hpp"
 #include "harness/full_batch/plan/full_batch_plan.hpp"
 
 namespace strobe {
@@ -13,6 +18,34 @@ bool owns_whole_steps(const Placement& placement) {
     if (map->single < 0) return false;
   }
   return true;
+}
+
+/// Whether the steps that a rank owns in a block follow each other, under a placement of whole steps.
+bool owns_runs(const StrategyPlan& strategy) {
+  return std::all_of(strategy.blocks.begin(), strategy.blocks.end(), [&](const Run& block) {
+    const Placement steps = of_steps(strategy.temporal, step_range(block.first, block.count));
+    return owns_one_segment(steps, temporal_segments(steps));
+  });
+}
+
+bool any_recurrence(const std::vector<LayerShape>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) {
+    return walks_timelines(layer) && layer.need == TemporalNeed::recurrent;
+  });
+}
+
+/// The recurrence of `exact` in one round. Neighbouring pieces of one rank are one piece, so that every cut lies
+/// between ranks.
+std::shared_ptr<const PackedPlan> trained_plan(const FullBatchCase& c, const PackedPlan& exact,
+                                               const SequenceStart& start, CutStates states) {
+  auto plan = std::make_shared<PackedPlan>();
+  plan->placement = exact.placement;
+  plan->state = exact.state;
+  const bool handed = states == CutStates::previous_epoch;
+  plan->rounds = {pieces_at_once(plan->placement, start, handed)};
+  if (handed)
+    plan->handover = {handover_to_next_epoch(plan->rounds[0], plan->placement.ranks, plan->state, c.list_scope())};
+  return plan;
 }
 
 /// Steps before `first_step` whose inputs are read by cells of the block.
@@ -70,9 +103,12 @@ std::shared_ptr<const PackedPlan> packed_plan(const FullBatchCase& c, const Laye
 
 }  // namespace
 
-bool walks_packed(const FullBatchCase& c, const Placement& temporal) {
+bool walks_packed(const FullBatchCase& c, const StrategyPlan& strategy) {
+  const Placement& temporal = strategy.temporal;
   if (!temporal.has_all_cells()) return true;
-  return c.options.packs && temporal_segments(temporal).size() > 1 && !owns_whole_steps(temporal);
+  if (temporal_segments(temporal).size() < 2) return false;
+  if (strategy.states != CutStates::exact && any_recurrence(c.model.layers)) return true;
+  return c.options.packs && !(owns_whole_steps(temporal) && owns_runs(strategy));
 }
 
 std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase& c, const Placement& temporal,
@@ -91,6 +127,40 @@ std::vector<std::shared_ptr<const PackedPlan>> packed_plans(const FullBatchCase&
     plans.push_back(plan);
   }
   return plans;
+}
+
+std::vector<std::shared_ptr<const PackedPlan>> trained_plans(
+    const FullBatchCase& c, CutStates states, const std::vector<std::shared_ptr<const PackedPlan>>& exact) {
+  std::vector<std::shared_ptr<const PackedPlan>> plans = exact;
+  if (states == CutStates::exact) return plans;
+  std::map<const PackedPlan*, std::shared_ptr<const PackedPlan>> made;
+  for (std::size_t l = 0; l < plans.size(); ++l) {
+    if (exact[l] == nullptr || exact[l]->rounds.size() < 2) continue;  // no timeline is cut
+    auto& plan = made[exact[l].get()];
+    if (plan == nullptr) plan = trained_plan(c, *exact[l], {0, c.model.layers[l].reset_every}, states);
+    plans[l] = plan;
+  }
+  return plans;
+}
+
+void check_states(const FullBatchCase& c, const StrategyPlan& strategy, const FusionPlan* fusion) {
+  if (strategy.states == CutStates::exact) return;
+  const std::string text = text_of(strategy.states);
+  if (strategy.blocks.size() > 1)
+    throw InvalidRequest("/nb", text + " trains all steps in one block; set nb=1, or states=exact");
+  if (fusion != nullptr && fusion->by_units_in_time) {
+    throw InvalidRequest("/strategy/fusion",
+                         text + " puts all sequences of a rank end to end, and fusion=" + fusion->kind +
+                             " walks them chunk by chunk; use fusion=both or "
+                             "temporal, or states=exact");
+  }
+  for (const LayerShape& layer : c.model.layers) {
+    if (!layer.step_by_step || !remembers(layer.need)) continue;
+    throw InvalidRequest("/strategy/states",
+                         fmt::format("a layer of model {} goes from step to step, all cells of a step at once; use "
+                                     "states=exact or another model",
+                                     c.request.model.at("name").get<std::string>()));
+  }
 }
 
 }  // namespace strobe

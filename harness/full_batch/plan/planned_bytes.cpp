@@ -29,7 +29,9 @@ class ByteCount {
       add_sums(layer.sums, block.steps(), {slices * passes.forward, slices * passes.backward});
       add_states(block.handover[l], first, passes);
       if (block.earlier_steps[l]) to(Traffic::halo) += bytes(*block.earlier_steps[l], layer.spatial_width, passes);
-      if (block.packed[l] != nullptr) add_packed(*block.packed[l], layer, passes);
+      // A state of the previous epoch travels once, and no gradient returns.
+      if (block.trained[l] != nullptr)
+        add_packed(*block.trained[l], layer, passes, block.trains_at_once(l) ? Passes{1, 0} : passes);
       if (layer.step_by_step) to(Traffic::halo) += step_bytes(block, layer, passes);
       if (!walks_timelines(layer)) continue;
       to(Traffic::redistribute) +=
@@ -77,9 +79,9 @@ class ByteCount {
     }
   }
 
-  void add_packed(const PackedPlan& packed, const LayerShape& layer, const Passes& passes) {
+  void add_packed(const PackedPlan& packed, const LayerShape& layer, const Passes& passes, const Passes& handed) {
     for (const ExchangePlan& handover : packed.handover)
-      to(Traffic::state) += bytes(handover, packed.state.width, passes);
+      to(Traffic::state) += bytes(handover, packed.state.width, handed);
     to(Traffic::halo) += bytes(packed.halo, layer.spatial_width, passes);
   }
 

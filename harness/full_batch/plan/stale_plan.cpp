@@ -83,7 +83,8 @@ std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& la
     for (std::size_t s = 1; s < handover.plans.size(); ++s) add(handover.plans[s], state(s, handover.shape[s].width));
     if (block.packed[l] == nullptr) continue;
     const PackedPlan& packed = *block.packed[l];
-    for (std::size_t k = 0; k < packed.handover.size(); ++k) add(packed.handover[k], state(k + 1, packed.state.width));
+    for (std::size_t k = 0; !block.trains_at_once(l) && k < packed.handover.size(); ++k)
+      add(packed.handover[k], state(k + 1, packed.state.width));
     if (packed.rounds.empty()) add(packed.halo, earlier);
   }
   return covered;
@@ -91,10 +92,11 @@ std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& la
 
 void StalePlan::check_start(const TrainingState& state) const {
   const auto kept = state.kept.find(layout_name);
-  if (!active || kept == state.kept.end() || kept->second == layout) return;
+  if (layout.empty() || kept == state.kept.end() || kept->second == layout) return;
   throw InvalidRequest("--resume-training",
-                       "the checkpoint keeps rows that ranks hold of each other (stale) under another strategy, rank "
-                       "count or number of blocks; continue with those, or with stale=none");
+                       "the checkpoint keeps rows that ranks hold of each other (stale, states) under another "
+                       "strategy, rank count or number of blocks; continue with those, or with stale=none and "
+                       "states=exact");
 }
 
 namespace {
@@ -131,6 +133,7 @@ void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
 StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, const std::vector<BlockPlan>& blocks,
                          const PerTraffic<std::uint64_t>& exact_bytes, std::vector<std::string>& notes) {
   StalePlan plan;
+  if (strategy.states == CutStates::previous_epoch && trains_at_once(blocks)) plan.layout = layout_of(strategy);
   if (!strategy.staleness.reuses()) return plan;
   refuse_what_does_not_fit(c);
   add_covered(c, blocks, exact_bytes, plan);

@@ -41,7 +41,8 @@ struct StalePlan {
   StaleTraffic traffic;
   /// Bytes that all ranks together send in the first epoch, by traffic, and at most in each later one.
   PerTraffic<std::uint64_t> first_epoch{}, at_most{};
-  /// A digest of who owns which cell in which block: numbers below 2^16.
+  /// A digest of who owns which cell in which block: numbers below 2^16. Empty if ranks keep no rows of each other from
+  /// epoch to epoch, neither stale rows nor states of the previous epoch.
   std::vector<double> layout;
 
   /// Throws InvalidRequest("--resume-training", ...) if the state keeps rows of another layout.

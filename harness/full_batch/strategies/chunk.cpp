@@ -26,7 +26,7 @@
 namespace strobe {
 namespace {
 
-struct ChunkParameters : StaleOptions {
+struct ChunkParameters : StaleOptions, CutOptions {
   std::string max_cells = "auto";
   std::int64_t rounds = 30;
   std::int64_t levels = 16;
@@ -76,7 +76,7 @@ FieldTable with_fusion_fields(FieldTableBuilder<ChunkParameters> fields) {
 
 const FieldTable& chunk_fields() {
   static const FieldTable table = with_fusion_fields(
-      make_fields<ChunkParameters>()
+      with_states_field(make_fields<ChunkParameters>())
           .text("max_cells", &ChunkParameters::max_cells,
                 "cells that a chunk may have: a number, 64/rank for cells / (64 ranks), or auto, which is 16/rank")
           .searched(searched_caps)
@@ -276,7 +276,7 @@ StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
   const Placement placement =
       place_cells(input.graph, input.ranks, [&](NodeId node) { return chunks->rank[chunks->of_cell[node]]; });
-  return {placement, placement, input.blocks, staleness_of(parameters), {}, chunks};
+  return {placement, placement, input.blocks, staleness_of(parameters), {}, chunks, {}, cut_states_of(parameters)};
 }
 
 const Register<StrategyTag> chunk_registered{{

@@ -126,29 +126,32 @@ std::vector<std::vector<std::int64_t>> carried(const ExchangePlan& plan) {
   return output;
 }
 
-/// Fails unless every piece that receives a state gets that of the piece before it in its sequence, block by block.
+/// Fails unless every piece of `to` that receives a state gets that of the piece before it in its sequence, which is
+/// one of `from`, block by block.
+void expect_handed(const ExchangePlan& plan, const RoundPieces& from, const RoundPieces& to, const StateShape& shape) {
+  EXPECT_FALSE(plan.fan_out) << "a state goes to one piece";
+  const auto output = carried(plan);
+  for (std::size_t q = 0; q < ranks; ++q) {
+    const auto given = with(to[q], &SequencePiece::given);
+    ASSERT_EQ(output[q].size(), given.size() * static_cast<std::size_t>(shape.rows_per_vertex));
+    for (std::size_t i = 0; i < output[q].size(); ++i) {
+      const SequencePiece& piece = given[i % given.size()];
+      ASSERT_GE(output[q][i], 0);
+      const std::size_t r = output[q][i] / 1000;
+      const std::size_t row = output[q][i] % 1000;
+      const auto handed = with(from[r], &SequencePiece::hands_on);
+      EXPECT_EQ(row / handed.size(), i / given.size()) << "another block of the state";
+      const SequencePiece& before = handed[row % handed.size()];
+      EXPECT_EQ(before.vertex, piece.vertex);
+      EXPECT_EQ(before.first + before.steps, piece.first);
+    }
+  }
+}
+
 void expect_handovers(const std::vector<RoundPieces>& rounds, const StateShape& shape) {
   const auto plans = round_handovers(rounds, ranks, shape, {});
   ASSERT_EQ(plans.size() + 1, rounds.size());
-  for (std::size_t k = 1; k < rounds.size(); ++k) {
-    EXPECT_FALSE(plans[k - 1].fan_out) << "a state goes to one piece";
-    const auto output = carried(plans[k - 1]);
-    for (std::size_t q = 0; q < ranks; ++q) {
-      const auto given = with(rounds[k][q], &SequencePiece::given);
-      ASSERT_EQ(output[q].size(), given.size() * static_cast<std::size_t>(shape.rows_per_vertex));
-      for (std::size_t i = 0; i < output[q].size(); ++i) {
-        const SequencePiece& piece = given[i % given.size()];
-        ASSERT_GE(output[q][i], 0);
-        const std::size_t r = output[q][i] / 1000;
-        const std::size_t row = output[q][i] % 1000;
-        const auto handed = with(rounds[k - 1][r], &SequencePiece::hands_on);
-        EXPECT_EQ(row / handed.size(), i / given.size()) << "another block of the state";
-        const SequencePiece& before = handed[row % handed.size()];
-        EXPECT_EQ(before.vertex, piece.vertex);
-        EXPECT_EQ(before.first + before.steps, piece.first);
-      }
-    }
-  }
+  for (std::size_t k = 1; k < rounds.size(); ++k) expect_handed(plans[k - 1], rounds[k - 1], rounds[k], shape);
 }
 
 TEST(SequenceRounds, HandOverEachStateToThePieceThatGoesOn) {
@@ -156,6 +159,39 @@ TEST(SequenceRounds, HandOverEachStateToThePieceThatGoesOn) {
     const Placement placement =
         placement_of(random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0), ranks);
     expect_handovers(sequence_rounds(placement), {static_cast<std::int64_t>(seed % 2) + 1, 5});
+  }
+}
+
+TEST(SequenceRounds, AtOnceMarkEveryCutForTheNextEpoch) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const std::int64_t reset = seed % 4 == 0 ? 3 : 0;
+    const auto owners = random_owners(seed, round_steps, round_vertices, ranks, seed % 2 == 0);
+    const Placement placement = placement_of(owners, ranks);
+    const StateShape shape{static_cast<std::int64_t>(seed % 2) + 1, 5};
+    const RoundPieces round = pieces_at_once(placement, {0, reset}, true);
+    std::int64_t cuts = 0, cells = 0;
+    for (std::size_t r = 0; r < round.size(); ++r) {
+      for (const SequencePiece& piece : round[r]) {
+        const auto t = static_cast<std::size_t>(piece.first), v = static_cast<std::size_t>(piece.vertex);
+        const std::size_t end = t + static_cast<std::size_t>(piece.steps);
+        const auto continues = [&](std::size_t at) {
+          return at > 0 && at < owners.size() && owners[at][v] >= 0 && owners[at - 1][v] >= 0 &&
+                 !(reset > 0 && static_cast<std::int64_t>(at) % reset == 0);
+        };
+        EXPECT_EQ(piece.given, continues(t));
+        EXPECT_EQ(piece.hands_on, continues(end));
+        EXPECT_FALSE(piece.given && owners[t - 1][v] == static_cast<Rank>(r));
+        cuts += piece.given ? 1 : 0, cells += piece.steps;
+      }
+    }
+    std::int64_t existing = 0;
+    for (const auto& step : owners) existing += std::count_if(step.begin(), step.end(), [](Rank r) { return r >= 0; });
+    EXPECT_EQ(cells, existing);
+    const ExchangePlan plan = handover_to_next_epoch(round, ranks, shape, {});
+    EXPECT_EQ(plan.total_rows(), cuts * shape.rows_per_vertex) << "a state of the same rank";
+    expect_handed(plan, round, round, shape);
+    for (const auto& pieces : pieces_at_once(placement, {0, reset}, false))
+      EXPECT_TRUE(std::none_of(pieces.begin(), pieces.end(), [](const auto& p) { return p.given || p.hands_on; }));
   }
 }
 

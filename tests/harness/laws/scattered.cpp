@@ -6,13 +6,13 @@
 namespace strobe {
 namespace {
 
-struct ScatteredParameters : StaleOptions {
+struct ScatteredParameters : StaleOptions, CutOptions {
   int idle = 0;
 };
 
 const FieldTable& scattered_fields() {
-  static const FieldTable table = with_stale_fields(make_fields<ScatteredParameters>().integer(
-      "idle", &ScatteredParameters::idle, "ranks", "last ranks that own nothing", 0, 4096));
+  static const FieldTable table = with_stale_fields(with_states_field(make_fields<ScatteredParameters>().integer(
+      "idle", &ScatteredParameters::idle, "ranks", "last ranks that own nothing", 0, 4096)));
   return table;
 }
 
@@ -31,7 +31,7 @@ StrategyPlan plan_scattered(const StrategyInput& input, const Json& json) {
     placement.map_of_step.push_back(static_cast<std::int32_t>(placement.maps.size()));
     placement.maps.push_back(vertex_map(std::move(owner), input.ranks));
   }
-  return {placement, placement, input.blocks, staleness_of(parameters), {}};
+  return {placement, placement, input.blocks, staleness_of(parameters), {}, {}, {}, cut_states_of(parameters)};
 }
 
 const Register<StrategyTag> scattered_registered{{

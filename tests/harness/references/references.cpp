@@ -42,6 +42,15 @@ Cells::Cells(const SnapshotGraph& graph, const std::string& presence) {
   }
 }
 
+void Cells::cut(const std::function<int(std::size_t v, std::size_t t)>& owner) {
+  for (std::size_t t = 1; t < begins_.size(); ++t) {
+    for (std::size_t v = 0; v < begins_[t].size(); ++v) {
+      if (!exists(v, t) || starts(v, t)) continue;
+      begins_[t][v] = owner(v, t) == owner(v, t - 1) ? begins_[t - 1][v] : static_cast<std::int64_t>(t);
+    }
+  }
+}
+
 void forget(Matrix& state, const Cells& cells, std::size_t t) {
   for (std::size_t v = 0; v < state.size(); ++v) {
     if (cells.starts(v, t)) std::fill(state[v].begin(), state[v].end(), 0.0);

@@ -23,6 +23,8 @@ class Cells {
   std::int64_t begin(std::size_t v, std::size_t t) const { return begins_[t][v]; }
   bool exists(std::size_t v, std::size_t t) const { return begins_[t][v] >= 0; }
   bool starts(std::size_t v, std::size_t t) const { return begins_[t][v] == static_cast<std::int64_t>(t); }
+  /// Begins a new sequence wherever a cell has another owner than its vertex's cell at the step before.
+  void cut(const std::function<int(std::size_t v, std::size_t t)>& owner);
 
  private:
   std::vector<std::vector<std::int64_t>> begins_;  // [T][N]
