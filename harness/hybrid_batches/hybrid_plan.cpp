@@ -11,6 +11,7 @@
 #include "harness/full_batch/plan/own_part.hpp"
 #include "harness/hybrid_batches/batch_bytes.hpp"
 #include "harness/hybrid_batches/batch_feed.hpp"
+#include "harness/hybrid_batches/dealt_windows.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
 #include "harness/hybrid_batches/update_cost.hpp"
 #include "harness/placement/model_hops.hpp"
@@ -35,8 +36,14 @@ HybridOptions options_of(const Case& c) {
 }
 
 void check_adjuster(const HybridOptions& options, const Case& c) {
-  const bool watches = options.adjuster == "dqn" || options.adjuster == "bandit" || options.adjuster == "best_fixed";
-  if (!watches || c.numerics != "none") return;
+  if (!options.watches_loss() && options.watch == "fixed") {
+    throw InvalidRequest(
+        "/strategy/watch",
+        fmt::format("adjuster {} watches no loss; take watch=auto, or adjuster=marginal, dqn, bandit or "
+                    "best_fixed",
+                    options.adjuster));
+  }
+  if (!options.watches_loss() || c.numerics != "none") return;
   throw InvalidRequest(
       "/strategy/adjuster",
       fmt::format("{} needs losses, but numerics=none computes none; take numerics=cpu, or adjuster=cost, random or "
@@ -52,12 +59,16 @@ void check_samples(const FullBatchCase& c) {
                        "another task, or a larger share for training");
 }
 
-BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, const std::vector<std::int64_t>& owned,
-                      std::int64_t steps) {
+BatchAction action_of(const HybridPlan& plan, const BatchShare& vertices, const BatchShare& snapshots,
+                      const std::vector<std::int64_t>& owned) {
   BatchAction action{vertices, snapshots, {}};
   for (const std::int64_t own : owned) {
-    action.of_rank.push_back({vertices.of(own, "vertices of a rank", "/strategy/vertices"),
-                              snapshots.of(steps, "training steps", "/strategy/snapshots")});
+    BatchSize size{vertices.of(own, "vertices of a rank", "/strategy/vertices"),
+                   snapshots.of(plan.trained_steps(), "training steps", "/strategy/snapshots"),
+                   {}};
+    const auto rank = static_cast<Rank>(action.of_rank.size());
+    if (plan.cuts_steps()) size.windows = dealt_windows(plan.trained_steps(), size.steps, rank, plan.ranks());
+    action.of_rank.push_back(size);
   }
   return action;
 }
@@ -70,7 +81,7 @@ void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
   for (const BatchShare& vertices : parse_shares(plan.options.vertex_sizes, "/strategy/vertex_sizes")) {
     for (const BatchShare& snapshots : parse_shares(plan.options.snapshot_sizes, "/strategy/snapshot_sizes")) {
       try {
-        plan.actions.push_back(action_of(vertices, snapshots, owned, plan.trained_steps()));
+        plan.actions.push_back(action_of(plan, vertices, snapshots, owned));
         const bool is_first = vertices.text == first.vertices.text && snapshots.text == first.snapshots.text;
         if (is_first) plan.first_action = plan.actions.size() - 1;
       } catch (const InvalidRequest&) {
@@ -85,8 +96,9 @@ void add_choices(HybridPlan& plan, const std::vector<std::int64_t>& owned) {
         "snapshot_sizes");
   }
   if (!left_out.empty())
-    plan.notes.push_back(
-        fmt::format("sizes that hold no vertex or no step are left out: {}", fmt::join(left_out, ", ")));
+    plan.notes.push_back(fmt::format("sizes that hold no vertex or no step{} are left out: {}",
+                                     plan.cuts_steps() ? ", or more steps than a rank," : "",
+                                     fmt::join(left_out, ", ")));
 }
 
 BatchSource source_of(const HybridPlan& plan) {
@@ -141,9 +153,11 @@ void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   for (BalancedGroups& of_rank : plan.groups)
     std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
   plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});
+  if (plan.cuts_steps()) share_all_vertices(plan, load);
 }
 
 std::vector<std::int64_t> owned_counts(const HybridPlan& plan) {
+  if (plan.cuts_steps()) return std::vector<std::int64_t>(plan.ranks(), plan.graph().vertices);
   std::vector<std::int64_t> counts(plan.ranks(), 0);
   for (const Rank rank : plan.owner) ++counts[rank];
   return counts;
@@ -191,12 +205,13 @@ void add_caches(HybridPlan& plan) {
     cached += plan.caches->cached_bytes[r];
     most = std::max(most, plan.caches->own_bytes[r] + plan.caches->cached_bytes[r]);
   }
-  const double held =
-      1 + static_cast<double>(plan.caches->cached_vertices) / static_cast<double>(plan.graph().vertices);
   plan.notes.push_back(fmt::format(
-      "ranks hold {:.2f} times the vertices of the graph, those within the hops of their own; {:.1f} MB of others' "
-      "move once, before training, and the largest rank holds {:.1f} MB",
-      held, static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
+      "ranks hold {:.2f} times the {}; {:.1f} MB of others' move once, before training, and the largest rank holds "
+      "{:.1f} MB",
+      1 + plan.caches->duplication,
+      plan.cuts_steps() ? "training steps, those that their windows reach"
+                        : "vertices of the graph, those within the hops of their own",
+      static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
 }
 
 /// 1 + row sums of A as the model smooths it, [T * N].
@@ -266,9 +281,8 @@ void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
   own_vertices(plan, load);
   const std::vector<std::int64_t> owned = owned_counts(plan);
-  plan.actions.push_back(action_of(parse_share(plan.options.vertices, "/strategy/vertices"),
-                                   parse_share(plan.options.snapshots, "/strategy/snapshots"), owned,
-                                   plan.trained_steps()));
+  plan.actions.push_back(action_of(plan, parse_share(plan.options.vertices, "/strategy/vertices"),
+                                   parse_share(plan.options.snapshots, "/strategy/snapshots"), owned));
   plan.exact = is_exact(plan, owned);
   if (plan.adjusts()) add_choices(plan, owned);
 }
@@ -291,7 +305,8 @@ void note_filling(HybridPlan& plan) {
 void keep_own_batches(HybridPlan& plan, Rank rank) {
   for (std::size_t r = 0; r < plan.groups.size(); ++r)
     if (static_cast<Rank>(r) != rank) plan.groups[r] = BalancedGroups();
-  plan.samples = of_rank(plan.samples, plan.owner, rank);
+  plan.samples =
+      plan.cuts_steps() ? of_steps(plan.samples, held_steps(plan, rank)) : of_rank(plan.samples, plan.owner, rank);
   plan.owner = std::vector<Rank>();  // `= {}` would keep the memory
   const NodeStore* const node = plan.full->node.get();
   plan.loads = shared(*plan.loads, node);
@@ -312,7 +327,7 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, 
   lay_out_batches(*plan, c);
   BatchMaker maker(*plan, false);
   for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
-  if (plan->options.adjuster == "cost") plan->update_seconds = expected_update_seconds(*plan);
+  if (plan->options.knows_costs()) plan->update_seconds = expected_update_seconds(*plan);
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
   note_calibration(*plan);
   note_filling(*plan);

@@ -36,7 +36,9 @@ DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, s
   std::uint64_t next = (number << 32) + (attempt << 28);
   DrawnTargets drawn;
   drawn.window.count = size.steps;
-  drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(steps - size.steps + 1)));
+  const Run windows = size.windows.count > 0 ? size.windows : Run{0, steps - size.steps + 1};
+  drawn.window.first =
+      static_cast<Step>(windows.first + random.below(next++, static_cast<std::uint64_t>(windows.count)));
   const std::int64_t count = groups.size();
   for (std::int64_t g = 0; g < count; ++g) {
     const std::int64_t share = size.vertices / count + (g < size.vertices % count ? 1 : 0);

@@ -13,6 +13,7 @@ using BalancedGroups = std::vector<std::vector<VertexId>>;
 
 struct BatchSize {
   std::int64_t vertices = 0, steps = 0;
+  Run windows;  // first steps of the windows that the rank draws from; a count of 0: all
 };
 
 struct DrawnTargets {
@@ -26,7 +27,8 @@ inline constexpr std::uint32_t batch_choice = 41;
 inline constexpr std::uint32_t batch_size = 42;
 }  // namespace random_purpose
 
-/// The `number`-th draw of rank `rank`. The window's start is uniform over all valid ones of `steps` steps. Vertices
+/// The `number`-th draw of rank `rank`. The window's start is uniform over `size.windows`, or
+/// over all valid ones of `steps` steps. Vertices
 /// are drawn without replacement, the same number from each group, or one more from the first groups. The same
 /// arguments give the same draw. An `attempt` below 16 gives another draw of that number. Cost O(vertices log
 /// vertices).

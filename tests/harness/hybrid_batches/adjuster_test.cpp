@@ -9,6 +9,7 @@
 
 #include "core/random.hpp"
 #include "harness/hybrid_batches/adjusters/dqn.hpp"
+#include "harness/hybrid_batches/adjusters/marginal.hpp"
 
 namespace strobe {
 namespace {
@@ -84,7 +85,7 @@ struct Toy {
   double loss = 100;
   StretchOutcome after(std::size_t action) {
     loss -= action == 2 ? 1.0 : 0.1;
-    return {1.0, loss};
+    return {1.0, loss, 1.0};
   }
 };
 
@@ -121,8 +122,76 @@ TEST(Adjusters, CostTakesTheMostForItsPrice) {
   EXPECT_EQ(make_adjuster(setting)->choose(nullptr), 1u);
 }
 
+// The bounds from the whole list of turns, each weighed by its age.
+TEST(Marginal, BoundsAreThoseOfTheWholeHistory) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const RandomStream random(seed, 98);
+    std::uint64_t next = 0;
+    const std::vector<double> worth = {1, 2.5, 0.5};
+    const MarginalConstants constants;
+    MarginalRates rates(worth);
+    EXPECT_EQ(rates.best(), 1u) << "before any turn";
+    std::vector<std::pair<std::size_t, double>> history;
+    for (int turn = 0; turn < 60; ++turn) {
+      const auto action = static_cast<std::size_t>(random.below(next++, 3));
+      const double rate = static_cast<double>(action) + random.uniform(next++) - (seed == 4 ? 9.0 : 0.0);
+      history.emplace_back(action, rate);
+      rates.add(action, rate);
+      std::vector<double> turns(3, 0), sums(3, 0), means(3, 0);
+      double all = 0, sum = 0, expected = 0, squares = 0;
+      const auto weight = [&](std::size_t i) {
+        return std::pow(constants.discount, static_cast<double>(history.size() - 1 - i));
+      };
+      for (std::size_t i = 0; i < history.size(); ++i) {
+        turns[history[i].first] += weight(i), sums[history[i].first] += weight(i) * history[i].second;
+        all += weight(i), sum += weight(i) * history[i].second, expected += weight(i) * worth[history[i].first];
+      }
+      for (std::size_t a = 0; a < 3; ++a)
+        means[a] = (sums[a] + std::max(0.0, sum / expected) * worth[a]) / (turns[a] + 1);
+      for (std::size_t i = 0; i < history.size(); ++i)
+        squares += weight(i) * std::pow(history[i].second - means[history[i].first], 2);
+      for (std::size_t a = 0; a < 3; ++a) {
+        const double above = std::sqrt(squares / all) * std::sqrt(2 * std::log(1 + all) / (turns[a] + 1));
+        EXPECT_NEAR(rates.bound(a), means[a] + above, 1e-9 * (1 + std::abs(means[a]))) << seed << " " << turn;
+        EXPECT_GE(rates.bound(rates.best()), rates.bound(a));
+      }
+    }
+  }
+}
+
+TEST(Marginal, BeginsWithTheCostModelAndLeavesItWhenTurnsSayOtherwise) {
+  AdjusterSetting setting = setting_of("marginal", 4);
+  setting.target_cells = {1, 1, 1, 4};  // the last one is worth most, and the third one is best
+  const auto adjuster = make_adjuster(setting);
+  Toy toy;
+  toy.loss = 1e6;  // so that shares of the loss are nearly constant
+  std::size_t action = adjuster->choose(nullptr);
+  EXPECT_EQ(action, 3u);
+  std::vector<int> turns(4, 0);
+  for (int i = 0; i < 200; ++i) {
+    const StretchOutcome outcome = toy.after(action);
+    ++turns[action = adjuster->choose(&outcome)];
+  }
+  EXPECT_GT(turns[2], 120);
+}
+
+// The best size changes half-way. UCB1 keeps to the old one for as long again; a discounted mean does not.
+TEST(Marginal, FollowsAChange) {
+  const auto adjuster = make_adjuster(setting_of("marginal", 3));
+  double loss = 1e6;
+  std::size_t action = adjuster->choose(nullptr);
+  std::vector<int> late(3, 0);
+  for (int i = 0; i < 400; ++i) {
+    loss -= action == (i < 200 ? 0u : 2u) ? 1.0 : 0.1;
+    const StretchOutcome outcome{1.0, loss, 1.0};
+    action = adjuster->choose(&outcome);
+    if (i >= 300) ++late[action];
+  }
+  EXPECT_GT(late[2], 60);
+}
+
 TEST(Adjusters, StatesGoOnWhereTheyStood) {
-  for (const char* kind : {"dqn", "random", "bandit", "best_fixed", "cost"}) {
+  for (const char* kind : {"dqn", "random", "bandit", "best_fixed", "cost", "marginal"}) {
     const auto one = make_adjuster(setting_of(kind, 4)), other = make_adjuster(setting_of(kind, 4));
     Toy toy;
     std::size_t action = one->choose(nullptr);
