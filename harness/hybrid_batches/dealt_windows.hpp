@@ -1,4 +1,4 @@
-// Windows of steps dealt to ranks, each of which trains all vertices: the sliding-window partition of snapshots
+// Windows of steps dealt to ranks, which train all vertices in them: the sliding-window partition of snapshots
 // (DynaGraph: Guan et al., GRADES-NDA'22; as DynaHB, VLDB'24, section 2.2 and Figure 1d, describes it).
 #pragma once
 
