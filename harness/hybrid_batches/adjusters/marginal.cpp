@@ -40,7 +40,12 @@ double MarginalRates::deviation() const {
     squares += squares_[a] - 2 * mean * sums_[a] + turns_[a] * mean * mean;
     turns += turns_[a];
   }
-  return turns > 0 ? std::sqrt(std::max(0.0, squares / turns)) : 0;
+  double mean = 0, spread = 0;
+  const auto sizes = static_cast<double>(worth_.size());
+  for (const double worth : worth_) mean += worth / sizes;
+  for (const double worth : worth_) spread += (worth - mean) * (worth - mean) / std::max(1.0, sizes - 1);
+  const double expected = scale() * std::sqrt(spread);
+  return std::max(expected, turns > 0 ? std::sqrt(std::max(0.0, squares / turns)) : 0);
 }
 
 double MarginalRates::bound(std::size_t action) const {
@@ -83,29 +88,30 @@ class MarginalAdjuster final : public BatchAdjuster {
   }
 
   std::vector<double> state() const override {
-    std::vector<double> all = {static_cast<double>(current_), has_loss_ ? 1.0 : 0.0, loss_};
+    std::vector<double> all = {static_cast<double>(current_), seconds_, loss_};
     const std::vector<double> rates = rates_.state();
     all.insert(all.end(), rates.begin(), rates.end());
     return all;
   }
   void restore(const std::vector<double>& state) override {
     current_ = static_cast<std::size_t>(state.at(0));
-    has_loss_ = state.at(1) != 0, loss_ = state.at(2);
+    seconds_ = state.at(1), loss_ = state.at(2);
     rates_.restore({state.begin() + 3, state.end()});
   }
 
  private:
   void observe(const StretchOutcome& outcome) {
-    if (has_loss_ && loss_ != 0 && outcome.stretch_seconds > 0)
-      rates_.add(current_, (loss_ - outcome.loss) / std::abs(loss_) / outcome.stretch_seconds);
-    has_loss_ = true;
-    loss_ = outcome.loss;
+    const double seconds = seconds_ + outcome.stretch_seconds;
+    // The loss before the first turn is not known.
+    if (seconds_ > 0 && seconds > seconds_ && loss_ > 0 && outcome.loss > 0)
+      rates_.add(current_, std::log(loss_ / outcome.loss) / std::log(seconds / seconds_));
+    seconds_ = seconds, loss_ = outcome.loss;
   }
 
   MarginalRates rates_;
   std::size_t current_;
-  bool has_loss_ = false;
-  double loss_ = 0;
+  double seconds_ = 0;  // of all turns
+  double loss_ = 0;     // after the last one
 };
 
 }  // namespace

@@ -20,7 +20,10 @@ struct MarginalConstants {
   double prior_turns = 1;
 };
 
-/// Estimates for every size. A rate is the share of the loss that a turn took away, per second.
+/// Estimates for every size from the rates of its turns: how much of the loss each took away, for its seconds. A loss
+/// that falls as a power of the time (Hestness et al., Deep learning scaling is predictable, empirically, 2017) falls
+/// ever more slowly. So a rate is the exponent, ln(loss before / after) / ln(time after / before), which then is the
+/// same early and late.
 class MarginalRates {
  public:
   /// `worth` [actions]: rates that are expected before any turn, up to a common factor.
@@ -29,7 +32,8 @@ class MarginalRates {
   void add(std::size_t action, double rate);
   /// Mean of the size's turns, shrunk to its expected rate.
   double estimate(std::size_t action) const;
-  /// Deviation of single rates around the estimates, over all sizes.
+  /// Deviation of single rates around the estimates, over all sizes. It is at least that of the expected rates among
+  /// sizes: the law is not trusted further than what it tells apart.
   double deviation() const;
   /// The upper confidence bound of the size's rate.
   double bound(std::size_t action) const;

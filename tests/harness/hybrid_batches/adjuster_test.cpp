@@ -150,8 +150,11 @@ TEST(Marginal, BoundsAreThoseOfTheWholeHistory) {
         means[a] = (sums[a] + std::max(0.0, sum / expected) * worth[a]) / (turns[a] + 1);
       for (std::size_t i = 0; i < history.size(); ++i)
         squares += weight(i) * std::pow(history[i].second - means[history[i].first], 2);
+      // Among the expected rates 1, 2.5 and 0.5 times a scale, the variance is 13/12 of the scale's square.
+      const double law = std::max(0.0, sum / expected) * std::sqrt(13.0 / 12);
       for (std::size_t a = 0; a < 3; ++a) {
-        const double above = std::sqrt(squares / all) * std::sqrt(2 * std::log(1 + all) / (turns[a] + 1));
+        const double above =
+            std::max(law, std::sqrt(squares / all)) * std::sqrt(2 * std::log(1 + all) / (turns[a] + 1));
         EXPECT_NEAR(rates.bound(a), means[a] + above, 1e-9 * (1 + std::abs(means[a]))) << seed << " " << turn;
         EXPECT_GE(rates.bound(rates.best()), rates.bound(a));
       }
@@ -159,17 +162,22 @@ TEST(Marginal, BoundsAreThoseOfTheWholeHistory) {
   }
 }
 
+/// A turn of a second, the `turn`-th from 0, in which the loss falls as a power of the time.
+StretchOutcome after_turn(double& loss, int turn, double exponent) {
+  if (turn > 0) loss *= std::pow(turn / (turn + 1.0), exponent);
+  return {1.0, loss, 1.0};
+}
+
 TEST(Marginal, BeginsWithTheCostModelAndLeavesItWhenTurnsSayOtherwise) {
   AdjusterSetting setting = setting_of("marginal", 4);
   setting.target_cells = {1, 1, 1, 4};  // the last one is worth most, and the third one is best
   const auto adjuster = make_adjuster(setting);
-  Toy toy;
-  toy.loss = 1e6;  // so that shares of the loss are nearly constant
   std::size_t action = adjuster->choose(nullptr);
   EXPECT_EQ(action, 3u);
   std::vector<int> turns(4, 0);
+  double loss = 100;
   for (int i = 0; i < 200; ++i) {
-    const StretchOutcome outcome = toy.after(action);
+    const StretchOutcome outcome = after_turn(loss, i, action == 2 ? 0.5 : 0.05);
     ++turns[action = adjuster->choose(&outcome)];
   }
   EXPECT_GT(turns[2], 120);
@@ -178,12 +186,11 @@ TEST(Marginal, BeginsWithTheCostModelAndLeavesItWhenTurnsSayOtherwise) {
 // The best size changes half-way. UCB1 keeps to the old one for as long again; a discounted mean does not.
 TEST(Marginal, FollowsAChange) {
   const auto adjuster = make_adjuster(setting_of("marginal", 3));
-  double loss = 1e6;
+  double loss = 100;
   std::size_t action = adjuster->choose(nullptr);
   std::vector<int> late(3, 0);
   for (int i = 0; i < 400; ++i) {
-    loss -= action == (i < 200 ? 0u : 2u) ? 1.0 : 0.1;
-    const StretchOutcome outcome{1.0, loss, 1.0};
+    const StretchOutcome outcome = after_turn(loss, i, action == (i < 200 ? 0u : 2u) ? 0.5 : 0.05);
     action = adjuster->choose(&outcome);
     if (i >= 300) ++late[action];
   }
