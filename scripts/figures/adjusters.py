@@ -166,6 +166,7 @@ def draw(what, plt):
             panel.errorbar([mean], [place], xerr=[[half], [half]], fmt="o", color=colour, capsize=2, markersize=4)
         panel.set_yticks(range(len(lines)), [line[0] for line in lines])
         panel.set_ylim(len(lines) - 0.4, -0.6)
+        panel.locator_params(axis="x", nbins=5)
     axes[0].set_xlabel(f"time to {metric} {goal:.2f}, over that of {fixed[0]}")
     axes[1].set_xlabel(f"{metric} after {1000 * last:.0f} ms, minus that of {fixed[0]}")
     looks.title(axes[0], "what is gained in time (left is better)")

@@ -48,7 +48,7 @@ TEST(DealtWindows, EveryWindowHasOneRankWithinItsSteps) {
 TEST(DealtWindows, BatchesAreOfTheRanksWindowsAndReachAllOfThem) {
   const RandomEvents events(21, 30, 400);
   for (const int ranks : {1, 2, 3}) {
-    Json request = hybrid_case(events.workload(14), "t-gcn", {{"name", "dynagraph"}, {"snapshots", "4"}}, ranks);
+    Json request = hybrid_case(events.workload(14), "t-gcn", {{"name", "dynagraph"}, {"snapshots", "3"}}, ranks);
     request["task"] = "vertex-regression";
     const auto plan = windows_plan(request);
     BatchMaker maker(*plan, false);
@@ -58,13 +58,13 @@ TEST(DealtWindows, BatchesAreOfTheRanksWindowsAndReachAllOfThem) {
       for (std::uint64_t number = 0; number < 120; ++number) {
         const SharedBatch batch = maker.make(rank, 0, number);
         EXPECT_EQ(batch->layers.targets, plan->graph().vertices);
-        EXPECT_EQ(batch->layers.window.count, 4);
+        EXPECT_EQ(batch->layers.window.count, 3);
         EXPECT_GE(batch->layers.window.first, held.first);
-        EXPECT_LE(batch->layers.window.first + 4, held.first + held.count);
+        EXPECT_LE(batch->layers.window.first + 3, held.first + held.count);
         seen.insert(batch->layers.window.first);
       }
     }
-    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), plan->trained_steps() - 3) << ranks << " ranks";
+    EXPECT_EQ(static_cast<std::int64_t>(seen.size()), plan->trained_steps() - 2) << ranks << " ranks";
   }
 }
 
