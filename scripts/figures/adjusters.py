@@ -27,7 +27,7 @@ WATCHES = ("marginal", "dqn", "bandit", "best_fixed")
 
 
 def name_of(row):
-    """Of an adjuster, with the loss that it watches where that is not its own; or a fixed size."""
+    """The adjuster of a row, with the loss that it watches where that is not its own; or its fixed size."""
     strategy = row["strategy"]
     if strategy["adjuster"] == "none":
         return f"{strategy['vertices']} x {strategy['snapshots']}"

@@ -267,8 +267,8 @@ TEST_F(StudyFigures, AdjustersAreComparedAtOneTime) {
                   "    strategy = {'name': 'dynahb', 'adjuster': adjuster, 'vertices': '5%', 'snapshots': '20%'}\n"
                   "    return {**row(strategy, 1.0, 'virtual'), 'case_id': f'{adjuster}{seed}', 'status': 'ok',\n"
                   "            'seed': seed, 'metrics': {'accuracy': [None, values[0], None, values[1]]}}\n"
-                  "some = [one('none', 1, [.5, .7]), one('none', 2, [.4, .6]), one('dqn', 1, [.6, .8]),\n"
-                  "        one('dqn', 2, [.3, .5])]\n"
+                  "some = [one('none', 1, [.5, .7]), one('none', 2, [.4, .6])]\n"
+                  "some += [one('dqn', 1, [.6, .8]), one('dqn', 2, [.3, .5])]\n"
                   "json.dump({'rows': some}, open('" +
                   run_folder +
                   "/summary.json', 'w'))\n"
@@ -295,7 +295,6 @@ TEST_F(StudyFigures, AdjustersAreComparedAtOneTime) {
       << output();
   ASSERT_EQ(run({"adjusters.py", run_folder, "--goal", "0.6", "--out", folder_.file("f")}), 0) << output();
   EXPECT_NE(output().find("| dqn | 0.650 | +0.000 ± 1.271 |"), std::string::npos) << output();
-  EXPECT_NE(text("f/adjusters.svg").find("what it costs in quality"), std::string::npos);
   EXPECT_EQ(run({"adjusters.py", run_folder, "--metric", "auc", "--out", folder_.file("f")}), 2);
   EXPECT_NE(output().find("no metric auc"), std::string::npos) << output();
 }
