@@ -11,6 +11,7 @@
 #include "backends/software.hpp"
 #include "harness/hybrid_batches/batch_maker.hpp"
 #include "harness/hybrid_batches/batch_walk.hpp"
+#include "harness/hybrid_batches/dealt_windows.hpp"
 #include "harness/hybrid_batches/encoding/cached_vertices.hpp"
 #include "harness/hybrid_batches/single_rank_sums.hpp"
 #include "harness/schedule/trained_weights.hpp"
@@ -90,7 +91,7 @@ void check_caches(const HybridPlan& plan, const RankMemory& memory, std::uint64_
     if (kept + beside <= memory.host) continue;
     throw NoRoom(
         memory.shared ? "/memory_limit_gib" : "/cluster",
-        fmt::format("rank {} keeps {:.4g} MiB of the graph for its batches, {:.4g} MiB of it other ranks' vertices{}, "
+        fmt::format("rank {} keeps {:.4g} MiB of the graph for its batches, {:.4g} MiB of it copies{}, "
                     "and it has {:.4g} MiB; take more ranks, a partitioner that cuts fewer edges, a model of fewer "
                     "hops, or {}",
                     r, mib(kept), mib(caches.cached_bytes[r]),
@@ -102,6 +103,7 @@ void check_caches(const HybridPlan& plan, const RankMemory& memory, std::uint64_
 }  // namespace
 
 CacheSizes count_caches(const HybridPlan& plan) {
+  if (plan.cuts_steps()) return count_held_steps(plan);
   std::int64_t window = 1;
   for (const BatchAction& action : plan.actions) {
     for (const BatchSize& size : action.of_rank) window = std::max(window, size.steps);
@@ -114,6 +116,7 @@ CacheSizes count_caches(const HybridPlan& plan) {
     sizes.own_bytes.push_back(kept.owned_structure_bytes + kept.owned_feature_bytes);
     sizes.cached_bytes.push_back(kept.cached_structure_bytes + kept.cached_feature_bytes);
   }
+  sizes.duplication = static_cast<double>(sizes.cached_vertices) / static_cast<double>(plan.graph().vertices);
   return sizes;
 }
 

@@ -29,7 +29,7 @@ void train_batch(Device& device, const HybridPlan& plan, const HybridBatch& batc
       bring_batch(device, layer_source(plan), batch.layers, batch.features,
                   {model.equations->traits(), plan.graph().vertices, counted_cells(plan, batch.layers)});
   const DeviceSamples samples = move_in(device, batch.samples, false);
-  Tape tape(device);
+  Tape tape(device, pass.training);
   const ModelCall call{tape, *model.equations, model.layers, parameters, pass};
   BatchStages stages(call, inputs);
   Range forward(pass.ranges, "forward");
@@ -38,7 +38,7 @@ void train_batch(Device& device, const HybridPlan& plan, const HybridBatch& batc
   const Range backward(pass.ranges, "backward");
   const Var outputs = model.task->head(tape, parameters, embeddings, samples.rows, samples.count);
   add_loss(tape, model.task->loss(), outputs, samples.targets, scale, loss);
-  tape.backward();
+  if (pass.training) tape.backward();
 }
 
 }  // namespace strobe

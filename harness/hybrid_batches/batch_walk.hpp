@@ -7,7 +7,8 @@
 
 namespace strobe {
 
-/// Adds the batch's losses times `scale` to `loss` (f64 [1, 1]) and the gradients of the parameters to theirs.
+/// Adds the batch's losses times `scale` to `loss` (f64 [1, 1]) and the gradients of the parameters to theirs. If
+/// the pass does not train, there are no gradients.
 void train_batch(Device& device, const HybridPlan& plan, const HybridBatch& batch, const Parameters& parameters,
                  const Pass& pass, double scale, const Tensor& loss);
 

@@ -30,8 +30,8 @@ const Register<FactsTag> hybrid_batch_facts{
         {{"type", "array"}, {"items", count()}},
         "no weights were evaluated"},
        {"duplication", "1",
-        "For hybrid batches: vertices of other ranks that ranks keep, over the vertices that they own; 0: "
-        "nothing is kept twice.",
+        "For hybrid batches: vertices of other ranks that ranks keep, over the vertices that they own; with "
+        "cut=steps, training steps instead of vertices; 0: nothing is kept twice.",
         number()},
        {"redundant_computation", "1",
         "For hybrid batches: cells that the layers of a batch compute beyond its targets, over the target "

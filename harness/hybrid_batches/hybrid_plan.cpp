@@ -12,7 +12,9 @@
 #include "harness/full_batch/plan/own_part.hpp"
 #include "harness/hybrid_batches/batch_bytes.hpp"
 #include "harness/hybrid_batches/batch_feed.hpp"
+#include "harness/hybrid_batches/dealt_windows.hpp"
 #include "harness/hybrid_batches/graph_bytes.hpp"
+#include "harness/hybrid_batches/owned_cells.hpp"
 #include "harness/hybrid_batches/update_cost.hpp"
 #include "harness/placement/model_hops.hpp"
 #include "workloads/partitioners/load_aware.hpp"
@@ -36,8 +38,14 @@ HybridOptions options_of(const Case& c) {
 }
 
 void check_adjuster(const HybridOptions& options, const Case& c) {
-  const bool watches = options.adjuster == "dqn" || options.adjuster == "bandit" || options.adjuster == "best_fixed";
-  if (!watches || c.numerics != "none") return;
+  if (!options.watches_loss() && options.watch == "fixed") {
+    throw InvalidRequest(
+        "/strategy/watch",
+        fmt::format("adjuster {} watches no loss; take watch=auto, or adjuster=marginal, dqn, bandit or "
+                    "best_fixed",
+                    options.adjuster));
+  }
+  if (!options.watches_loss() || c.numerics != "none") return;
   throw InvalidRequest(
       "/strategy/adjuster",
       fmt::format("{} needs losses, but numerics=none computes none; take numerics=cpu, or adjuster=cost, random or "
@@ -53,38 +61,6 @@ void check_samples(const FullBatchCase& c) {
                        "another task, or a larger share for training");
 }
 
-/// Vertices and cells of the training steps, by the rank that owns them.
-struct Owned {
-  std::vector<std::int64_t> vertices;            // [P] that exist at one of them
-  std::vector<std::vector<std::int64_t>> cells;  // [P][T] that exist; [P][0] if all do
-};
-
-/// Cells of a rank in a window of `window` of the training steps, on average over windows.
-double cells_of_window(const std::vector<std::int64_t>& of_step, std::int64_t window) {
-  const std::int64_t steps = of_step.size(), starts = steps - window + 1;
-  double sum = 0;
-  for (std::int64_t t = 0; t < steps; ++t) {
-    // The windows that have step t.
-    const std::int64_t windows = std::min({t + 1, steps - t, window, starts});
-    sum += static_cast<double>(windows) * static_cast<double>(of_step[t]);
-  }
-  return sum / static_cast<double>(starts);
-}
-
-BatchAction action_of(const BatchShare& vertices, const BatchShare& snapshots, const Owned& owned, std::int64_t steps) {
-  BatchAction action{vertices, snapshots, {}, {}};
-  for (std::size_t r = 0; r < owned.vertices.size(); ++r) {
-    const std::int64_t own = owned.vertices[r];
-    const BatchSize& size = action.of_rank.emplace_back(
-        BatchSize{vertices.of(own, "vertices of a rank", "/strategy/vertices"),
-                  snapshots.of(steps, "training steps", "/strategy/snapshots"), vertices.is_share});
-    const double all =
-        owned.cells[r].empty() ? static_cast<double>(own * size.steps) : cells_of_window(owned.cells[r], size.steps);
-    action.target_cells.push_back(all * static_cast<double>(size.vertices) / static_cast<double>(own));
-  }
-  return action;
-}
-
 /// Adds the sizes from which an adjuster chooses. Sizes that round to no vertex or no step are left out, with a note.
 void add_choices(HybridPlan& plan, const Owned& owned) {
   const BatchAction first = plan.actions.front();
@@ -93,7 +69,7 @@ void add_choices(HybridPlan& plan, const Owned& owned) {
   for (const BatchShare& vertices : parse_shares(plan.options.vertex_sizes, "/strategy/vertex_sizes")) {
     for (const BatchShare& snapshots : parse_shares(plan.options.snapshot_sizes, "/strategy/snapshot_sizes")) {
       try {
-        plan.actions.push_back(action_of(vertices, snapshots, owned, plan.trained_steps()));
+        plan.actions.push_back(action_of(plan, vertices, snapshots, owned));
         const bool is_first = vertices.text == first.vertices.text && snapshots.text == first.snapshots.text;
         if (is_first) plan.first_action = plan.actions.size() - 1;
       } catch (const InvalidRequest&) {
@@ -108,8 +84,9 @@ void add_choices(HybridPlan& plan, const Owned& owned) {
         "snapshot_sizes");
   }
   if (!left_out.empty())
-    plan.notes.push_back(
-        fmt::format("sizes that hold no vertex or no step are left out: {}", fmt::join(left_out, ", ")));
+    plan.notes.push_back(fmt::format("sizes that hold no vertex or no step{} are left out: {}",
+                                     plan.cuts_steps() ? ", or more steps than a rank," : "",
+                                     fmt::join(left_out, ", ")));
 }
 
 BatchSource source_of(const HybridPlan& plan) {
@@ -154,18 +131,6 @@ TypicalBatch typical_batch(const HybridPlan& plan, std::size_t action, BatchMake
   return mean;
 }
 
-/// [N] whether a vertex exists at no training step; empty if all vertices always exist.
-std::vector<bool> never_there(const HybridPlan& plan) {
-  const Presence* const presence = plan.graph().presence.get();
-  if (presence == nullptr) return {};
-  std::vector<bool> missing(plan.owner.size(), true);
-  for (Step t = 0; t < plan.trained_steps(); ++t) {
-    for (std::size_t v = 0; v < missing.size(); ++v)
-      if (presence->exists(static_cast<VertexId>(v), t)) missing[v] = false;
-  }
-  return missing;
-}
-
 /// Divides each rank's vertices into groups of similar load. A rank with few vertices has fewer groups.
 void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   const int groups = static_cast<int>(plan.options.groups);
@@ -177,26 +142,7 @@ void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   for (BalancedGroups& of_rank : plan.groups)
     std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
   plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});
-}
-
-Owned count_owned(const HybridPlan& plan) {
-  const Presence* const presence = plan.graph().presence.get();
-  Owned owned{std::vector<std::int64_t>(plan.ranks(), 0), std::vector<std::vector<std::int64_t>>(plan.ranks())};
-  for (std::size_t r = 0; r < owned.vertices.size(); ++r) {
-    for (const std::vector<VertexId>& group : plan.groups[r])
-      owned.vertices[r] += static_cast<std::int64_t>(group.size());
-    if (owned.vertices[r] == 0)
-      throw InvalidRequest("/presence",
-                           fmt::format("rank {} owns no vertex that exists at a training step; take fewer ranks, "
-                                       "another partitioner, or presence=all",
-                                       r));
-    if (presence != nullptr) owned.cells[r].assign(plan.trained_steps(), 0);
-  }
-  for (Step t = 0; presence != nullptr && t < plan.trained_steps(); ++t) {
-    for (std::size_t v = 0; v < plan.owner.size(); ++v)
-      if (presence->exists(static_cast<VertexId>(v), t)) ++owned.cells[plan.owner[v]][t];
-  }
-  return owned;
+  if (plan.cuts_steps()) share_all_vertices(plan, load);
 }
 
 std::string frontier_note(const TypicalBatch& typical) {
@@ -241,12 +187,13 @@ void add_caches(HybridPlan& plan) {
     cached += plan.caches->cached_bytes[r];
     most = std::max(most, plan.caches->own_bytes[r] + plan.caches->cached_bytes[r]);
   }
-  const double held =
-      1 + static_cast<double>(plan.caches->cached_vertices) / static_cast<double>(plan.graph().vertices);
   plan.notes.push_back(fmt::format(
-      "ranks hold {:.2f} times the vertices of the graph, those within the hops of their own; {:.1f} MB of others' "
-      "move once, before training, and the largest rank holds {:.1f} MB",
-      held, static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
+      "ranks hold {:.2f} times the {}; {:.1f} MB of others' move once, before training, and the largest rank holds "
+      "{:.1f} MB",
+      1 + plan.caches->duplication,
+      plan.cuts_steps() ? "training steps, those that their windows reach"
+                        : "vertices of the graph, those within the hops of their own",
+      static_cast<double>(cached) / 1e6, static_cast<double>(most) / 1e6));
 }
 
 /// 1 + row sums of A as the model smooths it, [T * N].
@@ -317,9 +264,8 @@ void lay_out_batches(HybridPlan& plan, const FullBatchCase& c) {
   plan.samples = index_samples(plan.full->data.samples->train, plan.trained_steps());
   own_vertices(plan, load);
   const Owned owned = count_owned(plan);
-  plan.actions.push_back(action_of(parse_share(plan.options.vertices, "/strategy/vertices"),
-                                   parse_share(plan.options.snapshots, "/strategy/snapshots"), owned,
-                                   plan.trained_steps()));
+  plan.actions.push_back(action_of(plan, parse_share(plan.options.vertices, "/strategy/vertices"),
+                                   parse_share(plan.options.snapshots, "/strategy/snapshots"), owned));
   plan.exact = is_exact(plan, owned);
   if (plan.adjusts()) add_choices(plan, owned);
 }
@@ -359,7 +305,8 @@ void note_filling(HybridPlan& plan) {
 void keep_own_batches(HybridPlan& plan, Rank rank) {
   for (std::size_t r = 0; r < plan.groups.size(); ++r)
     if (static_cast<Rank>(r) != rank) plan.groups[r] = BalancedGroups();
-  plan.samples = of_rank(plan.samples, plan.owner, rank);
+  plan.samples =
+      plan.cuts_steps() ? of_steps(plan.samples, held_steps(plan, rank)) : of_rank(plan.samples, plan.owner, rank);
   plan.owner = std::vector<Rank>();  // `= {}` would keep the memory
   const NodeStore* const node = plan.full->node.get();
   plan.loads = shared(*plan.loads, node);
@@ -383,7 +330,7 @@ std::shared_ptr<const HybridPlan> plan_hybrid(const Case& request, PlanUse use, 
     for (std::size_t a = 0; a < plan->actions.size(); ++a) plan->typical.push_back(typical_batch(*plan, a, maker));
   }
   lay_out_evaluation(*plan, c);
-  if (plan->options.adjuster == "cost") plan->update_seconds = expected_update_seconds(*plan);
+  if (plan->options.knows_costs()) plan->update_seconds = expected_update_seconds(*plan);
   plan->notes.push_back(frontier_note(plan->typical[plan->first_action]));
   note_calibration(*plan);
   note_filling(*plan);

@@ -38,6 +38,7 @@ struct TypicalBatch {
 struct CacheSizes {
   std::vector<std::uint64_t> own_bytes, cached_bytes;  // [P]; `cached_bytes` are those of other ranks' vertices
   std::int64_t cached_vertices = 0;                    // over all ranks
+  double duplication = 0;  // kept vertices (or steps) of other ranks, over those of the graph (or of training)
 };
 
 struct HybridPlan {
@@ -67,6 +68,8 @@ struct HybridPlan {
   std::uint64_t seed() const { return static_cast<std::uint64_t>(full->request.seed); }
   bool sync() const { return options.averaging == "sync"; }
   bool adjusts() const { return options.adjuster != "none"; }
+  /// Whether ranks divide windows of steps instead of vertices.
+  bool cuts_steps() const { return options.cut == "steps"; }
   /// Updates of an epoch, which lasts from one averaging to the next. That is one update if gradients are summed. 0: as
   /// many as the interval's seconds allow.
   std::int64_t iterations() const { return sync() ? 1 : interval.iterations; }

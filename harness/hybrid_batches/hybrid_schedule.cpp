@@ -140,8 +140,8 @@ class HybridSchedule final : public SchedulePlan {
   /// counted.
   struct BatchRedundancy {
     std::uint64_t distributed_bytes = 0;  // bytes to bring other ranks' rows to each rank once, over all ranks
-    double duplication = 0;               // kept vertices of other ranks, over the vertices of the graph
-    double redundant_computation = 0;     // cells that layers compute beyond the targets, per target and layer
+    double duplication = 0;
+    double redundant_computation = 0;  // cells that layers compute beyond the targets, per target and layer
   };
   BatchRedundancy redundancy() const {
     const TypicalBatch& typical = plan_->typical[plan_->first_action];
@@ -153,7 +153,7 @@ class HybridSchedule final : public SchedulePlan {
     // The rows are sent with the numbers of their vertices.
     twice.distributed_bytes = static_cast<std::uint64_t>(caches.cached_vertices) * sizeof(VertexId);
     for (const std::uint64_t bytes : caches.cached_bytes) twice.distributed_bytes += bytes;
-    twice.duplication = static_cast<double>(caches.cached_vertices) / static_cast<double>(plan_->graph().vertices);
+    twice.duplication = caches.duplication;
     return twice;
   }
 
@@ -184,8 +184,9 @@ class HybridSchedule final : public SchedulePlan {
   std::vector<std::string> approximations() const {
     std::vector<std::string> all;
     if (!plan_->exact) {
-      all.push_back(fmt::format("batches of {} of a rank's vertices in windows of {} of the training steps",
-                                plan_->options.vertices, plan_->options.snapshots));
+      all.push_back(fmt::format("batches of {} of {} vertices in windows of {} of the training steps",
+                                plan_->options.vertices, plan_->cuts_steps() ? "all" : "a rank's",
+                                plan_->options.snapshots));
       for (const LayerShape& layer : plan_->layers()) {
         if (layer.sums.values + layer.sums.constants_per_rank == 0) continue;
         all.emplace_back("batch_statistics: sums over vertices cover only those of a batch");
@@ -236,6 +237,7 @@ class HybridSchedule final : public SchedulePlan {
       to(Traffic::parameters) = ring * weights * (plan_->options.average == "moments" ? 1 + vectors_ : 1);
     }
     if (plan_->adjusts()) to(Traffic::other) += ring * sizeof(double);
+    if (plan_->options.watches_fixed_batch()) to(Traffic::other) += ring * 2 * sizeof(double);
     if (!plan_->exact) return budget;
     for (const LayerShape& layer : plan_->layers()) {
       const std::uint64_t steps = plan_->trained_steps();

@@ -42,7 +42,13 @@ HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicato
       totals_(device.allocate(2, 1, ElementType::f64)),
       number_(device.allocate(1, 1, ElementType::f64)),
       scratch_(device.allocate(weights_.parameters().count(), 1)),
-      judges_shapes_(judges_shapes) {}
+      judges_shapes_(judges_shapes) {
+  constexpr std::uint64_t fixed_number = std::uint64_t{7} << 28;  // no training draws it
+  if (!plan.options.watches_fixed_batch()) return;
+  watched_ = device.allocate(2, 1, ElementType::f64);
+  BatchMaker maker(plan, device.has_values());
+  fixed_batch_ = maker.make(device.rank(), plan.first_action, fixed_number);
+}
 
 Pass HybridTrainer::pass() const {
   const RankSums* sums = &own_sums_;
@@ -57,13 +63,22 @@ void HybridTrainer::epoch(std::int64_t) {
   sample_weight_ = 0;
   if (plan_.sync()) {
     update_together();
-    return;
+  } else {
+    std::int64_t updates = 0;
+    do update_alone();
+    while (!reached_interval(++updates));
+    updates_ = updates;
+    if (plan_.options.averaging == "async") average_models();
   }
-  std::int64_t updates = 0;
-  do update_alone();
-  while (!reached_interval(++updates));
-  updates_ = updates;
-  if (plan_.options.averaging == "async") average_models();
+  if (fixed_batch_ != nullptr) watch_fixed_batch();
+}
+
+void HybridTrainer::watch_fixed_batch() {
+  device_.run(Fill{watched_.slice_rows(0, 1), 0.0});
+  device_.run(Fill{watched_.slice_rows(1, 1), fixed_batch_->total_weight});
+  train_batch(device_, plan_, *fixed_batch_, weights_.parameters(), {plan_.seed(), 0, false, &own_sums_, nullptr}, 1.0,
+              watched_.slice_rows(0, 1));
+  communicator_.all_reduce(watched_, Traffic::other);
 }
 
 bool HybridTrainer::reached_interval(std::int64_t updates) {
@@ -122,8 +137,12 @@ void HybridTrainer::update_alone() {
 void HybridTrainer::observe(double loss) {
   device_.run(Fill{number_, seconds_of_spans() / static_cast<double>(updates_) / communicator_.size()});
   communicator_.all_reduce(number_, Traffic::other);
-  double seconds = 0;
-  if (device_.move_out(number_, &seconds)) outcome_ = {seconds, loss};
+  double seconds = 0, watched[2] = {loss, 1};
+  if (fixed_batch_ != nullptr) device_.move_out(watched_, watched);
+  if (!device_.move_out(number_, &seconds)) return;
+  const double stretch =
+      plan_.iterations() > 0 ? seconds * static_cast<double>(plan_.iterations()) : plan_.interval.seconds;
+  outcome_ = {seconds, watched[1] > 0 ? watched[0] / watched[1] : loss, stretch};
 }
 
 void HybridTrainer::average_models() {
@@ -227,7 +246,7 @@ void HybridTrainer::gather_state() {
   if (adjuster_ != nullptr) {
     std::vector<double> state = adjuster_->state();
     state.insert(state.begin(), {static_cast<double>(action_), outcome_ ? 1.0 : 0.0, outcome_ ? outcome_->seconds : 0,
-                                 outcome_ ? outcome_->loss : 0});
+                                 outcome_ ? outcome_->loss : 0, outcome_ ? outcome_->stretch_seconds : 0});
     if (device_.rank() == 0 && device_.has_values()) kept_["hybrid.adjuster"] = std::move(state);
   }
   if (plan_.sync()) return;  // all ranks have the same weights
@@ -266,8 +285,8 @@ void HybridTrainer::restore(const TrainingState& state) {
   if (adjuster_ == nullptr || adjusted == state.kept.end()) return;
   const std::vector<double>& numbers = adjusted->second;
   action_ = static_cast<std::size_t>(numbers.at(0));
-  if (numbers.at(1) != 0) outcome_ = {numbers.at(2), numbers.at(3)};
-  adjuster_->restore({numbers.begin() + 4, numbers.end()});
+  if (numbers.at(1) != 0) outcome_ = {numbers.at(2), numbers.at(3), numbers.at(4)};
+  adjuster_->restore({numbers.begin() + 5, numbers.end()});
 }
 
 }  // namespace strobe

@@ -45,6 +45,8 @@ class HybridTrainer final : public Trainer {
   double seconds_of_spans() const;
   void observe(double loss);
   void average_models();
+  /// The loss of the fixed batches of all ranks, with the weights that they would train on next, goes to `watched_`.
+  void watch_fixed_batch();
   /// Brings a vector of every rank to rank 0's `kept_`.
   void gather(const std::string& name, const Tensor& own);
   /// Brings the device's peak during an evaluation to rank 0.
@@ -71,6 +73,8 @@ class HybridTrainer final : public Trainer {
   Tensor totals_;                            // f64 [2, 1] of an epoch: the samples' losses, and their weight
   Tensor number_;                            // f64 [1, 1], for one number that ranks share
   Tensor scratch_;                           // [parameter count, 1]
+  SharedBatch fixed_batch_;                  // whose loss the adjuster watches; null: that of the epoch's batches
+  Tensor watched_;                           // f64 [2, 1] of fixed batches: the samples' losses, and their weight
   double sample_weight_ = 0;                 // of the rank's batches in an epoch
   double last_loss_ = 0;                     // of the last epoch that had samples
   bool equal_outputs_ = false;

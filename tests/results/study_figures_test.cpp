@@ -295,6 +295,49 @@ TEST_F(StudyFigures, ChunksOfOneSizeAreTimesApart) {
   EXPECT_NE(output().find("--dump-chunks"), std::string::npos) << output();
 }
 
+/// Two seeds of a fixed size and of an adjuster. Epochs take a second, and evaluations follow the second and the
+/// fourth.
+TEST_F(StudyFigures, AdjustersAreComparedAtOneTime) {
+  const std::string run_folder = folder_.file("adjusted");
+  std::filesystem::create_directory(run_folder);
+  ASSERT_EQ(check(std::string(rows) +
+                  "import json, types, adjusters\n"
+                  "def one(adjuster, seed, values):\n"
+                  "    strategy = {'name': 'dynahb', 'adjuster': adjuster, 'vertices': '5%', 'snapshots': '20%'}\n"
+                  "    return {**row(strategy, 1.0, 'virtual'), 'case_id': f'{adjuster}{seed}', 'status': 'ok',\n"
+                  "            'seed': seed, 'metrics': {'accuracy': [None, values[0], None, values[1]]}}\n"
+                  "some = [one('none', 1, [.5, .7]), one('none', 2, [.4, .6])]\n"
+                  "some += [one('dqn', 1, [.6, .8]), one('dqn', 2, [.3, .5])]\n"
+                  "json.dump({'rows': some}, open('" +
+                  run_folder +
+                  "/summary.json', 'w'))\n"
+                  "with open('" +
+                  run_folder +
+                  "/samples.jsonl', 'w') as lines:\n"
+                  "    for this in some:\n"
+                  "        for epoch in range(4):\n"
+                  "            for rank, seconds in ((0, .5), (1, 1.0)):\n"
+                  "                print(json.dumps({'case_id': this['case_id'], 'epoch': epoch, 'rank': rank,\n"
+                  "                                  'repetition': 0, 'epoch_seconds': seconds}), file=lines)\n"
+                  "options = types.SimpleNamespace(metric='accuracy', goal=.6)\n"
+                  "found, fixed, goal, last = adjusters.outcomes_of(['" +
+                  run_folder +
+                  "'], options)\n"
+                  "assert fixed == ['5% x 20%'] and last == 4.0\n"
+                  "assert found['5% x 20%'][1] == (3.0, .7, True) and found['5% x 20%'][2][0] == 4.0\n"
+                  "assert found['dqn'][1] == (2.0, .8, True) and found['dqn'][2] == (4.0, .5, False)\n"
+                  "lines = adjusters.compared(found, fixed)\n"
+                  "assert lines[0][0] == 'dqn' and abs(lines[0][1][0] - 5 / 6) < 1e-12, lines\n"
+                  "assert abs(lines[0][2][0]) < 1e-12 and abs(lines[0][2][1] - 12.706 * .1) < 1e-9\n"
+                  "assert lines[0][4:] == (1, 1, 2) and lines[1][5] == 1\n"),
+            0)
+      << output();
+  ASSERT_EQ(run({"adjusters.py", run_folder, "--goal", "0.6", "--out", folder_.file("f")}), 0) << output();
+  EXPECT_NE(output().find("| dqn | 0.650 | +0.000 ± 1.271 |"), std::string::npos) << output();
+  EXPECT_EQ(run({"adjusters.py", run_folder, "--metric", "auc", "--out", folder_.file("f")}), 2);
+  EXPECT_NE(output().find("no metric auc"), std::string::npos) << output();
+}
+
 /// Embeddings [2, 2, 2]: one cell does not exist, one stays and two move by 5 and 1.
 TEST_F(StudyFigures, DistancesAreThoseOfCellsThatExist) {
   const std::string text =

@@ -8,6 +8,7 @@
 #include "core/errors.hpp"
 #include "core/random.hpp"
 #include "harness/hybrid_batches/adjusters/dqn.hpp"
+#include "harness/hybrid_batches/adjusters/marginal.hpp"
 #include "harness/hybrid_batches/sampling/batch_sampler.hpp"
 
 namespace strobe {
@@ -35,9 +36,9 @@ class Tally {
   explicit Tally(std::size_t actions) : turns_(actions, 0), gains_(actions, 0) {}
 
   void add(std::size_t action, const StretchOutcome& outcome) {
-    if (has_loss_ && std::isfinite(outcome.loss) && outcome.seconds > 0) {
+    if (has_loss_ && std::isfinite(outcome.loss) && outcome.stretch_seconds > 0) {
       turns_[action] += 1;
-      gains_[action] += (last_loss_ - outcome.loss) / outcome.seconds;
+      gains_[action] += (last_loss_ - outcome.loss) / outcome.stretch_seconds;
     }
     has_loss_ = true;
     last_loss_ = outcome.loss;
@@ -166,11 +167,17 @@ std::unique_ptr<BatchAdjuster> best_fixed_adjuster(const AdjusterSetting& settin
   return std::make_unique<BestFixedAdjuster>(setting);
 }
 
+std::vector<double> worths(const AdjusterSetting& setting) {
+  std::vector<double> all;
+  for (std::size_t a = 0; a < setting.actions; ++a)
+    all.push_back(std::sqrt(setting.target_cells.at(a)) / setting.cost.at(a));
+  return all;
+}
+
 std::unique_ptr<BatchAdjuster> cost_adjuster(const AdjusterSetting& setting) {
-  const auto worth = [&](std::size_t a) { return std::sqrt(setting.target_cells.at(a)) / setting.cost.at(a); };
-  std::size_t best = 0;
-  for (std::size_t a = 1; a < setting.actions; ++a) best = worth(a) > worth(best) ? a : best;
-  return std::make_unique<FixedAdjuster>(best);
+  const std::vector<double> worth = worths(setting);
+  return std::make_unique<FixedAdjuster>(
+      static_cast<std::size_t>(std::max_element(worth.begin(), worth.end()) - worth.begin()));
 }
 
 std::unique_ptr<BatchAdjuster> make_adjuster(const AdjusterSetting& setting) {
@@ -180,6 +187,7 @@ std::unique_ptr<BatchAdjuster> make_adjuster(const AdjusterSetting& setting) {
   if (setting.kind == "best_fixed") return best_fixed_adjuster(setting);
   if (setting.kind == "cost") return cost_adjuster(setting);
   if (setting.kind == "dqn") return dqn_adjuster(setting);
+  if (setting.kind == "marginal") return marginal_adjuster(setting);
   throw Error("no adjuster is called " + setting.kind);
 }
 

@@ -10,8 +10,9 @@ namespace strobe {
 
 /// The outcome of a stretch, which is the updates between two choices.
 struct StretchOutcome {
-  double seconds = 0;  // of an update, from its spans
-  double loss = 0;     // after the updates
+  double seconds = 0;          // of an update, from its spans
+  double loss = 0;             // of the updates' batches, or of a fixed batch after them
+  double stretch_seconds = 0;  // of all updates
 };
 
 /// Definition 6, for two consecutive choices: the seconds of the last and the current one, and how much they reduced
@@ -41,7 +42,7 @@ struct DqnConstants {
 
 /// The facts that adjusters know before training.
 struct AdjusterSetting {
-  std::string kind;         // dqn | random | bandit | best_fixed | cost
+  std::string kind;         // dqn | random | bandit | best_fixed | cost | marginal
   std::size_t actions = 1;  // number of sizes
   std::size_t first = 0;    // used until there is a choice
   std::uint64_t seed = 1;
@@ -61,8 +62,10 @@ std::unique_ptr<BatchAdjuster> random_adjuster(const AdjusterSetting& setting);
 std::unique_ptr<BatchAdjuster> bandit_adjuster(const AdjusterSetting& setting);
 /// Tries every size three times in turn, then keeps the one that reduced the loss most per second.
 std::unique_ptr<BatchAdjuster> best_fixed_adjuster(const AdjusterSetting& setting);
-/// The size with the largest square root of target cells per cost. The standard error of a mean gradient falls with
+/// The square root of target cells per cost, by size [actions]. The standard error of a mean gradient falls with
 /// this root.
+std::vector<double> worths(const AdjusterSetting& setting);
+/// The size that is worth most.
 std::unique_ptr<BatchAdjuster> cost_adjuster(const AdjusterSetting& setting);
 
 }  // namespace strobe

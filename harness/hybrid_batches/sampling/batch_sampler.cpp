@@ -85,11 +85,13 @@ DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, s
   std::uint64_t next = (number << 32) + (attempt << 28);
   DrawnTargets drawn;
   drawn.window.count = size.steps;
-  const std::int64_t starts = steps - size.steps + 1;
-  drawn.window.first = static_cast<Step>(random.below(next++, static_cast<std::uint64_t>(starts)));
+  const Run starts = size.windows.count > 0 ? size.windows : Run{0, steps - size.steps + 1};
+  auto place = static_cast<std::int64_t>(random.below(next++, static_cast<std::uint64_t>(starts.count)));
+  drawn.window.first = static_cast<Step>(starts.first + place);
   BalancedGroups some;
-  for (std::int64_t i = 0; presence != nullptr && i < starts && vertices_in(some) == 0; ++i) {
-    if (i > 0) drawn.window.first = static_cast<Step>((drawn.window.first + 1) % starts);
+  for (std::int64_t i = 0; presence != nullptr && i < starts.count && vertices_in(some) == 0; ++i) {
+    if (i > 0) place = (place + 1) % starts.count;
+    drawn.window.first = static_cast<Step>(starts.first + place);
     some = existing_in(groups, drawn.window, *presence);
   }
   const BalancedGroups& from = presence == nullptr ? groups : some;

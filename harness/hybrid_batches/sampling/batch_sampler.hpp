@@ -16,6 +16,7 @@ using BalancedGroups = std::vector<std::vector<VertexId>>;
 struct BatchSize {
   std::int64_t vertices = 0, steps = 0;
   bool is_share = true;  // of fewer vertices a batch has the same share; else as many, or all
+  Run windows = {};      // first steps of the windows that the rank draws from; a count of 0: all
 };
 
 struct DrawnTargets {
@@ -29,7 +30,8 @@ inline constexpr std::uint32_t batch_choice = 41;
 inline constexpr std::uint32_t batch_size = 42;
 }  // namespace random_purpose
 
-/// The `number`-th draw of rank `rank`. The window's start is uniform over all valid ones of `steps` steps. Vertices
+/// The `number`-th draw of rank `rank`. The window's start is uniform over `size.windows`, or over all valid ones of
+/// `steps` steps. Vertices
 /// are drawn without replacement, the same number from each group, or one more from the first groups. With `presence`
 /// they are drawn among those that exist at some step of the window: the size's share of them, at least one, all
 /// equally likely, and from each group in proportion. A window in which none exists gives way to the next that has

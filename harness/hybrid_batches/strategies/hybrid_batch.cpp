@@ -35,6 +35,10 @@ struct DbosDefaults : BaselineDefaults {
   static constexpr const char* vertices = "100%";
 };
 
+struct DynaGraphDefaults : DbosDefaults {
+  static constexpr const char* cut = "steps";
+};
+
 struct BvrDefaults : HybridDefaults {
   static constexpr const char* snapshots = "100%";
 };
@@ -78,6 +82,8 @@ const Register<StrategyTag> dbov_registered{
     preset<DbovDefaults>("dbov", "hybrid_batch with all steps: batches of vertices (DBoV)")};
 const Register<StrategyTag> dbos_registered{
     preset<DbosDefaults>("dbos", "hybrid_batch with all vertices: batches of snapshots (DBoS)")};
+const Register<StrategyTag> dynagraph_registered{preset<DynaGraphDefaults>(
+    "dynagraph", "hybrid_batch with windows of all vertices dealt to ranks: DynaGraph's sliding windows of snapshots")};
 const Register<StrategyTag> bvr_registered{
     preset<BvrDefaults>("bvr", "hybrid_batch with all steps: batches of vertices from a reservoir (BVR)")};
 

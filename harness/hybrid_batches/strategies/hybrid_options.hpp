@@ -19,6 +19,7 @@ struct HybridDefaults {
   static constexpr const char* generator = "pipelined";
   static constexpr bool reservoir = true;
   static constexpr const char* adjuster = "none";
+  static constexpr const char* cut = "vertices";
 };
 
 /// The parameters, with the defaults of a system. Baselines have other defaults.
@@ -26,6 +27,7 @@ template <class Defaults>
 struct HybridOptionsOf {
   std::string vertices = Defaults::vertices;    // of a rank's own vertices, in one batch
   std::string snapshots = Defaults::snapshots;  // of the training steps, in one batch
+  std::string cut = Defaults::cut;              // vertices | steps
   std::string partitioner = "load_aware";
   std::int64_t groups = 10;                     // groups of similar load from which a rank's vertices are drawn evenly
   std::string averaging = Defaults::averaging;  // sync | async | never
@@ -39,12 +41,22 @@ struct HybridOptionsOf {
   bool reservoir = Defaults::reservoir;
   double reservoir_gib = 1;
   std::string reservoir_start = "empty";      // empty | full
-  std::string adjuster = Defaults::adjuster;  // none | dqn | random | bandit | best_fixed | cost
+  std::string adjuster = Defaults::adjuster;  // none | dqn | random | bandit | best_fixed | cost | marginal
+  std::string watch = "auto";                 // auto | batches | fixed
   std::string vertex_sizes = "1%/5%/10%/20%";
   std::string snapshot_sizes = "1%/5%/10%/20%";
   std::string reward = "bounded";                                                   // bounded | printed
   double exploration_decay = 0.95, least_exploration = 0.1, learning_rate = 0.005;  // of dqn
   std::int64_t evaluate_every = 10;                                                 // iterations
+
+  /// Whether the adjuster goes by losses.
+  bool watches_loss() const { return adjuster != "none" && adjuster != "random" && adjuster != "cost"; }
+  /// Whether these are the losses of one fixed batch.
+  bool watches_fixed_batch() const {
+    return watches_loss() && (watch == "fixed" || (watch == "auto" && adjuster == "marginal"));
+  }
+  /// Whether the adjuster reads the expected seconds of an update.
+  bool knows_costs() const { return adjuster == "cost" || adjuster == "marginal"; }
 };
 using HybridOptions = HybridOptionsOf<HybridDefaults>;
 
@@ -61,6 +73,9 @@ FieldTableBuilder<S> batch_fields() {
       .searched(std::is_same_v<S, HybridOptions> ? searched_vertices : nullptr)
       .text("snapshots", &S::snapshots, "steps in a batch's window: a percentage of the training steps, or a number")
       .searched(std::is_same_v<S, HybridOptions> ? searched_snapshots : nullptr)
+      .choice("cut", &S::cut, {"vertices", "steps"},
+              "what ranks divide: vertices; or windows of steps, each rank then training all vertices in its own "
+              "windows, which are no longer than its share of the steps")
       .text("partitioner", &S::partitioner, "how vertices are assigned to ranks; see strobe list partitioners")
       .integer("groups", &S::groups, "",
                "groups of vertices of similar load on a rank; a batch takes the same number from each", 1, 1 << 20)
@@ -93,9 +108,13 @@ FieldTable hybrid_fields() {
       .real("reservoir_gib", &S::reservoir_gib, "GiB", "most memory of a rank's kept batches", 0, 1 << 20)
       .choice("reservoir_start", &S::reservoir_start, {"empty", "full"},
               "the reservoir fills during training, or is filled before the first update, as after a long run")
-      .choice("adjuster", &S::adjuster, {"none", "dqn", "random", "bandit", "best_fixed", "cost"},
+      .choice("adjuster", &S::adjuster, {"none", "dqn", "random", "bandit", "best_fixed", "cost", "marginal"},
               "who chooses the sizes of batches: nobody, deep Q-learning, chance, a bandit, the best size of a "
-              "trial, or a cost model")
+              "trial, a cost model, or the marginal loss per second with its confidence bound")
+      .choice(
+          "watch", &S::watch, {"auto", "batches", "fixed"},
+          "loss that an adjuster watches: that of the batches just trained, or that of one fixed batch of the first "
+          "size on each rank, computed after them; auto: fixed for marginal, batches for others")
       .text("vertex_sizes", &S::vertex_sizes, "sizes of `vertices` from which an adjuster chooses, separated by /")
       .text("snapshot_sizes", &S::snapshot_sizes, "sizes of `snapshots` from which an adjuster chooses, separated by /")
       .choice("reward", &S::reward, {"bounded", "printed"},

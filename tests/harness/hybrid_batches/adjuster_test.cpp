@@ -9,6 +9,7 @@
 
 #include "core/random.hpp"
 #include "harness/hybrid_batches/adjusters/dqn.hpp"
+#include "harness/hybrid_batches/adjusters/marginal.hpp"
 
 namespace strobe {
 namespace {
@@ -84,7 +85,7 @@ struct Toy {
   double loss = 100;
   StretchOutcome after(std::size_t action) {
     loss -= action == 2 ? 1.0 : 0.1;
-    return {1.0, loss};
+    return {1.0, loss, 1.0};
   }
 };
 
@@ -121,8 +122,83 @@ TEST(Adjusters, CostTakesTheMostForItsPrice) {
   EXPECT_EQ(make_adjuster(setting)->choose(nullptr), 1u);
 }
 
+// The bounds from the whole list of turns, each weighed by its age.
+TEST(Marginal, BoundsAreThoseOfTheWholeHistory) {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    const RandomStream random(seed, 98);
+    std::uint64_t next = 0;
+    const std::vector<double> worth = {1, 2.5, 0.5};
+    const MarginalConstants constants;
+    MarginalRates rates(worth);
+    EXPECT_EQ(rates.best(), 1u) << "before any turn";
+    std::vector<std::pair<std::size_t, double>> history;
+    for (int turn = 0; turn < 60; ++turn) {
+      const auto action = static_cast<std::size_t>(random.below(next++, 3));
+      const double rate = static_cast<double>(action) + random.uniform(next++) - (seed == 4 ? 9.0 : 0.0);
+      history.emplace_back(action, rate);
+      rates.add(action, rate);
+      std::vector<double> turns(3, 0), sums(3, 0), means(3, 0);
+      double all = 0, sum = 0, expected = 0, squares = 0;
+      const auto weight = [&](std::size_t i) {
+        return std::pow(constants.discount, static_cast<double>(history.size() - 1 - i));
+      };
+      for (std::size_t i = 0; i < history.size(); ++i) {
+        turns[history[i].first] += weight(i), sums[history[i].first] += weight(i) * history[i].second;
+        all += weight(i), sum += weight(i) * history[i].second, expected += weight(i) * worth[history[i].first];
+      }
+      for (std::size_t a = 0; a < 3; ++a)
+        means[a] = (sums[a] + std::max(0.0, sum / expected) * worth[a]) / (turns[a] + 1);
+      for (std::size_t i = 0; i < history.size(); ++i)
+        squares += weight(i) * std::pow(history[i].second - means[history[i].first], 2);
+      // Among the expected rates 1, 2.5 and 0.5 times a scale, the variance is 13/12 of the scale's square.
+      const double law = std::max(0.0, sum / expected) * std::sqrt(13.0 / 12);
+      for (std::size_t a = 0; a < 3; ++a) {
+        const double above =
+            std::max(law, std::sqrt(squares / all)) * std::sqrt(2 * std::log(1 + all) / (turns[a] + 1));
+        EXPECT_NEAR(rates.bound(a), means[a] + above, 1e-9 * (1 + std::abs(means[a]))) << seed << " " << turn;
+        EXPECT_GE(rates.bound(rates.best()), rates.bound(a));
+      }
+    }
+  }
+}
+
+/// A turn of a second, the `turn`-th from 0, in which the loss falls as a power of the time.
+StretchOutcome after_turn(double& loss, int turn, double exponent) {
+  if (turn > 0) loss *= std::pow(turn / (turn + 1.0), exponent);
+  return {1.0, loss, 1.0};
+}
+
+TEST(Marginal, BeginsWithTheCostModelAndLeavesItWhenTurnsSayOtherwise) {
+  AdjusterSetting setting = setting_of("marginal", 4);
+  setting.target_cells = {1, 1, 1, 4};  // the last one is worth most, and the third one is best
+  const auto adjuster = make_adjuster(setting);
+  std::size_t action = adjuster->choose(nullptr);
+  EXPECT_EQ(action, 3u);
+  std::vector<int> turns(4, 0);
+  double loss = 100;
+  for (int i = 0; i < 200; ++i) {
+    const StretchOutcome outcome = after_turn(loss, i, action == 2 ? 0.5 : 0.05);
+    ++turns[action = adjuster->choose(&outcome)];
+  }
+  EXPECT_GT(turns[2], 120);
+}
+
+// The best size changes half-way. UCB1 keeps to the old one for as long again; a discounted mean does not.
+TEST(Marginal, FollowsAChange) {
+  const auto adjuster = make_adjuster(setting_of("marginal", 3));
+  double loss = 100;
+  std::size_t action = adjuster->choose(nullptr);
+  std::vector<int> late(3, 0);
+  for (int i = 0; i < 400; ++i) {
+    const StretchOutcome outcome = after_turn(loss, i, action == (i < 200 ? 0u : 2u) ? 0.5 : 0.05);
+    action = adjuster->choose(&outcome);
+    if (i >= 300) ++late[action];
+  }
+  EXPECT_GT(late[2], 60);
+}
+
 TEST(Adjusters, StatesGoOnWhereTheyStood) {
-  for (const char* kind : {"dqn", "random", "bandit", "best_fixed", "cost"}) {
+  for (const char* kind : {"dqn", "random", "bandit", "best_fixed", "cost", "marginal"}) {
     const auto one = make_adjuster(setting_of(kind, 4)), other = make_adjuster(setting_of(kind, 4));
     Toy toy;
     std::size_t action = one->choose(nullptr);

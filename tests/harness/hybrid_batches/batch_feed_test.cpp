@@ -134,7 +134,7 @@ TEST(HybridMemory, IsThatOfBatches) {
 }
 
 TEST(HybridAdjusters, EveryOneTrainsInBothWaysOfAveraging) {
-  for (const char* adjuster : {"dqn", "random", "bandit", "best_fixed", "cost"}) {
+  for (const char* adjuster : {"dqn", "random", "bandit", "best_fixed", "cost", "marginal"}) {
     for (const char* averaging : {"sync", "async"}) {
       Json request = hybrid_case("ucsocial", "t-gcn", {{"name", "hybrid_batch"}, {"adjuster", adjuster}}, 2, 8);
       request["strategy"]["averaging"] = averaging;
@@ -170,6 +170,55 @@ TEST(ResumedHybridBatches, GoOnBitForBit) {
       }
     }
   }
+}
+
+// Adjusters that watch losses go by seconds, which repeat in virtual time.
+TEST(ResumedAdjusters, GoOnBitForBitInVirtualTime) {
+  const test::TemporaryFolder folder;
+  const RandomEvents events(11, 60, 900);
+  for (const char* adjuster : {"dqn", "bandit", "best_fixed", "marginal"}) {
+    for (const char* watch : {"batches", "fixed"}) {
+      for (const char* averaging : {"sync", "async"}) {
+        const auto of = [&](int epochs) {
+          Json strategy = {{"name", "hybrid_batch"}, {"generator", "inline"}, {"adjuster", adjuster}, {"watch", watch}};
+          strategy["averaging"] = averaging, strategy["interval"] = "2";
+          strategy["vertex_sizes"] = strategy["snapshot_sizes"] = "20%/50%";
+          Json request = hybrid_case(events.workload(8), "t-gcn", strategy, 2, epochs);
+          request["device"] = "sim", request["cluster"] = "dynahb-2080ti", request["numerics"] = "cpu";
+          return case_from_json(request, "");
+        };
+        const std::string what = fmt::format("{}-{}-{}", adjuster, watch, averaging);
+        const CaseResult whole = run_case(of(9));
+        ASSERT_EQ(whole.status, "ok") << what << whole.reason;
+        ModelOutputs outputs;
+        outputs.checkpoint = folder.file(what + ".safetensors");
+        ASSERT_EQ(run_case(of(5), nullptr, outputs).status, "ok");
+        outputs.resume_training = true;
+        const CaseResult rest = run_case(of(9), nullptr, outputs);
+        ASSERT_EQ(rest.status, "ok") << rest.reason;
+        EXPECT_EQ(rest.loss.per_epoch, whole.loss.per_epoch) << what;
+      }
+    }
+  }
+}
+
+// The fixed batch is judged within the epoch: its seconds and its bytes are the epoch's.
+TEST(WatchedBatch, CostsWhatItCosts) {
+  const RandomEvents events(12, 60, 900);
+  const auto epoch = [&](const char* watch) {
+    Json strategy = {{"name", "hybrid_batch"}, {"generator", "inline"}, {"adjuster", "bandit"}, {"watch", watch}};
+    strategy["vertex_sizes"] = "50%", strategy["snapshot_sizes"] = "50%";
+    Json request = hybrid_case(events.workload(8), "t-gcn", strategy, 2, 2);
+    request["device"] = "sim", request["cluster"] = "dynahb-2080ti", request["numerics"] = "cpu";
+    return run(request);
+  };
+  const CaseResult batches = epoch("batches"), fixed = epoch("fixed");
+  ASSERT_EQ(fixed.status, "ok") << fixed.reason;
+  EXPECT_EQ(fixed.loss.per_epoch, batches.loss.per_epoch) << "with one size to choose, training is the same";
+  EXPECT_EQ(fixed.samples.back().sent_bytes[Traffic::other] - batches.samples.back().sent_bytes[Traffic::other],
+            2 * sizeof(double))
+      << "two numbers around a ring of two";
+  EXPECT_GT(fixed.samples.back().epoch_seconds, 1.1 * batches.samples.back().epoch_seconds);
 }
 
 // In a generated workload, `features` is the number of drawn features, not the name of a file.
@@ -215,6 +264,7 @@ TEST(HybridRefusals, SayWhatToChange) {
   request = with("adjuster", "dqn");
   request["device"] = "sim", request["cluster"] = "aimos-v100";
   expect_batches_refused(request, "/strategy/adjuster");
+  expect_batches_refused(with("watch", "fixed"), "/strategy/watch");
   request = with("vertices", "50%");
   request["ranks"] = 41;
   expect_batches_refused(request, "vertices");

@@ -209,7 +209,7 @@ TEST(BatchGradients, AreThoseOfAllSamplesOnAverage) {
     }
     return sums;
   };
-  const BatchSize all{plan->graph().vertices, plan->trained_steps()};
+  const BatchSize all{plan->graph().vertices, plan->trained_steps(), {}};
   const auto whole = along(*maker.make(draw_targets(plan->groups[0], all, plan->trained_steps(), 1, 0, 0), 0));
   constexpr int draws = 2000;
   std::array<double, 3> sum{}, squares{};
