@@ -13,7 +13,7 @@ using BalancedGroups = std::vector<std::vector<VertexId>>;
 
 struct BatchSize {
   std::int64_t vertices = 0, steps = 0;
-  Run windows;  // first steps of the windows that the rank draws from; a count of 0: all
+  Run windows = {};  // first steps of the windows that the rank draws from; a count of 0: all
 };
 
 struct DrawnTargets {
