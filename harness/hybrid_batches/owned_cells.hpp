@@ -1,4 +1,4 @@
-// What a rank draws its batches from: vertices and cells of the training steps, and the sizes of batches among them.
+// The vertices and cells from which a rank draws its batches, and the sizes of batches among them.
 #pragma once
 
 #include <cstdint>

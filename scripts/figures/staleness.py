@@ -33,7 +33,7 @@ def policy(row):
 
 
 def quantile(freedom):
-    """97.5 % of Student's t with so many degrees of freedom: the expansion of Fisher and Cornish in the normal one's, which
+    """97.5 % of Student's t with `freedom` degrees of freedom: the expansion of Fisher and Cornish in the normal one's, which
     is within 0.002 for four and more."""
     z = statistics.NormalDist().inv_cdf(0.975)
     terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
@@ -60,7 +60,7 @@ def epochs_until(row, target):
 
 
 def compared(row, exact, name):
-    """What the row saves and costs beside the exact run of its seed: shares of bytes, epoch and time to the loss, the
+    """Returns the gain and the price of the row against the exact run of its seed: shares of bytes, epoch and time to the loss, the
     change of the test metric in points, and whether the loss was reached."""
     target = exact["loss"][3 * len(exact["loss"]) // 4 - 1]
     epochs, reached = epochs_until(row, target)

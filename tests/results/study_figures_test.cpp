@@ -3,51 +3,10 @@
 
 #include <filesystem>
 
-#include "tests/results/python.hpp"
-#include "tests/results/result_fixtures.hpp"
+#include "tests/results/figure_scripts.hpp"
 
 namespace strobe {
 namespace {
-
-class StudyFigures : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
-    python_ = testing_results::find_python("matplotlib");
-    if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
-  }
-  int run(std::vector<std::string> arguments) const {
-    arguments[0] = scripts_ + "/" + arguments[0];
-    arguments.insert(arguments.begin(), python_);
-    return testing_results::run_program(arguments, folder_.file("output"));
-  }
-  int check(const std::string& text) const {
-    return testing_results::run_program(
-        {python_, "-c",
-         "import sys\nsys.path.insert(0, sys.argv[1])\nfrom strobe_figures import looks, rows as r\n" + text, scripts_},
-        folder_.file("output"));
-  }
-  std::string output() const { return testing_results::text_of(folder_.file("output")); }
-  std::string text(const std::string& name) const { return testing_results::text_of(folder_.file(name)); }
-  std::string write(const std::string& name, const std::string& text) const {
-    testing_results::write_text(folder_.file(name), text);
-    return folder_.file(name);
-  }
-
-  testing_results::TemporaryFolder folder_;
-  const std::string scripts_ = std::string(STROBE_SOURCE_DIR) + "/scripts/figures";
-  std::string python_;
-};
-
-constexpr const char* rows =
-    "def row(strategy, epoch, clock='wall', ranks=2, edges=5, **more):\n"
-    "    return {'case_id': f'{strategy}/{epoch}', 'workload': {'name': 'w', 'edges': edges}, 'model': {'name': 'm'},\n"
-    "            'strategy': strategy, 'task': {'name': 't'}, 'optimizer': {'name': 'o'}, 'ranks': ranks, 'notes': "
-    "[],\n"
-    "            'time_source': clock, 'epoch_seconds': {'median': epoch}, 'settings': {},\n"
-    "            'epoch_work': {'cells': 8, 'edges': 9, 'events': None, 'updates': 1}, **more}\n"
-    "class options:\n"
-    "    value, group, bars, log = ['epoch_seconds.median'], 'model', 'strategy', False\n";
 
 TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
   const std::string text =
@@ -64,7 +23,7 @@ TEST_F(StudyFigures, BarsAreTheNumbersOfTheRows) {
       "                                        ['wall', 'w', 'epoch', 'm', 'b (k=4)', 0.008], ['virtual', 'w', "
       "'epoch', 'm', 'a', "
       "3.0]]\n";
-  EXPECT_EQ(check("import bars\nplt = looks.start_matplotlib()\n" + std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\nplt = looks.start_matplotlib()\n" + std::string(figure_rows) + text), 0) << output();
 }
 
 TEST_F(StudyFigures, BarsAndPointsOfSweepsPoolSeeds) {
@@ -102,7 +61,7 @@ TEST_F(StudyFigures, BarsAndPointsOfSweepsPoolSeeds) {
       "    raise SystemExit('three values of k share one point')\n"
       "except r.Refused as refused:\n"
       "    assert 'would share one point' in str(refused)\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(figure_rows) + text), 0) << output();
 }
 
 TEST_F(StudyFigures, BarsAreGroupedByTheGivenKey) {
@@ -135,46 +94,7 @@ TEST_F(StudyFigures, BarsAreGroupedByTheGivenKey) {
       "    raise SystemExit('two rows for one bar')\n"
       "except r.Refused as refused:\n"
       "    assert 'would share one bar' in str(refused)\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
-}
-
-/// Two seeds of an exact run and of a policy, with means, intervals and times computed by hand.
-TEST_F(StudyFigures, StalenessComparesEachSeedWithItsExactRun) {
-  const std::string text =
-      "import staleness\n"
-      "def of(stale, seed, epoch, sent, test, loss):\n"
-      "    more = {'sent_share': sent}\n"
-      "    return row({'name': 'a', **stale}, epoch, seed=seed, **more,\n"
-      "               loss=loss, metrics={'ap': [0.0, test]}) | {'epoch_seconds': {'mean': epoch}}\n"
-      "some = [of({}, 1, 2.0, None, 0.5, [4, 3, 2, 1]), of({}, 2, 2.0, None, 0.7, [8, 6, 5, 5.5])]\n"
-      "half = {'stale': 'static', 'stale_theta': 0.5}\n"
-      "some += [of(half, 2, 1.0, [1, 0.5, 0.25], 0.68, [8, 7, 6, 6]),\n"
-      "         of(half, 1, 3.0, [1, 0.2, 0.2], 0.56, [4, 2.5, 1.9, 1.5])]\n"
-      "found = staleness.columns_of(some, 'ap')['w', 'm']\n"
-      "assert found['exact'] == [0.5, 0.7]\n"
-      "near = lambda a, b: all(abs(x - y) < 1e-12 for x, y in zip(a, b, strict=True))\n"
-      "own = found['static 0.5']\n"
-      "assert near(own['bytes'], [0.375, 0.2]) and near(own['seconds'], [0.5, 1.5])\n"
-      "assert near(own['until'], [4 / 6, 9 / 6]) and own['reached'] == [False, True], own\n"
-      "assert near(own['change'], [-2, 6])\n"
-      "for freedom, exact in ((4, 2.776445), (9, 2.262157), (19, 2.093024)):\n"
-      "    assert abs(staleness.quantile(freedom) - exact) < 2e-3, 'tables of Student'\n"
-      "mean, length = staleness.interval([1.0, 2.0, 3.0, 4.0, 5.0])\n"
-      "assert mean == 3 and abs(length - 2.776445 * 2.5 ** 0.5 / 5 ** 0.5) < 2e-3\n"
-      "theirs = staleness.printed('t-gcn')\n"
-      "assert len(theirs['adaptive']) == 4 and near(theirs['static 0.3'][0], [1 - 0.4039, -1.4])\n"
-      "lines = staleness.table({('w', 'm'): found}, 'ap').splitlines()\n"
-      "assert len(lines) == 4 and '1 of 2' in lines[3], lines\n"
-      "try:\n"
-      "    staleness.columns_of(some[1:], 'ap')\n"
-      "    raise SystemExit('seed 1 has no exact run')\n"
-      "except r.Refused as refused:\n"
-      "    assert 'no run of its seed' in str(refused)\n"
-      "class options:\n"
-      "    metric = 'ap'\n"
-      "axes = staleness.draw(some, options, looks.start_matplotlib()).axes\n"
-      "assert len(axes) == 2 and axes[1].get_ylabel() == 'change of test ap [points]'\n";
-  EXPECT_EQ(check(std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(figure_rows) + text), 0) << output();
 }
 
 TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
@@ -195,7 +115,7 @@ TEST_F(StudyFigures, ListsOfRowsCountAsTheyAreMeant) {
       "        raise SystemExit(key)\n"
       "    except r.Refused as refused:\n"
       "        assert why in str(refused)\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(figure_rows) + text), 0) << output();
 }
 
 constexpr const char* rows_of_work =
@@ -233,7 +153,7 @@ TEST_F(StudyFigures, EpochsOfOtherWorkAreDrawnPerUnitInOnePanel) {
       "from strobe_figures import epochs\n"
       "assert [row['epoch_seconds']['median'] for row in epochs.alike(both)[0]] == [0.2, 0.2]\n"
       "assert [one['epoch_seconds']['median'] for one in epochs.alike(both)[0][0]['pooled']] == [0.1, 0.3]\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + rows_of_work + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(figure_rows) + rows_of_work + text), 0) << output();
 }
 
 TEST_F(StudyFigures, EpochsOfUnknownWorkAreNotCompared) {
@@ -251,7 +171,7 @@ TEST_F(StudyFigures, EpochsOfUnknownWorkAreNotCompared) {
       "priced = [{**one, 'messages': {'halo': 20}, 'dollars_per_epoch': 2.0} for one in some]\n"
       "assert [one['messages']['halo'] for one in epochs.alike(priced)[0]] == [0.02, 2]\n"
       "assert [one['dollars_per_epoch'] for one in epochs.alike(priced)[0]] == [0.002, 0.2]\n";
-  EXPECT_EQ(check("import bars\n" + std::string(rows) + rows_of_work + text), 0) << output();
+  EXPECT_EQ(check("import bars\n" + std::string(figure_rows) + rows_of_work + text), 0) << output();
 }
 
 TEST_F(StudyFigures, BarsOfARunAreDrawnWithTheirTable) {
@@ -293,49 +213,6 @@ TEST_F(StudyFigures, ChunksOfOneSizeAreTimesApart) {
   EXPECT_NE(text("f/chunk_times.svg").find("Chunks by size"), std::string::npos);
   EXPECT_EQ(run({"chunk_times.py", write("other.csv", "a,b\n1,2\n"), "--out", folder_.file("f")}), 2);
   EXPECT_NE(output().find("--dump-chunks"), std::string::npos) << output();
-}
-
-/// Two seeds of a fixed size and of an adjuster. Epochs take a second, and evaluations follow the second and the
-/// fourth.
-TEST_F(StudyFigures, AdjustersAreComparedAtOneTime) {
-  const std::string run_folder = folder_.file("adjusted");
-  std::filesystem::create_directory(run_folder);
-  ASSERT_EQ(check(std::string(rows) +
-                  "import json, types, adjusters\n"
-                  "def one(adjuster, seed, values):\n"
-                  "    strategy = {'name': 'dynahb', 'adjuster': adjuster, 'vertices': '5%', 'snapshots': '20%'}\n"
-                  "    return {**row(strategy, 1.0, 'virtual'), 'case_id': f'{adjuster}{seed}', 'status': 'ok',\n"
-                  "            'seed': seed, 'metrics': {'accuracy': [None, values[0], None, values[1]]}}\n"
-                  "some = [one('none', 1, [.5, .7]), one('none', 2, [.4, .6])]\n"
-                  "some += [one('dqn', 1, [.6, .8]), one('dqn', 2, [.3, .5])]\n"
-                  "json.dump({'rows': some}, open('" +
-                  run_folder +
-                  "/summary.json', 'w'))\n"
-                  "with open('" +
-                  run_folder +
-                  "/samples.jsonl', 'w') as lines:\n"
-                  "    for this in some:\n"
-                  "        for epoch in range(4):\n"
-                  "            for rank, seconds in ((0, .5), (1, 1.0)):\n"
-                  "                print(json.dumps({'case_id': this['case_id'], 'epoch': epoch, 'rank': rank,\n"
-                  "                                  'repetition': 0, 'epoch_seconds': seconds}), file=lines)\n"
-                  "options = types.SimpleNamespace(metric='accuracy', goal=.6)\n"
-                  "found, fixed, goal, last = adjusters.outcomes_of(['" +
-                  run_folder +
-                  "'], options)\n"
-                  "assert fixed == ['5% x 20%'] and last == 4.0\n"
-                  "assert found['5% x 20%'][1] == (3.0, .7, True) and found['5% x 20%'][2][0] == 4.0\n"
-                  "assert found['dqn'][1] == (2.0, .8, True) and found['dqn'][2] == (4.0, .5, False)\n"
-                  "lines = adjusters.compared(found, fixed)\n"
-                  "assert lines[0][0] == 'dqn' and abs(lines[0][1][0] - 5 / 6) < 1e-12, lines\n"
-                  "assert abs(lines[0][2][0]) < 1e-12 and abs(lines[0][2][1] - 12.706 * .1) < 1e-9\n"
-                  "assert lines[0][4:] == (1, 1, 2) and lines[1][5] == 1\n"),
-            0)
-      << output();
-  ASSERT_EQ(run({"adjusters.py", run_folder, "--goal", "0.6", "--out", folder_.file("f")}), 0) << output();
-  EXPECT_NE(output().find("| dqn | 0.650 | +0.000 ± 1.271 |"), std::string::npos) << output();
-  EXPECT_EQ(run({"adjusters.py", run_folder, "--metric", "auc", "--out", folder_.file("f")}), 2);
-  EXPECT_NE(output().find("no metric auc"), std::string::npos) << output();
 }
 
 /// Embeddings [2, 2, 2]: one cell does not exist, one stays and two move by 5 and 1.

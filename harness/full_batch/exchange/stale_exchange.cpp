@@ -57,7 +57,7 @@ PeerParts header_parts(const PeerParts& peers) {
   return counted_parts(peers, bytes);
 }
 
-/// Whether any rank sends any other so many rows that a header alone cannot tell which.
+/// Whether any rank sends another more rows than a header alone can name.
 bool needs_lists(const ExchangePlan& plan) {
   return std::any_of(plan.ranks.begin(), plan.ranks.end(),
                      [](const RankExchange& rank) { return subset_has_list(rank.send.peers->totals().most_rows); });

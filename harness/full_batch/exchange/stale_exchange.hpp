@@ -17,7 +17,8 @@ namespace strobe {
 /// The first epoch sends all rows as the exchange does. In each later one
 ///   D = the maximum over ranks of |row now - row as sent last|    (all_reduce of one number)
 ///   rows with a distance above StaleThreshold::share() * D go to all of their readers: first a header for each peer,
-///   then lists of which rows come (SubsetHeader), where any pair of ranks may need one, and then the rows themselves.
+///   then, where any pair of ranks may need them, lists of the rows that come (SubsetHeader), and then the rows
+///   themselves.
 /// All of this is traffic of the exchange's own kind. Backward, readers return the gradients of the rows sent in this
 /// epoch, and treat other rows as constants. With `gradient_always` they return the gradients of all rows. A checkpoint
 /// block makes a second pass over the same input in an epoch. That pass reuses the decisions of the first and sends

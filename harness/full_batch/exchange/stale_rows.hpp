@@ -60,7 +60,7 @@ Work choice_work(std::int64_t rows, std::int64_t slots);
 
 /// A subset of n rows travels as a header and a list.
 ///
-/// Of up to 64 rows, the header is the bit set of the subset: row i is bit i % 8 of byte i / 8. There is no list. Of
+/// For up to 64 rows, the header is the bit set of the subset: row i is bit i % 8 of byte i / 8. There is no list. For
 /// more rows, the header is two little-endian numbers of 32 bits: the count, and 4 x (bytes of the list) + form. The
 /// list has the form with the fewest bytes, the first of them if several have:
 ///   0, bits:    the bit set; ceil(n / 8) bytes
