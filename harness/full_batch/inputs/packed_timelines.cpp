@@ -229,7 +229,7 @@ PackedStage pack_alone(Device& device, const PassTimelines& lines, const LayerSh
     const PastShape shape{lines.vertices, 0, lines.steps, layer.spatial_width, lines.ids, false};
     round = past_round(device, lines.cells, {}, shape, nullptr);
   } else {
-    round = window_round(device, lines.cells, {}, {layer.window, layer.fades, layer.spatial_width, false}, nullptr);
+    round = window_round(device, lines.cells, {}, {layer.window, layer.fades, layer.spatial_width, false}, 0, nullptr);
   }
   return stage;
 }
