@@ -12,17 +12,14 @@ usage: adjusters.py RUN_DIR [--metric accuracy] [--goal X] [--out DIR]
 
 import argparse
 import json
-import math
 import os
 import statistics
 import sys
 
 from strobe_figures import looks
 from strobe_figures import rows as r
+from strobe_figures.means import interval, with_half
 
-# 97.5 % quantiles of Student's t by degrees of freedom (Abramowitz and Stegun, Handbook of Mathematical Functions, 1964).
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 11: 2.201,
-           12: 2.179, 13: 2.160, 14: 2.145, 15: 2.131, 16: 2.120, 17: 2.110, 18: 2.101, 19: 2.093, 24: 2.064, 29: 2.045}
 WATCHES = ("marginal", "dqn", "bandit", "best_fixed")
 
 
@@ -88,14 +85,6 @@ def second_of(curve, goal, last):
     return last
 
 
-def interval(values):
-    """(mean, half of its 95 % interval)."""
-    if len(values) < 2:
-        return values[0], math.nan
-    free = max(known for known in STUDENT if known <= len(values) - 1)
-    return statistics.fmean(values), STUDENT[free] * statistics.stdev(values) / math.sqrt(len(values))
-
-
 def outcomes_of(runs, options):
     """({name: {seed: (second of the goal, metric at the end, whether the goal was reached)}}, names of fixed sizes, the
     goal, the last second)."""
@@ -144,15 +133,15 @@ def print_table(lines, fixed, goal, last, metric, found):
     print(f"| | {metric} | minus that of {fixed[0]} | time over that of {fixed[0]} | reached | first |\n|---|---|---|---|---|---|")
     for name, times, gains, mean, reached, first, _ in lines:
         own = name == fixed[0]
-        print(f"| {name} | {mean:.3f} | {'' if own else f'{gains[0]:+.3f} ± {gains[1]:.3f}'} | "
-              f"{'' if own else f'{times[0]:.2f} ± {times[1]:.2f}'} | {reached} | {'' if first is None else first} |")
+        print(f"| {name} | {mean:.3f} | {'' if own else with_half(*gains, '+.3f')} | "
+              f"{'' if own else with_half(*times, '.2f')} | {reached} | {'' if first is None else first} |")
     best = [max(found[name][seed][1] for name in fixed) for seed in found[fixed[0]]]
     base = [found[fixed[0]][seed][1] for seed in found[fixed[0]]]
     of_best = interval([one - other for one, other in zip(best, base)])
     of_any = interval([statistics.fmean(found[name][seed][1] for name in fixed) - other
                        for seed, other in zip(found[fixed[0]], base)])
-    print(f"| best fixed size of each seed, in hindsight | {statistics.fmean(best):.3f} | {of_best[0]:+.3f} ± {of_best[1]:.3f} | | | |")
-    print(f"| a fixed size by chance | {statistics.fmean(base) + of_any[0]:.3f} | {of_any[0]:+.3f} ± {of_any[1]:.3f} | | | |")
+    print(f"| best fixed size of each seed, in hindsight | {statistics.fmean(best):.3f} | {with_half(*of_best, '+.3f')} | | | |")
+    print(f"| a fixed size by chance | {statistics.fmean(base) + of_any[0]:.3f} | {with_half(*of_any, '+.3f')} | | | |")
 
 
 def draw(what, plt):

@@ -11,13 +11,13 @@ gets there counts with the time of all its epochs.
 """
 
 import argparse
-import math
 import pathlib
 import statistics
 import sys
 
 from strobe_figures import looks
 from strobe_figures import rows as r
+from strobe_figures.means import interval, with_half
 
 PUBLISHED = pathlib.Path(__file__).resolve().parents[2] / "results/published/dgc.json"
 QUANTITIES = {"bytes": ("bytes of rows", looks.BLUE), "seconds": ("epoch", looks.ORANGE), "until": ("time to a loss", looks.GREEN)}
@@ -30,22 +30,6 @@ def policy(row):
     strategy = row["strategy"]
     kind = strategy.get("stale", "none")
     return "exact" if kind == "none" else f"static {strategy['stale_theta']:g}" if kind == "static" else kind
-
-
-def quantile(freedom):
-    """97.5 % of Student's t with `freedom` degrees of freedom: the expansion of Fisher and Cornish in the normal one's, which
-    is within 0.002 for four and more."""
-    z = statistics.NormalDist().inv_cdf(0.975)
-    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-             (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160)
-    return sum(term / freedom**power for power, term in enumerate(terms))
-
-
-def interval(values):
-    """The mean, and half of its 95 % interval; 0 of a single value."""
-    if len(values) < 2:
-        return statistics.fmean(values), 0.0
-    return statistics.fmean(values), quantile(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
 
 
 def later_share(row):
@@ -151,7 +135,7 @@ def draw(rows, options, plt):
 
 def cell(values, scale=1.0, digits=1):
     mean, half = interval(values)
-    return f"{scale * mean:.{digits}f}±{scale * half:.{digits}f}"
+    return with_half(scale * mean, scale * half, f".{digits}f").replace(" ", "")
 
 
 def table(found, metric):
@@ -159,8 +143,7 @@ def table(found, metric):
     head = ["graph, model", "policy", "bytes %", "epoch %", "time to loss %", "not reached", f"test {metric}, points"]
     lines = [head, ["---"] * len(head)]
     for key, column in found.items():
-        mean, half = interval(column["exact"])
-        lines.append([", ".join(key), "exact", "100", "100", "100", "0", f"{mean:.3f}±{half:.3f}"])
+        lines.append([", ".join(key), "exact", "100", "100", "100", "0", cell(column["exact"], digits=3)])
         for name in (name for name in POLICIES if name in column):
             own = column[name]
             lines.append(["", name] + [cell(own[quantity], 100) for quantity in QUANTITIES] +

@@ -3,36 +3,12 @@
 
 #include <filesystem>
 
-#include "tests/results/python.hpp"
-#include "tests/results/result_fixtures.hpp"
+#include "tests/results/figure_scripts.hpp"
 
 namespace strobe {
 namespace {
 
-class EventFigures : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ::setenv("PYTHONDONTWRITEBYTECODE", "1", 1);
-    python_ = testing_results::find_python("matplotlib");
-    if (python_.empty()) GTEST_SKIP() << "no Python with matplotlib (apt: python3-matplotlib)";
-  }
-  int run(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), python_);
-    return testing_results::run_program(arguments, folder_.file("output"));
-  }
-  int check(const std::string& text) const {
-    return run({"-c", "import sys\nsys.path.insert(0, sys.argv[1])\n" + text, scripts_});
-  }
-  std::string output() const { return testing_results::text_of(folder_.file("output")); }
-  std::string write(const std::string& name, const std::string& text) const {
-    testing_results::write_text(folder_.file(name), text);
-    return folder_.file(name);
-  }
-
-  testing_results::TemporaryFolder folder_;
-  const std::string scripts_ = std::string(STROBE_SOURCE_DIR) + "/scripts/figures";
-  std::string python_;
-};
+class EventFigures : public StudyFigures {};
 
 constexpr const char* header = "event,part,source,destination,candidates,rank\n";
 
@@ -53,14 +29,12 @@ TEST_F(EventFigures, GainsBySourceAreThoseOfTheFiles) {
       "better, worse, many, few = by_degree.summary(sources)\n"
       "assert (better, worse) == (1, 1) and abs(many + 1 / 3) < 1e-12 and few == 0, (many, few)\n";
   EXPECT_EQ(check(text), 0) << output();
-  EXPECT_EQ(run({scripts_ + "/by_degree.py", a, b, "--names", "static", "dynamic", "--out", folder_.file("f")}), 0)
-      << output();
-  EXPECT_NE(testing_results::text_of(folder_.file("f/by_degree.svg")).find("1 sources better with static"),
-            std::string::npos);
+  EXPECT_EQ(run({"by_degree.py", a, b, "--names", "static", "dynamic", "--out", folder_.file("f")}), 0) << output();
+  EXPECT_NE(StudyFigures::text("f/by_degree.svg").find("1 sources better with static"), std::string::npos);
   const std::string other = write("c.csv", std::string(header) + "1,test,7,1,9,1\n");
-  EXPECT_EQ(run({scripts_ + "/by_degree.py", a, other, "--out", folder_.file("f")}), 2);
+  EXPECT_EQ(run({"by_degree.py", a, other, "--out", folder_.file("f")}), 2);
   EXPECT_NE(output().find("are not of the same events"), std::string::npos) << output();
-  EXPECT_EQ(run({scripts_ + "/by_degree.py", a, write("d.csv", "x,y\n1,2\n"), "--out", folder_.file("f")}), 2);
+  EXPECT_EQ(run({"by_degree.py", a, write("d.csv", "x,y\n1,2\n"), "--out", folder_.file("f")}), 2);
   EXPECT_NE(output().find("--dump-ranks"), std::string::npos) << output();
 }
 

@@ -114,6 +114,15 @@ TEST_F(Figures, AStrategyHasOneColourAndOneMarkInEveryFigure) {
     EXPECT_EQ(check("assert '" + name + "' in looks.KNOWN\n", golden_path), 0) << name << " has no looks of its own";
 }
 
+TEST_F(Figures, EveryScriptIsOnThePageOfFigures) {
+  const std::string root = STROBE_SOURCE_DIR, page = text_of(root + "/docs/reference/figures.md");
+  for (const auto& entry : fs::directory_iterator(root + "/scripts/figures")) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() != ".py" || name == "comparison_guide") continue;  // prints a table of a study
+    EXPECT_NE(page.find("`" + name + "`"), std::string::npos) << name;
+  }
+}
+
 TEST_F(Figures, CasesThatDidNotEndOkAreNamedAndLeftOut) {
   ASSERT_EQ(draw("phase_split", golden_path, folder_.file("a")), 0);
   EXPECT_NE(output().find("left out chess/tm-gcn/snapshot/sim/r256#golden: out_of_memory"), std::string::npos)

@@ -10,6 +10,21 @@ namespace {
 
 class MechanismFigures : public StudyFigures {};
 
+/// Quantiles as printed in tables of Student's t.
+TEST_F(MechanismFigures, IntervalsOfMeansAreStudents) {
+  const std::string text =
+      "import math\n"
+      "from strobe_figures.means import interval, student, with_half\n"
+      "for freedom, exact in ((1, 12.70620), (2, 4.302653), (3, 3.182446), (4, 2.776445), (9, 2.262157), (19, "
+      "2.093024), "
+      "(120, 1.979930)):\n"
+      "    assert abs(student(freedom) - exact) < 5e-6, (freedom, student(freedom))\n"
+      "mean, half = interval([1.0, 2.0, 3.0, 4.0, 5.0])\n"
+      "assert mean == 3 and abs(half - 2.776445 * 2.5 ** 0.5 / 5 ** 0.5) < 1e-6\n"
+      "assert with_half(mean, half, '+.2f') == '+3.00 ± 1.96' and with_half(*interval([2.0]), '.1f') == '2.0'\n";
+  EXPECT_EQ(check(text), 0) << output();
+}
+
 /// Two seeds of an exact run and of a policy, with means, intervals and times computed by hand.
 TEST_F(MechanismFigures, StalenessComparesEachSeedWithItsExactRun) {
   const std::string text =
@@ -29,10 +44,6 @@ TEST_F(MechanismFigures, StalenessComparesEachSeedWithItsExactRun) {
       "assert near(own['bytes'], [0.375, 0.2]) and near(own['seconds'], [0.5, 1.5])\n"
       "assert near(own['until'], [4 / 6, 9 / 6]) and own['reached'] == [False, True], own\n"
       "assert near(own['change'], [-2, 6])\n"
-      "for freedom, exact in ((4, 2.776445), (9, 2.262157), (19, 2.093024)):\n"
-      "    assert abs(staleness.quantile(freedom) - exact) < 2e-3, 'tables of Student'\n"
-      "mean, length = staleness.interval([1.0, 2.0, 3.0, 4.0, 5.0])\n"
-      "assert mean == 3 and abs(length - 2.776445 * 2.5 ** 0.5 / 5 ** 0.5) < 2e-3\n"
       "theirs = staleness.printed('t-gcn')\n"
       "assert len(theirs['adaptive']) == 4 and near(theirs['static 0.3'][0], [1 - 0.4039, -1.4])\n"
       "lines = staleness.table({('w', 'm'): found}, 'ap').splitlines()\n"
@@ -82,7 +93,7 @@ TEST_F(MechanismFigures, AdjustersAreComparedAtOneTime) {
                   "assert found['dqn'][1] == (2.0, .8, True) and found['dqn'][2] == (4.0, .5, False)\n"
                   "lines = adjusters.compared(found, fixed)\n"
                   "assert lines[0][0] == 'dqn' and abs(lines[0][1][0] - 5 / 6) < 1e-12, lines\n"
-                  "assert abs(lines[0][2][0]) < 1e-12 and abs(lines[0][2][1] - 12.706 * .1) < 1e-9\n"
+                  "assert abs(lines[0][2][0]) < 1e-12 and abs(lines[0][2][1] - 12.7062047 * .1) < 1e-7\n"
                   "assert lines[0][4:] == (1, 1, 2) and lines[1][5] == 1\n"),
             0)
       << output();

@@ -25,6 +25,19 @@ TEST(SummarySchema, CommittedFileIsTheGeneratedOne) {
   EXPECT_EQ(text_of(schema_path), generated) << "run this test once with STROBE_UPDATE_GOLDEN=1 and commit the file";
 }
 
+/// Keys of all objects of the schema.
+std::size_t keys_in(const Json& schema) {
+  std::size_t count = schema.is_object() && schema.contains("properties") ? schema.at("properties").size() : 0;
+  for (const Json& part : schema)
+    if (part.is_structured()) count += keys_in(part);
+  return count;
+}
+
+TEST(SummarySchema, AKeyMoreIsANewVersion) {
+  EXPECT_EQ(summary_schema_version + std::string(": ") + std::to_string(keys_in(summary_schema())), "2.4.0: 146")
+      << "raise the version in results/row/row.hpp, note it in CHANGELOG.md, and count again here";
+}
+
 /// One row a line, so that a difference shows which row it is of.
 std::string line_by_line(const Summary& summary) {
   Json json = summary_to_json(summary);

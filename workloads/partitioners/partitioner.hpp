@@ -47,9 +47,10 @@ struct PartitionerTag {
       if (by_load != nullptr) return by_load(graph, parts, hops, load);
       return in_parts != nullptr ? by_shares(graph, parts, seed, holders) : partition(graph, parts, seed);
     }
-    Value on_weighted(PartsOfWeighted makes) && {
-      weighted = makes;
-      return std::move(*this);
+    Value on_weighted(PartsOfWeighted makes) const {
+      Value with = *this;
+      with.weighted = makes;
+      return with;
     }
     Partition partition = nullptr;
     PartitionByLoad by_load = nullptr;

@@ -25,7 +25,7 @@ FILLS = ["full", "left", "bottom", "right", "top"]
 KNOWN = {"snapshot": (BLUE, 0), "vertex": (VERMILION, 1), "pss": (GREEN, 2), "snapshot_groups": (ORANGE, 3),
          "sequential": ("#000000", 4), "chunk": (PURPLE, 5), "hybrid_batch": (SKY, 6), "event_batch": ("#7A4A1F", 7),
          "dynahb": ("#1B4F72", 8), "adt": ("#A6761D", 9), "pyd": ("#66A61E", 10), "dbov": ("#E7298A", 11),
-         "dbos": ("#7570B3", 1), "bvr": ("#8C8C00", 2), "dynagraph": ("#B15928", 3)}
+         "dbos": ("#7570B3", 1), "bvr": ("#8C8C00", 2), "dynagraph": ("#B15928", 3), "file": ("#6A3D9A", 4)}
 PHASES = dict(zip(r.PHASES, (BLUE, VERMILION, ORANGE, GREEN, GREY, LIGHT_GREY)))
 OTHERS = ["#AA4499", "#882255", "#117733", "#999933", "#44AA99", "#DDCC77", "#661100"]  # of names that nobody knows
 

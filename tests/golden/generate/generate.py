@@ -100,15 +100,15 @@ def differences(name, tensors, path):
     return wrong
 
 
-def main():
+def write_or_check(usage, file, compute_case):
+    """Writes the fixture of each case of `file`. With --check it compares them with the committed ones instead."""
     check = sys.argv[1:] == ["--check"]
     if sys.argv[1:] and not check:
-        raise SystemExit(__doc__)
+        raise SystemExit(usage)
     wrong = []
-    cases = json.loads((common.GOLDEN / "cases.json").read_text())["cases"]
+    cases = json.loads((common.GOLDEN / file).read_text())["cases"]
     for case in cases:
-        tensors = compute(case)
-        check_live(case, tensors)
+        tensors = compute_case(case)
         path = common.GOLDEN / f"{case['name']}.safetensors"
         if check:
             wrong += differences(case["name"], tensors, path)
@@ -119,5 +119,11 @@ def main():
     sys.exit(1 if wrong else 0)
 
 
+def compute_live(case):
+    tensors = compute(case)
+    check_live(case, tensors)
+    return tensors
+
+
 if __name__ == "__main__":
-    main()
+    write_or_check(__doc__, "cases.json", compute_live)

@@ -5,15 +5,12 @@ state that this cell's predecessor had in the previous epoch, a constant (zero i
 usage: states.py            writes tests/golden/CASE.safetensors for every case of states_cases.json
        states.py --check    computes them again and compares with the committed files (relative 1e-12)"""
 
-import json
-import sys
-
 import torch
 
 import cd_gcn
 import common
 import t_gcn
-from generate import differences
+from generate import write_or_check
 
 
 def owners(steps, ranks, deal):
@@ -108,22 +105,5 @@ def compute(case):
     return {**tensors, **{f"after.{name}": value.detach().clone() for name, value in weights.items()}}
 
 
-def main():
-    check = sys.argv[1:] == ["--check"]
-    if sys.argv[1:] and not check:
-        raise SystemExit(__doc__)
-    wrong = []
-    cases = json.loads((common.GOLDEN / "states_cases.json").read_text())["cases"]
-    for case in cases:
-        tensors = compute(case)
-        path = common.GOLDEN / f"{case['name']}.safetensors"
-        if check:
-            wrong += differences(case["name"], tensors, path)
-        else:
-            common.write_safetensors(path, tensors, {"case": json.dumps(case)})
-    print("\n".join(wrong) if wrong else f"{len(cases)} fixtures {'agree' if check else 'written'}")
-    sys.exit(1 if wrong else 0)
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(__doc__, "states_cases.json", compute)

@@ -1,10 +1,8 @@
 // Chunks that are walked in units, in blocks of steps: the curve is the sequential one, rows and bytes are as planned,
 // and simulated memory is that of a real run.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -15,12 +13,17 @@
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "tests/harness/laws/comings_and_goings.hpp"
+#include "tests/harness/laws/fused_runs.hpp"
 #include "tests/harness/plans.hpp"
 #include "tests/harness/run/results_of.hpp"
-#include "workloads/reading/text/npy.hpp"
 
 namespace strobe {
 namespace {
+
+using test::embeddings_of;
+using test::expect_curve_of;
+using test::fused_run;
+using test::rows_counted;
 
 constexpr double kib_of_gib = 1.0 / (1024 * 1024);
 
@@ -45,29 +48,6 @@ Json blocks_case(const Json& model, std::int64_t seed, const Json& strategy, std
 Json judging(Json request) {
   request["strategy"] = {{"name", "sequential"}}, request["ranks"] = 1, request["nb"] = 1;
   return request;
-}
-
-CaseResult blocks_run(const Json& request) {
-  CaseResult result = run_case(case_from_json(request, ""));
-  EXPECT_EQ(result.status, "ok") << request.dump() << ": " << result.reason;
-  return result;
-}
-
-void expect_curve_of(const CaseResult& result, const CaseResult& judge, const std::string& what) {
-  ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size()) << what;
-  for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
-    EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, 1e-10) << what << ", epoch " << e;
-}
-
-StageRows rows_of_epoch(const CaseResult& result) {
-  StageRows sum;
-  for (const EpochSample& sample : result.samples) {
-    if (sample.epoch != 1) continue;
-    sum.loaded_bytes += sample.stage_rows.loaded_bytes;
-    sum.bin_rows += sample.stage_rows.bin_rows;
-    sum.filled_rows += sample.stage_rows.filled_rows;
-  }
-  return sum;
 }
 
 std::int64_t units_planned(const Json& request) {
@@ -95,7 +75,7 @@ void expect_planned_rows(const Json& request, const CaseResult& result) {
     const auto none = std::count(block.units->per_rank.begin(), block.units->per_rank.end(), 0);
     again -= static_cast<std::uint64_t>(none) * sizeof(std::int64_t);
   }
-  const StageRows found = rows_of_epoch(result);
+  const StageRows found = rows_counted(result);
   EXPECT_EQ(found.loaded_bytes, once.loaded_bytes + first.loaded_bytes + again) << request.dump();
   EXPECT_EQ(found.bin_rows, once.bin_rows + first.bin_rows) << request.dump();
   EXPECT_EQ(found.filled_rows, once.filled_rows + first.filled_rows) << request.dump();
@@ -124,18 +104,18 @@ TEST(FusionInBlocks, EveryFusionGivesTheSequentialCurve) {
   std::int64_t seed = 100;
   for (const Json& model : models_in_blocks()) {
     ++seed;
-    const CaseResult judge = blocks_run(judging(blocks_case(model, seed, {}, 1, 1)));
+    const CaseResult judge = fused_run(judging(blocks_case(model, seed, {}, 1, 1)));
     for (const char* fusion : {"none", "spatial", "temporal", "both"}) {
       for (std::int64_t blocks = 1; blocks <= 3; ++blocks) {
         const auto ranks = static_cast<std::int64_t>(1 + random.below(draw++, 7));
         const double kib = random.below(draw++, 2) == 0 ? 4 : 16;
         const char* assign = random.below(draw++, 2) == 0 ? "score" : "lpt";
         Json request = blocks_case(model, seed, units_of_blocks(fusion, kib, assign), ranks, blocks);
-        const CaseResult result = blocks_run(request);
-        expect_curve_of(result, judge, request.dump());
+        const CaseResult result = fused_run(request);
+        expect_curve_of(result, judge, 1e-10, request.dump());
         expect_planned_rows(request, result);
         request["strategy"]["rerun_units"] = true;
-        EXPECT_EQ(blocks_run(request).loss.per_epoch, result.loss.per_epoch) << request.dump();
+        EXPECT_EQ(fused_run(request).loss.per_epoch, result.loss.per_epoch) << request.dump();
       }
     }
   }
@@ -147,12 +127,12 @@ TEST(FusionInBlocks, HoldsForCellsThatComeAndGo) {
     const test::ComingsAndGoings graph(++seed);
     for (const char* presence : {"seen", "active"}) {
       Json request = graph.request({{"name", model}}, presence);
-      const CaseResult judge = blocks_run(judging(request));
+      const CaseResult judge = fused_run(judging(request));
       for (const char* fusion : {"none", "spatial", "temporal", "both"}) {
         request["strategy"] = units_of_blocks(fusion, 8), request["ranks"] = 1 + seed % 4;
         request["nb"] = 2 + seed % 2;
-        const CaseResult result = blocks_run(request);
-        expect_curve_of(result, judge, request.dump());
+        const CaseResult result = fused_run(request);
+        expect_curve_of(result, judge, 1e-10, request.dump());
         expect_planned_rows(request, result);
       }
     }
@@ -195,25 +175,10 @@ TEST(FusionInBlocks, MemoryLimitsTheUnitsOfEachBlock) {
   }
 }
 
-std::vector<double> embeddings_in_blocks(Json request) {
-  request["epochs"] = 1, request["warmup"] = 0;
-  request["optimizer"] = {{"name", "sgd"}, {"rate", 1e-300}};  // the weights keep their start values
-  const auto path = std::filesystem::temp_directory_path() / ("strobe-blocks-" + std::to_string(getpid()) + ".npy");
-  ModelOutputs outputs;
-  outputs.files["embeddings"] = path.string();
-  EXPECT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok") << request.dump();
-  const NpyArray array = read_npy(path.string());
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < array.shape.at(0) * array.shape.at(1) * array.shape.at(2); ++i)
-    values.push_back(array.at(i));
-  std::filesystem::remove(path);
-  return values;
-}
-
 TEST(FusionInBlocks, RowsOfUnitsAreTheSameBits) {
   for (const char* model : {"t-gcn", "mpnn-lstm", "tm-gcn", "evolve-gcn-o", "evolve-gcn-h"}) {
     const auto of = [&](const char* fusion, double kib, std::int64_t blocks = 3) {
-      return embeddings_in_blocks(blocks_case({{"name", model}}, 9, units_of_blocks(fusion, kib), 2, blocks));
+      return embeddings_of(blocks_case({{"name", model}}, 9, units_of_blocks(fusion, kib), 2, blocks));
     };
     const std::vector<double> whole = of("both", 1000, 1);
     for (const char* fusion : {"none", "spatial", "temporal", "both"})
@@ -224,13 +189,13 @@ TEST(FusionInBlocks, RowsOfUnitsAreTheSameBits) {
 TEST(FusionInBlocks, GoesWithStreamedInputsAndRerunBlocks) {
   for (const char* model : {"t-gcn", "dysat", "evolve-gcn-h"}) {
     Json request = blocks_case({{"name", model}}, 5, units_of_blocks("spatial", 6), 2, 3);
-    const CaseResult judge = blocks_run(request);
+    const CaseResult judge = fused_run(request);
     for (const bool rerun : {false, true}) {
       for (const char* inputs : {"resident", "streamed"}) {
         request["rerun_last"] = rerun, request["inputs"] = inputs;
         request["strategy"]["rerun_units"] = rerun;
-        const CaseResult result = blocks_run(request);
-        expect_curve_of(result, judge, request.dump());
+        const CaseResult result = fused_run(request);
+        expect_curve_of(result, judge, 1e-10, request.dump());
         expect_planned_rows(request, result);
       }
     }
@@ -246,15 +211,15 @@ TEST(FusionInBlocks, SimulatedRunsCountAndHoldTheSame) {
     for (const char* fusion : {"none", "spatial", "both"}) {
       Json request = blocks_case({{"name", model}}, 4, units_of_blocks(fusion, 6), 3, 2);
       request["strategy"]["rerun_units"] = fusion != std::string("none");
-      const CaseResult real = blocks_run(request);
+      const CaseResult real = fused_run(request);
       request["device"] = "sim", request["cluster"] = machine;
-      const CaseResult shapes = blocks_run(request);
+      const CaseResult shapes = fused_run(request);
       request["numerics"] = "cpu";
-      const CaseResult computed = blocks_run(request);
-      expect_curve_of(computed, real, request.dump());
+      const CaseResult computed = fused_run(request);
+      expect_curve_of(computed, real, 1e-10, request.dump());
       for (const CaseResult* simulated : {&shapes, &computed}) {
-        EXPECT_EQ(rows_of_epoch(*simulated).loaded_bytes, rows_of_epoch(real).loaded_bytes) << request.dump();
-        EXPECT_EQ(rows_of_epoch(*simulated).filled_rows, rows_of_epoch(real).filled_rows) << request.dump();
+        EXPECT_EQ(rows_counted(*simulated).loaded_bytes, rows_counted(real).loaded_bytes) << request.dump();
+        EXPECT_EQ(rows_counted(*simulated).filled_rows, rows_counted(real).filled_rows) << request.dump();
         for (const Traffic traffic : {Traffic::halo, Traffic::state, Traffic::gradient})
           EXPECT_EQ(test::epoch_bytes(*simulated, traffic), test::epoch_bytes(real, traffic)) << request.dump();
         ASSERT_EQ(simulated->samples.size(), real.samples.size());
@@ -267,12 +232,12 @@ TEST(FusionInBlocks, SimulatedRunsCountAndHoldTheSame) {
 
 TEST(FusionInBlocks, GoesWithStaleRowsOfThresholdZero) {
   for (const char* model : {"t-gcn", "dysat"}) {
-    const CaseResult judge = blocks_run(judging(blocks_case({{"name", model}}, 6, {}, 1, 1)));
+    const CaseResult judge = fused_run(judging(blocks_case({{"name", model}}, 6, {}, 1, 1)));
     for (const char* fusion : {"none", "both"}) {
       Json strategy = units_of_blocks(fusion, 6);
       strategy["stale"] = "static", strategy["stale_theta"] = 0.0;
       const Json request = blocks_case({{"name", model}}, 6, strategy, 3, 2);
-      expect_curve_of(blocks_run(request), judge, request.dump());
+      expect_curve_of(fused_run(request), judge, 1e-10, request.dump());
     }
   }
 }
@@ -289,7 +254,7 @@ TEST(FusionInBlocks, UnitsComputedAgainTakeLessMemory) {
     Json request = blocks_case({{"name", "dysat"}}, 3, strategy, 1, blocks);
     request["workload"] = {{"name", "uniform"}, {"vertices", 1000}, {"steps", 16}, {"density", 20.0}};
     request["precision"] = "fp32";
-    return blocks_run(request);
+    return fused_run(request);
   };
   const Json plain{{"name", "chunk"}};
   Json kept = plain, rerun = plain;
@@ -305,14 +270,14 @@ TEST(FusionInBlocks, UnitsComputedAgainTakeLessMemory) {
 
 TEST(FusionInBlocks, MeasuresEachBlocksChunks) {
   for (const char* model : {"t-gcn", "dysat"}) {
-    const CaseResult judge = blocks_run(judging(blocks_case({{"name", model}}, 7, {}, 1, 1)));
+    const CaseResult judge = fused_run(judging(blocks_case({{"name", model}}, 7, {}, 1, 1)));
     std::set<std::int64_t> counts;
     for (const double kib : {6.0, 40.0, 1e6}) {
       Json request = blocks_case({{"name", model}}, 7, units_of_blocks("both", kib), 2, 3);
       const std::int64_t planned = units_planned(request);
       request["strategy"]["fusion_memory"] = "measured";
-      const CaseResult result = blocks_run(request);
-      expect_curve_of(result, judge, request.dump());
+      const CaseResult result = fused_run(request);
+      expect_curve_of(result, judge, 1e-10, request.dump());
       std::int64_t most = 0;
       for (const std::int64_t units : result.facts.get<std::vector<std::int64_t>>("fusion_units"))
         most = std::max(most, units);
@@ -330,18 +295,18 @@ TEST(FusionInBlocks, MeasuresEachBlocksChunks) {
 TEST(FusionInBlocks, BlocksAreChosenForUnits) {
   Json request = blocks_case({{"name", "mpnn-lstm"}}, 8, {{"name", "chunk"}, {"fusion", "spatial"}}, 2, 1);
   request["workload"]["vertices"] = 300;
-  const CaseResult one = blocks_run(request);
+  const CaseResult one = fused_run(request);
   request["nb"] = 3;
-  const CaseResult three = blocks_run(request);
+  const CaseResult three = fused_run(request);
   ASSERT_LT(largest_peak(three), largest_peak(one));
   request["nb"] = "auto";
   request["memory_limit_gib"] = static_cast<double>(largest_peak(three) + largest_peak(one)) / 2 / (1 << 30);
-  const CaseResult chosen = blocks_run(request);
+  const CaseResult chosen = fused_run(request);
   const bool says = std::any_of(chosen.notes.begin(), chosen.notes.end(), [](const std::string& note) {
     return note.find("nb=auto chose") != std::string::npos && note.find("chose 1 ") == std::string::npos;
   });
   EXPECT_TRUE(says);
-  expect_curve_of(chosen, one, "nb=auto");
+  expect_curve_of(chosen, one, 1e-10, "nb=auto");
 }
 
 /// The default fusion never keeps a model from running: what cannot be cut is walked together.

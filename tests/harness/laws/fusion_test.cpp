@@ -16,12 +16,17 @@
 #include "harness/run/run_case.hpp"
 #include "results/row/row.hpp"
 #include "tests/harness/laws/comings_and_goings.hpp"
+#include "tests/harness/laws/fused_runs.hpp"
 #include "tests/harness/plans.hpp"
 #include "tests/harness/run/results_of.hpp"
-#include "workloads/reading/text/npy.hpp"
 
 namespace strobe {
 namespace {
+
+using test::embeddings_of;
+using test::expect_curve_of;
+using test::fused_run;
+using test::rows_counted;
 
 constexpr double kib_of_fusion = 1.0 / (1024 * 1024);
 constexpr const char* fusions[] = {"none", "spatial", "temporal", "both"};
@@ -40,30 +45,6 @@ Json uniform_case(const Json& model, std::int64_t seed, const Json& strategy, st
           {"warmup", 1},
           {"optimizer", {{"name", "sgd"}, {"rate", 0.1}}},
           {"precision", "fp64"}};
-}
-
-CaseResult fused_run(const Json& request) {
-  CaseResult result = run_case(case_from_json(request, ""));
-  EXPECT_EQ(result.status, "ok") << request.dump() << ": " << result.reason;
-  return result;
-}
-
-void expect_fused_curve(const CaseResult& result, const CaseResult& judge, double tolerance, const std::string& what) {
-  ASSERT_EQ(result.loss.per_epoch.size(), judge.loss.per_epoch.size()) << what;
-  for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
-    EXPECT_NEAR(result.loss.per_epoch[e] / judge.loss.per_epoch[e], 1.0, tolerance) << what << ", epoch " << e;
-}
-
-/// The sum of the rows that all ranks counted in one epoch.
-StageRows rows_counted(const CaseResult& result) {
-  StageRows sum;
-  for (const EpochSample& sample : result.samples) {
-    if (sample.epoch != 1) continue;
-    sum.loaded_bytes += sample.stage_rows.loaded_bytes;
-    sum.bin_rows += sample.stage_rows.bin_rows;
-    sum.filled_rows += sample.stage_rows.filled_rows;
-  }
-  return sum;
 }
 
 void expect_planned(const Json& request, const CaseResult& result) {
@@ -100,7 +81,7 @@ TEST(ChunkFusionLaw, EveryFusionGivesTheSequentialCurve) {
       for (const std::int64_t ranks : {1, 2, 3}) {
         const Json request = uniform_case(model, seed, fused(fusion), ranks);
         const CaseResult result = fused_run(request);
-        expect_fused_curve(result, sequential, 1e-10, request.dump());
+        expect_curve_of(result, sequential, 1e-10, request.dump());
         expect_planned(request, result);
       }
     }
@@ -119,7 +100,7 @@ TEST(ChunkFusionLaw, HoldsForCellsThatComeAndGo) {
         for (const std::int64_t ranks : {1, 2, 3}) {
           request["strategy"] = fused(fusion, "9"), request["ranks"] = ranks;
           const CaseResult result = fused_run(request);
-          expect_fused_curve(result, sequential, 1e-10, request.dump());
+          expect_curve_of(result, sequential, 1e-10, request.dump());
           expect_planned(request, result);
         }
       }
@@ -136,7 +117,7 @@ TEST(ChunkFusionLaw, MemoryLimitsWhatIsFused) {
     for (const char* fusion : {"spatial", "both"}) {
       const Json request = uniform_case(model, 3, fused(fusion, "9", kib / (1024 * 1024)), 2);
       const CaseResult result = fused_run(request);
-      expect_fused_curve(result, sequential, 1e-10, request.dump());
+      expect_curve_of(result, sequential, 1e-10, request.dump());
       expect_planned(request, result);
       if (std::string(fusion) == "spatial") continue;
       const auto plan = test::full_batch_plan(case_from_json(request, ""));
@@ -207,28 +188,12 @@ TEST(ChunkFusionLaw, GradientsAreThoseOfTheSequentialRun) {
   }
 }
 
-/// All embeddings of the trained weights.
-std::vector<double> embeddings_of(const Json& request) {
-  const auto path = std::filesystem::temp_directory_path() / ("strobe-fusion-" + std::to_string(getpid()) + ".npy");
-  ModelOutputs outputs;
-  outputs.files["embeddings"] = path.string();
-  EXPECT_EQ(run_case(case_from_json(request, ""), nullptr, outputs).status, "ok") << request.dump();
-  const NpyArray array = read_npy(path.string());
-  std::vector<double> values;
-  for (std::int64_t i = 0; i < array.shape.at(0) * array.shape.at(1) * array.shape.at(2); ++i)
-    values.push_back(array.at(i));
-  std::filesystem::remove(path);
-  return values;
-}
-
 TEST(ChunkFusionLaw, RowsOfUnitsAreTheSameBits) {
   for (const Json& model : {Json{{"name", "t-gcn"}}, Json{{"name", "mpnn-lstm"}}, Json{{"name", "dysat"}},
                             Json{{"name", "tm-gcn"}}, Json{{"name", "evolve-gcn-o"}}}) {
     std::map<std::string, std::vector<double>> embeddings;
     for (const char* fusion : fusions) {
       Json request = uniform_case(model, 9, fused(fusion), 2);
-      request["epochs"] = 1, request["warmup"] = 0;
-      request["optimizer"] = {{"name", "sgd"}, {"rate", 1e-300}};  // the weights keep their start values
       embeddings[fusion] = embeddings_of(request);
     }
     for (const std::string fusion : {"none", "spatial", "temporal"}) {
@@ -250,7 +215,7 @@ TEST(ChunkFusionLaw, SimulatedRunsCountTheSame) {
       const CaseResult shapes = fused_run(request);
       request["numerics"] = "cpu";
       const CaseResult computed = fused_run(request);
-      expect_fused_curve(computed, real, 1e-12, request.dump());
+      expect_curve_of(computed, real, 1e-12, request.dump());
       for (const CaseResult* simulated : {&shapes, &computed}) {
         EXPECT_EQ(rows_counted(*simulated).loaded_bytes, rows_counted(real).loaded_bytes) << request.dump();
         EXPECT_EQ(rows_counted(*simulated).filled_rows, rows_counted(real).filled_rows) << request.dump();
@@ -279,7 +244,7 @@ TEST(ChunkFusionLaw, GoesWithStaleRowsOfThresholdZero) {
       Json strategy = fused(fusion);
       strategy["stale"] = "static", strategy["stale_theta"] = 0.0;
       const Json request = uniform_case({{"name", model}}, 6, strategy, 3);
-      expect_fused_curve(fused_run(request), sequential, 1e-10, request.dump());
+      expect_curve_of(fused_run(request), sequential, 1e-10, request.dump());
     }
   }
 }
