@@ -63,7 +63,8 @@ TEST(HybridEvaluation, LeavesThePlannedPeakOfUpdates) {
 }
 
 TEST(HybridEvaluation, IsNotPlannedWhereNothingIsEvaluated) {
-  Json request = test::ComingsAndGoings(10).request("t-gcn", "seen");
+  const test::ComingsAndGoings graph(10);
+  Json request = graph.request("t-gcn", "seen");
   request.update({{"strategy", small_batches()}, {"device", "sim"}, {"cluster", "aimos-v100"}});
   for (const char* numerics : {"none", "cpu"}) {
     request["numerics"] = numerics;

@@ -45,7 +45,7 @@ std::pair<double, double> drawn_cells(const HybridPlan& plan, Rank rank) {
 
 TEST(OwnedCells, TargetsAreThoseOfDrawsOnAverage) {
   const test::ComingsAndGoings graph(41);
-  for (const OwnedSize& size : {OwnedSize{"vertices", "5%", "2"}, OwnedSize{"vertices", "7", "3"},
+  for (const OwnedSize& size : {OwnedSize{"vertices", "12%", "2"}, OwnedSize{"vertices", "3", "3"},
                                 OwnedSize{"steps", "100%", "2"}, OwnedSize{"steps", "17", "2"}}) {
     for (const char* presence : {"all", "seen", "lifetime", "active"}) {
       for (const int ranks : {1, 3}) {
