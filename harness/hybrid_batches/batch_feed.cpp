@@ -50,8 +50,8 @@ std::int64_t most_kept(const HybridPlan& plan, Rank rank, std::size_t action) {
   const BatchSize& size = plan.actions[action].of_rank[rank];
   std::int64_t owned = 0;
   for (const auto& group : plan.groups[rank]) owned += static_cast<std::int64_t>(group.size());
-  const double batches =
-      static_cast<double>(owned * plan.trained_steps()) / static_cast<double>(size.steps * size.vertices);
+  const std::int64_t steps = plan.cuts_steps() ? size.windows.count - 1 + size.steps : plan.trained_steps();
+  const double batches = static_cast<double>(owned * steps) / static_cast<double>(size.steps * size.vertices);
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(batches / static_cast<double>(plan.actions.size())));
 }
 

@@ -5,13 +5,12 @@
 #include <algorithm>
 
 #include "core/errors.hpp"
-#include "harness/hybrid_batches/owned_cells.hpp"
 #include "workloads/partitioners/load_aware.hpp"
 
 namespace strobe {
 namespace {
 
-/// Rows of matrices, and features, of all vertices at step t.
+/// Rows of matrices of all vertices at step t, and features of those that exist.
 std::uint64_t step_bytes(const HybridPlan& plan, std::int64_t t) {
   const auto matrix = [&](const PreparedGraph& graph) {
     const std::size_t value = graph.values64.empty() ? sizeof(float) : sizeof(double);
@@ -22,7 +21,9 @@ std::uint64_t step_bytes(const HybridPlan& plan, std::int64_t t) {
   };
   const PreparedGraph& inputs = plan.graph();
   const std::size_t value = inputs.features64.empty() ? sizeof(float) : sizeof(double);
-  std::uint64_t bytes = matrix(inputs) + static_cast<std::uint64_t>(inputs.vertices * inputs.cell_width()) * value;
+  const Presence* const presence = inputs.presence.get();
+  const std::int64_t cells = presence == nullptr ? inputs.vertices : presence->count(static_cast<Step>(t));
+  std::uint64_t bytes = matrix(inputs) + static_cast<std::uint64_t>(cells * inputs.cell_width()) * value;
   for (const auto& support : plan.full->data.supports) bytes += matrix(*support);
   return bytes;
 }
@@ -50,11 +51,10 @@ Run held_steps(const HybridPlan& plan, Rank rank) {
   return {first, end - first};
 }
 
-void share_all_vertices(HybridPlan& plan, const std::vector<double>& load) {
+void share_all_vertices(HybridPlan& plan, const std::vector<double>& load, const std::vector<bool>& missing) {
   const int groups = static_cast<int>(plan.options.groups);
   const std::vector<std::int32_t> group = balanced_groups(load, std::vector<Rank>(load.size(), 0), 1, groups);
   BalancedGroups all(static_cast<std::size_t>(groups));
-  const std::vector<bool> missing = never_there(plan);
   for (std::size_t v = 0; v < group.size(); ++v)
     if (missing.empty() || !missing[v]) all[static_cast<std::size_t>(group[v])].push_back(static_cast<VertexId>(v));
   std::erase_if(all, [](const std::vector<VertexId>& some) { return some.empty(); });

@@ -13,8 +13,8 @@ Run dealt_windows(std::int64_t steps, std::int64_t window, Rank rank, int ranks)
 /// Steps that the rank's windows of any size reach.
 Run held_steps(const HybridPlan& plan, Rank rank);
 
-/// Gives every rank all vertices in its groups, instead of its own.
-void share_all_vertices(HybridPlan& plan, const std::vector<double>& load);
+/// Gives every rank all vertices in its groups, instead of its own. `missing` are left out (never_there).
+void share_all_vertices(HybridPlan& plan, const std::vector<double>& load, const std::vector<bool>& missing);
 
 /// Bytes of the steps that ranks hold. Every rank owns an even share of the training steps; the others that its windows
 /// reach are copies.

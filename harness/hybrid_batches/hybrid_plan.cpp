@@ -142,7 +142,7 @@ void own_vertices(HybridPlan& plan, const std::vector<double>& load) {
   for (BalancedGroups& of_rank : plan.groups)
     std::erase_if(of_rank, [](const std::vector<VertexId>& some) { return some.empty(); });
   plan.loads = std::make_shared<const VertexLoads>(VertexLoads{load, group});
-  if (plan.cuts_steps()) share_all_vertices(plan, load);
+  if (plan.cuts_steps()) share_all_vertices(plan, load, missing);
 }
 
 std::string frontier_note(const TypicalBatch& typical) {

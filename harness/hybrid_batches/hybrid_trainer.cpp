@@ -43,7 +43,7 @@ HybridTrainer::HybridTrainer(const HybridPlan& plan, Device& device, Communicato
       number_(device.allocate(1, 1, ElementType::f64)),
       scratch_(device.allocate(weights_.parameters().count(), 1)),
       judges_shapes_(judges_shapes) {
-  constexpr std::uint64_t fixed_number = std::uint64_t{7} << 28;  // no training draws it
+  constexpr std::uint64_t fixed_number = std::uint64_t{7} << 28;  // no training of fewer than 28 sizes draws it
   if (!plan.options.watches_fixed_batch()) return;
   watched_ = device.allocate(2, 1, ElementType::f64);
   BatchMaker maker(plan, device.has_values());

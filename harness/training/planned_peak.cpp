@@ -163,7 +163,7 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
 
 std::optional<PlannedPeak> planned_evaluation_peak(const PlannedCase& plan) {
   const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
-  if (!hybrid) return std::nullopt;
+  if (!hybrid || plan.request.numerics == "none") return std::nullopt;  // without values nothing is evaluated
   PlannedCase judged = plan;
   judged.schedule = hybrid->judged;
   return planned_peak(judged);

@@ -20,10 +20,9 @@ struct MarginalConstants {
   double prior_turns = 1;
 };
 
-/// Estimates for every size from the rates of its turns: how much of the loss each took away, for its seconds. A loss
-/// that falls as a power of the time (Hestness et al., Deep learning scaling is predictable, empirically, 2017) falls
-/// ever more slowly. So a rate is the exponent, ln(loss before / after) / ln(time after / before), which then is the
-/// same early and late.
+/// Estimates for every size from the rates of its turns: how much of the loss each took away, for its seconds. Losses
+/// fall ever more slowly; here they are taken to fall as a power of the time. So a rate is the exponent,
+/// ln(loss before / after) / ln(time after / before), which then is the same early and late.
 class MarginalRates {
  public:
   /// `worth` [actions]: rates that are expected before any turn, up to a common factor.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <unordered_map>
 
 #include "core/random.hpp"
@@ -49,40 +48,35 @@ BalancedGroups existing_in(const BalancedGroups& groups, const BatchWindow& wind
   return some;
 }
 
-/// The number of vertices of a batch. `existing` vertices can be drawn, from groups of `all` vertices.
-std::int64_t drawn_count(const BatchSize& size, std::int64_t existing, std::int64_t all) {
-  if (!size.is_share) return std::min(size.vertices, existing);
-  const double share = static_cast<double>(size.vertices) / static_cast<double>(all);
-  return std::max<std::int64_t>(1, std::llround(share * static_cast<double>(existing)));
-}
-
-/// The numbers of vertices that groups give, `count` in all. Without an offset it is the same number, or one more of
-/// the first groups. With one, uniform in [0, 1), all vertices are equally likely (systematic sampling).
-std::vector<std::int64_t> shares_of(const BalancedGroups& groups, std::int64_t count, std::optional<double> offset) {
+/// The numbers of vertices that groups give, `count` in all, for an `offset` below the number of vertices. Over uniform
+/// offsets all vertices are equally likely (systematic sampling).
+std::vector<std::int64_t> shares_of(const BalancedGroups& groups, std::int64_t count, std::int64_t offset) {
   std::vector<std::int64_t> shares;
-  const std::int64_t number = groups.size(), all = vertices_in(groups);
+  const std::int64_t all = vertices_in(groups);
   std::int64_t before = 0, given = 0;
-  for (std::int64_t g = 0; g < number; ++g) {
-    if (!offset) {
-      shares.push_back(count / number + (g < count % number ? 1 : 0));
-      continue;
-    }
-    before += static_cast<std::int64_t>(groups[g].size());
-    const double place = static_cast<double>(count) * static_cast<double>(before) / static_cast<double>(all);
-    const auto until = before == all ? count : static_cast<std::int64_t>(std::floor(place + *offset));
-    shares.push_back(std::clamp<std::int64_t>(until - given, 0, static_cast<std::int64_t>(groups[g].size())));
-    given += shares.back();
+  for (const std::vector<VertexId>& group : groups) {
+    before += static_cast<std::int64_t>(group.size());
+    const std::int64_t until = (count * before + offset) / all;
+    shares.push_back(until - given);
+    given = until;
   }
   return shares;
 }
 
 }  // namespace
 
+std::int64_t drawn_vertices(const BatchSize& size, std::int64_t existing, std::int64_t all) {
+  if (!size.is_share) return std::min(size.vertices, existing);
+  const double share = static_cast<double>(size.vertices) / static_cast<double>(all);
+  return std::max<std::int64_t>(1, std::llround(share * static_cast<double>(existing)));
+}
+
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
                           Rank rank, std::uint64_t number, std::uint64_t attempt, const Presence* presence) {
   // Each draw has its own part of the rank's stream: no batch has 2^28 vertices.
   const RandomStream random(seed, random_purpose::hybrid_batch, static_cast<std::uint32_t>(rank));
   std::uint64_t next = (number << 32) + (attempt << 28);
+  const std::uint64_t end = next + (std::uint64_t{1} << 28);
   DrawnTargets drawn;
   drawn.window.count = size.steps;
   const Run starts = size.windows.count > 0 ? size.windows : Run{0, steps - size.steps + 1};
@@ -96,8 +90,8 @@ DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, s
   }
   const BalancedGroups& from = presence == nullptr ? groups : some;
   const std::int64_t existing = vertices_in(from);
-  const std::int64_t count = presence == nullptr ? size.vertices : drawn_count(size, existing, vertices_in(groups));
-  const auto offset = presence == nullptr ? std::nullopt : std::optional(random.uniform(next++));
+  const std::int64_t count = presence == nullptr ? size.vertices : drawn_vertices(size, existing, vertices_in(groups));
+  const auto offset = static_cast<std::int64_t>(random.below(end - 1, static_cast<std::uint64_t>(existing)));
   const std::vector<std::int64_t> shares = shares_of(from, count, offset);
   for (std::size_t g = 0; g < from.size(); ++g) draw_some(from[g], shares[g], random, next, drawn.vertices);
   std::sort(drawn.vertices.begin(), drawn.vertices.end());

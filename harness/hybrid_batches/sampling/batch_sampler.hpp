@@ -9,7 +9,7 @@
 
 namespace strobe {
 
-/// Vertices of one rank in groups of similar load. A batch takes a similar number from each.
+/// Vertices of one rank in groups of similar load. A batch takes the same share of each.
 using BalancedGroups = std::vector<std::vector<VertexId>>;
 
 /// The size of batches of one rank. `vertices` counts among those of its groups.
@@ -30,13 +30,15 @@ inline constexpr std::uint32_t batch_choice = 41;
 inline constexpr std::uint32_t batch_size = 42;
 }  // namespace random_purpose
 
+/// The number of vertices of a batch of that size where `existing` of the rank's `all` vertices can be drawn.
+std::int64_t drawn_vertices(const BatchSize& size, std::int64_t existing, std::int64_t all);
+
 /// The `number`-th draw of rank `rank`. The window's start is uniform over `size.windows`, or over all valid ones of
-/// `steps` steps. Vertices
-/// are drawn without replacement, the same number from each group, or one more from the first groups. With `presence`
-/// they are drawn among those that exist at some step of the window: the size's share of them, at least one, all
-/// equally likely, and from each group in proportion. A window in which none exists gives way to the next that has
-/// some, and some step must. The same arguments give the same draw. An `attempt` below 16 gives another draw of that
-/// number. Cost O(vertices log vertices); with `presence` also O(vertices of all groups * steps of the window).
+/// `steps` steps. Vertices are drawn without replacement, all equally likely, from each group in proportion. With
+/// `presence` they are drawn among those that exist at some step of the window: `drawn_vertices` of them. A window in
+/// which none exists gives way to the next that has some, and some step must. The same arguments give the same draw. An
+/// `attempt` below 16 gives another draw of that number. Cost O(vertices log vertices); with `presence` also
+/// O(vertices of all groups * steps of the window).
 DrawnTargets draw_targets(const BalancedGroups& groups, const BatchSize& size, std::int64_t steps, std::uint64_t seed,
                           Rank rank, std::uint64_t number, std::uint64_t attempt = 0,
                           const Presence* presence = nullptr);

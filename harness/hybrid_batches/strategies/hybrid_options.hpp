@@ -78,7 +78,7 @@ FieldTableBuilder<S> batch_fields() {
               "windows, which are no longer than its share of the steps")
       .text("partitioner", &S::partitioner, "how vertices are assigned to ranks; see strobe list partitioners")
       .integer("groups", &S::groups, "",
-               "groups of vertices of similar load on a rank; a batch takes the same number from each", 1, 1 << 20)
+               "groups of vertices of similar load on a rank; a batch takes the same share of each", 1, 1 << 20)
       .choice("averaging", &S::averaging, {"sync", "async", "never"},
               "gradients are summed before every update; or ranks update alone, and their models are averaged after "
               "`interval`, or never")

@@ -164,6 +164,38 @@ TEST_F(Mpi, ProcessesTrainInHybridBatchesAsThreadsDo) {
   }
 }
 
+/// A process holds the samples of the steps that its windows reach, and all vertices that exist in them.
+TEST_F(Mpi, ProcessesTrainTheirWindowsAsThreadsDo) {
+  for (const std::string presence : {"all", "active"}) {
+    std::vector<std::string> local = {"run",
+                                      "--workload",
+                                      "ucsocial",
+                                      "--model",
+                                      "dcrnn",
+                                      "--task",
+                                      "vertex-regression",
+                                      "--strategy",
+                                      "dynagraph:snapshots=2",
+                                      "--ranks",
+                                      "3",
+                                      "--epochs",
+                                      "3",
+                                      "--presence",
+                                      presence,
+                                      "--precision",
+                                      "fp64"};
+    std::vector<std::string> mpi = local;
+    local.insert(local.end(), {"--out", "local-" + presence});
+    mpi.insert(mpi.end(), {"--comm", "mpi", "--out", "mpi-" + presence});
+    ASSERT_EQ(strobe(local).status, 0);
+    const Outcome outcome = mpirun("3", mpi);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const Json here = rows("local-" + presence)[0], there = rows("mpi-" + presence)[0];
+    for (const char* key : {"loss", "sent_bytes", "cached_bytes", "evaluation_bytes"})
+      EXPECT_EQ(here.at(key), there.at(key)) << presence << " " << key;
+  }
+}
+
 /// One process can plan for any number of ranks. In a launch every process finishes the dry run, because partitioners
 /// that start MPI, such as Zoltan's, wait for all of them.
 TEST_F(Mpi, DryRunNeedsNoWorldAndEndsInOne) {

@@ -9,6 +9,7 @@
 
 #include "core/errors.hpp"
 #include "tests/harness/hybrid_batches/hybrid_runs.hpp"
+#include "tests/harness/laws/comings_and_goings.hpp"
 #include "tests/workloads/support.hpp"
 
 namespace strobe {
@@ -133,6 +134,21 @@ TEST(HybridMemory, IsThatOfBatches) {
   EXPECT_LE(peaks[0], peaks[1]) << "the whole graph is in it";
 }
 
+TEST(HybridAdjusters, ChooseAmongCellsThatExist) {
+  const test::ComingsAndGoings graph(15);
+  for (const char* adjuster : {"dqn", "random", "bandit", "best_fixed", "cost", "marginal"}) {
+    for (const char* cut : {"vertices", "steps"}) {
+      Json request = graph.request("t-gcn", "active");
+      request["strategy"] = {{"name", "hybrid_batch"}, {"adjuster", adjuster},    {"cut", cut},
+                             {"snapshots", "1"},       {"vertex_sizes", "20%/3"}, {"snapshot_sizes", "1/3/9"}};
+      request["ranks"] = 2, request["epochs"] = 6;
+      const CaseResult result = run(request);
+      ASSERT_EQ(result.status, "ok") << adjuster << " " << cut << ": " << result.reason;
+      for (const double loss : result.loss.per_epoch) EXPECT_TRUE(std::isfinite(loss)) << adjuster << " " << cut;
+    }
+  }
+}
+
 TEST(HybridAdjusters, EveryOneTrainsInBothWaysOfAveraging) {
   for (const char* adjuster : {"dqn", "random", "bandit", "best_fixed", "cost", "marginal"}) {
     for (const char* averaging : {"sync", "async"}) {
@@ -167,6 +183,35 @@ TEST(ResumedHybridBatches, GoOnBitForBit) {
         const CaseResult rest = run_case(of(6), nullptr, outputs);
         ASSERT_EQ(rest.status, "ok") << rest.reason;
         EXPECT_EQ(rest.loss.per_epoch, whole.loss.per_epoch) << averaging << " " << adjuster << " from " << stop;
+      }
+    }
+  }
+}
+
+TEST(ResumedHybridBatches, OfCellsThatExistGoOnBitForBit) {
+  const test::TemporaryFolder folder;
+  const test::ComingsAndGoings graph(14);
+  for (const char* name : {"hybrid_batch", "dynagraph", "bvr"}) {
+    for (const char* presence : {"seen", "lifetime", "active"}) {
+      for (const char* adjuster : {"none", "cost", "random"}) {
+        const auto of = [&](int epochs) {
+          Json request = graph.request("t-gcn", presence);
+          request["strategy"] = {{"name", name},         {"generator", "inline"}, {"adjuster", adjuster},
+                                 {"averaging", "async"}, {"interval", "3"},       {"snapshots", "2"}};
+          request["strategy"].update({{"vertex_sizes", "20%/50%"}, {"snapshot_sizes", "1/2"}});
+          request["ranks"] = 2, request["epochs"] = epochs, request["warmup"] = 0;
+          return case_from_json(request, "");
+        };
+        const std::string what = fmt::format("{}-{}-{}", name, presence, adjuster);
+        const CaseResult whole = run_case(of(5));
+        ASSERT_EQ(whole.status, "ok") << what << whole.reason;
+        ModelOutputs outputs;
+        outputs.checkpoint = folder.file(what + ".safetensors");
+        ASSERT_EQ(run_case(of(2), nullptr, outputs).status, "ok");
+        outputs.resume_training = true;
+        const CaseResult rest = run_case(of(5), nullptr, outputs);
+        ASSERT_EQ(rest.status, "ok") << rest.reason;
+        EXPECT_EQ(rest.loss.per_epoch, whole.loss.per_epoch) << what;
       }
     }
   }

@@ -8,8 +8,10 @@
 #include <set>
 
 #include "core/errors.hpp"
+#include "harness/hybrid_batches/batch_feed.hpp"
 #include "harness/hybrid_batches/batch_maker.hpp"
 #include "tests/harness/hybrid_batches/hybrid_runs.hpp"
+#include "tests/harness/laws/comings_and_goings.hpp"
 #include "tests/workloads/support.hpp"
 
 namespace strobe {
@@ -79,6 +81,21 @@ TEST(DealtWindows, OneRankIsDbosToTheBit) {
   }
 }
 
+TEST(DealtWindows, OneRankIsDbosToTheBitAlsoWhereCellsAreMissing) {
+  const test::ComingsAndGoings graph(31);
+  for (const char* model : {"t-gcn", "dcrnn", "dysat"}) {
+    for (const char* presence : {"seen", "lifetime", "active"}) {
+      Json request = graph.request(model, presence);
+      request["epochs"] = 4;
+      request["strategy"] = {{"name", "dynagraph"}, {"snapshots", "3"}};
+      const CaseResult dealt = run(request);
+      ASSERT_EQ(dealt.status, "ok") << dealt.reason;
+      request["strategy"]["name"] = "dbos";
+      EXPECT_EQ(run(request).loss.per_epoch, dealt.loss.per_epoch) << model << " " << presence;
+    }
+  }
+}
+
 // With M-transforms of one step, TM-GCN's steps are independent. Then one step for each of T ranks is a full batch.
 TEST(DealtWindows, OneStepForEachRankIsTheSequentialUpdate) {
   for (const int seed : {23, 24}) {
@@ -98,16 +115,37 @@ TEST(DealtWindows, OneStepForEachRankIsTheSequentialUpdate) {
   }
 }
 
+TEST(DealtWindows, OneStepForEachRankIsTheSequentialUpdateOfTheCellsThatExist) {
+  const test::ComingsAndGoings graph(32);
+  for (const char* presence : {"seen", "lifetime", "active"}) {
+    Json request = graph.request({{"name", "tm-gcn"}, {"window", 1}}, presence);
+    request["epochs"] = 4, request["task"] = "vertex-regression", request["strategy"] = "sequential";
+    const CaseResult sequential = run(request);
+    ASSERT_EQ(sequential.status, "ok") << sequential.reason;
+    request["strategy"] = {{"name", "dynagraph"}, {"snapshots", "1"}};
+    request["ranks"] = windows_plan(request)->trained_steps();
+    ASSERT_GT(request["ranks"], 2);
+    const CaseResult dealt = run(request);
+    ASSERT_EQ(dealt.status, "ok") << dealt.reason;
+    ASSERT_EQ(dealt.loss.per_epoch.size(), sequential.loss.per_epoch.size());
+    for (std::size_t e = 0; e < sequential.loss.per_epoch.size(); ++e)
+      EXPECT_NEAR(dealt.loss.per_epoch[e] / sequential.loss.per_epoch[e], 1, 1e-10) << presence << " epoch " << e;
+  }
+}
+
 // Counted from the prepared graph, rank by rank and step by step.
-TEST(DealtWindows, CopiesAreTheStepsOfOtherRanks) {
-  const RandomEvents events(25, 30, 400);
+void judge_copies(const Json& workload, const std::string& presence) {
   for (const int ranks : {1, 2, 4}) {
-    Json request = hybrid_case(events.workload(13), "t-gcn", {{"name", "dynagraph"}, {"snapshots", "3"}}, ranks);
+    Json request = hybrid_case(workload, "t-gcn", {{"name", "dynagraph"}, {"snapshots", "3"}}, ranks);
+    request["presence"] = presence;
     const auto plan = windows_plan(request);
     const std::int64_t steps = plan->trained_steps(), n = plan->graph().vertices;
     const auto bytes_of = [&](std::int64_t t) {
-      std::uint64_t bytes = static_cast<std::uint64_t>(n * plan->graph().cell_width()) * 8;
+      std::uint64_t bytes = 0;
       for (std::int64_t v = 0; v < n; ++v) {
+        const Presence* const there = plan->graph().presence.get();
+        const bool exists = there == nullptr || there->exists(static_cast<VertexId>(v), static_cast<Step>(t));
+        bytes += exists ? static_cast<std::uint64_t>(plan->graph().cell_width()) * 8 : 0;
         const auto row = static_cast<std::size_t>(t * n + v);
         bytes += 8 + 12 * static_cast<std::uint64_t>(plan->graph().row_offsets[row + 1] -
                                                      plan->graph().row_offsets[row]);  // an index and an fp64 value
@@ -128,6 +166,22 @@ TEST(DealtWindows, CopiesAreTheStepsOfOtherRanks) {
       EXPECT_EQ(plan->caches->cached_bytes[static_cast<std::size_t>(rank)], copied) << ranks << ", " << rank;
     }
     EXPECT_DOUBLE_EQ(plan->caches->duplication, copies / static_cast<double>(steps));
+  }
+}
+
+TEST(DealtWindows, CopiesAreTheStepsOfOtherRanks) {
+  const RandomEvents events(25, 30, 400);
+  for (const char* presence : {"all", "seen", "active"}) judge_copies(events.workload(13), presence);
+}
+
+// Eq. 4 counts the cells that a rank draws from.
+TEST(DealtWindows, AReservoirHoldsTheCellsOfTheRanksSteps) {
+  const RandomEvents events(28, 30, 400);
+  for (const int ranks : {1, 2, 4}) {
+    const Json strategy = {{"name", "hybrid_batch"}, {"cut", "steps"}, {"vertices", "50%"}, {"snapshots", "2"}};
+    const auto plan = windows_plan(hybrid_case(events.workload(17), "t-gcn", strategy, ranks));
+    for (Rank rank = 0; rank < ranks; ++rank)
+      EXPECT_EQ(most_kept(*plan, rank, 0), held_steps(*plan, rank).count * 2 / 2) << ranks << " ranks";
   }
 }
 

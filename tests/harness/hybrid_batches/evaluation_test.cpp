@@ -30,7 +30,7 @@ std::vector<std::uint64_t> planned_bytes(const Json& request) {
 TEST(HybridEvaluation, TakesThePlannedBytes) {
   const test::ComingsAndGoings graph(7);
   for (const char* model : {"t-gcn", "cd-gcn", "dysat", "dcrnn", "tm-gcn", "evolve-gcn-o"}) {
-    for (const char* presence : {"all", "active"}) {
+    for (const char* presence : {"all", "lifetime", "active"}) {
       for (const int ranks : {1, 3}) {
         Json request = graph.request(model, presence);
         request["ranks"] = ranks, request["strategy"] = small_batches();
@@ -40,6 +40,36 @@ TEST(HybridEvaluation, TakesThePlannedBytes) {
             << model << " " << presence << " " << ranks;
       }
     }
+  }
+}
+
+// Every update of these cases is of the same cells, so the rehearsal of a few meets the largest one.
+TEST(HybridEvaluation, LeavesThePlannedPeakOfUpdates) {
+  const test::ComingsAndGoings graph(9);
+  for (const char* model : {"t-gcn", "dcrnn", "dysat"}) {
+    for (const char* presence : {"all", "seen", "lifetime", "active"}) {
+      for (const char* strategy : {"pyd", "dynagraph"}) {
+        Json request = graph.request(model, presence);
+        request["strategy"] = {{"name", strategy}, {"snapshots", "100%"}, {"averaging", "async"}, {"interval", "2"}};
+        const CaseResult result = run(request);
+        ASSERT_EQ(result.status, "ok") << model << ": " << result.reason;
+        std::uint64_t measured = 0;
+        for (const EpochSample& sample : result.samples) measured = std::max(measured, sample.peak_host_bytes);
+        EXPECT_EQ(measured, planned_peak(*make_plan(case_from_json(request, ""))).bytes)
+            << model << " " << presence << " " << strategy;
+      }
+    }
+  }
+}
+
+TEST(HybridEvaluation, IsNotPlannedWhereNothingIsEvaluated) {
+  const test::ComingsAndGoings graph(10);
+  Json request = graph.request("t-gcn", "seen");
+  request.update({{"strategy", small_batches()}, {"device", "sim"}, {"cluster", "aimos-v100"}});
+  for (const char* numerics : {"none", "cpu"}) {
+    request["numerics"] = numerics;
+    const auto plan = make_plan(case_from_json(request, ""));
+    EXPECT_EQ(planned_evaluation_peak(*plan).has_value(), std::string(numerics) == "cpu");
   }
 }
 

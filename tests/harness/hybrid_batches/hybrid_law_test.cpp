@@ -117,7 +117,7 @@ TEST(HybridBatches, EveryStrategyOfTheKindSendsItsPlanInRealAndVirtualTime) {
 TEST(HybridBatches, OfCellsThatExistSendTheirPlanInRealAndVirtualTime) {
   const test::ComingsAndGoings graph(5);
   for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "hybrid_batches")) {
-    for (const char* presence : {"seen", "active"}) {
+    for (const char* presence : {"seen", "lifetime", "active"}) {
       for (const char* frontier : {"exact", "layers"}) {
         Json request = graph.request("cd-gcn", presence);
         request["ranks"] = 2;
