@@ -33,11 +33,12 @@ std::uint64_t most_process_memory() { return most_seen; }
 void forget_process_memory() { most_seen = 0; }
 
 void spare_process_memory(bool on) {
-  if (spares.exchange(on) == on) return;
-  // malloc maps larger arrays one by one. When off, these are the bounds that malloc itself reaches in time.
-  mallopt(M_MMAP_THRESHOLD, on ? 128 << 10 : 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, on ? 128 << 10 : 64 << 20);
-  if (on) malloc_trim(0);
+  if (spares.exchange(on) != on) {
+    // malloc maps larger arrays one by one. When off, these are the bounds that malloc itself reaches in time.
+    mallopt(M_MMAP_THRESHOLD, on ? 128 << 10 : 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, on ? 128 << 10 : 64 << 20);
+  }
+  if (on) malloc_trim(0);  // each time: what planning freed amid its heap would stay resident while the case trains
 }
 
 bool spares_process_memory() { return spares; }

@@ -50,28 +50,56 @@ double bytes_of_training_draws(const GroupPlan& plan) {
   return one * sets * (1 + static_cast<double>(c.options.draws_ahead(plan.order.groups().j)));
 }
 
+double bytes_of_evaluation_draw(const EventCase& c) {
+  const EvaluationOrder order = whole_evaluation(c);
+  if (order.steps() == 0) return 0;
+  const EvaluationStep last = order.step(order.steps() - 1);
+  return last.scores ? bytes_of_last_draw(c, c.data, last.requests.front()) : 0;
+}
+
+/// Scores of the judged events, and what metrics sort of one part of them.
+double bytes_of_judging(const GroupPlan& plan) {
+  constexpr double of_metrics = 64;  // bytes of an event: scores, labels and their order
+  const EventCase& c = *plan.events;
+  if (c.request.numerics == "none") return 0;
+  const std::int64_t others = c.data.task->candidates == nullptr ? 0 : c.data.task->evaluation_candidates;
+  const auto pool = others < 0 ? static_cast<std::int64_t>(c.data.task->candidates->pool().size()) : others;
+  double scores = 0, metrics = 0;
+  for (const EvaluatedEvents& events : judged_events(c)) {
+    const double bytes = sizeof(double) * static_cast<double>(events.count() * (3 + pool));
+    scores = plan.evaluation.order == nullptr ? std::max(scores, bytes) : scores + bytes;
+    metrics = std::max(metrics, of_metrics * static_cast<double>(events.count()));
+  }
+  return scores + metrics;
+}
+
+/// Node memory on the hosts, which daemons keep for all ranks, with what daemons and ranks pass each other.
+double bytes_of_daemons(const GroupPlan& plan) {
+  const MemoryShape& shape = plan.memory;
+  const std::vector<HelperRequest> daemons = memory_daemons(plan);
+  if (daemons.empty()) return 0;
+  const double copy = 3.0 * static_cast<double>(shape.vertices) * static_cast<double>(shape.row_bytes());
+  const std::int64_t copies = plan.evaluation.order == nullptr ? plan.order.groups().k : 2;  // also of an evaluation
+  double sum = shape.values ? copy * static_cast<double>(copies) : 0;
+  for (const HelperRequest& daemon : daemons) {
+    for (const ChannelShape& channel : daemon.channels)
+      sum += static_cast<double>(channel.request_bytes + channel.answer_bytes);
+  }
+  return sum;
+}
+
 }  // namespace
 
 EventMemory memory_of_events(const GroupPlan& plan) {
   const EventCase& c = *plan.events;
+  const auto ranks = static_cast<std::size_t>(c.request.ranks);
   const double walk = bytes_of_vertex * static_cast<double>(c.data.graph->vertices);
-  EventMemory memory{std::vector<double>(static_cast<std::size_t>(c.request.ranks), walk)};
-  const double training = bytes_of_training_draws(plan);
-  const EvaluationOrder order = whole_evaluation(c);
-  if (c.request.numerics == "none" || order.steps() == 0) return memory;
-  const EvaluationStep last = order.step(order.steps() - 1);
-  const double evaluated = last.scores ? walk + bytes_of_last_draw(c, c.data, last.requests.front()) : 0;
-  double scores = 0;
-  const std::int64_t others = c.data.task->candidates == nullptr ? 0 : c.data.task->evaluation_candidates;
-  for (const EvaluatedEvents& events : judged_events(c)) {
-    const auto pool = others < 0 ? static_cast<std::int64_t>(c.data.task->candidates->pool().size()) : others;
-    const double bytes = sizeof(double) * static_cast<double>(events.count() * (3 + pool));
-    scores = plan.evaluation.order == nullptr ? std::max(scores, bytes) : scores + bytes;
+  const double training = walk + bytes_of_training_draws(plan), evaluated = walk + bytes_of_evaluation_draw(c);
+  EventMemory memory{std::vector<double>(ranks, training + bytes_of_daemons(plan) / static_cast<double>(ranks))};
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    if (rank == 0 || plan.evaluation.order != nullptr) memory.bytes[rank] += evaluated;
   }
-  for (std::size_t rank = 0; rank < memory.bytes.size(); ++rank) {
-    const bool evaluates = rank == 0 || plan.evaluation.order != nullptr;
-    memory.bytes[rank] += training + (evaluates ? evaluated : 0) + (rank == 0 ? scores : 0);
-  }
+  memory.bytes.front() += bytes_of_judging(plan);
   return memory;
 }
 

@@ -14,8 +14,8 @@ struct EventMemory {
   std::vector<double> bytes;  // [P] at the most of each rank
 };
 
-/// Times of mails and tables of vertices of each walk, the largest draws of training and evaluation, and the scores of
-/// the judged events on rank 0. Cost: two draws.
+/// Times of mails and tables of vertices of each walk, the largest draws of training and evaluation, node memory of
+/// daemons as an equal share of each rank, and what rank 0 judges events with. Cost: two draws.
 EventMemory memory_of_events(const GroupPlan& plan);
 
 /// Nothing for another kind of training.

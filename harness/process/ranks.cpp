@@ -15,6 +15,7 @@
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
 #include "results/run/run_directory.hpp"
+#include "workloads/partitioners/other_rank_failed.hpp"
 #include "workloads/partitioners/share_holders.hpp"
 
 namespace strobe {
@@ -75,12 +76,15 @@ std::string Ranks::name(std::size_t rank) const { return fmt::format("rank {} on
 
 std::vector<Ranks::Word> Ranks::exchange(const PrepareDigest& prepare, std::exception_ptr& failure) const {
   Word own;
+  std::exception_ptr elsewhere;
   try {
     own.text = prepare();
   } catch (const Interrupted&) {
     throw;
   } catch (const RanksLost&) {
     throw;
+  } catch (const OtherRankFailed&) {
+    elsewhere = std::current_exception();  // that rank reports it
   } catch (const std::exception& error) {
     failure = std::current_exception();
     own = {status_of(error), failure_text(error)};
@@ -94,6 +98,8 @@ std::vector<Ranks::Word> Ranks::exchange(const PrepareDigest& prepare, std::exce
   std::vector<Word> words;
   for (const std::string& text : texts)
     words.push_back({text.empty() ? 1 : static_cast<unsigned char>(text.front()), text.empty() ? "" : text.substr(1)});
+  const auto well = [](const Word& word) { return word.status == 0; };
+  if (elsewhere && std::all_of(words.begin(), words.end(), well)) std::rethrow_exception(elsewhere);
   return words;
 }
 

@@ -96,7 +96,7 @@ double judging_bytes(const PlannedCase& plan, const NodeRanks& here) {
 double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
   const double tensors = tensor_bytes(plan, peak, here);
   if (const std::optional<EventMemory> events = event_memory(*plan.schedule))
-    return tensors + mean_of_ranks(events->bytes, here);
+    return tensors + mean_of_ranks(events->bytes, here) + mean_of_ranks(peak.span_bytes, here);
   const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
   if (!hybrid) return tensors + evaluation_bytes(plan);
   const double feed = std::accumulate(hybrid->feed.begin(), hybrid->feed.end(), 0.0);

@@ -32,15 +32,22 @@ class AccountingDevice final : public ShapesDevice {
   bool has_own_memory() const override { return like_.has_own_memory(); }
   bool entries_decide(const MatrixUse& use) const override { return like_.entries_decide(use); }
   std::int64_t narrow_bytes() const override { return like_.narrow_bytes(); }
+  /// The most spans that it kept at a time.
+  std::size_t most_spans() const { return most_spans_; }
   bool wants_joined_inputs() const override { return like_.wants_joined_inputs(); }
 
  private:
   void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override {
     like_.prepare_in(memory, a, host, use);
   }
+  double do_end(Stream, std::string_view, const Work&, double) override {
+    most_spans_ = std::max(most_spans_, spans().size() + 1);  // with that of the operation which ends
+    return 0;
+  }
   std::uint64_t do_account(std::uint64_t bytes) const override { return (bytes + granule_ - 1) / granule_ * granule_; }
 
   Device& like_;
+  std::size_t most_spans_ = 0;
   std::uint64_t granule_ = 1;  // the pool rounds allocations up to multiples of this, in bytes
 };
 
@@ -116,13 +123,18 @@ std::unique_ptr<Device> device_of_case(const PlannedCase& plan, Rank rank, bool 
   return DeviceRegistry::instance().find(c.device, "/device").value(request);
 }
 
-PartBytes peak_of_rank(const PlannedCase& plan, Rank rank) {
+struct RankPeak {
+  PartBytes parts{};
+  std::uint64_t span_bytes = 0;
+};
+
+RankPeak peak_of_rank(const PlannedCase& plan, Rank rank) {
   const std::unique_ptr<Device> like = device_of_case(plan, rank, false);
   AccountingDevice device(request_of(plan, rank), *like);
   SingleRankCommunicator communicator(plan, device, rank);
   communicator.take_channels(single_rank_channels(plan.schedule->helpers(), rank));
   rehearse(plan, device, communicator);
-  return device.peak_parts();
+  return {device.peak_parts(), device.most_spans() * sizeof(Span)};
 }
 
 /// The parts of every process. Each process is a rank.
@@ -150,11 +162,15 @@ PlannedPeak planned_peak(const PlannedCase& plan) {
   PlannedPeak most;
   most.limit_bytes = device_of_case(plan, 0, true)->memory_limit_bytes();
   if (const std::optional<Rank> own = plan.schedule->only_rank()) {
-    PartBytes parts{};
-    planning_processes(plan.request, PlanUse::run).together([&] { parts = peak_of_rank(plan, *own); });
-    most.parts = of_all_processes(plan, parts);
+    RankPeak peak;
+    planning_processes(plan.request, PlanUse::run).together([&] { peak = peak_of_rank(plan, *own); });
+    most.parts = of_all_processes(plan, peak.parts);
   } else {
-    for (Rank rank = 0; rank < plan.ranks(); ++rank) most.parts.push_back(peak_of_rank(plan, rank));
+    for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+      const RankPeak peak = peak_of_rank(plan, rank);
+      most.parts.push_back(peak.parts);
+      most.span_bytes.push_back(static_cast<double>(peak.span_bytes));
+    }
   }
   for (const PartBytes& parts : most.parts)
     most.bytes = std::max(most.bytes, std::accumulate(parts.begin(), parts.end(), std::uint64_t{0}));

@@ -13,7 +13,9 @@ namespace strobe {
 struct PlannedPeak {
   std::uint64_t bytes = 0;                          // of the rank that needs most
   std::vector<PerMemoryPart<std::uint64_t>> parts;  // [ranks] at the peak of each; they add up to it
-  std::uint64_t limit_bytes = 0;                    // the memory that a rank's device has for tensors; 0 = no limit
+  /// [ranks] Bytes of the spans that each rank keeps on the host; empty if the plan holds a single rank.
+  std::vector<double> span_bytes;
+  std::uint64_t limit_bytes = 0;  // the memory that a rank's device has for tensors; 0 = no limit
 
   bool fits() const { return limit_bytes == 0 || bytes <= limit_bytes; }
 };

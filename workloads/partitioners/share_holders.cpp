@@ -5,6 +5,7 @@
 #include <new>
 
 #include "core/errors.hpp"
+#include "workloads/partitioners/other_rank_failed.hpp"
 #include "workloads/partitioners/run_exchanges.hpp"
 
 namespace strobe {
@@ -12,13 +13,12 @@ namespace {
 
 constexpr char exchange_made = '+', exchange_failed = '-';  // last in a message of an exchange
 
-/// The messages of all, without the mark. Throws SystemError where another process does not partition.
+/// The messages of all, without the mark. Throws OtherRankFailed where another process does not partition.
 std::vector<std::string> meet(const ShareHolders& holders, const std::string& own) {
   if (!holders.several()) return {own};
   std::vector<std::string> all = holders.gather(partition_mark + own);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty() || all[rank].front() != partition_mark)
-      throw SystemError("rank " + std::to_string(rank) + " ended before the others had planned");
+    if (all[rank].empty() || all[rank].front() != partition_mark) throw OtherRankFailed(rank, "");
     all[rank].erase(0, 1);
   }
   return all;
@@ -50,7 +50,7 @@ void ShareHolders::together(const std::function<void()>& work) const {
   const std::vector<std::string> all = several() ? meet(*this, own.words) : std::vector{own.words};
   if (own.failure) std::rethrow_exception(own.failure);
   for (std::size_t other = 0; other < all.size(); ++other)
-    if (!all[other].empty()) throw SystemError("rank " + std::to_string(other) + ": " + all[other]);
+    if (!all[other].empty()) throw OtherRankFailed(other, all[other]);
 }
 
 std::vector<std::string> ShareHolders::exchange(const std::function<std::vector<std::string>()>& make) const {
@@ -64,7 +64,7 @@ std::vector<std::string> ShareHolders::exchange(const std::function<std::vector<
   for (std::size_t other = 0; other < words.size(); ++other) {
     const bool well = words[other].back() == exchange_made;
     words[other].pop_back();
-    if (!well) throw SystemError("rank " + std::to_string(other) + ": " + words[other]);
+    if (!well) throw OtherRankFailed(other, words[other]);
   }
   return words;
 }

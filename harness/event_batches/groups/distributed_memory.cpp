@@ -67,13 +67,13 @@ MemoryShape shape_of_node(const MemoryShape& whole, const RemoteRows& remote, st
   return shape;
 }
 
-DistributedMemory::DistributedMemory(Device& device, Communicator& communicator, const MemoryShape& whole,
-                                     std::shared_ptr<const RemoteRows> remote, bool evaluates)
+DistributedMemory::DistributedMemory(Device& device, Communicator& communicator, std::shared_ptr<Communicator> column,
+                                     const MemoryShape& whole, std::shared_ptr<const RemoteRows> remote, bool evaluates)
     : device_(device),
       remote_(std::move(remote)),
       rank_(communicator.rank()),
       node_(remote_->node_of(rank_)),
-      column_(communicator.split(remote_->columns())),
+      column_(std::move(column)),
       shape_(shape_of_node(whole, *remote_, node_)),
       channels_(device, communicator, daemons_of_nodes(*remote_), shape_),
       evaluates_(evaluates) {}

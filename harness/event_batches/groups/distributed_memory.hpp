@@ -20,10 +20,11 @@ MemoryShape shape_of_node(const MemoryShape& whole, const RemoteRows& remote, st
 
 class DistributedMemory final : public GroupMemory {
  public:
-  /// With `evaluates`, it is the memory of an evaluation, which the daemons keep next to that of training. Only one of
-  /// the two may be in use at a time, until `finish`.
-  DistributedMemory(Device& device, Communicator& communicator, const MemoryShape& whole,
-                    std::shared_ptr<const RemoteRows> remote, bool evaluates = false);
+  /// `column`: this rank and its agents, by node (RemoteRows::columns). With `evaluates`, it is the memory of an
+  /// evaluation, which the daemons keep next to that of training. Only one of the two may be in use at a time, until
+  /// `finish`.
+  DistributedMemory(Device& device, Communicator& communicator, std::shared_ptr<Communicator> column,
+                    const MemoryShape& whole, std::shared_ptr<const RemoteRows> remote, bool evaluates = false);
 
   bool of_all_ranks() const override { return true; }
   void begin(std::int64_t sequence, bool resets) override;
@@ -62,8 +63,8 @@ class DistributedMemory final : public GroupMemory {
   Device& device_;
   std::shared_ptr<const RemoteRows> remote_;
   std::int64_t rank_, node_;
-  std::unique_ptr<Communicator> column_;  // this rank and its agents, by node
-  MemoryShape shape_;                     // of this node's part
+  std::shared_ptr<Communicator> column_;
+  MemoryShape shape_;  // of this node's part
   MemoryChannels channels_;
   bool evaluates_;
   std::int64_t sequence_ = 0;

@@ -129,17 +129,29 @@ std::shared_ptr<const EventPart> part_of_process(const EventCase& c, const Event
   return std::make_shared<const EventPart>(data, remote.node_of(comm.process_rank()), remote.nodes(), true);
 }
 
-/// Draws all that the ranks evaluate and train on, to count what they send each other. Then it takes the own part of
-/// the events.
+/// Draws all that the ranks train on, to count what they send each other. Then it takes the own part of the events.
 void plan_for_nodes(GroupPlan& plan, std::int64_t nodes) {
   const EventCase& c = *plan.events;
   const std::int64_t iterations = plan.order.first_iteration(c.planned_epochs());
   plan.remote = std::make_shared<const RemoteRows>(c, plan.order, nodes, iterations);
   plan.evaluation.order = std::make_shared<const EvaluationOrder>(whole_evaluation(c));
-  plan.evaluation.rows = std::make_shared<const RemoteRows>(*plan.evaluation.order, c.request.ranks, nodes);
+  plan.evaluation.rows = std::make_shared<const EvaluationRows>(plan.evaluation.order, c.request.ranks, nodes);
   if (c.options.presample != "none") return;
   plan.part = part_of_process(c, c.training, *plan.remote);
   plan.evaluation.part = c.training.graph == c.data.graph ? plan.part : part_of_process(c, c.data, *plan.remote);
+}
+
+/// A node's shape with room for the steps of an evaluation. A step reads for what it scores and for what it writes.
+/// This is a bound, because the exact numbers take all draws of the evaluation.
+MemoryShape with_evaluation(const EventCase& c, MemoryShape shape) {
+  const EventTaskData& task = *c.data.task;
+  const std::int64_t scored = std::min(task.evaluation_batch, events_scored_at_once(c, task.evaluation_candidates));
+  const std::int64_t asked = scored * asked_by_event(c, task.evaluation_candidates), ends = 2 * task.evaluation_batch;
+  const auto distinct = [&](std::int64_t rows) { return std::min(rows, shape.vertices); };
+  const std::int64_t read = c.model->traits().mail_dt_of_asker ? asked + ends : distinct(asked) + distinct(ends);
+  shape.read_rows = std::max(shape.read_rows, read);
+  shape.write_rows = std::max(shape.write_rows, distinct(ends));
+  return shape;
 }
 
 void check_evaluation(const EventCase& c) {
@@ -205,9 +217,7 @@ std::vector<HelperRequest> memory_daemons(const GroupPlan& plan) {
   const auto threads = static_cast<int>(plan.events->request.host_threads);
   if (plan.remote != nullptr) {
     for (std::int64_t node = 0; node < plan.remote->nodes(); ++node) {
-      MemoryShape shape = shape_of_node(plan.memory, *plan.remote, node);
-      shape.read_rows = std::max(shape.read_rows, plan.evaluation.rows->most_read());
-      shape.write_rows = std::max(shape.write_rows, plan.evaluation.rows->most_written());
+      const MemoryShape shape = with_evaluation(*plan.events, shape_of_node(plan.memory, *plan.remote, node));
       all.push_back(memory_daemon(daemons_of_nodes(*plan.remote), node, shape, threads));
     }
     return all;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/event_batches/batches/batch_order.hpp"
@@ -14,11 +16,29 @@
 
 namespace strobe {
 
+/// The rows of an evaluation's draws. The first call of `get` counts them, for all ranks of the process. It
+/// costs as much as all draws of the evaluation, so planning alone leaves it out.
+class EvaluationRows {
+ public:
+  EvaluationRows(std::shared_ptr<const EvaluationOrder> order, std::int64_t ranks, std::int64_t nodes)
+      : order_(std::move(order)), ranks_(ranks), nodes_(nodes) {}
+  std::shared_ptr<const RemoteRows> get() const {
+    std::call_once(counted_, [&] { rows_ = std::make_shared<const RemoteRows>(*order_, ranks_, nodes_); });
+    return rows_;
+  }
+
+ private:
+  std::shared_ptr<const EvaluationOrder> order_;
+  std::int64_t ranks_, nodes_;
+  mutable std::once_flag counted_;
+  mutable std::shared_ptr<const RemoteRows> rows_;
+};
+
 /// An evaluation that all ranks make together, because the events and the memory lie by node.
 struct JointEvaluationPlan {
   std::shared_ptr<const EvaluationOrder> order;  // null: rank 0 evaluates alone
-  std::shared_ptr<const RemoteRows> rows;        // of its draws
-  std::shared_ptr<const EventPart> part;         // of the evaluated events; null: every rank reads all events
+  std::shared_ptr<const EvaluationRows> rows;
+  std::shared_ptr<const EventPart> part;  // of the evaluated events; null: every rank reads all events
 };
 
 /// All ranks have the same plan.

@@ -17,7 +17,8 @@ std::unique_ptr<GroupMemory> memory_of(const GroupPlan& plan, Device& device, Co
   if (plan.memory.width == 0) return nullptr;
   if (plan.on_device()) return make_device_group_memory(device, plan.memory.vertices, plan.memory.width);
   if (plan.remote != nullptr)
-    return std::make_unique<DistributedMemory>(device, communicator, plan.memory, plan.remote);
+    return std::make_unique<DistributedMemory>(device, communicator, communicator.split(plan.remote->columns()),
+                                               plan.memory, plan.remote);
   return std::make_unique<SharedMemory>(device, communicator, plan.order.groups(), plan.memory);
 }
 
@@ -34,9 +35,12 @@ GroupTrainer::GroupTrainer(const GroupPlan& plan, Device& device, Communicator& 
       batch_loss_(device.allocate(1, 1, ElementType::f64)),
       epoch_loss_(device.allocate(1, 1, ElementType::f64)) {
   if (plan.part != nullptr)
-    source_.join(std::make_unique<RemoteNeighbours>(*plan.events, plan.events->training, device, communicator,
-                                                    plan.remote, plan.part));
-  if (communicator.rank() == 0 && plan.evaluation.order == nullptr)
+    source_.join(std::make_unique<RemoteNeighbours>(*plan.events, plan.events->training, device,
+                                                    communicator.split(plan.remote->columns()), plan.remote,
+                                                    plan.part));
+  if (plan.evaluation.order != nullptr)
+    column_ = communicator.split(plan.remote->columns());
+  else if (communicator.rank() == 0)
     replay_ = std::make_unique<EvaluationPass>(*plan.events, device);
   if (device.has_values()) events().prepare_static_memory();
 }
@@ -194,7 +198,7 @@ std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& mome
 
 std::map<std::string, double> GroupTrainer::measure_jointly(const EvaluationMoment& moment) {
   const std::int64_t some = moment.last ? 0 : events().options.evaluate_batches;
-  joint_ = evaluate_jointly(plan_, weights_.parameters(), device_, communicator_, some, moment.epoch);
+  joint_ = evaluate_jointly(plan_, weights_.parameters(), {device_, communicator_, column_}, some, moment.epoch);
   return joint_.metrics;
 }
 

@@ -86,6 +86,7 @@ class GroupTrainer final : public Trainer {
   BatchLoader loader_;
   std::unique_ptr<GroupMemory> memory_;     // null: the model has none
   std::unique_ptr<EvaluationPass> replay_;  // on rank 0, if it evaluates alone; else null
+  std::shared_ptr<Communicator> column_;    // of joint evaluations; else null
   JointResults joint_;                      // of the last joint evaluation
   std::set<std::string> kept_;              // names of views that the last evaluation keeps
   Batch current_;

@@ -11,19 +11,19 @@
 namespace strobe {
 
 JointEvaluation::JointEvaluation(const GroupPlan& plan, const EvaluationOrder& order,
-                                 std::shared_ptr<const RemoteRows> rows, Device& device, Communicator& communicator)
+                                 std::shared_ptr<const RemoteRows> rows, const EvaluatingRank& rank)
     : case_(*plan.events),
       order_(order),
-      device_(device),
-      communicator_(communicator),
+      device_(rank.device),
+      communicator_(rank.all),
       state_(std::make_shared<EvaluationState>(order)),
-      loader_(case_.data, device),
+      loader_(case_.data, device_),
       outputs_(order.parts().size()) {
   if (plan.evaluation.part != nullptr)
     neighbours_ =
-        std::make_unique<RemoteNeighbours>(case_, case_.data, device, communicator, rows, plan.evaluation.part);
+        std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows, plan.evaluation.part);
   if (plan.memory.width > 0)
-    memory_ = std::make_unique<DistributedMemory>(device, communicator, plan.memory, std::move(rows), true);
+    memory_ = std::make_unique<DistributedMemory>(device_, communicator_, rank.column, plan.memory, rows, true);
 }
 
 void JointEvaluation::run(const Parameters& parameters, JointResults& results) {
@@ -129,14 +129,13 @@ std::vector<double> JointEvaluation::score(const Parameters& parameters) {
 
 void JointEvaluation::gather(const std::vector<double>& own, std::int64_t first, std::int64_t end) {
   const std::size_t ranks = communicator_.size(), rank = communicator_.rank();
-  // Without values the counts of other ranks are not known. Their parts are about as large as the own one.
+  // Without values the counts of other ranks are not known. Most of their parts are as large as the own one.
   std::vector<std::int64_t> counts(ranks, device_.has_values() ? 0 : static_cast<std::int64_t>(own.size()));
   counts[rank] = static_cast<std::int64_t>(own.size());
   const PartScope part(device_, MemoryPart::buffers);
   const Tensor sizes = device_.move_in(counts.data(), static_cast<std::int64_t>(ranks), 1, ElementType::i64);
   communicator_.all_reduce(sizes, Traffic::other);
   device_.move_out(sizes, counts.data());
-  if (!device_.has_values()) return;
   std::vector<PeerRows> sends(ranks), receives(ranks);
   std::int64_t received = 0;
   for (std::size_t from = 1; rank == 0 && from < ranks; ++from) {
@@ -147,6 +146,7 @@ void JointEvaluation::gather(const std::vector<double>& own, std::int64_t first,
   const Tensor send = rank > 0 && !own.empty() ? device_.move_in(own.data(), counts[rank], 1, ElementType::f64)
                                                : device_.allocate(0, 1, ElementType::f64);
   const Tensor receive = device_.allocate(received, 1, ElementType::f64);
+  if (!device_.has_values()) return;
   communicator_.all_to_all_v(send, std::move(sends), receive, receives, Traffic::other);
   if (rank > 0) return;
   std::vector<double> values(static_cast<std::size_t>(received));
@@ -161,7 +161,7 @@ void JointEvaluation::keep_outputs(const EvaluationStep& step, const double* val
   if (!step.scores) return;
   EventOutputs& outputs = outputs_[step.part];
   const std::int64_t events = step.requests.front().count, columns = count / events - 1;
-  if (outputs.values.empty()) outputs.values.reserve(order_.parts()[step.part].count() * columns);
+  if (outputs.values.empty()) reserve(outputs, order_.parts()[step.part].count(), columns);
   for (std::int64_t i = 0; i < events; ++i, values += 1 + columns) {
     outputs.first.push_back(static_cast<std::int64_t>(outputs.values.size()));
     outputs.counts.push_back(static_cast<std::int64_t>(values[0]));
@@ -181,23 +181,23 @@ void JointEvaluation::judge(JointResults& results) const {
   }
 }
 
-JointResults evaluate_jointly(const GroupPlan& plan, const Parameters& parameters, Device& device,
-                              Communicator& communicator, std::int64_t some, std::int64_t number) {
+JointResults evaluate_jointly(const GroupPlan& plan, const Parameters& parameters, const EvaluatingRank& rank,
+                              std::int64_t some, std::int64_t number) {
   JointResults results;
   const auto run = [&](const EvaluationOrder& order, std::shared_ptr<const RemoteRows> rows) {
-    JointEvaluation(plan, order, std::move(rows), device, communicator).run(parameters, results);
+    JointEvaluation(plan, order, std::move(rows), rank).run(parameters, results);
   };
   const EventCase& c = *plan.events;
   if (some == 0) {
-    run(*plan.evaluation.order, plan.evaluation.rows);
+    run(*plan.evaluation.order, plan.evaluation.rows->get());
   } else {
     for (const EvaluatedEvents& events : some_judged_events(c, some, number)) {
       const EvaluationOrder order(c, {events});
-      run(order, std::make_shared<const RemoteRows>(order, communicator.size(), plan.remote->nodes()));
+      run(order, std::make_shared<const RemoteRows>(order, rank.all.size(), plan.remote->nodes()));
     }
   }
   const std::map<std::string, double>& rules = c.data.task->rules;
-  if (device.has_values() && communicator.rank() == 0) results.metrics.insert(rules.begin(), rules.end());
+  if (rank.device.has_values() && rank.all.rank() == 0) results.metrics.insert(rules.begin(), rules.end());
   if (plan.evaluation.part != nullptr) plan.evaluation.part->rest_file();
   return results;
 }

@@ -23,12 +23,21 @@ struct JointResults {
   bool equal_outputs = false;  // whether the last part's outputs are all equal
 };
 
+/// A rank that evaluates.
+struct EvaluatingRank {
+  Device& device;
+  Communicator& all;
+  /// This rank and its agents, by node (RemoteRows::columns). One for all evaluations, because backends keep what they
+  /// make for a group until the launch ends.
+  std::shared_ptr<Communicator> column;
+};
+
 /// One evaluation. All ranks construct it and call `run`.
 class JointEvaluation {
  public:
   /// `rows` has the draws of `order`. The plan must have nodes.
   JointEvaluation(const GroupPlan& plan, const EvaluationOrder& order, std::shared_ptr<const RemoteRows> rows,
-                  Device& device, Communicator& communicator);
+                  const EvaluatingRank& rank);
   /// Scores all steps. Adds the metrics of the weights to `results`.
   void run(const Parameters& parameters, JointResults& results);
 
@@ -65,7 +74,7 @@ class JointEvaluation {
 };
 
 /// Evaluates the plan's whole order. With `some` > 0, that number of batches of each part, chosen by `number`.
-JointResults evaluate_jointly(const GroupPlan& plan, const Parameters& parameters, Device& device,
-                              Communicator& communicator, std::int64_t some = 0, std::int64_t number = 0);
+JointResults evaluate_jointly(const GroupPlan& plan, const Parameters& parameters, const EvaluatingRank& rank,
+                              std::int64_t some = 0, std::int64_t number = 0);
 
 }  // namespace strobe

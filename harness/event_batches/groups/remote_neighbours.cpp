@@ -65,7 +65,7 @@ struct RemoteNeighbours::Draws {
 };
 
 RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, Device& device,
-                                   Communicator& communicator, std::shared_ptr<const RemoteRows> remote,
+                                   std::shared_ptr<Communicator> column, std::shared_ptr<const RemoteRows> remote,
                                    std::shared_ptr<const EventPart> part)
     : data_(data),
       device_(device),
@@ -74,9 +74,9 @@ RemoteNeighbours::RemoteNeighbours(const EventCase& c, const EventData& data, De
                                 : std::make_shared<const EventPart>(data, 0, remote_->nodes(), false)),
       rule_(rule_of(c)),
       levels_(c.model->traits().levels),
-      rank_(communicator.rank()),
+      rank_(device.rank()),
       node_(remote_->node_of(rank_)),
-      column_(communicator.split(remote_->columns())) {}
+      column_(std::move(column)) {}
 
 RemoteNeighbours::~RemoteNeighbours() = default;
 

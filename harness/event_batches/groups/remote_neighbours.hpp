@@ -18,8 +18,9 @@ namespace strobe {
 
 class RemoteNeighbours final : public JointDraws {
  public:
-  /// Draws from `data`, one of the case's; `part` is the own node's share. Both must outlive it.
-  RemoteNeighbours(const EventCase& c, const EventData& data, Device& device, Communicator& communicator,
+  /// Draws from `data`, one of the case's, which must outlive it; `part` is the own node's share. `column`: this rank
+  /// and its agents, by node (RemoteRows::columns).
+  RemoteNeighbours(const EventCase& c, const EventData& data, Device& device, std::shared_ptr<Communicator> column,
                    std::shared_ptr<const RemoteRows> remote, std::shared_ptr<const EventPart> part);
   ~RemoteNeighbours() override;
 
@@ -55,7 +56,7 @@ class RemoteNeighbours final : public JointDraws {
   SamplingRule rule_;
   std::int64_t levels_;
   std::int64_t rank_, node_;
-  std::unique_ptr<Communicator> column_;  // this rank and its agents, by node
+  std::shared_ptr<Communicator> column_;
   std::deque<std::unique_ptr<Draws>> under_way_;
   EdgeId rested_ = 0;  // pages of events below it were given back in this sweep
 };

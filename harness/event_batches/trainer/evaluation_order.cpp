@@ -18,7 +18,7 @@ std::int64_t steps_for(std::int64_t count, std::int64_t of_piece) { return (coun
 
 }  // namespace
 
-std::int64_t events_scored_at_once(const EventCase& c, std::int64_t candidates) {
+std::int64_t asked_by_event(const EventCase& c, std::int64_t candidates) {
   const EventModelTraits traits = c.model->traits();
   std::int64_t of_root = 1;
   for (int level = 0; level < traits.levels; ++level) of_root *= 1 + traits.neighbours;
@@ -26,7 +26,11 @@ std::int64_t events_scored_at_once(const EventCase& c, std::int64_t candidates) 
                         ? std::int64_t{0}
                         : static_cast<std::int64_t>(c.data.task->candidates->pool().size());
   const std::int64_t roots = 2 + (candidates < 0 ? pool : std::min(candidates, pool));
-  return std::max<std::int64_t>(1, most_asked / (of_root * roots));
+  return of_root * roots;
+}
+
+std::int64_t events_scored_at_once(const EventCase& c, std::int64_t candidates) {
+  return std::max<std::int64_t>(1, most_asked / asked_by_event(c, candidates));
 }
 
 std::vector<EvaluatedEvents> judged_events(const EventCase& c) {

@@ -20,7 +20,9 @@ struct EvaluatedEvents {
   std::int64_t count() const { return last - first; }
 };
 
-/// The number of events that are scored at once, to limit memory. `candidates` as in BatchRequest.
+/// The most roots and slots that scoring an event asks for. `candidates` as in BatchRequest.
+std::int64_t asked_by_event(const EventCase& c, std::int64_t candidates);
+/// The number of events that are scored at once, to limit memory.
 std::int64_t events_scored_at_once(const EventCase& c, std::int64_t candidates);
 
 /// Validation and test events, in this order.

@@ -24,6 +24,12 @@ std::shared_ptr<const std::vector<VertexId>> first_negatives(const EventCase& c,
 
 }  // namespace
 
+void reserve(EventOutputs& outputs, std::int64_t events, std::int64_t columns) {
+  outputs.values.reserve(static_cast<std::size_t>(events * columns));
+  outputs.first.reserve(static_cast<std::size_t>(events));
+  outputs.counts.reserve(static_cast<std::size_t>(events));
+}
+
 void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
                  std::map<std::string, double>& all) {
   for (const auto& [name, value] : c.task->metrics(*c.data.graph, *c.data.task, events.first, outputs))
@@ -92,7 +98,7 @@ void EvaluationPass::score_part(const Parameters& parameters, const BatchRequest
   if (viewed_.embeddings) keep_embeddings(*draw.drawn, output.embeddings->value);
   const std::int64_t columns = scores.columns();
   const std::int64_t behind = outputs.values.size();
-  if (outputs.values.empty()) outputs.values.reserve(static_cast<std::size_t>(all * columns));
+  if (outputs.values.empty()) reserve(outputs, all, columns);
   outputs.values.insert(outputs.values.end(), values.begin(), values.end());
   for (std::int64_t i = 0; i < request.count && !values.empty(); ++i) {
     outputs.first.push_back(behind + i * columns);

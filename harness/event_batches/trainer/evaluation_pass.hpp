@@ -38,6 +38,9 @@ struct WantedViews {
   bool embeddings = false, memory = false, ranks = false;
 };
 
+/// Takes memory at once for the outputs of `events` events. Growing takes up to three times as much.
+void reserve(EventOutputs& outputs, std::int64_t events, std::int64_t columns);
+
 /// Adds the metrics of events that have these outputs. Names begin with the events' prefix.
 void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
                  std::map<std::string, double>& all);

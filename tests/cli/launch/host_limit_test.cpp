@@ -15,10 +15,17 @@ namespace {
 struct LimitedCase {
   std::string strategy, comm;
   int ranks = 1, epochs = 2;
+  std::string workload = "uniform:vertices=60000,steps=12,density=8", model = "t-gcn", task{};
 };
+
+LimitedCase events_under_limit(const std::string& model, const std::string& strategy, const std::string& task,
+                               int ranks = 1) {
+  return {strategy, "local", ranks, 2, "bursty_events:vertices=200000,events=100000", model, task};
+}
 
 std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
   std::string name = info.param.strategy + std::to_string(info.param.ranks) + info.param.comm;
+  if (!info.param.task.empty()) name += info.param.model + info.param.task;
   std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return name;
 }
@@ -76,9 +83,9 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
     words.insert(words.end(), {STROBE_BINARY,
                                "run",
                                "--workload",
-                               "uniform:vertices=60000,steps=12,density=8",
+                               of.workload,
                                "--model",
-                               "t-gcn",
+                               of.model,
                                "--strategy",
                                of.strategy,
                                "--ranks",
@@ -95,6 +102,7 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
                                "8",
                                "--out",
                                out});
+    if (!of.task.empty()) words.insert(words.end(), {"--task", of.task});
     return words;
   }
 
@@ -124,6 +132,22 @@ TEST_P(HostLimit, PlannedBytesAreThoseThatProcessesTake) {
   const double planned = planned_bytes(rows("out").at(0));
   EXPECT_LE(std::abs(measured - planned), 0.05 * measured) << "planned " << planned << ", measured " << measured;
 }
+
+/// Threads alone: between processes, channels to daemons lie in shared memory, which is not private.
+INSTANTIATE_TEST_SUITE_P(
+    OfEvents, HostLimit,
+    testing::Values(
+        events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=19"),
+        events_under_limit("tgn-attn:memory=16,time=16,neighbours=5", "sequential:batch=600",
+                           "future-links:candidates=9"),
+        events_under_limit("tgat:hidden=16,time=16,neighbours=5", "sequential:batch=600", "future-links:candidates=9"),
+        events_under_limit("jodie:memory=16,time=16", "event_batch:batch=600", "future-links:candidates=19", 2),
+        events_under_limit("tgn-attn:memory=16,time=16,neighbours=5", "event_batch:batch=600,i=2",
+                           "future-links:candidates=9", 2),
+        events_under_limit("tgn-attn:memory=16,time=16,neighbours=5",
+                           "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2", "future-links:candidates=9",
+                           2)),
+    name_of_limited);
 
 INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,
                          testing::Values(LimitedCase{"vertex:partitioner=hash", "local", 1},

@@ -134,6 +134,8 @@ TEST_F(OtherRanks, AProcessThatCannotPlanEndsBothBeforeTheyGatherBytes) {
       EXPECT_NE(outcome.err.find("f.npy"), std::string::npos) << outcome.err;
       EXPECT_EQ(outcome.err.find("sends no planned peak"), std::string::npos) << outcome.err;
       EXPECT_EQ(outcome.err.find("does not say how much memory"), std::string::npos) << outcome.err;
+      for (const char* twice : {": rank 0: ", ": rank 1: "})
+        EXPECT_EQ(outcome.err.find(twice), std::string::npos) << "a second prefix: " << outcome.err;
       EXPECT_FALSE(std::filesystem::exists(folder_ / "out/summary.json"));
     }
     std::filesystem::rename(folder_ / lacks / "g.npy", folder_ / lacks / "f.npy");

@@ -6,9 +6,12 @@
 #include <sstream>
 
 #include "harness/event_batches/batches/event_case.hpp"
+#include "harness/event_batches/groups/group_plan.hpp"
 #include "harness/event_batches/groups/remote_rows.hpp"
 #include "harness/event_batches/trainer/evaluation_order.hpp"
+#include "harness/training/make_plan.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
+#include "tests/harness/fakes.hpp"
 
 namespace strobe {
 namespace {
@@ -137,6 +140,74 @@ TEST(JointEvaluation, AStoppedRunGoesOnBitForBit) {
   ASSERT_EQ(run_case(of(1), nullptr, outputs).status, "ok");
   outputs.resume_training = true;
   expect_same_metrics(train(folder, of(3), outputs), whole, "resumed");
+}
+
+/// One rank's side of collectives without the other ranks. It counts the groups that are made.
+class GroupCounter final : public Communicator {
+ public:
+  GroupCounter(Device& device, int ranks) : Communicator(device, device.rank(), ranks, 0) {}
+  GroupCounter(GroupCounter& parent, MemberRanks members, Rank rank)
+      : Communicator(parent.device(), rank, std::move(members), 0) {}
+  bool lists_peers() const override { return true; }
+
+  int groups_made = 0;
+
+ private:
+  std::shared_ptr<void> do_start(const Collective&) override { return nullptr; }
+  Completion do_wait(const Collective&, const std::shared_ptr<void>&) override { return {}; }
+  std::unique_ptr<Communicator> do_split(const RankGroups& groups, const OwnGroup& own) override {
+    ++groups_made;
+    return std::make_unique<GroupCounter>(*this, members_of(groups[own.index]), own.rank);
+  }
+};
+
+/// Backends keep what they make for a group until the launch ends, so a thousand evaluations must not make a thousand.
+TEST(JointEvaluation, EvaluationsMakeNoGroupsOfRanks) {
+  const test::TemporaryFolder folder;
+  const Json more = {{"model", {{"name", "tgat"}, {"hidden", 6}, {"time", 4}, {"neighbours", 3}}}};
+  for (const int some : {0, 2}) {
+    const auto plan =
+        make_plan(case_on_nodes(random_visits(folder, 68, 240), 2, 2, more, {{"evaluate_batches", some}}));
+    test::AccountingDevice device(0, 2);
+    GroupCounter communicator(device, 2);
+    const std::unique_ptr<Trainer> trainer = plan->schedule->trainer(device, communicator);
+    const int before = communicator.groups_made;
+    EXPECT_GT(before, 0);
+    for (int epoch = 0; epoch < 4; ++epoch) trainer->evaluate({epoch, epoch == 3});
+    EXPECT_EQ(communicator.groups_made, before) << some;
+  }
+}
+
+/// Daemons get room for a bound of what steps read and write. The judge counts all draws of the evaluation.
+TEST(JointEvaluation, DaemonsHaveRoomForEveryStep) {
+  const test::TemporaryFolder folder;
+  const Json tgn = {{"name", "tgn-attn"}, {"memory", 6}, {"time", 4}, {"neighbours", 3}};
+  Json of_asker = tgn;
+  of_asker["mail_dt"] = "event_minus_memory";
+  const std::vector<Json> all{{{"model", tgn}},
+                              {{"model", of_asker}},
+                              {{"model", tgn}, {"task", {{"candidates", "all"}, {"batch", 1}}}},
+                              {{"model", of_asker}, {"task", {{"candidates", "all"}, {"batch", 70}}}},
+                              {{"model", {{"name", "jodie"}, {"memory", 6}, {"time", 4}}},
+                               {"task", {{"name", "event-classification"}, {"batch", 30}}}}};
+  for (const Json& more : all) {
+    for (const std::uint64_t seed : {69, 70}) {
+      const Case request = case_on_nodes(random_visits(folder, seed, 240), 4, 2, more);
+      const GroupPlan plan = plan_of_groups(std::make_shared<const EventCase>(begin_event_case(request)));
+      const std::shared_ptr<const RemoteRows> judge = plan.evaluation.rows->get();
+      const std::uint64_t row = 3 * plan.memory.row_bytes();
+      for (const HelperRequest& daemon : memory_daemons(plan)) {
+        for (const ChannelShape& channel : daemon.channels) {
+          if (channel.name == "read0") {
+            EXPECT_GE(channel.answer_bytes, judge->most_read() * row) << more;
+          }
+          if (channel.name == "write") {
+            EXPECT_GE(channel.request_bytes, request_rows_at(judge->most_written()) + judge->most_written() * row);
+          }
+        }
+      }
+    }
+  }
 }
 
 /// Compares step `n` of an order with a piece [at, end) of the batch that begins at `begin`.
