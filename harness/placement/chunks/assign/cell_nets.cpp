@@ -1,6 +1,7 @@
 #include "harness/placement/chunks/assign/cell_nets.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -22,10 +23,16 @@ struct ColumnsOfNets {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> states, earlier;  // (reach, reset_every)
 };
 
-void add_temporal_columns(const LayerShape& layer, ColumnsOfNets& columns) {
+/// How often a state goes to the next cell's rank in an epoch, or its gradient back.
+std::int64_t passes_of_states(CutStates states) {
+  if (states == CutStates::zero) return 0;
+  return states == CutStates::previous_epoch ? 1 : 2;
+}
+
+void add_temporal_columns(const LayerShape& layer, CutStates states, ColumnsOfNets& columns) {
   const StateShape& state = layer.recurrent_state;
   if (layer.need == TemporalNeed::recurrent)
-    columns.states[{1, layer.reset_every}] += 2 * state.rows_per_vertex * state.width;
+    columns.states[{1, layer.reset_every}] += passes_of_states(states) * state.rows_per_vertex * state.width;
   if (layer.need == TemporalNeed::window && layer.window > 1)
     columns.earlier[{layer.window - 1, 0}] += 2 * layer.spatial_width;
   if (layer.need == TemporalNeed::all) columns.earlier[{0, 0}] += 2 * layer.spatial_width;
@@ -40,7 +47,7 @@ ColumnsOfNets columns_of(const RowReaders& readers) {
       if (readers.supports == nullptr) columns.neighbours += 2 * product.width;
       if (readers.supports != nullptr) columns.supports[product.support] += 2 * product.width;
     }
-    add_temporal_columns(layer, columns);
+    add_temporal_columns(layer, readers.states, columns);
   }
   if (readers.samples != nullptr) columns.samples = 2 * readers.layers.back().temporal_width;
   return columns;
@@ -173,16 +180,17 @@ NetPins pins_of(const CellNets& nets) {
 }
 
 std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank) {
-  const NetPins pins = pins_of(nets);
-  std::int64_t sum = 0;
-  std::vector<Rank> met;
-  for (std::size_t net = 0; net < nets.weight.size(); ++net) {
-    met.clear();
-    for (std::int64_t e = pins.offsets[net]; e < pins.offsets[net + 1]; ++e) {
-      const Rank owner = rank[pins.nodes[e]];
-      if (std::find(met.begin(), met.end(), owner) == met.end()) met.push_back(owner);
+  constexpr int at_once = 64;  // ranks, one bit each
+  const Rank last = rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
+  std::int64_t sum = -std::accumulate(nets.weight.begin(), nets.weight.end(), std::int64_t{0});
+  for (Rank first = 0; first <= last; first += at_once) {
+    std::vector<std::uint64_t> met(nets.weight.size(), 0);
+    for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
+      if (rank[node] < first || rank[node] >= first + at_once) continue;
+      const std::uint64_t bit = std::uint64_t{1} << (rank[node] - first);
+      for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) met[nets.nets[e]] |= bit;
     }
-    if (met.size() > 1) sum += nets.weight[net] * static_cast<std::int64_t>(met.size() - 1);
+    for (std::size_t net = 0; net < met.size(); ++net) sum += nets.weight[net] * std::popcount(met[net]);
   }
   return sum;
 }

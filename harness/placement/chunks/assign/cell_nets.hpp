@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/placement/chunks/super_graph.hpp"
+#include "harness/placement/cut_states.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
@@ -23,6 +24,7 @@ struct RowReaders {
   /// Matrices of layers that go step by step (Preparation::supports); null: such layers read the rows of the graph.
   const std::vector<std::shared_ptr<const PreparedGraph>>* supports = nullptr;
   const Samples* samples = nullptr;  // of training; null: none
+  CutStates states = CutStates::exact;
 };
 
 /// Nodes with weighted nets. `multiplicity` is the number of cells of the node that are pins of the net.
@@ -43,7 +45,7 @@ struct CellNets {
 CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers,
                    std::vector<double> load);
 
-/// Columns that all ranks send in one epoch when node i is on rank[i].
+/// Columns that all ranks send in one epoch when node i is on rank[i]. Cost: one look at each pin for 64 ranks.
 std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank);
 
 /// Nodes merged into groups [0, count): multiplicities and loads add up. Nets within one group cost nothing anywhere,

@@ -14,7 +14,7 @@ struct NodeMove {
   Rank to = -1;  // -1: no rank may take the node
 };
 
-/// Memory: 8 bytes for each pin at most.
+/// Every net has pins of several nodes. Memory: 24 bytes for each net, and 8 for each pin at most.
 class NetRanks {
  public:
   /// `rank` and `load` change with each move.
@@ -44,15 +44,19 @@ class NetRanks {
     Rank rank = 0;
     std::uint32_t pins = 0;
   };
+  /// What a look at a net needs, side by side: that look is what the search takes its time for.
+  struct Net {
+    std::int64_t weight = 0, first = 0;  // `first` of its parts: there is room for all ranks that it can meet
+    std::uint32_t count = 0;             // its ranks
+  };
   /// Returns the rank's pins of the net afterwards.
   std::int64_t add(std::uint32_t net, Rank rank, std::int64_t pins);
 
   const CellNets& nets_;
   std::vector<Rank>& rank_;
   std::vector<double>& load_;
-  std::vector<std::int64_t> held_;    // [P] nodes
-  std::vector<std::int64_t> first_;   // [nets + 1] into parts_: room for all ranks that the net can meet
-  std::vector<std::uint32_t> count_;  // [nets] ranks of the net
+  std::vector<std::int64_t> held_;  // [P] nodes
+  std::vector<Net> met_;            // [nets]
   std::vector<Part> parts_;
   std::vector<std::int64_t> kept_;  // [P] scratch: what would not be sent to a rank
 };
