@@ -118,7 +118,6 @@ class NetCollector {
       nets.nets.erase(std::unique(nets.nets.begin() + first, nets.nets.end()), nets.nets.end());
       nets.offsets.push_back(static_cast<std::int64_t>(nets.nets.size()));
     }
-    nets.multiplicity.assign(nets.nets.size(), 1);
     nets.load = std::move(load);
     return nets;
   }
@@ -199,51 +198,75 @@ namespace {
 
 constexpr std::uint32_t none = 0xffffffff;
 
-/// New numbers of the nets with pins in several groups, `none` for others.
-std::vector<std::uint32_t> number_kept(const CellNets& nets, const std::vector<std::uint32_t>& group,
-                                       std::vector<std::int64_t>& weight) {
-  constexpr std::uint32_t several = 0xfffffffe;
-  std::vector<std::uint32_t> number(nets.weight.size(), none);  // at first the net's only group
-  for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
-    for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
-      std::uint32_t& only = number[nets.nets[e]];
-      if (only == none) only = group[node];
-      if (only != group[node]) only = several;
+/// The first two groups of each net, and whether it has more.
+class NetGroups {
+ public:
+  NetGroups(const CellNets& nets, const std::vector<std::uint32_t>& group) : nets_(nets), of_net_(nets.weight.size()) {
+    for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
+      for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e)
+        add(of_net_[nets.nets[e]], group[node]);
     }
   }
-  for (std::size_t net = 0; net < number.size(); ++net) {
-    const bool kept = number[net] == several;
-    number[net] = kept ? static_cast<std::uint32_t>(weight.size()) : none;
-    if (kept) weight.push_back(nets.weight[net]);
+
+  /// New numbers of the nets with pins in several groups, `none` for others. Appends their weights.
+  std::vector<std::uint32_t> number(std::vector<std::int64_t>& weight) const {
+    std::vector<std::uint32_t> number(of_net_.size(), none);
+    std::vector<std::uint32_t> pairs;
+    for (std::uint32_t net = 0; net < of_net_.size(); ++net) {
+      if (of_net_[net].second == none) continue;
+      if (!of_net_[net].more) {
+        pairs.push_back(net);
+        continue;
+      }
+      number[net] = static_cast<std::uint32_t>(weight.size());
+      weight.push_back(nets_.weight[net]);
+    }
+    const auto both = [this](std::uint32_t net) { return std::minmax(of_net_[net].first, of_net_[net].second); };
+    std::sort(pairs.begin(), pairs.end(), [&](std::uint32_t a, std::uint32_t b) { return both(a) < both(b); });
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (i == 0 || both(pairs[i]) != both(pairs[i - 1])) weight.push_back(0);
+      number[pairs[i]] = static_cast<std::uint32_t>(weight.size() - 1);
+      weight.back() += nets_.weight[pairs[i]];
+    }
+    return number;
   }
-  return number;
-}
+
+ private:
+  struct Groups {
+    std::uint32_t first = none, second = none;
+    bool more = false;
+  };
+  static void add(Groups& groups, std::uint32_t group) {
+    if (groups.first == none) groups.first = group;
+    if (group == groups.first || group == groups.second) return;
+    groups.more = groups.second != none;
+    if (!groups.more) groups.second = group;
+  }
+
+  const CellNets& nets_;
+  std::vector<Groups> of_net_;
+};
 
 }  // namespace
 
 CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count) {
   CellNets merged;
-  const std::vector<std::uint32_t> number = number_kept(nets, group, merged.weight);
+  const std::vector<std::uint32_t> number = NetGroups(nets, group).number(merged.weight);
   const Grouped members = grouped(count, nets.nodes(), [&group](std::size_t i) { return group[i]; });
-  std::vector<std::uint32_t> held(merged.weight.size(), 0), met;
-  const auto add_node = [&](std::uint32_t node) {
+  std::vector<std::uint32_t> last(merged.weight.size(), none);  // group that has the net already
+  const auto add_node = [&](std::uint32_t node, std::uint32_t g) {
     merged.load.back() += nets.load[node];
     for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
       const std::uint32_t net = number[nets.nets[e]];
-      if (net == none) continue;
-      if (held[net] == 0) met.push_back(net);
-      held[net] += nets.multiplicity[e];
+      if (net == none || last[net] == g) continue;
+      last[net] = g;
+      merged.nets.push_back(net);
     }
   };
   for (std::uint32_t g = 0; g < count; ++g) {
     merged.load.push_back(0);
-    met.clear();
-    for (std::uint32_t i = members.first[g]; i < members.first[g + std::size_t{1}]; ++i) add_node(members.items[i]);
-    std::sort(met.begin(), met.end());
-    for (const std::uint32_t net : met) {
-      merged.nets.push_back(net);
-      merged.multiplicity.push_back(std::exchange(held[net], 0));
-    }
+    for (std::uint32_t i = members.first[g]; i < members.first[g + std::size_t{1}]; ++i) add_node(members.items[i], g);
+    std::sort(merged.nets.begin() + merged.offsets.back(), merged.nets.end());
     merged.offsets.push_back(static_cast<std::int64_t>(merged.nets.size()));
   }
   return merged;

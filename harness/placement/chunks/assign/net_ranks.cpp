@@ -18,18 +18,18 @@ NetRanks::NetRanks(const CellNets& nets, int ranks, std::vector<Rank>& rank, std
   for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
     ++held_[rank[node]];
     for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e)
-      add(nets.nets[e], rank[node], nets.multiplicity[e]);
+      add(nets.nets[e], rank[node], 1);
   }
 }
 
-std::int64_t NetRanks::add(std::uint32_t net, Rank rank, std::int64_t pins) {
+std::uint32_t NetRanks::add(std::uint32_t net, Rank rank, int pins) {
   std::uint32_t& count = met_[net].count;
   Part* const first = parts_.data() + met_[net].first;
   Part* part = first;
   while (part != first + count && part->rank != rank) ++part;
   if (part == first + count) *part = {rank, 0}, ++count;
-  const std::int64_t now = part->pins + pins;
-  part->pins = static_cast<std::uint32_t>(now);
+  const std::uint32_t now = part->pins + pins;
+  part->pins = now;
   if (now == 0) *part = first[--count];
   return now;
 }
@@ -51,7 +51,7 @@ NodeMove NetRanks::best_move(std::uint32_t node, double most, bool anywhere) {
     if (net.count == 1) continue;  // the other pins stay
     for (const Part& part : std::span(parts_).subspan(net.first, net.count)) {
       if (part.rank != from) kept_[part.rank] += net.weight;
-      if (part.rank == from && part.pins == nets_.multiplicity[e]) base += net.weight;
+      if (part.rank == from && part.pins == 1) base += net.weight;
     }
   }
   NodeMove best;

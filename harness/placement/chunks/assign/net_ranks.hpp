@@ -28,9 +28,8 @@ class NetRanks {
   void move(std::uint32_t node, Rank to, const Changed& changed) {
     const Rank from = rank_[node];
     for (std::int64_t e = nets_.offsets[node]; e < nets_.offsets[node + std::size_t{1}]; ++e) {
-      const auto pins = static_cast<std::int64_t>(nets_.multiplicity[e]);
-      const std::int64_t left = add(nets_.nets[e], from, -pins), there = add(nets_.nets[e], to, pins);
-      if (left <= pins || there <= 2 * pins) changed(nets_.nets[e]);
+      const std::uint32_t left = add(nets_.nets[e], from, -1), there = add(nets_.nets[e], to, 1);
+      if (left < 2 || there < 3) changed(nets_.nets[e]);
     }
     rank_[node] = to;
     load_[from] -= nets_.load[node], load_[to] += nets_.load[node];
@@ -50,7 +49,7 @@ class NetRanks {
     std::uint32_t count = 0;             // its ranks
   };
   /// Returns the rank's pins of the net afterwards.
-  std::int64_t add(std::uint32_t net, Rank rank, std::int64_t pins);
+  std::uint32_t add(std::uint32_t net, Rank rank, int pins);
 
   const CellNets& nets_;
   std::vector<Rank>& rank_;

@@ -35,16 +35,15 @@ class LocalSearch {
     for (double& allowed : allowed_) allowed = std::max(allowed, most_) * rounding;
   }
 
-  /// Returns the columns that are no longer sent. Where single moves of few nodes gain little, a pass lets ranks pass
+  /// Returns the columns that are no longer sent. With `trades`, where single moves gain little, a pass lets ranks pass
   /// their limit by a node on the way, so that nodes can change places. Its best moment is within the limits.
-  std::int64_t run() {
+  std::int64_t run(bool trades) {
     constexpr int most_passes = 4;
-    constexpr std::size_t few_nodes = 4096;
     constexpr std::int64_t least_share = 20;  // of all gains so far, for another pass
     std::int64_t sum = 0;
     for (int pass = 0; pass < most_passes; ++pass) {
       std::int64_t gained = run_pass(0);
-      if (nets_.nodes() <= few_nodes && gained * least_share <= sum + gained) gained += run_pass(heaviest_);
+      if (trades && gained * least_share <= sum + gained) gained += run_pass(heaviest_);
       sum += gained;
       if (gained * least_share <= sum) break;
     }
@@ -132,9 +131,9 @@ class LocalSearch {
 };
 
 /// Refines merged pairs of nodes before the nodes. Returns by how much less is sent.
-std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits, std::uint64_t seed,
+std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits, std::uint64_t seed, bool trades,
                            std::vector<Rank>& rank) {
-  constexpr std::size_t nodes_of_rank = 16;
+  constexpr std::size_t nodes_of_rank = 32;
   std::int64_t gained = 0;
   std::vector<std::uint32_t> group;
   const auto ranks = static_cast<std::size_t>(limits.ranks);
@@ -144,11 +143,11 @@ std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits,
     if (count * std::size_t{20} < nets.nodes() * std::size_t{19}) {
       std::vector<Rank> of_group(count);
       for (std::size_t i = 0; i < group.size(); ++i) of_group[group[i]] = rank[i];
-      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, of_group);
+      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, trades, of_group);
       for (std::size_t i = 0; i < group.size(); ++i) rank[i] = of_group[group[i]];
     }
   }
-  return gained + LocalSearch(nets, limits, rank).run();
+  return gained + LocalSearch(nets, limits, rank).run(trades);
 }
 
 }  // namespace
@@ -183,9 +182,11 @@ void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::ve
 
 void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
   constexpr std::uint64_t levels_apart = 64;
+  constexpr std::size_t few_nodes = 4096;  // of more, some fit wherever one is wanted
   if (limits.ranks < 2) return;
+  const bool trades = nets.nodes() <= few_nodes;
   for (std::uint64_t round = limits.first_round; round < limits.first_round + limits.rounds; ++round)
-    if (refine_levels(nets, limits, limits.seed + round * levels_apart, rank) == 0) break;
+    if (refine_levels(nets, limits, limits.seed + round * levels_apart, trades, rank) == 0) break;
 }
 
 }  // namespace strobe
