@@ -373,21 +373,12 @@ TEST(CellAssignment, DearRoundsLeaveTimelinesWhole) {
   }
 }
 
-/// Whether sequences pass to another block at a step, of each step that any passes through: [steps].
-std::vector<std::set<bool>> cuts_of_steps(const SuperGraph& super, const CellBlocks& blocks, std::int64_t steps) {
-  std::vector<std::set<bool>> cut(steps);
-  for (const NodeSequence& sequence : super.sequences)
-    for (NodeId cell = sequence.first + 1; cell < sequence.end(); ++cell)
-      cut[sequence.step + (cell - sequence.first)].insert(blocks.of_cell[cell] != blocks.of_cell[cell - 1]);
-  return cut;
-}
-
 TEST(CellBlocks, AreRunsOfStepsOfEverySequence) {
   for (unsigned seed = 1; seed <= 4; ++seed) {
     const Tried tried(seed, 10, 8, 0);
     for (const std::int64_t windows : {1, 2, 3, 8}) {
       const CellBlocks blocks = windows_of_sequences(tried.super, 8, tried.load, windows);
-      const std::vector<std::set<bool>> cut = cuts_of_steps(tried.super, blocks, 8);
+      const std::vector<std::set<bool>> cut = test::cuts_of_steps(tried.super, blocks, 8);
       for (const std::set<bool>& at_step : cut)
         EXPECT_LE(at_step.size(), 1u) << "all sequences are cut at a step, or none";
       EXPECT_LE(std::count(cut.begin(), cut.end(), std::set<bool>{true}), windows - 1);

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "harness/placement/chunks/assign/cell_blocks.hpp"
 #include "harness/placement/chunks/assign/cell_nets.hpp"
 #include "harness/placement/chunks/chunk_graph.hpp"
 #include "harness/placement/chunks/chunk_workload.hpp"
@@ -47,5 +49,15 @@ struct Tried {
   }
   CellNets nets() const { return cell_nets(graph, super, {layers}, load); }
 };
+
+/// Whether sequences pass to another block at a step, of each step that any passes through: [steps].
+inline std::vector<std::set<bool>> cuts_of_steps(const SuperGraph& super, const CellBlocks& blocks,
+                                                 std::int64_t steps) {
+  std::vector<std::set<bool>> cut(steps);
+  for (const NodeSequence& sequence : super.sequences)
+    for (NodeId cell = sequence.first + 1; cell < sequence.end(); ++cell)
+      cut[sequence.step + (cell - sequence.first)].insert(blocks.of_cell[cell] != blocks.of_cell[cell - 1]);
+  return cut;
+}
 
 }  // namespace strobe::test

@@ -43,7 +43,7 @@ class NetRanks {
     Rank rank = 0;
     std::uint32_t pins = 0;
   };
-  /// What a look at a net needs, side by side: that look is what the search takes its time for.
+  /// The numbers of a net side by side, because the search spends its time on reading them.
   struct Net {
     std::int64_t weight = 0, first = 0;  // `first` of its parts: there is room for all ranks that it can meet
     std::uint32_t count = 0;             // its ranks
