@@ -13,8 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* file_pointers[] = {"/workload/name", "/workload/features",  "/cluster",       "/model/path",
-                                         "/load_model",    "/strategy/workloads", "/strategy/rates"};
+constexpr const char* file_pointers[] = {"/workload/name",  "/workload/features", "/cluster",
+                                         "/model/path",     "/load_model",        "/strategy/workloads",
+                                         "/strategy/rates", "/strategy/owners"};
 
 /// Whether the suite set the value, and not an option. Paths in options are relative to the user's working folder.
 bool set_by_suite(const CaseTree& tree, const std::string& pointer) {
@@ -49,6 +50,15 @@ void take_files_of_suite(CaseTree& tree, const std::string& folder) {
     if (!tree.json.contains(at) || !tree.json.at(at).is_string() || !set_by_suite(tree, pointer)) continue;
     tree.json[at] = beside_suite(pointer, tree.json.at(at).get<std::string>(), folder);
   }
+}
+
+Json owners_digests(const Json& strategy) {
+  Json digests = Json::object();
+  const Json owners = strategy.value("owners", Json());
+  std::error_code ignored;
+  if (owners.is_string() && fs::is_regular_file(owners.get<std::string>(), ignored))
+    digests[owners.get<std::string>()] = sha256_file(owners.get<std::string>());
+  return digests;
 }
 
 Json model_digests(const Json& model) {

@@ -12,6 +12,10 @@ namespace strobe {
 /// covers workload, features, cluster, model and the strategy's files. Other paths stay relative to the working folder.
 void take_files_of_suite(CaseTree& tree, const std::string& folder);
 
+/// SHA-256 of the file of owners that a case's `strategy` reads, by path; empty where it reads none. Throws SystemError
+/// when the file cannot be read.
+Json owners_digests(const Json& strategy);
+
 /// SHA-256 of the files of a case's `model`, by path; empty where the model reads none. Throws SystemError when a file
 /// cannot be read.
 Json model_digests(const Json& model);

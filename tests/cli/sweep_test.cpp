@@ -172,6 +172,18 @@ TEST_F(Sweeps, ASuiteNamesFilesRelativeToItself) {
   ASSERT_EQ(strobe({"run", "studies/suite.json", "--out", "here"}).status, 0) << "or where the program was started";
   EXPECT_EQ(rows("here")[0].at("workload").at("name"), "mine.csv");
   expect_refusal(strobe({"run", "studies/suite.json", "--workload", "suite.csv", "--out", "x"}), 2, {"suite.csv"});
+
+  std::string owners = "step,vertex,rank\n";
+  for (int v = 0; v < 17; ++v) owners += "," + std::to_string(v) + "," + std::to_string(v % 2) + "\n";
+  write_text(folder_ / "studies" / "owners.csv", owners);
+  write_text(folder_ / "studies" / "placed.json",
+             R"({"cases": [{"workload": {"name": "uniform", "vertices": 17, "steps": 4}, "epochs": 1, "ranks": 2,
+                 "strategy": {"name": "file", "owners": "owners.csv"}}]})");
+  ASSERT_EQ(strobe({"run", "studies/placed.json", "--out", "placed"}).status, 0);
+  EXPECT_EQ(rows("placed")[0].at("strategy").at("owners"), "studies/owners.csv");
+  EXPECT_EQ(strobe({"run", "--resume", "placed"}).status, 0);
+  write_text(folder_ / "studies" / "owners.csv", owners + "\n");
+  expect_refusal(strobe({"run", "--resume", "placed"}), 2, {"studies/owners.csv"});
 }
 
 }  // namespace

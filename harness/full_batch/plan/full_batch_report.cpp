@@ -118,8 +118,8 @@ std::int64_t product_rows(const BlockPlan& block, const LayerShape& layer) {
   return rows;
 }
 
-/// The cut of ranks: the rows that ranks send in one forward pass over all blocks, each row once for each rank that
-/// reads it, and the most rounds in which a layer's states pass along timelines.
+/// The cut of ranks: the rows that ranks send in one forward pass of training over all blocks, each row once for each
+/// rank that reads it, and the most rounds in which a layer's states pass along timelines.
 Json describe_cut_of_ranks(const FullBatchPlan& plan) {
   std::int64_t neighbours = 0, earlier = 0, states = 0, samples = 0;
   std::size_t rounds = 1;
@@ -132,10 +132,10 @@ Json describe_cut_of_ranks(const FullBatchPlan& plan) {
       if (block.earlier_steps[l]) earlier += block.earlier_steps[l]->total_rows();
       for (const ExchangePlan& handover : block.handover[l].plans) states += handover.total_rows();
       rounds = std::max(rounds, block.handover[l].plans.size());
-      if (block.packed[l] == nullptr) continue;
-      earlier += block.packed[l]->halo.total_rows();
-      for (const ExchangePlan& handover : block.packed[l]->handover) states += handover.total_rows();
-      rounds = std::max(rounds, block.packed[l]->rounds.size());
+      if (block.trained[l] == nullptr) continue;
+      earlier += block.trained[l]->halo.total_rows();
+      for (const ExchangePlan& handover : block.trained[l]->handover) states += handover.total_rows();
+      rounds = std::max(rounds, block.trained[l]->rounds.size());
     }
   }
   return {{"neighbour_rows", neighbours},

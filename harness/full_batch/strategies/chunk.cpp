@@ -169,6 +169,19 @@ void check_options(const ChunkParameters& parameters) {
         fmt::format("fusion={} merges no chunks; set fusion=both or spatial, or leave this out", parameters.fusion));
 }
 
+/// Refuses a price of rounds where no rank waits for another's states.
+void check_rounds(const ChunkParameters& parameters, const std::vector<LayerShape>& layers) {
+  if (parameters.round_kib == 0) return;
+  if (parameters.states != "exact")
+    throw InvalidRequest("/strategy/round_kib",
+                         fmt::format("with states={} no rank waits for a state; set states=exact, "
+                                     "or leave this out",
+                                     parameters.states));
+  if (std::none_of(layers.begin(), layers.end(), [](const auto& l) { return l.need == TemporalNeed::recurrent; }))
+    throw InvalidRequest("/strategy/round_kib",
+                         "this model hands no state from step to step, so no rank waits for one; leave this out");
+}
+
 /// Chunks, the most cells of one, and the workload of each by `cost`.
 struct WeighedChunks {
   ChunksTogether made;
@@ -232,14 +245,15 @@ ChunkAssignment assign_split_chunks(const StrategyInput& input, const TrafficWei
     load = cell_workloads(input.graph, super, device_of(input, parameters), parameters.cost);
   }
   const double columns_of_round = parameters.round_kib * 1024 / (input.fp64 ? 8 : 4);
-  const std::vector<Rank> rank = assign_cells({input.graph,
-                                               super,
-                                               {*input.layers, input.supports, input.samples},
-                                               load,
-                                               input.ranks,
-                                               input.seed,
-                                               columns_of_round},
-                                              chunks, workload, parameters.assign);
+  const std::vector<Rank> rank =
+      assign_cells({input.graph,
+                    super,
+                    {*input.layers, input.supports, input.samples, cut_states_of(parameters)},
+                    load,
+                    input.ranks,
+                    input.seed,
+                    columns_of_round},
+                   chunks, workload, parameters.assign);
   return split_by_rank(super, rank, load, input.ranks, chunks);
 }
 
@@ -273,6 +287,7 @@ StrategyPlan plan_chunk(const StrategyInput& input, const Json& json) {
   if (input.named.workloads == nullptr && (parameters.cost == "mlp" || !parameters.rates.empty()))
     throw Error("strategy chunk has no reader for the files that its parameters name");
   if (input.layers == nullptr) throw Error("strategy chunk needs a model's layers to weigh edges, and got none");
+  check_rounds(parameters, *input.layers);
   const std::shared_ptr<const PlacedChunks> chunks = make_chunks(input, parameters);
   const Placement placement =
       place_cells(input.graph, input.ranks, [&](NodeId node) { return chunks->rank[chunks->of_cell[node]]; });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "core/errors.hpp"
@@ -171,13 +172,20 @@ std::vector<Rank> cut_by_metis(const SuperGraph& super, const CellBlocks& blocks
   return rank;
 }
 
-std::int64_t rounds_of(const SuperGraph& super, const std::vector<Rank>& rank) {
+std::int64_t rounds_of(const SuperGraph& super, const std::vector<LayerShape>& layers, const std::vector<Rank>& rank) {
   std::int64_t most = 0;
-  for (const NodeSequence& sequence : super.sequences) {
-    std::int64_t changes = 0;
-    for (NodeId node = sequence.first + 1; node < sequence.end(); ++node)
-      changes += rank[node] != rank[node - 1] ? 1 : 0;
-    most = std::max(most, changes);
+  std::set<std::int64_t> restarts;  // one walk for each rhythm, which layers may share
+  for (const LayerShape& layer : layers) {
+    if (layer.need != TemporalNeed::recurrent || !restarts.insert(layer.reset_every).second) continue;
+    for (const NodeSequence& sequence : super.sequences) {
+      std::int64_t changes = 0;
+      for (NodeId node = sequence.first + 1; node < sequence.end(); ++node) {
+        const std::int64_t step = sequence.step + (node - sequence.first);
+        const bool anew = layer.reset_every > 0 && step % layer.reset_every == 0;
+        changes = anew ? 0 : changes + (rank[node] != rank[node - 1] ? 1 : 0);
+        most = std::max(most, changes);
+      }
+    }
   }
   return most + 1;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/placement/chunks/super_graph.hpp"
+#include "models/snapshots/model.hpp"
 
 namespace strobe {
 
@@ -35,8 +36,8 @@ bool has_metis();
 std::vector<Rank> cut_by_metis(const SuperGraph& super, const CellBlocks& blocks, const std::vector<double>& load,
                                int ranks, std::uint64_t seed);
 
-/// The largest number of changes of owner in a sequence, plus one: how many rounds a recurrence takes. States that
-/// restart at steps are not looked at.
-std::int64_t rounds_of(const SuperGraph& super, const std::vector<Rank>& rank);
+/// How many rounds a recurrence takes: the largest number of changes of owner in a sequence between two steps at which
+/// the state restarts, plus one, in the layer where it is largest. One, where no layer is recurrent.
+std::int64_t rounds_of(const SuperGraph& super, const std::vector<LayerShape>& layers, const std::vector<Rank>& rank);
 
 }  // namespace strobe

@@ -1,6 +1,7 @@
 #include "harness/placement/chunks/assign/cell_nets.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -22,10 +23,16 @@ struct ColumnsOfNets {
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> states, earlier;  // (reach, reset_every)
 };
 
-void add_temporal_columns(const LayerShape& layer, ColumnsOfNets& columns) {
+/// How often a state goes to the next cell's rank in an epoch, or its gradient back.
+std::int64_t passes_of_states(CutStates states) {
+  if (states == CutStates::zero) return 0;
+  return states == CutStates::previous_epoch ? 1 : 2;
+}
+
+void add_temporal_columns(const LayerShape& layer, CutStates states, ColumnsOfNets& columns) {
   const StateShape& state = layer.recurrent_state;
   if (layer.need == TemporalNeed::recurrent)
-    columns.states[{1, layer.reset_every}] += 2 * state.rows_per_vertex * state.width;
+    columns.states[{1, layer.reset_every}] += passes_of_states(states) * state.rows_per_vertex * state.width;
   if (layer.need == TemporalNeed::window && layer.window > 1)
     columns.earlier[{layer.window - 1, 0}] += 2 * layer.spatial_width;
   if (layer.need == TemporalNeed::all) columns.earlier[{0, 0}] += 2 * layer.spatial_width;
@@ -40,7 +47,7 @@ ColumnsOfNets columns_of(const RowReaders& readers) {
       if (readers.supports == nullptr) columns.neighbours += 2 * product.width;
       if (readers.supports != nullptr) columns.supports[product.support] += 2 * product.width;
     }
-    add_temporal_columns(layer, columns);
+    add_temporal_columns(layer, readers.states, columns);
   }
   if (readers.samples != nullptr) columns.samples = 2 * readers.layers.back().temporal_width;
   return columns;
@@ -111,7 +118,6 @@ class NetCollector {
       nets.nets.erase(std::unique(nets.nets.begin() + first, nets.nets.end()), nets.nets.end());
       nets.offsets.push_back(static_cast<std::int64_t>(nets.nets.size()));
     }
-    nets.multiplicity.assign(nets.nets.size(), 1);
     nets.load = std::move(load);
     return nets;
   }
@@ -173,16 +179,17 @@ NetPins pins_of(const CellNets& nets) {
 }
 
 std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank) {
-  const NetPins pins = pins_of(nets);
-  std::int64_t sum = 0;
-  std::vector<Rank> met;
-  for (std::size_t net = 0; net < nets.weight.size(); ++net) {
-    met.clear();
-    for (std::int64_t e = pins.offsets[net]; e < pins.offsets[net + 1]; ++e) {
-      const Rank owner = rank[pins.nodes[e]];
-      if (std::find(met.begin(), met.end(), owner) == met.end()) met.push_back(owner);
+  constexpr int at_once = 64;  // ranks, one bit each
+  const Rank last = rank.empty() ? 0 : *std::max_element(rank.begin(), rank.end());
+  std::int64_t sum = -std::accumulate(nets.weight.begin(), nets.weight.end(), std::int64_t{0});
+  for (Rank first = 0; first <= last; first += at_once) {
+    std::vector<std::uint64_t> met(nets.weight.size(), 0);
+    for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
+      if (rank[node] < first || rank[node] >= first + at_once) continue;
+      const std::uint64_t bit = std::uint64_t{1} << (rank[node] - first);
+      for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) met[nets.nets[e]] |= bit;
     }
-    if (met.size() > 1) sum += nets.weight[net] * static_cast<std::int64_t>(met.size() - 1);
+    for (std::size_t net = 0; net < met.size(); ++net) sum += nets.weight[net] * std::popcount(met[net]);
   }
   return sum;
 }
@@ -191,51 +198,75 @@ namespace {
 
 constexpr std::uint32_t none = 0xffffffff;
 
-/// New numbers of the nets with pins in several groups, `none` for others.
-std::vector<std::uint32_t> number_kept(const CellNets& nets, const std::vector<std::uint32_t>& group,
-                                       std::vector<std::int64_t>& weight) {
-  constexpr std::uint32_t several = 0xfffffffe;
-  std::vector<std::uint32_t> number(nets.weight.size(), none);  // at first the net's only group
-  for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
-    for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
-      std::uint32_t& only = number[nets.nets[e]];
-      if (only == none) only = group[node];
-      if (only != group[node]) only = several;
+/// The first two groups of each net, and whether it has more.
+class NetGroups {
+ public:
+  NetGroups(const CellNets& nets, const std::vector<std::uint32_t>& group) : nets_(nets), of_net_(nets.weight.size()) {
+    for (std::uint32_t node = 0; node < nets.nodes(); ++node) {
+      for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e)
+        add(of_net_[nets.nets[e]], group[node]);
     }
   }
-  for (std::size_t net = 0; net < number.size(); ++net) {
-    const bool kept = number[net] == several;
-    number[net] = kept ? static_cast<std::uint32_t>(weight.size()) : none;
-    if (kept) weight.push_back(nets.weight[net]);
+
+  /// New numbers of the nets with pins in several groups, `none` for others. Appends their weights.
+  std::vector<std::uint32_t> number(std::vector<std::int64_t>& weight) const {
+    std::vector<std::uint32_t> number(of_net_.size(), none);
+    std::vector<std::uint32_t> pairs;
+    for (std::uint32_t net = 0; net < of_net_.size(); ++net) {
+      if (of_net_[net].second == none) continue;
+      if (!of_net_[net].more) {
+        pairs.push_back(net);
+        continue;
+      }
+      number[net] = static_cast<std::uint32_t>(weight.size());
+      weight.push_back(nets_.weight[net]);
+    }
+    const auto both = [this](std::uint32_t net) { return std::minmax(of_net_[net].first, of_net_[net].second); };
+    std::sort(pairs.begin(), pairs.end(), [&](std::uint32_t a, std::uint32_t b) { return both(a) < both(b); });
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (i == 0 || both(pairs[i]) != both(pairs[i - 1])) weight.push_back(0);
+      number[pairs[i]] = static_cast<std::uint32_t>(weight.size() - 1);
+      weight.back() += nets_.weight[pairs[i]];
+    }
+    return number;
   }
-  return number;
-}
+
+ private:
+  struct Groups {
+    std::uint32_t first = none, second = none;
+    bool more = false;
+  };
+  static void add(Groups& groups, std::uint32_t group) {
+    if (groups.first == none) groups.first = group;
+    if (group == groups.first || group == groups.second) return;
+    groups.more = groups.second != none;
+    if (!groups.more) groups.second = group;
+  }
+
+  const CellNets& nets_;
+  std::vector<Groups> of_net_;
+};
 
 }  // namespace
 
 CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count) {
   CellNets merged;
-  const std::vector<std::uint32_t> number = number_kept(nets, group, merged.weight);
+  const std::vector<std::uint32_t> number = NetGroups(nets, group).number(merged.weight);
   const Grouped members = grouped(count, nets.nodes(), [&group](std::size_t i) { return group[i]; });
-  std::vector<std::uint32_t> held(merged.weight.size(), 0), met;
-  const auto add_node = [&](std::uint32_t node) {
+  std::vector<std::uint32_t> last(merged.weight.size(), none);  // group that has the net already
+  const auto add_node = [&](std::uint32_t node, std::uint32_t g) {
     merged.load.back() += nets.load[node];
     for (std::int64_t e = nets.offsets[node]; e < nets.offsets[node + std::size_t{1}]; ++e) {
       const std::uint32_t net = number[nets.nets[e]];
-      if (net == none) continue;
-      if (held[net] == 0) met.push_back(net);
-      held[net] += nets.multiplicity[e];
+      if (net == none || last[net] == g) continue;
+      last[net] = g;
+      merged.nets.push_back(net);
     }
   };
   for (std::uint32_t g = 0; g < count; ++g) {
     merged.load.push_back(0);
-    met.clear();
-    for (std::uint32_t i = members.first[g]; i < members.first[g + std::size_t{1}]; ++i) add_node(members.items[i]);
-    std::sort(met.begin(), met.end());
-    for (const std::uint32_t net : met) {
-      merged.nets.push_back(net);
-      merged.multiplicity.push_back(std::exchange(held[net], 0));
-    }
+    for (std::uint32_t i = members.first[g]; i < members.first[g + std::size_t{1}]; ++i) add_node(members.items[i], g);
+    std::sort(merged.nets.begin() + merged.offsets.back(), merged.nets.end());
     merged.offsets.push_back(static_cast<std::int64_t>(merged.nets.size()));
   }
   return merged;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/placement/chunks/super_graph.hpp"
+#include "harness/placement/cut_states.hpp"
 #include "models/snapshots/model.hpp"
 
 namespace strobe {
@@ -23,15 +24,15 @@ struct RowReaders {
   /// Matrices of layers that go step by step (Preparation::supports); null: such layers read the rows of the graph.
   const std::vector<std::shared_ptr<const PreparedGraph>>* supports = nullptr;
   const Samples* samples = nullptr;  // of training; null: none
+  CutStates states = CutStates::exact;
 };
 
-/// Nodes with weighted nets. `multiplicity` is the number of cells of the node that are pins of the net.
+/// Nodes with weighted nets. A node is a pin of a net once, however many of its cells are: ranks count, not cells.
 struct CellNets {
-  std::vector<std::int64_t> offsets{0};     // [nodes + 1] into the two lists that follow
-  std::vector<std::uint32_t> nets;          // ascending within a node
-  std::vector<std::uint32_t> multiplicity;  // at least 1
-  std::vector<std::int64_t> weight;         // [nets] columns that one epoch sends to each further rank
-  std::vector<double> load;                 // [nodes] predicted work
+  std::vector<std::int64_t> offsets{0};  // [nodes + 1] into `nets`
+  std::vector<std::uint32_t> nets;       // ascending within a node
+  std::vector<std::int64_t> weight;      // [nets] columns that one epoch sends to each further rank
+  std::vector<double> load;              // [nodes] predicted work
 
   std::size_t nodes() const { return load.size(); }
 };
@@ -43,11 +44,11 @@ struct CellNets {
 CellNets cell_nets(const PreparedGraph& graph, const SuperGraph& super, const RowReaders& readers,
                    std::vector<double> load);
 
-/// Columns that all ranks send in one epoch when node i is on rank[i].
+/// Columns that all ranks send in one epoch when node i is on rank[i]. Cost: one look at each pin for 64 ranks.
 std::int64_t sent_columns(const CellNets& nets, const std::vector<Rank>& rank);
 
-/// Nodes merged into groups [0, count): multiplicities and loads add up. Nets within one group cost nothing anywhere,
-/// and are left out.
+/// Nodes merged into groups [0, count), whose loads add up. Nets within one group cost nothing anywhere and are left
+/// out. Nets of the same two groups become one, which makes coarse levels fast.
 CellNets merged_nodes(const CellNets& nets, const std::vector<std::uint32_t>& group, std::uint32_t count);
 
 /// Groups of two nodes on the same rank that share the most weight for each pin, none heavier than `most`; a node

@@ -14,7 +14,7 @@ struct NodeMove {
   Rank to = -1;  // -1: no rank may take the node
 };
 
-/// Memory: 8 bytes for each pin at most.
+/// Every net has pins of several nodes. Memory: 24 bytes for each net, and 8 for each pin at most.
 class NetRanks {
  public:
   /// `rank` and `load` change with each move.
@@ -28,9 +28,8 @@ class NetRanks {
   void move(std::uint32_t node, Rank to, const Changed& changed) {
     const Rank from = rank_[node];
     for (std::int64_t e = nets_.offsets[node]; e < nets_.offsets[node + std::size_t{1}]; ++e) {
-      const auto pins = static_cast<std::int64_t>(nets_.multiplicity[e]);
-      const std::int64_t left = add(nets_.nets[e], from, -pins), there = add(nets_.nets[e], to, pins);
-      if (left <= pins || there <= 2 * pins) changed(nets_.nets[e]);
+      const std::uint32_t left = add(nets_.nets[e], from, -1), there = add(nets_.nets[e], to, 1);
+      if (left < 2 || there < 3) changed(nets_.nets[e]);
     }
     rank_[node] = to;
     load_[from] -= nets_.load[node], load_[to] += nets_.load[node];
@@ -44,15 +43,19 @@ class NetRanks {
     Rank rank = 0;
     std::uint32_t pins = 0;
   };
+  /// The numbers of a net side by side, because the search spends its time on reading them.
+  struct Net {
+    std::int64_t weight = 0, first = 0;  // `first` of its parts: there is room for all ranks that it can meet
+    std::uint32_t count = 0;             // its ranks
+  };
   /// Returns the rank's pins of the net afterwards.
-  std::int64_t add(std::uint32_t net, Rank rank, std::int64_t pins);
+  std::uint32_t add(std::uint32_t net, Rank rank, int pins);
 
   const CellNets& nets_;
   std::vector<Rank>& rank_;
   std::vector<double>& load_;
-  std::vector<std::int64_t> held_;    // [P] nodes
-  std::vector<std::int64_t> first_;   // [nets + 1] into parts_: room for all ranks that the net can meet
-  std::vector<std::uint32_t> count_;  // [nets] ranks of the net
+  std::vector<std::int64_t> held_;  // [P] nodes
+  std::vector<Net> met_;            // [nets]
   std::vector<Part> parts_;
   std::vector<std::int64_t> kept_;  // [P] scratch: what would not be sent to a rank
 };

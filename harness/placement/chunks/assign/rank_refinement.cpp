@@ -1,7 +1,7 @@
 #include "harness/placement/chunks/assign/rank_refinement.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <queue>
 #include <tuple>
 #include <utility>
@@ -18,79 +18,111 @@ struct QueuedMove {
   bool operator<(const QueuedMove& other) const { return std::tie(gain, other.node) < std::tie(other.gain, node); }
 };
 
-/// One pass of local search: every node moves at most once, the best moves first, also those that lose for a while. At
-/// the end all moves after the best moment are taken back.
-class SearchPass {
+/// Local search in passes: in each, every node moves at most once, the best moves first, also those that lose for a
+/// while. At the end of a pass all moves after its best moment are taken back.
+class LocalSearch {
  public:
-  SearchPass(const CellNets& nets, const NetPins& pins, const RefinementLimits& limits, std::vector<Rank>& rank)
+  LocalSearch(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank)
       : nets_(nets),
-        pins_(pins),
-        limits_(limits),
+        pins_(pins_of(nets)),
         rank_(rank),
         load_(load_of_ranks(nets, rank, limits.ranks)),
-        of_nets_(nets, limits.ranks, rank, load_),
-        stamp_(nets.nodes(), 0),
-        moved_(nets.nodes(), false) {}
+        allowed_(load_),
+        most_(limits.most_load),
+        heaviest_(*std::max_element(nets.load.begin(), nets.load.end())),
+        of_nets_(nets, limits.ranks, rank, load_) {
+    constexpr double rounding = 1 + 1e-12;
+    for (double& allowed : allowed_) allowed = std::max(allowed, most_) * rounding;
+  }
 
-  /// Returns the columns that are no longer sent.
-  std::int64_t run() {
+  /// Returns the columns that are no longer sent. With `trades`, where single moves gain little, a pass lets ranks pass
+  /// their limit by a node on the way, so that nodes can change places. Its best moment is within the limits.
+  std::int64_t run(bool trades) {
+    constexpr int most_passes = 4;
+    constexpr std::int64_t least_share = 20;  // of all gains so far, for another pass
+    std::int64_t sum = 0;
+    for (int pass = 0; pass < most_passes; ++pass) {
+      std::int64_t gained = run_pass(0);
+      if (trades && gained * least_share <= sum + gained) gained += run_pass(heaviest_);
+      sum += gained;
+      if (gained * least_share <= sum) break;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr std::int64_t most_told = 128;  // pins of a net whose other pins are looked at again
+
+  std::int64_t run_pass(double slack) {
     const auto patience = std::clamp<std::size_t>(nets_.nodes() / 50, 200, 1000);
-    for (std::uint32_t node = 0; node < nets_.nodes(); ++node)
-      if (of_nets_.at_border(node)) queue(node);
+    start_pass(slack);
     std::int64_t gained = 0, best = 0;
     std::size_t kept = 0;
     while (!queue_.empty() && moves_.size() < kept + patience) {
       const QueuedMove next = queue_.top();
       queue_.pop();
       if (moved_[next.node] || stamp_[next.node] != next.stamp) continue;
-      const NodeMove move = of_nets_.best_move(next.node, limits_.most_load);
+      const NodeMove move = of_nets_.best_move(next.node, limit_);
       if (move.to < 0) continue;
       if (move.gain < next.gain) {
-        queue(next.node, move);
+        queue_.push(queued(next.node, move));
         continue;
       }
       gained += move.gain;
       apply(next.node, move.to);
-      if (gained > best) best = gained, kept = moves_.size();
+      if (gained > best && over_ == 0) best = gained, kept = moves_.size();
     }
     take_back(kept);
     return best;
   }
 
- private:
-  static constexpr std::int64_t most_told = 128;  // pins of a net whose other pins are looked at again
-
-  void queue(std::uint32_t node) { queue(node, of_nets_.best_move(node, limits_.most_load)); }
-  void queue(std::uint32_t node, const NodeMove& move) {
-    if (move.to >= 0) queue_.push({move.gain, node, ++stamp_[node]});
+  void start_pass(double slack) {
+    limit_ = most_ + slack;
+    stamp_.assign(nets_.nodes(), 0), moved_.assign(nets_.nodes(), false);
+    std::vector<QueuedMove> first;
+    for (std::uint32_t node = 0; node < nets_.nodes(); ++node) {
+      if (!of_nets_.at_border(node)) continue;
+      if (const NodeMove move = of_nets_.best_move(node, limit_); move.to >= 0) first.push_back(queued(node, move));
+    }
+    queue_ = std::priority_queue<QueuedMove>(std::less<QueuedMove>(), std::move(first));
   }
 
+  QueuedMove queued(std::uint32_t node, const NodeMove& move) { return {move.gain, node, ++stamp_[node]}; }
+
   void apply(std::uint32_t node, Rank to) {
-    moves_.emplace_back(node, rank_[node]);
+    const Rank from = rank_[node];
+    moves_.emplace_back(node, from);
     moved_[node] = true;
     touched_.clear();
+    const auto over = [this](Rank rank) { return load_[rank] > allowed_[rank] ? 1 : 0; };
+    over_ -= over(from) + over(to);
     of_nets_.move(node, to, [this](std::uint32_t net) {
       const std::int64_t first = pins_.offsets[net], end = pins_.offsets[net + std::size_t{1}];
       if (end - first > most_told) return;
       for (std::int64_t i = first; i < end; ++i)
         if (!moved_[pins_.nodes[i]]) touched_.push_back(pins_.nodes[i]);
     });
+    over_ += over(from) + over(to);
     std::sort(touched_.begin(), touched_.end());
     touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-    for (const std::uint32_t other : touched_) queue(other);
+    for (const std::uint32_t other : touched_)
+      if (const NodeMove move = of_nets_.best_move(other, limit_); move.to >= 0) queue_.push(queued(other, move));
   }
 
   void take_back(std::size_t kept) {
     for (; moves_.size() > kept; moves_.pop_back())
       of_nets_.move(moves_.back().first, moves_.back().second, [](std::uint32_t) {});
+    moves_.clear(), over_ = 0;
   }
 
   const CellNets& nets_;
-  const NetPins& pins_;
-  const RefinementLimits& limits_;
+  const NetPins pins_;
   std::vector<Rank>& rank_;
-  std::vector<double> load_;
+  std::vector<double> load_, allowed_;  // [P]
+  double most_, heaviest_;              // of a rank, and of a node
   NetRanks of_nets_;
+  double limit_ = 0;                  // load to which a rank may take nodes in this pass
+  int over_ = 0;                      // ranks above what they are allowed
   std::vector<std::uint32_t> stamp_;  // [nodes] of the entry in the queue that counts
   std::vector<bool> moved_;
   std::priority_queue<QueuedMove> queue_;
@@ -98,23 +130,10 @@ class SearchPass {
   std::vector<std::uint32_t> touched_;
 };
 
-std::int64_t search(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
-  constexpr int most_passes = 4;
-  constexpr std::int64_t least_share = 20;  // of all gains so far, for another pass
-  const NetPins pins = pins_of(nets);
-  std::int64_t sum = 0;
-  for (int pass = 0; pass < most_passes; ++pass) {
-    const std::int64_t gained = SearchPass(nets, pins, limits, rank).run();
-    sum += gained;
-    if (gained * least_share <= sum) break;
-  }
-  return sum;
-}
-
 /// Refines merged pairs of nodes before the nodes. Returns by how much less is sent.
-std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits, std::uint64_t seed,
+std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits, std::uint64_t seed, bool trades,
                            std::vector<Rank>& rank) {
-  constexpr std::size_t nodes_of_rank = 16;
+  constexpr std::size_t nodes_of_rank = 32;
   std::int64_t gained = 0;
   std::vector<std::uint32_t> group;
   const auto ranks = static_cast<std::size_t>(limits.ranks);
@@ -124,11 +143,11 @@ std::int64_t refine_levels(const CellNets& nets, const RefinementLimits& limits,
     if (count * std::size_t{20} < nets.nodes() * std::size_t{19}) {
       std::vector<Rank> of_group(count);
       for (std::size_t i = 0; i < group.size(); ++i) of_group[group[i]] = rank[i];
-      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, of_group);
+      gained += refine_levels(merged_nodes(nets, group, count), limits, seed + 1, trades, of_group);
       for (std::size_t i = 0; i < group.size(); ++i) rank[i] = of_group[group[i]];
     }
   }
-  return gained + search(nets, limits, rank);
+  return gained + LocalSearch(nets, limits, rank).run(trades);
 }
 
 }  // namespace
@@ -162,10 +181,12 @@ void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::ve
 }
 
 void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank) {
-  constexpr std::uint64_t most_rounds = 3, levels_apart = 64;
+  constexpr std::uint64_t levels_apart = 64;
+  constexpr std::size_t few_nodes = 4096;  // of more, some fit wherever one is wanted
   if (limits.ranks < 2) return;
-  for (std::uint64_t round = 0; round < most_rounds; ++round)
-    if (refine_levels(nets, limits, limits.seed + round * levels_apart, rank) == 0) break;
+  const bool trades = nets.nodes() <= few_nodes;
+  for (std::uint64_t round = limits.first_round; round < limits.first_round + limits.rounds; ++round)
+    if (refine_levels(nets, limits, limits.seed + round * levels_apart, trades, rank) == 0) break;
 }
 
 }  // namespace strobe

@@ -16,6 +16,7 @@ struct RefinementLimits {
   int ranks = 1;
   double most_load = 0;  // of a rank
   std::uint64_t seed = 1;
+  std::uint64_t first_round = 0, rounds = 3;  // rounds of all levels, numbered: each has a seed of its own
 };
 
 /// Loads of the ranks: [P].
@@ -24,7 +25,8 @@ std::vector<double> load_of_ranks(const CellNets& nets, const std::vector<Rank>&
 /// Moves nodes away from ranks with more than `most_load`, those that cost least first, while another rank has room.
 void balance_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank);
 
-/// Improves rank [nodes] until a round of all levels gains nothing, or a few rounds. Cost of a round O(pins ranks log).
+/// Improves rank [nodes] until a round of all levels gains nothing, or the rounds are over. Cost of a round O(pins
+/// ranks log).
 void refine_ranks(const CellNets& nets, const RefinementLimits& limits, std::vector<Rank>& rank);
 
 }  // namespace strobe
