@@ -325,9 +325,10 @@ Json plan_json(const std::vector<Case>& cases) {
 Json data_digests(const std::vector<Case>& cases) {
   Json all = Json::object();
   std::set<std::array<std::string, 3>> seen;
-  std::set<Json> models;
+  std::set<Json> models, strategies;
   for (const Case& c : cases) {
     if (models.insert(c.model).second) all.update(model_digests(c.model));
+    if (strategies.insert(c.strategy).second) all.update(strategy_digests(c.strategy));
     const std::string name = c.workload.at("name");
     // For files, these options are text. A generator may have numeric options with the same names.
     const auto text = [&](const char* key) {

@@ -13,8 +13,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* file_pointers[] = {"/workload/name", "/workload/features",  "/cluster",       "/model/path",
-                                         "/load_model",    "/strategy/workloads", "/strategy/rates"};
+constexpr const char* file_pointers[] = {"/workload/name",  "/workload/features", "/cluster",
+                                         "/model/path",     "/load_model",        "/strategy/workloads",
+                                         "/strategy/rates", "/strategy/owners"};
 
 /// Whether the suite set the value, and not an option. Paths in options are relative to the user's working folder.
 bool set_by_suite(const CaseTree& tree, const std::string& pointer) {
@@ -61,6 +62,13 @@ Json model_digests(const Json& model) {
     if (fs::is_regular_file(file, ignored)) digests[file.string()] = sha256_file(file.string());
   }
   return digests;
+}
+
+Json strategy_digests(const Json& strategy) {
+  const Json owners = strategy.value("owners", Json());
+  std::error_code ignored;
+  if (!owners.is_string() || !fs::is_regular_file(owners.get<std::string>(), ignored)) return Json::object();
+  return {{owners.get<std::string>(), sha256_file(owners.get<std::string>())}};
 }
 
 }  // namespace strobe

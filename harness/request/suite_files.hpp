@@ -16,4 +16,7 @@ void take_files_of_suite(CaseTree& tree, const std::string& folder);
 /// cannot be read.
 Json model_digests(const Json& model);
 
+/// The same for the file of owners of a case's `strategy`.
+Json strategy_digests(const Json& strategy);
+
 }  // namespace strobe
