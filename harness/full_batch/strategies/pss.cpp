@@ -26,7 +26,7 @@ StrategyPlan plan_pss(const StrategyInput& input, const Json& json) {
   std::vector<Rank> owners = step_owners(input.blocks, input.ranks);
   for (std::size_t t = 0; parameters.deal == "cyclic" && t < owners.size(); ++t)
     owners[t] = static_cast<Rank>(t % static_cast<std::size_t>(input.ranks));
-  const Placement placement = by_time(input.graph.vertices, std::move(owners), input.ranks);
+  const Placement placement = by_time(input.graph.vertices, owners, input.ranks);
   return {placement, placement, input.blocks, staleness_of(parameters), {}, {}, {}, cut_states_of(parameters)};
 }
 
