@@ -74,8 +74,9 @@ void filter_cases(Suite& suite, const std::string& pattern);
 /// The canonical JSON of the cases, in order. A run directory keeps this plan, and its hash identifies it.
 Json plan_json(const std::vector<Case>& cases);
 
-/// SHA-256 of every file that the cases' workloads and models read. Keys are the workload's name, the path of features,
-/// "NAME, companion FILE" for a file that the format finds next to it, or a model's path. Throws like load_workload.
+/// SHA-256 of every file that the cases' workloads and models read, and of files of owners. Keys are the workload's
+/// name, the path of features, "NAME, companion FILE" for a file that the format finds next to it, or the path of a
+/// model or of owners. Throws like load_workload.
 Json data_digests(const std::vector<Case>& cases);
 
 }  // namespace strobe

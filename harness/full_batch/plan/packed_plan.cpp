@@ -28,6 +28,8 @@ bool owns_runs(const StrategyPlan& strategy) {
   });
 }
 
+bool steps_with_state(const LayerShape& layer) { return layer.step_by_step && remembers(layer.need); }
+
 bool any_recurrence(const std::vector<LayerShape>& layers) {
   return std::any_of(layers.begin(), layers.end(), [](const LayerShape& layer) {
     return walks_timelines(layer) && layer.need == TemporalNeed::recurrent;
@@ -144,7 +146,10 @@ std::vector<std::shared_ptr<const PackedPlan>> trained_plans(
 }
 
 void check_states(const FullBatchCase& c, const StrategyPlan& strategy, const FusionPlan* fusion) {
-  if (strategy.states == CutStates::exact) return;
+  const std::vector<LayerShape>& layers = c.model.layers;
+  const bool stepped = std::any_of(layers.begin(), layers.end(), steps_with_state);
+  // Elsewhere nothing is cut, and the option has no effect.
+  if (strategy.states == CutStates::exact || c.ranks() == 1 || !(stepped || any_recurrence(layers))) return;
   const std::string text = text_of(strategy.states);
   if (strategy.blocks.size() > 1)
     throw InvalidRequest("/nb", text + " trains all steps in one block; set nb=1, or states=exact");
@@ -154,8 +159,7 @@ void check_states(const FullBatchCase& c, const StrategyPlan& strategy, const Fu
                              " walks them chunk by chunk; use fusion=both or "
                              "temporal, or states=exact");
   }
-  for (const LayerShape& layer : c.model.layers) {
-    if (!layer.step_by_step || !remembers(layer.need)) continue;
+  if (stepped) {
     throw InvalidRequest("/strategy/states",
                          fmt::format("a layer of model {} goes from step to step, all cells of a step at once; use "
                                      "states=exact or another model",

@@ -11,6 +11,8 @@
 #include "core/registry_names.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
+#include "harness/training/make_plan.hpp"
+#include "harness/training/planned_peak.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/harness/run/results_of.hpp"
 
@@ -144,6 +146,21 @@ TEST_F(CutStatesFiles, GoOnFromACheckpointBitForBit) {
   }
 }
 
+TEST_F(CutStatesFiles, GoOnThroughServersOrWithoutThem) {
+  const auto of = [](int servers, int epochs) {
+    Json json = request("cd-gcn", with(chunk, "previous_epoch"), 3, epochs);
+    json["strategy"].update({{"servers", servers}, {"stale", servers == 0 ? "adaptive" : "none"}});
+    return json;
+  };
+  const CaseResult uninterrupted = run(of(2, 6));
+  run(of(2, 3), checkpoint(false));
+  EXPECT_EQ(run(of(1, 6), checkpoint(true)).loss.per_epoch, uninterrupted.loss.per_epoch);
+  std::filesystem::remove(path("state"));
+  const CaseResult stale = run(of(0, 6));
+  run(of(0, 3), checkpoint(false));
+  EXPECT_EQ(run(of(0, 6), checkpoint(true)).loss.per_epoch, stale.loss.per_epoch);
+}
+
 TEST_F(CutStatesFiles, OfOtherCutsAreRefused) {
   run(request("t-gcn", with(pss, "previous_epoch"), 3, 3), checkpoint(false));
   try {
@@ -194,6 +211,58 @@ TEST(CutStates, ChangeNothingWhereNoRecurrenceIsCut) {
     EXPECT_NE(std::find(zero.notes.begin(), zero.notes.end(),
                         "states=zero has no effect: no recurrence passes from rank to rank"),
               zero.notes.end());
+  }
+}
+
+TEST(CutStates, WithoutEffectGoWithEveryOption) {
+  for (const auto& [model, ranks] : {std::pair{"t-gcn", 1}, {"dcrnn", 1}, {"tm-gcn", 3}, {"dysat", 3}}) {
+    for (const Json& other : {Json{{"nb", 2}}, Json{{"nb", 2}, {"presence", "seen"}}}) {
+      Json json = request(model, chunk, ranks, 2);
+      json.update(other);
+      const CaseResult exact = run(json);
+      json["strategy"]["states"] = "previous_epoch";
+      EXPECT_EQ(run(json).loss.per_epoch, exact.loss.per_epoch) << model;
+    }
+  }
+}
+
+TEST(CutStates, PassThroughServersBitForBit) {
+  for (const std::string& model : recurrent) {
+    for (const Json& strategy : cutting) {
+      for (const char* states : {"previous_epoch", "zero"}) {
+        for (const Json& other : {Json{{"presence", "all"}}, Json{{"presence", "active"}}}) {
+          Json json = request(model, with(strategy, states));
+          json.update(other);
+          const CaseResult peers = run(json);
+          json["strategy"]["servers"] = 2;
+          const CaseResult served = run(json);
+          EXPECT_EQ(served.loss.per_epoch, peers.loss.per_epoch) << model << strategy.dump() << states;
+          const std::uint64_t there = test::epoch_bytes(served, Traffic::state);
+          EXPECT_GE(2 * test::epoch_bytes(peers, Traffic::state), there) << "a state crosses at most twice";
+          json["device"] = "sim";
+          EXPECT_EQ(test::epoch_bytes(run(json), Traffic::state), there) << model << strategy.dump() << states;
+        }
+      }
+    }
+  }
+}
+
+TEST(CutStates, TakeThePlannedMemory) {
+  for (const Json& strategy : cutting) {
+    for (const char* states : {"previous_epoch", "zero"}) {
+      for (const int servers : {0, 2}) {
+        for (const char* device : {"cpu", "sim"}) {
+          Json json = request("cd-gcn", with(strategy, states));
+          json["strategy"]["servers"] = servers;
+          json["device"] = device;
+          const Case c = case_from_json(json, "");
+          std::uint64_t peak = 0;
+          for (const EpochSample& sample : run(json).samples)
+            peak = std::max({peak, sample.peak_host_bytes, sample.peak_device_bytes});
+          EXPECT_EQ(planned_peak(*make_plan(c)).bytes, peak) << strategy.dump() << states << servers << device;
+        }
+      }
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/errors.hpp"
 #include "harness/request/case.hpp"
+#include "harness/request/suite.hpp"
 #include "harness/run/run_case.hpp"
 #include "results/run/files.hpp"
 #include "tests/harness/laws/comings_and_goings.hpp"
@@ -102,6 +103,56 @@ TEST_F(OwnersFile, NamesCellsThatExist) {
   for (int t = 0; t < 5; ++t)
     for (int v = 0; v < 24; ++v) all += fmt::format("{},{},{}\n", t, v, v % 3);
   EXPECT_NE(refusal_of(all, 3, asked).find("does not exist at step"), std::string::npos);
+}
+
+/// Vertices are dealt in turn and change their ranks at other steps in each stage.
+std::string mixed_owners(int shift) {
+  std::string text = "step,vertex,rank,temporal_rank\n";
+  for (int t = 0; t < 5; ++t)
+    for (int v = 0; v < 17; ++v) text += fmt::format("{},{},{},{}\n", t, v, (v + t / 2) % 3, (v + t / 3 + shift) % 3);
+  return text;
+}
+
+TEST_F(OwnersFile, GoTogetherWithServersStaleRowsAndBlocks) {
+  for (const int shift : {0, 1}) {
+    write_file_atomically(path("mixed.csv"), mixed_owners(shift));
+    Json asked = request(read("mixed.csv"), 3);
+    const CaseResult peers = run(asked, "out.csv");
+    asked["strategy"]["servers"] = 2;
+    const CaseResult served = run(asked, "out.csv");
+    EXPECT_EQ(served.loss.per_epoch, peers.loss.per_epoch);
+    EXPECT_GT(served.samples.back().sent_bytes[Traffic::halo] + served.samples.back().sent_bytes[Traffic::state], 0u);
+    asked["nb"] = 2;
+    const CaseResult blocks = run(asked, "out.csv");
+    asked["nb"] = 1;
+    asked["strategy"] = read("mixed.csv");
+    asked["strategy"].update({{"stale", "static"}, {"stale_theta", 0.0}});
+    const CaseResult stale = run(asked, "out.csv");
+    for (std::size_t e = 0; e < peers.loss.per_epoch.size(); ++e) {
+      EXPECT_NEAR(blocks.loss.per_epoch[e] / peers.loss.per_epoch[e], 1, 1e-10);
+      EXPECT_NEAR(stale.loss.per_epoch[e] / peers.loss.per_epoch[e], 1, 1e-10);
+    }
+  }
+}
+
+/// `run --resume` compares digests, so that a run directory has rows of one file only.
+TEST_F(OwnersFile, ChangeTheDigestsOfTheRun) {
+  write_file_atomically(path("mixed.csv"), mixed_owners(0));
+  const Case c = case_from_json(request(read("mixed.csv"), 3), "");
+  const Json before = data_digests({c});
+  EXPECT_TRUE(before.contains(path("mixed.csv"))) << before;
+  EXPECT_EQ(data_digests({c}), before);
+  write_file_atomically(path("mixed.csv"), mixed_owners(1));
+  EXPECT_NE(data_digests({c}), before);
+}
+
+TEST_F(OwnersFile, LieBesideTheirSuite) {
+  write_file_atomically(path("mixed.csv"), mixed_owners(0));
+  Json asked = request({{"name", "file"}, {"owners", "mixed.csv"}}, 3);
+  write_file_atomically(path("suite.json"), Json{{"cases", Json::array({asked})}}.dump());
+  const Suite suite = load_suite(path("suite.json"), {});
+  ASSERT_EQ(suite.cases.size(), 1u);
+  EXPECT_EQ(suite.cases[0].strategy.at("owners"), path("mixed.csv"));
 }
 
 TEST_F(OwnersFile, OfOtherGraphsAreRefused) {
