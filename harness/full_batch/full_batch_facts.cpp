@@ -19,8 +19,9 @@ const Register<FactsTag> full_batch_facts{
      "",
      {},
      {{{"sent_share", "1",
-        "For stale exchanges, per epoch of the first repetition, warm-up included: bytes that they sent, with "
-        "counts and places of rows, as a share of the bytes that an exact run sends through them.",
+        "For stale exchanges, per epoch of the first repetition, warm-up included: bytes that they sent, as a share of "
+        "the bytes that an exact run sends through them. What they sent includes what tells readers which rows come, "
+        "and the all-reduce of the largest distance.",
         list_of({{"type", {"number", "null"}}}), nothing_stale},
        {"sent_bytes_by_epoch", "bytes",
         "For stale exchanges: bytes of all purposes that ranks sent to each other in each of these epochs, "
@@ -31,8 +32,8 @@ const Register<FactsTag> full_batch_facts{
         "steps where it has most; 1: all together.",
         list_of(count()), no_chunks},
        {"loaded_bytes", "bytes",
-        "For strategies with chunks, per epoch and summed over ranks: bytes that spatial stages load in "
-        "forward passes. These are rows of A, and rows of the inputs of layers that read neighbours. A row "
+        "For strategies with chunks, per epoch and summed over ranks: bytes that spatial stages load each time that "
+        "they are computed. These are rows of A, and rows of the inputs of layers that read neighbours. A row "
         "counts once for each unit that loads it.",
         count(), no_chunks},
        {"padded_share",

@@ -182,7 +182,7 @@ LayerWalk::LayerWalk(const FullBatchPlan& plan, const BlockPlan& block, bool las
 
 void LayerWalk::add_stale(Device& device, const StaleThreshold& threshold) {
   const double assumed = plan_.request.numerics == "none" ? threshold.policy().sent_share : 1;  // at most all
-  for (const CoveredExchange& covers : covered_exchanges(plan_.model.layers, block_)) {
+  for (const CoveredExchange& covers : covered_exchanges(plan_.model, block_)) {
     stale_.push_back({covers, std::make_unique<StaleExchange>(device, *covers.plan, covers.traffic, threshold,
                                                               StaleExchange::Input{covers.constant, assumed})});
   }

@@ -57,9 +57,7 @@ class UnitStage {
     Tensor all;
     const Var any = std::make_shared<Variable>();  // needs a gradient if any unit's output does
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      const MeteredStage metered(meter_, device, u);
-      Tape passing(device, tape.recording());
-      const Var y = output(passing, u);
+      const Var y = passing_output(device, tape.recording(), u);
       const std::int64_t width = y->value.columns();
       if (!all.defined()) all = device.allocate(rows(), width, y->value.type());
       const PackedRows& own = units_[u].own;
@@ -82,9 +80,16 @@ class UnitStage {
     return model_.spatial_rows(tape, parameters_, static_cast<int>(layer_), part);
   }
 
+  /// The output of a unit without the results that led to it. They count in the unit's memory, unlike the rows of all
+  /// units.
+  Var passing_output(Device& device, bool recording, std::size_t u) const {
+    const MeteredStage metered(meter_, device, u);
+    Tape passing(device, recording);
+    return output(passing, u);
+  }
+
   /// Adds unit `u`'s part of the gradients of x, the shared weights and the parameters, from those of all outputs.
   void differentiate(Device& device, std::size_t u, const Tensor& gradients) const {
-    const MeteredStage metered(meter_, device, u);
     Tape again(device);
     const Var y = output(again, u);
     if (!y->needs_gradient) return;

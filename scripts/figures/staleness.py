@@ -4,7 +4,7 @@
 One column for each graph and model. Above: bytes of rows and time of an epoch, and time to a loss, as shares of the run that
 sends all rows. Below: how the test metric changes, in points. Each seed is compared with the exact run of that seed. Bars
 are 95 % intervals of the mean over seeds (Student's t). Crosses are what DGC's Table 3 prints for the model, one for each
-data set. Also prints the numbers as a table in Markdown.
+data set. Also prints the numbers as a table in Markdown, and another of all bytes and of the phases of an epoch.
 
 The loss to reach is the exact run's of the same seed after three quarters of its epochs. A seed whose stale run never
 gets there counts with the time of all its epochs.
@@ -71,6 +71,14 @@ def columns_of(rows, name):
     return found
 
 
+def by_place(rows):
+    """{(workload, model): rows}."""
+    found = {}
+    for row in rows:
+        found.setdefault(place(row, rows), []).append(row)
+    return found
+
+
 def place(row, rows):
     return r.label(row, "workload", rows), r.label(row, "model", rows)
 
@@ -130,6 +138,8 @@ def draw(rows, options, plt):
     labels += [f"test {options.metric}", "standard deviation of the exact runs over seeds", "DGC, Table 3 (accuracy)"]
     looks.legend_below(figure, handles, labels)
     print(table(found, options.metric))
+    if any(policy(row) == "adaptive" for row in rows):
+        print("\n" + phases(rows, "adaptive"))
     return figure
 
 
@@ -148,6 +158,21 @@ def table(found, metric):
             own = column[name]
             lines.append(["", name] + [cell(own[quantity], 100) for quantity in QUANTITIES] +
                          [f"{own['reached'].count(False)} of {len(own['reached'])}", cell(own["change"], 1, 2)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def phases(rows, name):
+    """A table for the exact runs and policy `name`: bytes of all purposes after the first epoch, and the phases of an epoch in
+    microseconds, means over seeds."""
+    head = ["graph, model", "policy", "all bytes %", *r.PHASES]
+    lines = [head, ["---"] * len(head)]
+    for key, some in by_place(rows).items():
+        exact = {row["seed"]: row["sent_bytes"]["total"] for row in some if policy(row) == "exact"}
+        for one in ("exact", name):
+            own = [row for row in some if policy(row) == one]
+            share = [statistics.fmean(row["sent_bytes_by_epoch"][1:]) / exact[row["seed"]] for row in own] if one == name else [1]
+            times = [statistics.fmean(row["phase_seconds"].get(phase) or 0 for row in own) for phase in r.PHASES]
+            lines.append([", ".join(key), one, f"{100 * statistics.fmean(share):.1f}", *(f"{1e6 * time:.0f}" for time in times)])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

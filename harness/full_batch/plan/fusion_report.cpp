@@ -99,13 +99,18 @@ Json describe_fusion(const FullBatchPlan& plan) {
 
 std::string fusion_note(const FusionPlan* fusion) {
   if (fusion == nullptr) return "";
-  if (fusion->blocks.empty()) return fusion->note;
+  std::string idle;
+  if (fusion->reruns && !fusion->by_units_in_space)
+    idle =
+        "rerun_units has no effect: each rank computes its spatial stages at once; set fusion_gib, or fusion=temporal";
+  if (fusion->blocks.empty()) return fusion->note + (fusion->note.empty() || idle.empty() ? "" : "; ") + idle;
   const std::vector<std::int64_t>& units = fusion->units_per_rank;
   const std::string blocks =
       fusion->blocks.size() > 1 ? fmt::format(" in {} blocks of steps", fusion->blocks.size()) : "";
   const char* const where = fusion->blocks.size() > 1 ? "on a rank in a block" : "on a rank";
-  return fmt::format("fusion={}: {} units of chunks{}, at most {} {}, are walked one by one", fusion->kind,
-                     fusion->unit_count(), blocks, *std::max_element(units.begin(), units.end()), where);
+  return fmt::format("fusion={}: {} units of chunks{}, at most {} {}, are walked one by one{}", fusion->kind,
+                     fusion->unit_count(), blocks, *std::max_element(units.begin(), units.end()), where,
+                     idle.empty() ? "" : "; " + idle);
 }
 
 }  // namespace strobe

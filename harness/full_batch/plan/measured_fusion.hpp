@@ -14,7 +14,8 @@ namespace strobe {
 std::shared_ptr<FullBatchPlan> plan_chunks_alone(const FullBatchPlan& plan);
 
 /// `plan` with chunks merged by their measured bytes. `bytes` is [P][parts of the rank's chunks, block by block, chunks
-/// ascending], measured one by one. Planned bytes count for a rank with an empty list. The bytes of a merged unit are
+/// ascending], measured one by one. Blocks in which no rank has several parts
+/// have no entries. Planned bytes count there, and for a rank with an empty list. The bytes of a merged unit are
 /// planned as before, plus the bytes that its chunks took beyond their planned bytes.
 std::shared_ptr<FullBatchPlan> fuse_as_measured(const FullBatchPlan& plan,
                                                 const std::vector<std::vector<std::uint64_t>>& bytes);

@@ -28,6 +28,15 @@ void refuse_what_does_not_fit(const FullBatchCase& c) {
 
 bool moves(const ExchangePlan& plan) { return !plan.identity && plan.total_rows() > 0; }
 
+/// Whether naming the rows that come takes at least the bytes of all rows, there and back.
+bool costs_more_than_rows(const ExchangePlan& plan, std::uint64_t row_bytes) {
+  return StaleExchange::added_bytes(plan) >= 2 * static_cast<std::uint64_t>(plan.total_rows()) * row_bytes;
+}
+
+std::uint64_t row_bytes_of(const ModelPlan& model, const CoveredExchange& covered) {
+  return static_cast<std::uint64_t>(covered.width) * (model.fp64 ? 8u : 4u);
+}
+
 /// Bytes of one exchange in an epoch, all ranks together.
 struct ExchangeBytes {
   std::uint64_t exact = 0, first = 0, later = 0;
@@ -63,10 +72,11 @@ std::vector<double> layout_of(const StrategyPlan& strategy) {
 
 }  // namespace
 
-std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& layers, const BlockPlan& block) {
+std::vector<CoveredExchange> covered_exchanges(const ModelPlan& model, const BlockPlan& block) {
+  const std::vector<LayerShape>& layers = model.layers;
   std::vector<CoveredExchange> covered;
-  const auto add = [&covered](const ExchangePlan& plan, const CoveredExchange& how) {
-    if (!moves(plan)) return;
+  const auto add = [&](const ExchangePlan& plan, const CoveredExchange& how) {
+    if (!moves(plan) || (!how.constant && costs_more_than_rows(plan, row_bytes_of(model, how)))) return;
     covered.push_back(how);
     covered.back().plan = &plan;
   };
@@ -107,8 +117,8 @@ void add_covered(const FullBatchCase& c, const std::vector<BlockPlan>& blocks,
   PerTraffic<std::uint64_t> first{}, later{};
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const bool once = b + 1 == blocks.size() && c.options.keeps_last_block(blocks.size());
-    for (const CoveredExchange& covered : covered_exchanges(c.model.layers, blocks[b])) {
-      const auto row_bytes = static_cast<std::uint64_t>(covered.width) * (c.model.fp64 ? 8u : 4u);
+    for (const CoveredExchange& covered : covered_exchanges(c.model, blocks[b])) {
+      const std::uint64_t row_bytes = row_bytes_of(c.model, covered);
       const ExchangeBytes one = bytes_of(*covered.plan, row_bytes, covered.constant, once ? 1 : 2);
       const auto traffic = static_cast<std::size_t>(covered.traffic);
       plan.traffic.exact[traffic] += one.exact;
@@ -138,7 +148,7 @@ StalePlan plan_staleness(const FullBatchCase& c, const StrategyPlan& strategy, c
   refuse_what_does_not_fit(c);
   add_covered(c, blocks, exact_bytes, plan);
   if (!plan.active) {
-    notes.push_back("stale has no effect: no layer reads rows of other ranks");
+    notes.push_back("stale has no effect: no layer reads rows of other ranks, or too few to pay for saying which come");
     return plan;
   }
   if (!plan.approximates)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "harness/full_batch/plan/block_plan.hpp"
+#include "harness/full_batch/plan/model_plan.hpp"
 #include "harness/schedule/schedule.hpp"
 #include "models/snapshots/model.hpp"
 
@@ -22,8 +23,9 @@ struct CoveredExchange {
 };
 
 /// The exchanges of a block that a policy covers, layer by layer: spatial and temporal halos, and hand-overs of states
-/// within the block. Exchanges that move nothing are left out.
-std::vector<CoveredExchange> covered_exchanges(const std::vector<LayerShape>& layers, const BlockPlan& block);
+/// within the block. Left out are exchanges that move nothing, and those for which saying which rows come would take
+/// the bytes of all rows, there and back (StaleExchange::added_bytes).
+std::vector<CoveredExchange> covered_exchanges(const ModelPlan& model, const BlockPlan& block);
 
 /// Traffic of exchanges that may leave rows out: bytes in an epoch, all ranks together.
 struct StaleTraffic {

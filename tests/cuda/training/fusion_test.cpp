@@ -2,6 +2,7 @@
 // Its stages load and pad the same rows as on device cpu.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -12,12 +13,14 @@
 namespace strobe {
 namespace {
 
-CaseResult fusion_run(const std::string& model, const std::string& device, const Json& strategy, int ranks) {
+CaseResult fusion_run(const std::string& model, const std::string& device, const Json& strategy, int ranks,
+                      std::int64_t blocks = 1) {
   const Json request{{"workload", {{"name", "uniform"}, {"vertices", 23}, {"steps", 7}, {"density", 3}}},
                      {"model", {{"name", model}}},
                      {"strategy", strategy},
                      {"device", device},
                      {"ranks", ranks},
+                     {"nb", blocks},
                      {"epochs", 2},
                      {"warmup", 1},
                      {"optimizer", {{"name", "sgd"}, {"rate", 0.1}}},
@@ -70,7 +73,33 @@ TEST_P(CudaFusion, MergesByWhatTheDeviceMeasures) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CudaFusion, testing::Values("t-gcn", "mpnn-lstm", "dysat", "tm-gcn", "evolve-gcn-o"),
+/// Units of blocks, whose spatial stages the backward pass computes again or not.
+TEST_P(CudaFusion, HoldsInBlocksOfSteps) {
+  if (const std::string reason = why_no_gpu(); !reason.empty()) GTEST_SKIP() << reason;
+  const CaseResult judge = fusion_run(GetParam(), "cpu", {{"name", "sequential"}}, 1);
+  for (const char* fusion : {"none", "both"}) {
+    for (const bool rerun : {false, true}) {
+      const Json strategy{{"name", "chunk"},
+                          {"max_cells", "15"},
+                          {"fusion", fusion},
+                          {"fusion_gib", 1.5 / (1024 * 1024)},
+                          {"rerun_units", rerun}};
+      const CaseResult on_cpu = fusion_run(GetParam(), "cpu", strategy, 2, 2);
+      const auto units = on_cpu.facts.get<std::vector<std::int64_t>>("fusion_units");
+      EXPECT_GT(*std::max_element(units.begin(), units.end()), 1);
+      for (const char* device : {"cuda", "cuda-graphs"}) {
+        const CaseResult result = fusion_run(GetParam(), device, strategy, 2, 2);
+        for (std::size_t e = 0; e < judge.loss.per_epoch.size(); ++e)
+          EXPECT_NEAR(result.loss.per_epoch.at(e) / judge.loss.per_epoch[e], 1.0, 1e-10) << device << " " << fusion;
+        for (std::size_t i = 0; i < on_cpu.samples.size(); ++i)
+          EXPECT_EQ(result.samples.at(i).stage_rows.loaded_bytes, on_cpu.samples[i].stage_rows.loaded_bytes) << device;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaFusion,
+                         testing::Values("t-gcn", "mpnn-lstm", "dysat", "tm-gcn", "evolve-gcn-o", "evolve-gcn-h"),
                          [](const auto& parameter) {
                            std::string name = parameter.param;
                            for (char& letter : name) letter = letter == '-' ? '_' : letter;

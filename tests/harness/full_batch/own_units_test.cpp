@@ -43,13 +43,14 @@ TEST(OwnUnits, TrainToTheSameBits) {
   }
 }
 
-/// A few bytes for each chunk of each rank in each block.
+/// A few bytes for each chunk of each rank in each block where any rank has several.
 std::vector<std::vector<std::uint64_t>> random_bytes(const FullBatchPlan& plan, std::uint64_t seed) {
   const RandomStream random(seed, random_purpose::test);
   std::vector<std::vector<std::uint64_t>> bytes(plan.ranks());
   std::uint64_t draw = 0;
   const auto alone = plan_chunks_alone(plan);
   for (const auto& units : alone->fusion->blocks) {
+    if (!units->several()) continue;
     for (std::size_t rank = 0; rank < bytes.size(); ++rank)
       for (std::int64_t i = 0; i < units->per_rank[rank]; ++i) bytes[rank].push_back(1000 + random.below(draw++, 4000));
   }

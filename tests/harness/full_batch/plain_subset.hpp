@@ -21,13 +21,20 @@ inline std::size_t plain_gap_bytes(const std::vector<bool>& sent, bool which) {
   return bytes;
 }
 
-/// Bytes of header and list; sent[i] says whether row i comes.
-inline std::size_t plain_subset_bytes(const std::vector<bool>& sent) {
+struct PlainSubset {
+  const char* form = "";  // what travels: "bits" in the header alone, "all or none", or a list
+  std::size_t bytes = 0;  // of header and list
+};
+
+/// The way to say with the fewest bytes which rows come; sent[i] says whether row i does.
+inline PlainSubset plain_subset(const std::vector<bool>& sent) {
   const std::size_t bits = sent.size() / 8 + (sent.size() % 8 != 0);
-  if (sent.size() <= 64) return bits;
+  if (sent.size() <= 64) return {"bits", bits};
   const auto count = std::count(sent.begin(), sent.end(), true);
-  if (count == 0 || count == static_cast<std::ptrdiff_t>(sent.size())) return 8;
-  return 8 + std::min({bits, plain_gap_bytes(sent, true), plain_gap_bytes(sent, false)});
+  if (count == 0 || count == static_cast<std::ptrdiff_t>(sent.size())) return {"all or none", 8};
+  const std::size_t come = plain_gap_bytes(sent, true), left_out = plain_gap_bytes(sent, false);
+  const std::size_t least = std::min({bits, come, left_out});
+  return {least == bits ? "list of bits" : least == come ? "list of rows" : "list of rows left out", 8 + least};
 }
 
 }  // namespace strobe::test

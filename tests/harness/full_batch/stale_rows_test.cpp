@@ -228,7 +228,7 @@ void judge(std::int64_t n, const Rows& rows) {
   ASSERT_EQ(header.list_bytes, static_cast<std::int64_t>(bytes.list.size()));
   std::vector<bool> sent(static_cast<std::size_t>(n), false);
   for (const std::int32_t row : rows) sent[static_cast<std::size_t>(row)] = true;
-  ASSERT_EQ(bytes.header.size() + bytes.list.size(), test::plain_subset_bytes(sent)) << n << " " << rows.size();
+  ASSERT_EQ(bytes.header.size() + bytes.list.size(), test::plain_subset(sent).bytes) << n << " " << rows.size();
   const auto omitted = static_cast<std::size_t>(n) - rows.size();
   ASSERT_LE(bytes.list.size(), 4 * omitted) << "a row of 4 bytes left out must pay for itself";
   ASSERT_LE(bytes.header.size(), 8u);

@@ -239,6 +239,62 @@ TEST(MeasuredFusion, GoesWithStaleRows) {
   EXPECT_GT(units_in_all(result), units_in_all(planned));
 }
 
+/// Cells that come and go leave some blocks with one chunk on each rank. Those blocks are walked at once, so nothing of
+/// them is measured, and the sizes of other blocks' chunks must not be taken for theirs.
+TEST(MeasuredFusion, LeavesOutBlocksWithOneChunkOnEachRank) {
+  std::size_t mixed = 0;
+  for (unsigned seed = 500; seed < 506; ++seed) {
+    const test::ComingsAndGoings graph(seed);
+    for (const char* max_cells : {"4", "8", "15"}) {
+      Json request = graph.request({{"name", "t-gcn"}}, "active");
+      request["ranks"] = 2, request["nb"] = 8;
+      request["strategy"] = merged("both", "planned", 2 * one_kib), request["strategy"]["max_cells"] = max_cells;
+      const auto alone = plan_chunks_alone(*test::full_batch_plan(case_from_json(request, "")));
+      const auto& blocks = alone->fusion->blocks;
+      const auto several = std::count_if(blocks.begin(), blocks.end(), [](const auto& one) { return one->several(); });
+      mixed += several > 0 && several < static_cast<std::ptrdiff_t>(blocks.size()) ? 1 : 0;
+      const CaseResult planned = measured_run(request);
+      request["strategy"]["fusion_memory"] = "measured";
+      const CaseResult result = measured_run(request);
+      ASSERT_EQ(result.loss.per_epoch.size(), planned.loss.per_epoch.size());
+      for (std::size_t e = 0; e < planned.loss.per_epoch.size(); ++e)
+        EXPECT_NEAR(result.loss.per_epoch[e] / planned.loss.per_epoch[e], 1.0, 1e-10) << request.dump();
+    }
+  }
+  EXPECT_GT(mixed, 3u) << "no block had fewer chunks than the others";
+}
+
+/// A unit that is computed again keeps less than one that is kept, and never counts what other units leave.
+TEST(MeasuredFusion, CountsNoMoreForUnitsThatAreComputedAgain) {
+  for (const Json& model : measured_models()) {
+    Json request = measured_case(model, 4, merged("both", "planned", 1), 2);
+    const UnitsMeasured kept = measure_units(*plan_chunks_alone(*test::full_batch_plan(case_from_json(request, ""))));
+    request["strategy"]["rerun_units"] = true;
+    const UnitsMeasured again = measure_units(*plan_chunks_alone(*test::full_batch_plan(case_from_json(request, ""))));
+    for (std::size_t r = 0; r < kept.units.size(); ++r) {
+      ASSERT_EQ(again.units[r].size(), kept.units[r].size());
+      for (std::size_t u = 0; u < kept.units[r].size(); ++u)
+        EXPECT_LE(again.units[r][u], kept.units[r][u]) << model.dump() << " rank " << r << " unit " << u;
+    }
+  }
+}
+
+TEST(MeasuredFusion, UnitsThatAreNotCutAreNotComputedAgain) {
+  const auto noted = [](const Json& strategy) {
+    const auto plan = test::full_batch_plan(case_from_json(measured_case({{"name", "t-gcn"}}, 4, strategy, 2), ""));
+    return std::any_of(plan->notes.begin(), plan->notes.end(), [](const std::string& note) {
+      return note.find("rerun_units has no effect") != std::string::npos;
+    });
+  };
+  Json cut = merged("both", "planned", 4 * one_kib), whole = merged("both", "planned", 1), plain = whole;
+  Json in_time = merged("spatial", "planned", 1);
+  cut["rerun_units"] = whole["rerun_units"] = in_time["rerun_units"] = true;
+  EXPECT_FALSE(noted(cut));
+  EXPECT_FALSE(noted(plain));
+  EXPECT_TRUE(noted(whole));
+  EXPECT_TRUE(noted(in_time));
+}
+
 std::string measuring_refused(const Json& request, bool dry = false) {
   try {
     const Case c = case_from_json(request, "");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -248,6 +249,25 @@ TEST(Stale, WithoutValuesAShareIsAssumedAndNoted) {
   for (const std::string& note : a.notes) noted = noted || note.find("sent_share=0.25") != std::string::npos;
   EXPECT_TRUE(noted);
   EXPECT_TRUE(a.loss.per_epoch.empty());
+}
+
+/// Few vertices change owner between many ranks: the largest distance alone takes more bytes than their states.
+TEST(Stale, AnExchangeOfFewerBytesThanItsHeadersStaysExact) {
+  for (const int ranks : {4, 16}) {
+    Json exact = request("t-gcn", ranks, Json::object(), 3);
+    exact["workload"] = {{"name", "uniform"}, {"vertices", 5}, {"steps", 18}, {"density", 2.0}};
+    exact["strategy"]["name"] = "pss", exact["precision"] = "fp32";
+    Json stale = exact;
+    stale["strategy"].update(fixed(0.9));
+    const CaseResult a = run(exact), b = run(stale);
+    EXPECT_EQ(b.exact, ranks == 16);
+    EXPECT_EQ(a.loss.per_epoch == b.loss.per_epoch, ranks == 16);
+    if (ranks < 16) continue;
+    for (int e = 0; e < 3; ++e) EXPECT_EQ(bytes_of(a, e, Traffic::state), bytes_of(b, e, Traffic::state));
+    EXPECT_TRUE(std::any_of(b.notes.begin(), b.notes.end(), [](const std::string& note) {
+      return note.find("too few to pay for saying which come") != std::string::npos;
+    }));
+  }
 }
 
 /// Why the case is refused.
