@@ -271,7 +271,7 @@ TEST(CellAssignment, FindsTheBestCutOfTinyGraphs) {
     if (!has_metis()) continue;
     const std::vector<Rank> cut = cut_by_metis(tried.super, single_cells(tried.super), tried.load, 2, 1);
     const std::vector<double> of_cut = load_of_ranks(nets, cut, 2);
-    if (std::max(of_cut[0], of_cut[1]) <= most) {
+    if (std::max(of_cut[0], of_cut[1]) <= (of_cut[0] + of_cut[1]) / 2 * 1.03) {
       EXPECT_LE(sent, sent_columns(nets, cut)) << seed;
     }
   }
