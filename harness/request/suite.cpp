@@ -329,7 +329,6 @@ Json data_digests(const std::vector<Case>& cases) {
   for (const Case& c : cases) {
     if (strategies.insert(c.strategy).second) all.update(owners_digests(c.strategy));
     if (models.insert(c.model).second) all.update(model_digests(c.model));
-    if (strategies.insert(c.strategy).second) all.update(strategy_digests(c.strategy));
     const std::string name = c.workload.at("name");
     // For files, these options are text. A generator may have numeric options with the same names.
     const auto text = [&](const char* key) {

@@ -73,11 +73,4 @@ Json model_digests(const Json& model) {
   return digests;
 }
 
-Json strategy_digests(const Json& strategy) {
-  const Json owners = strategy.value("owners", Json());
-  std::error_code ignored;
-  if (!owners.is_string() || !fs::is_regular_file(owners.get<std::string>(), ignored)) return Json::object();
-  return {{owners.get<std::string>(), sha256_file(owners.get<std::string>())}};
-}
-
 }  // namespace strobe

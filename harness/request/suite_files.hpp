@@ -20,7 +20,4 @@ Json owners_digests(const Json& strategy);
 /// cannot be read.
 Json model_digests(const Json& model);
 
-/// The same for the file of owners of a case's `strategy`.
-Json strategy_digests(const Json& strategy);
-
 }  // namespace strobe

@@ -76,20 +76,11 @@ double copied_bytes(const PlannedPeak& peak, const NodeRanks& here) {
   });
 }
 
-/// Whether weights are evaluated before training ends. The blocks of that evaluation are kept for the next one.
-bool evaluates_early(const PlannedCase& plan) {
-  if (plan.request.repeat > 1) return true;
-  for (std::int64_t e = 0; e + 1 < plan.request.warmup + plan.request.epochs; ++e)
-    if (plan.schedule->evaluates_after(e)) return true;
-  return false;
-}
-
 /// Bytes that a rank of hybrid batches takes when it evaluates its weights.
 double judging_bytes(const PlannedCase& plan, const NodeRanks& here) {
   if (plan.request.numerics == "none") return 0;
   const PlannedPeak peak = *planned_evaluation_peak(plan);
-  const double copies = evaluates_early(plan) ? copied_bytes(peak, here) : 0;
-  return tensor_bytes(plan, peak, here) + evaluation_bytes(plan) + copies;
+  return tensor_bytes(plan, peak, here) + evaluation_bytes(plan);
 }
 
 /// Bytes that a rank takes at its most.
