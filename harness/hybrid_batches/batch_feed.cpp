@@ -17,7 +17,7 @@ constexpr std::size_t in_the_making = 2;  // most batches that a generator makes
 /// About what a generator takes for each vertex to look up places.
 constexpr double scratch_bytes = 32;
 /// About what the lists of a kept batch take, over the values in them. They grow as the batch is made.
-constexpr double room_of_lists = 1.125;
+constexpr double room_of_lists = 1.06;
 
 /// Kept batches are numbered for each size by itself; other batches have the number of their iteration.
 std::uint64_t number_of_kept(std::size_t action, std::uint64_t count) {
@@ -85,7 +85,8 @@ double feed_bytes(const HybridPlan& plan, Rank rank) {
   if (options.reservoir_start == "full" || plan.iterations() == 0) return own + kept;
   const Case& c = plan.full->request;
   const double updates = static_cast<double>((c.warmup + c.epochs) * plan.iterations());
-  return own + std::min(kept, room_of_lists * largest * updates * std::max(1.0, in_flight * generators));
+  const double made = updates * std::max(1.0, in_flight * generators) + in_flight * generators;  // kept, and under way
+  return own + std::min(kept, room_of_lists * largest * made);
 }
 
 BatchFeed::BatchFeed(const HybridPlan& plan, Device& device)

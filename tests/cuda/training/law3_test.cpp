@@ -12,6 +12,7 @@
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
 #include "tests/cuda/gpu.hpp"
+#include "tests/full_batch_strategies.hpp"
 
 namespace strobe {
 namespace {
@@ -55,7 +56,7 @@ TEST_P(CudaLaw3, EveryStrategyGivesTheCurveOfTheCpu) {
   const CaseResult judge = run(request, "cpu", "sequential", 1);
   ASSERT_EQ(judge.loss.per_epoch.size(), static_cast<std::size_t>(epochs));
   EXPECT_LT(judge.loss.per_epoch.back(), judge.loss.per_epoch.front()) << "nothing was learnt";
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     for (const int ranks : {1, 3}) {
       if (strategy == "sequential" && ranks > 1) continue;
       for (const std::string& device : devices) {

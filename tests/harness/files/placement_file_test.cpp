@@ -10,9 +10,9 @@
 #include <set>
 #include <sstream>
 
-#include "core/registry_names.hpp"
 #include "harness/run/run_case.hpp"
 #include "results/run/files.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/harness/plans.hpp"
 
 namespace strobe {
@@ -112,8 +112,7 @@ TEST(PlacementFileOfLoads, TellsLoadAndGroupOfEveryVertex) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlacementFile,
-                         testing::ValuesIn(names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")),
+INSTANTIATE_TEST_SUITE_P(All, PlacementFile, testing::ValuesIn(test::full_batch_strategies()),
                          [](const auto& strategy) { return strategy.param; });
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/planned_peak.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/harness/plans.hpp"
 #include "tests/harness/run/results_of.hpp"
 
@@ -64,7 +65,7 @@ void judge(const Json& request, const std::string& what) {
   const CaseResult whole = run(request, "sequential", 1, "1");
   ASSERT_EQ(whole.loss.per_epoch.size(), 3u);
   EXPECT_NE(whole.loss.per_epoch.back(), whole.loss.per_epoch.front()) << "nothing was learnt";
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     for (const int ranks : {1, 2, 3}) {
       if (strategy == "sequential" && ranks > 1) continue;
       for (const std::string nb : {"2", "3", "7"}) {

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "core/registry_names.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/full_batch/inputs/read_ahead.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/harness/limited_store.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/storage/mapped_file.hpp"
@@ -49,7 +49,7 @@ void expect_equal_bits(Json request, const std::string& folder) {
 
 TEST(FromFile, EveryStrategyHasTheBitsOfTrainingFromMemory) {
   const test::TemporaryFolder folder;
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     for (const int ranks : {1, 2, 4}) {
       if (strategy == "sequential" && ranks > 1) continue;
       for (const std::string precision : {"fp32", "fp64"}) {

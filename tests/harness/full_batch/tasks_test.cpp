@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/tasks/task.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/long.hpp"
 #include "workloads/workload.hpp"
 
@@ -79,7 +79,7 @@ TEST_P(Tasks, AreTheSameUnderEveryStrategyAndRankCount) {
   const CaseResult sequential = run(task, graph, "sequential", 1);
   ASSERT_EQ(sequential.loss.per_epoch.size(), 3u);
   EXPECT_LT(sequential.loss.per_epoch.back(), sequential.loss.per_epoch.front()) << "nothing was learnt";
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     if (strategy == "sequential") continue;
     for (const int ranks : test::is_long() ? std::vector<int>{1, 4, 7} : std::vector<int>{2, 3}) {
       const CaseResult result = run(task, graph, strategy, ranks);

@@ -9,6 +9,7 @@
 #include "harness/placement/strategy.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/harness/plans.hpp"
 #include "workloads/partitioners/partitioner.hpp"
 
@@ -150,7 +151,7 @@ TEST_P(EmptyRank, TakesPartUnderTheRegistrysStrategies) {
   const CaseResult sequential = sequential_result(request);
   ASSERT_EQ(sequential.status, "ok") << sequential.reason;
   int met = 0;
-  for (const std::string& name : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& name : test::full_batch_strategies()) {
     const std::vector<std::string> options = StrategyRegistry::instance().find(name).parameters.names();
     const bool parts = std::find(options.begin(), options.end(), "partitioner") != options.end();
     for (const std::string& partitioner :

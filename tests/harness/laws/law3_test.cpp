@@ -16,6 +16,7 @@
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/harness/run/results_of.hpp"
 #include "tests/long.hpp"
 #include "workloads/partitioners/partitioner.hpp"
@@ -79,7 +80,7 @@ void judge_strategies(const Json& request, const std::string& what, const std::v
   const CaseResult sequential = run(request, "sequential", 1);
   ASSERT_EQ(sequential.loss.per_epoch.size(), 5u);
   EXPECT_LT(sequential.loss.per_epoch.back(), sequential.loss.per_epoch.front()) << "nothing was learnt";
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     if (strategy == "sequential") continue;
     for (const int ranks : rank_counts) {
       const CaseResult result = run(request, strategy, ranks);

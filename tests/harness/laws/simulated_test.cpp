@@ -19,6 +19,7 @@
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "models/snapshots/model.hpp"
+#include "tests/full_batch_strategies.hpp"
 #include "tests/harness/plans.hpp"
 
 namespace strobe {
@@ -64,15 +65,15 @@ TEST_P(SimulatedBytes, AreThoseOfTheRealPlanAtEveryRankCount) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, SimulatedBytes,
-    testing::Combine(testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family, "snapshots")),
-                     testing::ValuesIn(names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch"))),
-    [](const auto& parameter) {
-      std::string name = std::get<0>(parameter.param) + "_" + std::get<1>(parameter.param);
-      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, SimulatedBytes,
+                         testing::Combine(testing::ValuesIn(names_with<ModelTag>(&ModelTag::Value::family,
+                                                                                 "snapshots")),
+                                          testing::ValuesIn(test::full_batch_strategies())),
+                         [](const auto& parameter) {
+                           std::string name = std::get<0>(parameter.param) + "_" + std::get<1>(parameter.param);
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
 
 TEST(WholeEpochs, HalfOfAnyBandwidthIsNeverFaster) {
   for (const std::string strategy : {"snapshot", "vertex"}) {

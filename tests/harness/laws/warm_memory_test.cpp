@@ -10,13 +10,13 @@
 
 #include "backends/cpu/host_pool.hpp"
 #include "core/registry.hpp"
-#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/training.hpp"
+#include "tests/full_batch_strategies.hpp"
 
 namespace strobe {
 namespace {
@@ -31,7 +31,7 @@ std::uint64_t fresh_blocks_of(Json request, int epochs) {
 }
 
 TEST(WarmMemory, EpochsAfterTheFirstTakeNothingFromTheSystem) {
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     for (const std::string model : {"tm-gcn", "cd-gcn", "evolve-gcn-o"}) {
       for (const int ranks : {1, 2, 3}) {
         if (strategy == "sequential" && ranks > 1) continue;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <random>
 
 #include "core/errors.hpp"
 #include "core/system/process_memory.hpp"
+#include "harness/event_batches/event_memory.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/run/kept_plans.hpp"
@@ -25,15 +28,19 @@ Json request_of(int ranks, const std::string& nb) {
           {"nb", nb}};
 }
 
-/// The bytes that the node takes: every rank's planned peak, and once the data that the plan holds.
+/// The bytes that the node takes: every rank's planned peak with what it judges with, and once the data that the plan
+/// holds.
 double counted_need(const Json& request) {
   KeptPlans plans;
   const std::shared_ptr<const PlannedCase> plan = plans.get(case_from_json(request, ""));
   double sum = 0;
   for (const std::uint64_t part : plan->schedule->host_parts()) sum += static_cast<double>(part);
-  for (const auto& rank : planned_peak(*plan).parts)
+  const PlannedPeak peak = planned_peak(*plan);
+  for (const auto& rank : peak.parts)
     for (const std::uint64_t part : rank) sum += static_cast<double>(part);
-  if (family_of(plan->request.model) != "snapshots") return sum;
+  if (const std::optional<EventMemory> events = event_memory(*plan->schedule))
+    return std::accumulate(peak.span_bytes.begin(), peak.span_bytes.end(), sum) +
+           std::accumulate(events->bytes.begin(), events->bytes.end(), 0.0);
   std::int64_t samples = 0;
   for (const auto& [name, count] : plan->schedule->summary().metrics.samples) samples = std::max(samples, count);
   return sum + 64.0 * static_cast<double>(plan->ranks() * samples);

@@ -7,12 +7,12 @@
 #include <random>
 
 #include "backends/shapes_device.hpp"
-#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/planned_peak.hpp"
+#include "tests/full_batch_strategies.hpp"
 
 namespace strobe {
 namespace {
@@ -91,7 +91,7 @@ Json request_of(const std::string& strategy, const std::string& model) {
 }
 
 TEST(MemoryParts, ArePlannedToTheByteUnderEveryStrategy) {
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     if (strategy == "test-empty-rank") continue;  // other tests register it
     for (const std::string model : {"t-gcn", "evolve-gcn-o"}) {
       const Case c = case_from_json(request_of(strategy, model), "");

@@ -4,16 +4,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
+#include "tests/full_batch_strategies.hpp"
 
 namespace strobe {
 namespace {
 
 TEST(PlannedPeak, OfEveryStrategyChoosesBlocksThatFit) {
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     if (strategy == "test-empty-rank") continue;  // other tests register it; it divides blocks among fewer ranks
     const Json request = {{"workload", {{"name", "chess"}, {"window_count", 10}}},
                           {"model", {{"name", "tm-gcn"}}},

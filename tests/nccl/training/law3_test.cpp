@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/registry_names.hpp"
 #include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
+#include "tests/full_batch_strategies.hpp"
 
 namespace strobe {
 namespace {
@@ -44,7 +44,7 @@ TEST_P(NcclLaw3, EveryStrategyGivesTheCurveOfTheCpu) {
   ASSERT_EQ(judge.loss.per_epoch.size(), static_cast<std::size_t>(epochs));
   EXPECT_LT(judge.loss.per_epoch.back(), judge.loss.per_epoch.front()) << "nothing was learnt";
   int compared = 0;
-  for (const std::string& strategy : names_with<StrategyTag>(&StrategyTag::Value::schedule, "full_batch")) {
+  for (const std::string& strategy : test::full_batch_strategies()) {
     for (const int ranks : {1, 3}) {
       if (strategy == "sequential" && ranks > 1) continue;
       for (const std::string device : {"cuda", "cuda-graphs"}) {

@@ -255,7 +255,7 @@ TEST(ExistingCells, WalksAndSymmetricPatternsEqualTheEquations) {
                          .window = 3,
                          .laplacian = false,
                          .walk = walk,
-                         .symmetric_pattern = symmetric && walk == "none",
+                         .symmetric_pattern = symmetric && std::string_view(walk) == "none",
                          .precompute_first_product = symmetric,
                          .feature_scale = "log1p"},
                         kind);
