@@ -87,9 +87,9 @@ TEST_F(Install, AStrategyOutsideOfTheTreeStandsAmongTheOthers) {
   const std::filesystem::path example = std::filesystem::path(STROBE_BINARY).parent_path() / "readme" / "cyclic.cpp";
   if (!std::filesystem::exists(example)) GTEST_SKIP() << "the examples of the pages are not there";
   const std::string plugins = built("cyclic", read_text(example));
-  EXPECT_EQ(installed("list strategies").out.find("cyclic"), std::string::npos);
+  EXPECT_EQ(installed("list strategies").out.find("\ncyclic\n"), std::string::npos);
   Outcome outcome = installed("list strategies", plugins);
-  EXPECT_NE(outcome.out.find("cyclic"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("\ncyclic\n"), std::string::npos) << outcome.err;
   outcome = installed(
       "run --workload uniform:steps=6,vertices=60,density=3 --vary strategy=cyclic,vertex --ranks 3 --epochs 2 "
       "--precision fp64 --out o",
