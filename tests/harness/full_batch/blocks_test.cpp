@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/registry_names.hpp"
-#include "harness/placement/strategy.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/planned_peak.hpp"
