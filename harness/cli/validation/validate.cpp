@@ -15,7 +15,7 @@
 #include "harness/calibration/machine_rates.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/cli/figure.hpp"
-#include "harness/cli/validation_keeper.hpp"
+#include "harness/cli/validation/validation_keeper.hpp"
 #include "harness/measure/run_request.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"

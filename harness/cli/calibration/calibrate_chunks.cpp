@@ -1,4 +1,4 @@
-#include "harness/cli/calibrate_chunks.hpp"
+#include "harness/cli/calibration/calibrate_chunks.hpp"
 
 #include <fmt/format.h>
 

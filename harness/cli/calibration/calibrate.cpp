@@ -13,7 +13,7 @@
 #include "core/units.hpp"
 #include "harness/calibration/batch_making.hpp"
 #include "harness/calibration/calibration.hpp"
-#include "harness/cli/calibrate_chunks.hpp"
+#include "harness/cli/calibration/calibrate_chunks.hpp"
 #include "harness/cli/command.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/output_path.hpp"

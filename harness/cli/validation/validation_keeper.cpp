@@ -1,5 +1,5 @@
 // Invariant: a row on disk has the samples of all its rounds on disk.
-#include "harness/cli/validation_keeper.hpp"
+#include "harness/cli/validation/validation_keeper.hpp"
 
 #include <nlohmann/json.hpp>
 
