@@ -60,11 +60,13 @@ class EventClassification final : public EventTask {
     data.evaluation_batch = p_.batch;
     const TimeSplit& split = data.split;
     note_cut_instants(graph, split, p_.batch, data.notes);
+    const auto add_to = [&](const std::string& prefix, double f1) {
+      data.rules[prefix + "majority_f1_micro"] = data.levels.best_rule[prefix + "f1_micro"] = f1;
+      data.levels.rule[prefix + "f1_micro"] = "majority_f1_micro";
+    };
     const auto add_rule = [&](const auto& f1) {
-      if (split.validation_end < graph.events())
-        data.rules["majority_f1_micro"] = f1(split.validation_end, graph.events());
-      if (split.train_end < split.validation_end)
-        data.rules["validation_majority_f1_micro"] = f1(split.train_end, split.validation_end);
+      if (split.validation_end < graph.events()) add_to("", f1(split.validation_end, graph.events()));
+      if (split.train_end < split.validation_end) add_to("validation_", f1(split.train_end, split.validation_end));
     };
     if (several(graph)) {
       const std::uint64_t said = best_fixed_set(count_classes(graph, 0, split.train_end));

@@ -10,6 +10,7 @@
 #include "core/registry.hpp"
 #include "models/tape/parameters.hpp"
 #include "models/tasks/kept_out.hpp"
+#include "models/tasks/reference_levels.hpp"
 
 namespace strobe {
 
@@ -27,6 +28,7 @@ struct EventTaskData {
   std::shared_ptr<const TrainedEvents> trained;
   /// Metrics that no training changes, by name; those of the validation events with `validation_` in front.
   std::map<std::string, double> rules;
+  ReferenceLevels levels;
   /// The number of events that a metric or rule uses, by name, where it does not use all events of its part. Names of
   /// validation events begin with `validation_`.
   std::map<std::string, std::int64_t> metric_events;

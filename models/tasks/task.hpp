@@ -14,6 +14,7 @@
 #include "models/ops/ops_loss.hpp"
 #include "models/tape/parameters.hpp"
 #include "models/tasks/metrics.hpp"
+#include "models/tasks/reference_levels.hpp"
 #include "workloads/graph/graph.hpp"
 #include "workloads/shape/shape.hpp"
 #include "workloads/storage/column.hpp"
@@ -54,6 +55,7 @@ struct TaskData {
   /// Metrics that no training changes, by name; those of the validation samples with `validation_` in front.
   /// Task::metric_samples has their numbers of samples.
   std::map<std::string, double> rules;
+  ReferenceLevels levels;
 
   /// The reason why `metric` cannot exist, "" when it can.
   std::string why_absent(const std::string& metric) const;

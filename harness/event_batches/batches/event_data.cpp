@@ -22,6 +22,7 @@ EventData training_walk(const EventData& all) {
   task->split = {left.graph->events(), left.graph->events()};
   task->candidates = trained.candidates;
   task->rules.clear();
+  task->levels = {};
   left.task = task;
   return left;
 }

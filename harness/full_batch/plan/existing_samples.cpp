@@ -89,8 +89,11 @@ void leave_out_rules(const TaskData& drawn, TaskData& left) {
   const bool validation_goes = left.validation.count() < drawn.validation.count();
   const bool test_goes = left.test.count() < drawn.test.count();
   const std::size_t all = left.rules.size();
-  std::erase_if(left.rules,
-                [&](const auto& rule) { return is_of_validation(rule.first) ? validation_goes : test_goes; });
+  const auto goes = [&](const auto& entry) { return is_of_validation(entry.first) ? validation_goes : test_goes; };
+  std::erase_if(left.rules, goes);
+  std::erase_if(left.levels.best_rule, goes);
+  std::erase_if(left.levels.best_possible, goes);
+  std::erase_if(left.levels.rule, goes);
   if (left.rules.size() < all)
     left.notes.emplace_back("rules that learn nothing are left out: they are taken over all samples, not over these");
 }

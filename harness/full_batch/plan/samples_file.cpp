@@ -30,7 +30,7 @@ void for_arrays(Part& part, const Visit& visit) {
 }  // namespace
 
 void write_samples_file(const TaskData& data, const std::string& path) {
-  const auto& [steps, train, test, validation, notes, absent, rules] = data;
+  const auto& [steps, train, test, validation, notes, absent, rules, levels] = data;
   std::deque<std::string> names;  // sections point to them
   std::vector<BinarySection> sections;
   Json about = {{"steps", steps}, {"notes", notes}, {"absent", absent}, {"rules", Json::array()}};
@@ -43,6 +43,7 @@ void write_samples_file(const TaskData& data, const std::string& path) {
   });
   std::vector<double> values;  // may be NaN, which JSON has not
   for (const auto& [name, value] : rules) about["rules"].push_back(name), values.push_back(value);
+  about["best_rule"] = levels.best_rule, about["best_possible"] = levels.best_possible, about["rule"] = levels.rule;
   add_section(sections, "rules", values);
   write_binary_file(samples_kind, std::move(about), sections, path, Keeping::passing);
 }
@@ -64,6 +65,9 @@ TaskData read_samples_file(const std::string& path, std::shared_ptr<const void> 
   const std::vector<std::string> rules = about.at("rules");
   const Column<double> values = file.column<double>("rules", static_cast<std::int64_t>(rules.size()), true);
   for (std::size_t i = 0; i < rules.size(); ++i) data.rules[rules[i]] = values[i];
+  about.at("best_rule").get_to(data.levels.best_rule);
+  about.at("best_possible").get_to(data.levels.best_possible);
+  about.at("rule").get_to(data.levels.rule);
   return data;
 }
 
