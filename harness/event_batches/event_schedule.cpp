@@ -117,8 +117,7 @@ class EventSchedule final : public SchedulePlan {
   }
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    const EventModelTraits traits = case_->model->traits();
-    std::vector<std::string> all = remarks_on_rules(metrics, traits.sees_own_batch && traits.levels > 0);
+    std::vector<std::string> all = remarks_on_levels(metrics, case_->data.task->levels);
     if (case_->data.static_memory != nullptr && !case_->data.static_memory->remark().empty())
       all.push_back(case_->data.static_memory->remark());
     return all;
@@ -191,6 +190,7 @@ class EventSchedule final : public SchedulePlan {
 
   MetricNames metrics() const {
     MetricNames all;
+    all.levels = case_->data.task->levels;
     const std::string prefix = validation_prefix;
     const auto add = [&](const std::string& metric, bool validation) {
       const std::int64_t count = case_->judged_events(metric, validation);

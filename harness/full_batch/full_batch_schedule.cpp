@@ -47,7 +47,7 @@ class FullBatchSchedule final : public SchedulePlan {
   }
   void check_start(const TrainingState& state) const override { plan_->stale.check_start(state); }
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    return plan_->model.task->remarks(metrics);
+    return plan_->model.task->remarks(metrics, plan_->data.samples->levels);
   }
   PerMemoryPart<std::uint64_t> host_parts() const override { return strobe::host_parts(*plan_); }
   Json describe() const override { return strobe::describe(*plan_); }
@@ -97,6 +97,7 @@ class FullBatchSchedule final : public SchedulePlan {
 
   MetricNames metrics() const {
     MetricNames all;
+    all.levels = plan_->data.samples->levels;
     add_metrics("", plan_->data.samples->test, all);
     if (!plan_->evaluation.validation_steps.empty())
       add_metrics(validation_prefix, plan_->data.samples->validation, all);

@@ -63,6 +63,8 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
   }
   if (!reason.empty()) return;
   result.metric_samples = metrics.samples;
+  result.metric_best_rule = metrics.levels.best_rule;
+  result.metric_best_possible = metrics.levels.best_possible;
   for (std::string& remark : plan.schedule->remarks(outcome.metrics)) result.notes.push_back(std::move(remark));
   if (outcome.equal_outputs)
     result.notes.push_back("all test scores are equal: the model does not tell the samples apart");

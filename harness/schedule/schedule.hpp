@@ -19,6 +19,7 @@
 #include "harness/request/schedule_tag.hpp"
 #include "models/tape/parameters.hpp"
 #include "models/tape/range_log.hpp"
+#include "models/tasks/reference_levels.hpp"
 #include "results/row/facts.hpp"
 #include "results/row/sample.hpp"
 
@@ -55,6 +56,7 @@ struct MetricNames {
   std::vector<std::string> names;               // names of validation samples begin with `validation_prefix`
   std::map<std::string, std::string> absent;    // by name, why the metric is missing
   std::map<std::string, std::int64_t> samples;  // by name, the number of samples that it is computed over
+  ReferenceLevels levels;                       // what is reached without a model
 };
 
 /// The content of an output file, which a trainer provides on rank 0. Files that follow from the plan alone need none

@@ -8,12 +8,13 @@
 
 #include "core/errors.hpp"
 #include "core/random.hpp"
+#include "models/tasks/future_links/first_meetings.hpp"
 #include "workloads/graph/sides.hpp"
 
 namespace strobe {
 namespace {
 
-constexpr std::uint32_t training_draws = 41, evaluation_draws = 42;  // purposes of random streams
+constexpr std::uint32_t training_draws = 41, evaluation_draws = 42, preferred_draws = 43;  // purposes of random streams
 
 std::vector<VertexId> distinct_targets(const EventGraph& graph) {
   std::vector<char> is_target(graph.vertices, 0);
@@ -95,8 +96,47 @@ VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t gr
                   graph_.original_id[source], graph_.original_id[destination], pool_.size()));
 }
 
+void EventCandidates::sample(const EvaluationSampling& sampling) {
+  sampling_ = sampling;
+  if (sampling.kind != NegativeSampling::random) meetings_ = std::make_shared<const FirstMeetings>(graph_);
+}
+
+std::vector<VertexId> EventCandidates::preferred(EdgeId event, std::int64_t wanted,
+                                                 const std::vector<VertexId>& excluded) const {
+  const auto& [train_end, validation_end] = sampling_.split;
+  const EdgeId part = event < validation_end ? train_end : validation_end;
+  if (meetings_ == nullptr || event < train_end) return {};
+  const EdgeId batch = event - (event - part) % sampling_.batch;
+  const VertexId source = graph_.source[event];
+  std::vector<VertexId> drawn;
+  for (const auto& [target, first] : sampling_.kind == NegativeSampling::historical
+                                         ? meetings_->between(source, 0, train_end)
+                                         : meetings_->between(source, part, batch)) {
+    if (!holds(excluded, target)) drawn.push_back(target);
+  }
+  const RandomStream random(seed_, preferred_draws, static_cast<std::uint32_t>(event));
+  const std::size_t limit = std::min(drawn.size(), static_cast<std::size_t>(wanted));
+  for (std::size_t place = 0; place < limit; ++place)
+    std::swap(drawn[place], drawn[place + random.below(place, drawn.size() - place)]);
+  drawn.resize(limit);
+  return drawn;
+}
+
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {
-  const std::vector<VertexId> not_these = excluded(event);
+  std::vector<VertexId> not_these = excluded(event);
+  if (wanted < 0 || meetings_ == nullptr) return from_pool(event, wanted, not_these);
+  std::vector<VertexId> drawn = preferred(event, wanted, not_these);
+  const std::int64_t missing = wanted - static_cast<std::int64_t>(drawn.size());
+  if (missing == 0) return drawn;
+  not_these.insert(not_these.end(), drawn.begin(), drawn.end());
+  std::sort(not_these.begin(), not_these.end());
+  const std::vector<VertexId> others = from_pool(event, missing, not_these);
+  drawn.insert(drawn.end(), others.begin(), others.end());
+  return drawn;
+}
+
+std::vector<VertexId> EventCandidates::from_pool(EdgeId event, std::int64_t wanted,
+                                                 const std::vector<VertexId>& not_these) const {
   const RandomStream random(seed_, evaluation_draws, static_cast<std::uint32_t>(event));
   std::vector<VertexId> drawn;
   const std::size_t limit = std::max<std::int64_t>(wanted, 0);

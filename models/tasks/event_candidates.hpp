@@ -3,16 +3,32 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "workloads/continuous/time_split.hpp"
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {
 
+class FirstMeetings;
+
 /// Whether an event's source may be a candidate of its destination in an evaluation.
 enum class SelfPairs : std::uint8_t { allowed, left_out };
+
+/// From which destinations the candidates of an evaluation are drawn (Poursafaei et al., NeurIPS'22 Datasets and
+/// Benchmarks; DyGLib). Random: from all. Historical: those that the event's source hit in a training event. Inductive:
+/// those that it hit in an earlier batch of the event's part, validation or test, and never before that part.
+enum class NegativeSampling : std::uint8_t { random, historical, inductive };
+
+/// How candidates of an evaluation are sampled. Batches of `batch` events begin at both ends of the split.
+struct EvaluationSampling {
+  NegativeSampling kind = NegativeSampling::random;
+  TimeSplit split;
+  std::int64_t batch = 200;
+};
 
 /// Draws for one graph, which must outlive it. Candidates of an evaluation exclude the vertices that the same source
 /// really hits at the same time (TGB's rule, which has no other). Negatives of training are never an end of their
@@ -33,6 +49,9 @@ class EventCandidates {
   EventCandidates(const EventGraph& graph, std::vector<std::vector<VertexId>> given)
       : graph_(graph), seed_(0), given_(std::move(given)) {}
 
+  /// From now on candidates of validation and test events are sampled this way. O(E).
+  void sample(const EvaluationSampling& sampling);
+
   /// The vertices that may be drawn, ascending.
   const std::vector<VertexId>& pool() const { return pool_; }
 
@@ -42,19 +61,27 @@ class EventCandidates {
 
   /// min(wanted, number of candidates) distinct candidates in addition to the true destination, uniform over the pool
   /// without excluded vertices; all of them for `wanted` < 0. The first one is the negative of average precision, for
-  /// every `wanted`. Cost: O(wanted) expected where the pool is larger, else O(pool).
+  /// every `wanted`. Historical and inductive candidates come first, uniform over theirs; where they are too few, the
+  /// others fill up. Cost: O(wanted) expected where the pool is larger, else O(pool), and O(pairs of the source) where
+  /// candidates are not random.
   std::vector<VertexId> evaluation(EdgeId event, std::int64_t wanted) const;
 
  private:
   /// Destinations that the source of `event` hits at its time, the event's own among them, and the source where self
   /// pairs are left out; ascending, distinct.
   std::vector<VertexId> excluded(EdgeId event) const;
+  /// The historical or inductive candidates of `event`, but none of `excluded`: `wanted` of them at most, drawn.
+  std::vector<VertexId> preferred(EdgeId event, std::int64_t wanted, const std::vector<VertexId>& excluded) const;
+  /// Candidates of `event` from the pool without `excluded`.
+  std::vector<VertexId> from_pool(EdgeId event, std::int64_t wanted, const std::vector<VertexId>& excluded) const;
 
   const EventGraph& graph_;
   std::uint64_t seed_;
   SelfPairs self_pairs_ = SelfPairs::allowed;
   std::vector<VertexId> pool_;
   std::vector<std::vector<VertexId>> given_;  // [E] or empty
+  EvaluationSampling sampling_;
+  std::shared_ptr<const FirstMeetings> meetings_;  // null where candidates are random
 };
 
 }  // namespace strobe

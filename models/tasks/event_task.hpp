@@ -24,6 +24,7 @@ struct EventTaskData {
   std::int64_t negative_groups = 1;        // sweeps draw theirs from these in turn
   std::int64_t evaluation_candidates = 0;  // in addition to the true destination; -1 = all
   VertexFlags kept_out;                    // [N] vertices that training must not see; empty = none
+  std::vector<char> judged;                // [E] 1 of the events that metrics take; empty = all
   /// The training events where vertices are kept out; null: the events [0, split.train_end).
   std::shared_ptr<const TrainedEvents> trained;
   /// Metrics that no training changes, by name; those of the validation events with `validation_` in front.

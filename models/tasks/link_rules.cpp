@@ -71,39 +71,45 @@ class LinkHistory {
   double window_start_ = 0;
 };
 
-/// Reciprocal ranks of one destination among its candidates, by rule.
-std::array<double, rules> reciprocal_ranks(const LinkHistory& history, VertexId destination,
-                                           const std::vector<VertexId>& candidates, double tie_share) {
-  std::array<std::int64_t, rules> higher{}, equal{};
-  const Scores own = history.scores(destination);
-  for (const VertexId candidate : candidates) {
-    const Scores other = history.scores(candidate);
+/// What the rules say of some events.
+class RuleResults {
+ public:
+  explicit RuleResults(TieRule ties) : tie_share_(tie_share(ties)) {}
+
+  void add(const LinkHistory& history, VertexId destination, const std::vector<VertexId>& candidates) {
+    std::array<std::int64_t, rules> higher{}, equal{};
+    const Scores own = history.scores(destination);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const Scores other = history.scores(candidates[i]);
+      for (std::size_t r = 0; r < rules; ++r) {
+        higher[r] += other[r] > own[r] ? 1 : 0;
+        equal[r] += other[r] == own[r] ? 1 : 0;
+        if (i == 0) pairs_[r].insert(pairs_[r].end(), {static_cast<double>(own[r]), static_cast<double>(other[r])});
+      }
+      if (i == 0) truth_.insert(truth_.end(), {1, 0});
+    }
+    for (std::size_t r = 0; r < rules; ++r)
+      sums_[r] += 1.0 / (1.0 + static_cast<double>(higher[r]) + tie_share_ * static_cast<double>(equal[r]));
+    ++count_;
+  }
+
+  std::int64_t count() const { return count_; }
+
+  void put(const std::string& prefix, std::map<std::string, double>& metrics) const {
     for (std::size_t r = 0; r < rules; ++r) {
-      higher[r] += other[r] > own[r] ? 1 : 0;
-      equal[r] += other[r] == own[r] ? 1 : 0;
+      const std::string name = prefix + rule_names()[r], stem = name.substr(0, name.size() - std::string("mrr").size());
+      metrics[name] = count_ > 0 ? sums_[r] / static_cast<double>(count_) : std::numeric_limits<double>::quiet_NaN();
+      metrics[stem + "ap"] = average_precision(pairs_[r], truth_);
+      metrics[stem + "auc"] = area_under_roc(pairs_[r], truth_);
     }
   }
-  std::array<double, rules> ranks{};
-  for (std::size_t r = 0; r < rules; ++r)
-    ranks[r] = 1.0 / (1.0 + static_cast<double>(higher[r]) + tie_share * static_cast<double>(equal[r]));
-  return ranks;
-}
 
-/// Reciprocal ranks of some events, added up.
-struct RuleSums {
-  std::array<double, rules> sums{};
-  std::int64_t count = 0;
-
-  void add(const std::array<double, rules>& ranks) {
-    for (std::size_t r = 0; r < rules; ++r) sums[r] += ranks[r];
-    ++count;
-  }
-  void put_means(const std::string& prefix, std::map<std::string, double>& metrics) const {
-    for (std::size_t r = 0; r < rules; ++r) {
-      metrics[prefix + rule_names()[r]] =
-          count > 0 ? sums[r] / static_cast<double>(count) : std::numeric_limits<double>::quiet_NaN();
-    }
-  }
+ private:
+  double tie_share_;
+  std::array<double, rules> sums_{};              // of reciprocal ranks
+  std::array<std::vector<double>, rules> pairs_;  // scores of a destination and of its first candidate, in turn
+  std::vector<std::int32_t> truth_;               // 1 and 0, in turn
+  std::int64_t count_ = 0;
 };
 
 }  // namespace
@@ -118,23 +124,23 @@ std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventC
                                            const RankedEvents& events, TieRule ties) {
   LinkHistory history(graph);
   const double trained = events.train_end > 0 ? graph.time[events.train_end - 1] - graph.time[0] : 0.0;
-  RuleSums all, inductive;
+  RuleResults all(ties), inductive(ties);
   for (EdgeId first = events.first; first < events.last; first += events.batch) {
     const EdgeId last = std::min(events.last, first + events.batch);
     history.replay(first);
     const double newest = first > 0 ? graph.time[first - 1] : 0.0;
     for (EdgeId e = first; e < last; ++e) {
       const std::size_t at = e;
+      if (!events.judged.empty() && events.judged[at] == 0) continue;
       history.look_from(graph.source[at], newest - edgebank_window_share * trained);
-      const auto ranks =
-          reciprocal_ranks(history, graph.target[at], candidates.evaluation(e, events.candidates), tie_share(ties));
-      all.add(ranks);
-      if (is_inductive(graph, events.kept_out, e)) inductive.add(ranks);
+      const std::vector<VertexId> others = candidates.evaluation(e, events.candidates);
+      all.add(history, graph.target[at], others);
+      if (is_inductive(graph, events.kept_out, e)) inductive.add(history, graph.target[at], others);
     }
   }
   std::map<std::string, double> metrics;
-  all.put_means("", metrics);
-  if (inductive.count > 0) inductive.put_means(inductive_prefix, metrics);
+  all.put("", metrics);
+  if (inductive.count() > 0) inductive.put(inductive_prefix, metrics);
   return metrics;
 }
 

@@ -19,21 +19,24 @@ struct RankedEvents {
   std::int64_t batch = 200;
   std::int64_t candidates = 49;      // of each event; -1 = all
   std::span<const char> kept_out{};  // [N] 1 of vertices that are kept out of training; empty = none
+  std::span<const char> judged{};    // [E] 1 of the events that are judged; empty = all
 };
 
 /// Share of the training span that `edgebank_window` looks back from the newest event that it knows.
 inline constexpr double edgebank_window_share = 0.15;
 
-/// Mean reciprocal ranks by name. `edgebank_unlimited_mrr`: has the source hit this destination before.
-/// `edgebank_window_mrr`: the same within the window. `recency_mrr`: the source's own destinations by their last visit,
-/// then all others by their last visit by anyone. `popularity_mrr`: the number of events that hit the destination so
-/// far. NaN without events. With `kept_out` also the same over the events that have a kept-out end, with `inductive_`
-/// in front, unless there are none. The rules learn nothing, so they know the history of these vertices like any other.
-/// Cost: O(candidates + distinct destinations of the source) an event.
+/// The metrics of rules by name: mean reciprocal rank (`recency_mrr`), and average precision (`recency_ap`) and area
+/// under the ROC curve (`recency_auc`) of the destinations and the first candidates. `edgebank_unlimited`: has the
+/// source hit this destination before. `edgebank_window`: the same within the window. `recency`: the source's own
+/// destinations by their last visit, then all others by their last visit by anyone. `popularity`: the number of events
+/// that hit the destination so far. NaN without events; an event without a candidate counts in the first only. With
+/// `kept_out` also the same over the events that have a kept-out end, with `inductive_` in front, unless there are
+/// none. The rules learn nothing, so they know the history of these vertices like any other. Cost: O(candidates +
+/// distinct destinations of the source) an event.
 std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventCandidates& candidates,
                                            const RankedEvents& events, TieRule ties);
 
-/// Their names.
+/// The names of their mean reciprocal ranks.
 const std::vector<std::string>& rule_names();
 
 }  // namespace strobe

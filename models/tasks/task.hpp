@@ -113,8 +113,9 @@ class Task {
   virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
   /// Events of an evaluation that are scored with the embeddings of one step; 0 of tasks that are not judged on events.
   virtual std::int64_t evaluation_batch() const { return 0; }
-  /// Notes for the row about the curves of metrics (one value an epoch).
-  virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/) const {
+  /// Notes for the row about the curves of metrics (one value an epoch), and the levels of TaskData.
+  virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/,
+                                           const ReferenceLevels& /*levels*/) const {
     return {};
   }
 };

@@ -142,6 +142,8 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.loss = series_of(row.loss, "/loss", row);
   for (const auto& [name, values] : row.metrics) result.metrics[name] = series_of(values, "/metrics/" + name, row);
   result.metric_samples = row.metric_samples;
+  result.metric_best_rule = row.metric_best_rule;
+  result.metric_best_possible = row.metric_best_possible;
   result.time_source = row.time_source;
   result.iterations_per_epoch = row.iterations.value_or(0);
   result.facts = facts_of(row);

@@ -369,6 +369,8 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   row.absent["/rounds"] = is_virtual ? "virtual time is the same in every process" : "one process measured it";
   row.absent["/machine"] = is_virtual ? "the time is virtual" : "the machine was not observed";
   row.metric_samples = result.metric_samples;
+  row.metric_best_rule = result.metric_best_rule;
+  row.metric_best_possible = result.metric_best_possible;
   explain_nulls(row_to_json(row), "", why_null(result, epochs, row), row);
   return row;
 }

@@ -23,7 +23,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "2.4.0";
+inline constexpr const char* summary_schema_version = "2.5.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -123,6 +123,8 @@ struct Row {
   std::optional<std::vector<double>> loss;
   std::map<std::string, std::optional<std::vector<double>>> metrics;
   std::map<std::string, std::int64_t> metric_samples;              // by metric: over how many samples it is taken
+  std::map<std::string, double> metric_best_rule;                  // by metric: the best rule that learns nothing
+  std::map<std::string, double> metric_best_possible;              // by metric: what no model can exceed, if known
   double load_seconds = std::numeric_limits<double>::quiet_NaN();  // before the first epoch, slowest process
   std::map<std::string, double> throughput;                        // of throughput_keys
   std::optional<EpochWork> epoch_work;                             // of an epoch; rows before version 1.11 have none

@@ -207,6 +207,12 @@ std::vector<RowField> value_fields() {
                            "the weights that are left. On test samples; validation_NAME on validation samples."),
       later(field<&Row::metric_samples>("metric_samples", "1", map_of(count()),
                                         "Samples that each metric is taken over, by metric.")),
+      later(field<&Row::metric_best_rule>("metric_best_rule", "1", map_of(number()),
+                                          "What the best of the task's rules reaches, which learn nothing, by metric; "
+                                          "empty where the task has no rule.")),
+      later(field<&Row::metric_best_possible>(
+          "metric_best_possible", "1", map_of(number()),
+          "What no model can exceed but by chance, by metric; empty where the law of the events is not known.")),
       throughput_field(),
       later(field<&Row::epoch_work>(
           "epoch_work", "1", or_null(work_schema()),

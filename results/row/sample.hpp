@@ -100,6 +100,8 @@ struct CaseResult {
   Facts facts;                                       // keys of the kind of training, and why some are absent
   double nonzeros_per_epoch = 0;  // stored entries of the prepared matrices of the trained steps; 0 = unknown
   std::map<std::string, std::int64_t> metric_samples;  // by metric: its number of samples
+  std::map<std::string, double> metric_best_rule;      // by metric: the best rule that learns nothing
+  std::map<std::string, double> metric_best_possible;  // by metric: the best that any model could reach
   std::vector<std::int64_t> threads;                   // kernel threads of each rank; empty = the device has none
   std::optional<UntilOutcome> until;                   // only where the case asks for it
   std::string currency;                                // of dollars_per_second; "" = no price

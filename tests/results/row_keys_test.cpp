@@ -191,9 +191,10 @@ TEST(Row, OfTheVersionBeforeIsRead) {
   result.iterations_per_epoch = 1;
   result.samples.back().operations = {{"dense", 1}};
   Json json = row_to_json(summarise(case_json(), "c", result));
-  for (const char* key : {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations",
-                          "threads_per_rank", "rounds", "machine", "metric_samples", "currency", "device_memory_share",
-                          "epoch_seconds_band90", "memory_bytes", "load_seconds"})
+  for (const char* key :
+       {"operation_seconds", "operation_flops", "operation_bytes", "device_peaks", "iterations", "threads_per_rank",
+        "rounds", "machine", "metric_samples", "currency", "device_memory_share", "epoch_seconds_band90",
+        "memory_bytes", "load_seconds", "metric_best_rule", "metric_best_possible"})
     ASSERT_EQ(json.erase(key), 1u) << key;
   for (const char* kind : {"parameters", "sampling"}) ASSERT_EQ(json["sent_bytes"].erase(kind), 1u) << kind;
   const Row row = row_from_json(json, "here");

@@ -55,12 +55,34 @@ std::vector<BinarySection> sections_of(const EventGraph& graph, const NameColumn
 void describe_generated(const EventGraph& graph, Json& description) {
   const GeneratedFeatures& features = graph.edge_feature_source;
   if (features.width > 0) description["edge_feature_source"] = {{"seed", features.seed}, {"width", features.width}};
+  if (graph.planted.communities > 0) {
+    const PlantedLinks& law = graph.planted;
+    description["planted"] = {{"communities", law.communities},
+                              {"first_target", law.first_target},
+                              {"targets", law.targets},
+                              {"drift", law.drift},
+                              {"noise", law.noise},
+                              {"rate", law.rate},
+                              {"tempo", law.tempo}};
+  }
   const GeneratedClasses& classes = graph.event_class_source;
   if (classes.classes == 0) return;
   description["event_class_source"] = {
       {"seed", classes.seed},          {"classes", classes.classes},        {"per_event", classes.per_event},
       {"noise", classes.noise},        {"topic_seed", classes.topics.seed}, {"topics", classes.topics.topics},
       {"drift", classes.topics.drift}, {"span", classes.topics.span}};
+}
+
+void read_planted(const Json& from, const BinaryFile& file, EventGraph& graph) {
+  PlantedLinks& law = graph.planted;
+  from.at("communities").get_to(law.communities), from.at("first_target").get_to(law.first_target);
+  from.at("targets").get_to(law.targets), from.at("drift").get_to(law.drift), from.at("noise").get_to(law.noise);
+  from.at("rate").get_to(law.rate), from.at("tempo").get_to(law.tempo);
+  const auto share = [](double p) { return p >= 0 && p <= 1; };
+  const bool sound = law.communities > 0 && law.communities <= law.targets && law.first_target > 0 &&
+                     law.first_target + law.targets == graph.vertices && share(law.drift) && share(law.noise) &&
+                     law.rate > 0 && law.tempo > 0;
+  if (!sound) file.refuse("a setting of the planted links of the binary graph is out of range");
 }
 
 void read_generated(const Json& description, const BinaryFile& file, EventGraph& graph) {
@@ -70,6 +92,7 @@ void read_generated(const Json& description, const BinaryFile& file, EventGraph&
     if (graph.edge_feature_source.width != graph.edge_feature_width || graph.edge_feature_width == 0)
       file.refuse("the generated features of the binary graph do not have the width of its edge features");
   }
+  if (description.contains("planted")) read_planted(description.at("planted"), file, graph);
   if (!description.contains("event_class_source")) return;
   const Json& from = description.at("event_class_source");
   GeneratedClasses& classes = graph.event_class_source;

@@ -11,6 +11,7 @@
 #include "core/ids.hpp"
 #include "workloads/graph/generated_data.hpp"
 #include "workloads/graph/name_column.hpp"
+#include "workloads/graph/planted_links.hpp"
 #include "workloads/storage/column.hpp"
 #include "workloads/storage/time_column.hpp"
 
@@ -65,6 +66,7 @@ struct EventGraph {
   Column<double> exact_weight;            // [E] or empty: the weights, where fp32 rounds any of them
   GeneratedFeatures edge_feature_source;  // makes features on demand when its width is F_e > 0: see event_data.hpp
   GeneratedClasses event_class_source;    // makes several classes of an event on demand; none when `classes` is 0
+  PlantedLinks planted;                   // the law of the events, where it is known
   Provenance provenance;
 
   std::int64_t events() const { return static_cast<std::int64_t>(source.size()); }

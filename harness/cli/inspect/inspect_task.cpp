@@ -48,6 +48,8 @@ Json inspect_task(const std::string& text, const std::string& workload, const Js
         count_inductive(*graph, data.kept_out, data.split.validation_end, graph->events());
   }
   for (const auto& [name, value] : data.rules) reported[name] = value;
+  for (const auto& [name, value] : data.levels.best_rule) reported["best_rule_" + name] = value;
+  for (const auto& [name, value] : data.levels.best_possible) reported["best_possible_" + name] = value;
   return reported;
 }
 

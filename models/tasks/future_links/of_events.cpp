@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <tuple>
 
 #include "core/names_elsewhere.hpp"
 #include "models/ops/ops.hpp"
@@ -15,6 +15,7 @@
 #include "models/tasks/future_links/decoder.hpp"
 #include "models/tasks/future_links/options.hpp"
 #include "models/tasks/future_links/ranking.hpp"
+#include "models/tasks/future_links/without_model.hpp"
 #include "models/tasks/link_rules.hpp"
 #include "models/tasks/task_split.hpp"
 
@@ -26,28 +27,31 @@ constexpr const char* validation = "validation_";
 class FutureLinks final : public EventTask {
  public:
   explicit FutureLinks(const FutureLinksOptions& parameters)
-      : p_(parameters), ties_(tie_rule(parameters.ties)), count_(candidate_count(parameters.candidates)) {}
+      : p_(parameters), ties_(tie_rule(parameters.ties)), count_(candidate_count(parameters.candidates)) {
+    check_future_links(p_);
+  }
 
   EventTaskData draw(const EventGraph& graph, std::uint64_t seed) const override {
     EventTaskData data;
     const std::array<double, 3> shares = split_shares(p_.split, "/task/split");
     data.split = split_by_shares(graph, shares[0], shares[1]);
     data.evaluation_batch = p_.batch;
-    const auto candidates = std::make_shared<EventCandidates>(event_candidates(graph, p_, seed));
+    const auto candidates = std::make_shared<EventCandidates>(event_candidates(graph, p_, data.split, seed));
     data.training_negatives = p_.training_negatives;
     data.negative_groups = p_.negative_groups;
     data.evaluation_candidates = count_;
     const TimeSplit& split = data.split;
+    data.judged = judged_flags(graph, p_, split);
     if (p_.kept_out > 0) keep_out(graph, seed, data);
+    count_events(graph, data);
     note_cut_instants(graph, split, p_.batch, data.notes);
-    const auto add_rules = [&](const std::string& prefix, EdgeId first, EdgeId last) {
-      if (first == last) return;
-      for (const auto& [name, value] :
-           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, count_, data.kept_out}, ties_))
-        data.rules[prefix + name] = value;
-    };
-    add_rules("", split.validation_end, graph.events());
-    add_rules(validation, split.train_end, split.validation_end);
+    for (const auto& [prefix, first, last] :
+         {std::tuple{"", split.validation_end, graph.events()}, {validation, split.train_end, split.validation_end}}) {
+      if (first == last) continue;
+      judge_without_model(graph, *candidates,
+                          {split.train_end, first, last, p_.batch, count_, data.kept_out, data.judged}, p_, prefix,
+                          data.rules, data.levels);
+    }
     data.candidates = candidates;
     return data;
   }
@@ -83,8 +87,10 @@ class FutureLinks final : public EventTask {
 
   std::map<std::string, double> metrics(const EventGraph& graph, const EventTaskData& data, EdgeId first,
                                         const EventOutputs& outputs) const override {
-    std::vector<std::size_t> all(outputs.first.size()), inductive;
-    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::vector<std::size_t> all, inductive;
+    for (std::size_t i = 0; i < outputs.first.size(); ++i)
+      if (is_judged(data, first + static_cast<EdgeId>(i))) all.push_back(i);
+    if (all.empty()) return {};
     std::map<std::string, double> metrics = link_metrics(outputs, all, "", ties_);
     std::copy_if(all.begin(), all.end(), std::back_inserter(inductive),
                  [&](std::size_t i) { return is_inductive(graph, data.kept_out, first + static_cast<EdgeId>(i)); });
@@ -104,24 +110,44 @@ class FutureLinks final : public EventTask {
     const TimeSplit& split = data.split;
     data.kept_out = draw_kept_out(graph, split, p_.kept_out, seed);
     data.trained = std::make_shared<const TrainedEvents>(events_left(graph, split, data.kept_out, p_.negatives, seed));
-    const std::int64_t tested = count_inductive(graph, data.kept_out, split.validation_end, graph.events());
-    const std::int64_t validated = count_inductive(graph, data.kept_out, split.train_end, split.validation_end);
     const auto vertices = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
-    if (tested == 0) {
+    if (count_judged(graph, data, true, split.validation_end, graph.events()) == 0) {
       throw InvalidRequest("/task/kept_out",
-                           fmt::format("nothing is left to judge inductively: no test event has one of the {} vertices "
-                                       "that are kept out; take a larger share, or another seed",
-                                       vertices));
-    }
-    std::vector<std::string> names = rule_names();
-    for (const char* name : {"mrr", "ap", "auc"}) names.emplace_back(name);
-    for (const std::string& name : names) {
-      data.metric_events[inductive_prefix + name] = tested;
-      data.metric_events[validation + (inductive_prefix + name)] = validated;
+                           fmt::format("nothing is left to judge inductively: no {}test event has one of the {} "
+                                       "vertices that are kept out; take a larger share, or another seed",
+                                       data.judged.empty() ? "" : "new link of a ", vertices));
     }
     data.notes.push_back(
         fmt::format("kept_out={:g}: {} vertices are kept out of training, and {} of {} training events with them",
                     p_.kept_out, vertices, split.train_end - data.training_events(), split.train_end));
+  }
+
+  /// The events of [first, last) that metrics take, or of these the inductive ones.
+  static std::int64_t count_judged(const EventGraph& graph, const EventTaskData& data, bool inductive, EdgeId first,
+                                   EdgeId last) {
+    std::int64_t count = 0;
+    for (EdgeId e = first; e < last; ++e)
+      count += is_judged(data, e) && (!inductive || is_inductive(graph, data.kept_out, e)) ? 1 : 0;
+    return count;
+  }
+
+  static bool is_judged(const EventTaskData& data, EdgeId event) {
+    return data.judged.empty() || data.judged[event] != 0;
+  }
+
+  /// Enters the number of events of each metric that does not take all.
+  static void count_events(const EventGraph& graph, EventTaskData& data) {
+    std::vector<std::string> names = rule_names();
+    for (const char* name : {"mrr", "ap", "auc"}) names.emplace_back(name);
+    const auto add = [&](const std::string& prefix, EdgeId first, EdgeId last) {
+      for (const std::string& name : names) {
+        if (!data.judged.empty()) data.metric_events[prefix + name] = count_judged(graph, data, false, first, last);
+        if (!data.kept_out.empty())
+          data.metric_events[prefix + inductive_prefix + name] = count_judged(graph, data, true, first, last);
+      }
+    };
+    add("", data.split.validation_end, graph.events());
+    add(validation, data.split.train_end, data.split.validation_end);
   }
 
   FutureLinksOptions p_;

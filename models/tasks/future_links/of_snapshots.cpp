@@ -18,7 +18,8 @@
 #include "models/tasks/future_links/decoder.hpp"
 #include "models/tasks/future_links/options.hpp"
 #include "models/tasks/future_links/ranking.hpp"
-#include "models/tasks/link_rules.hpp"
+#include "models/tasks/future_links/without_model.hpp"
+#include "models/tasks/growing_samples.hpp"
 #include "models/tasks/task.hpp"
 #include "models/tasks/task_split.hpp"
 
@@ -35,7 +36,8 @@ Step last_complete_step(const SnapshotGraph& graph, double time) {
   return static_cast<Step>(behind - graph.step_end.begin()) - 1;
 }
 
-void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_t candidate_of, Samples& samples) {
+void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_t candidate_of,
+         GrowingSamples& samples) {
   samples.vertices.push_back(source);
   samples.vertices.push_back(target);
   samples.step.push_back(step);
@@ -46,20 +48,23 @@ void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_
 /// Draws the samples of one graph.
 class Draw {
  public:
-  Draw(const FutureLinksOptions& options, const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed)
+  Draw(const FutureLinksOptions& options, const SnapshotGraph& graph, const EventGraph& events, const TimeSplit& split,
+       std::uint64_t seed)
       : options_(options),
+        split_(split),
         wanted_(candidate_count(options.candidates)),
         graph_(graph),
         events_(events),
-        candidates_(event_candidates(events, options, seed)) {}
+        candidates_(event_candidates(events, options, split, seed)),
+        judged_(judged_flags(events, options, split)) {}
 
-  TaskData all(const TimeSplit& split) {
-    check_size(split);
+  TaskData all() {
+    check_size();
     TaskData data;
-    data.train = training(split.train_end, data.notes);
-    data.validation = judged("validation_", split.train_end, split.train_end, split.validation_end, data);
-    data.test = judged("", split.train_end, split.validation_end, events_.events(), data);
-    note_cut_instants(events_, split, options_.batch, data.notes);
+    data.train = training(split_.train_end, data.notes);
+    data.validation = judged("validation_", split_.train_end, split_.validation_end, data);
+    data.test = judged("", split_.validation_end, events_.events(), data);
+    note_cut_instants(events_, split_, options_.batch, data.notes);
     for (const Samples* samples : {&data.train, &data.validation, &data.test}) {
       for (const Step step : samples->step) data.steps = std::max<std::int64_t>(data.steps, step + 1);
     }
@@ -72,30 +77,31 @@ class Draw {
   VertexId target(EdgeId event) const { return events_.target[event]; }
 
   /// Refuses what this machine could not hold, before anything is drawn.
-  void check_size(const TimeSplit& split) const {
+  void check_size() const {
     const double pool = candidates_.pool().size();
     const double each = wanted_ < 0 ? pool : std::min(pool, static_cast<double>(wanted_) + 1);
-    const double samples = each * static_cast<double>(events_.events() - split.train_end);
+    const double samples = each * static_cast<double>(events_.events() - split_.train_end);
     const double bytes = samples * bytes_per_sample, memory = usable_memory_bytes();
     if (bytes <= memory) return;
-    throw InvalidRequest(
-        "/task/candidates",
-        fmt::format("ranking {} events among {:.0f} vertices each takes {}, this machine has {}; take "
-                    "a number of candidates, such as 49",
-                    format_count(events_.events() - split.train_end), each, format_bytes(bytes), format_bytes(memory)));
+    throw InvalidRequest("/task/candidates",
+                         fmt::format("ranking {} events among {:.0f} vertices each takes {}, this machine has {}; take "
+                                     "a number of candidates, such as 49",
+                                     format_count(events_.events() - split_.train_end), each, format_bytes(bytes),
+                                     format_bytes(memory)));
   }
 
   Samples training(EdgeId end, std::vector<std::string>& notes) const {
-    Samples samples;
-    samples.arity = 2;
-    std::map<std::tuple<Step, VertexId, VertexId, bool>, std::size_t> place;
+    GrowingSamples samples;
+    // Steps ascend with the events, so only the pairs of the newest step are looked up.
+    std::map<std::tuple<VertexId, VertexId, bool>, std::size_t> place;
     const auto put = [&](VertexId from, VertexId to, Step step, bool is_event) {
-      const auto [position, is_new] = place.try_emplace({step, from, to, is_event}, samples.step.size());
+      if (samples.count() > 0 && samples.step[samples.step.size() - 1] != step) place.clear();
+      const auto [position, is_new] = place.try_emplace({from, to, is_event}, samples.step.size());
       if (is_new) {
         add(from, to, step, is_event, -1, samples);
         samples.weight.push_back(0);
       }
-      samples.weight.edit()[position->second] += 1;
+      samples.weight[position->second] += 1;
     };
     EdgeId early = 0;
     for (EdgeId e = 0; e < end; ++e) {
@@ -120,34 +126,36 @@ class Draw {
                       "one, and are not trained on",
                       format_count(early), format_count(end)));
     }
-    return samples;
+    return samples.finish(2);
   }
 
-  /// The events [first, last), each followed by its candidates, and the results of the rules on them.
-  Samples judged(const std::string& prefix, EdgeId train_end, EdgeId first, EdgeId last, TaskData& data) const {
-    Samples samples;
-    samples.arity = 2;
-    if (first == last) return samples;
+  /// The judged events of [first, last), each followed by its candidates, and what is reached on them without a model.
+  Samples judged(const std::string& prefix, EdgeId first, EdgeId last, TaskData& data) const {
+    GrowingSamples samples;
     for (EdgeId batch = first; batch < last; batch += options_.batch) {
       const Step step = last_complete_step(graph_, time(batch));
       for (EdgeId e = batch; e < std::min(last, batch + options_.batch); ++e) {
+        if (!judged_.empty() && judged_[e] == 0) continue;
         const auto own = static_cast<std::int32_t>(samples.step.size());
         add(source(e), target(e), step, true, -1, samples);
         for (const VertexId candidate : candidates_.evaluation(e, wanted_))
           add(source(e), candidate, step, false, own, samples);
       }
     }
-    const RankedEvents ranked{train_end, first, last, options_.batch, wanted_};
-    for (const auto& [name, value] : rule_metrics(events_, candidates_, ranked, tie_rule(options_.ties)))
-      data.rules[prefix + name] = value;
-    return samples;
+    if (samples.count() > 0) {
+      const RankedEvents ranked{split_.train_end, first, last, options_.batch, wanted_, {}, judged_};
+      judge_without_model(events_, candidates_, ranked, options_, prefix, data.rules, data.levels);
+    }
+    return samples.finish(2);
   }
 
   const FutureLinksOptions& options_;
+  TimeSplit split_;
   std::int64_t wanted_;
   const SnapshotGraph& graph_;
   const EventGraph& events_;
   EventCandidates candidates_;
+  std::vector<char> judged_;  // [E] or empty
 };
 
 /// Scores event by event, the true destination's first.
@@ -171,7 +179,7 @@ EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples
 class FutureLinksOfSnapshots final : public Task {
  public:
   explicit FutureLinksOfSnapshots(const FutureLinksOptions& options) : options_(options) {
-    candidate_count(options.candidates);
+    check_future_links(options);
     if (options.kept_out == 0) return;
     throw InvalidRequest("/task/kept_out",
                          "kept_out is for models of events; steps hold the events of all vertices. Leave it out");
@@ -188,7 +196,7 @@ class FutureLinksOfSnapshots final : public Task {
   TaskData draw_of_events(const SnapshotGraph& graph, const EventGraph& events, std::uint64_t seed) const override {
     const std::array<double, 3> shares = split_shares(options_.split, "/task/split");
     const TimeSplit split = split_by_shares(events, shares[0], shares[1]);
-    return Draw(options_, graph, events, seed).all(split);
+    return Draw(options_, graph, events, split, seed).all();
   }
 
   TaskCounts count(const GraphStatistics& shape) const override {
@@ -230,8 +238,9 @@ class FutureLinksOfSnapshots final : public Task {
 
   std::int64_t evaluation_batch() const override { return options_.batch; }
 
-  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    return remarks_on_rules(metrics, false);
+  std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics,
+                                   const ReferenceLevels& levels) const override {
+    return remarks_on_levels(metrics, levels);
   }
 
  private:

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/errors.hpp"
+#include "core/units.hpp"
+#include "models/tasks/future_links/first_meetings.hpp"
 
 namespace strobe {
 
@@ -26,6 +29,13 @@ const FieldTable& future_links_fields() {
                   "vertices that may be negatives: targets of a two-sided graph, of any graph, or all vertices; auto = "
                   "sides where the graph has them, else targets")
           .choice(
+              "evaluation_negatives", &P::evaluation_negatives, {"random", "historical", "inductive"},
+              "candidates of an evaluation: random; historical = the source's destinations in training; inductive = "
+              "its destinations in earlier batches of the same part, validation or test, that were new there; "
+              "random ones fill up where they are too few")
+          .choice("links", &P::links, {"all", "new"},
+                  "events that metrics take: all, or new = those whose source and target had no event before")
+          .choice(
               "self_pairs", &P::self_pairs, {"allowed", "left_out"},
               "whether an event's source may be a candidate of its destination in an evaluation: allowed (as in TGB), "
               "or left_out")
@@ -44,8 +54,33 @@ const FieldTable& future_links_fields() {
   return table;
 }
 
-EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, std::uint64_t seed) {
-  return {graph, options.negatives, seed, options.self_pairs == "allowed" ? SelfPairs::allowed : SelfPairs::left_out};
+EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split,
+                                 std::uint64_t seed) {
+  EventCandidates candidates(graph, options.negatives, seed,
+                             options.self_pairs == "allowed" ? SelfPairs::allowed : SelfPairs::left_out);
+  const std::string& kind = options.evaluation_negatives;
+  candidates.sample({kind == "historical"  ? NegativeSampling::historical
+                     : kind == "inductive" ? NegativeSampling::inductive
+                                           : NegativeSampling::random,
+                     split, options.batch});
+  return candidates;
+}
+
+std::vector<char> judged_flags(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split) {
+  if (options.links == "all") return {};
+  std::vector<char> flags = first_meeting_flags(graph);
+  if (std::find(flags.begin() + split.validation_end, flags.end(), 1) != flags.end()) return flags;
+  throw InvalidRequest("/task/links", fmt::format("links=new leaves nothing to judge: in all of the {} test events the "
+                                                  "source has hit the target before; take links=all",
+                                                  format_count(graph.events() - split.validation_end)));
+}
+
+void check_future_links(const FutureLinksOptions& options) {
+  if (candidate_count(options.candidates) > 0 || options.evaluation_negatives == "random") return;
+  throw InvalidRequest("/task/evaluation_negatives",
+                       fmt::format("candidates=all leaves no choice of {} candidates; take a number of candidates, "
+                                   "such as 49",
+                                   options.evaluation_negatives));
 }
 
 std::int64_t candidate_count(const std::string& text) {

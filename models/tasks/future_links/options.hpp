@@ -15,6 +15,8 @@ struct FutureLinksOptions {
   std::int64_t batch = 200;
   std::string split = "70/15/15";
   std::string negatives = "auto";
+  std::string evaluation_negatives = "random";
+  std::string links = "all";
   std::string self_pairs = "allowed";
   std::int64_t negative_groups = 10;
   std::int64_t training_negatives = 1;
@@ -25,7 +27,15 @@ struct FutureLinksOptions {
 const FieldTable& future_links_fields();
 
 /// The candidates of events on `graph`, which must outlive the result. Throws InvalidRequest("/task/negatives", ...).
-EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, std::uint64_t seed);
+EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split,
+                                 std::uint64_t seed);
+
+/// [E] 1 of the events that are judged where these are only some; else empty. Throws InvalidRequest("/task/links", ...)
+/// when no test event is.
+std::vector<char> judged_flags(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split);
+
+/// Refuses options that contradict each other.
+void check_future_links(const FutureLinksOptions& options);
 
 /// Candidates in addition to the true destination; -1 for all. Throws InvalidRequest("/task/candidates", ...).
 std::int64_t candidate_count(const std::string& text);

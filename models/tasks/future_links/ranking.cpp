@@ -35,17 +35,20 @@ std::map<std::string, double> link_metrics(const EventOutputs& scores, const std
           {prefix + "auc", area_under_roc(pairs, truth)}};
 }
 
-std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
-                                          bool sees_own_batch) {
+std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
+                                           const ReferenceLevels& levels) {
   const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
-  if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
-  const double own = model->second.back(), simple = rule->second.back();
-  const std::string compared =
-      fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
-  if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
-  if (sees_own_batch) return {};
-  return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
-          compared};
+  if (model == metrics.end() || model->second.empty()) return {};
+  const double own = model->second.back();
+  if (const auto best = levels.best_possible.find("mrr"); best != levels.best_possible.end() && own > best->second) {
+    return {fmt::format("mrr {:.4f} exceeds the best possible {:.4f}: by chance, or the model looks ahead", own,
+                        best->second)};
+  }
+  if (rule == metrics.end() || own > rule->second.back()) return {};
+  return {
+      fmt::format("the model does not beat a rule that learns nothing: mrr {:.4f}, and the recency rule's at the "
+                  "same evaluation batch {:.4f}",
+                  own, rule->second.back())};
 }
 
 }  // namespace strobe

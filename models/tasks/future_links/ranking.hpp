@@ -20,10 +20,8 @@ double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
 std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
                                            const std::string& prefix, TieRule ties);
 
-/// Notes for the row that compare the curve of `mrr` with that of the recency rule. One says that the model does not
-/// beat a rule which learns nothing. Another says that it beats the rule although it sees no history of its own batch
-/// (`sees_own_batch` false), so that it may be looking ahead. Empty where one of the curves is missing.
-std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
-                                          bool sees_own_batch);
+/// Notes for the row: `mrr` does not beat the recency rule, or exceeds the best possible. Empty without both.
+std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
+                                           const ReferenceLevels& levels);
 
 }  // namespace strobe
