@@ -115,7 +115,7 @@ std::vector<VertexId> EventCandidates::preferred(EdgeId event, std::int64_t want
     if (!holds(excluded, target)) drawn.push_back(target);
   }
   const RandomStream random(seed_, preferred_draws, static_cast<std::uint32_t>(event));
-  const std::size_t limit = std::min(drawn.size(), static_cast<std::size_t>(wanted));
+  const std::size_t limit = wanted < 0 ? drawn.size() : std::min(drawn.size(), static_cast<std::size_t>(wanted));
   for (std::size_t place = 0; place < limit; ++place)
     std::swap(drawn[place], drawn[place + random.below(place, drawn.size() - place)]);
   drawn.resize(limit);
@@ -124,12 +124,11 @@ std::vector<VertexId> EventCandidates::preferred(EdgeId event, std::int64_t want
 
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {
   std::vector<VertexId> not_these = excluded(event);
-  if (wanted < 0 || meetings_ == nullptr) return from_pool(event, wanted, not_these);
+  if (meetings_ == nullptr) return from_pool(event, wanted, not_these);
   std::vector<VertexId> drawn = preferred(event, wanted, not_these);
-  const std::int64_t missing = wanted - static_cast<std::int64_t>(drawn.size());
-  if (missing == 0) return drawn;
   not_these.insert(not_these.end(), drawn.begin(), drawn.end());
   std::sort(not_these.begin(), not_these.end());
+  const std::int64_t missing = wanted < 0 ? -1 : wanted - static_cast<std::int64_t>(drawn.size());
   const std::vector<VertexId> others = from_pool(event, missing, not_these);
   drawn.insert(drawn.end(), others.begin(), others.end());
   return drawn;

@@ -257,13 +257,16 @@ TEST(FutureLinksOfSnapshots, HaveTheDecoderOfModelsOfEvents) {
   }
 }
 
-TEST(FutureLinksOfSnapshots, AModelIsComparedWithTheRuleAtItsBatch) {
-  EXPECT_NE(remarks_on_rules({{"mrr", {0.2, 0.3}}, {"recency_mrr", {0.4, 0.4}}}, false).at(0).find("does not beat"),
+TEST(FutureLinksOfSnapshots, AModelIsComparedWithTheRuleAndTheBestPossible) {
+  ReferenceLevels levels;
+  EXPECT_NE(remarks_on_levels({{"mrr", {0.2, 0.3}}, {"recency_mrr", {0.4, 0.4}}}, levels).at(0).find("does not beat"),
             std::string::npos);
-  EXPECT_NE(remarks_on_rules({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, false).at(0).find("looking ahead"),
+  EXPECT_TRUE(remarks_on_levels({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, levels).empty());
+  EXPECT_TRUE(remarks_on_levels({{"mrr", {0.2}}}, levels).empty());
+  levels.best_possible["mrr"] = 0.45;
+  EXPECT_NE(remarks_on_levels({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}, levels).at(0).find("looks ahead"),
             std::string::npos);
-  EXPECT_TRUE(remarks_on_rules({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, true).empty());
-  EXPECT_TRUE(remarks_on_rules({{"mrr", {0.2}}}, false).empty());
+  EXPECT_TRUE(remarks_on_levels({{"mrr", {0.44}}, {"recency_mrr", {0.4}}}, levels).empty());
 }
 
 }  // namespace

@@ -89,13 +89,43 @@ TEST(LinkRules, EqualTheirDefinitionsOnRandomGraphs) {
         for (const auto& [ties, share] :
              {std::pair{TieRule::average, 0.5}, {TieRule::optimistic, 0.0}, {TieRule::pessimistic, 1.0}}) {
           const auto metrics = rule_metrics(graph, candidates, events, ties);
-          ASSERT_EQ(metrics.size(), 4u);
-          for (const auto& [rule, value] : metrics) {
-            EXPECT_NEAR(value, judged(graph, candidates, events, rule, share), 1e-12)
+          ASSERT_EQ(metrics.size(), 12u);
+          for (const std::string& rule : rule_names()) {
+            EXPECT_NEAR(metrics.at(rule), judged(graph, candidates, events, rule, share), 1e-12)
                 << rule << " seed " << seed << " batch " << batch << " candidates " << wanted;
           }
         }
       }
+    }
+  }
+}
+
+/// The share of (destination, first candidate of any event) in the right order.
+double area(const EventGraph& graph, const EventCandidates& candidates, const RankedEvents& events,
+            const std::string& rule) {
+  std::vector<double> own, other;
+  for (EdgeId e = events.first; e < events.last; ++e) {
+    const EdgeId known = events.first + (e - events.first) / events.batch * events.batch;
+    const double span = graph.time[events.train_end - 1] - graph.time[0];
+    const Judge judge{graph, known, graph.time[known - 1] - 0.15 * span};
+    own.push_back(judge.score(rule, graph.source[e], graph.target[e]));
+    other.push_back(judge.score(rule, graph.source[e], candidates.evaluation(e, 1).front()));
+  }
+  double right = 0;
+  for (const double a : own)
+    for (const double b : other) right += a > b ? 1 : a == b ? 0.5 : 0;
+  return right / static_cast<double>(own.size() * other.size());
+}
+
+TEST(LinkRules, HaveTheAreaUnderTheRocCurveOfTheirScores) {
+  for (const std::uint64_t seed : {1, 2}) {
+    const EventGraph graph = visits(seed, 300);
+    const EventCandidates candidates(graph, "auto", seed);
+    const RankedEvents events{210, 255, 300, 7, 4};
+    const auto metrics = rule_metrics(graph, candidates, events, TieRule::average);
+    for (const std::string& rule : rule_names()) {
+      const std::string name = rule.substr(0, rule.size() - 3) + "auc";
+      EXPECT_NEAR(metrics.at(name), area(graph, candidates, events, rule), 1e-12) << name;
     }
   }
 }
@@ -108,13 +138,13 @@ TEST(LinkRules, AreAlsoTakenOverTheEventsWithAKeptOutEnd) {
     kept_out[seed] = kept_out[8 + 2 * seed] = 1;
     const RankedEvents events{210, 255, 300, 7, 4, kept_out}, all{210, 255, 300, 7, 4};
     const auto metrics = rule_metrics(graph, candidates, events, TieRule::average);
-    ASSERT_EQ(metrics.size(), 8u);
+    ASSERT_EQ(metrics.size(), 24u);
     for (const std::string& rule : rule_names()) {
       EXPECT_NEAR(metrics.at(rule), judged(graph, candidates, all, rule, 0.5), 1e-12);
       EXPECT_NEAR(metrics.at("inductive_" + rule), judged(graph, candidates, events, rule, 0.5), 1e-12);
     }
     const std::vector<char> nobody(20, 0);
-    EXPECT_EQ(rule_metrics(graph, candidates, {210, 255, 300, 7, 4, nobody}, TieRule::average).size(), 4u);
+    EXPECT_EQ(rule_metrics(graph, candidates, {210, 255, 300, 7, 4, nobody}, TieRule::average).size(), 12u);
   }
 }
 

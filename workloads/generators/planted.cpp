@@ -27,17 +27,18 @@ namespace {
 enum PlantedChannel : std::uint32_t { planted_events = 90, planted_vertices = 91 };
 
 struct PlantedParameters {
-  std::int64_t vertices = 1500;
-  std::int64_t sources = 500;
+  std::int64_t vertices = 2500;
+  std::int64_t sources = 0;
   std::int64_t events = 20000;
-  std::int64_t communities = 8;
+  std::int64_t communities = 16;
   double drift = 0.25;
   double noise = 0.1;
   double tempo = 4;
   double span = 1e6;
   std::int64_t vertex_features = 16;
 
-  std::int64_t targets() const { return vertices - sources; }
+  std::int64_t source_count() const { return sources > 0 ? sources : std::max<std::int64_t>(1, vertices / 5); }
+  std::int64_t targets() const { return vertices - source_count(); }
 };
 
 const FieldTable& planted_fields() {
@@ -45,7 +46,8 @@ const FieldTable& planted_fields() {
   static const FieldTable table =
       make_fields<P>()
           .integer("vertices", &P::vertices, "", "number of vertices N", 3, 2147483647)
-          .integer("sources", &P::sources, "", "vertices that are sources; the others are targets", 1, 2147483647)
+          .integer("sources", &P::sources, "", "vertices that are sources; the others are targets; 0 = a fifth of them",
+                   0, 2147483647)
           .integer("events", &P::events, "", "number of events E", 1, 1e12)
           .integer("communities", &P::communities, "", "communities of targets, and hidden states of sources", 2, 1024)
           .real("drift", &P::drift, "", "probability that an event moves its source on to the next community", 0, 1)
@@ -65,11 +67,11 @@ void check_planted(const PlantedParameters& p) {
     throw InvalidRequest("/vertices",
                          fmt::format("{} vertices, {} of them sources, leave too few targets for {} communities; give "
                                      "more vertices or fewer sources",
-                                     p.vertices, p.sources, p.communities));
+                                     p.vertices, p.source_count(), p.communities));
   }
   const auto vertices = static_cast<double>(p.vertices);
   const double bytes = 16 * static_cast<double>(p.events) + vertices * (8 + 4.0 * p.vertex_features) +
-                       40 * static_cast<double>(p.sources);
+                       40 * static_cast<double>(p.source_count());
   if (bytes <= usable_memory_bytes()) return;
   throw InvalidRequest("/events", fmt::format("{} events of {} vertices need {}, this machine has {}; ask for fewer",
                                               format_count(p.events), format_count(p.vertices), format_bytes(bytes),
@@ -77,10 +79,10 @@ void check_planted(const PlantedParameters& p) {
 }
 
 PlantedLinks law_of(const PlantedParameters& p) {
-  PlantedLinks law{p.communities, static_cast<VertexId>(p.sources), p.targets(), p.drift, p.noise, 1, p.tempo};
+  PlantedLinks law{p.communities, static_cast<VertexId>(p.source_count()), p.targets(), p.drift, p.noise, 1, p.tempo};
   double wait = 0;  // the mean over states, which are equally frequent
   for (std::int64_t z = 0; z < p.communities; ++z) wait += 1 / law.rate_of(z) / static_cast<double>(p.communities);
-  law.rate = wait * static_cast<double>(p.events) / static_cast<double>(p.sources) / p.span;
+  law.rate = wait * static_cast<double>(p.events) / static_cast<double>(p.source_count()) / p.span;
   return law;
 }
 
@@ -157,7 +159,7 @@ std::vector<float> planted_rows(const PlantedParameters& parameters, const Plant
   std::vector<float> rows(parameters.vertices * width, 0.0f), shared(width);
   const GeneratedFeatures own{generator_stream(seed, planted_vertices).bits(0), width},
       of_community{generator_stream(seed, planted_vertices).bits(1), width};
-  for (std::int64_t v = parameters.sources; v < parameters.vertices && width > 0; ++v) {
+  for (std::int64_t v = parameters.source_count(); v < parameters.vertices && width > 0; ++v) {
     float* const row = rows.data() + v * width;
     own.row(v, row);
     of_community.row(law.community_of(static_cast<VertexId>(v)), shared.data());

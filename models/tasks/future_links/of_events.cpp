@@ -27,9 +27,7 @@ constexpr const char* validation = "validation_";
 class FutureLinks final : public EventTask {
  public:
   explicit FutureLinks(const FutureLinksOptions& parameters)
-      : p_(parameters), ties_(tie_rule(parameters.ties)), count_(candidate_count(parameters.candidates)) {
-    check_future_links(p_);
-  }
+      : p_(parameters), ties_(tie_rule(parameters.ties)), count_(candidate_count(parameters.candidates)) {}
 
   EventTaskData draw(const EventGraph& graph, std::uint64_t seed) const override {
     EventTaskData data;

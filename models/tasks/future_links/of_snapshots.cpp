@@ -179,7 +179,7 @@ EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples
 class FutureLinksOfSnapshots final : public Task {
  public:
   explicit FutureLinksOfSnapshots(const FutureLinksOptions& options) : options_(options) {
-    check_future_links(options);
+    candidate_count(options.candidates);
     if (options.kept_out == 0) return;
     throw InvalidRequest("/task/kept_out",
                          "kept_out is for models of events; steps hold the events of all vertices. Leave it out");

@@ -75,14 +75,6 @@ std::vector<char> judged_flags(const EventGraph& graph, const FutureLinksOptions
                                                   format_count(graph.events() - split.validation_end)));
 }
 
-void check_future_links(const FutureLinksOptions& options) {
-  if (candidate_count(options.candidates) > 0 || options.evaluation_negatives == "random") return;
-  throw InvalidRequest("/task/evaluation_negatives",
-                       fmt::format("candidates=all leaves no choice of {} candidates; take a number of candidates, "
-                                   "such as 49",
-                                   options.evaluation_negatives));
-}
-
 std::int64_t candidate_count(const std::string& text) {
   if (text == "all") return -1;
   std::int64_t count = 0;

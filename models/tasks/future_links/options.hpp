@@ -34,9 +34,6 @@ EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptio
 /// when no test event is.
 std::vector<char> judged_flags(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split);
 
-/// Refuses options that contradict each other.
-void check_future_links(const FutureLinksOptions& options);
-
 /// Candidates in addition to the true destination; -1 for all. Throws InvalidRequest("/task/candidates", ...).
 std::int64_t candidate_count(const std::string& text);
 

@@ -65,6 +65,8 @@ TEST(JointEvaluation, MetricsHaveTheBitsOfOneRankForEveryModelAndTask) {
                               {{"model", of_asker}, {"precision", "fp32"}},
                               {{"model", tgn}, {"task", {{"candidates", "all"}, {"batch", 7}}}},
                               {{"model", tgn}, {"task", {{"kept_out", 0.2}}}},
+                              {{"model", jodie}, {"task", {{"evaluation_negatives", "historical"}}}},
+                              {{"model", tgat}, {"task", {{"evaluation_negatives", "inductive"}, {"links", "new"}}}},
                               {{"model", jodie}, {"task", {{"name", "event-classification"}, {"batch", 30}}}},
                               {{"model", tgn}, {"device", "sim"}, {"numerics", "cpu"}, {"cluster", "g4dn-t4"}}};
   for (const std::uint64_t seed : {61, 62}) {
