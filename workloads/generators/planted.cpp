@@ -1,8 +1,8 @@
 // Events whose best possible prediction is known, and which rules that learn nothing predict hardly better than chance.
 // Returns E events over N vertices, sources first and targets after them, by the law of planted_links.hpp. The expected
-// time of the last event is the span. A pair repeats as chance has it in its community. Features of a target are half
-// its own and half those of its community; both halves are uniform in [-1, 1) before they are mixed. Those of a source
-// are 0, so its state shows in its events alone.
+// time of the last event is the span. A pair repeats as chance has it in its community. Features of a
+// target, and of an event that hits it, are half their own and half those of the target's community; both halves are
+// uniform in [-1, 1) before they are mixed. Features of a source are 0, so its state shows in its events alone.
 // Invariants: a function of parameters and seed alone. Events of a source do not depend on other sources.
 // Cost: O(E log N + N) on one thread, 16 bytes an event.
 // Source: the two-layer form (drifting communities, links by community) of dynamic stochastic block models (Yang et
@@ -19,12 +19,13 @@
 #include "core/system/machine_limits.hpp"
 #include "core/units.hpp"
 #include "workloads/generators/generation.hpp"
+#include "workloads/graph/planted_features.hpp"
 #include "workloads/graph/plugins.hpp"
 
 namespace strobe {
 namespace {
 
-enum PlantedChannel : std::uint32_t { planted_events = 90, planted_vertices = 91 };
+enum PlantedChannel : std::uint32_t { planted_events = 90, planted_vertices = 91, planted_rows_of_events = 92 };
 
 struct PlantedParameters {
   std::int64_t vertices = 2500;
@@ -36,6 +37,7 @@ struct PlantedParameters {
   double tempo = 4;
   double span = 1e6;
   std::int64_t vertex_features = 16;
+  std::int64_t edge_features = 16;
 
   std::int64_t source_count() const { return sources > 0 ? sources : std::max<std::int64_t>(1, vertices / 5); }
   std::int64_t targets() const { return vertices - source_count(); }
@@ -58,7 +60,9 @@ const FieldTable& planted_fields() {
           .integer("vertex_features", &P::vertex_features, "",
                    "features of a vertex: a target's tell its community, a source's are 0 (models of snapshots read "
                    "them with features=own)",
-                   0, 1 << 20);
+                   0, 1 << 20)
+          .integer("edge_features", &P::edge_features, "",
+                   "features of an event, made on demand: they tell the community of its target", 0, 1 << 20);
   return table;
 }
 
@@ -156,14 +160,11 @@ class PlantedEvents {
 /// Features of all vertices [N * F].
 std::vector<float> planted_rows(const PlantedParameters& parameters, const PlantedLinks& law, std::uint64_t seed) {
   const std::int64_t width = parameters.vertex_features;
-  std::vector<float> rows(parameters.vertices * width, 0.0f), shared(width);
-  const GeneratedFeatures own{generator_stream(seed, planted_vertices).bits(0), width},
-      of_community{generator_stream(seed, planted_vertices).bits(1), width};
+  std::vector<float> rows(parameters.vertices * width, 0.0f);
+  const GeneratedFeatures own{generator_stream(seed, planted_vertices).bits(0), width};
   for (std::int64_t v = parameters.source_count(); v < parameters.vertices && width > 0; ++v) {
-    float* const row = rows.data() + v * width;
-    own.row(v, row);
-    of_community.row(law.community_of(static_cast<VertexId>(v)), shared.data());
-    for (std::int64_t i = 0; i < width; ++i) row[i] = (row[i] + shared[i]) / 2;
+    own.row(v, rows.data() + v * width);
+    mix_with_community(law, static_cast<VertexId>(v), own, rows.data() + v * width);
   }
   return rows;
 }
@@ -181,6 +182,8 @@ EventGraph generate_planted(const Json& json, std::uint64_t seed) {
   graph.original_id = std::move(ids);
   graph.vertex_feature_width = parameters.vertex_features;
   graph.vertex_features = planted_rows(parameters, graph.planted, seed);
+  graph.edge_feature_width = parameters.edge_features;
+  graph.edge_feature_source = {generator_stream(seed, planted_rows_of_events).bits(0), parameters.edge_features};
   graph.provenance.name = "planted";
   graph.provenance.format = "generated";
   graph.provenance.source = fmt::format("planted {} seed {}", planted_fields().complete(json, "").dump(), seed);

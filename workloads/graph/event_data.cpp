@@ -3,10 +3,17 @@
 
 #include <algorithm>
 
+#include "workloads/graph/planted_features.hpp"
+
 namespace strobe {
 
 void edge_feature_row(const EventGraph& events, EdgeId event, float* to) {
-  if (events.edge_feature_source.width > 0) return events.edge_feature_source.row(event, to);
+  if (events.edge_feature_source.width > 0) {
+    events.edge_feature_source.row(event, to);
+    if (events.planted.communities > 0)
+      mix_with_community(events.planted, events.target[event], events.edge_feature_source, to);
+    return;
+  }
   std::copy_n(events.edge_features.data() + event * events.edge_feature_width, events.edge_feature_width, to);
 }
 
