@@ -96,6 +96,11 @@ VertexId EventCandidates::negative(EdgeId event, std::int64_t n, std::int64_t gr
 }
 
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {
+  if (of_others_ != nullptr) {
+    std::vector<VertexId> given = of_others_->of(event);
+    if (wanted >= 0 && given.size() > static_cast<std::size_t>(wanted)) given.resize(static_cast<std::size_t>(wanted));
+    return given;
+  }
   const std::vector<VertexId> not_these = excluded(event);
   const RandomStream random(seed_, evaluation_draws, static_cast<std::uint32_t>(event));
   std::vector<VertexId> drawn;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/tasks/given_candidates.hpp"
 #include "workloads/graph/graph.hpp"
 
 namespace strobe {
@@ -33,6 +35,11 @@ class EventCandidates {
   EventCandidates(const EventGraph& graph, std::vector<std::vector<VertexId>> given)
       : graph_(graph), seed_(0), given_(std::move(given)) {}
 
+  /// From now on, `evaluation` returns these candidates and draws none; null: it draws.
+  void give(std::shared_ptr<const GivenCandidates> candidates) { of_others_ = std::move(candidates); }
+  /// The SHA-256 of the file of given candidates; "" without one.
+  std::string negatives_sha256() const { return of_others_ == nullptr ? "" : of_others_->sha256(); }
+
   /// The vertices that may be drawn, ascending.
   const std::vector<VertexId>& pool() const { return pool_; }
 
@@ -42,7 +49,8 @@ class EventCandidates {
 
   /// min(wanted, number of candidates) distinct candidates in addition to the true destination, uniform over the pool
   /// without excluded vertices; all of them for `wanted` < 0. The first one is the negative of average precision, for
-  /// every `wanted`. Cost: O(wanted) expected where the pool is larger, else O(pool).
+  /// every `wanted`. Cost: O(wanted) expected where the pool is larger, else O(pool). For given candidates, it returns
+  /// the first `wanted`.
   std::vector<VertexId> evaluation(EdgeId event, std::int64_t wanted) const;
 
  private:
@@ -55,6 +63,7 @@ class EventCandidates {
   SelfPairs self_pairs_ = SelfPairs::allowed;
   std::vector<VertexId> pool_;
   std::vector<std::vector<VertexId>> given_;  // [E] or empty
+  std::shared_ptr<const GivenCandidates> of_others_;
 };
 
 }  // namespace strobe

@@ -16,6 +16,7 @@
 #include "models/tasks/future_links/options.hpp"
 #include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/link_rules.hpp"
+#include "models/tasks/protocols/protocol.hpp"
 #include "models/tasks/task_split.hpp"
 
 namespace strobe {
@@ -39,11 +40,19 @@ class FutureLinks final : public EventTask {
     data.evaluation_candidates = count_;
     const TimeSplit& split = data.split;
     if (p_.kept_out > 0) keep_out(graph, seed, data);
+    std::int64_t of_rules = count_;
+    if (const auto given = given_candidates(p_, graph, split, data.kept_out)) {
+      candidates->give(given);
+      data.evaluation_candidates = given->most();
+      of_rules = averages_batches(p_) ? 1 : given->most();
+    }
+    // Events with new vertices have a second negative in some protocols. The rules know the first one alone.
+    const VertexFlags apart = averages_batches(p_) ? VertexFlags() : data.kept_out;
     note_cut_instants(graph, split, p_.batch, data.notes);
     const auto add_rules = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       if (first == last) return;
       for (const auto& [name, value] :
-           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, count_, data.kept_out}, ties_))
+           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, of_rules, apart}, ties_))
         data.rules[prefix + name] = value;
     };
     add_rules("", split.validation_end, graph.events());
@@ -85,9 +94,14 @@ class FutureLinks final : public EventTask {
                                         const EventOutputs& outputs) const override {
     std::vector<std::size_t> all(outputs.first.size()), inductive;
     std::iota(all.begin(), all.end(), std::size_t{0});
-    std::map<std::string, double> metrics = link_metrics(outputs, all, "", ties_);
     std::copy_if(all.begin(), all.end(), std::back_inserter(inductive),
                  [&](std::size_t i) { return is_inductive(graph, data.kept_out, first + static_cast<EdgeId>(i)); });
+    if (averages_batches(p_)) {
+      std::map<std::string, double> means = means_of_batches(outputs, all, p_.batch, 1, "", ties_);
+      if (!inductive.empty()) means.merge(means_of_batches(outputs, inductive, p_.batch, 2, inductive_prefix, ties_));
+      return means;
+    }
+    std::map<std::string, double> metrics = link_metrics(outputs, all, "", ties_);
     if (!inductive.empty()) metrics.merge(link_metrics(outputs, inductive, inductive_prefix, ties_));
     return metrics;
   }
@@ -103,6 +117,7 @@ class FutureLinks final : public EventTask {
   void keep_out(const EventGraph& graph, std::uint64_t seed, EventTaskData& data) const {
     const TimeSplit& split = data.split;
     data.kept_out = draw_kept_out(graph, split, p_.kept_out, seed);
+    if (averages_batches(p_)) data.kept_out = never_trained(graph, split, data.kept_out);
     data.trained = std::make_shared<const TrainedEvents>(events_left(graph, split, data.kept_out, p_.negatives, seed));
     const std::int64_t tested = count_inductive(graph, data.kept_out, split.validation_end, graph.events());
     const std::int64_t validated = count_inductive(graph, data.kept_out, split.train_end, split.validation_end);
@@ -113,7 +128,8 @@ class FutureLinks final : public EventTask {
                                        "that are kept out; take a larger share, or another seed",
                                        vertices));
     }
-    std::vector<std::string> names = rule_names();
+    std::vector<std::string> names;
+    if (!averages_batches(p_)) names = rule_names();
     for (const char* name : {"mrr", "ap", "auc"}) names.emplace_back(name);
     for (const std::string& name : names) {
       data.metric_events[inductive_prefix + name] = tested;
@@ -135,7 +151,7 @@ const Register<EventTaskTag> future_links_registered{{
     "Rossi et al., Temporal Graph Networks, 2020",
     future_links_fields(),
     [](const Json& parameters) -> std::unique_ptr<EventTask> {
-      return std::make_unique<FutureLinks>(from_json<FutureLinksOptions>(future_links_fields(), parameters, "/task"));
+      return std::make_unique<FutureLinks>(future_links_options(parameters));
     },
     {},
 }};
