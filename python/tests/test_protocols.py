@@ -188,6 +188,39 @@ class TgbProtocolTest(Stored):
         self.assertEqual(whole["metrics"]["mrr"], shifted["metrics"]["mrr"])
 
 
+class JodieFormTest(Stored):
+    """The form of tgbl-wiki: TGB puts the items behind the largest user."""
+
+    FORM = "tgbl-made_edgelist.csv"
+
+    @classmethod
+    def setUpClass(cls):
+        InFolder.setUpClass.__func__(cls)
+        rng = np.random.default_rng(8)
+        count, users = 1200, 30
+        user, item = rng.permutation(count) % users, rng.permutation(count) % 20
+        cls.ts = np.sort(rng.integers(0, 300, count))
+        lines = [f"{u},{i},{t}.0,0,0.5,1.5" for u, i, t in zip(user, item, cls.ts, strict=True)]
+        (cls.folder / cls.FORM).write_text(
+            "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n" + "\n".join(lines) + "\n")
+        cls.src, cls.dst = user, item + user.max() + 1
+        cls.train, cls.validation, cls.test = masks(cls.ts)
+        cls.make_pickles()
+        tgb_negatives.convert([cls.folder / "val.pkl", cls.folder / "test.pkl"], cls.folder / "n.npz")
+
+    def test_items_are_numbered_behind_users(self):
+        row = self.row("o", *JODIE, "--dump-samples", "s.csv", "--dump-scores", "s.npz")
+        scores = self.scores("s.npz")
+        mrr = self.mean_rank(scores["y_pred_pos"], scores["y_pred_neg"])
+        self.assertAlmostEqual(mrr, row["metrics"]["mrr"][-1], delta=1e-12)
+        samples = pd.read_csv(self.folder / "s.csv")
+        ids = samples["id"] if "id" in samples else samples["vertex"]
+        table = pickle.loads((self.folder / "test.pkl").read_bytes())
+        for event, own in samples[samples["part"] == "test"].groupby("event"):
+            key = (self.src[event], self.dst[event], self.ts[event])
+            self.assertEqual(list(ids[own.index]), list(table[key]))
+
+
 class TgbWithLoopsTest(TgbProtocolTest):
     """Vertices that are sources and destinations."""
 
