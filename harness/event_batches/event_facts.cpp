@@ -21,6 +21,11 @@ const Register<FactsTag> event_batch_facts{
         "For future links: events that an evaluation scores before it refreshes the memory, or the step whose "
         "embeddings score them. Metrics of two sizes do not compare.",
         count()},
+       {"negatives_sha256",
+        "",
+        "For future links with protocol tgb: SHA-256 of the file of stored negatives.",
+        {{"type", "string"}, {"pattern", "^[0-9a-f]{64}$"}},
+        "no stored negatives"},
        {"mails_lost_share", "1",
         "For models of events with memory: share of the training mails that never reach a memory, because a later "
         "event of their batch leaves a mail for the same vertex.",

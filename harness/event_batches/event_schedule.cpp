@@ -15,6 +15,7 @@
 #include "harness/event_batches/trainer/batch_rows.hpp"
 #include "harness/event_batches/trainer/event_trainer.hpp"
 #include "harness/files/model_files.hpp"
+#include "harness/files/score_file.hpp"
 #include "harness/files/vertex_ids.hpp"
 #include "harness/request/schedule_tag.hpp"
 #include "harness/request/until.hpp"
@@ -59,6 +60,7 @@ class EventSchedule final : public SchedulePlan {
     set_size("local_batch", case_->options.batch);
     set_size("global_batch", case_->options.batch * plan_.order.groups().ranks());
     set_size("evaluation_batch", case_->data.task->evaluation_batch);
+    if (const std::string sha256 = negatives_sha256(); !sha256.empty()) facts.values["negatives_sha256"] = sha256;
     facts.set("mails_lost_share", loss_.lost_share);
     facts.set("mean_staleness_seconds", loss_.mean_staleness_seconds);
     return facts;
@@ -112,6 +114,8 @@ class EventSchedule final : public SchedulePlan {
     const std::string text =
         fmt::format("{} {} {} {}", graph.provenance.sha256, graph.events(), graph.vertices, case_->request.task.dump());
     digest.update(text.data(), text.size());
+    const std::string negatives = negatives_sha256();
+    digest.update(negatives.data(), negatives.size());
     digest.update(case_->start_values.data(), case_->start_values.size() * sizeof(double));
     return digest.hex();
   }
@@ -147,6 +151,9 @@ class EventSchedule final : public SchedulePlan {
     files.push_back({"ranks", [this](const std::string& path, const OutputContent& content) {
                        write_link_ranks(path, *case_, content.values);
                      }});
+    files.push_back({"scores", [](const std::string& path, const OutputContent& content) {
+                       write_score_file(path, content.matrices);
+                     }});
     files.push_back(
         {"samples", [this](const std::string& path, const OutputContent&) { write_link_samples(path, *case_); }});
     return files;
@@ -169,6 +176,10 @@ class EventSchedule final : public SchedulePlan {
 
  private:
   bool grouped() const { return case_->grouped(); }
+  std::string negatives_sha256() const {
+    const auto& candidates = case_->data.task->candidates;
+    return candidates == nullptr ? "" : candidates->negatives_sha256();
+  }
   void write_own_ids(const std::string& path) const { write_ids(path, vertex_ids(*case_->data.graph)); }
 
   PlanSummary summarised() const {

@@ -48,4 +48,14 @@ std::map<std::string, double> Evaluation::metrics(const Parameters& parameters, 
   return all;
 }
 
+std::vector<SavedMatrix> Evaluation::scores(const Parameters& parameters, const KeptRows& embeddings) {
+  std::vector<SavedMatrix> all;
+  for (const Part& part : parts_) {
+    const std::vector<double> values = outputs(part, parameters, embeddings);
+    if (!device_.has_values()) continue;
+    all.push_back({part.prefix, 0, 0, plan_.model.task->scores(values, part.samples)});
+  }
+  return all;
+}
+
 }  // namespace strobe

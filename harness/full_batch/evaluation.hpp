@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/safetensors.hpp"
 #include "harness/full_batch/device_samples.hpp"
 #include "harness/full_batch/exchange/exchange.hpp"
 #include "harness/full_batch/kept_rows.hpp"
@@ -24,6 +25,10 @@ class Evaluation {
   /// Metrics of `parameters`, from their embeddings of `steps()`. Names of validation metrics start with
   /// `validation_prefix`. The same on every rank; empty without values. All ranks must call it.
   std::map<std::string, double> metrics(const Parameters& parameters, const KeptRows& embeddings);
+
+  /// The scores of the test events, then of the validation events, in tasks that are judged on events: each a matrix
+  /// of write_score_file. All ranks must call it.
+  std::vector<SavedMatrix> scores(const Parameters& parameters, const KeptRows& embeddings);
 
   /// Whether the last metrics() found one output for all test samples (all_equal).
   bool equal_outputs() const { return equal_outputs_; }

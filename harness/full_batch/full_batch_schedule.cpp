@@ -8,6 +8,7 @@
 #include "harness/files/model_files.hpp"
 #include "harness/files/placement_file.hpp"
 #include "harness/files/sample_file.hpp"
+#include "harness/files/score_file.hpp"
 #include "harness/files/vertex_ids.hpp"
 #include "harness/full_batch/full_batch_trainer.hpp"
 #include "harness/full_batch/plan/host_parts.hpp"
@@ -40,6 +41,8 @@ class FullBatchSchedule final : public SchedulePlan {
     Facts facts;
     if (const std::int64_t batch = plan_->model.task->evaluation_batch(); batch > 0)
       facts.values["evaluation_batch"] = batch;
+    if (const std::string& sha256 = plan_->data.samples->negatives_sha256; !sha256.empty())
+      facts.values["negatives_sha256"] = sha256;
     if (plan_->fusion != nullptr) add_fusion(samples, facts);
     if (plan_->stale.active)
       add_sent_share(plan_->stale.traffic, plan_->ranks(), summary_.approximations.empty(), samples, facts);
@@ -70,6 +73,10 @@ class FullBatchSchedule final : public SchedulePlan {
     files.push_back({"samples", [this](const std::string& path, const OutputContent&) {
                        write_samples(path, *plan_->data.samples, *plan_->data.raw);
                      }});
+    if (plan_->model.task->evaluation_batch() > 0)
+      files.push_back({"scores", [](const std::string& path, const OutputContent& content) {
+                         write_score_file(path, content.matrices);
+                       }});
     files.push_back(
         {ids_beside_checkpoint, [this](const std::string& path, const OutputContent&) { write_own_ids(path); }});
     return files;

@@ -88,6 +88,7 @@ std::map<std::string, double> FullBatchTrainer::evaluate(const EvaluationMoment&
 }
 
 OutputContent FullBatchTrainer::output(const std::string& name) {
+  if (name == "scores") return {{}, evaluation_.scores(evaluated_, evaluated_embeddings(evaluation_.steps()))};
   return name == "embeddings" ? OutputContent{embeddings(), {}} : OutputContent();
 }
 

@@ -31,6 +31,7 @@ class HybridSchedule final : public SchedulePlan {
     Facts facts;
     const Facts of_full = full_->facts({});
     if (of_full.has("evaluation_batch")) facts.values["evaluation_batch"] = of_full.values.at("evaluation_batch");
+    if (of_full.has("negatives_sha256")) facts.values["negatives_sha256"] = of_full.values.at("negatives_sha256");
     const BatchRedundancy twice = redundancy();
     facts.set("redundant_computation", twice.redundant_computation);
     if (!plan_->caches) {

@@ -220,7 +220,7 @@ void HybridTrainer::note_evaluation_peak() {
 std::vector<double> HybridTrainer::weights() { return host_values(device_, common_weights()); }
 
 OutputContent HybridTrainer::output(const std::string& name) {
-  if (name != "embeddings") return {};
+  if (name != "embeddings" && name != "scores") return {};
   FullBatchTrainer judge(*plan_.full, device_, communicator_);
   judge.take_weights(common_weights());
   return judge.output(name);

@@ -13,6 +13,16 @@ const Register<OutputFileTag> embeddings_registered{
      {"embeddings", "a workload with values"},
      {}}};
 
+const Register<OutputFileTag> scores_registered{
+    {"scores",
+     "task future-links: write the scores of the judged events and of their candidates under the trained weights of "
+     "the one case to this .npz file, as the evaluator of package py-tgb reads them (y_pred_pos, y_pred_neg; those of "
+     "validation events begin with validation_)",
+     "",
+     {},
+     {"scores", "task future-links"},
+     {}}};
+
 const Register<OutputFileTag> samples_registered{
     {"samples",
      "write the samples that the task of the one case drew, positives and negatives, to this .csv file",

@@ -123,6 +123,11 @@ std::vector<VertexId> EventCandidates::preferred(EdgeId event, std::int64_t want
 }
 
 std::vector<VertexId> EventCandidates::evaluation(EdgeId event, std::int64_t wanted) const {
+  if (of_others_ != nullptr) {
+    std::vector<VertexId> given = of_others_->of(event);
+    if (wanted >= 0 && given.size() > static_cast<std::size_t>(wanted)) given.resize(static_cast<std::size_t>(wanted));
+    return given;
+  }
   std::vector<VertexId> not_these = excluded(event);
   if (meetings_ == nullptr) return from_pool(event, wanted, not_these);
   std::vector<VertexId> drawn = preferred(event, wanted, not_these);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/tasks/given_candidates.hpp"
 #include "workloads/continuous/time_split.hpp"
 #include "workloads/graph/graph.hpp"
 
@@ -51,6 +52,11 @@ class EventCandidates {
 
   /// From now on candidates of validation and test events are sampled this way. O(E).
   void sample(const EvaluationSampling& sampling);
+  /// From now on, `evaluation` returns these candidates and draws none; null: it draws.
+  void give(std::shared_ptr<const GivenCandidates> candidates) { of_others_ = std::move(candidates); }
+  bool are_given() const { return of_others_ != nullptr; }
+  /// The SHA-256 of the file of given candidates; "" without one.
+  std::string negatives_sha256() const { return of_others_ == nullptr ? "" : of_others_->sha256(); }
 
   /// The vertices that may be drawn, ascending.
   const std::vector<VertexId>& pool() const { return pool_; }
@@ -62,8 +68,8 @@ class EventCandidates {
   /// min(wanted, number of candidates) distinct candidates in addition to the true destination, uniform over the pool
   /// without excluded vertices; all of them for `wanted` < 0. The first one is the negative of average precision, for
   /// every `wanted`. Historical and inductive candidates come first, uniform over theirs; where they are too few, the
-  /// others fill up. Cost: O(wanted) expected where the pool is larger, else O(pool), and O(pairs of the source) where
-  /// candidates are not random.
+  /// others fill up. For given candidates, it returns the first `wanted`. Cost: O(wanted) expected where the pool is
+  /// larger, else O(pool), and O(pairs of the source) where candidates are not random.
   std::vector<VertexId> evaluation(EdgeId event, std::int64_t wanted) const;
 
  private:
@@ -82,6 +88,7 @@ class EventCandidates {
   std::vector<std::vector<VertexId>> given_;  // [E] or empty
   EvaluationSampling sampling_;
   std::shared_ptr<const FirstMeetings> meetings_;  // null where candidates are random
+  std::shared_ptr<const GivenCandidates> of_others_;
 };
 
 }  // namespace strobe

@@ -56,6 +56,8 @@ struct TaskData {
   /// Task::metric_samples has their numbers of samples.
   std::map<std::string, double> rules;
   ReferenceLevels levels;
+  /// The SHA-256 of the file from which candidates of an evaluation were read; "" without one.
+  std::string negatives_sha256;
 
   /// The reason why `metric` cannot exist, "" when it can.
   std::string why_absent(const std::string& metric) const;
@@ -113,6 +115,11 @@ class Task {
   virtual std::map<std::string, std::int64_t> metric_samples(const Samples& test) const = 0;
   /// Events of an evaluation that are scored with the embeddings of one step; 0 of tasks that are not judged on events.
   virtual std::int64_t evaluation_batch() const { return 0; }
+  /// For tasks that are judged on events: the scores of `judged`, event by event, as `append_scores` of
+  /// future_links/ranking.hpp lists them; else empty.
+  virtual std::vector<double> scores(const std::vector<double>& /*outputs*/, const Samples& /*judged*/) const {
+    return {};
+  }
   /// Notes for the row about the curves of metrics (one value an epoch), and the levels of TaskData.
   virtual std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& /*metrics*/,
                                            const ReferenceLevels& /*levels*/) const {

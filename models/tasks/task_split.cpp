@@ -7,8 +7,10 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/errors.hpp"
+#include "models/tasks/protocols/protocol.hpp"
 #include "models/tasks/task.hpp"
 
 namespace strobe {
@@ -71,6 +73,9 @@ StepSplit split_steps(std::int64_t steps, const std::string& split, const std::s
 
 Json complete_task_parameters(const std::string& task, const Json& values, const std::string& pointer) {
   Json complete = TaskRegistry::instance().find(task, pointer + "/name").parameters.complete(values, pointer);
+  if (complete.contains("protocol")) complete = with_protocol(values, std::move(complete), pointer);
+  if (complete.value("protocol", "") == "none") complete.erase("protocol"), complete.erase("negatives_file");
+  if (complete.value("negatives_file", "none").empty()) complete.erase("negatives_file");
   if (complete.value("kept_out", 1.0) == 0) complete.erase("kept_out");
   if (complete.value("self_pairs", "") == "allowed") complete.erase("self_pairs");
   complete.erase("score_with");  // has one value

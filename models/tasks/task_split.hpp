@@ -34,7 +34,8 @@ StepSplit split_steps(std::int64_t steps, const std::string& split, const std::s
 /// cases. An empty `split` is left out. A given `split` is in per cent and replaces `train_share`, which says the same
 /// of training alone. `kept_out` and `self_pairs` appear only where they are not the default. `score_with`, which has
 /// one value, never appears. Throws InvalidRequest(pointer + ...) when both `split` and `train_share` are given and
-/// differ.
+/// differ. A `protocol` fixes other parameters (protocols/protocol.hpp); `protocol` and `negatives_file` appear only
+/// where one is named.
 Json complete_task_parameters(const std::string& task, const Json& values, const std::string& pointer);
 
 }  // namespace strobe

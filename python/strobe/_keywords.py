@@ -61,6 +61,7 @@ class RunOptions(TypedDict, total=False):
     dump_ranks: Annotated[Text, "models of events: write the rank of each judged event's destination among its candidates, under the trained weights of the one case, to this .csv file (event, part, source, destination, candidates, rank, then ids and names of both)"]
     dump_samples: Annotated[Text, "write the samples that the task of the one case drew, positives and negatives, to this .csv file"]
     dump_schedule: Annotated[Text, "models of events: write which rank trains on which events in which iteration, and when memory is read and written, to this .csv file (iteration, trainer, copy, sweep, first_event, last_event, negatives, operation), in a dry run too"]
+    dump_scores: Annotated[Text, "task future-links: write the scores of the judged events and of their candidates under the trained weights of the one case to this .npz file, as the evaluator of package py-tgb reads them (y_pred_pos, y_pred_neg; those of validation events begin with validation_)"]
     checkpoint: Annotated[Text, "keep the training state of the one case in this safetensors file: weights and optimiser state"]
     checkpoint_every: Annotated[int, "epochs from one checkpoint to the next (default: after the last)"]
     checkpoint_on_signal: Annotated[bool, "a signal (INT, TERM, HUP, USR1, USR2, XCPU) lets the current epoch end and then writes the file of --checkpoint; a second signal ends the run at once (default: yes)"]

@@ -198,7 +198,8 @@ std::map<std::string, double> GroupTrainer::measure(const EvaluationMoment& mome
 
 std::map<std::string, double> GroupTrainer::measure_jointly(const EvaluationMoment& moment) {
   const std::int64_t some = moment.last ? 0 : events().options.evaluate_batches;
-  joint_ = evaluate_jointly(plan_, weights_.parameters(), {device_, communicator_, column_}, some, moment.epoch);
+  joint_ = evaluate_jointly(plan_, weights_.parameters(), {device_, communicator_, column_, kept_.count("scores") != 0},
+                            some, moment.epoch);
   return joint_.metrics;
 }
 
@@ -238,6 +239,7 @@ TrainingFindings GroupTrainer::findings() const {
 
 OutputContent GroupTrainer::output(const std::string& name) {
   if (evaluates_jointly({trained_, true}) && name == "ranks") return {joint_.ranks, {}};
+  if (evaluates_jointly({trained_, true}) && name == "scores") return {{}, joint_.scores};
   return replay_ == nullptr ? OutputContent() : replay_->content(name, weights_.parameters());
 }
 

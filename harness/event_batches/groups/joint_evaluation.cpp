@@ -18,7 +18,8 @@ JointEvaluation::JointEvaluation(const GroupPlan& plan, const EvaluationOrder& o
       communicator_(rank.all),
       state_(std::make_shared<EvaluationState>(order)),
       loader_(case_.data, device_),
-      outputs_(order.parts().size()) {
+      outputs_(order.parts().size()),
+      keeps_scores_(rank.keeps_scores) {
   if (plan.evaluation.part != nullptr)
     neighbours_ =
         std::make_unique<RemoteNeighbours>(case_, case_.data, device_, rank.column, rows, plan.evaluation.part);
@@ -176,6 +177,7 @@ void JointEvaluation::judge(JointResults& results) const {
     if (outputs.values.empty()) continue;
     const std::vector<double> ranks = case_.task->ranks(outputs);
     results.ranks.insert(results.ranks.end(), ranks.begin(), ranks.end());
+    if (keeps_scores_) results.scores.push_back(scores_of(order_.parts()[part], outputs));
     add_metrics(case_, order_.parts()[part], outputs, results.metrics);
     results.equal_outputs = all_equal(outputs.values, 1);
   }

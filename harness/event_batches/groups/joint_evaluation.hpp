@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/safetensors.hpp"
 #include "harness/event_batches/groups/distributed_memory.hpp"
 #include "harness/event_batches/groups/group_plan.hpp"
 #include "harness/event_batches/groups/remote_neighbours.hpp"
@@ -19,8 +20,9 @@ namespace strobe {
 /// The results on rank 0; empty on other ranks and without values.
 struct JointResults {
   std::map<std::string, double> metrics;
-  std::vector<double> ranks;   // as in EventViews
-  bool equal_outputs = false;  // whether the last part's outputs are all equal
+  std::vector<double> ranks;        // as in EventViews
+  std::vector<SavedMatrix> scores;  // as in EventViews, where they are kept
+  bool equal_outputs = false;       // whether the last part's outputs are all equal
 };
 
 /// A rank that evaluates.
@@ -30,6 +32,7 @@ struct EvaluatingRank {
   /// This rank and its agents, by node (RemoteRows::columns). One for all evaluations, because backends keep what they
   /// make for a group until the launch ends.
   std::shared_ptr<Communicator> column;
+  bool keeps_scores = false;
 };
 
 /// One evaluation. All ranks construct it and call `run`.
@@ -71,6 +74,7 @@ class JointEvaluation {
   std::unique_ptr<DistributedMemory> memory_;     // null: the model has none
   OwnStep own_;
   std::vector<EventOutputs> outputs_;  // of each part; on rank 0
+  bool keeps_scores_;
 };
 
 /// Evaluates the plan's whole order. With `some` > 0, that number of batches of each part, chosen by `number`.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/schedule/host_values.hpp"
+#include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/metrics.hpp"
 
 namespace strobe {
@@ -34,6 +35,13 @@ void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventO
                  std::map<std::string, double>& all) {
   for (const auto& [name, value] : c.task->metrics(*c.data.graph, *c.data.task, events.first, outputs))
     all[events.prefix + name] = value;
+}
+
+SavedMatrix scores_of(const EvaluatedEvents& events, const EventOutputs& outputs) {
+  SavedMatrix scores{events.prefix, 0, 0, {}};
+  scores.values.reserve(outputs.counts.size() + outputs.values.size());
+  append_scores(outputs, scores.values);
+  return scores;
 }
 
 Pass EvaluationPass::evaluating() const {
@@ -132,6 +140,7 @@ void EvaluationPass::judge(const Parameters& parameters, const EvaluatedEvents& 
     const std::vector<double> ranks = case_.task->ranks(outputs);
     views_->ranks.insert(views_->ranks.end(), ranks.begin(), ranks.end());
   }
+  if (viewed_.scores) views_->scores.push_back(scores_of(events, outputs));
   add_metrics(case_, events, outputs, all);
   equal_outputs_ = all_equal(outputs.values, 1);
 }
@@ -168,6 +177,7 @@ OutputContent EvaluationPass::content(const std::string& name, const Parameters&
   if (name == "embeddings") return {views(parameters).embeddings, {}};
   if (name == "memory") return {{}, views(parameters).memory};
   if (name == "ranks") return {views(parameters).ranks, {}};
+  if (name == "scores") return {{}, views(parameters).scores};
   return {};
 }
 

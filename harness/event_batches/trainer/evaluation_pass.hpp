@@ -31,11 +31,13 @@ struct EventViews {
   std::vector<SavedMatrix> memory;
   /// The destination's rank among the candidates for every validation event, then every test event (EventTask::ranks).
   std::vector<double> ranks;
+  /// The scores of the validation events, then of the test events: each a matrix of write_score_file.
+  std::vector<SavedMatrix> scores;
 };
 
 /// Which views an evaluation keeps.
 struct WantedViews {
-  bool embeddings = false, memory = false, ranks = false;
+  bool embeddings = false, memory = false, ranks = false, scores = false;
 };
 
 /// Takes memory at once for the outputs of `events` events. Growing takes up to three times as much.
@@ -45,13 +47,17 @@ void reserve(EventOutputs& outputs, std::int64_t events, std::int64_t columns);
 void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
                  std::map<std::string, double>& all);
 
+/// The scores of events that have these outputs, as a matrix of write_score_file.
+SavedMatrix scores_of(const EvaluatedEvents& events, const EventOutputs& outputs);
+
 class EvaluationPass {
  public:
   EvaluationPass(const EventCase& c, Device& device) : case_(c), device_(device), walk_(c, c.data, device) {}
 
   /// Chooses the views that `metrics_and_views` keeps; none by default.
   void keep(const std::set<std::string>& names) {
-    wanted_ = {names.count("embeddings") != 0, names.count("memory") != 0, names.count("ranks") != 0};
+    wanted_ = {names.count("embeddings") != 0, names.count("memory") != 0, names.count("ranks") != 0,
+               names.count("scores") != 0};
   }
   /// Metrics of the weights. Names of validation metrics begin with `validation_`. Empty without values.
   std::map<std::string, double> metrics(const Parameters& parameters);

@@ -1,5 +1,7 @@
 #include "harness/full_batch/plan/data_keys.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -120,6 +122,10 @@ TaskData SamplesKey::draw(const DataCache& cache) const {
   const std::shared_ptr<const Presence> cells = *cache.get(PresenceKey{graph, presence});
   const std::shared_ptr<const Task> of = TaskRegistry::instance().find(task.name(), "/task").value(task.json);
   const std::optional<EventGraph> events = judged_events(*of, graph);
+  if (cells != nullptr && task.json.value("protocol", "none") != "none")
+    throw InvalidRequest("/presence", fmt::format("presence={} takes samples away, and protocol={} judges all events; "
+                                                  "set presence=all",
+                                                  presence, task.json.at("protocol").get<std::string>()));
   const auto draw_all = [&](const SnapshotGraph& whole) {
     return draw_samples(*of, whole, events ? &*events : nullptr, static_cast<std::uint64_t>(graph.seed));
   };

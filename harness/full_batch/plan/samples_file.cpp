@@ -30,10 +30,14 @@ void for_arrays(Part& part, const Visit& visit) {
 }  // namespace
 
 void write_samples_file(const TaskData& data, const std::string& path) {
-  const auto& [steps, train, test, validation, notes, absent, rules, levels] = data;
+  const auto& [steps, train, test, validation, notes, absent, rules, levels, negatives] = data;
   std::deque<std::string> names;  // sections point to them
   std::vector<BinarySection> sections;
-  Json about = {{"steps", steps}, {"notes", notes}, {"absent", absent}, {"rules", Json::array()}};
+  Json about = {{"steps", steps},
+                {"notes", notes},
+                {"absent", absent},
+                {"rules", Json::array()},
+                {"negatives_sha256", negatives}};
   for_parts(data, [&](const char* name, const Samples& part) {
     about[name] = {{"arity", part.arity}};
     for_arrays(part, [&](const char* array, const auto& column) {
@@ -55,6 +59,7 @@ TaskData read_samples_file(const std::string& path, std::shared_ptr<const void> 
   about.at("steps").get_to(data.steps);
   about.at("notes").get_to(data.notes);
   about.at("absent").get_to(data.absent);
+  about.at("negatives_sha256").get_to(data.negatives_sha256);
   for_parts(data, [&](const char* name, Samples& part) {
     about.at(name).at("arity").get_to(part.arity);
     for_arrays(part, [&]<class T>(const char* array, Column<T>& column) {

@@ -17,6 +17,7 @@
 #include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/future_links/without_model.hpp"
 #include "models/tasks/link_rules.hpp"
+#include "models/tasks/protocols/protocol.hpp"
 #include "models/tasks/task_split.hpp"
 
 namespace strobe {
@@ -41,14 +42,21 @@ class FutureLinks final : public EventTask {
     const TimeSplit& split = data.split;
     data.judged = judged_flags(graph, p_, split);
     if (p_.kept_out > 0) keep_out(graph, seed, data);
+    std::int64_t of_rules = count_;
+    if (const auto given = given_candidates(p_, graph, split, data.kept_out)) {
+      candidates->give(given);
+      data.evaluation_candidates = given->most();
+      of_rules = averages_batches(p_) ? 1 : given->most();
+    }
+    // Events with new vertices have a second negative in some protocols. The rules know the first one alone.
+    const VertexFlags apart = averages_batches(p_) ? VertexFlags() : data.kept_out;
     count_events(graph, data);
     note_cut_instants(graph, split, p_.batch, data.notes);
     for (const auto& [prefix, first, last] :
          {std::tuple{"", split.validation_end, graph.events()}, {validation, split.train_end, split.validation_end}}) {
       if (first == last) continue;
-      judge_without_model(graph, *candidates,
-                          {split.train_end, first, last, p_.batch, count_, data.kept_out, data.judged}, p_, prefix,
-                          data.rules, data.levels);
+      judge_without_model(graph, *candidates, {split.train_end, first, last, p_.batch, of_rules, apart, data.judged},
+                          p_, prefix, data.rules, data.levels);
     }
     data.candidates = candidates;
     return data;
@@ -89,9 +97,14 @@ class FutureLinks final : public EventTask {
     for (std::size_t i = 0; i < outputs.first.size(); ++i)
       if (is_judged(data, first + static_cast<EdgeId>(i))) all.push_back(i);
     if (all.empty()) return {};
-    std::map<std::string, double> metrics = link_metrics(outputs, all, "", ties_);
     std::copy_if(all.begin(), all.end(), std::back_inserter(inductive),
                  [&](std::size_t i) { return is_inductive(graph, data.kept_out, first + static_cast<EdgeId>(i)); });
+    if (averages_batches(p_)) {
+      std::map<std::string, double> means = means_of_batches(outputs, all, p_.batch, 1, "", ties_);
+      if (!inductive.empty()) means.merge(means_of_batches(outputs, inductive, p_.batch, 2, inductive_prefix, ties_));
+      return means;
+    }
+    std::map<std::string, double> metrics = link_metrics(outputs, all, "", ties_);
     if (!inductive.empty()) metrics.merge(link_metrics(outputs, inductive, inductive_prefix, ties_));
     return metrics;
   }
@@ -107,6 +120,7 @@ class FutureLinks final : public EventTask {
   void keep_out(const EventGraph& graph, std::uint64_t seed, EventTaskData& data) const {
     const TimeSplit& split = data.split;
     data.kept_out = draw_kept_out(graph, split, p_.kept_out, seed);
+    if (averages_batches(p_)) data.kept_out = never_trained(graph, split, data.kept_out);
     data.trained = std::make_shared<const TrainedEvents>(events_left(graph, split, data.kept_out, p_.negatives, seed));
     const auto vertices = std::count(data.kept_out.begin(), data.kept_out.end(), 1);
     if (count_judged(graph, data, true, split.validation_end, graph.events()) == 0) {
@@ -134,8 +148,9 @@ class FutureLinks final : public EventTask {
   }
 
   /// Enters the number of events of each metric that does not take all.
-  static void count_events(const EventGraph& graph, EventTaskData& data) {
-    std::vector<std::string> names = rule_names();
+  void count_events(const EventGraph& graph, EventTaskData& data) const {
+    std::vector<std::string> names;
+    if (!averages_batches(p_)) names = rule_names();
     for (const char* name : {"mrr", "ap", "auc"}) names.emplace_back(name);
     const auto add = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       for (const std::string& name : names) {
@@ -159,7 +174,7 @@ const Register<EventTaskTag> future_links_registered{{
     "Rossi et al., Temporal Graph Networks, 2020",
     future_links_fields(),
     [](const Json& parameters) -> std::unique_ptr<EventTask> {
-      return std::make_unique<FutureLinks>(from_json<FutureLinksOptions>(future_links_fields(), parameters, "/task"));
+      return std::make_unique<FutureLinks>(future_links_options(parameters));
     },
     {},
 }};

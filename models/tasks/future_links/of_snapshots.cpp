@@ -20,6 +20,7 @@
 #include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/future_links/without_model.hpp"
 #include "models/tasks/growing_samples.hpp"
+#include "models/tasks/protocols/protocol.hpp"
 #include "models/tasks/task.hpp"
 #include "models/tasks/task_split.hpp"
 
@@ -59,8 +60,13 @@ class Draw {
         judged_(judged_flags(events, options, split)) {}
 
   TaskData all() {
+    if (const auto given = given_candidates(options_, events_, split_, {})) {
+      candidates_.give(given);
+      wanted_ = given->most();
+    }
     check_size();
     TaskData data;
+    data.negatives_sha256 = candidates_.negatives_sha256();
     data.train = training(split_.train_end, data.notes);
     data.validation = judged("validation_", split_.train_end, split_.validation_end, data);
     data.test = judged("", split_.validation_end, events_.events(), data);
@@ -180,6 +186,12 @@ class FutureLinksOfSnapshots final : public Task {
  public:
   explicit FutureLinksOfSnapshots(const FutureLinksOptions& options) : options_(options) {
     candidate_count(options.candidates);
+    if (averages_batches(options)) {
+      throw InvalidRequest("/task/protocol",
+                           fmt::format("protocol={} keeps vertices out of training, which models of snapshots cannot; "
+                                       "take a model of events, or protocol=tgb",
+                                       options.protocol));
+    }
     if (options.kept_out == 0) return;
     throw InvalidRequest("/task/kept_out",
                          "kept_out is for models of events; steps hold the events of all vertices. Leave it out");
@@ -219,6 +231,12 @@ class FutureLinksOfSnapshots final : public Task {
 
   std::int64_t classes() const override { return 2; }
 
+  std::vector<double> scores(const std::vector<double>& outputs, const Samples& judged) const override {
+    std::vector<double> flat;
+    append_scores(by_event(outputs, judged), flat);
+    return flat;
+  }
+
   std::map<std::string, double> metrics(const std::vector<double>& outputs, const Samples& judged) const override {
     const EventOutputs scores = by_event(outputs, judged);
     std::vector<std::size_t> all(scores.counts.size());
@@ -254,8 +272,7 @@ const Register<TaskTag> future_links_task_registered{{
     future_links_fields(),
     TaskTag::Value(
         [](const Json& parameters) -> std::unique_ptr<Task> {
-          return std::make_unique<FutureLinksOfSnapshots>(
-              from_json<FutureLinksOptions>(future_links_fields(), parameters, "/task"));
+          return std::make_unique<FutureLinksOfSnapshots>(future_links_options(parameters));
         },
         {"snapshots", "events"}),
     {},

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "core/errors.hpp"
 #include "core/units.hpp"
 #include "models/tasks/future_links/first_meetings.hpp"
+#include "models/tasks/protocols/protocol.hpp"
 
 namespace strobe {
 
@@ -50,8 +52,18 @@ const FieldTable& future_links_fields() {
                 0, 0.999)
           .choice("score_with", &P::score_with, {"last_complete_step"},
                   "models of snapshots: which step's embeddings score the events of a batch; the last one that is over "
-                  "when the batch begins");
+                  "when the batch begins")
+          .choice("protocol", &P::protocol, {"none", "tgb", "dyglib", "tgn"},
+                  "published protocol, which fixes split, candidates, ties and means over batches: tgb (stored "
+                  "negatives, MRR), dyglib and tgn (one negative, AP of batches of 200, models of events)")
+          .text("negatives_file", &P::negatives_file,
+                "for protocol tgb: TGB's stored negatives, as python -m strobe.tgb_negatives writes them");
   return table;
+}
+
+FutureLinksOptions future_links_options(const Json& parameters) {
+  const Json given = parameters.is_object() ? parameters : Json::object();
+  return from_json<FutureLinksOptions>(future_links_fields(), with_protocol(given, given, "/task"), "/task");
 }
 
 EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split,

@@ -22,9 +22,14 @@ struct FutureLinksOptions {
   std::int64_t training_negatives = 1;
   double kept_out = 0;
   std::string score_with = "last_complete_step";
+  std::string protocol = "none";
+  std::string negatives_file;
 };
 
 const FieldTable& future_links_fields();
+
+/// The options that a task's parameters say, with those that their protocol fixes. Throws InvalidRequest("/task/...").
+FutureLinksOptions future_links_options(const Json& parameters);
 
 /// The candidates of events on `graph`, which must outlive the result. Throws InvalidRequest("/task/negatives", ...).
 EventCandidates event_candidates(const EventGraph& graph, const FutureLinksOptions& options, const TimeSplit& split,

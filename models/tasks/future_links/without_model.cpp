@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/tasks/future_links/ranking.hpp"
+#include "models/tasks/protocols/protocol.hpp"
 #include "workloads/graph/planted_links.hpp"
 
 namespace strobe {
@@ -83,11 +84,13 @@ void judge_without_model(const EventGraph& graph, const EventCandidates& candida
                          const FutureLinksOptions& options, const std::string& prefix,
                          std::map<std::string, double>& rules, ReferenceLevels& levels) {
   const TieRule ties = tie_rule(options.ties);
-  const std::map<std::string, double> metrics = rule_metrics(graph, candidates, events, ties);
+  std::map<std::string, double> metrics = rule_metrics(graph, candidates, events, ties);
+  // Rules have AP and AUC over all events, which do not compare with means over batches.
+  if (averages_batches(options)) std::erase_if(metrics, [](const auto& rule) { return !rule.first.ends_with("_mrr"); });
   add_best_rules(metrics, prefix, levels);
   for (const auto& [name, value] : metrics)
     if (name.ends_with("_mrr")) rules[prefix + name] = value;
-  if (options.evaluation_negatives != "random") return;
+  if (options.evaluation_negatives != "random" || candidates.are_given()) return;
   for (const auto& [name, value] : best_possible(graph, candidates, events, ties))
     levels.best_possible[prefix + name] = value;
 }
