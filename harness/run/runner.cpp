@@ -16,6 +16,7 @@
 #include "harness/request/output_files.hpp"
 #include "harness/run/case_facts.hpp"
 #include "harness/run/concurrency.hpp"
+#include "harness/run/drawn_times.hpp"
 #include "harness/run/fusion_profile.hpp"
 #include "harness/run/gather.hpp"
 #include "harness/run/launch_request.hpp"
@@ -92,6 +93,7 @@ void take_facts(const Facts& facts, CaseResult& result) {
 using Outcomes = std::vector<RankOutcome>;
 
 void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, std::vector<std::vector<Span>>* trace) {
+  keep_slowest_draws(outcomes);
   for (RankOutcome& rank : outcomes) {
     result.samples.insert(result.samples.end(), rank.samples.begin(), rank.samples.end());
     if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
@@ -112,10 +114,8 @@ void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes
   for (const RankOutcome& rank : outcomes) finished = std::min(finished, rank.samples.size());
   for (RankOutcome& rank : outcomes) rank.samples.resize(finished);
   RankOutcome& first = outcomes.front();
-  const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
-  first.loss.resize(std::min(first.loss.size(), known));
-  const double unknown = std::numeric_limits<double>::quiet_NaN();  // the last weights were not evaluated any more
-  for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), unknown);
+  first.loss.resize(std::min(first.loss.size(), static_cast<std::size_t>(epochs_before) + finished));
+  for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), std::nan(""));  // not evaluated any more
   collect(plan, outcomes, result, nullptr);
 }
 
@@ -372,6 +372,7 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   StopCheck gate(time_limit_seconds, may_close && comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
+    add_draws(c, launch, result);
     RankRequest requests = rank_request(*plan, trace != nullptr, outputs, start, divergence);
     requests.gate = &gate, requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
