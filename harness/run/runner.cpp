@@ -175,10 +175,12 @@ void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank,
 
 /// Fills in the result of ranks that finished training.
 void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
-                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
+                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, const Divergence& divergence,
+                       CaseResult& result) {
   collect(plan, outcomes, result, trace);
   check_planned_bytes(plan, result);
   fill_until(plan, c, outcomes.front(), epochs_before, result);
+  check_finite(outcomes.front(), divergence, result);
 }
 
 /// `keep_epochs` may be empty. Only the first process calls it.
@@ -378,9 +380,8 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
     add_planned_memory(*plan, outputs, result);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
-    collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
+    collect_and_check(*plan, c, outcomes, trace, start.epoch, divergence, result);
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
-    check_finite(outcomes.front(), divergence, result);
     check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
     if (gate.signal() != 0) throw InterruptedCase(gate.signal(), result);
   } catch (const InterruptedCase&) {

@@ -12,10 +12,10 @@
 
 #include "core/errors.hpp"
 #include "results/answer/case_difference.hpp"
+#include "results/answer/first_in_draws.hpp"
 #include "results/answer/question.hpp"
 #include "results/answer/reasons.hpp"
 #include "results/answer/sentences.hpp"
-#include "results/draws/time_draws.hpp"
 
 namespace strobe {
 namespace {

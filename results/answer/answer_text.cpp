@@ -8,7 +8,7 @@
 #include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "results/answer/answer.hpp"
-#include "results/draws/time_draws.hpp"
+#include "results/answer/first_in_draws.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/units.hpp"
-#include "results/draws/time_draws.hpp"
+#include "results/answer/first_in_draws.hpp"
 
 namespace strobe {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "results/draws/time_draws.hpp"
+#include "results/answer/first_in_draws.hpp"
 
 namespace strobe {
 namespace {

@@ -13,7 +13,6 @@
 #include <set>
 
 #include "core/errors.hpp"
-#include "results/draws/time_draws.hpp"
 #include "results/row/memory_bytes.hpp"
 #include "results/row/row_codec.hpp"
 #include "results/row/statistics.hpp"

@@ -23,7 +23,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "2.4.0";
+inline constexpr const char* summary_schema_version = "2.5.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
@@ -155,6 +155,10 @@ struct Row {
 /// result that claims to be ok but holds no measured epoch becomes a failed row. Throws Error when its unit of
 /// throughput is none of throughput_units.
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
+
+/// Fills in the row's `time_draws` from the result's samples, or the reason why it has none. The row has its other
+/// times.
+void take_draws(const CaseResult& result, Row& row);
 
 /// The row of a case without samples: its status, its reason, and the median of its epochs in seconds (NaN: unknown).
 /// Every other value is absent because of `why`.

@@ -63,8 +63,8 @@ struct EpochSample : EpochNumbers {
   /// The rank's operations, of the device and of its host, in order of their names. Whole spans are added up, so the
   /// sum may exceed the epoch where spans overlap. Empty in samples that were written without it.
   std::vector<OperationTotals> operations;
-  /// [draws] length of the epoch in each drawn cluster. Of a finished case, the first rank's sample holds that of the
-  /// slowest rank by draw, and the others hold none.
+  /// [draws] length of the epoch in each drawn cluster. Once a case is finished, the first rank's sample holds that of
+  /// the slowest rank by draw, and the others hold none.
   std::vector<double> drawn_seconds = {};
 };
 

@@ -59,7 +59,7 @@ def sure_text(question, one):
 
 
 def sentence(question):
-    """What the rows say, in one or two sentences."""
+    """Says in one or two sentences which is first and how sure that is."""
     first, second = question.contenders[:2]
     place = f"On {question.graph} with {question.where()}, "
     place += f"until {question.until}" if question.until else f"per epoch of {question.model}"
@@ -119,7 +119,7 @@ def guide(questions, graphs):
 
 
 def draw(questions, plt):
-    """A bar for each question; the ratio to the next one stands beside it."""
+    """A bar for each question, with the ratio to the next contender."""
     names = [f"{question.graph}, {question.ranks} x {'here' if question.measured else question.place}" + ("" if question.until else f", {question.model}") for question in questions]
     figure, axes = looks.panels(plt.subplots, 1, columns=1, size=(6.4, looks.height_of_bars(names)))
     panel = axes[0]
@@ -129,13 +129,13 @@ def draw(questions, plt):
             width = 0.0 if one.first is None else 100 * one.first / question.of
             panel.barh([place], [width], left=[begin], height=0.7, color=looks.KNOWN[p.OF_KINDS[one.kind]][0])
             begin += width
-        beside = "not known how sure" if question.contenders[0].first is None else "tie" if question.tied() else f"{number(question.ratio[0])} x"
-        looks.number_on_bar(panel, beside, (begin, place), xytext=(3, 0), ha="left", va="center", fontsize=looks.points(7))
+        ratio = "not known how sure" if question.contenders[0].first is None else "tie" if question.tied() else f"{number(question.ratio[0])} x"
+        looks.number_on_bar(panel, ratio, (begin, place), xytext=(3, 0), ha="left", va="center", fontsize=looks.points(7))
     panel.set_yticks(range(len(questions)), [looks.short(name, 60) for name in names])
     panel.set_ylim(len(questions) - 0.4, -0.6)
     panel.set_xlim(0, 118)
     panel.set_xticks(range(0, 101, 25))
-    panel.set_xlabel("first in this share of draws, or seeds [%]; beside it, how many times as long the next one takes")
+    panel.set_xlabel("first in this share of draws, or seeds [%]; number: how many times as long the next one takes")
     panel.grid(False, axis="y")
     there = [kind for kind in w.KINDS if any(one.kind == kind for question in questions for one in question.contenders)]
     squares = [plt.Rectangle((0, 0), 1, 1, color=looks.KNOWN[p.OF_KINDS[kind]][0]) for kind in there]

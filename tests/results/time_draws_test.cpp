@@ -1,6 +1,4 @@
 // Shares of draws, against counting by hand, and what answers, comparisons and files make of them.
-#include "results/draws/time_draws.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 
 #include "core/random.hpp"
 #include "results/answer/answer.hpp"
+#include "results/answer/first_in_draws.hpp"
 #include "results/compare/compare.hpp"
 #include "results/row/sample_lines.hpp"
 #include "results/run/row_against_samples.hpp"

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "backends/drawn_clusters.hpp"
 #include "backends/host/host_work.hpp"
@@ -250,13 +252,17 @@ TEST(Draws, BandsWithoutWidthGiveTheDescribedClusterAndWiderOnesMoveFurther) {
   }
 }
 
-TEST(Draws, EveryConstantHasABandAroundItsValueAndAReason) {
+TEST(Draws, EveryConstantHasABandAroundItsValueAndAReasonAndIsOnThePage) {
+  std::ifstream file(std::string(STROBE_SOURCE_DIR) + "/docs/explanation/cluster_numbers.md");
+  std::stringstream page;
+  page << file.rdbuf();
   std::set<std::string> keys;
   for (const UncertainConstant& constant : uncertain_constants()) {
     EXPECT_TRUE(keys.insert(constant.key).second) << constant.key;
     EXPECT_LT(constant.low, 1) << constant.key;
     EXPECT_GT(constant.high, 1) << constant.key;
     EXPECT_NE(std::string(constant.reason), "") << constant.key;
+    EXPECT_NE(page.str().find("`" + std::string(constant.key) + "`"), std::string::npos) << constant.key;
   }
 }
 

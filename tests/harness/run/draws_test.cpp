@@ -12,7 +12,7 @@
 #include "core/errors.hpp"
 #include "harness/request/case.hpp"
 #include "harness/run/run_case.hpp"
-#include "results/draws/time_draws.hpp"
+#include "results/answer/first_in_draws.hpp"
 #include "results/row/row.hpp"
 #include "tests/harness/event_batches/event_runs.hpp"
 

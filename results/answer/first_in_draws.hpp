@@ -1,16 +1,10 @@
-// Draws of a row: what its predicted times are in clusters whose uncertain constants were drawn within their bands
-// (backends/drawn_clusters.hpp), and how often each of several rows is first.
+// How often each of several predicted times is the least of a draw.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "results/row/row.hpp"
-
 namespace strobe {
-
-/// Fills in `row.time_draws`, or the reason why it has none, from the result's samples. `row` has its other times.
-void take_draws(const CaseResult& result, Row& row);
 
 /// By contender, in how many draws it takes least; `seconds` holds lists of equal length. Contenders that tie in a draw
 /// share it equally, so the numbers add up to the number of draws.
