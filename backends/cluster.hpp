@@ -148,6 +148,7 @@ struct Cluster {
   double nvls_level_seconds = 0;     // for each level of the tree between nodes, up and down
   double jitter = 0;                 // standard deviation of the logarithm of a rank's speed from epoch to epoch
   std::uint64_t jitter_seed = 1;     // seed of the drawn speeds
+  std::uint64_t draws_seed = 1;      // seed of drawn clusters (drawn_clusters.hpp)
   std::shared_ptr<const Calibration> calibration;  // null: none
   std::vector<Band> epoch_bands;                   // bands of predicted epochs, by ranks ascending; empty: not known
   int described_nodes = 0;                         // nodes of the file; fewer than `nodes` means extrapolation

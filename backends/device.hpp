@@ -40,6 +40,8 @@ struct DeviceRequest {
   std::string kernel_variant;            // "" = the best kernels, "plain" = the reference kernels
   std::uint64_t memory_limit_bytes = 0;  // 0 = the device's own memory, unlimited on cpu
   std::shared_ptr<const Cluster> cluster;
+  /// For `sim`: clusters in which the same program is timed as well (drawn_clusters.hpp).
+  std::vector<std::shared_ptr<const Cluster>> draws = {};
   /// For `sim` on a machine whose ranks share cores: the average number of ranks that compute at the same moment, over
   /// the time in which any does. 0 = all ranks, always.
   double computing_ranks = 0;
@@ -153,6 +155,8 @@ class Device {
   /// Seconds on the rank's clock, after everything that the compute stream has been given. Only devices, communicators
   /// and the run loop's epoch boundaries ask.
   double now() { return do_now(); }
+  /// The same in each of the request's draws; empty without any.
+  std::vector<double> drawn_now() { return do_drawn_now(); }
 
   SpanRecorder& spans() { return spans_; }
   /// Counts of the current epoch; whoever measures the epoch sets them to zero.
@@ -277,6 +281,7 @@ class Device {
   virtual void do_wait(Stream stream, const DeviceEvent& event) = 0;
   virtual void do_synchronize() = 0;
   virtual double do_now() = 0;
+  virtual std::vector<double> do_drawn_now() { return {}; }
 
   DeviceRequest request_;
   Numerics numerics_;

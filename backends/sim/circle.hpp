@@ -20,20 +20,20 @@ class Circle {
   using Channel = std::tuple<int, int, int>;
   struct ChannelState {
     std::deque<std::shared_ptr<Flight>> open;
-    double free_seconds = 0;
+    Instant free;
   };
 
-  /// `members` null: all ranks of the job.
-  Circle(Topology ranks_topology, MemberRanks members)
-      : topology(std::move(ranks_topology)),
+  /// `by_lane`: its links in the described cluster and in each draw. `members` null: all ranks of the job.
+  Circle(std::vector<Topology> by_lane, MemberRanks members)
+      : topologies(std::move(by_lane)),
         ranks(std::move(members)),
-        entered(static_cast<std::size_t>(topology.ranks), 0) {}
+        entered(static_cast<std::size_t>(topologies.front().ranks), 0) {}
 
   /// The circle of group `index` in split number `split` of this one. All its ranks pass the same groups; the first
   /// call makes all circles of the split. They live as long as this one. Cost: O(ranks in groups) once.
   Circle& group(std::uint64_t split, std::size_t index, const RankGroups& groups);
 
-  const Topology topology;
+  const std::vector<Topology> topologies;                 // by lane (instant.hpp)
   const MemberRanks ranks;                                // their numbers in the job
   std::vector<std::uint64_t> entered;                     // collectives that each rank has entered
   std::map<std::uint64_t, std::shared_ptr<Flight>> open;  // collectives that some rank has yet to enter

@@ -174,9 +174,9 @@ PeerParts one_per_rank(const PeerList& peers) {
   return expanded;
 }
 
-double Flight::last_arrival_seconds() const {
-  double last = 0;
-  for (const Call& call : calls) last = std::max(last, call.arrival_seconds);
+Instant Flight::last_arrival() const {
+  Instant last;
+  for (const Call& call : calls) last.raise(call.arrival);
   return last;
 }
 
@@ -188,7 +188,7 @@ std::vector<int> Flight::missing_ranks() const {
   return missing;
 }
 
-Call make_call(const Collective& collective, double arrival_seconds) {
+Call make_call(const Collective& collective, Instant arrival) {
   const int root = collective.kind == CollectiveKind::broadcast ? collective.peer : 0;
   return {collective.kind,
           collective.traffic,
@@ -197,7 +197,7 @@ Call make_call(const Collective& collective, double arrival_seconds) {
           collective.sends,
           collective.receives,
           root,
-          arrival_seconds,
+          std::move(arrival),
           true,
           collective.pieces,
           collective.reduction,

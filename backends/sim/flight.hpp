@@ -7,6 +7,7 @@
 
 #include "backends/communicator.hpp"
 #include "backends/sim/cost/collective_cost.hpp"
+#include "backends/sim/instant.hpp"
 
 namespace strobe::sim {
 
@@ -17,7 +18,7 @@ struct Call {
   Tensor send, receive;
   SharedPeers sends, receives;  // an all_to_all_v has both, a gather and a scatter one of them
   int root = 0;                 // broadcast
-  double arrival_seconds = 0;
+  Instant arrival;
   bool arrived = false;
   ExchangePieces pieces = {};  // for an exchange that moves values
   Reduction reduction = Reduction::sum;
@@ -30,23 +31,23 @@ struct Flight {
   std::vector<int> ranks;  // ranks of a message's members; empty: member m is rank m
   MemberRanks members;     // the communicator's ranks as ranks of the job
   int arrived = 0;
-  const Topology* topology = nullptr;  // for a collective: its communicator's
-  int next = 0;                        // for a collective: the number of members for which it is the first that has not
-                                       // ended
-  bool done = false;                   // the times below hold, or `mismatch` says why there are no times
-  double ready_seconds = 0;            // the last rank had arrived, and the links were free
-  double end_seconds = 0;
+  const std::vector<Topology>* topologies = nullptr;  // for a collective: its communicator's, by lane
+  int next = 0;       // for a collective: the number of members for which it is the first that has not
+                      // ended
+  bool done = false;  // the times below hold, or `mismatch` says why there are no times
+  Instant ready;      // the last rank had arrived, and the links were free
+  Instant end;
   std::string mismatch;      // how the members disagree
   std::vector<int> waiting;  // ranks of the job to wake when it is done
 
   bool complete() const { return arrived == static_cast<int>(calls.size()); }
   /// In the job.
   int rank_of(int member) const { return world_rank(members, ranks.empty() ? member : ranks[member]); }
-  double last_arrival_seconds() const;
+  Instant last_arrival() const;
   std::vector<int> missing_ranks() const;
 };
 
-Call make_call(const Collective& collective, double arrival_seconds);
+Call make_call(const Collective& collective, Instant arrival);
 
 /// Lists the ranks that have rows.
 PeerParts one_per_rank(const PeerList& peers);

@@ -50,9 +50,16 @@ std::uint64_t usable_bytes(const GpuModel& gpu, const DeviceRequest& request) {
 
 }  // namespace
 
+Lanes lanes_of(const DeviceRequest& request) {
+  Lanes lanes{request.cluster};
+  lanes.insert(lanes.end(), request.draws.begin(), request.draws.end());
+  return lanes;
+}
+
 SimDevice::SimDevice(const DeviceRequest& request)
     : Device(request, request.values ? computed_values() : Numerics::none),
-      cluster_(request.cluster),
+      clusters_(lanes_of(request)),
+      cluster_(request.cluster.get()),
       computing_ranks_(request.computing_ranks > 0 ? request.computing_ranks : request.ranks) {
   if (cluster_ == nullptr) {
     throw InvalidRequest("--cluster",
@@ -61,7 +68,8 @@ SimDevice::SimDevice(const DeviceRequest& request)
   const GpuModel& gpu = cluster_->gpu;
   set_memory_limit(usable_bytes(gpu, request));
   draw_jitter();
-  transfer_rate_ = host_rate(*cluster_, request.rank, request.ranks);
+  for (const auto& cluster : clusters_)
+    clocks_.push_back({.transfer_rate = host_rate(*cluster, request.rank, request.ranks)});
   host_share_ = host_share(*cluster_, request.rank, request.ranks, request.host_threads);
   if (has_values()) {
     // Ranks take turns on one thread, so more threads per rank would only wait for each other.
@@ -70,31 +78,85 @@ SimDevice::SimDevice(const DeviceRequest& request)
   }
 }
 
-double SimDevice::arrival_seconds() const { return std::max({at(Stream::compute), at(Stream::communicate), host_}); }
-
-double SimDevice::contention_seconds(double ready_seconds, double end_seconds) {
-  const double factor = cluster_->compute_slowdown_factor;
-  if (factor == 1) return 0;
-  double beside = 0;
-  const std::vector<Span>& all = spans().spans();
-  for (auto span = all.rbegin(); span != all.rend(); ++span) {
-    if (span->stream != Stream::compute) continue;
-    if (span->end_seconds <= ready_seconds) break;
-    beside += span->end_seconds - std::max(span->begin_seconds, ready_seconds);
-  }
-  return std::min((factor - 1) * beside, (1 - 1 / factor) * (end_seconds - ready_seconds));
+Instant SimDevice::at(Stream stream) const {
+  return Instant::each(clocks_.size(), [&](std::size_t lane) { return clocks_[lane].streams[stream]; });
 }
 
-void SimDevice::complete_communication(double ready_seconds, double end_seconds) {
-  const double extra = contention_seconds(ready_seconds, end_seconds);
-  const double asked = at(Stream::compute), hidden = std::max(asked, end_seconds);
-  const double end = std::max(asked + extra, end_seconds);
-  at(Stream::communicate) = std::max(at(Stream::communicate), end_seconds);
-  at(Stream::compute) = end;
-  program_ = std::max(program_, end);  // waiting for a collective holds the program up as well
+void SimDevice::set(Stream stream, const Instant& instant) {
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) clocks_[lane].streams[stream] = instant[lane];
+}
+
+Instant SimDevice::program() const {
+  return Instant::each(clocks_.size(), [&](std::size_t lane) { return program_in(lane); });
+}
+
+void SimDevice::raise_program(const Instant& instant) {
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane)
+    clocks_[lane].program = std::max(clocks_[lane].program, instant[lane]);
+}
+
+std::vector<double> SimDevice::do_drawn_now() {
+  std::vector<double> seconds;
+  for (std::size_t lane = 1; lane < clocks_.size(); ++lane) seconds.push_back(now_in(lane));
+  return seconds;
+}
+
+Instant SimDevice::arrival() const {
+  return Instant::each(clocks_.size(), [&](std::size_t lane) {
+    const Clocks& own = clocks_[lane];
+    return std::max({own.streams[Stream::compute], own.streams[Stream::communicate], own.host});
+  });
+}
+
+void SimDevice::note_computed(Instant begin, Instant end) {
+  if (clocks_.size() == 1 || cluster_->compute_slowdown_factor == 1) return;
+  if (spans().size() == 0) computed_.clear();  // as the described cluster's, which are spans
+  computed_.emplace_back(std::move(begin), std::move(end));
+}
+
+double SimDevice::computed_since(std::size_t lane, double ready_seconds) {
+  double beside = 0;
+  const auto add = [&](double begin, double end) {
+    if (end <= ready_seconds) return false;
+    beside += end - std::max(begin, ready_seconds);
+    return true;
+  };
+  if (lane > 0) {
+    for (auto one = computed_.rbegin(); one != computed_.rend(); ++one)
+      if (!add(one->first[lane], one->second[lane])) break;
+    return beside;
+  }
+  const std::vector<Span>& all = spans().spans();
+  for (auto span = all.rbegin(); span != all.rend(); ++span) {
+    if (span->stream == Stream::compute && !add(span->begin_seconds, span->end_seconds)) break;
+  }
+  return beside;
+}
+
+double SimDevice::contention_seconds(std::size_t lane, double ready_seconds, double end_seconds) {
+  const double factor = cluster_->compute_slowdown_factor;
+  if (factor == 1) return 0;
+  return std::min((factor - 1) * computed_since(lane, ready_seconds), (1 - 1 / factor) * (end_seconds - ready_seconds));
+}
+
+void SimDevice::complete_communication(const Instant& ready, const Instant& end) {
+  const Instant hidden = Instant::each(
+      clocks_.size(), [&](std::size_t lane) { return std::max(clocks_[lane].streams[Stream::compute], end[lane]); });
+  const Instant over = Instant::each(clocks_.size(), [&](std::size_t lane) {
+    const double extra = contention_seconds(lane, ready[lane], end[lane]);
+    return std::max(clocks_[lane].streams[Stream::compute] + extra, end[lane]);
+  });
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) {
+    Clocks& own = clocks_[lane];
+    own.streams[Stream::communicate] = std::max(own.streams[Stream::communicate], end[lane]);
+    own.streams[Stream::compute] = over[lane];
+  }
+  raise_program(over);  // waiting for a collective holds the program up as well
+  note_computed(hidden, over);
   // The part of it that overlaps the collective's own waiting time counts for the collective.
-  if (end == hidden) return;
-  spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, hidden, end, {}, 0, 0, 0});
+  const double begin = hidden.described(), last = over.described();
+  if (last == begin) return;
+  spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, begin, last, {}, 0, 0, 0});
 }
 
 bool SimDevice::entries_decide(const MatrixUse& use) const {
@@ -121,30 +183,48 @@ void (*SimDevice::do_deleter() const)(std::byte*) {
   return [](std::byte* memory) { std::free(memory); };
 }
 
-double SimDevice::do_begin(Stream stream, std::string_view) { return std::max(at(stream), host_); }
+double SimDevice::do_begin(Stream stream, std::string_view) {
+  return std::max(clocks_.front().streams[stream], clocks_.front().host);
+}
 
-double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double begin) {
-  snapshots_.learn(name, work);
-  const double calls = framework_calls(*cluster_, name, work, snapshots_.count());
-  const double issue = issue_seconds(*cluster_, calls);
-  const double seconds = operation_seconds(*cluster_, name, work, precision(), computing_ranks_);
-  at(stream) = begin + slowness_ * framework_seconds(*cluster_, name, work, calls, seconds);
-  host_ += issue;
+void SimDevice::end_operation(std::size_t lane, Stream stream, std::string_view name, const Work& work) {
+  const Cluster& cluster = *clusters_[lane];
+  Clocks& own = clocks_[lane];
+  const double begin = std::max(own.streams[stream], own.host);
+  const double calls = framework_calls(cluster, name, work, snapshots_.count());
+  const double issue = issue_seconds(cluster, calls);
+  const double seconds = operation_seconds(cluster, name, work, precision(), computing_ranks_);
+  double& end = own.streams[stream];
+  end = begin + slowness_ * framework_seconds(cluster, name, work, calls, seconds);
+  own.host += issue;
   // The last of several operations cannot begin before the host has issued it.
-  if (calls > 1) at(stream) = std::max(at(stream), host_);
+  if (calls > 1) end = std::max(end, own.host);
   // A host that is the device itself issues nothing while it computes.
-  if (cluster_->shared_host_memory) host_ = std::max(host_, at(stream) + issue);
-  return at(stream);
+  if (cluster.shared_host_memory) own.host = std::max(own.host, end + issue);
+}
+
+double SimDevice::do_end(Stream stream, std::string_view name, const Work& work, double) {
+  snapshots_.learn(name, work);
+  const bool noted = clocks_.size() > 1 && stream == Stream::compute;
+  const auto begin_in = [&](std::size_t lane) { return std::max(clocks_[lane].streams[stream], clocks_[lane].host); };
+  Instant begin = noted ? Instant::each(clocks_.size(), begin_in) : Instant();
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) end_operation(lane, stream, name, work);
+  if (noted) note_computed(std::move(begin), at(stream));
+  return clocks_.front().streams[stream];
 }
 
 void SimDevice::do_transfer(std::uint64_t bytes) {
   if (bytes == 0 || cluster_->shared_host_memory) return;
-  const double begin = do_begin(Stream::copy, "transfer");
-  const double end = begin + cluster_->host_to_device_latency_seconds + static_cast<double>(bytes) / transfer_rate_;
-  host_ += cluster_->issue_seconds();
-  const double asked = at(Stream::compute);
-  at(Stream::copy) = end;
-  at(Stream::compute) = std::max(asked, end);
+  const double asked = clocks_.front().streams[Stream::compute], begin = do_begin(Stream::copy, "transfer");
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) {
+    Clocks& own = clocks_[lane];
+    const double latency = clusters_[lane]->host_to_device_latency_seconds;
+    const double from = std::max(own.streams[Stream::copy], own.host);
+    own.streams[Stream::copy] = from + latency + static_cast<double>(bytes) / own.transfer_rate;
+    own.streams[Stream::compute] = std::max(own.streams[Stream::compute], own.streams[Stream::copy]);
+    own.host += clusters_[lane]->issue_seconds();
+  }
+  const double end = clocks_.front().streams[Stream::copy];
   // As with collectives: one blocking span for what compute has to wait for, which carries the bytes, and one that does
   // not block for the whole copy when a part of it was hidden behind compute.
   spans().append({"transfer",

@@ -14,10 +14,15 @@
 #include "backends/device.hpp"
 #include "backends/sim/cost/host_cost.hpp"
 #include "backends/sim/cost/software_cost.hpp"
+#include "backends/sim/instant.hpp"
 #include "backends/sim/virtual_host.hpp"
 #include "core/system/parallel.hpp"
 
 namespace strobe::sim {
+
+/// The described cluster and its draws (Instant).
+using Lanes = std::vector<std::shared_ptr<const Cluster>>;
+Lanes lanes_of(const DeviceRequest& request);
 
 /// Bytes per second between host and GPU of `rank` when all GPUs on its link copy.
 double host_rate(const Cluster& cluster, int rank, int ranks);
@@ -40,14 +45,18 @@ class SimDevice final : public Device {
   /// must not wait for anything that another actor does.
   void attach(VirtualWaits& waits, int actor);
   /// The time that the rank's program has reached: nothing that it asks for from now on is earlier.
-  double program_seconds() const { return std::max(host_, program_); }
+  double program_seconds() const { return program_in(0); }
 
   /// When this rank enters a collective that it starts now: its data is computed and its communicate stream is free.
-  double arrival_seconds() const;
+  Instant arrival() const;
   /// The number of snapshots that the current operations cover, for a framework's program that handles them one by one.
   double snapshots() const { return snapshots_.count(); }
-  /// A collective moved data from `ready_seconds` to `end_seconds`, and the compute stream has waited for its end.
-  void complete_communication(double ready_seconds, double end_seconds);
+  /// As `now`, in a lane.
+  double now_in(std::size_t lane) const { return clocks_[lane].streams[Stream::compute]; }
+  /// A collective moved data from `ready` to `end`, and the compute stream has waited for its end.
+  void complete_communication(const Instant& ready, const Instant& end);
+  /// As `when`, with the moment in all lanes.
+  void when_virtual(const void* order, const std::vector<DeviceEvent>& after, WaitingActions::Action then);
 
  private:
   void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override;
@@ -64,31 +73,49 @@ class SimDevice final : public Device {
   void do_when(const void* order, std::vector<DeviceEvent> after, Then then) override;
   bool do_reached(const DeviceEvent& event) override;
   void do_await(const DeviceEvent& event) override;
-  DeviceEvent do_record(Stream stream) override { return {at(stream), nullptr}; }
+  DeviceEvent do_record(Stream stream) override;
   void do_wait(Stream stream, const DeviceEvent& event) override;
   void do_synchronize() override;
-  double do_now() override { return at(Stream::compute); }
+  double do_now() override { return now_in(0); }
+  std::vector<double> do_drawn_now() override;
 
   /// Draws how much slower this rank's operations are in the current epoch than on average.
   void draw_jitter();
-  /// Seconds that compute lost because a collective moved data in [ready, end].
-  double contention_seconds(double ready_seconds, double end_seconds);
+  /// Seconds that compute lost in a lane because a collective moved data in [ready, end].
+  double contention_seconds(std::size_t lane, double ready_seconds, double end_seconds);
+  /// The part of compute after `ready_seconds` so far.
+  double computed_since(std::size_t lane, double ready_seconds);
+  /// Remembers compute in draws, for contention; the spans have the described cluster's.
+  void note_computed(Instant begin, Instant end);
   /// Waits, without taking virtual time, until the event's time is known.
   void settle(SimEvent& event, std::string_view what);
-  double seconds_of(const DeviceEvent& event);
+  Instant instant_of(const DeviceEvent& event);
   void forget_settled();
-  double& at(Stream stream) { return streams_[stream]; }
-  double at(Stream stream) const { return streams_[stream]; }
 
-  std::shared_ptr<const Cluster> cluster_;
+  /// The clocks of one lane, in seconds.
+  struct Clocks {
+    PerStream<double> streams{};  // when each stream is idle
+    double host = 0;              // when the host is free to issue
+    double program = 0;           // when the program's last wait ended
+    double transfer_rate = 0;     // bytes per second between host and this GPU
+  };
+  Instant at(Stream stream) const;
+  void set(Stream stream, const Instant& instant);
+  /// The time that the rank's program has reached.
+  double program_in(std::size_t lane) const { return std::max(clocks_[lane].host, clocks_[lane].program); }
+  Instant program() const;
+  void raise_program(const Instant& instant);
+  /// Ends an operation in a lane.
+  void end_operation(std::size_t lane, Stream stream, std::string_view name, const Work& work);
+
+  Lanes clusters_;
+  const Cluster* cluster_;  // the described one
   double computing_ranks_;
-  PerStream<double> streams_{};       // seconds at which each stream is idle
-  double host_ = 0;                   // seconds at which the host is free to issue
-  double program_ = 0;                // seconds at which the program's last wait ended
-  double slowness_ = 1;               // factor over predicted times, for this rank in this epoch
-  std::uint64_t epoch_ = 0;           // number of times that all was idle
-  double transfer_rate_ = 0;          // bytes per second between host and this GPU
-  std::unique_ptr<Workers> workers_;  // numerics cpu only
+  std::vector<Clocks> clocks_;                         // by lane
+  std::vector<std::pair<Instant, Instant>> computed_;  // with draws and contention: begins and ends of compute
+  double slowness_ = 1;                                // factor over predicted times, for this rank in this epoch
+  std::uint64_t epoch_ = 0;                            // number of times that all was idle
+  std::unique_ptr<Workers> workers_;                   // numerics cpu only
 
   /// Work or a transfer whose end is not known yet.
   struct Unsettled {
@@ -102,7 +129,7 @@ class SimDevice final : public Device {
   Workers host_workers_{1};  // virtual time does not depend on the number of workers
   /// A channel of the host stream.
   struct HostChannel {
-    double idle = 0;             // seconds at which the channel is idle
+    Instant idle;                // when the channel is idle
     std::exception_ptr failure;  // of its work; later work then fails too
   };
   std::map<int, HostChannel> host_channels_;

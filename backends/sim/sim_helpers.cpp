@@ -9,7 +9,6 @@
 #include <cstring>
 #include <set>
 
-#include "backends/device.hpp"
 #include "backends/host/channel_words.hpp"
 #include "backends/host/host_work.hpp"
 #include "backends/sim/cost/software_cost.hpp"
@@ -20,7 +19,7 @@ namespace {
 class SimChannel final : public TrainerChannel {
  public:
   SimChannel(const HelperPost& post, std::size_t channel, int actor, std::shared_ptr<ChannelState> state,
-             Device& device)
+             SimDevice& device)
       : TrainerChannel(post.channels()[channel], state->request, state->answer),
         helper_(post.name()),
         actor_(actor),
@@ -31,13 +30,13 @@ class SimChannel final : public TrainerChannel {
   DeviceEvent do_ask(std::vector<DeviceEvent> after) override {
     const auto answer = std::make_shared<SimEvent>();
     answer->expect(actor_, "helper " + helper_);
-    device_.when(this, std::move(after), [state = state_, answer](double seconds, std::exception_ptr failure) {
+    device_.when_virtual(this, after, [state = state_, answer](const Instant& when, std::exception_ptr failure) {
       if (!failure && !state->answers.empty()) {
         failure = std::make_exception_ptr(Error("a channel was asked before its last answer had come"));
       }
-      if (failure) return answer->settle(seconds, failure);
+      if (failure) return answer->settle(when, failure);
       state->answers.push_back(answer);
-      state->ask(seconds);
+      state->ask(when);
     });
     return {0, nullptr, answer, Phase::wait, "helper"};
   }
@@ -45,7 +44,7 @@ class SimChannel final : public TrainerChannel {
   std::string helper_;
   int actor_;
   std::shared_ptr<ChannelState> state_;
-  Device& device_;
+  SimDevice& device_;
 };
 
 /// The share of the trainers that the helper serves, all of one node.
@@ -68,27 +67,27 @@ HostShare share_of(const HelperRequest& helper, int ranks, const Cluster& cluste
 
 }  // namespace
 
-void ChannelState::ask(double seconds) {
+void ChannelState::ask(const Instant& when) {
   if (ended) {
     const std::shared_ptr<SimEvent> event = answers.back();
     answers.pop_back();
-    return event->settle(seconds, std::make_exception_ptr(Error(event->what() + " ended before it answered")));
+    return event->settle(when, std::make_exception_ptr(Error(event->what() + " ended before it answered")));
   }
-  asked.push_back(seconds);
-  if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(seconds);
+  asked.push_back(when);
+  if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(when);
 }
 
 void ChannelState::close() {
   closed = true;
-  if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(0);
+  if (const auto waiting = std::exchange(waiter, nullptr)) waiting->settle(Instant());
 }
 
-SimPost::SimPost(const HelperRequest& helper, int actor, int ranks, const Cluster& cluster, VirtualWaits& waits)
+SimPost::SimPost(const HelperRequest& helper, int actor, int ranks, const Lanes& clusters, VirtualWaits& waits)
     : HelperPost(helper.name, helper.channels),
       actor_(actor),
-      cluster_(cluster),
+      clusters_(clusters),
       waits_(waits),
-      share_(share_of(helper, ranks, cluster)) {
+      share_(share_of(helper, ranks, *clusters.front())) {
   const ChannelBlock block(ChannelBlock::allocate(helper.channels), helper.channels);
   for (std::size_t i = 0; i < helper.channels.size(); ++i) {
     channels_.push_back(std::make_shared<ChannelState>());
@@ -107,19 +106,23 @@ bool SimPost::await_request(std::size_t channel, Patience patience) {
     waits_.await(actor_, *waiter, "a request");
   }
   if (state.asked.empty()) return false;
-  clock_ = std::max(clock_, state.asked.front());
+  clock_.raise(state.asked.front());
   state.asked.pop_front();
   return true;
 }
 
 void SimPost::run(HostWork work) {
-  const double begin = clock_;
+  const Instant begin = clock_;
   if (work.body) work.body(workers_);
   HostShare share = share_;
   if (work.serial) share.threads = 1;
-  clock_ += host_seconds(cluster_, work.name, work.work, work.disk_bytes, share) +
-            framework_host_seconds(cluster_, work.work);
-  spans().append({work.name, Phase::host, Stream::host, Traffic::other, true, begin, clock_, work.work, 0, 0, 0});
+  clock_ = Instant::each(clusters_.size(), [&](std::size_t lane) {
+    const Cluster& cluster = *clusters_[lane];
+    return begin[lane] + (host_seconds(cluster, work.name, work.work, work.disk_bytes, share) +
+                          framework_host_seconds(cluster, work.work));
+  });
+  spans().append(
+      {work.name, Phase::host, Stream::host, Traffic::other, true, begin.described(), seconds(), work.work, 0, 0, 0});
 }
 
 void SimPost::give_answer(std::size_t channel) {
@@ -144,7 +147,7 @@ void SimPost::end(bool failed) {
   }
 }
 
-TrainerChannels simulated_channels(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, Device& device) {
+TrainerChannels simulated_channels(const std::vector<std::unique_ptr<SimPost>>& posts, int rank, SimDevice& device) {
   TrainerChannels all;
   for (const std::unique_ptr<SimPost>& post : posts) {
     auto& channels = all.emplace_back(post->channels().size());

@@ -26,9 +26,10 @@ DeviceEvent SimDevice::do_run_on_host(HostWork work) {
   HostShare share = host_share_;
   share.channels = work.channels;
   if (work.serial) share.threads = 1;
-  const auto act = [this, &channel, share, event, span, work = std::move(work)](double ready,
+  const auto act = [this, &channel, share, event, span, work = std::move(work)](const Instant& ready,
                                                                                 std::exception_ptr failure) {
-    const double begin = std::max(ready, channel.idle);
+    Instant begin = ready;
+    begin.raise(channel.idle);
     if (channel.failure) failure = channel.failure;
     try {
       if (!failure && work.body) work.body(host_workers_);
@@ -36,47 +37,73 @@ DeviceEvent SimDevice::do_run_on_host(HostWork work) {
       failure = std::current_exception();
     }
     channel.failure = failure;
-    const double end = begin + host_seconds(*cluster_, work.name, work.work, work.disk_bytes, share) +
-                       framework_host_seconds(*cluster_, work.work);
+    const Instant end = Instant::each(clusters_.size(), [&](std::size_t lane) {
+      const Cluster& cluster = *clusters_[lane];
+      return begin[lane] + host_seconds(cluster, work.name, work.work, work.disk_bytes, share) +
+             framework_host_seconds(cluster, work.work);
+    });
     channel.idle = end;
-    spans().set_times(span, begin, end);
+    spans().set_times(span, begin.described(), end.described());
     event->settle(end, failure);
   };
   unsettled_.push_back({event, name});
-  actions_.add(&channel, program_seconds(), after, act);
+  actions_.add(&channel, program(), after, act);
   forget_settled();
   return {0, nullptr, event, Phase::host, name};
 }
 
 DeviceEvent SimDevice::do_start_copy(const HostMemory& host, const Tensor& tensor, Stream stream,
                                      const std::vector<DeviceEvent>& after) {
-  if (!has_own_memory()) return Device::do_start_copy(host, tensor, stream, after);
   const auto event = std::make_shared<SimEvent>();
+  if (!has_own_memory()) {
+    DeviceEvent copied = Device::do_start_copy(host, tensor, stream, after);
+    event->settle(at(stream));
+    copied.host = event;
+    return copied;
+  }
   const std::size_t span = spans().size();
   spans().append({"transfer", Phase::transfer, stream, Traffic::other, false, 0, 0, {}, 0, host.bytes(), 0});
   const bool in = stream == Stream::copy;
-  const double computed = in ? 0 : at(Stream::compute), issued = std::max(program_seconds(), computed);
-  const auto act = [this, event, span, host, tensor, stream, in](double ready, std::exception_ptr failure) {
-    const double begin = std::max(ready, at(stream));
-    const double seconds =
-        cluster_->host_to_device_latency_seconds + static_cast<double>(host.bytes()) / transfer_rate_;
-    const double end = host.bytes() == 0 ? begin : begin + seconds;
+  Instant issued = program();
+  if (!in) issued.raise(at(Stream::compute));
+  const auto act = [this, event, span, host, tensor, stream, in](const Instant& ready, std::exception_ptr failure) {
+    Instant begin = ready;
+    begin.raise(at(stream));
+    const Instant end = Instant::each(clusters_.size(), [&](std::size_t lane) {
+      const double seconds = clusters_[lane]->host_to_device_latency_seconds +
+                             static_cast<double>(host.bytes()) / clocks_[lane].transfer_rate;
+      return host.bytes() == 0 ? begin[lane] : begin[lane] + seconds;
+    });
     if (!failure && tensor.has_values() && host.raw() != nullptr && host.bytes() != 0) {
       std::memcpy(in ? tensor.raw() : host.raw(), in ? host.raw() : tensor.raw(), host.bytes());
     }
-    at(stream) = end;
-    spans().set_times(span, begin, end);
+    set(stream, end);
+    spans().set_times(span, begin.described(), end.described());
     event->settle(end, failure);
   };
   unsettled_.push_back({event, "transfer"});
-  actions_.add(&at(stream), issued, after, act);
-  host_ += cluster_->issue_seconds();
+  actions_.add(&clocks_.front().streams[stream], std::move(issued), after, act);
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) clocks_[lane].host += clusters_[lane]->issue_seconds();
   forget_settled();
   return {0, nullptr, event, Phase::transfer, "transfer"};
 }
 
 void SimDevice::do_when(const void* order, std::vector<DeviceEvent> after, Then then) {
-  actions_.add(order, program_seconds(), after, std::move(then));
+  when_virtual(order, after, [then = std::move(then)](const Instant& ready, std::exception_ptr failure) {
+    then(ready.described(), std::move(failure));
+  });
+}
+
+void SimDevice::when_virtual(const void* order, const std::vector<DeviceEvent>& after, WaitingActions::Action then) {
+  actions_.add(order, program(), after, std::move(then));
+}
+
+DeviceEvent SimDevice::do_record(Stream stream) {
+  const double seconds = clocks_.front().streams[stream];
+  if (clocks_.size() == 1) return {seconds, nullptr};
+  const auto event = std::make_shared<SimEvent>();
+  event->settle(at(stream));
+  return {seconds, nullptr, event};
 }
 
 void SimDevice::settle(SimEvent& event, std::string_view what) {
@@ -85,25 +112,28 @@ void SimDevice::settle(SimEvent& event, std::string_view what) {
   waits_->await(actor_, event, what);
 }
 
-double SimDevice::seconds_of(const DeviceEvent& event) {
+Instant SimDevice::instant_of(const DeviceEvent& event) {
   auto* const part = static_cast<SimEvent*>(event.host.get());
-  if (part == nullptr) return event.seconds;
+  if (part == nullptr) return Instant(event.seconds);
   settle(*part, event.name);
-  return part->seconds();
+  return part->instant();
 }
 
 void SimDevice::do_wait(Stream stream, const DeviceEvent& event) {
-  const double came = seconds_of(event), asked = at(stream);
-  at(stream) = std::max(asked, came);
-  if (event.phase == Phase::host || event.phase == Phase::wait) program_ = std::max(program_, came);
-  if (stream != Stream::compute || event.phase == Phase::other || came <= asked) return;
+  const Instant came = instant_of(event);
+  const double asked = clocks_.front().streams[stream];
+  Instant later = at(stream);
+  later.raise(came);
+  set(stream, later);
+  if (event.phase == Phase::host || event.phase == Phase::wait) raise_program(came);
+  if (stream != Stream::compute || event.phase == Phase::other || came.described() <= asked) return;
   const Stream source = event.phase == Phase::transfer ? Stream::copy : Stream::host;
-  spans().append({event.name, event.phase, source, Traffic::other, true, asked, came, {}, 0, 0, 0});
+  spans().append({event.name, event.phase, source, Traffic::other, true, asked, came.described(), {}, 0, 0, 0});
 }
 
 void SimDevice::do_await(const DeviceEvent& event) {
   do_wait(Stream::compute, event);
-  program_ = std::max(program_, seconds_of(event));
+  raise_program(instant_of(event));
 }
 
 bool SimDevice::do_reached(const DeviceEvent& event) {
@@ -123,11 +153,16 @@ void SimDevice::do_synchronize() {
     settle(*one.event, one.name);
     (void)one.event->seconds();  // throws what it failed with
   }
-  double idle = std::max(program_seconds(), *std::max_element(streams_.begin(), streams_.end()));
-  for (const auto& [number, channel] : host_channels_) idle = std::max(idle, channel.idle);
+  Instant idle = program();
+  for (std::size_t stream = 0; stream < clocks_.front().streams.size(); ++stream)
+    idle.raise(at(static_cast<Stream>(stream)));
+  for (const auto& [number, channel] : host_channels_) idle.raise(channel.idle);
   for (auto& [number, channel] : host_channels_) channel.idle = idle;
-  streams_.fill(idle);
-  host_ = program_ = idle;
+  for (std::size_t lane = 0; lane < clocks_.size(); ++lane) {
+    Clocks& own = clocks_[lane];
+    own.streams.fill(idle[lane]);
+    own.host = own.program = idle[lane];
+  }
   draw_jitter();
 }
 

@@ -27,16 +27,16 @@ bool SimEvent::come() {
   return settled_;
 }
 
-double SimEvent::seconds() const {
+const Instant& SimEvent::instant() const {
   if (failure_) std::rethrow_exception(failure_);
   if (!settled_) throw Error("nobody knows yet when this event comes");
-  return seconds_;
+  return instant_;
 }
 
-void SimEvent::settle(double seconds, std::exception_ptr failure) {
+void SimEvent::settle(Instant instant, std::exception_ptr failure) {
   if (settled_) return;
   settled_ = true;
-  seconds_ = seconds;
+  instant_ = std::move(instant);
   failure_ = std::move(failure);
   for (const std::function<void()>& call : std::exchange(calls_, {})) call();
 }
@@ -46,8 +46,8 @@ void SimEvent::then(std::function<void()> call) {
   calls_.push_back(std::move(call));
 }
 
-void WaitingActions::add(const void* order, double issued, const std::vector<DeviceEvent>& after, Action action) {
-  state_->waiting.push_back({order, issued, after, std::move(action)});
+void WaitingActions::add(const void* order, Instant issued, const std::vector<DeviceEvent>& after, Action action) {
+  state_->waiting.push_back({order, std::move(issued), after, std::move(action)});
   for (const DeviceEvent& event : after) {
     SimEvent* const part = virtual_part(event);
     if (part == nullptr || part->settled()) continue;
@@ -61,28 +61,28 @@ void WaitingActions::add(const void* order, double issued, const std::vector<Dev
 bool WaitingActions::carry_out_one(State& state) {
   std::set<const void*> held;
   for (auto one = state.waiting.begin(); one != state.waiting.end(); ++one) {
-    const bool ready =
+    const bool may_run =
         held.count(one->order) == 0 && std::all_of(one->after.begin(), one->after.end(), [](const DeviceEvent& event) {
           SimEvent* const part = virtual_part(event);
           return part == nullptr || part->settled();
         });
-    if (!ready) {
+    if (!may_run) {
       held.insert(one->order);
       continue;
     }
     const Waiting due = std::move(*one);
     state.waiting.erase(one);
-    double seconds = due.issued;
+    Instant ready = due.issued;
     std::exception_ptr failure;
     for (const DeviceEvent& event : due.after) {
       try {
         SimEvent* const part = virtual_part(event);
-        seconds = std::max(seconds, part == nullptr ? event.seconds : part->seconds());
+        ready.raise(part == nullptr ? Instant(event.seconds) : part->instant());
       } catch (...) {
         failure = std::current_exception();
       }
     }
-    due.action(seconds, failure);
+    due.action(ready, failure);
     return true;
   }
   return false;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/event.hpp"
+#include "backends/sim/instant.hpp"
 
 namespace strobe::sim {
 
@@ -23,10 +24,11 @@ class SimEvent final : public HostEvent {
   /// Whether its time is known, or that it never comes.
   bool settled() const { return settled_; }
   bool failed() const { return failure_ != nullptr; }
-  /// Seconds of virtual time. Throws the failure that keeps it from coming. Call it only once the event is settled.
-  double seconds() const;
-  /// Settles it: it comes at `seconds`, or never, because of `failure`.
-  void settle(double seconds, std::exception_ptr failure = nullptr);
+  /// When it comes. Throws the failure that keeps it from coming. Call it only once the event is settled.
+  const Instant& instant() const;
+  double seconds() const { return instant().described(); }
+  /// Settles it: it comes at `instant`, or never, because of `failure`.
+  void settle(Instant instant, std::exception_ptr failure = nullptr);
   /// The actor that settles it (-1: no single one), and a description of the event, for an actor that waits in vain.
   void expect(int actor, std::string what) {
     actor_ = actor;
@@ -39,7 +41,7 @@ class SimEvent final : public HostEvent {
 
  private:
   bool settled_ = false;
-  double seconds_ = 0;
+  Instant instant_;
   std::exception_ptr failure_;
   std::vector<std::function<void()>> calls_;
   int actor_ = -1;
@@ -60,17 +62,17 @@ class VirtualWaits {
 /// Actions that wait for events; each runs after earlier actions of the same order.
 class WaitingActions {
  public:
-  /// Runs an action. Everything that it waits for came by `seconds`, or the pointer holds the failure that prevents it.
-  using Action = std::function<void(double seconds, std::exception_ptr)>;
+  /// Runs an action. Everything that it waits for came by `ready`, or the pointer holds the failure that prevents it.
+  using Action = std::function<void(const Instant& ready, std::exception_ptr)>;
 
   /// `issued` is the time at which the program asked for it.
-  void add(const void* order, double issued, const std::vector<DeviceEvent>& after, Action action);
+  void add(const void* order, Instant issued, const std::vector<DeviceEvent>& after, Action action);
   bool empty() const { return state_->waiting.empty(); }
 
  private:
   struct Waiting {
     const void* order = nullptr;
-    double issued = 0;
+    Instant issued;
     std::vector<DeviceEvent> after;
     Action action;
   };

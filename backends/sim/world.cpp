@@ -18,11 +18,6 @@
 namespace strobe::sim {
 namespace {
 
-/// Whether the ranks are threads that compute in one memory, as those of communicator `local` are.
-bool shares_memory(const Cluster* cluster) {
-  return cluster != nullptr && cluster->shared_host_memory && cluster->nodes == 1;
-}
-
 class SimCommunicator final : public Communicator {
  public:
   SimCommunicator(Device& device, int rank, const LaunchRequest& request, World& world)
@@ -56,18 +51,21 @@ class SimCommunicator final : public Communicator {
   bool moves_pieces_;
 };
 
-Topology topology_of(const LaunchRequest& request) {
+std::vector<Topology> topologies_of(const LaunchRequest& request) {
   if (request.device.cluster == nullptr) {
     throw InvalidRequest("--cluster", "communicator sim needs a cluster, which device sim takes");
   }
-  return make_topology(*request.device.cluster, request.ranks);
+  std::vector<Topology> topologies;
+  for (const auto& cluster : lanes_of(request.device)) topologies.push_back(make_topology(*cluster, request.ranks));
+  return topologies;
 }
 
 }  // namespace
 
 World::World(const LaunchRequest& request, ScheduleOrder order)
     : request_(request),
-      whole_(topology_of(request), nullptr),
+      clusters_(lanes_of(request.device)),
+      whole_(topologies_of(request), nullptr),
       scheduler_(
           actors(), order, [this](int actor) { return clock_of(actor); }, [this] { end_deadlock(); }),
       lines_(static_cast<std::size_t>(request.ranks)),
@@ -89,7 +87,7 @@ World::World(const LaunchRequest& request, ScheduleOrder order)
   VirtualWaits& waits = *this;
   for (const HelperRequest& helper : request.helpers) {
     const int actor = request.ranks + static_cast<int>(posts_.size());
-    posts_.push_back(std::make_unique<SimPost>(helper, actor, request.ranks, *request.device.cluster, waits));
+    posts_.push_back(std::make_unique<SimPost>(helper, actor, request.ranks, clusters_, waits));
   }
 }
 
@@ -118,7 +116,7 @@ void World::run_rank(int rank, const RankProgram& program) {
   run_actor(name_of(rank), [&] {
     Device& device = *devices_[rank];
     SimCommunicator communicator(device, rank, request_, *this);
-    communicator.take_channels(simulated_channels(posts_, rank, device));
+    communicator.take_channels(simulated_channels(posts_, rank, *clocks_[rank]));
     program(device, communicator);
   });
   for (const std::unique_ptr<SimPost>& post : posts_) {
@@ -175,10 +173,10 @@ std::shared_ptr<Flight> World::enter_collective(Circle& circle, int member, cons
     opened = std::make_shared<Flight>();
     opened->calls.resize(circle.entered.size());
     opened->members = circle.ranks;
-    opened->topology = &circle.topology;
+    opened->topologies = &circle.topologies;
   }
   const std::shared_ptr<Flight> flight = opened;
-  flight->calls[place] = make_call(collective, clocks_[rank]->arrival_seconds());
+  flight->calls[place] = make_call(collective, clocks_[rank]->arrival());
   ++flight->arrived;
   if (lines_[rank].flights.empty()) ++flight->next;
   lines_[rank].flights.push_back(flight);
@@ -205,20 +203,13 @@ std::shared_ptr<Flight> World::enter_message(Circle& circle, int member, const C
   }
   const std::shared_ptr<Flight> flight = *place;
   const std::size_t rank = world_rank(circle.ranks, member);
-  flight->calls[side] = make_call(collective, issue(rank, side, circle.topology.issue_seconds(from, to)));
+  flight->calls[side] = make_call(collective, issue(rank, side, from, to, circle.topologies));
   ++flight->arrived;
   if (flight->complete()) {
     channel.open.erase(place);
-    channel.free_seconds = settle(*flight, circle.topology, channel.free_seconds);
+    channel.free = settle(*flight, circle.topologies, channel.free);
   }
   return flight;
-}
-
-double World::issue(std::size_t rank, std::size_t side, double seconds) {
-  double& free = lines_[rank].issue_seconds[side];
-  const double begin = std::max(clocks_[rank]->arrival_seconds(), free);
-  free = begin + seconds;
-  return begin;
 }
 
 void World::settle_collectives(std::shared_ptr<Flight> flight) {
@@ -228,48 +219,19 @@ void World::settle_collectives(std::shared_ptr<Flight> flight) {
     can_go.pop_back();
     const auto members = static_cast<int>(going->calls.size());
     if (!going->complete() || going->next < members) continue;
-    double free_seconds = 0;
+    Instant free;
     const auto line_of = [&](int member) -> Line& { return lines_[going->rank_of(member)]; };
-    for (int member = 0; member < members; ++member)
-      free_seconds = std::max(free_seconds, line_of(member).free_seconds);
-    const double end = settle(*going, *going->topology, free_seconds);
+    for (int member = 0; member < members; ++member) free.raise(line_of(member).free);
+    const Instant& end = settle(*going, *going->topologies, free);
     for (int member = 0; member < members; ++member) {
       Line& line = line_of(member);
-      line.free_seconds = end;
+      line.free = end;
       line.flights.erase(line.flights.begin());
       if (line.flights.empty()) continue;
       Flight& behind = *line.flights.front();
       if (++behind.next == static_cast<int>(behind.calls.size())) can_go.push_back(line.flights.front());
     }
   }
-}
-
-double World::settle(Flight& flight, const Topology& topology, double free_seconds) {
-  flight.mismatch = find_disagreement(flight);
-  flight.ready_seconds = std::max(flight.last_arrival_seconds(), free_seconds);
-  flight.end_seconds = flight.ready_seconds;
-  if (flight.mismatch.empty()) {
-    move_values(flight);
-    const CollectiveLoad load = load_of(flight, topology);
-    flight.end_seconds += collective_seconds(load, topology) + software_seconds(flight, load);
-  }
-  flight.done = true;
-  flight.calls.clear();
-  for (const int rank : flight.waiting) scheduler_.wake(rank);
-  return flight.end_seconds;
-}
-
-double World::software_seconds(const Flight& flight, const CollectiveLoad& load) const {
-  const Cluster& cluster = *request_.device.cluster;
-  if (cluster.software == nullptr) return 0;
-  double snapshots = 1;
-  const int members = static_cast<int>(flight.calls.size());
-  for (int member = 0; member < members; ++member) {
-    snapshots = std::max(snapshots, clocks_[flight.rank_of(member)]->snapshots());
-  }
-  const Call& call = flight.calls.front();
-  const double row_bytes = call.send.defined() ? static_cast<double>(call.send.row_bytes()) : 0;
-  return framework_collective_seconds(cluster, load, {call.traffic, row_bytes}, members, snapshots);
 }
 
 void World::refuse_to_wait(int actor, const std::string& what) const {
@@ -318,13 +280,7 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   in_vain_[self] = false;
   never_came_[self].clear();
   if (!flight.mismatch.empty()) throw Error("ranks disagree: " + flight.mismatch);
-  const double seconds = flight.end_seconds - flight.ready_seconds;
-  // Threads of one memory move the bytes themselves, when they begin to wait for them.
-  const double begin = shares_memory(request_.device.cluster.get())
-                           ? std::max(flight.ready_seconds, clocks_[self]->now())
-                           : flight.ready_seconds;
-  clocks_[self]->complete_communication(begin, begin + seconds);
-  return {begin, begin + seconds};
+  return complete(self, flight);
 }
 
 std::vector<int> World::missing_for(const Flight& flight) const {

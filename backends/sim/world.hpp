@@ -15,6 +15,9 @@
 
 namespace strobe::sim {
 
+/// Whether the ranks are threads that compute in one memory, as those of communicator `local` are.
+bool shares_memory(const Cluster* cluster);
+
 class World : private VirtualWaits {
  public:
   /// Throws InvalidRequest when the devices are not `sim` devices, or when the ranks or a helper's trainers do not fit
@@ -37,12 +40,12 @@ class World : private VirtualWaits {
   /// Settles the flight, and the later ones in the lines of its members, as far as possible.
   void settle_collectives(std::shared_ptr<Flight> flight);
   /// The time at which a message that `rank` sends (side 0) or receives (side 1) now is issued: after its earlier
-  /// messages on that side, which take `seconds` each.
-  double issue(std::size_t rank, std::size_t side, double seconds);
-  /// Gives a complete flight its times; the links are free from `free_seconds` on. Returns when it ends.
-  double settle(Flight& flight, const Topology& topology, double free_seconds);
+  /// messages on that side. It goes from member `from` to member `to` of a circle with these links.
+  Instant issue(std::size_t rank, std::size_t side, int from, int to, const std::vector<Topology>& topologies);
+  /// Gives a complete flight its times; its links (by lane) are free from `free` on. Returns when it ends.
+  const Instant& settle(Flight& flight, const std::vector<Topology>& topologies, const Instant& free);
   /// Seconds that a framework's program adds to a flight that moves `load`.
-  double software_seconds(const Flight& flight, const CollectiveLoad& load) const;
+  double software_seconds(const Cluster& cluster, const Flight& flight, const CollectiveLoad& load) const;
   /// The ranks that must still arrive before the flight can be done.
   std::vector<int> missing_for(const Flight& flight) const;
   void run_rank(int rank, const RankProgram& program);
@@ -61,7 +64,11 @@ class World : private VirtualWaits {
   void wake_all();
   void end_deadlock();
 
+  /// The flight is done: its rank goes on at its end.
+  Completion complete(std::size_t rank, const Flight& flight);
+
   const LaunchRequest& request_;
+  Lanes clusters_;
   Circle whole_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<SimDevice*> clocks_;
@@ -71,8 +78,8 @@ class World : private VirtualWaits {
   /// Collectives that each rank has entered and that have not ended, in order, and the end of the one before.
   struct Line {
     std::vector<std::shared_ptr<Flight>> flights;
-    double free_seconds = 0;
-    double issue_seconds[2] = {0, 0};  // time until which earlier messages block it from sending, and from receiving
+    Instant free;
+    Instant issue[2];  // time until which earlier messages block it from sending, and from receiving
   };
   std::vector<Line> lines_;
 

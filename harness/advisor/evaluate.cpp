@@ -134,6 +134,11 @@ void take_metric(const PlannedCase& plan, MetricJob& metric, double dollars_per_
   outcome.job_seconds = reach.seconds.value_or(static_cast<double>(reach.epochs) * outcome.epoch_seconds);
   outcome.billed_seconds = outcome.job_seconds;
   row.until = UntilOutcome{true, reach.updates, outcome.job_seconds};
+  if (row.time_draws) {
+    std::vector<double>& seconds = row.time_draws->until_seconds.emplace(row.time_draws->epoch_seconds);
+    for (double& drawn : seconds) drawn *= outcome.job_seconds / row.epoch_seconds->median;
+    row.absent.erase("/time_draws/until_seconds");
+  }
   outcome.row = std::make_shared<const Row>(std::move(row));
   if (dollars_per_second > 0) outcome.dollars = outcome.job_seconds * dollars_per_second;
 }
@@ -221,6 +226,7 @@ bool simulates_beside_each_other(const Case& c) { return !plans_one_at_a_time(c)
 
 RepricedPoint::RepricedPoint(PlanPoint point, std::int64_t epochs, const DataCache& cache)
     : point_(std::move(point)), epochs_(epochs), cache_(cache) {
+  point_.request.draws = 0;  // changed clusters are asked for their described times
   if (trains_full_batch(point_.request)) plan_ = std::make_unique<PlannedGroup>(plan_group(point_.request, cache_));
 }
 

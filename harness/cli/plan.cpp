@@ -321,6 +321,7 @@ void define_space(CommandOptions& options, PlanCommand& command) {
   options.repeated("--set", command.sets, "key.path=value for every point, such as model.hidden=16", "KEY=VALUE");
   options.named("--precision", command.scalars, "precision", "fp32 | fp64 (default fp32)", "fp32|fp64");
   options.named("--seed", command.scalars, "seed", "seed of generators, samples and partitioners (default 1)", "N");
+  options.named("--draws", command.scalars, "draws", "predict in N draws of uncertain constants too", "N");
   options.group("What is searched");
   options.repeated("--strategy", command.strategies, "strategies to try: names, or NAME:key=value,... (default all)",
                    "NAMES");

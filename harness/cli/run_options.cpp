@@ -18,22 +18,16 @@ constexpr const char* how_it_runs = "How data and memory are handled";
 
 /// The heading in --help of a scalar setting of a case.
 std::string group_of_field(const std::string& field) {
-  static const std::map<std::string, const char*> groups = {{"device", where_it_runs},
-                                                            {"comm", where_it_runs},
-                                                            {"cluster", where_it_runs},
-                                                            {"numerics", where_it_runs},
-                                                            {"ranks", where_it_runs},
-                                                            {"threads", where_it_runs},
-                                                            {"host_threads", where_it_runs},
-                                                            {"kernels", where_it_runs},
-                                                            {"timeout", where_it_runs},
-                                                            {"inputs", how_it_runs},
-                                                            {"transfer", how_it_runs},
-                                                            {"transfer_format", how_it_runs},
-                                                            {"nb", how_it_runs},
-                                                            {"overlap", how_it_runs},
-                                                            {"rerun_last", how_it_runs},
-                                                            {"memory_limit_gib", how_it_runs}};
+  static const std::map<std::string, const char*> groups = {
+      {"device", where_it_runs},        {"comm", where_it_runs},
+      {"cluster", where_it_runs},       {"numerics", where_it_runs},
+      {"draws", where_it_runs},         {"ranks", where_it_runs},
+      {"threads", where_it_runs},       {"host_threads", where_it_runs},
+      {"kernels", where_it_runs},       {"timeout", where_it_runs},
+      {"inputs", how_it_runs},          {"transfer", how_it_runs},
+      {"transfer_format", how_it_runs}, {"nb", how_it_runs},
+      {"overlap", how_it_runs},         {"rerun_last", how_it_runs},
+      {"memory_limit_gib", how_it_runs}};
   const auto found = groups.find(field);
   return found == groups.end() ? what_is_trained : found->second;
 }

@@ -120,6 +120,10 @@ void check_on_this_machine(const Case& c, const std::string& pointer) {
         pointer + "/software",
         fmt::format("device {} runs Strobe's own program; another's times are predicted by device sim", c.device));
   }
+  if (c.draws > 0) {
+    throw InvalidRequest(pointer + "/draws",
+                         fmt::format("device {} measures; draws are of a predicted cluster: --device sim", c.device));
+  }
   if (c.numerics == "none") {
     throw InvalidRequest(pointer + "/numerics",
                          fmt::format("device {} always computes values; leave numerics out", c.device));
@@ -189,7 +193,7 @@ Json case_to_json(const Case& c) {
     // Newer settings are left out at their defaults, so that older cases keep their ids.
     if ((key == "until" && c.until.empty()) || (key == "presence" && c.presence == "all") ||
         (key == "software" && c.software == own_software) ||
-        (key == "host_memory_limit_gib" && c.host_memory_limit_gib == 0)) {
+        (key == "host_memory_limit_gib" && c.host_memory_limit_gib == 0) || (key == "draws" && c.draws == 0)) {
       continue;
     }
     if (std::find(only.begin(), only.end(), key) != only.end()) continue;

@@ -45,6 +45,7 @@ struct Case {
   double timeout = 60;                    // seconds a collective may wait for missing ranks
   double memory_limit_gib = 0;            // per rank; 0 = the device's own
   double host_memory_limit_gib = 0;       // of all processes of a node, and the graph stays in a file; 0 = none
+  std::int64_t draws = 0;                 // drawn clusters in which a predicted epoch is timed as well; device sim only
   std::string until;                      // ends training before `epochs`: "converged[:...]", "auc=0.8"; "" = never
 };
 

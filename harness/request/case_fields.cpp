@@ -44,6 +44,9 @@ constexpr const char* host_memory_limit_help =
 constexpr const char* transfer_format_help =
     "full batches only: indices of moved snapshots: coo64 = rows and columns of 8 bytes, as ESDG's 20 bytes a "
     "non-zero; csr32 = 4 bytes";
+constexpr const char* draws_help =
+    "device sim only: also predict each epoch in this many draws of the cluster's uncertain constants, so that rows "
+    "say in how many of them a case is first; all cases of a cluster have the same draws";
 constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
     "validation samples and its value, such as auc=0.8 or rmse=0.5; empty = never";
@@ -103,7 +106,8 @@ const FieldTable& case_fields() {
           .real("timeout", &Case::timeout, "s", "time that a collective may wait for missing ranks", 1e-3, 1e9)
           .real("memory_limit_gib", &Case::memory_limit_gib, "GiB", "memory per rank; 0 = the device's own", 0, 1e9)
           .real("host_memory_limit_gib", &Case::host_memory_limit_gib, "GiB", host_memory_limit_help, 0, 1e9)
-          .text("until", &Case::until, until_help);
+          .text("until", &Case::until, until_help)
+          .integer("draws", &Case::draws, "", draws_help, 0, 10000);
   return table;
 }
 

@@ -16,6 +16,7 @@
 #include "harness/request/output_files.hpp"
 #include "harness/run/case_facts.hpp"
 #include "harness/run/concurrency.hpp"
+#include "harness/run/drawn_times.hpp"
 #include "harness/run/fusion_profile.hpp"
 #include "harness/run/gather.hpp"
 #include "harness/run/launch_request.hpp"
@@ -94,6 +95,7 @@ void take_facts(const Facts& facts, CaseResult& result) {
 using Outcomes = std::vector<RankOutcome>;
 
 void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, std::vector<std::vector<Span>>* trace) {
+  keep_slowest_draws(outcomes);
   for (RankOutcome& rank : outcomes) {
     result.samples.insert(result.samples.end(), rank.samples.begin(), rank.samples.end());
     if (trace != nullptr) trace->push_back(std::move(rank.last_spans));
@@ -114,10 +116,8 @@ void keep_finished(const PlannedCase& plan, std::int64_t epochs_before, Outcomes
   for (const RankOutcome& rank : outcomes) finished = std::min(finished, rank.samples.size());
   for (RankOutcome& rank : outcomes) rank.samples.resize(finished);
   RankOutcome& first = outcomes.front();
-  const std::size_t known = static_cast<std::size_t>(epochs_before) + finished;
-  first.loss.resize(std::min(first.loss.size(), known));
-  const double unknown = std::numeric_limits<double>::quiet_NaN();  // the last weights were not evaluated any more
-  for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), unknown);
+  first.loss.resize(std::min(first.loss.size(), static_cast<std::size_t>(epochs_before) + finished));
+  for (auto& [name, values] : first.metrics) values.resize(first.loss.size(), std::nan(""));  // not evaluated any more
   collect(plan, outcomes, result, nullptr);
 }
 
@@ -177,10 +177,12 @@ void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank,
 
 /// Fills in the result of ranks that finished training.
 void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
-                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
+                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, const Divergence& divergence,
+                       CaseResult& result) {
   collect(plan, outcomes, result, trace);
   check_planned_bytes(plan, result);
   fill_until(plan, c, outcomes.front(), epochs_before, result);
+  check_finite(outcomes.front(), divergence, result);
 }
 
 /// `keep_epochs` may be empty. Only the first process calls it.
@@ -374,14 +376,14 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
   StopCheck gate(time_limit_seconds, may_close && comm.world_size() > 0);
   try {
     launch.device.computing_ranks = rehearsed_concurrency(*plan, launch);
+    add_draws(c, launch, result);
     RankRequest requests = rank_request(*plan, trace != nullptr, outputs, start, divergence);
     requests.gate = &gate, requests.tell = tell;
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
     add_planned_memory(*plan, outputs, result);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
-    collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
+    collect_and_check(*plan, c, outcomes, trace, start.epoch, divergence, result);
     if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
-    check_finite(outcomes.front(), divergence, result);
     check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
     if (gate.signal() != 0) throw InterruptedCase(gate.signal(), result);
   } catch (const InterruptedCase&) {

@@ -132,11 +132,14 @@ class TrainingRun {
     device_.stage_rows() = {};
     const std::size_t first_span = device_.spans().size();
     const double begin = device_.now();
+    const std::vector<double> drawn_begin = device_.drawn_now();
     Range range(ranges_, ranges_ == nullptr ? "" : kept_text(fmt::format("epoch {}", e)));
     trainer_->epoch(e);
     device_.synchronize();
     range.end();
     EpochSample sample = measure(device_, first_span, begin, device_.now());
+    sample.drawn_seconds = device_.drawn_now();
+    for (std::size_t d = 0; d < drawn_begin.size(); ++d) sample.drawn_seconds[d] -= drawn_begin[d];
     sample.repetition = repetition_;
     sample.epoch = static_cast<int>(e);
     sample.warmup = e < plan_.request.warmup;

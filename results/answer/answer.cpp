@@ -12,6 +12,7 @@
 
 #include "core/errors.hpp"
 #include "results/answer/case_difference.hpp"
+#include "results/answer/first_in_draws.hpp"
 #include "results/answer/question.hpp"
 #include "results/answer/reasons.hpp"
 #include "results/answer/sentences.hpp"
@@ -45,7 +46,9 @@ void take_row(const PlacedRow& one, bool several, Entrant& entrant) {
     contender.runs.push_back(folder);
   if (row.until && row.until->reached && std::isfinite(row.until->seconds)) {
     ++contender.until_reached;
-    entrant.until[row.seed] = {{{0, {row.until->seconds}}}, "", true};
+    Trial& until = entrant.until[row.seed] = {{{0, {row.until->seconds}}}, "", true};
+    if (row.time_draws && row.time_draws->until_seconds)
+      until.draws = *row.time_draws->until_seconds, until.draws_of = row.time_draws->of;
   }
   if (!has_time(row)) {
     const std::string status = row.reason.empty() ? row.status : row.status + ": " + row.reason;
@@ -113,6 +116,7 @@ void measure_per_unit(WorkUnit unit, Entrant& entrant) {
     for (auto& [round, seconds] : trial.rounds)
       for (double& value : seconds) value /= units;
     if (trial.band) trial.band = {trial.band->low / units, trial.band->high / units};
+    for (double& value : trial.draws) value /= units;
   }
   if (units_in(contender.work, unit) > 0) contender.unit_seconds = level_of(entrant.trials);
 }
@@ -204,6 +208,24 @@ void compare_times(std::vector<Entrant>& entrants, bool until_compares, const An
   }
 }
 
+/// Counts in how many common draws each contender with a number `known` has the least of it. Returns how many draws
+/// there are: 0 unless all of them, two at least, were predicted in the same ones.
+std::size_t count_first(std::vector<Entrant>& entrants, Trials Entrant::*of, double Contender::*known,
+                        double Contender::*count) {
+  std::vector<const Trials*> all;
+  std::vector<Entrant*> counted;
+  for (Entrant& one : entrants)
+    if (std::isfinite(one.contender.*known)) all.push_back(&(one.*of)), counted.push_back(&one);
+  if (all.size() < 2 || !share_draws(all)) return 0;
+  std::vector<std::vector<double>> levels;
+  std::vector<const std::vector<double>*> lists;
+  for (const Trials* trials : all) levels.push_back(drawn_levels(*trials));
+  for (const std::vector<double>& level : levels) lists.push_back(&level);
+  const std::vector<double> first = times_first(lists);
+  for (std::size_t i = 0; i < first.size(); ++i) counted[i]->contender.*count = first[i];
+  return levels.front().size();
+}
+
 /// "vertex", "ranks 2", "batch 100".
 std::string named_value(const std::string& field, const std::string& value) {
   for (const char* slot : {"workload", "model", "strategy", "task", "optimizer"})
@@ -244,6 +266,10 @@ Answer answer(const Question& question, const std::string& field, const AnswerOp
   if (!answer.until.empty()) answer.until_apart = why_no_until(entrants, answer.until);
   compare_until(entrants, answer.until_apart.empty(), options);
   compare_times(entrants, answer.until_apart.empty(), options);
+  answer.draws = count_first(entrants, &Entrant::trials, &Contender::unit_seconds, &Contender::draws_first);
+  if (answer.until_apart.empty())
+    answer.until_draws =
+        count_first(entrants, &Entrant::until, &Contender::until_seconds, &Contender::draws_until_first);
   for (Entrant& one : entrants) answer.contenders.push_back(std::move(one.contender));
   answer.sentences = sentences_of(answer, place_of(question, field), options.threshold);
   answer.why = reasons_of(answer);

@@ -30,15 +30,17 @@ struct Contender {
   int rounds = 0;                     // processes that measured it; 0 for simulated times
   bool simulated = false;             // its times are of a simulation
   EpochWork work;                     // of an epoch, the mean over seeds
-  double seconds = std::numeric_limits<double>::quiet_NaN();        // of an epoch
-  double unit_seconds = seconds;                                    // per unit of work
-  TimeRatio slower;                                                 // than the best, per unit of work
-  double until_seconds = std::numeric_limits<double>::quiet_NaN();  // to the metric, the geometric mean over seeds
-  int until_reached = 0;                                            // seeds under which the metric was reached
-  TimeRatio later;                                                  // than the contender that reaches it first
-  std::string note;                                                 // its status, or why it cannot be compared
-  const Row* row = nullptr;                                         // one of its rows, for the reasons
-  KindFacts facts;                                                  // what its kind of training states
+  double seconds = std::numeric_limits<double>::quiet_NaN();            // of an epoch
+  double unit_seconds = seconds;                                        // per unit of work
+  TimeRatio slower;                                                     // than the best, per unit of work
+  double until_seconds = std::numeric_limits<double>::quiet_NaN();      // to the metric, the geometric mean over seeds
+  int until_reached = 0;                                                // seeds under which the metric was reached
+  TimeRatio later;                                                      // than the contender that reaches it first
+  double draws_first = std::numeric_limits<double>::quiet_NaN();        // in how many common draws it is the fastest
+  double draws_until_first = std::numeric_limits<double>::quiet_NaN();  // and reaches the metric first
+  std::string note;                                                     // its status, or why it cannot be compared
+  const Row* row = nullptr;                                             // one of its rows, for the reasons
+  KindFacts facts;                                                      // what its kind of training states
 };
 
 /// One question and its answer.
@@ -48,6 +50,8 @@ struct Answer {
   WorkUnit unit = WorkUnit::none;      // in which times are compared
   std::string apart;                   // "models", "tasks": epochs of different ones are not compared; "" = they are
   std::string until;                   // the metric that training lasts to: "mrr=0.3"; "" = none
+  std::size_t draws = 0;               // common draws of all contenders with a time; 0: none
+  std::size_t until_draws = 0;         // the same of those that reach the metric
   std::string until_apart;             // why times to it are not compared; "" = they are
   std::vector<Contender> contenders;   // the fastest per unit first, those without a time last
   std::vector<std::string> sentences;  // the answer in words, to be read without the table

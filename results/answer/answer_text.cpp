@@ -8,6 +8,7 @@
 #include "core/or_null.hpp"
 #include "core/units.hpp"
 #include "results/answer/answer.hpp"
+#include "results/answer/first_in_draws.hpp"
 #include "results/row/table.hpp"
 
 namespace strobe {
@@ -21,6 +22,7 @@ Json ratio_json(const TimeRatio& times) {
           {"ci99_high", or_null(times.interval.high)},
           {"band90_low", times.band ? Json(times.band->low) : Json(nullptr)},
           {"band90_high", times.band ? Json(times.band->high) : Json(nullptr)},
+          {"draws", times.draws},
           {"verdict", times.verdict == Verdict::none ? Json(nullptr) : Json(verdict_name(times.verdict))},
           {"note", times.note}};
 }
@@ -44,6 +46,8 @@ Json contender_json(const Contender& one) {
           {"until_seconds", or_null(one.until_seconds)},
           {"until_reached", one.until_reached},
           {"times_the_first", ratio_json(one.later)},
+          {"draws_first", or_null(one.draws_first)},
+          {"draws_until_first", or_null(one.draws_until_first)},
           {"facts", one.facts},
           {"note", one.note}};
 }
@@ -53,7 +57,9 @@ std::string ratio_cell(bool first, const TimeRatio& times) {
 }
 
 std::string interval_cell(const TimeRatio& times) {
-  if (times.band) return fmt::format("{:.3f} .. {:.3f} (90 % bands)", times.band->low, times.band->high);
+  if (times.band)
+    return fmt::format("{:.3f} .. {:.3f} (90 % {})", times.band->low, times.band->high,
+                       times.draws > 0 ? "of draws" : "bands");
   return std::isfinite(times.interval.low) ? fmt::format("{:.3f} .. {:.3f}", times.interval.low, times.interval.high)
                                            : "-";
 }
@@ -76,6 +82,9 @@ std::vector<std::string> cells_of(const Answer& answer, const Contender& one, bo
   cells.insert(cells.end(), {ratio_cell(first, one.slower), interval_cell(one.slower)});
   if (!answer.until.empty())
     cells.push_back(std::isfinite(one.until_seconds) ? format_seconds(one.until_seconds) : "not reached");
+  for (const auto& [draws, count] :
+       {std::pair{answer.draws, one.draws_first}, {answer.until_draws, one.draws_until_first}})
+    if (draws > 0) cells.push_back(std::isfinite(count) ? draws_text(count, draws) : "-");
   cells.push_back(note_of(one));
   return cells;
 }
@@ -86,6 +95,8 @@ std::string table_of(const Answer& answer) {
   if (per_unit) titles += fmt::format("|per {}>", unit_name(answer.unit));
   titles += "|times the fastest>|99 % interval";
   if (!answer.until.empty()) titles += fmt::format("|to {}>", answer.until);
+  if (answer.draws > 0) titles += "|fastest";
+  if (answer.until_draws > 0) titles += fmt::format("|first at {}", answer.until);
   TextTable table(titles + "|note");
   for (const Contender& one : answer.contenders) table.add(cells_of(answer, one, per_unit));
   return table.text();
@@ -122,6 +133,8 @@ Json answers_to_json(const Answers& answers) {
                          {"title", title_of(answer)},
                          {"unit", answer.unit == WorkUnit::none ? Json(nullptr) : Json(unit_name(answer.unit))},
                          {"until", answer.until.empty() ? Json(nullptr) : Json(answer.until)},
+                         {"draws", answer.draws},
+                         {"until_draws", answer.until_draws},
                          {"contenders", contenders},
                          {"sentences", answer.sentences},
                          {"why", answer.why},

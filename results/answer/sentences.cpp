@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/units.hpp"
+#include "results/answer/first_in_draws.hpp"
 
 namespace strobe {
 namespace {
@@ -144,6 +145,22 @@ void tell_until(const Answer& answer, const std::string& place, std::vector<std:
   }
 }
 
+/// "vertex is first in 87 of 100 draws of the cluster's uncertain constants, snapshot in 13."
+void tell_draws(const Answer& answer, std::size_t draws, double Contender::*first, const std::string& what,
+                std::vector<std::string>& sentences) {
+  if (draws == 0) return;
+  Contenders ever;
+  for (const Contender& one : answer.contenders)
+    if (one.*first > 0) ever.push_back(&one);
+  std::stable_sort(ever.begin(), ever.end(),
+                   [first](const Contender* a, const Contender* b) { return a->*first > b->*first; });
+  std::vector<std::string> rest;
+  for (std::size_t i = 1; i < ever.size(); ++i) rest.push_back(ever[i]->value + " " + draws_text(ever[i]->*first, 0));
+  sentences.push_back(fmt::format("{} {} {} of the cluster's uncertain constants{}{}.", ever.front()->value, what,
+                                  draws_text(ever.front()->*first, draws), rest.empty() ? "" : ", ",
+                                  listed(shortened(std::move(rest)))));
+}
+
 /// The models or tasks of the contenders.
 std::string names_apart(const Answer& answer) {
   std::vector<std::string> names;
@@ -186,8 +203,8 @@ void tell_refusals(const Answer& answer, std::vector<std::string>& sentences) {
 
 std::string times_text(const TimeRatio& times) {
   if (times.band)
-    return fmt::format("{} ({} to {} within the 90 % bands) times", number_text(times.ratio),
-                       number_text(times.band->low), number_text(times.band->high));
+    return fmt::format("{} ({} to {} {}) times", number_text(times.ratio), number_text(times.band->low),
+                       number_text(times.band->high), times.draws > 0 ? "in 90 % of draws" : "within the 90 % bands");
   const double half = (times.interval.high - times.interval.low) / 2;
   if (!(half > 0.005)) return number_text(times.ratio) + " times";
   constexpr double wide = 0.2;  // an interval of a logarithm is about symmetric below this share
@@ -200,7 +217,9 @@ std::vector<std::string> sentences_of(const Answer& answer, const std::string& p
   std::vector<std::string> sentences;
   if (answer.contenders.empty() || !std::isfinite(answer.contenders.front().seconds)) return {"No case has a time."};
   if (std::isfinite(answer.contenders.front().unit_seconds)) tell_times(answer, place, threshold, sentences);
+  tell_draws(answer, answer.draws, &Contender::draws_first, "is first", sentences);
   if (!answer.until.empty()) tell_until(answer, sentences.empty() ? place : "", sentences);
+  tell_draws(answer, answer.until_draws, &Contender::draws_until_first, "is first at the metric", sentences);
   tell_refusals(answer, sentences);
   return sentences;
 }

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "results/answer/first_in_draws.hpp"
+
 namespace strobe {
 namespace {
 
@@ -24,6 +26,22 @@ void apply_bands(const std::optional<ConfidenceInterval>& base, const std::optio
   const bool overlap = found.band->low <= 1 && found.band->high >= 1;
   found.note = overlap ? "the 90 % bands of the predictions overlap"
                        : "the 90 % bands of the predictions allow differences below and above the threshold";
+}
+
+/// The same for the ratio in each common draw, in which errors that both share cancel.
+void apply_draws(const Trials& base, const Trials& changed, double threshold, TimeRatio& found) {
+  const std::vector<double> before = drawn_levels(base), after = drawn_levels(changed);
+  std::vector<double> ratios;
+  double faster = 0;
+  for (std::size_t d = 0; d < before.size(); ++d) {
+    ratios.push_back(after[d] / before[d]);
+    if (ratios.back() < 1) ++faster;
+  }
+  found.draws = ratios.size();
+  found.band = {percentile(ratios, 5), percentile(ratios, 95)};
+  if (found.verdict == Verdict::unsure || verdict_of(found.ratio, *found.band, threshold) == found.verdict) return;
+  found.verdict = Verdict::unsure;
+  found.note = fmt::format("it is faster {}", draws_text(faster, found.draws));
 }
 
 }  // namespace
@@ -63,6 +81,7 @@ Trial trial_of(const LoadedRun& run, const Row& row) {
   }
   if (trial.rounds.empty()) trial.rounds[0] = {row.epoch_seconds->median};
   if (const auto& band = row.epoch_seconds_band90; trial.exact && band) trial.band = {band->low, band->high};
+  if (row.time_draws) trial.draws = row.time_draws->epoch_seconds, trial.draws_of = row.time_draws->of;
   return trial;
 }
 
@@ -88,7 +107,10 @@ TimeRatio compare_trials(const Trials& base, const Trials& changed, const Answer
   found.verdict = verdict_of(found.ratio, found.interval, options.threshold);
   if (found.verdict == Verdict::unsure && spread == SeedSpread::as_found)
     found.note = too_wide(*estimate, options.threshold);
-  apply_bands(band_of(base), band_of(changed), options.threshold, found);
+  if (share_draws({&base, &changed}))
+    apply_draws(base, changed, options.threshold, found);
+  else
+    apply_bands(band_of(base), band_of(changed), options.threshold, found);
   return found;
 }
 

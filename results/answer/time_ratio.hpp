@@ -34,7 +34,9 @@ struct TimeRatio {
   double ratio = std::numeric_limits<double>::quiet_NaN();  // the quotient of the two levels
   ConfidenceInterval interval{ratio, ratio};                // 99 %; NaN without one
   ConfidenceInterval interval95{ratio, ratio};              // the same at 95 %
-  std::optional<ConfidenceInterval> band;                   // of two predictions, what their 90 % bands allow
+  std::optional<ConfidenceInterval> band;                   // of two predictions, what their 90 % bands allow, or what
+                                                            // 90 % of their common draws give
+  std::size_t draws = 0;                                    // common draws; 0: the band is not of draws
   Verdict verdict = Verdict::none;
   std::string note;  // why there is no verdict
 };
@@ -46,7 +48,8 @@ Trial trial_of(const LoadedRun& run, const Row& row);
 Trials predicted(double seconds, std::optional<ConfidenceInterval> band);
 
 /// The time of `changed` as a multiple of that of `base`. Both have the rounds that `keep_common` leaves. Two
-/// predictions with bands have the verdict that holds for all times in their bands.
+/// predictions with bands have the verdict that holds for all times in their bands; those in common draws have the one
+/// that holds in 90 % of these, from the 5th to the 95th percentile of the ratio.
 TimeRatio compare_trials(const Trials& base, const Trials& changed, const AnswerOptions& options,
                          SeedSpread spread = SeedSpread::as_found);
 

@@ -145,6 +145,28 @@ std::optional<ConfidenceInterval> band_of(const Trials& trials) {
   return trials.empty() ? std::nullopt : std::optional(ConfidenceInterval{std::exp(low / n), std::exp(high / n)});
 }
 
+std::vector<double> drawn_levels(const Trials& trials) {
+  if (!share_draws({&trials})) return {};
+  std::vector<double> levels(trials.begin()->second.draws.size(), 0);
+  for (const auto& [seed, trial] : trials)
+    for (std::size_t d = 0; d < levels.size(); ++d)
+      levels[d] += std::log(trial.draws[d]) / static_cast<double>(trials.size());
+  for (double& level : levels) level = std::exp(level);
+  return levels;
+}
+
+bool share_draws(const std::vector<const Trials*>& all) {
+  const Trial* first = nullptr;
+  for (const Trials* trials : all) {
+    for (const auto& [seed, trial] : *trials) {
+      if (first == nullptr) first = &trial;
+      if (trial.draws.empty() || trial.draws_of != first->draws_of || trial.draws.size() != first->draws.size())
+        return false;
+    }
+  }
+  return first != nullptr;
+}
+
 std::optional<LogEstimate> ratio_of_trials(const Trials& base, const Trials& changed, int resamples,
                                            SeedSpread spread) {
   std::vector<std::optional<LogEstimate>> before, after;

@@ -17,6 +17,8 @@ struct Trial {
   std::string session;                          // rounds of one session ran next to each other; "" = one process
   bool exact = false;                           // times of a simulation, which has no noise
   std::optional<ConfidenceInterval> band = {};  // the 90 % band of a prediction, in seconds
+  std::vector<double> draws = {};               // [draws] seconds in drawn clusters (TimeDraws)
+  std::string draws_of = {};                    // names these clusters
 };
 
 /// By seed.
@@ -32,6 +34,12 @@ double level_of(const Trials& trials);
 
 /// The 90 % band of a prediction, the geometric mean over seeds. Empty when a seed has none.
 std::optional<ConfidenceInterval> band_of(const Trials& trials);
+
+/// [draws] `level_of` in each drawn cluster. Empty unless all seeds were predicted in the same ones.
+std::vector<double> drawn_levels(const Trials& trials);
+
+/// Whether all of these were predicted in the same drawn clusters, so that they compare draw by draw.
+bool share_draws(const std::vector<const Trials*>& all);
 
 /// Whether a number depends on the seed. An epoch takes about as long under every seed; the number of epochs until a
 /// metric is reached does not.

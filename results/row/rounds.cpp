@@ -156,6 +156,7 @@ CaseResult result_of_row(const Row& row, std::vector<EpochSample> samples) {
   result.notes = row.notes;
   result.planned_bytes = row.planned_bytes;
   result.planned_memory = planned_memory_of(row);
+  if (row.time_draws) result.draws_of = row.time_draws->of;
   take_rates(row, result);
   if (row.epoch_seconds && !row.phase_seconds) result.unseen = series_of({}, "/phase_seconds", row).absent_reason;
   return result;

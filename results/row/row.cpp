@@ -221,13 +221,10 @@ void take_until(const Json& case_json, const CaseResult& result, Row& row) {
   }
   if (!row.until) return;
   const bool known = std::isfinite(row.until->seconds);
-  const char* why = "epochs before the checkpoint that was continued were measured by another run";
+  const std::string why = "epochs before the checkpoint that was continued were measured by another run";
   if (!known) row.absent["/until_seconds"] = why;
-  if (!(result.dollars_per_second > 0)) {
-    row.absent["/until_dollars"] = "no dated price";
-  } else if (!known) {
-    row.absent["/until_dollars"] = why;
-  }
+  const bool priced = result.dollars_per_second > 0;
+  if (!priced || !known) row.absent["/until_dollars"] = priced ? why : "no dated price";
 }
 
 /// Why the last value of a series may be no number.
@@ -365,6 +362,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
     explain_last(name, series, row);
   }
   take_until(case_json, result, row);
+  take_draws(result, row);
   const bool is_virtual = row.time_source == "virtual";
   row.absent["/rounds"] = is_virtual ? "virtual time is the same in every process" : "one process measured it";
   row.absent["/machine"] = is_virtual ? "the time is virtual" : "the machine was not observed";

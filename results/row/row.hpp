@@ -42,6 +42,14 @@ struct EpochBand {
   std::string source;
 };
 
+/// Predicted times in clusters whose uncertain constants were drawn within their bands. Rows whose `of` is the same
+/// were predicted in the same clusters, so they compare draw by draw.
+struct TimeDraws {
+  std::string of;                                    // digest of these clusters
+  std::vector<double> epoch_seconds;                 // [draws] medians over the measured epochs
+  std::optional<std::vector<double>> until_seconds;  // [draws] as UntilOutcome::seconds
+};
+
 /// The work of one epoch over all ranks; 0 = not known.
 struct EpochWork {
   double cells = 0;    // vertices of the trained steps
@@ -109,6 +117,7 @@ struct Row {
   std::string time_source = "wall";
   std::optional<EpochSeconds> epoch_seconds;
   std::optional<EpochBand> epoch_seconds_band90;  // of predicted times
+  std::optional<TimeDraws> time_draws;            // of predicted times, where the case asks for draws
   std::optional<RoundTimes> rounds;               // of rows that several processes measured
   std::optional<MachineState> machine;            // what else it did meanwhile
   std::optional<PerPhase<double>> phase_seconds;
@@ -148,6 +157,10 @@ struct Row {
 /// result that claims to be ok but holds no measured epoch becomes a failed row. Throws Error when its unit of
 /// throughput is none of throughput_units.
 Row summarise(const Json& case_json, const std::string& case_id, const CaseResult& result);
+
+/// Fills in the row's `time_draws` from the result's samples, or the reason why it has none. The row has its other
+/// times.
+void take_draws(const CaseResult& result, Row& row);
 
 /// The row of a case without samples: its status, its reason, and the median of its epochs in seconds (NaN: unknown).
 /// Every other value is absent because of `why`.

@@ -83,6 +83,18 @@ inline void decode(const Json& json, EpochBand& value) {
   decode(json.at("source"), value.source);
 }
 
+inline Json encode(const TimeDraws& value) {
+  return {{"of", value.of},
+          {"epoch_seconds", encode(value.epoch_seconds)},
+          {"until_seconds", value.until_seconds ? encode(*value.until_seconds) : Json(nullptr)}};
+}
+inline void decode(const Json& json, TimeDraws& value) {
+  decode(json.at("of"), value.of);
+  decode(json.at("epoch_seconds"), value.epoch_seconds);
+  value.until_seconds.reset();
+  if (!json.at("until_seconds").is_null()) decode(json.at("until_seconds"), value.until_seconds.emplace());
+}
+
 inline Json encode(const RoundTimes& value) {
   return {{"session", value.session}, {"median_seconds", encode(value.seconds)}};
 }
@@ -251,6 +263,9 @@ inline Json memory_schema() {
   properties["planned"] = properties["host"] = or_null(parts);
   properties["process"] = or_null(ranks);
   return group(properties);
+}
+inline Json draws_schema() {
+  return group({{"of", text()}, {"epoch_seconds", list(number())}, {"until_seconds", or_null(list(number()))}});
 }
 inline Json rounds_schema() { return group({{"session", text()}, {"median_seconds", list(number())}}); }
 inline Json machine_schema() {

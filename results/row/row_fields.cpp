@@ -35,6 +35,14 @@ RowField band_field() {
   return band;
 }
 
+RowField draws_field() {
+  return later(field<&Row::time_draws>(
+      "time_draws", "s", or_null(draws_schema()),
+      "With draws: predicted times in clusters whose uncertain constants were drawn within their bands. "
+      "`epoch_seconds` has epoch_seconds.median in each draw, `until_seconds` the key of that name. `of` names the "
+      "clusters: rows where it is the same compare draw by draw."));
+}
+
 /// A key of how training ended early; null where the case does not ask for that.
 template <auto Member>
 RowField until_field(const char* key, const char* unit, Json schema, const char* help) {
@@ -173,6 +181,7 @@ std::vector<RowField> measured_fields() {
           "Least and largest of what the machine did meanwhile: load, cores that other programs kept busy, share of "
           "time that a hypervisor took, MHz of its clock.")),
       band_field(),
+      draws_field(),
       field<&Row::phase_seconds>("phase_seconds", "s", or_null(phase_schema()),
                                  "Mean phases of each epoch's busiest rank, of those that end within 5 % of the "
                                  "slowest, for which it waits; they add up to epoch_seconds.mean."),

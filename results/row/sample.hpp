@@ -63,6 +63,9 @@ struct EpochSample : EpochNumbers {
   /// The rank's operations, of the device and of its host, in order of their names. Whole spans are added up, so the
   /// sum may exceed the epoch where spans overlap. Empty in samples that were written without it.
   std::vector<OperationTotals> operations;
+  /// [draws] length of the epoch in each drawn cluster. Once a case is finished, the first rank's sample holds that of
+  /// the slowest rank by draw, and the others hold none.
+  std::vector<double> drawn_seconds = {};
 };
 
 /// The sample of one rank's epoch from its spans [first, last) and the epoch's interval on its clock.
@@ -109,6 +112,7 @@ struct CaseResult {
   double peak_bytes_per_second = 0;
   double dollars_per_second = 0;                                   // 0 = no price
   double band_low_factor = 0, band_high_factor = 0;                // of predicted epochs, 90 %; 0 = not known
+  std::string draws_of;                                            // digest of the drawn clusters; "" = none
   std::string band_source;                                         // whence the band is, or why there is none
   double load_seconds = std::numeric_limits<double>::quiet_NaN();  // before the first epoch, slowest process
   std::string load_unknown;                                        // why load_seconds is NaN

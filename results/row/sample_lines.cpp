@@ -96,6 +96,7 @@ Json sample_to_json(const std::string& case_id, const EpochSample& sample) {
   json["lane_rows"] = sample.stage_rows.bin_rows;
   json["filled_rows"] = sample.stage_rows.filled_rows;
   write_operations(sample.operations, json);
+  if (!sample.drawn_seconds.empty()) json["drawn_seconds"] = sample.drawn_seconds;
   return json;
 }
 
@@ -123,6 +124,7 @@ EpochSample sample_from_json(const Json& json) {
   sample.stage_rows = {json.value("loaded_bytes", std::uint64_t{0}), json.value("lane_rows", std::uint64_t{0}),
                        json.value("filled_rows", std::uint64_t{0})};
   sample.operations = read_operations(json);
+  sample.drawn_seconds = json.value("drawn_seconds", std::vector<double>());
   return sample;
 }
 

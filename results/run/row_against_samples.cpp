@@ -16,7 +16,8 @@ namespace {
 constexpr const char* sampled_keys[] = {"epoch_seconds",     "phase_seconds",   "hidden_communicate_seconds",
                                         "operation_seconds", "operation_flops", "operation_bytes",
                                         "sent_bytes",        "transfer_bytes",  "messages",
-                                        "peak_bytes",        "imbalance",       "memory_bytes"};
+                                        "peak_bytes",        "imbalance",       "memory_bytes",
+                                        "time_draws"};
 
 /// With `interval`, the interval of the median is included; a row of rounds has that of their spread instead.
 Json sampled_values(const Row& row, bool interval) {

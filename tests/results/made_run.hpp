@@ -27,6 +27,8 @@ struct MadeCase {
   std::map<std::string, Json> facts = {};  // of the kind of training
   std::map<std::string, std::int64_t> metric_samples = {};
   std::optional<ConfidenceInterval> band = {};  // of a prediction, as factors of its time
+  std::vector<double> draws = {};               // of a prediction: seconds of an epoch in each drawn cluster
+  std::string draws_of = "some clusters";
 };
 
 class MadeRun {
@@ -76,6 +78,9 @@ class MadeRun {
         sample.epoch_seconds = seconds;
       }
     }
+    for (EpochSample& sample : result.samples)
+      if (sample.rank == 0) sample.drawn_seconds = made.draws;
+    if (!made.draws.empty()) result.draws_of = made.draws_of;
     result.iterations_per_epoch = made.updates;
     result.items_per_epoch = made.events > 0 ? made.events : made.cells;
     result.throughput_unit = made.events > 0 ? "events_per_second" : "cells_per_second";

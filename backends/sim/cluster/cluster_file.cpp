@@ -51,6 +51,7 @@ constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"nvls_level_seconds", Form::not_negative, Need::never, true},
                                 {"jitter", Form::not_negative, Need::never},
                                 {"jitter_seed", Form::count, Need::never},
+                                {"draws_seed", Form::count, Need::never},
                                 {"calibration", Form::object, Need::never},
                                 {"epoch_band_90", Form::object, Need::never},
                                 {"price_per_node_hour", Form::price}};
@@ -150,6 +151,7 @@ void read_collectives(const Json& json, const Numbers& numbers, Cluster& cluster
   cluster.jitter = numbers.at("jitter", 0);
   if (cluster.jitter > 2) throw InvalidRequest("/jitter/value", "more than 2 would make epochs e^2 times as long");
   cluster.jitter_seed = static_cast<std::uint64_t>(numbers.at("jitter_seed", 1));
+  cluster.draws_seed = static_cast<std::uint64_t>(numbers.at("draws_seed", 1));
 }
 
 void read_links(const Json& json, Cluster& cluster) {
