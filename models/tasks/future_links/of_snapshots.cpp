@@ -180,8 +180,9 @@ std::vector<EdgeId> events_before_steps(const GraphStatistics& shape, const std:
   return before;
 }
 
-/// What `Draw` would give on a graph of this shape, whose steps follow each other. Events of a step read the embeddings
-/// of the step before. Training events of a pair at a step are one sample. Negatives seldom are the same pair.
+/// The number of samples that `Draw` gives on a graph of this shape, whose steps follow each other. Events of a step
+/// read the embeddings of the step before. Training events of a pair at a step are one sample. Negatives seldom are the
+/// same pair.
 TaskCounts counted_links(const FutureLinksOptions& options, const GraphStatistics& shape) {
   if (options.negatives != "auto" && options.negatives != "any") {
     throw InvalidRequest("/task/negatives",
