@@ -93,13 +93,18 @@ def line_of(row, known, cells):
 
 
 def lines_of(rows):
-    """Lines of all rows. A graph's cells are those of an epoch of full batches."""
-    known, cells = shapes(), {}
+    """Lines of all rows. A graph's cells are those of an epoch of full batches. Where none fits, a hybrid batch says what
+    share of them it has."""
+    known, cells, shares = shapes(), {}, {}
     for row in rows:
-        whole = (row.get("epoch_work") or {}).get("cells")
-        if whole and p.kind_of(row) in ("snapshot", "vertex", "chunk"):
-            cells[graph_of(row, known)[0]] = whole
-    return [line_of(row, known, cells) for row in rows]
+        count, graph = (row.get("epoch_work") or {}).get("cells"), graph_of(row, known)[0]
+        if count and p.kind_of(row) in ("snapshot", "vertex", "chunk"):
+            cells[graph] = count
+        elif count and p.kind_of(row) == "hybrid batch":
+            sizes = [str(row["strategy"].get(key, "")) for key in ("vertices", "snapshots")]
+            if all(size.endswith("%") for size in sizes):
+                shares.setdefault(graph, count / (float(sizes[0][:-1]) * float(sizes[1][:-1]) / 1e4))
+    return [line_of(row, known, shares | cells) for row in rows]
 
 
 def recorded(path):
@@ -130,7 +135,10 @@ def time_text(seconds):
 
 def place_text(lines):
     """The first of the lines of one place, its time of a pass, and how much longer the next takes."""
-    fit = sorted((line for line in lines if line["pass_seconds"]), key=lambda line: line["pass_seconds"])
+    best: dict[str, dict] = {}
+    for line in sorted((line for line in lines if line["pass_seconds"]), key=lambda line: line["pass_seconds"]):
+        best.setdefault(line["parallelism"], line)
+    fit = list(best.values())
     if not fit:
         return "nothing fits" if any(line["status"] == "no memory" for line in lines) else ""
     ahead = f", {fit[1]['pass_seconds'] / fit[0]['pass_seconds']:.2g} x" if len(fit) > 1 else ""
@@ -145,35 +153,44 @@ def table(head, body):
     return "\n".join(["| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head)] + body]) + "\n"
 
 
+def places(lines):
+    """Graphs and clusters of lines, all clusters of a graph after each other."""
+    found = {(line["graph"], line["cluster"]) for line in lines}
+    return [(graph, cluster) for graph in r.in_order(line["graph"] for line in lines)
+            for cluster in r.in_order(line["cluster"] for line in lines) if (graph, cluster) in found]
+
+
 def first_table(lines):
     """By graph and cluster, the parallelism that is first at each number of GPUs."""
     counts = sorted({line["GPUs"] for line in lines})
     body = [[graph, cluster] + [place_text(at(lines, graph=graph, cluster=cluster, GPUs=count)) for count in counts]
-            for graph, cluster in r.in_order((line["graph"], line["cluster"]) for line in lines)]
+            for graph, cluster in places(lines)]
     return table(["graph", "cluster"] + [f"{count} GPU{'s' if count > 1 else ''}" for count in counts], body)
 
 
 def kind_text(lines):
-    """The fewest GPUs on which one parallelism fits, its shortest pass and the cheapest, on one cluster."""
+    """The fewest GPUs on which one parallelism fits, its shortest pass, why it is no shorter, and the cheapest, on one
+    cluster."""
     fit = [line for line in lines if line["pass_seconds"]]
     if not fit:
-        return "does not fit" if lines else ""
+        return "does not fit" if any(line["status"] == "no memory" for line in lines) else ""
     soonest, cheapest = (min(fit, key=lambda line: line[key]) for key in ("pass_seconds", "dollars_a_pass"))
-    return (f"from {min(line['GPUs'] for line in fit)}; {time_text(soonest['pass_seconds'])} on {soonest['GPUs']}; "
-            f"{cheapest['dollars_a_pass']:.2g} $ on {cheapest['GPUs']}; {soonest['updates_a_pass']:.3g} updates")
+    return (f"from {min(line['GPUs'] for line in fit)}; {time_text(soonest['pass_seconds'])} on {soonest['GPUs']}, "
+            f"{100 * soonest['phase_share']:.0f} % {soonest['largest_phase']}, {soonest['bytes_a_pass'] / 1e9:.2g} GB, "
+            f"{soonest['updates_a_pass']:.3g} updates; {cheapest['dollars_a_pass']:.2g} $ on {cheapest['GPUs']}")
 
 
 def kinds_table(lines):
     body = [[graph, cluster] + [kind_text(at(lines, graph=graph, cluster=cluster, parallelism=kind)) for kind in KINDS]
-            for graph, cluster in r.in_order((line["graph"], line["cluster"]) for line in lines)]
+            for graph, cluster in places(lines)]
     return table(["graph", "cluster"] + list(KINDS), body)
 
 
 def report(lines):
     return ("# Parallelisms at full size, predicted\n\nFirst: the shortest pass over all training samples, and how many times as "
             "long the next takes. Full batches make one update in a pass, the others more, so a pass is work and not "
-            f"progress.\n\n{first_table(lines)}\nBy parallelism: the fewest GPUs that fit; the shortest pass; the cheapest; updates of "
-            f"the shortest. Whole nodes are paid.\n\n{kinds_table(lines)}")
+            f"progress.\n\n{first_table(lines)}\nBy parallelism: the fewest GPUs that fit; the shortest pass, its "
+            f"largest phase, the bytes that all ranks send and its updates; the cheapest pass. Whole nodes are paid.\n\n{kinds_table(lines)}")
 
 
 def draw(lines, plt):
