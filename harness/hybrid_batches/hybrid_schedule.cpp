@@ -166,7 +166,9 @@ class HybridSchedule final : public SchedulePlan {
     summary.metrics = full.metrics;
     summary.approximations = approximations();
     summary.notes = plan_->notes;
-    summary.kept_bytes = full.kept_bytes;
+    // Owners, groups and loads of vertices.
+    constexpr std::uint64_t of_vertex = sizeof(Rank) + sizeof(VertexId) + sizeof(double) + sizeof(std::int32_t);
+    summary.kept_bytes = full.kept_bytes + of_vertex * static_cast<std::uint64_t>(plan_->graph().vertices);
     return summary;
   }
 

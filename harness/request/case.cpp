@@ -174,8 +174,11 @@ bool in_one_process(const Case& c) {
 
 std::int64_t block_count(const Case& c) {
   if (c.nb == "auto") {
-    if (c.memory_limit_gib > 0 || c.host_memory_limit_gib > 0) return 0;
-    throw InvalidRequest("/nb", "auto needs memory_limit_gib or host_memory_limit_gib, which the blocks must fit");
+    if (c.memory_limit_gib > 0 || c.host_memory_limit_gib > 0 || !c.cluster.empty()) return 0;
+    throw InvalidRequest(
+        "/nb",
+        "auto needs memory_limit_gib, host_memory_limit_gib or a cluster, whose memory the blocks must "
+        "fit");
   }
   std::int64_t count = 0;
   const char* end = c.nb.data() + c.nb.size();

@@ -36,7 +36,7 @@ std::vector<std::string> searched_slices(bool sizes_only) {
 }
 constexpr const char* blocks_help =
     "full batches only: blocks of the timeline under gradient checkpoint: 1 = all steps at once, or auto = as few as "
-    "fit memory_limit_gib and host_memory_limit_gib";
+    "fit memory_limit_gib and host_memory_limit_gib, or a simulated GPU";
 constexpr const char* rerun_last_help =
     "full batches only: with blocks, compute the last one again before its backward pass, as ESDG counts it";
 constexpr const char* host_memory_limit_help =

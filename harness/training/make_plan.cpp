@@ -29,19 +29,23 @@ struct Least {
 };
 
 [[noreturn]] void refuse(const Case& request, const SchedulePlanner& planner, const Least& of_rank,
-                         const Least& of_node) {
+                         const Least& of_node, std::uint64_t limit_bytes) {
   if (!of_node.words.empty())
     throw InvalidRequest(host_limit_place,
                          fmt::format("no {} fits; the least is {}", planner.choice_name(), of_node.words));
-  throw InvalidRequest("/memory_limit_gib",
-                       fmt::format("no {} fits {} GiB a rank; the least is {}", planner.choice_name(),
-                                   request.memory_limit_gib, of_rank.words));
+  if (request.memory_limit_gib > 0)
+    throw InvalidRequest("/memory_limit_gib",
+                         fmt::format("no {} fits {} GiB a rank; the least is {}", planner.choice_name(),
+                                     request.memory_limit_gib, of_rank.words));
+  throw InvalidRequest("/nb", fmt::format("no {} fits the {:.2f} GiB of a GPU of {}; the least is {}; take more ranks",
+                                          planner.choice_name(), gib(limit_bytes), request.cluster, of_rank.words));
 }
 
 /// Takes the first choice that fits.
 std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, PlanUse use, SchedulePlanner& planner,
                                                       const NodeRanks& here, const ShareHolders& together) {
   Least of_rank, of_node;
+  std::uint64_t limit_bytes = 0;
   for (const std::int64_t choice : planner.choices()) {
     std::shared_ptr<const SchedulePlan> schedule;
     try {
@@ -52,6 +56,7 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, PlanU
     }
     const std::shared_ptr<const PlannedCase> plan = planned(request, schedule);
     const PlannedPeak peak = planned_peak(*plan);
+    limit_bytes = peak.limit_bytes;
     const HostVerdict host = judge_host_memory(*plan, peak, use, here, 0);
     const std::string text = planner.choice_text(choice);
     if (!peak.fits()) {
@@ -63,7 +68,7 @@ std::shared_ptr<const PlannedCase> plan_within_memory(const Case& request, PlanU
                      fmt::format("{}: planned peak {:.6f} GiB a rank", planner.chosen_text(choice), gib(peak.bytes)));
     }
   }
-  refuse(request, planner, of_rank, of_node);
+  refuse(request, planner, of_rank, of_node, limit_bytes);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/errors.hpp"
 #include "models/tasks/task.hpp"
 #include "tests/models/task_support.hpp"
+#include "tests/workloads/support.hpp"
 #include "workloads/shape/shape.hpp"
 
 namespace strobe {
@@ -70,11 +71,70 @@ TEST(TaskCounts, OfLinkPredictionRankNoMoreEdgesThanAsked) {
   EXPECT_EQ(all, data.test.count());
 }
 
+/// 3,000 events between 2,000 vertices at an even pace. With `repeats` a third of them have the pair of the event
+/// before, so steps have fewer edges than events.
+EventGraph even_events(std::uint64_t seed, bool repeats) {
+  std::mt19937_64 random(seed);
+  std::vector<std::tuple<int, int, double>> rows;
+  for (int e = 0; e < 3000; ++e) {
+    const auto draw = [&random] { return static_cast<int>(random() % 2000); };
+    const bool again = repeats && e > 0 && random() % 3 == 0;
+    const int source = again ? std::get<0>(rows.back()) : draw(), target = again ? std::get<1>(rows.back()) : draw();
+    rows.emplace_back(source, target, static_cast<double>(e));
+  }
+  return test::make_events(2000, rows);
+}
+
+void expect_near_by_step(const CountedSamples& counted, const Samples& drawn, double slack) {
+  std::map<Step, std::int64_t> expected = by_step(drawn), found = by_step(counted);
+  std::int64_t sum = 0;
+  for (const auto& [step, count] : found) {
+    EXPECT_NEAR(static_cast<double>(count), static_cast<double>(expected[step]), slack) << step;
+    sum += count;
+  }
+  EXPECT_NEAR(static_cast<double>(sum) / static_cast<double>(drawn.count()), 1, slack == 0 ? 0 : 0.03);
+}
+
+TEST(TaskCounts, OfFutureLinksAreThoseOfTheDraw) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    for (const bool repeats : {false, true}) {
+      const EventGraph events = even_events(seed, repeats);
+      Windowing cut;
+      cut.count = 20;
+      const SnapshotGraph graph = make_snapshots(events, cut);
+      GraphStatistics shape = measure_statistics(graph, "even");
+      shape.events = events.events();
+      for (const char* split : {"70/15/15", "50/20/30"}) {
+        const auto links =
+            task("future-links", {{"candidates", "7"}, {"batch", 1}, {"split", split}, {"negatives", "any"}});
+        const TaskCounts counts = links->count(shape);
+        const TaskData data = links->draw_of_events(graph, events, seed);
+        EXPECT_EQ(counts.steps, data.steps) << split;
+        EXPECT_EQ(counts.train.arity, data.train.arity);
+        // Which step has how many events is known from its edges alone: 150 events of a step have about 100 pairs.
+        expect_near_by_step(counts.train, data.train, repeats ? 35 : 0);
+        expect_near_by_step(counts.test, data.test, repeats ? 35 * 8 : 0);
+      }
+    }
+  }
+}
+
+TEST(TaskCounts, OfFutureLinksTakeAnEdgeForAnEventWhereEventsAreNotKnown) {
+  GraphStatistics shape = measure_statistics(uneven_steps(), "uneven");
+  shape.edges_per_step = {10, 20, 30, 40, 0, 100};
+  shape.edges = 200;
+  const TaskCounts counts = task("future-links", {{"candidates", "4"}, {"split", "50/0/50"}})->count(shape);
+  EXPECT_EQ(counts.steps, 5) << "the last step is read by nobody";
+  EXPECT_EQ(by_step(counts.train), (std::map<Step, std::int64_t>{{0, 40}, {1, 60}, {2, 80}})) << "a negative of each";
+  EXPECT_EQ(by_step(counts.test), (std::map<Step, std::int64_t>{{4, 500}})) << "each among four others";
+}
+
 TEST(TaskCounts, RefuseWhatAShapeDoesNotTell) {
   const GraphStatistics shape = measure_statistics(uneven_steps(), "uneven");
   EXPECT_THROW(task("link-prediction", {{"positives", "new"}})->count(shape), InvalidRequest);
   EXPECT_THROW(task("link-prediction", {{"negatives", "sides"}})->count(shape), InvalidRequest);
   EXPECT_THROW(task("vertex-regression", {{"target", "workload"}})->count(shape), InvalidRequest);
+  EXPECT_THROW(task("future-links", {{"negatives", "sides"}})->count(shape), InvalidRequest);
   EXPECT_NO_THROW(task("vertex-regression", {{"target", "degree"}})->count(shape));
 }
 

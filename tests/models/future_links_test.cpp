@@ -218,7 +218,7 @@ TEST(FutureLinksOfSnapshots, RefuseSplitsThatCannotBeJudged) {
   for (const char* candidates : {"none", "0", "-1", "5x", ""})
     refused(on({{"candidates", candidates}}, events), "/task/candidates", "or all");
   refused([&] { links(Json::object())->draw(graph, 1); }, "/task", "link-prediction");
-  refused([] { links(Json::object())->count({}); }, "/task", "the shape");
+  refused([] { links({{"negatives", "targets"}})->count({}); }, "/task/negatives", "the shape");
 }
 
 /// The decoder written out for one pair.

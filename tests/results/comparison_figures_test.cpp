@@ -92,6 +92,50 @@ TEST_F(ComparisonFigures, SeedsArePooledAndAKindHasTheColourOfItsStrategy) {
   EXPECT_EQ(check(text), 0) << output();
 }
 
+/// A row of the suite full_size, as far as its table reads it.
+constexpr const char* full_size_row =
+    "import full_size as f\n"
+    "def row(strategy, ranks, seconds, work, workload, **more):\n"
+    "    phases = dict.fromkeys(('communicate', 'transfer', 'host', 'wait', 'other'), 0)\n"
+    "    return {'case_id': strategy, 'status': 'ok', 'reason': '', 'workload': workload, 'model': {'name': 'm'},\n"
+    "            'strategy': {'name': strategy}, 'cluster': 'p5-h100:inter_node_bytes_per_second=1e9', 'ranks': "
+    "ranks,\n"
+    "            'task': {'split': '70/15/15'}, 'epoch_seconds': {'median': seconds}, 'epoch_work': work,\n"
+    "            'phase_seconds': {'compute': seconds, **phases}, 'dollars_per_epoch': 2 * (seconds or 0),\n"
+    "            'sent_bytes': {'total': 6}, 'peak_bytes': {'device': [2**30, 2**31]}, **more}\n";
+
+TEST_F(ComparisonFigures, FullSizesCompareAPassOverAllSamples) {
+  const std::string text =
+      "stack = {'name': 'stack'}\n"
+      "less = {'name': 'bursty_events', 'like': 'gdelt', 'vertices': 16682, 'events': 1000}\n"
+      "of_stack = {'name': 'bursty_events', 'like': 'none', 'vertices': 892474, 'events': 1000}\n"
+      "rows = [row('vertex', 8, 3.0, {'cells': 1000, 'updates': 1}, stack),\n"
+      "        row('hybrid_batch', 8, 0.02, {'cells': 10, 'updates': 1}, stack),\n"
+      "        row('snapshot', 8, None, None, stack, status='skipped', reason='no fit; the least is 52.5 GiB, with "
+      "nb=7'),\n"
+      "        row('event_batch', 8, 0.7, {'events': 700, 'updates': 7}, less),\n"
+      "        row('event_batch', 8, 0.7, {'events': 700, 'updates': 7}, of_stack),\n"
+      "        row('snapshot', 64, None, None, stack, status='skipped', reason='divides 9 steps among the ranks'),\n"
+      "        row('chunk', 8, 1.0, {'cells': 5, 'updates': 1}, {'name': 'growing', 'like': 'stack', 'scale': 0.05})]\n"
+      "near = lambda a, b: abs(a / b - 1) < 1e-12\n"
+      "vertex, hybrid, none, gdelt, events, cannot, chunk = lines = f.lines_of(rows)\n"
+      "assert vertex['cluster'] == 'p5-h100, 8 Gb/s' and vertex['pass_seconds'] == 3 and vertex['updates_a_pass'] == "
+      "1\n"
+      "assert near(hybrid['pass_seconds'], 2.0) and near(hybrid['updates_a_pass'], 100) and "
+      "near(hybrid['dollars_a_pass'], 4)\n"
+      "assert none['status'] == 'no memory' and none['needs_GiB'] == 52.5 and none['pass_seconds'] is None\n"
+      "assert cannot['status'] == 'cannot', 'too few steps is no lack of memory'\n"
+      "assert gdelt['graph'] == 'gdelt' and near(gdelt['pass_seconds'], 0.7 * 0.7 * 191290882 / 700), gdelt\n"
+      "assert events['graph'] == 'stack' and near(events['updates_a_pass'], 7 * 0.7 * 47e6 / 700), 'known by its "
+      "vertices'\n"
+      "assert chunk['graph'] == 'stack, 0.05 of it' and hybrid['bytes_a_pass'] == 600 and hybrid['peak_GiB'] == 2\n"
+      "assert '| stack | p5-h100, 8 Gb/s | hybrid batch 2 s, 1.5 x | nothing fits |' not in f.first_table(lines)\n"
+      "assert '| stack | p5-h100, 8 Gb/s | hybrid batch 2 s, 1.5 x |  |' in f.first_table(lines), "
+      "f.first_table(lines)\n"
+      "assert 'nothing fits' in f.first_table([none]), 'and that is said'\n";
+  EXPECT_EQ(check(full_size_row + text), 0) << output();
+}
+
 TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
   const std::string a = write("a.csv", std::string(guide_columns) +
                                            "w,p5,snapshot,snapshot,t,8,mrr=0.3,0.004,4\n"

@@ -182,6 +182,51 @@ EventOutputs by_event(const std::vector<double>& outputs, const Samples& samples
   return scores;
 }
 
+/// Events of the steps, their numbers added up: [T + 1]. Steps share the events of a shape as they share its edges. A
+/// shape that knows no events has one for each edge.
+std::vector<EdgeId> events_before_steps(const GraphStatistics& shape, const std::vector<std::int64_t>& edges) {
+  const std::int64_t known = std::accumulate(edges.begin(), edges.end(), std::int64_t{0});
+  const double each = known == 0 ? 0 : static_cast<double>(shape.events.value_or(known)) / static_cast<double>(known);
+  std::vector<EdgeId> before(edges.size() + 1, 0);
+  std::int64_t sum = 0;
+  for (std::size_t t = 0; t < edges.size(); ++t)
+    before[t + 1] = std::llround(each * static_cast<double>(sum += edges[t]));
+  return before;
+}
+
+/// The number of samples that `Draw` gives on a graph of this shape, whose steps follow each other. Events of a step
+/// read the embeddings of the step before. Training events of a pair at a step are one sample. Negatives seldom are the
+/// same pair.
+TaskCounts counted_links(const FutureLinksOptions& options, const GraphStatistics& shape) {
+  if (options.negatives != "auto" && options.negatives != "any") {
+    throw InvalidRequest("/task/negatives",
+                         fmt::format("the shape {} does not say which vertices are on which side; leave negatives "
+                                     "out, or take a graph",
+                                     shape.name));
+  }
+  const std::vector<std::int64_t> edges = step_edges(shape);
+  const std::vector<EdgeId> before = events_before_steps(shape, edges);
+  const std::array<double, 3> shares = split_shares(options.split, "/task/split");
+  const auto events = static_cast<double>(before.back());
+  const EdgeId trained = std::llround(shares[0] * events), judged = std::llround((shares[0] + shares[1]) * events);
+  const std::int64_t wanted = candidate_count(options.candidates), pool = shape.vertices.value_or(1);
+  const std::int64_t candidates = wanted < 0 ? pool - 1 : std::min(pool - 1, wanted);
+  TaskCounts counts{0, {2, 1.0, {}}, {2, 1.0, {}}};
+  for (std::size_t t = 1; t < edges.size(); ++t) {
+    const std::int64_t all = before[t + 1] - before[t];
+    if (all == 0) continue;
+    const auto read = static_cast<Step>(t) - 1;
+    counts.steps = read + 1;
+    const std::int64_t train = std::clamp<EdgeId>(trained - before[t], 0, all);
+    const double part = static_cast<double>(train) / static_cast<double>(all);
+    const std::int64_t pairs = std::llround(part * static_cast<double>(std::min(edges[t], all)));
+    if (train > 0) counts.train.steps.push_back({read, pairs, train * options.training_negatives, 0});
+    const std::int64_t test = before[t + 1] - std::clamp(judged, before[t], before[t + 1]);
+    if (test > 0) counts.test.steps.push_back({read, test, test * candidates, 0});
+  }
+  return counts;
+}
+
 class FutureLinksOfSnapshots final : public Task {
  public:
   explicit FutureLinksOfSnapshots(const FutureLinksOptions& options) : options_(options) {
@@ -211,11 +256,7 @@ class FutureLinksOfSnapshots final : public Task {
     return Draw(options_, graph, events, split, seed).all();
   }
 
-  TaskCounts count(const GraphStatistics& shape) const override {
-    throw InvalidRequest("/task", fmt::format("future-links is judged on events, and the shape {} has none; take "
-                                              "link-prediction, or a workload of events",
-                                              shape.name));
-  }
+  TaskCounts count(const GraphStatistics& shape) const override { return counted_links(options_, shape); }
 
   std::vector<ParameterShape> parameters(std::int64_t width) const override { return link_decoder_parameters(width); }
 
