@@ -139,7 +139,8 @@ def draw_law(axes, fitted, markers):
 
 def draw(answer, plt):
     laws, found = answer
-    figure, axes = looks.panels(plt.subplots, len(laws) + bool(found), columns=2, size=(3.5, 2.9))
+    count = len(laws) + bool(found)
+    figure, axes = looks.panels(plt.subplots, count, columns=count if count < 4 else 2, size=(3.5, 2.9))
     every = sorted({t.point_of(row)["copies"] for fitted in laws for row in fitted.rows + fitted.left_out})
     markers = {copies: looks.MARKERS[number % len(looks.MARKERS)] for number, copies in enumerate(every)}
     for place, fitted in zip(axes, laws):
