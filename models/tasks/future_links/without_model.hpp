@@ -1,5 +1,5 @@
-// What future links reach without a model: rules that learn nothing, and, where the law of the events is known, the
-// best that any model could reach.
+// Levels that future links reach without a model: rules that learn nothing, and, where the law of the events is known,
+// the best that any model could reach.
 #pragma once
 
 #include <map>
