@@ -71,7 +71,7 @@ class LinkHistory {
   double window_start_ = 0;
 };
 
-/// What the rules say of some events.
+/// The rules' scores of some events, and their metrics.
 class RuleResults {
  public:
   explicit RuleResults(TieRule ties) : tie_share_(tie_share(ties)) {}

@@ -1,5 +1,5 @@
-// What a task's metrics reach without a model: the best rule that learns nothing, and the best that any model could
-// reach. Known before training.
+// Levels that a task's metrics reach without a model: the best rule that learns nothing, and the best that any model
+// could reach. Known before training.
 #pragma once
 
 #include <map>

@@ -367,8 +367,7 @@ Row summarise(const Json& case_json, const std::string& case_id, const CaseResul
   row.absent["/rounds"] = is_virtual ? "virtual time is the same in every process" : "one process measured it";
   row.absent["/machine"] = is_virtual ? "the time is virtual" : "the machine was not observed";
   row.metric_samples = result.metric_samples;
-  row.metric_best_rule = result.metric_best_rule;
-  row.metric_best_possible = result.metric_best_possible;
+  row.metric_best_rule = result.metric_best_rule, row.metric_best_possible = result.metric_best_possible;
   explain_nulls(row_to_json(row), "", why_null(result, epochs, row), row);
   return row;
 }
@@ -391,9 +390,8 @@ Row row_of_median(const Json& case_json, const std::string& case_id, const std::
 
 Json case_json_of(const Row& row) {
   Json json = row.settings;
-  for (const RowField& field : row_fields()) {
+  for (const RowField& field : row_fields())
     if (shared_keys().count(field.key) != 0) json[field.key] = field.get(row);
-  }
   return json;
 }
 

@@ -50,7 +50,7 @@ std::set<VertexId> without(std::set<VertexId> all, const std::set<VertexId>& the
   return all;
 }
 
-/// What the source hits at the time of the event.
+/// The targets that the source hits at the time of the event.
 std::set<VertexId> hit_at_once(const EventGraph& graph, EdgeId event) {
   std::set<VertexId> targets;
   for (EdgeId e = 0; e < graph.events(); ++e)

@@ -32,15 +32,12 @@ const FieldTable& future_links_fields() {
                   "sides where the graph has them, else targets")
           .choice(
               "evaluation_negatives", &P::evaluation_negatives, {"random", "historical", "inductive"},
-              "candidates of an evaluation: random; historical = the source's destinations in training; inductive = "
-              "its destinations in earlier batches of the same part, validation or test, that were new there; "
-              "random ones fill up where they are too few")
+              "candidates of an evaluation: random, or first the source's destinations in training (historical), or "
+              "those in earlier batches of the same part that are new there (inductive)")
           .choice("links", &P::links, {"all", "new"},
                   "events that metrics take: all, or new = those whose source and target had no event before")
-          .choice(
-              "self_pairs", &P::self_pairs, {"allowed", "left_out"},
-              "whether an event's source may be a candidate of its destination in an evaluation: allowed (as in TGB), "
-              "or left_out")
+          .choice("self_pairs", &P::self_pairs, {"allowed", "left_out"},
+                  "whether an event's source may be a candidate of its destination: allowed (as in TGB), or left_out")
           .integer("negative_groups", &P::negative_groups, "",
                    "groups of training negatives; sweeps over the events take them in turn (models of snapshots take "
                    "the first)",

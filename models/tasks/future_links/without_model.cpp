@@ -53,6 +53,19 @@ class Posterior {
   std::unordered_map<VertexId, std::vector<VertexId>> own_;  // destinations of each source
 };
 
+/// The mean of 1 / rank of the first score over all orders of equal scores. A model is free to break the posterior's
+/// ties, and 1 / rank has a larger mean than the mean rank has a reciprocal.
+double expected_reciprocal_rank(const std::vector<double>& scores) {
+  std::int64_t higher = 0, equal = 0;
+  for (std::size_t i = 1; i < scores.size(); ++i) {
+    higher += scores[i] > scores[0] ? 1 : 0;
+    equal += scores[i] == scores[0] ? 1 : 0;
+  }
+  double sum = 0;
+  for (std::int64_t place = 0; place <= equal; ++place) sum += 1.0 / static_cast<double>(1 + higher + place);
+  return sum / static_cast<double>(1 + equal);
+}
+
 }  // namespace
 
 std::map<std::string, double> best_possible(const EventGraph& graph, const EventCandidates& candidates,
@@ -70,8 +83,7 @@ std::map<std::string, double> best_possible(const EventGraph& graph, const Event
     if (scores.size() < 2) continue;
     pairs.insert(pairs.end(), {scores[0], scores[1]});
     truth.insert(truth.end(), {1, 0});
-    // A model may break ties of the posterior at random, which gives the average rank.
-    reciprocal += reciprocal_rank(scores.data(), static_cast<std::int64_t>(scores.size()), TieRule::average);
+    reciprocal += expected_reciprocal_rank(scores);
     ranked += 1;
   }
   if (ranked == 0) return {};

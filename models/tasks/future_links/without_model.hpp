@@ -1,5 +1,5 @@
-// What future links reach without a model: rules that learn nothing, and, where the law of the events is known, the
-// best that any model could reach.
+// Levels that future links reach without a model: rules that learn nothing, and, where the law of the events is known,
+// the best that any model could reach.
 #pragma once
 
 #include <map>
@@ -16,8 +16,9 @@ namespace strobe {
 /// No score has a higher expectation when candidates are random: their draw then tells nothing about the destination
 /// (mrr), and the odds of a destination against a candidate ascend with that probability (ap and auc, by the lemma of
 /// Neyman and Pearson). Where only some events are judged, these are the first ones of their pairs, and pairs that had
-/// an event get probability 0. Empty when the law of the events is not known; without mrr when ties are optimistic,
-/// since equal scores for all then have mrr 1. O(E K) for K communities, and O(1) for each candidate.
+/// an event get probability 0. Ties of the posterior count as the mean over their orders. Empty when the law of the
+/// events is not known; without mrr when ties are optimistic, since equal scores for all then have mrr 1. O(E K) for K
+/// communities, and O(1) for each candidate.
 std::map<std::string, double> best_possible(const EventGraph& graph, const EventCandidates& candidates,
                                             const RankedEvents& events, TieRule ties);
 

@@ -82,7 +82,7 @@ TEST(Planted, NoiseDriftAndTempoAreThoseRequested) {
   for (const auto& [community, count] : often) EXPECT_NEAR(count, 25000, 2500) << community;
   const EventGraph noisy = planted(
       {{"vertices", 3000}, {"sources", 1000}, {"events", 200000}, {"communities", 8}, {"drift", 0.0}, {"noise", 0.4}});
-  // Without drift a source's events are of one community but for the noise: 0.4 of them, of which 1/8 fall in it.
+  // Without drift a source's events are of one community, except the noise: 0.4 of them, and 1/8 of these fall in it.
   std::map<VertexId, std::map<std::int64_t, double>> counts;
   for (std::int64_t e = 0; e < noisy.events(); ++e) counts[noisy.source[e]][(noisy.target[e] - 1000) % 8] += 1;
   double most = 0;
@@ -175,7 +175,7 @@ TEST(Planted, ThePosteriorIsTheSumOverAllSequencesOfStates) {
 TEST(Planted, ProbabilitiesAreCalibrated) {
   const EventGraph graph = planted({{"events", 50000}});
   PlantedFilter filter(graph.planted);
-  // Of all targets together: the expected and the actual log probability of what happened differ by chance only.
+  // The expected and the actual log probability of what happened differ by chance only.
   double surprise = 0, variance = 0;
   for (std::int64_t e = 0; e < graph.events(); ++e) {
     filter.look(graph.source[e], graph.time[e]);
