@@ -133,12 +133,17 @@ def time_text(seconds):
     return f"{seconds * 1e9:.3g} ns"
 
 
-def place_text(lines):
-    """The first of the lines of one place, its time of a pass, and how much longer the next takes."""
+def soonest_of_each(lines):
+    """The line of each parallelism with the shortest pass, the shortest first."""
     best: dict[str, dict] = {}
     for line in sorted((line for line in lines if line["pass_seconds"]), key=lambda line: line["pass_seconds"]):
         best.setdefault(line["parallelism"], line)
-    fit = list(best.values())
+    return list(best.values())
+
+
+def place_text(lines):
+    """The first of the lines of one place, its time of a pass, and how much longer the next takes."""
+    fit = soonest_of_each(lines)
     if not fit:
         return "nothing fits" if any(line["status"] == "no memory" for line in lines) else ""
     ahead = f", {fit[1]['pass_seconds'] / fit[0]['pass_seconds']:.2g} x" if len(fit) > 1 else ""

@@ -136,6 +136,36 @@ TEST_F(ComparisonFigures, FullSizesCompareAPassOverAllSamples) {
   EXPECT_EQ(check(full_size_row + text), 0) << output();
 }
 
+TEST_F(ComparisonFigures, TheStudyOfFullSizesSaysWhatWasRecorded) {
+  const std::string text =
+      "import full_size as f\n"
+      "import pathlib\n"
+      "root = pathlib.Path(sys.argv[1]).parents[1]\n"
+      "lines = f.recorded(str(root / 'results/measured/comparisons/full_size.csv'))\n"
+      "page = (root / 'docs/studies/2026-11-30_full_size.md').read_text().split('## Who is first')[1].split('![')[0]\n"
+      "rows = [[cell.strip() for cell in row.split('|')[1:-1]] for row in page.splitlines() if "
+      "row.startswith('|')][2:]\n"
+      "clusters = {'V100': 'p3dn-v100', 'H100': 'p5-h100', 'H100, 10 Gb/s': 'p5-h100, 9.6 Gb/s'}\n"
+      "assert len(rows) > 8, rows\n"
+      "said = 0\n"
+      "for graph, cluster, *cells in rows:\n"
+      "    for count, cell in zip((1, 8, 16, 128), cells):\n"
+      "        here = f.at(lines, graph=graph, cluster=clusters[cluster], GPUs=count)\n"
+      "        best = f.soonest_of_each(here)\n"
+      "        assert bool(cell) == bool(best), (graph, cluster, count)\n"
+      "        if not cell:\n"
+      "            continue\n"
+      "        kind, seconds, *ahead = cell.replace(',', '').split()\n"
+      "        said += 1\n"
+      "        assert best[0]['parallelism'].startswith(kind), (graph, cluster, count, best[0])\n"
+      "        assert abs(float(seconds) / best[0]['pass_seconds'] - 1) < 0.04, (graph, cluster, count, best[0])\n"
+      "        if ahead:\n"
+      "            assert abs(float(ahead[0]) * best[0]['pass_seconds'] / best[1]['pass_seconds'] - 1) < 0.06, (graph, "
+      "count)\n"
+      "assert said > 30\n";
+  EXPECT_EQ(check(text), 0) << output();
+}
+
 TEST_F(ComparisonFigures, TheGuideTakesTheSoonestOfEachParallelism) {
   const std::string a = write("a.csv", std::string(guide_columns) +
                                            "w,p5,snapshot,snapshot,t,8,mrr=0.3,0.004,4\n"
