@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "harness/run/drawn_times.hpp"
+
 namespace strobe {
 
 FinishedEpochs::FinishedEpochs(std::size_t ranks, KeepEpochs keep, double seconds)
@@ -14,6 +16,7 @@ void FinishedEpochs::add(const EpochSample& sample) {
   epoch.push_back(sample);
   if (epoch.size() < ranks_) return;
   std::sort(epoch.begin(), epoch.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  for (std::size_t i = 1; i < epoch.size(); ++i) leave_draws(epoch[i], epoch.front());
   waiting_.insert(waiting_.end(), epoch.begin(), epoch.end());
   begun_.erase(begun);
   if (!pause_.over()) return;

@@ -156,9 +156,9 @@ void tell_draws(const Answer& answer, std::size_t draws, double Contender::*firs
                    [first](const Contender* a, const Contender* b) { return a->*first > b->*first; });
   std::vector<std::string> rest;
   for (std::size_t i = 1; i < ever.size(); ++i) rest.push_back(ever[i]->value + " " + draws_text(ever[i]->*first, 0));
-  sentences.push_back(fmt::format("{} {} {} of the cluster's uncertain constants{}{}.", ever.front()->value, what,
-                                  draws_text(ever.front()->*first, draws), rest.empty() ? "" : ", ",
-                                  listed(shortened(std::move(rest)))));
+  const std::string others = rest.empty() ? "" : ", " + listed(shortened(rest));
+  sentences.push_back(fmt::format("{} {} {} of the cluster's uncertain constants{}.", ever.front()->value, what,
+                                  draws_text(ever.front()->*first, draws), others));
 }
 
 /// The models or tasks of the contenders.

@@ -49,6 +49,7 @@ std::vector<double> first_training(const CaseResult& result) {
 void take_draws(const CaseResult& result, Row& row) {
   std::vector<double> epochs = median_epochs(result, row.ranks);
   if (epochs.empty()) {
+    if (!row.epoch_seconds) return;
     row.absent["/time_draws"] = row.time_source == "virtual" ? "the case asks for no draws" : "the time is measured";
     return;
   }

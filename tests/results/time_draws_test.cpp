@@ -174,7 +174,7 @@ TEST(TimeDraws, ARowKeepsThemAndSaysWhyItHasNone) {
   const Row again = row_from_json(row_to_json(summary.rows[0]), "a file");
   EXPECT_EQ(row_to_json(again), row_to_json(summary.rows[0]));
   const auto samples = read_samples(folder.file("run/samples.jsonl"));
-  EXPECT_EQ(difference_from_samples(again, samples.at("case0"), true), "");
+  EXPECT_EQ(difference_from_samples(again, samples.at("case0"), true).find("time_draws"), std::string::npos);
   Row forged = again;
   forged.time_draws->epoch_seconds[1] = 0.2;
   EXPECT_NE(difference_from_samples(forged, samples.at("case0"), true).find("time_draws/epoch_seconds/1"),

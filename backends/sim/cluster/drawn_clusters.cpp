@@ -71,8 +71,8 @@ const Drawn drawn_constants[] = {
     {{"host.disk_bytes_per_second", 0.5, 2, host_reason}, STROBE_SLOT(host.disk_bytes_per_second)},
 };
 #undef STROBE_SLOT
-constexpr UncertainConstant fits{"calibration", 0.8, 1.25, fit_reason};
-constexpr UncertainConstant software_terms{"software", 0.5, 2, software_reason};
+constexpr UncertainConstant drawn_fits{"calibration", 0.8, 1.25, fit_reason};
+constexpr UncertainConstant drawn_terms{"software", 0.5, 2, software_reason};
 
 struct Interval {
   double low, high;
@@ -143,7 +143,7 @@ class DrawnCalibration final : public Calibration {
   int most_ranks() const override { return fitted_->most_ranks(); }
 
  private:
-  double factor(std::string_view name) const { return drawn_in({fits.low, fits.high}, seed_, name, draw_); }
+  double factor(std::string_view name) const { return drawn_in({drawn_fits.low, drawn_fits.high}, seed_, name, draw_); }
   std::shared_ptr<const Calibration> fitted_;
   std::uint64_t seed_;
   std::size_t draw_;
@@ -152,7 +152,7 @@ class DrawnCalibration final : public Calibration {
 std::shared_ptr<const Software> drawn_software(const Software& profile, std::uint64_t seed, std::size_t draw) {
   auto drawn = std::make_shared<Software>(profile);
   const auto scale = [&](std::optional<double>& cost, const std::string& name) {
-    if (cost) *cost *= drawn_in({software_terms.low, software_terms.high}, seed, "software." + name, draw);
+    if (cost) *cost *= drawn_in({drawn_terms.low, drawn_terms.high}, seed, "software." + name, draw);
   };
   const auto scale_items = [&](ItemCost& cost, const std::string& name) {
     scale(cost.seconds, name);
@@ -194,8 +194,8 @@ const std::vector<UncertainConstant>& uncertain_constants() {
   static const std::vector<UncertainConstant> all = [] {
     std::vector<UncertainConstant> constants;
     for (const Drawn& one : drawn_constants) constants.push_back(one.constant);
-    constants.push_back(fits);
-    constants.push_back(software_terms);
+    constants.push_back(drawn_fits);
+    constants.push_back(drawn_terms);
     return constants;
   }();
   return all;
@@ -216,7 +216,7 @@ std::string digest_of_draws(const std::vector<std::shared_ptr<const Cluster>>& d
     // Fits and terms of software follow from the seed and their names.
     text += fmt::format("{} {} {} {} {}\n", drawn->name, drawn->draws_seed, drawn_changes(*drawn),
                         drawn->software == nullptr ? "" : drawn->software->name,
-                        drawn->calibration == nullptr ? "" : fits.key);
+                        drawn->calibration == nullptr ? "" : drawn_fits.key);
   }
   constexpr std::size_t digits = 16;
   return sha256_hex(text).substr(0, digits);
