@@ -52,6 +52,7 @@ inline std::vector<std::string> text_values(const Field& field) {
       {"nb", {"2", "3"}},
       {"workloads", {}},
       {"path", {}},
+      {"negatives_file", {}},
   };
   const auto values = known.find(field.name);
   EXPECT_NE(values, known.end()) << "no values are known of the text " << field.name;

@@ -62,22 +62,16 @@ TEST(Protocols, RefuseEachFixedOptionThatIsSetAgainstThem) {
     }
   };
   const Json tgb = {{"protocol", "tgb"}, {"negatives_file", "n.npz"}};
-  for (const auto& [option, value] :
-       Json({{"split", "80/10/10"}, {"candidates", "49"}, {"ties", "optimistic"}, {"kept_out", 0.2}}).items()) {
+  const Json against_tgb = {{"split", "80/10/10"}, {"candidates", "49"}, {"ties", "optimistic"}, {"kept_out", 0.2}};
+  for (const auto& [option, value] : against_tgb.items()) {
     Json task = tgb;
     task[option] = value;
     refused(task, option);
   }
-  for (const auto& [option, value] : Json({{"split", "60/20/20"},
-                                           {"candidates", "all"},
-                                           {"self_pairs", "left_out"},
-                                           {"kept_out", 0.0},
-                                           {"batch", 100},
-                                           {"negatives", "any"},
-                                           {"training_negatives", 2}})
-                                         .items()) {
-    refused({{"protocol", "dyglib"}, {option, value}}, option);
-  }
+  const Json against_dyglib = {{"split", "60/20/20"},    {"candidates", "all"}, {"self_pairs", "left_out"},
+                               {"kept_out", 0.0},        {"batch", 100},        {"negatives", "any"},
+                               {"training_negatives", 2}};
+  for (const auto& [option, value] : against_dyglib.items()) refused({{"protocol", "dyglib"}, {option, value}}, option);
   refused({{"protocol", "tgb"}}, "negatives_file");
   refused({{"negatives_file", "n.npz"}}, "negatives_file");
   refused({{"protocol", "tgn"}, {"negatives_file", "n.npz"}}, "negatives_file");
