@@ -21,6 +21,7 @@
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
+#include "harness/run/target_facts.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/planned_peak.hpp"
@@ -101,6 +102,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   fill_values(plan, outcomes.front(), result);
   note_rounding(outcomes.front(), result);
   take_facts(plan.schedule->facts(result.samples), result);
+  add_target_facts(plan, result.facts);
   if (!outcomes.front().evaluation_bytes.empty())
     result.facts.values["evaluation_bytes"] = outcomes.front().evaluation_bytes;
 }
@@ -156,29 +158,12 @@ void check_gate(const Case& c, const StopCheck& gate, std::int64_t epochs_before
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
 
-/// Reports when the first repetition reached the goal `until`; there is one loss per epoch. Epochs before a resumed
-/// checkpoint were measured by another run, so the total of seconds is unknown then.
-void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank, std::int64_t epochs_before,
-                CaseResult& result) {
-  if (c.until.empty() || rank.loss.empty()) return;
-  UntilOutcome& until = result.until.emplace();
-  until.reached = rank.until_reached;
-  until.iterations = plan.schedule->updates_through(static_cast<std::int64_t>(rank.loss.size()));
-  std::map<int, double> slowest;  // by epoch
-  for (const EpochSample& sample : result.samples) {
-    double& seconds = slowest[sample.epoch];
-    if (sample.repetition == 0) seconds = std::max(seconds, sample.epoch_seconds);
-  }
-  for (const auto& [epoch, seconds] : slowest) until.seconds += seconds;
-  if (epochs_before > 0) until.seconds = std::numeric_limits<double>::quiet_NaN();
-}
-
 /// Fills in the result of ranks that finished training.
-void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
-                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, CaseResult& result) {
+void collect_and_check(const PlannedCase& plan, Outcomes& outcomes, std::vector<std::vector<Span>>* trace,
+                       std::int64_t epochs_before, CaseResult& result) {
   collect(plan, outcomes, result, trace);
   check_planned_bytes(plan, result);
-  fill_until(plan, c, outcomes.front(), epochs_before, result);
+  fill_until(plan, outcomes.front(), epochs_before, result);
 }
 
 /// `keep_epochs` may be empty. Only the first process calls it.
@@ -235,8 +220,15 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
 TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs) {
   TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->summary().parameters);
   plan.schedule->check_start(start);
-  if (!outputs.resume_over) refuse_over(c, start, outputs.checkpoint);
+  if (!outputs.resume_over) refuse_over(c, plan.until, start, outputs.checkpoint);
   return start;
+}
+
+/// A continued case that was already over has no epochs of its own.
+void note_untimed(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs, const TrainingState& start,
+                  CaseResult& result) {
+  if (outputs.resume_training && is_over(c, plan.until, start))
+    result.untimed = "its epochs were measured by a run that ended";
 }
 
 /// Writes the original ids of vertices to a file next to the checkpoint, if the plan has such a list.
@@ -377,8 +369,8 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
     add_planned_memory(*plan, outputs, result);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
-    collect_and_check(*plan, c, outcomes, trace, start.epoch, result);
-    if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
+    collect_and_check(*plan, outcomes, trace, start.epoch, result);
+    note_untimed(*plan, c, outputs, start, result);
     check_finite(outcomes.front(), divergence, result);
     check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
     if (gate.signal() != 0) throw InterruptedCase(gate.signal(), result);

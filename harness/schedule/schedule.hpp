@@ -19,6 +19,7 @@
 #include "harness/request/schedule_tag.hpp"
 #include "models/tape/parameters.hpp"
 #include "models/tape/range_log.hpp"
+#include "models/tasks/reference_levels.hpp"
 #include "results/row/facts.hpp"
 #include "results/row/sample.hpp"
 
@@ -196,6 +197,8 @@ class SchedulePlan {
 class SchedulePlanner {
  public:
   virtual ~SchedulePlanner() = default;
+  /// The levels of a metric of the task's samples, named as in rows (validation_mrr).
+  virtual ReferenceLevels levels(const std::string& /*metric*/) const { return {}; }
   /// Whether the case leaves a choice open, so that memory decides.
   virtual bool leaves_open() const { return false; }
   /// The open choices, best first: the first one that keeps every rank within its memory is taken. When nothing is
