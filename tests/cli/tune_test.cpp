@@ -15,7 +15,8 @@ using Texts = std::vector<std::string>;
 
 Texts words_of_tuning(Texts more) {
   Texts all = {"run",     "--workload", tiny,       "--task", "link-prediction:split=60/20/20",
-               "--model", "t-gcn",      "--warmup", "0",      "adam"};
+               "--model", "t-gcn",      "--warmup", "0"};
+  all.insert(all.end(), {"--optimizer", "adam"});
   if (std::find(more.begin(), more.end(), "--epochs") == more.end()) more.insert(more.begin(), {"--epochs", "4"});
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -136,7 +137,7 @@ TEST_F(Tunes, AStoppedRunGoesOnWithItsTrialsAndItsChoice) {
 }
 
 TEST_F(Tunes, AKilledRunLosesAndRepeatsNoTrial) {
-  Texts all = words_of_tuning({"--tune", "8", "--out", "killed", "--epochs", "150"});
+  Texts all = words_of_tuning({"--tune", "8", "--out", "killed", "--epochs", "60"});
   Texts command = all;
   command.insert(command.begin(), STROBE_BINARY);
   const pid_t pid = start(command);

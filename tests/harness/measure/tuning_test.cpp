@@ -42,7 +42,8 @@ TEST(Tuning, SettingsThatTablesDeclareAreValidEverywhere) {
   for (const char* name : {"model", "optimizer"}) {
     const CaseSlot& slot = *find_case_slot(name);
     for (const std::string& plugin : slot.names()) {
-      for (const Field& field : slot.fields(plugin, "/" + slot.name).fields()) {
+      const FieldTable table = slot.fields(plugin, "/" + slot.name);
+      for (const Field& field : table.fields()) {
         if (!field.searched) continue;
         ++declared;
         const OpenSettingOfTrial setting{slot.name, field.name, field.type, field.searched(false)};
@@ -120,13 +121,13 @@ TEST(Tuning, WhatCannotBeTunedIsRefused) {
     return "accepted";
   };
   EXPECT_NE(refusal({{"task", "link-prediction"}}, "3").find("task.split=70/15/15"), std::string::npos);
-  EXPECT_NE(refusal({}, "3:metric=auk").find("auk"), std::string::npos);
+  EXPECT_NE(refusal(Json::object(), "3:metric=auk").find("auk"), std::string::npos);
   EXPECT_NE(refusal({{"device", "sim"}, {"cluster", "p5-h100"}}, "3").find("/numerics"), std::string::npos);
   EXPECT_NE(
       refusal({{"model", {{"name", "t-gcn"}, {"hidden", 8}}}, {"optimizer", {{"name", "adam"}, {"rate", 0.1}}}}, "3")
           .find("leaves no setting open"),
       std::string::npos);
-  EXPECT_EQ(refusal({}, "3:metric=ap"), "accepted");
+  EXPECT_EQ(refusal(Json::object(), "3:metric=ap"), "accepted");
   for (const char* text : {"", "0", "x", "3.5", "1001", "20:", "20:metric=", "20:seed=3"})
     EXPECT_THROW(parse_tune(text), InvalidRequest) << text;
 }

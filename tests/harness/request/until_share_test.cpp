@@ -10,6 +10,7 @@
 #include "harness/request/until.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/training/make_plan.hpp"
+#include "tests/harness/event_batches/event_runs.hpp"
 
 namespace strobe {
 namespace {
@@ -84,10 +85,9 @@ struct ShareOfTask {
 };
 
 /// Every kind of training, and a metric whose smaller values are better.
-std::vector<ShareOfTask> shares_of_tasks() {
+std::vector<ShareOfTask> shares_of_tasks(const std::string& visits) {
   const Json snapshots = {{"name", "uniform"}, {"vertices", 40}, {"steps", 12}, {"density", 3}};
   const Json links = {{"name", "link-prediction"}, {"split", "60/20/20"}, {"ranking_negatives", 9}};
-  const Json events = {{"name", "uniform-events"}, {"vertices", 30}, {"events", 400}};
   const Json one{
       {"optimizer", {{"name", "adam"}, {"rate", 0.05}}}, {"precision", "fp64"}, {"epochs", 6}, {"warmup", 0}};
   const auto with = [&](Json more) {
@@ -109,7 +109,7 @@ std::vector<ShareOfTask> shares_of_tasks() {
            "rmse",
            {"last_value_rmse"}},
           {"events",
-           with({{"workload", events},
+           with({{"workload", {{"name", visits}}},
                  {"model", "jodie"},
                  {"strategy", {{"name", "event_batch"}, {"batch", 50}}},
                  {"task", {{"name", "future-links"}, {"batch", 50}, {"candidates", "9"}}}}),
@@ -122,7 +122,8 @@ double last_of(const CaseResult& result, const std::string& metric) {
 }
 
 TEST(UntilShare, OfATaskIsWhatItsEvaluationsStateAndEndsTrainingAsTheValueDoes) {
-  for (ShareOfTask& task : shares_of_tasks()) {
+  const test::TemporaryFolder folder;
+  for (ShareOfTask& task : shares_of_tasks(event_test::random_visits(folder, 7, 400))) {
     SCOPED_TRACE(task.name);
     const CaseResult whole = run_case(case_from_json(task.json, ""));
     ASSERT_EQ(whole.status, "ok") << whole.reason;
