@@ -12,10 +12,8 @@
 #include "core/shown_text.hpp"
 #include "core/system/interrupt.hpp"
 #include "core/units.hpp"
-#include "harness/cli/byte_matrix.hpp"
-#include "harness/cli/planned_memory.hpp"
+#include "harness/cli/described/planned_cases.hpp"
 #include "harness/cli/prices.hpp"
-#include "harness/cli/readable.hpp"
 #include "harness/cli/run_options.hpp"
 #include "harness/files/checkpoint.hpp"
 #include "harness/measure/kept_request.hpp"
@@ -23,6 +21,7 @@
 #include "harness/measure/run_ranks.hpp"
 #include "harness/measure/run_request.hpp"
 #include "harness/measure/run_rounds.hpp"
+#include "harness/measure/tuning/tuned_run.hpp"
 #include "harness/process/failure.hpp"
 #include "harness/process/narrate.hpp"
 #include "harness/process/node_data.hpp"
@@ -33,6 +32,7 @@
 #include "harness/run/plan_digest.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
+#include "harness/run/target_facts.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/host_memory.hpp"
 #include "results/row/rounds.hpp"
@@ -42,58 +42,6 @@
 
 namespace strobe {
 namespace {
-
-/// The plan of a case as --dry-run shows it. A case of one process is refused as its run would be.
-std::shared_ptr<const PlannedCase> plan_to_show(const Case& c, const DataCache& cache, const NodeRanks& here) {
-  check_room_to_read(c);
-  std::shared_ptr<const PlannedCase> plan = make_plan_here(c, PlanUse::report, cache, here);
-  const std::string note = in_one_process(c) ? check_host_memory(*plan, here, 0) : "";
-  if (note.empty()) return plan;
-  PlannedCase noted = *plan;
-  noted.notes.push_back(note);
-  return std::make_shared<const PlannedCase>(std::move(noted));
-}
-
-/// Every process plans, because a partitioner may call MPI collectively. Only the first process prints.
-int dry_run(const RunRequest& request, Suite& suite, const World& world) {
-  Json plans = Json::array();
-  std::size_t matrices = 0;
-  const Ranks alone;
-  const NodeRanks here = ranks_of_node(alone);
-  const DataCache cache(node_store_of(alone, least_host_limit(suite.cases)));
-  for (const Case& c : suite.cases) {
-    const auto plan = plan_or_note(request, suite, c, [&] { return plan_to_show(c, cache, here); });
-    if (plan == nullptr) {
-      const std::string id = case_id(c);
-      plans.push_back({{"case_id", id}, {"skipped", suite.impossible.at(id).message()}});
-      continue;
-    }
-    check_offered(*plan, request.outputs);
-    if (world.rank == 0) write_planned_outputs(*plan, request.outputs);
-    plans.push_back(describe(*plan));
-    if (world.rank != 0) continue;
-    if (request.outputs.planned_memory) describe_planned_memory(*plan, plans.back());
-    if (request.byte_matrix.empty()) continue;
-    alone_in_world(world, [&] { matrices += write_byte_matrices(request.byte_matrix, plans.back()); });
-  }
-  refuse_if_all_impossible(suite);
-  if (world.rank != 0) return 0;
-  if (!request.byte_matrix.empty()) {
-    narrate(fmt::format("wrote {} into {}", counted(matrices, "byte matrix file"), request.byte_matrix));
-  }
-  const std::string hash = plan_hash(plan_json(suite.cases));
-  if (request.json) {
-    print_data(Json{{"plan_hash", hash}, {"cases", plans}}.dump(2) + "\n");
-    return 0;
-  }
-  for (Json& plan : plans) {
-    const std::string id = plan.at("case_id").get<std::string>();
-    plan.erase("case_id");
-    print_data(shown_lines(fmt::format("{}\n{}", id, readable(plan, "  "))));
-  }
-  narrate(fmt::format("{}, plan {}; nothing was run", counted(plans.size(), "case"), hash.substr(0, 12)));
-  return 0;
-}
 
 /// Runs the cases of a suite. Only the first process has a run directory and prints.
 class Sweep {
@@ -197,6 +145,7 @@ class Sweep {
 
   Row keep_row(const Case& c, const std::string& id, const CaseResult& result) {
     Row row = summarise(case_to_json(c), id, result);
+    state_tuning(request_.tuned.value(id, Json()), row);
     machine_.add(watch_.look());
     if (row.time_source == "wall" && row.epoch_seconds) note_machine(row, machine_, "samples");
     directory_->append_samples(id, result.samples);
@@ -335,12 +284,12 @@ void narrate_prices(const Suite& suite) {
 }
 
 /// An error during training ends all ranks with the same status. Only the first one prints it.
-int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans) {
+int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks, KeptPlans& plans, bool prints) {
   try {
     Sweep sweep(request, suite, ranks, plans);
     const int status = sweep.run();
     if (ranks.first()) narrate_prices(suite);
-    if (const RunDirectory* directory = sweep.directory()) {
+    if (const RunDirectory* directory = sweep.directory(); directory != nullptr && prints) {
       print_data(request.json ? read_text_file(directory->file("summary.json"))
                               : shown_lines(table_on_terminal(*directory)));
     }
@@ -362,6 +311,16 @@ bool row_is_kept(const RunRequest& request, const Suite& suite, const Ranks& ran
   }) == "kept";
 }
 
+int run_suite(RunRequest& request, Suite& suite, const World& world, bool prints) {
+  if (asks_for_rounds(request)) return run_in_rounds(request, suite, world);
+  const Ranks ranks = ranks_of(suite, world);
+  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), ranks_of_node(ranks));
+  check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
+  plans.forget_data();
+  install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep
+  return sweep_all(request, suite, ranks, plans, prints);
+}
+
 int run(RunRequest& request) {
   auto [suite, world] = cases_and_world(request);
   if (world.rank == 0 && suite.merged > 0) {
@@ -370,15 +329,14 @@ int run(RunRequest& request) {
   if (request.dry_run) {
     check_outputs(request.outputs, suite);
     if (!request.byte_matrix.empty()) make_output_folder("--byte-matrix", request.byte_matrix);
-    return dry_run(request, suite, world);
+    if (!asks_for_tuning(request)) return dry_run(request, suite, world);
+    Suite trials = trials_to_show(request, suite);
+    return dry_run(request, trials, world);
   }
-  if (asks_for_rounds(request)) return run_in_rounds(request, suite, world);
-  const Ranks ranks = ranks_of(suite, world);
-  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), ranks_of_node(ranks));
-  check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
-  plans.forget_data();
-  install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep
-  return sweep_all(request, suite, ranks, plans);
+  if (!asks_for_tuning(request)) return run_suite(request, suite, world, true);
+  return run_tuned(request, suite, world, [&world = world](RunRequest& one, Suite& cases, bool prints) {
+    return run_suite(one, cases, world, prints);
+  });
 }
 
 CommandAction define_run(CommandOptions& options) {

@@ -57,6 +57,10 @@ void define_sweep_options(CommandOptions& options, RunRequest& request) {
                    "KEY=VALUES");
   options.toggle("--strict", request.strict,
                  "refuse the whole request when a combination cannot be run, instead of giving it a row `skipped`");
+  options.text("--tune", request.tune,
+               "first try N settings of the model and the optimizer for each family of cases, drawn at random, and run "
+               "the cases with the best by a validation metric: 20, or 20:metric=auc",
+               "N");
   options.text("--filter", request.filter, "keep the cases whose id matches this expression; -EXPR drops them", "EXPR");
 }
 

@@ -21,6 +21,7 @@ namespace {
 struct ShowRequest {
   std::vector<std::string> runs;
   std::string by, over, columns, sort, format = "text", filter;
+  bool interval = false;
 };
 
 TableFormat format_of(const std::string& name) {
@@ -52,6 +53,7 @@ int show(const ShowRequest& request) {
   requests.columns = split_text(request.columns, ',');
   requests.sort = request.sort;
   requests.format = format_of(request.format);
+  requests.interval = request.interval;
   requests.width = terminal_width();
   const auto wanted = id_filter(request.filter);
   std::vector<Row> rows;
@@ -81,6 +83,8 @@ CommandAction define_show(CommandOptions& options) {
                "KEYS");
   options.text("--over", request->over,
                "keys whose values share a line, with mean and spread (default: seed, where it varies)", "KEYS");
+  options.toggle("--interval", request->interval,
+                 "show half the 95 % interval of each mean (Student's t) after ±, not the standard deviation");
   options.text("--columns", request->columns,
                "what to show: keys of a case (model.hidden) and quantities (epoch, loss, auc, memory, ...); a wrong "
                "name lists them all",

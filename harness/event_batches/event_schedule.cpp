@@ -236,6 +236,11 @@ class EventPlanner final : public SchedulePlanner {
     check_until(request, std::move(names), validates);
     case_ = std::move(c);
   }
+  ReferenceLevels levels(const std::string& metric) const override {
+    ReferenceLevels levels = case_->data.task->levels;
+    add_best_rule(metric, case_->data.task->rules, levels);
+    return levels;
+  }
   std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<EventSchedule>(case_); }
 
  private:

@@ -284,18 +284,19 @@ TrainingState load_checkpoint(const std::string& path, const Case& c, const std:
   return state;
 }
 
-bool is_over(const Case& c, const TrainingState& state) {
-  return state.epoch >= c.warmup + c.epochs || until_holds(c, state.loss, state.metrics);
+bool is_over(const Case& c, const std::optional<UntilRule>& until, const TrainingState& state) {
+  return state.epoch >= c.warmup + c.epochs || until_holds(until, state.loss, state.metrics);
 }
 
-void refuse_over(const Case& c, const TrainingState& state, const std::string& path) {
+void refuse_over(const Case& c, const std::optional<UntilRule>& until, const TrainingState& state,
+                 const std::string& path) {
   const std::string where = "--resume-training";
   if (state.epoch >= c.warmup + c.epochs) {
     throw InvalidRequest(
         where, fmt::format("{} is at epoch {} already, but the case has {}; set more than {} epochs, warm-up included",
                            path, state.epoch, c.warmup + c.epochs, state.epoch));
   }
-  if (!until_holds(c, state.loss, state.metrics)) return;
+  if (!until_holds(until, state.loss, state.metrics)) return;
   throw InvalidRequest(
       where, fmt::format("{} has already reached until={}, after epoch {}; leave until out, or set a goal beyond it",
                          path, c.until, state.epoch));

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/request/case.hpp"
+#include "harness/request/until.hpp"
 #include "models/tape/parameters.hpp"
 
 namespace strobe {
@@ -53,10 +55,12 @@ void save_checkpoint(const std::string& path, const Case& c, const std::vector<P
 /// differs. A value that is not a finite number throws it, too. Throws InvalidInput when the file is not a checkpoint.
 TrainingState load_checkpoint(const std::string& path, const Case& c, const std::vector<ParameterShape>& parameters);
 
-/// Whether training is over in this state: it has all requested epochs, or it has met the case's `until`.
-bool is_over(const Case& c, const TrainingState& state);
+/// Whether training is over in this state: it has all requested epochs, or it has met `until`, the case's resolved
+/// rule.
+bool is_over(const Case& c, const std::optional<UntilRule>& until, const TrainingState& state);
 
 /// Throws InvalidRequest("--resume-training", ...) when training is over; its message says what to request instead.
-void refuse_over(const Case& c, const TrainingState& state, const std::string& path);
+void refuse_over(const Case& c, const std::optional<UntilRule>& until, const TrainingState& state,
+                 const std::string& path);
 
 }  // namespace strobe

@@ -181,6 +181,9 @@ class FullBatchPlanner final : public SchedulePlanner {
     case_.data.keep_ids_of_raw();
   }
 
+  ReferenceLevels levels(const std::string& metric) const override {
+    return reference_levels(metric, *case_.model.task, *case_.data.samples);
+  }
   bool leaves_open() const override { return case_.options.blocks == 0; }
   std::vector<std::int64_t> choices() const override {
     return leaves_open() ? useful_block_counts(case_.data.graph->steps) : std::vector{case_.options.blocks};

@@ -261,6 +261,9 @@ class HybridSchedule final : public SchedulePlan {
 class HybridPlanner final : public SchedulePlanner {
  public:
   HybridPlanner(const Case& request, PlanUse use, const DataCache& cache) : plan_(plan_hybrid(request, use, cache)) {}
+  ReferenceLevels levels(const std::string& metric) const override {
+    return reference_levels(metric, *plan_->full->model.task, *plan_->full->data.samples);
+  }
   std::shared_ptr<const SchedulePlan> plan(std::int64_t) override { return std::make_shared<HybridSchedule>(plan_); }
 
  private:

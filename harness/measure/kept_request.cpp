@@ -7,6 +7,7 @@
 
 #include "core/content_digest.hpp"
 #include "core/errors.hpp"
+#include "harness/measure/tuning/tuned_run.hpp"
 #include "harness/request/impossible.hpp"
 #include "harness/request/json_text.hpp"
 #include "harness/request/output_files.hpp"
@@ -43,6 +44,7 @@ std::string flag_about_cases(const RunRequest& request) {
   if (!request.scalars.empty()) return "--" + request.scalars.begin()->first;
   if (!request.sets.empty()) return "--set";
   if (!request.varied.empty()) return "--vary";
+  if (!request.tune.empty()) return "--tune";
   return request.filter.empty() ? "" : "--filter";
 }
 
@@ -57,6 +59,7 @@ void take_outputs(const Json& outputs, RunRequest& request) {
   if (request.time_limit.empty()) request.limit_seconds = outputs.value("time_limit_seconds", 0.0);
   request.outputs.planned_memory = request.outputs.planned_memory || outputs.value("planned_memory", false);
   request.trace = request.trace || outputs.value("trace", false);
+  request.tuned = outputs.value("tuned", Json::object());
   if (!request.outputs.checkpoint.empty()) request.outputs.resume_training = true;
 }
 
@@ -79,6 +82,22 @@ Suite cases_in(const Json& plan, const std::string& path) {
   return suite;
 }
 
+/// The cases of a run whose trials are not over.
+Suite cases_to_tune(Json tuning, const std::string& path, RunRequest& request) {
+  try {
+    Suite suite = cases_in(tuning, path);
+    take_outputs(tuning.at("outputs"), request);
+    request.rounds = tuning.at("outputs").value("rounds", request.rounds);
+    request.tune = tuning.at("tune").get<std::string>();
+    request.tuning = std::move(tuning);
+    request.out = fs::path(path).parent_path().string();
+    request.suite.clear();
+    return suite;
+  } catch (const Json::exception&) {
+    throw InvalidInput(path, 0, 0, "the plan of its trials is not one that Strobe wrote");
+  }
+}
+
 }  // namespace
 
 Json kept_outputs(const RunRequest& request) {
@@ -94,6 +113,8 @@ Json kept_outputs(const RunRequest& request) {
   if (!request.rounds.empty()) outputs["rounds"] = request.rounds;
   if (!request.launch.empty()) outputs["launch"] = request.launch;
   if (!request.session.empty()) outputs["session"] = request.session;
+  if (!request.tuned.empty()) outputs["tuned"] = request.tuned;
+  if (!request.tuning.is_null()) outputs["tuning"] = request.tuning;
   return outputs;
 }
 
@@ -114,6 +135,7 @@ Suite kept_cases(RunRequest& request) {
   if (!request.out.empty() && request.out != folder)
     throw InvalidRequest("--out", fmt::format("--resume continues the run in {}; omit --out", folder));
   const std::string path = folder + "/plan.json";
+  if (Json tuning = kept_tuning(folder); !tuning.is_null()) return cases_to_tune(std::move(tuning), path, request);
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) {
     throw InvalidRequest("--resume", fmt::format("'{}' has no plan.json to continue; name its run directory, or say "

@@ -26,6 +26,8 @@ std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bo
   for (const Case& c : suite.cases) {
     const auto plan = plan_or_note(request, suite, c, [&] { return plans.get(c); });
     if (plan != nullptr) check_offered(*plan, request.outputs);
+    if (plan != nullptr && suite.learning_required && plan->until)
+      with_place(suite, c, [&] { refuse_target_of_rules(*plan->until, c.until); });
     if (several) digests.push_back(plan ? plan_digest(*plan) : suite.impossible.at(case_id(c)).message());
   }
   refuse_if_all_impossible(suite);
@@ -55,9 +57,10 @@ void check_checkpoint_request(const ModelOutputs& outputs, const Suite& suite, b
 void check_checkpoint(const ModelOutputs& outputs, const Suite& suite, bool first_process, KeptPlans& plans) {
   if (!outputs.resume_training) return;
   const Case& c = suite.cases.front();
-  const TrainingState state = load_checkpoint(outputs.checkpoint, c, plans.get(c)->schedule->summary().parameters);
-  if (!outputs.resume_over) refuse_over(c, state, outputs.checkpoint);
-  if (first_process && is_over(c, state))
+  const std::shared_ptr<const PlannedCase> plan = plans.get(c);
+  const TrainingState state = load_checkpoint(outputs.checkpoint, c, plan->schedule->summary().parameters);
+  if (!outputs.resume_over) refuse_over(c, plan->until, state, outputs.checkpoint);
+  if (first_process && is_over(c, plan->until, state))
     narrate(fmt::format("{} is at the last epoch of its training, {}; only the row is still to be written",
                         outputs.checkpoint, state.epoch));
   else if (first_process)

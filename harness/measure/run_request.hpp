@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,9 @@ struct RunRequest {
   std::string until_interval;    // --until-interval, as typed
   std::string launch;            // --launch: words before the program, for processes of rounds
   std::string session;           // of a resumed run's rounds; "" = a new one
+  std::string tune;              // --tune, as typed
+  Json tuning;                   // how trials were chosen, as a run of trials keeps it (tuned_run.hpp); null = none
+  Json tuned = Json::object();   // by case id, the row key `tuning`
   std::string byte_matrix;       // folder of --byte-matrix; "" = none
   bool resume = false, retry_failed = false, dry_run = false, trace = false, json = false;
   bool strict = false;  // --strict: one impossible combination refuses the whole run

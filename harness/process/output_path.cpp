@@ -92,7 +92,7 @@ bool may_be_of_run(const std::string& name) {
   if (name.front() == '.') return true;
   for (const char* const own : {"plan.json", "env.json", "summary.json", "summary.csv", "samples.jsonl"})
     if (name == own || name.starts_with(std::string(own) + ".")) return true;
-  return name == "logs" || name == "trace";
+  return name == "logs" || name == "trace" || name == "trials";
 }
 
 }  // namespace

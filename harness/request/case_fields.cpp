@@ -49,7 +49,9 @@ constexpr const char* draws_help =
     "say in how many of them a case is first; all cases of a cluster have the same draws";
 constexpr const char* until_help =
     "when training ends before its last epoch: converged, converged:metric=loss,patience=10, or a metric of the "
-    "validation samples and its value, such as auc=0.8 or rmse=0.5; empty = never";
+    "validation samples and its value, such as auc=0.8 or rmse=0.5, or a share of the way from the best rule to the "
+    "best "
+    "known, such as mrr=50% or mrr=50%,best=0.9; empty = never";
 
 const RegisterNames devices_elsewhere{"device",
                                       {{"gpu", "cuda", "type --device cuda; --device sim predicts a GPU"},

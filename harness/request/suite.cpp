@@ -46,6 +46,12 @@ std::string text_of(const Json& json, const std::string& key) {
   return json.at(key).get<std::string>();
 }
 
+bool flag_of(const Json& json, const std::string& key) {
+  const Json value = json.value(key, Json(false));
+  if (!value.is_boolean()) throw InvalidRequest("/" + key, "expected true or false, found " + value.dump());
+  return value.get<bool>();
+}
+
 std::string name_of(const Json& suite) {
   const std::string name = text_of(suite, "name");
   if (name.find('/') == std::string::npos && name.rfind('.', 0) != 0) return name;
@@ -233,9 +239,10 @@ Suite expand_suite(const Json& json, const std::vector<Setting>& settings, CaseR
   if (!json.is_object()) throw InvalidRequest("", "expected a JSON object, found " + json.dump());
   Suite suite;
   Complaints complaints;
-  complaints.hear([&] { check_keys(json, {"$schema", "name", "defaults", "cases"}, ""); });
+  complaints.hear([&] { check_keys(json, {"$schema", "name", "learning_required", "defaults", "cases"}, ""); });
   complaints.hear([&] { suite.name = name_of(json); });
   complaints.hear([&] { suite.description = text_of(json, "description"); });
+  complaints.hear([&] { suite.learning_required = flag_of(json, "learning_required"); });
   const Json cases = json.value("cases", Json());
   if (!cases.is_array() || cases.empty())
     complaints.hear([] { throw InvalidRequest("/cases", "a suite needs a list of at least one case"); });

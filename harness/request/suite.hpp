@@ -31,8 +31,9 @@ enum class ImpossibleCases : std::uint8_t { refused, kept };
 struct Suite {
   std::string name;
   std::string description;
-  std::vector<Case> cases;  // in file order, the last key of a matrix varying fastest
-  std::size_t merged = 0;   // cases left out because settings made them equal to an earlier one
+  std::vector<Case> cases;         // in file order, the last key of a matrix varying fastest
+  bool learning_required = false;  // a target of `until` that a rule reaches is refused
+  std::size_t merged = 0;          // cases left out because settings made them equal to an earlier one
   /// By case id: the place that set the value at a JSON pointer within the case.
   std::map<std::string, std::map<std::string, std::string>> origins;
   /// By case id: the kept cases that cannot run, and the reason. `where` is the place that the user can correct.

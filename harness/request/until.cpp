@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -14,7 +13,8 @@ namespace {
 
 constexpr const char* until_key = "/until";
 constexpr const char* until_forms =
-    "converged, converged:metric=loss,patience=10, or a metric and its value, such as auc=0.8";
+    "converged, converged:metric=loss,patience=10, a metric and its value, such as auc=0.8, or a share of the way from "
+    "the best rule to the best known, such as mrr=50%";
 
 [[noreturn]] void refuse_condition(const std::string& text, const std::string& why) {
   throw InvalidRequest(until_key, fmt::format("'{}' {}; expected {}", text, why, until_forms));
@@ -55,7 +55,46 @@ void read_option(UntilRule& rule, const std::string& part, const std::string& te
   }
 }
 
+double share_in(const std::string& percents, const std::string& text) {
+  const double share = number_in<double>(percents.substr(0, percents.size() - 1), text) / 100;
+  if (!(share > 0 && share <= 1)) refuse_condition(text, "has a share that is not above 0% and at most 100%");
+  return share;
+}
+
+/// The best known value of a share: "best=0.9".
+void read_best(UntilRule& rule, const std::string& part, const std::string& text) {
+  const auto [key, value] = split_condition(part, text);
+  if (key != "best") throw InvalidRequest(until_key, unknown_name_message("option of a share", key, {"best"}));
+  if (!rule.share) refuse_condition(text, "names the best known value, which only a share such as mrr=50% needs");
+  rule.best = number_in<double>(value, text);
+}
+
+bool is_better(const std::string& metric, double a, double b) { return smaller_is_better(metric) ? a < b : a > b; }
+
+/// Sets the value of a share. Needs the levels.
+void settle_share(UntilRule& rule, const std::string& text) {
+  if (!rule.best_rule)
+    throw InvalidRequest(until_key, fmt::format("'{}' is a share of the way from the best rule, but the task has no "
+                                                "rule for {} on these validation samples; give a value, such as {}=0.8",
+                                                text, rule.metric, rule.metric));
+  if (!rule.best)
+    throw InvalidRequest(
+        until_key,
+        fmt::format("'{}' is a share of the way to the best known {}, but this workload does not state one; give a "
+                    "value beyond the best rule, {} ({:.4g}), or the best known one, from a published figure or a long "
+                    "run: {},best=X",
+                    text, rule.metric, rule.name_of_rule, *rule.best_rule, text));
+  if (!is_better(rule.metric, *rule.best, *rule.best_rule))
+    throw InvalidRequest(until_key,
+                         fmt::format("the best known {} of '{}', {:.4g}, is no better than the best rule, {} "
+                                     "({:.4g}); give a better one with best=X, or another metric",
+                                     rule.metric, text, *rule.best, rule.name_of_rule, *rule.best_rule));
+  rule.value = *rule.best_rule + *rule.share * (*rule.best - *rule.best_rule);
+}
+
 }  // namespace
+
+bool UntilRule::reached_by_rule() const { return best_rule && !is_better(metric, value, *best_rule); }
 
 std::string UntilRule::series() const { return reads_loss() ? metric : validation_prefix + metric; }
 
@@ -74,16 +113,16 @@ UntilRule parse_until(const std::string& text) {
     return rule;
   }
   if (text.find('=') == std::string::npos) refuse_condition(text, "is no condition");
-  const auto [metric, value] = split_condition(text, text);
+  const std::size_t comma = text.find(',');
+  const auto [metric, value] = split_condition(text.substr(0, comma), text);
   rule.metric = without_prefix(metric);
-  rule.value = number_in<double>(value, text);
+  if (value.ends_with('%'))
+    rule.share = share_in(value, text);
+  else
+    rule.value = number_in<double>(value, text);
+  if (comma != std::string::npos) read_best(rule, text.substr(comma + 1), text);
+  if (rule.share && rule.reads_loss()) refuse_condition(text, "is a share of a loss, which no rule has");
   return rule;
-}
-
-bool smaller_is_better(const std::string& metric) {
-  const std::string last = metric.substr(metric.rfind('_') + 1);  // "last_value_rmse" ends in its error, rmse
-  constexpr std::array errors = {"loss", "rmse", "mae", "mse", "mape", "error"};
-  return std::find(errors.begin(), errors.end(), last) != errors.end();
 }
 
 void check_until(const Case& c, std::vector<std::string> names, bool has_validation) {
@@ -116,15 +155,45 @@ bool UntilWatch::holds_after(double value) {
   return without_ >= rule_.patience;
 }
 
-bool until_holds(const Case& c, const std::vector<double>& loss,
+std::optional<UntilRule> resolve_until(const Case& c, const ReferenceLevels& levels) {
+  if (c.until.empty()) return std::nullopt;
+  UntilRule rule = parse_until(c.until);
+  if (!rule.is_target()) return rule;
+  if (const auto best = levels.best_rule.find(rule.series()); best != levels.best_rule.end()) {
+    rule.best_rule = best->second;
+    const auto name = levels.rule.find(rule.series());
+    rule.name_of_rule = name == levels.rule.end() ? "rule" : name->second;
+  }
+  if (const auto best = levels.best_possible.find(rule.series()); !rule.best && best != levels.best_possible.end())
+    rule.best = best->second;
+  if (rule.share) settle_share(rule, c.until);
+  return rule;
+}
+
+std::string note_on_target(const UntilRule& rule, const std::string& text) {
+  if (rule.share)
+    return fmt::format("until={} is {} {:.6g}: from the best rule, {} ({:.6g}), to the best known ({:.6g})", text,
+                       rule.series(), rule.value, rule.name_of_rule, *rule.best_rule, *rule.best);
+  if (!rule.reached_by_rule()) return "";
+  return fmt::format("until={} asks for no learning: the rule {} has {} {:.6g}", text, rule.name_of_rule, rule.series(),
+                     *rule.best_rule);
+}
+
+void refuse_target_of_rules(const UntilRule& rule, const std::string& text) {
+  if (!rule.reached_by_rule()) return;
+  throw InvalidRequest(until_key, fmt::format("'{}' asks for no learning, which this suite wants: the rule {} has {} "
+                                              "{:.4g} on the validation samples; give a target beyond it",
+                                              text, rule.name_of_rule, rule.metric, *rule.best_rule));
+}
+
+bool until_holds(const std::optional<UntilRule>& rule, const std::vector<double>& loss,
                  const std::map<std::string, std::vector<double>>& metrics) {
-  if (c.until.empty()) return false;
-  const UntilRule rule = parse_until(c.until);
-  const auto series = metrics.find(rule.series());
-  if (!rule.reads_loss() && series == metrics.end()) return false;
-  UntilWatch watch(rule);
+  if (!rule) return false;
+  const auto series = metrics.find(rule->series());
+  if (!rule->reads_loss() && series == metrics.end()) return false;
+  UntilWatch watch(*rule);
   bool holds = false;
-  for (const double value : rule.reads_loss() ? loss : series->second) holds = watch.holds_after(value);
+  for (const double value : rule->reads_loss() ? loss : series->second) holds = watch.holds_after(value);
   return holds;
 }
 

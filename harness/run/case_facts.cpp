@@ -11,6 +11,7 @@
 #include "core/units.hpp"
 #include "harness/full_batch/full_batch_schedule.hpp"
 #include "harness/request/kernel_threads.hpp"
+#include "harness/run/target_facts.hpp"
 #include "harness/training/load_time.hpp"
 
 namespace strobe {
@@ -86,6 +87,7 @@ CaseResult empty_result(const PlannedCase& plan, const LaunchRequest& launch) {
   result.edges_per_epoch = items.edges;
   result.iterations_per_epoch = items.iterations;
   result.facts = plan.schedule->facts({});
+  add_target_facts(plan, result.facts);
   result.approximations = summary.approximations;
   result.exact = result.approximations.empty();
   result.notes = plan.notes;

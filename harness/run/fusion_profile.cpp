@@ -42,7 +42,7 @@ std::shared_ptr<const PlannedCase> with_measured_fusion(const std::shared_ptr<co
   const std::ptrdiff_t known = full->notes.size();  // later notes say how the plan was chosen
   notes.insert(notes.end(), plan->notes.begin() + known, plan->notes.end());
   return std::make_shared<const PlannedCase>(
-      PlannedCase{plan->request, std::move(schedule), std::move(notes), plan->load_seconds});
+      PlannedCase{plan->request, std::move(schedule), std::move(notes), plan->load_seconds, plan->until});
 }
 
 }  // namespace strobe

@@ -22,6 +22,7 @@
 #include "harness/run/launch_request.hpp"
 #include "harness/run/run_case.hpp"
 #include "harness/run/run_outputs.hpp"
+#include "harness/run/target_facts.hpp"
 #include "harness/schedule/planned_case.hpp"
 #include "harness/training/make_plan.hpp"
 #include "harness/training/planned_peak.hpp"
@@ -50,6 +51,17 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
 }
 
+/// The best rule of each metric: of those known before training, and of those that metrics state as well.
+std::map<std::string, double> best_rules(const MetricNames& metrics,
+                                         const std::map<std::string, std::vector<double>>& curves) {
+  ReferenceLevels levels = metrics.levels;
+  std::map<std::string, double> values;
+  for (const auto& [name, curve] : curves)
+    if (!curve.empty()) values[name] = curve.back();
+  for (const std::string& name : metrics.names) add_best_rule(name, values, levels);
+  return levels.best_rule;
+}
+
 /// Fills in losses and metrics, or the reason why the task has none.
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";
@@ -64,7 +76,7 @@ void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult
   }
   if (!reason.empty()) return;
   result.metric_samples = metrics.samples;
-  result.metric_best_rule = metrics.levels.best_rule;
+  result.metric_best_rule = best_rules(metrics, outcome.metrics);
   result.metric_best_possible = metrics.levels.best_possible;
   for (std::string& remark : plan.schedule->remarks(outcome.metrics)) result.notes.push_back(std::move(remark));
   if (outcome.equal_outputs)
@@ -105,6 +117,7 @@ void collect(const PlannedCase& plan, Outcomes& outcomes, CaseResult& result, st
   fill_values(plan, outcomes.front(), result);
   note_rounding(outcomes.front(), result);
   take_facts(plan.schedule->facts(result.samples), result);
+  add_target_facts(plan, result.facts);
   if (!outcomes.front().evaluation_bytes.empty())
     result.facts.values["evaluation_bytes"] = outcomes.front().evaluation_bytes;
 }
@@ -158,30 +171,12 @@ void check_gate(const Case& c, const StopCheck& gate, std::int64_t epochs_before
   if (!outputs.checkpoint.empty() && epochs_done > 0) result.reason += "; the checkpoint has the last of them";
 }
 
-/// Reports when the first repetition reached the goal `until`; there is one loss per epoch. Epochs before a resumed
-/// checkpoint were measured by another run, so the total of seconds is unknown then.
-void fill_until(const PlannedCase& plan, const Case& c, const RankOutcome& rank, std::int64_t epochs_before,
-                CaseResult& result) {
-  if (c.until.empty() || rank.loss.empty()) return;
-  UntilOutcome& until = result.until.emplace();
-  until.reached = rank.until_reached;
-  until.iterations = plan.schedule->updates_through(static_cast<std::int64_t>(rank.loss.size()));
-  std::map<int, double> slowest;  // by epoch
-  for (const EpochSample& sample : result.samples) {
-    double& seconds = slowest[sample.epoch];
-    if (sample.repetition == 0) seconds = std::max(seconds, sample.epoch_seconds);
-  }
-  for (const auto& [epoch, seconds] : slowest) until.seconds += seconds;
-  if (epochs_before > 0) until.seconds = std::numeric_limits<double>::quiet_NaN();
-}
-
 /// Fills in the result of ranks that finished training.
-void collect_and_check(const PlannedCase& plan, const Case& c, Outcomes& outcomes,
-                       std::vector<std::vector<Span>>* trace, std::int64_t epochs_before, const Divergence& divergence,
-                       CaseResult& result) {
+void collect_and_check(const PlannedCase& plan, Outcomes& outcomes, std::vector<std::vector<Span>>* trace,
+                       std::int64_t epochs_before, const Divergence& divergence, CaseResult& result) {
   collect(plan, outcomes, result, trace);
   check_planned_bytes(plan, result);
-  fill_until(plan, c, outcomes.front(), epochs_before, result);
+  fill_until(plan, outcomes.front(), epochs_before, result);
   check_finite(outcomes.front(), divergence, result);
 }
 
@@ -239,8 +234,15 @@ double rehearsed_concurrency(const PlannedCase& plan, const LaunchRequest& launc
 TrainingState start_of(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs) {
   TrainingState start = load_checkpoint(outputs.checkpoint, c, plan.schedule->summary().parameters);
   plan.schedule->check_start(start);
-  if (!outputs.resume_over) refuse_over(c, start, outputs.checkpoint);
+  if (!outputs.resume_over) refuse_over(c, plan.until, start, outputs.checkpoint);
   return start;
+}
+
+/// A continued case that was already over has no epochs of its own.
+void note_untimed(const PlannedCase& plan, const Case& c, const ModelOutputs& outputs, const TrainingState& start,
+                  CaseResult& result) {
+  if (outputs.resume_training && is_over(c, plan.until, start))
+    result.untimed = "its epochs were measured by a run that ended";
 }
 
 /// Writes the original ids of vertices to a file next to the checkpoint, if the plan has such a list.
@@ -382,8 +384,8 @@ CaseResult run_planned(const std::shared_ptr<const PlannedCase>& planned, const 
     launch_ranks(*plan, launch, outcomes, requests, keep_epochs);
     add_planned_memory(*plan, outputs, result);
     if (comm.process_rank() == 0 && !gate.closed()) write_outputs(*plan, outcomes.front(), outputs, divergence);
-    collect_and_check(*plan, c, outcomes, trace, start.epoch, divergence, result);
-    if (outputs.resume_training && is_over(c, start)) result.untimed = "its epochs were measured by a run that ended";
+    collect_and_check(*plan, outcomes, trace, start.epoch, divergence, result);
+    note_untimed(*plan, c, outputs, start, result);
     check_gate(c, gate, start.epoch, outputs, outcomes.front(), result);
     if (gate.signal() != 0) throw InterruptedCase(gate.signal(), result);
   } catch (const InterruptedCase&) {

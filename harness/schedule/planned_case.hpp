@@ -3,9 +3,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/request/until.hpp"
 #include "harness/schedule/schedule.hpp"
 
 namespace strobe {
@@ -13,8 +15,9 @@ namespace strobe {
 struct PlannedCase {
   Case request;
   std::shared_ptr<const SchedulePlan> schedule;
-  std::vector<std::string> notes;  // the schedule's notes and how it was chosen, one sentence each
-  double load_seconds = 0;         // wall time to read and prepare the data and to plan, in this process
+  std::vector<std::string> notes;       // the schedule's notes and how it was chosen, one sentence each
+  double load_seconds = 0;              // wall time to read and prepare the data and to plan, in this process
+  std::optional<UntilRule> until = {};  // the rule of the request, with its target as a value
 
   int ranks() const { return static_cast<int>(request.ranks); }
   bool fp64() const { return request.precision == "fp64"; }

@@ -198,6 +198,8 @@ class SchedulePlan {
 class SchedulePlanner {
  public:
   virtual ~SchedulePlanner() = default;
+  /// The levels of a metric of the task's samples, named as in rows (validation_mrr).
+  virtual ReferenceLevels levels(const std::string& /*metric*/) const { return {}; }
   /// Whether the case leaves a choice open, so that memory decides.
   virtual bool leaves_open() const { return false; }
   /// The open choices, best first: the first one that keeps every rank within its memory is taken. When nothing is

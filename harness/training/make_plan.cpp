@@ -19,6 +19,13 @@ std::shared_ptr<const PlannedCase> planned(const Case& request, std::shared_ptr<
   return std::make_shared<const PlannedCase>(PlannedCase{request, std::move(schedule), std::move(notes)});
 }
 
+/// The rule of the request, with its target as a value.
+std::optional<UntilRule> until_of(const Case& request, const SchedulePlanner& planner) {
+  if (request.until.empty()) return std::nullopt;
+  const UntilRule rule = parse_until(request.until);
+  return resolve_until(request, rule.is_target() ? planner.levels(rule.series()) : ReferenceLevels());
+}
+
 /// The choice that takes the least, among those that do not fit.
 struct Least {
   double bytes = 0;
@@ -82,7 +89,11 @@ std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse u
   const ShareHolders together = gathers ? planning_processes(request, use) : ShareHolders();
   std::unique_ptr<SchedulePlanner> planner;
   std::shared_ptr<const PlannedCase> plan;
-  together.together([&] { planner = schedule_of(request).value.planner(request, use, cache); });
+  std::optional<UntilRule> until;
+  together.together([&] {
+    planner = schedule_of(request).value.planner(request, use, cache);
+    until = until_of(request, *planner);
+  });
   if (planner->leaves_open())
     plan = plan_within_memory(request, use, *planner, here, together);
   else
@@ -90,6 +101,9 @@ std::shared_ptr<const PlannedCase> make_plan_here(const Case& request, PlanUse u
   look_at_process_memory();
   PlannedCase timed = *plan;
   timed.load_seconds = wall_seconds() - begin;
+  timed.until = until;
+  if (const std::string note = until ? note_on_target(*until, request.until) : ""; !note.empty())
+    timed.notes.push_back(note);
   return std::make_shared<const PlannedCase>(std::move(timed));
 }
 

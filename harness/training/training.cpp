@@ -69,7 +69,7 @@ class TrainingRun {
     trainer_->note_ranges(ranges_);
     trainer_->keep(requests.outputs);
     if (requests.own_process) host_parts_ = plan.schedule->host_parts();
-    if (!rehearses() && !plan.request.until.empty()) watch_.emplace(parse_until(plan.request.until));
+    if (!rehearses() && plan.until) watch_.emplace(*plan.until);
     each_epoch_ = !plan.schedule->summary().epochs_tell_metrics || (watch_ && !watch_->rule().reads_loss());
   }
 
@@ -111,13 +111,13 @@ class TrainingRun {
 
   /// Whether the case continues from a checkpoint of training that is already over.
   bool is_over() const {
-    return !rehearses() && requests_.start != nullptr && strobe::is_over(plan_.request, *requests_.start);
+    return !rehearses() && requests_.start != nullptr && strobe::is_over(plan_.request, plan_.until, *requests_.start);
   }
 
   /// Hands over the final weights and files again. The process that trained ended before it had written all of them.
   /// Losses and metrics are in its checkpoint.
   void leave_again() {
-    curves_.until_reached = until_holds(plan_.request, requests_.start->loss, requests_.start->metrics);
+    curves_.until_reached = until_holds(plan_.until, requests_.start->loss, requests_.start->metrics);
     trainer_->evaluate({start_ - 1, true});  // embeddings and findings need a pass with these weights
     note_evaluation();
     keep_weights();

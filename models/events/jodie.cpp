@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/events/pieces.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_attention.hpp"
@@ -25,6 +26,7 @@ const FieldTable& jodie_fields() {
   static const FieldTable table =
       make_fields<P>()
           .integer("memory", &P::memory, "", "width of a vertex's memory, and of embeddings", 1, 1 << 16)
+          .searched(searched_widths)
           .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
           .choice("loss", &P::loss, {"cross_entropy", "bce"},
                   "softmax over a link's candidates (DistTGL), or binary cross-entropy of each (TGN, TGL)")

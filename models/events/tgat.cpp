@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/events/pieces.hpp"
 #include "models/snapshots/model.hpp"
 
@@ -26,6 +27,7 @@ const FieldTable& tgat_fields() {
   static const FieldTable table =
       make_fields<P>()
           .integer("hidden", &P::hidden, "", "width of embeddings, and of vertices' inputs", 1, 1 << 16)
+          .searched(searched_widths)
           .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
           .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at, on each level", 1, 1 << 12)
           .integer("heads", &P::heads, "", "heads of the attention; must divide the width", 1, 1 << 10)
@@ -40,6 +42,7 @@ const FieldTable& tgat_fields() {
                   "whether earlier events of the same batch are neighbours")
           .real("dropout", &P::dropout, "", "share of coefficients, and of merged inputs, dropped in training", 0,
                 0.999)
+          .searched(searched_dropouts)
           .preset("paper", "defaults of the authors' code, StatsXu/TGAT learn_edge.py",
                   {{"hidden", 100}, {"time", 100}, {"neighbours", 20}, {"heads", 2}})
           .preset("tgl", "TGL, VLDB'22", {{"hidden", 100}, {"time", 100}, {"neighbours", 10}, {"heads", 2}});

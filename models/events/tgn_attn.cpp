@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/events/event_parts.hpp"
 #include "models/events/pieces.hpp"
 #include "models/ops/ops.hpp"
@@ -34,15 +35,21 @@ struct TgnParameters {
   std::string path;
 };
 
+FieldTableBuilder<TgnParameters> tgn_sizes() {
+  using P = TgnParameters;
+  return make_fields<P>()
+      .integer("memory", &P::memory, "", "width of a vertex's memory", 1, 1 << 16)
+      .searched(searched_widths)
+      .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
+      .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at", 1, 1 << 12)
+      .integer("heads", &P::heads, "", "heads of the attention; must divide the embedding", 1, 1 << 10)
+      .integer("embedding", &P::embedding, "", "width of embeddings; 0 = that of memory", 0, 1 << 16);
+}
+
 const FieldTable& tgn_fields() {
   using P = TgnParameters;
   static const FieldTable table =
-      make_fields<P>()
-          .integer("memory", &P::memory, "", "width of a vertex's memory", 1, 1 << 16)
-          .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
-          .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at", 1, 1 << 12)
-          .integer("heads", &P::heads, "", "heads of the attention; must divide the embedding", 1, 1 << 10)
-          .integer("embedding", &P::embedding, "", "width of embeddings; 0 = that of memory", 0, 1 << 16)
+      tgn_sizes()
           .choice("attention", &P::attention, {"neighbours", "head", "leaky"},
                   "scale of scores: 1/sqrt(neighbours found), DistTGL's equation 7; 1/sqrt(width of a head), TGN; none "
                   "but LeakyReLU, the released code")
@@ -62,6 +69,7 @@ const FieldTable& tgn_fields() {
           .choice("intra_batch_history", &P::intra_batch_history, {"sampler", "none"},
                   "whether earlier events of the same batch are neighbours")
           .real("dropout", &P::dropout, "", "share of coefficients and merged inputs dropped in training", 0, 0.999)
+          .searched(searched_dropouts)
           .choice("static", &P::static_memory, {"none", "pretrained", "table"},
                   "a vector of each vertex that no event changes, as wide as memory: none; trained beforehand on the "
                   "static graph of the training events, then frozen (DistTGL); a table trained with the weights")

@@ -1,5 +1,6 @@
 // Adam (Kingma and Ba, ICLR'15, Algorithm 1), and AdamW, whose weight decay does not pass through the moments
 // (Loshchilov and Hutter, ICLR'19, Algorithm 2). As in PyTorch, the decay is scaled by the rate.
+#include "core/searched_values.hpp"
 #include "models/optimizers/optimizer.hpp"
 
 namespace strobe {
@@ -21,6 +22,7 @@ template <class P>
 FieldTable adam_fields(const char* decay) {
   return make_fields<P>()
       .real("rate", &P::rate, "", "learning rate", 0.0, 1e6)
+      .searched(searched_adaptive_rates)
       .real("beta1", &P::beta1, "", "decay of the first moment", 0.0, 0.9999999)
       .real("beta2", &P::beta2, "", "decay of the second moment", 0.0, 0.9999999)
       .real("epsilon", &P::epsilon, "", "added to the root of the second moment", 0.0, 1.0)

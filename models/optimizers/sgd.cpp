@@ -1,6 +1,7 @@
 // Stochastic gradient descent as PyTorch defines it: g += weight_decay p; v = momentum v + g; p -= rate v, or with
 // Nesterov's momentum p -= rate (g + momentum v).
 #include "core/errors.hpp"
+#include "core/searched_values.hpp"
 #include "models/optimizers/optimizer.hpp"
 
 namespace strobe {
@@ -17,7 +18,9 @@ const FieldTable& sgd_fields() {
   static const FieldTable table =
       make_fields<SgdParameters>()
           .real("rate", &SgdParameters::rate, "", "learning rate", 0.0, 1e6)
+          .searched(searched_plain_rates)
           .real("momentum", &SgdParameters::momentum, "", "momentum", 0.0, 1.0)
+          .searched(searched_momentums)
           .real("weight_decay", &SgdParameters::weight_decay, "", "times the weights, added to the gradient (L2)", 0.0,
                 1e6)
           .boolean("nesterov", &SgdParameters::nesterov, "step along the gradient at the place that momentum leads to");

@@ -4,6 +4,7 @@
 // formula is the default, `concat=input` the other. A~ = D^-1/2 (A + I) D^-1/2 of the raw snapshots; A~ X of the first
 // layer is computed once. Redistributed widths at F = 2 and width 6: 8, 6, 12, 6.
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_recurrent.hpp"
@@ -25,7 +26,9 @@ const FieldTable& cd_gcn_fields() {
       make_fields<CdGcnParameters>()
           .integer("hidden", &CdGcnParameters::hidden, "features",
                    "width of the convolutions, and of the LSTM of all layers but the last", 1, 4096)
+          .searched(searched_widths)
           .integer("output", &CdGcnParameters::output, "features", "width of the embedding (the last LSTM)", 1, 4096)
+          .searched(searched_widths)
           .integer("layers", &CdGcnParameters::layers, "", "pairs of convolution and LSTM (the original has 1)", 1, 8)
           .choice("concat", &CdGcnParameters::concat, {"aggregated", "input"},
                   "the columns next to the convolution: the aggregated features (the paper's formula) or the layer's "

@@ -11,6 +11,7 @@
 // every hop of a state is a separate product. Features are constants: their hops are made once, before training, and
 // stored next to them.
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_gate.hpp"
@@ -35,6 +36,7 @@ const FieldTable& dcrnn_fields() {
   static const FieldTable table =
       make_fields<DcrnnParameters>()
           .integer("hidden", &DcrnnParameters::hidden, "features", "width of the state", 1, 4096)
+          .searched(searched_widths)
           .integer("layers", &DcrnnParameters::layers, "", "recurrent layers, one above the other", 1, 8)
           .integer("hops", &DcrnnParameters::hops, "", "steps of each random walk, K", 0, 16)
           .choice("directions", &DcrnnParameters::directions, {"both", "out", "in"},

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_attention.hpp"
 #include "models/snapshots/model.hpp"
@@ -35,6 +36,7 @@ const FieldTable& dysat_fields() {
       make_fields<DysatParameters>()
           .integer("hidden", &DysatParameters::hidden, "features", "width of both attentions, all heads together", 1,
                    4096)
+          .searched(searched_widths)
           .integer("structural_heads", &DysatParameters::structural_heads, "",
                    "heads of the attention over neighbours; must divide hidden", 1, 4096)
           .integer("temporal_heads", &DysatParameters::temporal_heads, "",

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/searched_values.hpp"
 #include "models/ops/ops_evolve.hpp"
 #include "models/snapshots/model.hpp"
 
@@ -27,7 +28,9 @@ auto evolution_fields() {
   using Flag = bool S::*;
   return make_fields<S>()
       .integer("hidden", Number(&S::hidden), "features", "width of the first layer", 1, 4096)
+      .searched(searched_widths)
       .integer("output", Number(&S::output), "features", "width of the embedding", 1, 4096)
+      .searched(searched_widths)
       .integer("edge_life", Number(&S::edge_life), "steps",
                "snapshots that an edge stays in, its own included (the paper prints none); 1 = no smoothing", 1,
                1000000)

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_recurrent.hpp"
@@ -33,6 +34,7 @@ const FieldTable& mpnn_lstm_fields() {
       make_fields<MpnnLstmParameters>()
           .integer("hidden", &MpnnLstmParameters::hidden, "features", "width of the convolutions and the LSTMs", 1,
                    4096)
+          .searched(searched_widths)
           .choice("output", &MpnnLstmParameters::output, {"all", "h2"},
                   "embedding: both LSTMs and the features, or the second LSTM alone")
           .choice("state", &MpnnLstmParameters::state, {"carried", "reset"},
@@ -43,6 +45,7 @@ const FieldTable& mpnn_lstm_fields() {
                    "normalise the convolutions' outputs by each step's own mean and variance, in evaluation too")
           .real("dropout", &MpnnLstmParameters::dropout, "", "share of the convolutions' outputs dropped in training",
                 0, 0.99)
+          .searched(searched_dropouts)
           .boolean("precompute", &MpnnLstmParameters::precompute,
                    "compute the first convolution's A~ X once, before training")
           .preset("paper", "default of the authors' code, geopanag/pandemic_tgnn", {{"hidden", 64}})

@@ -7,6 +7,7 @@
 // for all gates. `conv=xh` lets the gates convolve features and state together, which runs step by step
 // (t_gcn_joint.hpp). A~ = D^-1/2 (A + I) D^-1/2; A~ X of the first layer is computed once.
 #include "core/names_elsewhere.hpp"
+#include "core/searched_values.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_block.hpp"
 #include "models/ops/ops_evolve.hpp"
@@ -31,6 +32,7 @@ const FieldTable& t_gcn_fields() {
       make_fields<TGcnParameters>()
           .integer("hidden", &TGcnParameters::hidden, "features", "width of the state and of every convolution", 1,
                    4096)
+          .searched(searched_widths)
           .integer("gcn_layers", &TGcnParameters::gcn_layers, "", "graph convolutions before each gate", 1, 8)
           .choice("gates", &TGcnParameters::gates, {"own", "shared"},
                   "whether each gate has graph convolutions of its own or all read the same")

@@ -7,6 +7,7 @@
 // network=selu, Z = A~ selu(A~ X W1) W2. There M need not be a mean: with m=inverse_distance M[t, s] = 1 / (t - s + 1)
 // (read_data.m), here wherever M is used. That code normalises A before M smooths it; here it is after (decision E12).
 // Its edge life of 10 steps before M is the workload's edge_life=10.
+#include "core/searched_values.hpp"
 #include "models/ops/ops.hpp"
 #include "models/ops/ops_fading.hpp"
 #include "models/snapshots/model.hpp"
@@ -32,7 +33,9 @@ const FieldTable& tm_gcn_fields() {
           .choice("network", &TmGcnParameters::network, {"esdg", "linear", "selu"},
                   "ESDG's two layers with M between them; or the public code's one linear layer, or two with SELU")
           .integer("hidden", &TmGcnParameters::hidden, "features", "width of the first layer", 1, 4096)
+          .searched(searched_widths)
           .integer("output", &TmGcnParameters::output, "features", "width of the embedding", 1, 4096)
+          .searched(searched_widths)
           .integer("window", &TmGcnParameters::window, "steps",
                    "w of the M-transform, for smoothing and for the temporal stage (the paper prints none)", 1, 1000000)
           .integer("pairs", &TmGcnParameters::pairs, "", "redistribution pairs in one forward pass, with network=esdg",

@@ -62,7 +62,7 @@ class EventClassification final : public EventTask {
     note_cut_instants(graph, split, p_.batch, data.notes);
     const auto add_to = [&](const std::string& prefix, double f1) {
       data.rules[prefix + "majority_f1_micro"] = data.levels.best_rule[prefix + "f1_micro"] = f1;
-      data.levels.rule[prefix + "f1_micro"] = "majority_f1_micro";
+      data.levels.rule[prefix + "f1_micro"] = "majority";
     };
     const auto add_rule = [&](const auto& f1) {
       if (split.validation_end < graph.events()) add_to("", f1(split.validation_end, graph.events()));

@@ -7,16 +7,23 @@
 
 namespace strobe {
 
-/// Values by metric, named as in rows (`mrr`, `validation_mrr`, ...). A metric without a known value has no entry.
+/// Values by metric, named as in rows: `mrr`, `validation_mrr`, `validation_rmse`. A metric without a known value has
+/// no entry.
 struct ReferenceLevels {
   std::map<std::string, double> best_rule;      // the best of the task's rules on the same samples
   std::map<std::string, double> best_possible;  // the expected value of the true posterior on the same samples
-  std::map<std::string, std::string> rule;      // the name of the best rule
+  std::map<std::string, std::string> rule;      // the rule of `best_rule`, such as `recency`
 };
 
-/// Enters the best of some rules into `levels`, for each metric. `rules` are values by name, such as `recency_mrr`; a
-/// rule's metric is what follows the last underscore of its name, with `inductive_` in front where its name has that.
-/// NaN is no value. Larger is better. `prefix` comes before the metrics' names.
+/// Whether smaller values of a metric are better: true for losses and errors (loss, rmse, mae, ...), false for others.
+bool smaller_is_better(const std::string& metric);
+
+/// Adds the best rule of `metric`. Its rules in `values` are named RULE_METRIC, and inductive_RULE_M for inductive_M,
+/// each after the prefix `validation_` that `metric` may have. Values that are no number do not count.
+void add_best_rule(const std::string& metric, const std::map<std::string, double>& values, ReferenceLevels& levels);
+
+/// Adds the best rule of every metric that `rules` have a rule of. A rule's metric is what follows the last underscore
+/// of its name, with `inductive_` in front where its name has that. `prefix` comes before the metrics' names.
 void add_best_rules(const std::map<std::string, double>& rules, const std::string& prefix, ReferenceLevels& levels);
 
 }  // namespace strobe

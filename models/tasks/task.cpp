@@ -45,4 +45,18 @@ std::vector<std::string> tasks_for(const std::string& family) {
   return names;
 }
 
+ReferenceLevels reference_levels(const std::string& metric, const Task& task, const TaskData& data) {
+  ReferenceLevels levels = data.levels;
+  add_best_rule(metric, data.rules, levels);
+  const std::string part = metric.starts_with("validation_") ? "validation_" : "";
+  const Samples& samples = part.empty() ? data.test : data.validation;
+  if (samples.count() == 0) return levels;
+  // The outputs of a model do not change what its rules reach.
+  const std::vector<double> outputs(static_cast<std::size_t>(samples.count() * task.classes()), 0.0);
+  std::map<std::string, double> values;
+  for (const auto& [name, value] : task.metrics(outputs, samples)) values[part + name] = value;
+  add_best_rule(metric, values, levels);
+  return levels;
+}
+
 }  // namespace strobe

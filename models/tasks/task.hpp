@@ -150,6 +150,10 @@ struct TaskTag {
 };
 using TaskRegistry = Registry<TaskTag>;
 
+/// The levels of `metric` (validation_mrr, ...) for a task on snapshots: those that it knows when it draws, and the
+/// best of the rules that its metrics state whatever a model says. Costs one evaluation on the host.
+ReferenceLevels reference_levels(const std::string& metric, const Task& task, const TaskData& data);
+
 /// Names of the tasks that serve models of `family`, sorted.
 std::vector<std::string> tasks_for(const std::string& family);
 

@@ -47,6 +47,7 @@ class RunOptions(TypedDict, total=False):
     """Options of `strobe run`."""
 
     strict: Annotated[bool, "refuse the whole request when a combination cannot be run, instead of giving it a row `skipped`"]
+    tune: Annotated[int, "first try N settings of the model and the optimizer for each family of cases, drawn at random, and run the cases with the best by a validation metric: 20, or 20:metric=auc"]
     filter: Annotated[Text, "keep the cases whose id matches this expression; -EXPR drops them"]
     rounds: Annotated[int, "rounds: each measures every case once, in a new process; intervals then show how much processes differ (default 1: all in this process)"]
     until_interval: Annotated[Text | float, "measure rounds, at least 5, until the 99 % interval of every ratio to the fastest case reaches at most this share to either side, such as 3%"]

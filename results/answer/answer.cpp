@@ -148,6 +148,10 @@ std::string other_samples(const Row& a, const Row& b, const std::string& until) 
     return fmt::format("the metric's samples differ: {} is {} in one case and {} in the other", one.field, one.a,
                        one.b);
   }
+  const auto of_value = a.facts.find("until_value"), other = b.facts.find("until_value");
+  if (of_value != a.facts.end() && other != b.facts.end() && of_value->second != other->second)
+    return fmt::format("until={} is {:.6g} in one case and {:.6g} in the other", until, of_value->second.get<double>(),
+                       other->second.get<double>());
   const std::string metric = until.substr(0, until.find('='));
   for (const std::string& name : {metric, "validation_" + metric}) {
     const auto of_a = a.metric_samples.find(name), of_b = b.metric_samples.find(name);

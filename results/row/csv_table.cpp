@@ -16,11 +16,11 @@ bool spreads(const ShownColumn& column) {
 
 }  // namespace
 
-std::string csv_table(const std::vector<ShownColumn>& columns, const std::vector<std::size_t>& order) {
+std::string csv_table(const std::vector<ShownColumn>& columns, const std::vector<std::size_t>& order, bool interval) {
   std::vector<TextTable::Column> titles;
   for (const ShownColumn& column : columns) {
     titles.push_back({column.key});
-    if (spreads(column)) titles.push_back({column.key + "_sd"});
+    if (spreads(column)) titles.push_back({column.key + (interval ? "_half_ci95" : "_sd")});
   }
   TextTable table(titles);
   for (const std::size_t line : order) {

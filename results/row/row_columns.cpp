@@ -127,10 +127,11 @@ void add_facts(std::vector<RowColumn>& columns) {
         return found == row.facts.end() ? Json() : found->second;
       };
       const auto shown = fact.unit == "bytes" ? format_bytes : fact.unit == "s" ? format_seconds : short_digits;
-      if (fact.schema.at("type") == "array")
+      const Json& type = fact.schema.at("type");
+      if (type == "array" || type == "object" || type == "string")
         columns.push_back(word_column(fact.key, [value](const Row& row) {
           const Json list = value(row);
-          return list.is_null() ? std::string() : list.dump();
+          return list.is_null() ? std::string() : list.is_string() ? list.get<std::string>() : list.dump();
         }));
       else
         columns.push_back(number_column(

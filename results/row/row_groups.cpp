@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "results/row/statistics.hpp"
+
 namespace strobe {
 namespace {
 
@@ -114,7 +116,7 @@ std::vector<RowGroup> group_rows(const std::vector<Row>& rows, const std::vector
   return groups;
 }
 
-Spread spread_of(const std::vector<double>& values) {
+Spread spread_of(const std::vector<double>& values, bool interval) {
   Spread spread;
   double sum = 0, squares = 0;
   for (const double value : values) {
@@ -126,8 +128,15 @@ Spread spread_of(const std::vector<double>& values) {
   spread.mean = sum / static_cast<double>(spread.n);
   for (const double value : values)
     if (std::isfinite(value)) squares += (value - spread.mean) * (value - spread.mean);
-  if (spread.n > 1) spread.deviation = std::sqrt(squares / static_cast<double>(spread.n - 1));
+  if (spread.n < 2) return spread;
+  const auto n = static_cast<double>(spread.n);
+  spread.deviation = std::sqrt(squares / (n - 1));
+  if (interval) spread.deviation *= student_t_quantile(0.975, n - 1) / std::sqrt(n);
   return spread;
+}
+
+const char* spread_words(bool interval) {
+  return interval ? "half the 95 % interval of the mean (Student's t)" : "standard deviation";
 }
 
 }  // namespace strobe

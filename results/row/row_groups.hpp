@@ -32,6 +32,9 @@ struct Spread {
   double mean = std::numeric_limits<double>::quiet_NaN(), deviation = 0;
   std::size_t n = 0;
 };
-Spread spread_of(const std::vector<double>& values);
+/// With `interval`, half the 95 % interval of the mean (Student's t) takes the place of the deviation.
+Spread spread_of(const std::vector<double>& values, bool interval = false);
+/// Names the deviation of such a spread.
+const char* spread_words(bool interval);
 
 }  // namespace strobe

@@ -45,7 +45,7 @@ class RowsTable {
   std::string text() {
     SharedNotes notes = share_notes(members());
     add_notes_column(notes);
-    if (requests_.format == TableFormat::csv) return csv_table(columns_, order_);
+    if (requests_.format == TableFormat::csv) return csv_table(columns_, order_, requests_.interval);
     if (too_wide() || requests_.format == TableFormat::latex) move_approximations(notes);
     const std::string left_out = fit_width();
     if (requests_.format == TableFormat::latex) return latex_table(columns_, order_) + below(notes, left_out);
@@ -175,7 +175,7 @@ class RowsTable {
       }
       std::vector<double> values;
       for (const Row* row : group.rows) values.push_back(quantity.number(*row));
-      Spread spread = spread_of(values);
+      Spread spread = spread_of(values, requests_.interval);
       column.cells.push_back(spread.n == 0 ? "-"
                              : spread.n > 1 && spread.deviation > 0
                                  ? quantity.shown(spread.mean) + " ± " + quantity.shown(spread.deviation)
@@ -360,7 +360,7 @@ class RowsTable {
     if (requests_.format == TableFormat::markdown) text += "\n";
     if (most_rounds_ > 0)
       add(fmt::format("epoch: median over up to {} rounds (processes) ± their standard deviation", most_rounds_));
-    if (averaged_) add(fmt::format("mean ± standard deviation over {}", averaged_over()));
+    if (averaged_) add(fmt::format("mean ± {} over {}", spread_words(requests_.interval), averaged_over()));
     for (std::size_t i = 0; i < notes.numbered.size(); ++i) add(fmt::format("{}: {}", i + 1, notes.numbered[i]));
     for (const std::string& note : notes.of_all) add(rows_.size() == 1 ? note : "all: " + note);
     if (!left_out.empty())

@@ -19,7 +19,8 @@ struct ShownColumn {
 };
 
 /// CSV for people: numbers with all their digits, and their spread in a separate column where lines have one.
-std::string csv_table(const std::vector<ShownColumn>& columns, const std::vector<std::size_t>& order);
+std::string csv_table(const std::vector<ShownColumn>& columns, const std::vector<std::size_t>& order,
+                      bool interval = false);
 
 /// A tabular of the lines in this order. It needs booktabs and no other package. Each column of numbers has one unit,
 /// which its title names, and one number of decimals, so its digits are aligned. Deviations follow a ± in a column of

@@ -59,6 +59,7 @@ struct TableOptions {
   std::vector<std::string> columns;  // keys and quantities by name; empty = the varied keys, and the usual quantities
   std::string sort;                  // a column; '-' in front: largest first
   TableFormat format = TableFormat::text;
+  bool interval = false;  // after ±: half the 95 % interval of the mean (Student's t), not the standard deviation
   std::size_t width = 0;  // characters of a line of text; 0 = any
 };
 

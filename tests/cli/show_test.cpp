@@ -30,6 +30,53 @@ TEST_F(Show, PrintsTheTableThatTheRunPrinted) {
   EXPECT_EQ(strobe({"show", "run/summary.json"}).out, ran.out);
 }
 
+/// The numbers of a column of CSV, by line.
+std::vector<double> csv_column(const std::string& csv, const std::string& name) {
+  std::istringstream lines(csv);
+  std::string line;
+  std::vector<double> values;
+  std::size_t at = 0;
+  for (std::size_t number = 0; std::getline(lines, line); ++number) {
+    if (line.ends_with('\r')) line.pop_back();
+    std::vector<std::string> cells;
+    std::istringstream parts(line);
+    for (std::string cell; std::getline(parts, cell, ',');) cells.push_back(cell);
+    if (number == 0) {
+      at = std::find(cells.begin(), cells.end(), name) - cells.begin();
+      EXPECT_LT(at, cells.size()) << name << " in " << line;
+    }
+    if (number > 0 && at < cells.size()) values.push_back(std::stod(cells[at]));
+  }
+  return values;
+}
+
+TEST_F(Show, AnIntervalOverSeedsIsStudents) {
+  ASSERT_EQ(strobe({"run", "--workload", tiny, "--epochs", "2", "--until", "loss=0.1", "--vary", "seed=1..5", "--vary",
+                    "strategy=sequential,vertex", "--out", "run"})
+                .status,
+            0);
+  const std::vector<std::string> words = {"show", "run", "--columns", "strategy,until,auc,loss", "--format", "csv"};
+  std::vector<std::string> with = words;
+  with.emplace_back("--interval");
+  const std::string plain = strobe(words).out, interval = strobe(with).out;
+  const double quantile = 2.7764451051977987;  // of t with 4 degrees of freedom at 0.975, any table
+  for (const char* name : {"auc", "final_loss", "until_seconds"}) {
+    const auto deviation = csv_column(plain, std::string(name) + "_sd");
+    const auto half = csv_column(interval, std::string(name) + "_half_ci95");
+    ASSERT_EQ(deviation.size(), 2u) << plain;
+    ASSERT_EQ(half.size(), 2u) << interval;
+    EXPECT_EQ(csv_column(plain, name), csv_column(interval, name));
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_GT(deviation[i], 0) << name;
+      EXPECT_NEAR(half[i], quantile * deviation[i] / std::sqrt(5.0), 1e-6 * half[i]) << name;
+    }
+  }
+  with.resize(4);
+  with.emplace_back("--interval");
+  EXPECT_NE(strobe(with).out.find("mean ± half the 95 % interval of the mean (Student's t) over seed"),
+            std::string::npos);
+}
+
 TEST_F(Show, ChosenColumnsEndWithTheSameAnswer) {
   ASSERT_EQ(sweep("run").status, 0);
   const std::string plain = strobe({"show", "run"}).out,

@@ -72,6 +72,63 @@ TEST_F(Until, OfASimulatedClusterIsInItsSecondsAndDollars) {
   EXPECT_NEAR(row.at("until_seconds").get<double>() / row.at("epoch_seconds").at("mean").get<double>(), 3.0, 0.5);
 }
 
+TEST_F(Until, AShareIsAValueInTheRowAndGoesOnFromACheckpoint) {
+  const auto run = [&](const std::string& epochs, const std::string& out, std::vector<std::string> more) {
+    std::vector<std::string> words{"run",
+                                   "--workload",
+                                   tiny,
+                                   "--task",
+                                   "link-prediction:split=60/20/20",
+                                   "--until",
+                                   "auc=90%,best=1",
+                                   "--optimizer",
+                                   "adam:rate=0.1",
+                                   "--epochs",
+                                   epochs,
+                                   "--out",
+                                   out};
+    words.insert(words.end(), more.begin(), more.end());
+    return strobe(words);
+  };
+  ASSERT_EQ(run("12", "whole", {}).status, 0);
+  ASSERT_EQ(run("3", "part", {"--checkpoint", "c.safetensors"}).status, 0);
+  const Outcome rest = run("12", "rest", {"--checkpoint", "c.safetensors", "--resume-training"});
+  ASSERT_EQ(rest.status, 0) << rest.err;
+  const Json whole = rows("whole")[0], resumed = rows("rest")[0];
+  EXPECT_EQ(whole.at("loss"), resumed.at("loss"));
+  EXPECT_EQ(whole.at("until_reached"), resumed.at("until_reached"));
+  EXPECT_EQ(whole.at("settings").at("until"), "auc=90%,best=1");
+  for (const char* key : {"until_value", "until_rule", "until_best_rule", "until_best_known"}) {
+    EXPECT_FALSE(whole.at(key).is_null()) << key;
+    EXPECT_EQ(whole.at(key), resumed.at(key)) << key;
+  }
+  const Json& metrics = whole.at("metrics");
+  const double rule = std::max(metrics.at("validation_popularity_auc")[0].get<double>(),
+                               metrics.at("validation_edgebank_auc")[0].get<double>());
+  EXPECT_EQ(whole.at("until_best_rule"), rule);
+  EXPECT_DOUBLE_EQ(whole.at("until_value").get<double>(), rule + 0.9 * (1 - rule));
+  expect_refusal(strobe({"run", "--workload", tiny, "--task", "link-prediction:split=60/20/20", "--until", "auc=50%",
+                         "--out", "x"}),
+                 2, {"--until", "auc=50%,best=X", "best rule"});
+}
+
+TEST_F(Until, ATargetBelowTheBestRuleIsNotedAndRefusedWhereLearningIsRequired) {
+  const std::string body = R"({"defaults": {"workload": {"name": "uniform", "steps": 8, "vertices": 60, "density": 3},
+    "task": {"name": "link-prediction", "split": "60/20/20"}, "until": "auc=0.01", "epochs": 2}, "cases": [{}]})";
+  ASSERT_EQ(strobe({"run", suite(body), "--out", "noted"}).status, 0);
+  const std::string notes = rows("noted")[0].at("notes").dump();
+  EXPECT_NE(notes.find("asks for no learning: the rule " + rows("noted")[0].at("until_rule").get<std::string>()),
+            std::string::npos)
+      << notes;
+  const std::string strict = "{\"learning_required\": true, " + body.substr(1);
+  const Outcome refused = strobe({"run", suite(strict), "--out", "y"});
+  expect_refusal(refused, 2, {"/defaults/until", "asks for no learning", "auc"});
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "y"));
+  EXPECT_EQ(strobe({"run", suite(strict), "--until", "auc=50%,best=1", "--out", "z"}).status, 0);
+  expect_refusal(strobe({"run", suite("{\"learning_required\": 1, " + body.substr(1)), "--out", "y"}), 2,
+                 {"learning_required", "true or false"});
+}
+
 TEST_F(Until, WhatCannotBeFollowedIsRefusedByName) {
   const auto run = [&](const std::string& until, std::vector<std::string> more = {}) {
     std::vector<std::string> words{"run", "--workload", tiny, "--until", until, "--out", "x"};

@@ -193,8 +193,8 @@ TEST(BestRules, AreTheBestOfEachMetric) {
   EXPECT_EQ(levels.best_rule,
             (std::map<std::string, double>{
                 {"validation_mrr", 0.3}, {"validation_auc", 0.7}, {"validation_inductive_mrr", 0.1}}));
-  EXPECT_EQ(levels.rule.at("validation_mrr"), "popularity_mrr");
-  EXPECT_EQ(levels.rule.at("validation_auc"), "recency_auc");
+  EXPECT_EQ(levels.rule.at("validation_mrr"), "popularity");
+  EXPECT_EQ(levels.rule.at("validation_auc"), "recency");
 }
 
 }  // namespace
