@@ -50,6 +50,7 @@ WORKLOADS = {
         "bursty_events:vertices=40,events=400,vertex_features=4,labels=0.3": ["future-links", "event-classification"],
         "bursty_events:vertices=40,events=400,classes=4,edge_features=2": ["event-classification"],
         "bursty_events:like=wikipedia,vertices=60,events=500": ["future-links"],
+        "planted:vertices=60,events=500,communities=4": ["future-links"],
     },
 }
 # Options that are refused without another one.

@@ -22,7 +22,7 @@ EventGraph planted(const Json& parameters, std::uint64_t seed) {
   return load_events("planted", parameters, seed).value();
 }
 
-EventTaskData draw(const EventGraph& graph, std::uint64_t seed, const Json& options = Json::object()) {
+EventTaskData draw_links(const EventGraph& graph, std::uint64_t seed, const Json& options = Json::object()) {
   return EventTaskRegistry::instance().find("future-links").value(options)->draw(graph, seed);
 }
 
@@ -86,7 +86,7 @@ TEST(BestPossible, IsTheMetricOfThePosterior) {
     const EventGraph graph = planted({{"vertices", 150}, {"events", 3000}, {"communities", 6}}, seed);
     for (const bool only_new : {false, true}) {
       const EventTaskData data =
-          draw(graph, seed, {{"candidates", "9"}, {"batch", 30}, {"links", only_new ? "new" : "all"}});
+          draw_links(graph, seed, {{"candidates", "9"}, {"batch", 30}, {"links", only_new ? "new" : "all"}});
       const Scores scores = scored(graph, graph.planted, data, 9, only_new);
       if (only_new) {
         EXPECT_LT(scores.size(), 450u);
@@ -115,7 +115,7 @@ double errors_above(const Scores& a, const Scores& b) {
 TEST(BestPossible, NoOtherParametersNorMemoryExceedIt) {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
     const EventGraph graph = planted({{"vertices", 600}, {"events", 12000}, {"communities", 8}}, seed);
-    const EventTaskData data = draw(graph, seed);
+    const EventTaskData data = draw_links(graph, seed);
     const Scores best = scored(graph, graph.planted, data, 49);
     const auto others = [&](const auto& change) {
       PlantedLinks law = graph.planted;
@@ -144,7 +144,7 @@ TEST(BestPossible, NoRuleExceedsItAndRulesAreNearChance) {
   for (const std::uint64_t seed : {1, 2, 3, 4}) {
     const EventGraph graph = planted(Json::object(), seed);
     for (const char* links : {"all", "new"}) {
-      const ReferenceLevels levels = draw(graph, seed, {{"links", links}}).levels;
+      const ReferenceLevels levels = draw_links(graph, seed, {{"links", links}}).levels;
       double chance = 0;
       for (int i = 1; i <= 50; ++i) chance += 1.0 / i / 50;
       for (const char* part : {"", "validation_"}) {
@@ -161,25 +161,25 @@ TEST(BestPossible, NoRuleExceedsItAndRulesAreNearChance) {
 
 TEST(BestPossible, IsKnownWhereTheLawIsAndCandidatesAreRandom) {
   const EventGraph graph = planted({{"vertices", 150}, {"events", 2000}}, 1);
-  EXPECT_TRUE(draw(graph, 1, {{"evaluation_negatives", "historical"}}).levels.best_possible.empty());
-  EXPECT_FALSE(draw(graph, 1, {{"evaluation_negatives", "historical"}}).levels.best_rule.empty());
-  EXPECT_EQ(draw(graph, 1, {{"ties", "optimistic"}}).levels.best_possible.count("mrr"), 0u)
+  EXPECT_TRUE(draw_links(graph, 1, {{"evaluation_negatives", "historical"}}).levels.best_possible.empty());
+  EXPECT_FALSE(draw_links(graph, 1, {{"evaluation_negatives", "historical"}}).levels.best_rule.empty());
+  EXPECT_EQ(draw_links(graph, 1, {{"ties", "optimistic"}}).levels.best_possible.count("mrr"), 0u)
       << "equal scores for all have mrr 1 there";
-  const ReferenceLevels kept_out = draw(graph, 1, {{"kept_out", 0.1}}).levels;
+  const ReferenceLevels kept_out = draw_links(graph, 1, {{"kept_out", 0.1}}).levels;
   EXPECT_EQ(kept_out.best_possible.count("mrr"), 1u);
   EXPECT_EQ(kept_out.best_possible.count("inductive_mrr"), 0u);
   EXPECT_EQ(kept_out.best_rule.count("inductive_mrr"), 1u);
   EventGraph unknown = graph;
   unknown.planted = {};
-  EXPECT_TRUE(draw(unknown, 1).levels.best_possible.empty());
+  EXPECT_TRUE(draw_links(unknown, 1).levels.best_possible.empty());
   // Both families have the same levels.
   Windowing cut;
   cut.count = 20;
   const SnapshotGraph steps = make_snapshots(graph, cut);
   const TaskData data =
       TaskRegistry::instance().find("future-links").value(Json::object())->draw_of_events(steps, graph, 1);
-  EXPECT_EQ(data.levels.best_possible, draw(graph, 1).levels.best_possible);
-  EXPECT_EQ(data.levels.best_rule, draw(graph, 1).levels.best_rule);
+  EXPECT_EQ(data.levels.best_possible, draw_links(graph, 1).levels.best_possible);
+  EXPECT_EQ(data.levels.best_rule, draw_links(graph, 1).levels.best_rule);
 }
 
 TEST(BestRules, AreTheBestOfEachMetric) {

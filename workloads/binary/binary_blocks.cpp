@@ -42,7 +42,7 @@ EventGraph events_of(const EventGraph& graph, std::size_t first, std::size_t cou
   part.event_label = graph.event_label.part(first, count);
   const auto width = static_cast<std::size_t>(graph.edge_feature_width);
   part.edge_feature_width = graph.edge_feature_width;
-  part.edge_feature_source = graph.edge_feature_source;
+  part.edge_feature_source = graph.edge_feature_source, part.planted = graph.planted;
   part.edge_features = graph.edge_features.part(first * width, count * width);
   return part;
 }

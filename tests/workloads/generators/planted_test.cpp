@@ -12,6 +12,7 @@
 #include "core/errors.hpp"
 #include "tests/workloads/support.hpp"
 #include "workloads/binary/binary_graph.hpp"
+#include "workloads/graph/event_data.hpp"
 #include "workloads/workload.hpp"
 
 namespace strobe {
@@ -44,6 +45,31 @@ TEST(Planted, IsAFunctionOfParametersAndSeed) {
   // More events begin with the fewer ones, up to their rate.
   const EventGraph longer = planted({{"vertices", 200}, {"events", 6000}, {"span", 2e6}}, 3);
   EXPECT_TRUE(std::equal(graph.target.begin(), graph.target.end(), longer.target.begin()));
+}
+
+TEST(Planted, FeaturesOfEventsAreHalfThoseOfTheirCommunity) {
+  const EventGraph graph = planted({{"vertices", 200}, {"events", 4000}, {"communities", 4}, {"edge_features", 5}}, 2);
+  ASSERT_EQ(graph.edge_feature_width, 5);
+  std::vector<std::vector<double>> mean(4, std::vector<double>(5, 0));
+  std::vector<double> count(4, 0);
+  std::vector<float> row(5);
+  const auto visit = [&](const auto& call) {
+    for (EdgeId e = 0; e < graph.events(); ++e) {
+      edge_feature_row(graph, e, row.data());
+      call(graph.planted.community_of(graph.target[e]));
+    }
+  };
+  visit([&](std::int64_t own) {
+    count[own] += 1;
+    for (int f = 0; f < 5; ++f) mean[own][f] += row[f];
+  });
+  double within = 0, apart = 0;
+  visit([&](std::int64_t own) {
+    for (int f = 0; f < 5; ++f) within += std::pow(row[f] - mean[own][f] / count[own], 2) / (5 * 4000.0);
+  });
+  for (int f = 0; f < 5; ++f) apart = std::max(apart, std::abs(mean[0][f] / count[0] - mean[1][f] / count[1]));
+  EXPECT_NEAR(within, 1.0 / 12, 0.003) << "half of a uniform value of [-1, 1)";
+  EXPECT_GT(apart, 0.1);
 }
 
 TEST(Planted, ItsLawComesBackFromABinaryFile) {
