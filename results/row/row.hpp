@@ -23,7 +23,7 @@
 
 namespace strobe {
 
-inline constexpr const char* summary_schema_version = "2.4.0";
+inline constexpr const char* summary_schema_version = "2.5.0";
 
 /// Seconds of an epoch over all measured epochs; each epoch counts with its slowest rank. NaN where absent.
 struct EpochSeconds {
