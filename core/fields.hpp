@@ -33,6 +33,8 @@ struct Field {
   std::function<void(void*, const FieldValue&)> set;  // value already checked
   std::string default_text;                           // the default, as JSON text
   /// Values that a search over configurations tries when the user leaves the field open; empty = only the default.
+  /// `strobe plan` tries those of strategies and cases, --tune those of models and optimizers. For --tune, one text
+  /// LOW..HIGH is a range (core/searched_values.hpp).
   /// `sizes_only` applies to workloads known by their sizes alone; there several values may cost the same.
   std::function<std::vector<std::string>(bool sizes_only)> searched;
 };

@@ -26,8 +26,6 @@ std::vector<std::string> check_plans(const RunRequest& request, Suite& suite, bo
   for (const Case& c : suite.cases) {
     const auto plan = plan_or_note(request, suite, c, [&] { return plans.get(c); });
     if (plan != nullptr) check_offered(*plan, request.outputs);
-    if (plan != nullptr && suite.learning_required && plan->until)
-      with_place(suite, c, [&] { refuse_target_of_rules(*plan->until, c.until); });
     if (several) digests.push_back(plan ? plan_digest(*plan) : suite.impossible.at(case_id(c)).message());
   }
   refuse_if_all_impossible(suite);
@@ -118,9 +116,14 @@ std::shared_ptr<const PlannedCase> plan_or_note(const RunRequest& request, Suite
                                                 const std::function<std::shared_ptr<const PlannedCase>()>& make) {
   const std::string id = case_id(c);
   if (suite.impossible.count(id) != 0) return nullptr;
-  if (request.strict || suite.cases.size() == 1) return with_place(suite, c, make);
+  const auto checked = [&] {
+    std::shared_ptr<const PlannedCase> plan = make();
+    if (suite.learning_required && plan->until) refuse_target_of_rules(*plan->until, c.until);
+    return plan;
+  };
+  if (request.strict || suite.cases.size() == 1) return with_place(suite, c, checked);
   try {
-    return make();
+    return checked();
   } catch (const InvalidRequest& error) {
     const InvalidRequest here(suite.place_of(id, error.where()), error.message());
     if (!is_impossible_combination(error)) throw InvalidRequest(here.where(), id + ": " + here.message());

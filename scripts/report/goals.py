@@ -13,6 +13,8 @@ def goal_of(row):
     if name.partition(":")[0] == "converged":
         options = dict(part.partition("=")[::2] for part in text.partition(":")[2].split(",") if part)
         name, value = options.get("metric", "loss"), ""
+    if "%" in value:  # a share is another value under each seed
+        value = ""
     watched = name.removeprefix("validation_")
     return watched if watched == "loss" else "validation_" + watched, float(value) if value else None
 
