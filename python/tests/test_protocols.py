@@ -189,9 +189,7 @@ class TgbProtocolTest(Stored):
 
 
 class JodieFormTest(Stored):
-    """The form of tgbl-wiki: TGB puts the items behind the largest user."""
-
-    FORM = "tgbl-made_edgelist.csv"
+    """The form of tgbl-wiki: TGB puts the items after the largest user."""
 
     @classmethod
     def setUpClass(cls):
@@ -201,14 +199,14 @@ class JodieFormTest(Stored):
         user, item = rng.permutation(count) % users, rng.permutation(count) % 20
         cls.ts = np.sort(rng.integers(0, 300, count))
         lines = [f"{u},{i},{t}.0,0,0.5,1.5" for u, i, t in zip(user, item, cls.ts, strict=True)]
-        (cls.folder / cls.FORM).write_text(
+        (cls.folder / "tgbl-made_edgelist.csv").write_text(
             "user_id,item_id,timestamp,state_label,comma_separated_list_of_features\n" + "\n".join(lines) + "\n")
         cls.src, cls.dst = user, item + user.max() + 1
         cls.train, cls.validation, cls.test = masks(cls.ts)
         cls.make_pickles()
         tgb_negatives.convert([cls.folder / "val.pkl", cls.folder / "test.pkl"], cls.folder / "n.npz")
 
-    def test_items_are_numbered_behind_users(self):
+    def test_items_are_numbered_after_users(self):
         row = self.row("o", *JODIE, "--dump-samples", "s.csv", "--dump-scores", "s.npz")
         scores = self.scores("s.npz")
         mrr = self.mean_rank(scores["y_pred_pos"], scores["y_pred_neg"])
@@ -238,11 +236,9 @@ class PublicEvaluatorTest(Stored):
                                 t=torch.as_tensor(cls.ts[part]))
         generator = NegativeEdgeGenerator("made", int(cls.dst.min()), int(cls.dst.max()), 20, "hist_rnd", 3, 0.5,
                                           data(cls.train))
-        known = np.union1d(cls.src, cls.dst)
         for name, part in (("val", cls.validation), ("test", cls.test)):
             generator.generate_negative_samples(data(part), name, str(cls.folder))
             os.replace(cls.folder / f"made_{name}_ns.pkl", cls.folder / f"{name}.pkl")
-        assert len(known) == known.max() + 1
 
     def test_public_evaluator_finds_the_same_mrr(self):
         evaluator = Evaluator("tgbl-wiki")
