@@ -66,7 +66,7 @@ def unpack(archive, folder):
     total, seen = 0, set()
     try:
         with gzip.open(archive) as file:
-            content = file.read(MOST_BYTES + 1)  # to its end, where the checksum stands
+            content = file.read(MOST_BYTES + 1)  # to its end, which has the checksum
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as packed:
             for member in packed:
                 _check_member(archive, member, seen, total)

@@ -109,7 +109,8 @@ TEST_F(Board, PlacesAreThoseOfPairedIntervals) {
     run_open(run, all, {"auc=0.5", "60"});
     unpack(submit(run, {"--predicted"}), run + "-entry");
     words.push_back(run + "-entry");
-    for (const Json& row : read_json(folder_ / run / "summary.json").at("rows")) {
+    const Json summary = read_json(folder_ / run / "summary.json");
+    for (const Json& row : summary.at("rows")) {
       names[row.at("case_id")] = name_of_line(row);
       times[name_of_line(row)][row.at("seed").get<int>()] = row.at("until_seconds").get<double>();
     }
