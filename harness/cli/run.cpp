@@ -289,10 +289,9 @@ int sweep_all(const RunRequest& request, const Suite& suite, const Ranks& ranks,
     Sweep sweep(request, suite, ranks, plans);
     const int status = sweep.run();
     if (ranks.first()) narrate_prices(suite);
-    if (const RunDirectory* directory = sweep.directory(); directory != nullptr && prints) {
+    if (const RunDirectory* directory = sweep.directory(); directory != nullptr && prints)
       print_data(request.json ? read_text_file(directory->file("summary.json"))
                               : shown_lines(table_on_terminal(*directory)));
-    }
     return status;
   } catch (const RanksLost& lost) {
     if (lost.speaks()) throw;
@@ -314,7 +313,9 @@ bool row_is_kept(const RunRequest& request, const Suite& suite, const Ranks& ran
 int run_suite(RunRequest& request, Suite& suite, const World& world, bool prints) {
   if (asks_for_rounds(request)) return run_in_rounds(request, suite, world);
   const Ranks ranks = ranks_of(suite, world);
-  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), ranks_of_node(ranks));
+  NodeRanks here = ranks_of_node(ranks);
+  here.files = files_of_training(request.outputs);
+  KeptPlans plans(node_store_of(ranks, least_host_limit(suite.cases)), std::move(here));
   check_all(request, suite, ranks, plans, row_is_kept(request, suite, ranks));
   plans.forget_data();
   install_signal_handlers();  // before this a signal ends the program at once, because there is nothing to keep
@@ -323,9 +324,8 @@ int run_suite(RunRequest& request, Suite& suite, const World& world, bool prints
 
 int run(RunRequest& request) {
   auto [suite, world] = cases_and_world(request);
-  if (world.rank == 0 && suite.merged > 0) {
+  if (world.rank == 0 && suite.merged > 0)
     narrate(fmt::format("left out {} that the given flags make equal to others", counted(suite.merged, "case")));
-  }
   if (request.dry_run) {
     check_outputs(request.outputs, suite);
     if (!request.byte_matrix.empty()) make_output_folder("--byte-matrix", request.byte_matrix);

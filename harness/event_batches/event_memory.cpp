@@ -88,9 +88,22 @@ double bytes_of_daemons(const GroupPlan& plan) {
   return sum;
 }
 
+/// The views of the last evaluation that go into files (EventViews), without ranks of destinations. Where all ranks
+/// evaluate together, rank 0 makes these alone. Its node memory then takes the place of the daemons' second copy.
+double bytes_of_views(const EventCase& c, const std::set<std::string>& files) {
+  const EventModelTraits traits = c.model->traits();
+  const double vertices = static_cast<double>(c.data.graph->vertices),
+               events = static_cast<double>(c.data.graph->events());
+  double values = 0;
+  if (files.count("embeddings") != 0) values += 3 * events * static_cast<double>(traits.embedding);
+  if (files.count("memory") != 0 && traits.memory > 0)
+    values += vertices * (3 + 3 * static_cast<double>(traits.memory));
+  return sizeof(double) * values;
+}
+
 }  // namespace
 
-EventMemory memory_of_events(const GroupPlan& plan) {
+EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>& files) {
   const EventCase& c = *plan.events;
   const auto ranks = static_cast<std::size_t>(c.request.ranks);
   const double walk = bytes_of_vertex * static_cast<double>(c.data.graph->vertices);
@@ -99,7 +112,8 @@ EventMemory memory_of_events(const GroupPlan& plan) {
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (rank == 0 || plan.evaluation.order != nullptr) memory.bytes[rank] += evaluated;
   }
-  memory.bytes.front() += bytes_of_judging(plan);
+  const double views = c.request.numerics == "none" ? 0 : bytes_of_views(c, files);
+  memory.bytes.front() += views + std::max(views, bytes_of_judging(plan));
   return memory;
 }
 

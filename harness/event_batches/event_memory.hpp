@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "harness/event_batches/groups/group_plan.hpp"
@@ -15,10 +17,11 @@ struct EventMemory {
 };
 
 /// Times of mails and tables of vertices of each walk, the largest draws of training and evaluation, node memory of
-/// daemons as an equal share of each rank, and what rank 0 judges events with. Cost: two draws.
-EventMemory memory_of_events(const GroupPlan& plan);
+/// daemons as an equal share of each rank, and what rank 0 judges events with. `files` names the output files that the
+/// run writes at its end: rank 0 holds the embeddings and the memory that go into them twice. Cost: two draws.
+EventMemory memory_of_events(const GroupPlan& plan, const std::set<std::string>& files);
 
 /// Nothing for another kind of training.
-std::optional<EventMemory> event_memory(const SchedulePlan& schedule);
+std::optional<EventMemory> event_memory(const SchedulePlan& schedule, const std::set<std::string>& files);
 
 }  // namespace strobe

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/hash.hpp"
 #include "harness/event_batches/batches/batch_schedule_file.hpp"
@@ -167,7 +168,7 @@ class EventSchedule final : public SchedulePlan {
                          "the checkpoint was written with another i, j, k or batch; continue with those");
   }
 
-  EventMemory memory() const { return memory_of_events(plan_); }
+  EventMemory memory(const std::set<std::string>& files) const { return memory_of_events(plan_, files); }
 
   std::unique_ptr<Trainer> trainer(Device& device, Communicator& communicator) const override {
     if (grouped()) return std::make_unique<GroupTrainer>(plan_, device, communicator);
@@ -261,9 +262,9 @@ const Register<ScheduleTag> event_batches_registered{
 
 }  // namespace
 
-std::optional<EventMemory> event_memory(const SchedulePlan& schedule) {
+std::optional<EventMemory> event_memory(const SchedulePlan& schedule, const std::set<std::string>& files) {
   const auto* const events = dynamic_cast<const EventSchedule*>(&schedule);
-  return events == nullptr ? std::nullopt : std::optional(events->memory());
+  return events == nullptr ? std::nullopt : std::optional(events->memory(files));
 }
 
 }  // namespace strobe

@@ -52,6 +52,13 @@ void write_planned_outputs(const PlannedCase& plan, const ModelOutputs& outputs)
   }
 }
 
+std::set<std::string> files_of_training(const ModelOutputs& outputs) {
+  std::set<std::string> names;
+  for (const auto& [name, path] : outputs.files)
+    if (!path.empty() && !OutputFileRegistry::instance().find(name).value.of_plan) names.insert(name);
+  return names;
+}
+
 void write_outputs(const PlannedCase& plan, const RankOutcome& rank, const ModelOutputs& outputs,
                    Divergence& divergence) {
   if (!outputs.weights.empty()) {

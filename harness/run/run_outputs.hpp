@@ -1,6 +1,7 @@
 // Checks and writes the files that a case can write in addition to its row.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ void check_outputs(const Case& c, const ModelOutputs& outputs);
 
 /// Refuses files that this kind of training does not offer. Throws InvalidRequest that names the flag.
 void check_offered(const PlannedCase& plan, const ModelOutputs& outputs);
+
+/// The names of the asked files that need the trained weights, in contrast to those that follow from the plan.
+std::set<std::string> files_of_training(const ModelOutputs& outputs);
 
 /// Writes the files that need only the plan, for a dry run. Throws SystemError.
 void write_planned_outputs(const PlannedCase& plan, const ModelOutputs& outputs);

@@ -263,9 +263,7 @@ RankRequest rank_request(const PlannedCase& plan, bool spans, const ModelOutputs
   RankRequest requests;
   requests.spans = spans;
   requests.weights = !outputs.weights.empty();
-  for (const auto& [name, path] : outputs.files) {
-    if (!path.empty() && !OutputFileRegistry::instance().find(name).value.of_plan) requests.outputs.insert(name);
-  }
+  requests.outputs = files_of_training(outputs);
   if (outputs.resume_training) requests.start = &start;
   if (outputs.checkpoint.empty()) return requests;
   requests.checkpoint_every = outputs.checkpoint_every;

@@ -86,7 +86,7 @@ double judging_bytes(const PlannedCase& plan, const NodeRanks& here) {
 /// Bytes that a rank takes at its most.
 double rank_bytes(const PlannedCase& plan, const PlannedPeak& peak, const NodeRanks& here) {
   const double tensors = tensor_bytes(plan, peak, here);
-  if (const std::optional<EventMemory> events = event_memory(*plan.schedule))
+  if (const std::optional<EventMemory> events = event_memory(*plan.schedule, here.files))
     return tensors + mean_of_ranks(events->bytes, here) + mean_of_ranks(peak.span_bytes, here);
   const std::optional<HybridMemory> hybrid = hybrid_memory(*plan.schedule);
   if (!hybrid) return tensors + evaluation_bytes(plan);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct NodeRanks {
   std::int64_t nodes = 1, processes = 1;  // processes: of this node
   std::vector<Rank> ranks;                // of this node; empty: all ranks are threads of this process
   double program_bytes = 0;               // of a process that trains, without data; 0: planning is not measured
+  std::set<std::string> files;            // names of the output files that each case writes at its end
 };
 
 /// Call it before data are loaded.

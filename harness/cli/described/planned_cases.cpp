@@ -38,7 +38,8 @@ int dry_run(const RunRequest& request, Suite& suite, const World& world) {
   Json plans = Json::array();
   std::size_t matrices = 0;
   const Ranks alone;
-  const NodeRanks here = ranks_of_node(alone);
+  NodeRanks here = ranks_of_node(alone);
+  here.files = files_of_training(request.outputs);
   const DataCache cache(node_store_of(alone, least_host_limit(suite.cases)));
   for (const Case& c : suite.cases) {
     const auto plan = plan_or_note(request, suite, c, [&] { return plan_to_show(c, cache, here); });

@@ -167,6 +167,10 @@ std::map<std::string, double> EvaluationPass::metrics(const Parameters& paramete
 std::map<std::string, double> EvaluationPass::metrics_and_views(const Parameters& parameters) {
   start(wanted_);
   views_.emplace();
+  // Growing takes up to three times as much.
+  if (wanted_.embeddings && device_.has_values())
+    views_->embeddings.reserve(
+        static_cast<std::size_t>(3 * case_.data.graph->events() * case_.model->traits().embedding));
   pass_by(parameters, 0, case_.data.task->split.train_end);
   std::map<std::string, double> all = judge_both(parameters);
   if (wanted_.memory) views_->memory = memory_now();

@@ -16,16 +16,18 @@ struct LimitedCase {
   std::string strategy, comm;
   int ranks = 1, epochs = 2;
   std::string workload = "uniform:vertices=60000,steps=12,density=8", model = "t-gcn", task{};
+  std::vector<std::string> files{};  // flags of output files
 };
 
 LimitedCase events_under_limit(const std::string& model, const std::string& strategy, const std::string& task,
-                               int ranks = 1) {
-  return {strategy, "local", ranks, 2, "bursty_events:vertices=200000,events=100000", model, task};
+                               int ranks = 1, const std::vector<std::string>& files = {}) {
+  return {strategy, "local", ranks, 2, "bursty_events:vertices=200000,events=100000", model, task, files};
 }
 
 std::string name_of_limited(const testing::TestParamInfo<LimitedCase>& info) {
   std::string name = info.param.strategy + std::to_string(info.param.ranks) + info.param.comm;
   if (!info.param.task.empty()) name += info.param.model + info.param.task;
+  for (const std::string& file : info.param.files) name += file;
   std::erase_if(name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return name;
 }
@@ -103,6 +105,7 @@ class HostLimit : public MpiProgram, public testing::WithParamInterface<LimitedC
                                "--out",
                                out});
     if (!of.task.empty()) words.insert(words.end(), {"--task", of.task});
+    for (const std::string& file : of.files) words.insert(words.end(), {file, out + file});
     return words;
   }
 
@@ -146,7 +149,12 @@ INSTANTIATE_TEST_SUITE_P(
                            "future-links:candidates=9", 2),
         events_under_limit("tgn-attn:memory=16,time=16,neighbours=5",
                            "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2", "future-links:candidates=9",
-                           2)),
+                           2),
+        events_under_limit("jodie:memory=16,time=16", "sequential:batch=1000", "future-links:candidates=19", 1,
+                           {"--dump-embeddings", "--dump-memory"}),
+        events_under_limit("tgn-attn:memory=16,time=16,neighbours=5",
+                           "event_batch:batch=600,i=2,memory_layout=distributed,nodes=2", "future-links:candidates=9",
+                           2, {"--dump-embeddings"})),
     name_of_limited);
 
 INSTANTIATE_TEST_SUITE_P(Processes, HostLimit,

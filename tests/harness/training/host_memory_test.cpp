@@ -38,7 +38,7 @@ double counted_need(const Json& request) {
   const PlannedPeak peak = planned_peak(*plan);
   for (const auto& rank : peak.parts)
     for (const std::uint64_t part : rank) sum += static_cast<double>(part);
-  if (const std::optional<EventMemory> events = event_memory(*plan->schedule))
+  if (const std::optional<EventMemory> events = event_memory(*plan->schedule, {}))
     return std::accumulate(peak.span_bytes.begin(), peak.span_bytes.end(), sum) +
            std::accumulate(events->bytes.begin(), events->bytes.end(), 0.0);
   std::int64_t samples = 0;
