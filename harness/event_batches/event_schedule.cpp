@@ -118,7 +118,9 @@ class EventSchedule final : public SchedulePlan {
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
     const EventModelTraits traits = case_->model->traits();
-    std::vector<std::string> all = remarks_on_rules(metrics, traits.sees_own_batch && traits.levels > 0);
+    const EventTaskData& task = *case_->data.task;
+    std::vector<std::string> all = remarks_on_rules(
+        metrics, {traits.sees_own_batch && traits.levels > 0, task.history_to_event, task.pair_history > 0});
     if (case_->data.static_memory != nullptr && !case_->data.static_memory->remark().empty())
       all.push_back(case_->data.static_memory->remark());
     return all;

@@ -1,5 +1,6 @@
 // Every rule gives each vertex a whole number, larger = more likely, so that one pass over an event's candidates ranks
-// its destination by all rules. The history is replayed event by event, and only up to the batch's first one.
+// its destination by all rules. The history is replayed event by event, up to the batch's first one or to the time of
+// the event that is ranked.
 #include "models/tasks/link_rules.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "models/tasks/kept_out.hpp"
+#include "workloads/continuous/time_csr.hpp"
 
 namespace strobe {
 namespace {
@@ -121,10 +123,12 @@ std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventC
   RuleSums all, inductive;
   for (EdgeId first = events.first; first < events.last; first += events.batch) {
     const EdgeId last = std::min(events.last, first + events.batch);
-    history.replay(first);
-    const double newest = first > 0 ? graph.time[first - 1] : 0.0;
+    EdgeId known = first;
     for (EdgeId e = first; e < last; ++e) {
       const std::size_t at = e;
+      if (events.to_event) known = events_before(graph, graph.time[at]);
+      history.replay(known);
+      const double newest = known > 0 ? graph.time[known - 1] : 0.0;
       history.look_from(graph.source[at], newest - edgebank_window_share * trained);
       const auto ranks =
           reciprocal_ranks(history, graph.target[at], candidates.evaluation(e, events.candidates), tie_share(ties));

@@ -147,6 +147,7 @@ TEST(Suites, ShippedSuitesExpand) {
   EXPECT_EQ(load_suite(folder + "comparison/amlsim-20k.json", {}).cases.size(), 52u);
   EXPECT_EQ(load_suite(folder + "comparison/mathoverflow.json", {}).cases.size(), 52u);
   EXPECT_EQ(load_suite(folder + "comparison/overlap.json", {}).cases.size(), 20u);
+  EXPECT_EQ(load_suite(folder + "comparison/tasks.json", {}).cases.size(), 37u);
   EXPECT_EQ(load_suite(folder + "esdg/virtual_convergence.json", {}).cases.size(), 2u);
   EXPECT_EQ(load_suite(folder + "dgc/divergence.json", {}).cases.size(), 204u);
   EXPECT_EQ(load_suite(folder + "disttgl/convergence.json", {}).cases.size(), 11u);

@@ -258,12 +258,12 @@ TEST(FutureLinksOfSnapshots, HaveTheDecoderOfModelsOfEvents) {
 }
 
 TEST(FutureLinksOfSnapshots, AModelIsComparedWithTheRuleAtItsBatch) {
-  EXPECT_NE(remarks_on_rules({{"mrr", {0.2, 0.3}}, {"recency_mrr", {0.4, 0.4}}}, false).at(0).find("does not beat"),
+  EXPECT_NE(remarks_on_rules({{"mrr", {0.2, 0.3}}, {"recency_mrr", {0.4, 0.4}}}, {}).at(0).find("does not beat"),
             std::string::npos);
-  EXPECT_NE(remarks_on_rules({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, false).at(0).find("looking ahead"),
+  EXPECT_NE(remarks_on_rules({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, {}).at(0).find("looking ahead"),
             std::string::npos);
-  EXPECT_TRUE(remarks_on_rules({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, true).empty());
-  EXPECT_TRUE(remarks_on_rules({{"mrr", {0.2}}}, false).empty());
+  EXPECT_TRUE(remarks_on_rules({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, {true, true}).empty());
+  EXPECT_TRUE(remarks_on_rules({{"mrr", {0.2}}}, {}).empty());
 }
 
 }  // namespace

@@ -37,13 +37,16 @@ class FutureLinks final : public EventTask {
     data.training_negatives = p_.training_negatives;
     data.negative_groups = p_.negative_groups;
     data.evaluation_candidates = count_;
+    data.pair_history = p_.pair_history;
+    data.history_to_event = p_.history == "event";
     const TimeSplit& split = data.split;
     if (p_.kept_out > 0) keep_out(graph, seed, data);
     note_cut_instants(graph, split, p_.batch, data.notes);
     const auto add_rules = [&](const std::string& prefix, EdgeId first, EdgeId last) {
       if (first == last) return;
       for (const auto& [name, value] :
-           rule_metrics(graph, *candidates, {split.train_end, first, last, p_.batch, count_, data.kept_out}, ties_))
+           rule_metrics(graph, *candidates,
+                        {split.train_end, first, last, p_.batch, count_, data.kept_out, data.history_to_event}, ties_))
         data.rules[prefix + name] = value;
     };
     add_rules("", split.validation_end, graph.events());
@@ -53,11 +56,12 @@ class FutureLinks final : public EventTask {
   }
 
   std::vector<ParameterShape> parameters(const EventGraph&, std::int64_t width) const override {
-    return link_decoder_parameters(width);
+    return link_decoder_parameters(width, p_.pair_history > 0);
   }
 
-  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const override {
-    return link_scores(tape, parameters, sources, candidates);
+  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates,
+           std::span<const Tensor> codes) const override {
+    return link_scores(tape, parameters, sources, candidates, codes);
   }
 
   Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {

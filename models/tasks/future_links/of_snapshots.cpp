@@ -17,6 +17,7 @@
 #include "models/tasks/cut_instants.hpp"
 #include "models/tasks/future_links/decoder.hpp"
 #include "models/tasks/future_links/options.hpp"
+#include "models/tasks/future_links/pair_history.hpp"
 #include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/link_rules.hpp"
 #include "models/tasks/task.hpp"
@@ -26,7 +27,7 @@ namespace strobe {
 namespace {
 
 /// The bytes of a sample on the host while it is drawn, placed and judged.
-constexpr double bytes_per_sample = 100;
+constexpr double bytes_per_sample = 100, bytes_per_code = 12;
 
 /// The last step that is over at `time`; -1 = none.
 Step last_complete_step(const SnapshotGraph& graph, double time) {
@@ -43,6 +44,10 @@ void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_
   samples.candidate_of.push_back(candidate_of);
 }
 
+void add_codes(const PairCodes& codes, Samples& samples) {
+  for (const std::int32_t code : codes) samples.codes.push_back(code);
+}
+
 /// Draws the samples of one graph.
 class Draw {
  public:
@@ -51,7 +56,9 @@ class Draw {
         wanted_(candidate_count(options.candidates)),
         graph_(graph),
         events_(events),
-        candidates_(event_candidates(events, options, seed)) {}
+        candidates_(event_candidates(events, options, seed)) {
+    if (options.pair_history > 0) adjacency_ = make_time_csr(events);
+  }
 
   TaskData all(const TimeSplit& split) {
     check_size(split);
@@ -71,12 +78,20 @@ class Draw {
   VertexId source(EdgeId event) const { return events_.source[event]; }
   VertexId target(EdgeId event) const { return events_.target[event]; }
 
+  /// The codes of the source of `event` with these vertices, or nothing. `first`: first event of its batch.
+  std::vector<PairCodes> codes(EdgeId event, EdgeId first, const std::vector<VertexId>& others) const {
+    if (options_.pair_history == 0) return {};
+    const EdgeId before = options_.history == "event" ? events_before(events_, time(event)) : first;
+    return pair_codes(events_, adjacency_, source(event), before, options_.pair_history, others);
+  }
+
   /// Refuses what this machine could not hold, before anything is drawn.
   void check_size(const TimeSplit& split) const {
     const double pool = candidates_.pool().size();
     const double each = wanted_ < 0 ? pool : std::min(pool, static_cast<double>(wanted_) + 1);
     const double samples = each * static_cast<double>(events_.events() - split.train_end);
-    const double bytes = samples * bytes_per_sample, memory = usable_memory_bytes();
+    const double coded = options_.pair_history > 0 ? PairCodes{}.size() : 0;
+    const double bytes = samples * (bytes_per_sample + coded * bytes_per_code), memory = usable_memory_bytes();
     if (bytes <= memory) return;
     throw InvalidRequest(
         "/task/candidates",
@@ -85,14 +100,24 @@ class Draw {
                     format_count(events_.events() - split.train_end), each, format_bytes(bytes), format_bytes(memory)));
   }
 
+  static void check_trained(const Samples& samples, EdgeId end) {
+    if (samples.count() > 0) return;
+    throw InvalidRequest("/workload",
+                         fmt::format("the first step is not over before the last of the {} training events, so no "
+                                     "embedding could score one; take narrower windows",
+                                     format_count(end)));
+  }
+
   Samples training(EdgeId end, std::vector<std::string>& notes) const {
     Samples samples;
     samples.arity = 2;
-    std::map<std::tuple<Step, VertexId, VertexId, bool>, std::size_t> place;
-    const auto put = [&](VertexId from, VertexId to, Step step, bool is_event) {
-      const auto [position, is_new] = place.try_emplace({step, from, to, is_event}, samples.step.size());
+    std::map<std::tuple<Step, VertexId, VertexId, bool, PairCodes>, std::size_t> place;
+    const auto put = [&](VertexId from, VertexId to, Step step, bool is_event, const PairCodes* codes) {
+      const auto [position, is_new] =
+          place.try_emplace({step, from, to, is_event, codes ? *codes : PairCodes{}}, samples.step.size());
       if (is_new) {
         add(from, to, step, is_event, -1, samples);
+        if (codes) add_codes(*codes, samples);
         samples.weight.push_back(0);
       }
       samples.weight.edit()[position->second] += 1;
@@ -104,16 +129,13 @@ class Draw {
         ++early;
         continue;
       }
-      put(source(e), target(e), step, true);
-      for (std::int64_t n = 0; n < options_.training_negatives; ++n)
-        put(source(e), candidates_.negative(e, n, 0), step, false);
+      std::vector<VertexId> ends{target(e)};
+      for (std::int64_t n = 0; n < options_.training_negatives; ++n) ends.push_back(candidates_.negative(e, n, 0));
+      const std::vector<PairCodes> of_pair = codes(e, e / options_.batch * options_.batch, ends);
+      for (std::size_t i = 0; i < ends.size(); ++i)
+        put(source(e), ends[i], step, i == 0, of_pair.empty() ? nullptr : &of_pair[i]);
     }
-    if (samples.count() == 0) {
-      throw InvalidRequest("/workload",
-                           fmt::format("the first step is not over before the last of the {} training events, so no "
-                                       "embedding could score one; take narrower windows",
-                                       format_count(end)));
-    }
+    check_trained(samples, end);
     if (early > 0) {
       notes.push_back(
           fmt::format("future-links: {} of {} training events lie in the first step, after no complete "
@@ -133,11 +155,13 @@ class Draw {
       for (EdgeId e = batch; e < std::min(last, batch + options_.batch); ++e) {
         const auto own = static_cast<std::int32_t>(samples.step.size());
         add(source(e), target(e), step, true, -1, samples);
-        for (const VertexId candidate : candidates_.evaluation(e, wanted_))
-          add(source(e), candidate, step, false, own, samples);
+        std::vector<VertexId> ends = candidates_.evaluation(e, wanted_);
+        for (const VertexId candidate : ends) add(source(e), candidate, step, false, own, samples);
+        ends.insert(ends.begin(), target(e));
+        for (const PairCodes& pair : codes(e, batch, ends)) add_codes(pair, samples);
       }
     }
-    const RankedEvents ranked{train_end, first, last, options_.batch, wanted_};
+    const RankedEvents ranked{train_end, first, last, options_.batch, wanted_, {}, options_.history == "event"};
     for (const auto& [name, value] : rule_metrics(events_, candidates_, ranked, tie_rule(options_.ties)))
       data.rules[prefix + name] = value;
     return samples;
@@ -148,6 +172,7 @@ class Draw {
   const SnapshotGraph& graph_;
   const EventGraph& events_;
   EventCandidates candidates_;
+  TimeCsr adjacency_;  // both ends of all events, where the decoder reads pairs' pasts
 };
 
 /// Scores event by event, the true destination's first.
@@ -197,7 +222,9 @@ class FutureLinksOfSnapshots final : public Task {
                                               shape.name));
   }
 
-  std::vector<ParameterShape> parameters(std::int64_t width) const override { return link_decoder_parameters(width); }
+  std::vector<ParameterShape> parameters(std::int64_t width) const override {
+    return link_decoder_parameters(width, options_.pair_history > 0);
+  }
 
   /// Two columns, 0 and the score: their softmax is the score's logistic function.
   Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
@@ -231,7 +258,7 @@ class FutureLinksOfSnapshots final : public Task {
   std::int64_t evaluation_batch() const override { return options_.batch; }
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    return remarks_on_rules(metrics, false);
+    return remarks_on_rules(metrics, {false, options_.history == "event", options_.pair_history > 0});
   }
 
  private:

@@ -40,7 +40,12 @@ const FieldTable& future_links_fields() {
                 0, 0.999)
           .choice("score_with", &P::score_with, {"last_complete_step"},
                   "models of snapshots: which step's embeddings score the events of a batch; the last one that is over "
-                  "when the batch begins");
+                  "when the batch begins")
+          .choice("history", &P::history, {"batch", "event"},
+                  "what rules and pair_history know: events before the batch's first, or all of an earlier time")
+          .integer("pair_history", &P::pair_history, "",
+                   "recent events of each vertex from which the decoder reads when a pair last met; 0 = it reads none",
+                   0, 1 << 20);
   return table;
 }
 

@@ -20,6 +20,8 @@ struct FutureLinksOptions {
   std::int64_t training_negatives = 1;
   double kept_out = 0;
   std::string score_with = "last_complete_step";
+  std::string history = "batch";
+  std::int64_t pair_history = 0;
 };
 
 const FieldTable& future_links_fields();

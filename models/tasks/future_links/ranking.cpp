@@ -36,14 +36,19 @@ std::map<std::string, double> link_metrics(const EventOutputs& scores, const std
 }
 
 std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
-                                          bool sees_own_batch) {
+                                          const SeenHistory& seen) {
   const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
   if (model == metrics.end() || rule == metrics.end() || model->second.empty()) return {};
   const double own = model->second.back(), simple = rule->second.back();
   const std::string compared =
       fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, simple);
   if (!(own > simple)) return {"the model does not beat a rule that learns nothing: " + compared};
-  if (sees_own_batch) return {};
+  if (seen.model_sees_batch && !seen.rules_see_batch)
+    return {
+        "the model beats the recency rule, but sees earlier events of its own batch, which the rule does not see; "
+        "for a rule that does, add history=event to the task: " +
+        compared};
+  if (seen.model_sees_batch || seen.knows_pairs) return {};
   return {"the model beats the recency rule without any history of its own batch, so it is probably looking ahead: " +
           compared};
 }

@@ -20,10 +20,18 @@ double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
 std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
                                            const std::string& prefix, TieRule ties);
 
+/// The past that a model and the rules see.
+struct SeenHistory {
+  bool model_sees_batch = false;  // earlier events of the own batch
+  bool rules_see_batch = false;   // history=event
+  bool knows_pairs = false;       // pair_history > 0
+};
+
 /// Notes for the row that compare the curve of `mrr` with that of the recency rule. One says that the model does not
 /// beat a rule which learns nothing. Another says that it beats the rule although it sees no history of its own batch
-/// (`sees_own_batch` false), so that it may be looking ahead. Empty where one of the curves is missing.
+/// and no codes of pairs, so that it may be looking ahead. A third says that it beats the rule and sees more than it.
+/// Empty where one of the curves is missing.
 std::vector<std::string> remarks_on_rules(const std::map<std::string, std::vector<double>>& metrics,
-                                          bool sees_own_batch);
+                                          const SeenHistory& seen);
 
 }  // namespace strobe
