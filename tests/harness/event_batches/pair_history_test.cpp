@@ -144,7 +144,7 @@ TEST(PairHistory, IsRefusedWithEventsThatLieOnSeveralNodes) {
     run_case(event_case(visits, {{"strategy", strategy}, {"ranks", 2}, {"task", with_past(9)}}));
     FAIL() << "it was not refused";
   } catch (const InvalidRequest& refused) {
-    EXPECT_NE(std::string(refused.what()).find("memory_layout=copy"), std::string::npos) << refused.what();
+    EXPECT_NE(refused.message().find("memory_layout=copy"), std::string::npos) << refused.message();
   }
 }
 
