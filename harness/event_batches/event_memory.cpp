@@ -21,6 +21,7 @@ double bytes_of_draw(const BatchDraw& drawn, double asked) {
                            &drawn.own_rows, &drawn.other_rows})
     sum += bytes(*list);
   sum += bytes(drawn.mail_dt) + bytes(drawn.root_dt);
+  for (const auto& codes : drawn.pair_codes) sum += bytes(codes);
   for (const DrawnLevel& level : drawn.levels) {
     slots += static_cast<double>(level.slots());
     sum += bytes(level.root_rows) + bytes(level.slot_rows) + bytes(level.offsets) + bytes(level.dt) +

@@ -122,7 +122,10 @@ class EventSchedule final : public SchedulePlan {
   }
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics) const override {
-    std::vector<std::string> all = remarks_on_levels(metrics, case_->data.task->levels);
+    const EventModelTraits traits = case_->model->traits();
+    const EventTaskData& task = *case_->data.task;
+    std::vector<std::string> all =
+        remarks_on_levels(metrics, task.levels, {traits.sees_own_batch && traits.levels > 0, task.history_to_event});
     if (case_->data.static_memory != nullptr && !case_->data.static_memory->remark().empty())
       all.push_back(case_->data.static_memory->remark());
     return all;

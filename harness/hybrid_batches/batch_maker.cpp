@@ -132,7 +132,7 @@ void BatchMaker::add_samples(const std::vector<std::int64_t>& chosen, HybridBatc
   const StepCells& cells = batch.layers.layers.back().cells;
   const std::size_t arity = all.arity;
   LocalSamples& local = batch.samples;
-  local.rows.resize(arity);
+  local.rows.resize(arity + all.coded());
   local.index = chosen;
   for (const std::int64_t index : chosen) {
     const std::size_t i = index;
@@ -142,6 +142,7 @@ void BatchMaker::add_samples(const std::vector<std::int64_t>& chosen, HybridBatc
       const auto found = std::lower_bound(begin, end, all.vertices[i * arity + k]);
       local.rows[k].push_back(found - cells.vertices.begin());
     }
+    for (std::size_t k = 0; k < all.coded(); ++k) local.rows[arity + k].push_back(all.codes[i * all.coded() + k]);
     local.label.push_back(all.label[i]);
     if (!all.value.empty()) local.value.push_back(all.value[i]);
     if (!all.weight.empty()) local.weight.push_back(all.weight[i]);

@@ -45,12 +45,13 @@ struct EventModelTraits {
   int levels = 1;               // of attention; 0 = no neighbours are drawn
   std::int64_t neighbours = 0;  // k
   Sampling sampling = Sampling::recent;
-  bool sees_own_batch = true;     // earlier events of the own batch are neighbours (intra_batch_history=sampler)
-  bool mail_dt_of_asker = false;  // mail_dt=event_minus_memory
-  bool key_dt_of_memory = true;   // key_dt=memory; else the event's time
-  bool binary_loss = false;       // loss=bce
-  bool stochastic = false;        // drops something in training
-  bool lists_slots = false;       // NeighbourLevel::slot_roots and slot_numbers are read
+  bool sees_own_batch = true;        // earlier events of the own batch are neighbours (intra_batch_history=sampler)
+  bool mail_dt_of_asker = false;     // mail_dt=event_minus_memory
+  bool key_dt_of_memory = true;      // key_dt=memory; else the event's time
+  bool binary_loss = false;          // loss=bce
+  bool fixed_time_encoding = false;  // time_encoding=fixed
+  bool stochastic = false;           // drops something in training
+  bool lists_slots = false;          // NeighbourLevel::slot_roots and slot_numbers are read
   StaticMemoryRequest static_memory;
 };
 

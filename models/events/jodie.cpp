@@ -17,6 +17,7 @@ namespace {
 struct JodieParameters {
   std::int64_t memory = 100;
   std::int64_t time = 100;
+  std::string time_encoding = "trained";
   std::string loss = "cross_entropy";
   std::string mail_dt = "mail_minus_memory";
 };
@@ -28,6 +29,7 @@ const FieldTable& jodie_fields() {
           .integer("memory", &P::memory, "", "width of a vertex's memory, and of embeddings", 1, 1 << 16)
           .searched(searched_widths)
           .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
+          .choice("time_encoding", &P::time_encoding, {"trained", "fixed"}, time_encoding_help)
           .choice("loss", &P::loss, {"cross_entropy", "bce"},
                   "softmax over a link's candidates (DistTGL), or binary cross-entropy of each (TGN, TGL)")
           .choice("mail_dt", &P::mail_dt, {"mail_minus_memory", "event_minus_memory"},
@@ -49,6 +51,7 @@ class Jodie final : public EventModel {
     traits.levels = 0;
     traits.mail_dt_of_asker = p_.mail_dt == "event_minus_memory";
     traits.binary_loss = p_.loss == "bce";
+    traits.fixed_time_encoding = p_.time_encoding == "fixed";
     return traits;
   }
 
@@ -64,7 +67,8 @@ class Jodie final : public EventModel {
   }
 
   Var update(Tape& tape, const Parameters& parameters, const MailInput& input) const override {
-    std::vector<Var> mail = {Tape::constant(input.mail), encode_time(tape, parameters, "memory", input.dt)};
+    std::vector<Var> mail = {Tape::constant(input.mail),
+                             encode_time(tape, parameters, "memory", input.dt, p_.time_encoding == "fixed")};
     if (input.edge.defined()) mail.push_back(Tape::constant(input.edge));
     const Var from_mail = joined_dense(tape, mail, parameters.at("memory.weight_x"), parameters.at("memory.bias"));
     const Var from_state =

@@ -50,8 +50,12 @@ std::vector<ParameterShape> time_encoder(const std::string& prefix, std::int64_t
   return {frequency, {prefix + ".phase", 1, width}};
 }
 
-Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt) {
-  return time_encoding(tape, dt, parameters.at(prefix + ".frequency"), parameters.at(prefix + ".phase"));
+Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt, bool fixed) {
+  const auto part = [&](const char* name) {
+    const Var& trained = parameters.at(prefix + name);
+    return fixed ? Tape::constant(trained->value) : trained;
+  };
+  return time_encoding(tape, dt, part(".frequency"), part(".phase"));
 }
 
 std::vector<ParameterShape> feature_layer(const EventWidths& widths, std::int64_t width,
@@ -132,7 +136,7 @@ Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& r
     return dense(tape, roots, parameters.at(prefix + ".query"), parameters.at(prefix + ".query_bias"),
                  Activation::none);
   // The encoding of no time is the same for all roots: its share of the product is made once, and is a bias.
-  const Var now = encode_time(tape, parameters, prefix, zeros(tape.device(), 1, 1));
+  const Var now = encode_time(tape, parameters, prefix, zeros(tape.device(), 1, 1), fixed_time);
   const Var& weight = parameters.at(prefix + ".query");
   const Var bias =
       dense(tape, now, slice_rows(tape, weight, input, time), parameters.at(prefix + ".query_bias"), Activation::none);
@@ -140,7 +144,7 @@ Var AttentionLayer::query(Tape& tape, const Parameters& parameters, const Var& r
 }
 
 Var AttentionLayer::codes(Tape& tape, const Parameters& parameters, const NeighbourLevel& at) const {
-  const Var since = encode_time(tape, parameters, prefix, at.dt);
+  const Var since = encode_time(tape, parameters, prefix, at.dt, fixed_time);
   return at.edge.defined() ? concat_columns(tape, {since, Tape::constant(at.edge)}) : since;
 }
 

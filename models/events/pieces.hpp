@@ -15,7 +15,14 @@ ParameterShape linear_bias(const std::string& name, std::int64_t inputs, std::in
 
 /// "PREFIX.frequency" and "PREFIX.phase" [1, width]: 10^(-9 i / (width - 1)) and 0 (TGN, after TGAT).
 std::vector<ParameterShape> time_encoder(const std::string& prefix, std::int64_t width);
-Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt);
+/// Help of the option `time_encoding`.
+inline constexpr const char* time_encoding_help =
+    "frequencies and phases of time encodings: trained with the weights (TGAT, TGN), or left as they start "
+    "(GraphMixer), which allows larger learning rates";
+
+/// [n, width] of dt [n, 1]. `fixed`: frequencies and phases keep their start (Cong et al., GraphMixer, ICLR'23, section
+/// 3.1). A trained frequency is multiplied by seconds, so that a large learning rate makes codes of long times random.
+Var encode_time(Tape& tape, const Parameters& parameters, const std::string& prefix, const Tensor& dt, bool fixed);
 
 /// "features.weight" [d_v, width] and "features.bias"; none without features of vertices. With a table as static
 /// memory, "static.table" [N, d] comes before them. Its columns come after those of the features.
@@ -44,6 +51,7 @@ struct AttentionLayer {
   std::int64_t heads = 1;
   AttentionScale scale = AttentionScale::neighbours;
   double dropout = 0;
+  bool fixed_time = false;  // encode_time
   std::uint32_t level = 0;  // keeps dropouts apart
 
   std::vector<ParameterShape> parameters(std::int64_t edge_width) const;

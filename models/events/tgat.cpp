@@ -13,6 +13,7 @@ namespace {
 struct TgatParameters {
   std::int64_t hidden = 100;
   std::int64_t time = 100;
+  std::string time_encoding = "trained";
   std::int64_t neighbours = 10;
   std::int64_t heads = 2;
   std::string attention = "head";
@@ -29,6 +30,7 @@ const FieldTable& tgat_fields() {
           .integer("hidden", &P::hidden, "", "width of embeddings, and of vertices' inputs", 1, 1 << 16)
           .searched(searched_widths)
           .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
+          .choice("time_encoding", &P::time_encoding, {"trained", "fixed"}, time_encoding_help)
           .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at, on each level", 1, 1 << 12)
           .integer("heads", &P::heads, "", "heads of the attention; must divide the width", 1, 1 << 10)
           .choice("attention", &P::attention, {"neighbours", "head", "leaky"},
@@ -63,6 +65,7 @@ class Tgat final : public EventModel {
     traits.key_dt_of_memory = false;
     traits.binary_loss = p_.loss == "bce";
     traits.stochastic = p_.dropout > 0;
+    traits.fixed_time_encoding = p_.time_encoding == "fixed";
     return traits;
   }
 
@@ -87,6 +90,7 @@ class Tgat final : public EventModel {
     layer.input = layer.output = p_.hidden, layer.time = p_.time, layer.heads = p_.heads;
     layer.scale = attention_scale(p_.attention);
     layer.dropout = p_.dropout;
+    layer.fixed_time = p_.time_encoding == "fixed";
     layer.level = static_cast<std::uint32_t>(level);
     return layer;
   }

@@ -18,6 +18,7 @@ namespace {
 struct TgnParameters {
   std::int64_t memory = 100;
   std::int64_t time = 100;
+  std::string time_encoding = "trained";
   std::int64_t neighbours = 10;
   std::int64_t heads = 2;
   std::int64_t embedding = 0;
@@ -41,6 +42,7 @@ FieldTableBuilder<TgnParameters> tgn_sizes() {
       .integer("memory", &P::memory, "", "width of a vertex's memory", 1, 1 << 16)
       .searched(searched_widths)
       .integer("time", &P::time, "", "width of time encodings", 1, 1 << 16)
+      .choice("time_encoding", &P::time_encoding, {"trained", "fixed"}, time_encoding_help)
       .integer("neighbours", &P::neighbours, "", "neighbours that a root looks at", 1, 1 << 12)
       .integer("heads", &P::heads, "", "heads of the attention; must divide the embedding", 1, 1 << 10)
       .integer("embedding", &P::embedding, "", "width of embeddings; 0 = that of memory", 0, 1 << 16);
@@ -71,8 +73,7 @@ const FieldTable& tgn_fields() {
           .real("dropout", &P::dropout, "", "share of coefficients and merged inputs dropped in training", 0, 0.999)
           .searched(searched_dropouts)
           .choice("static", &P::static_memory, {"none", "pretrained", "table"},
-                  "a vector of each vertex that no event changes, as wide as memory: none; trained beforehand on the "
-                  "static graph of the training events, then frozen (DistTGL); a table trained with the weights")
+                  "vector of each vertex that no event changes: none; trained beforehand (DistTGL); a trained table")
           .integer("static_epochs", &P::static_epochs, "", "epochs of the training beforehand", 1, 1 << 20)
           .real("static_rate", &P::static_rate, "", "its learning rate", 0, 1e3)
           .text("path", &P::path, "folder with captured parts, used in place of the model's own; empty = none")
@@ -107,6 +108,7 @@ class TgnAttention final : public EventModel {
     traits.stochastic = p_.dropout > 0;
     traits.lists_slots = parts_.embedding.has_value();
     traits.static_memory = static_memory();
+    traits.fixed_time_encoding = p_.time_encoding == "fixed";
     return traits;
   }
 
@@ -168,13 +170,13 @@ class TgnAttention final : public EventModel {
     const Var mail = Tape::constant(input.mail);
     if (parts_.message) {
       const auto read = [&](const std::string& name) {
-        if (name == "time_encoding") return encode_time(tape, parameters, "memory", input.dt);
+        if (name == "time_encoding") return encode_time(tape, parameters, "memory", input.dt, fixed_time());
         if (name == "edge_features") return Tape::constant(input.edge);
         return slice_columns(tape, mail, name == "memory" ? 0 : p_.memory, p_.memory);
       };
       return {run_part(tape, parameters, *parts_.message, read)};
     }
-    std::vector<Var> parts = {mail, encode_time(tape, parameters, "memory", input.dt)};
+    std::vector<Var> parts = {mail, encode_time(tape, parameters, "memory", input.dt, fixed_time())};
     if (input.edge.defined()) parts.push_back(Tape::constant(input.edge));
     return parts;
   }
@@ -184,10 +186,10 @@ class TgnAttention final : public EventModel {
       if (name == "memory") return gather_rows(tape, h, {level.root_rows}, level.roots);
       if (name == "neighbours") return gather_rows(tape, h, {level.slots.rows}, level.slots.rows.rows());
       if (name == "edge_features") return Tape::constant(level.edge);
-      if (name == "neighbour_times") return encode_time(tape, parameters, "attention", level.dt);
+      if (name == "neighbour_times") return encode_time(tape, parameters, "attention", level.dt, fixed_time());
       const Tensor none = tape.device().allocate(level.roots, 1);
       tape.device().run(Fill{none, 0.0});
-      return encode_time(tape, parameters, "attention", none);
+      return encode_time(tape, parameters, "attention", none, fixed_time());
     };
     return run_embedding(tape, parameters, *parts_.embedding, read, level);
   }
@@ -203,6 +205,8 @@ class TgnAttention final : public EventModel {
                              "the embedding comes from '" + parts_.source + "'; leave " + option + " out");
     }
   }
+
+  bool fixed_time() const { return p_.time_encoding == "fixed"; }
 
   std::int64_t width() const {
     if (parts_.embedding) return parts_.embedding->output_width();
@@ -227,6 +231,7 @@ class TgnAttention final : public EventModel {
     layer.input = p_.memory, layer.time = p_.time, layer.output = width(), layer.heads = p_.heads;
     layer.scale = attention_scale(p_.attention);
     layer.dropout = p_.dropout;
+    layer.fixed_time = fixed_time();
     return layer;
   }
 

@@ -88,7 +88,8 @@ class EventClassification final : public EventTask {
             {"classifier.output_bias", 1, classes, last}};
   }
 
-  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const override {
+  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates,
+           std::span<const Tensor>) const override {
     const Var hidden = dense(tape, concat_columns(tape, {sources, candidates}), parameters.at("classifier.hidden"),
                              parameters.at("classifier.hidden_bias"), Activation::relu);
     return dense(tape, hidden, parameters.at("classifier.output"), parameters.at("classifier.output_bias"),

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,11 @@ struct EventTaskData {
   std::int64_t training_negatives = 0;     // of each event
   std::int64_t negative_groups = 1;        // sweeps draw theirs from these in turn
   std::int64_t evaluation_candidates = 0;  // in addition to the true destination; -1 = all
-  VertexFlags kept_out;                    // [N] vertices that training must not see; empty = none
-  std::vector<char> judged;                // [E] 1 of the events that metrics take; empty = all
+  /// Recent events of each vertex from which the decoder reads a pair's past (pair_codes); 0 = it reads none.
+  std::int64_t pair_history = 0;
+  bool history_to_event = false;  // that past ends before the event's time, not with the batch before
+  VertexFlags kept_out;           // [N] vertices that training must not see; empty = none
+  std::vector<char> judged;       // [E] 1 of the events that metrics take; empty = all
   /// The training events where vertices are kept out; null: the events [0, split.train_end).
   std::shared_ptr<const TrainedEvents> trained;
   /// Metrics that no training changes, by name; those of the validation events with `validation_` in front.
@@ -58,8 +62,10 @@ class EventTask {
   /// Weights of `head` for a graph that `draw` accepts and embeddings `width` wide.
   virtual std::vector<ParameterShape> parameters(const EventGraph& graph, std::int64_t width) const = 0;
   /// Outputs [E, K] from the embeddings of sources [E, F] and of their candidates [E C, F], event by event, the true
-  /// destination first: K = C scores, or the classes' logits of a task with C = 1.
-  virtual Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const = 0;
+  /// destination first: K = C scores, or the classes' logits of a task with C = 1. `codes`: i64 [E C, 1], the codes of
+  /// each pair's past; empty where the task reads none.
+  virtual Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates,
+                   std::span<const Tensor> codes) const = 0;
   /// The rank of each judged event's destination among its candidates, from 1; empty for tasks that rank nothing.
   virtual std::vector<double> ranks(const EventOutputs& /*outputs*/) const { return {}; }
   /// The correct answer of each of the events [first, first + count), on the device. i32 [E, 1]: the one correct column

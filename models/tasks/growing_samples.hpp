@@ -15,12 +15,13 @@ struct GrowingSamples {
   GrowingColumn<double> value{}, weight{}, baseline{};
   GrowingColumn<std::int32_t> candidate_of{};
   GrowingColumn<double> memory{};
+  GrowingColumn<std::int32_t> codes{};
 
   std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
   /// The samples, with `of_each` vertices each; this is empty then.
   Samples finish(int of_each) {
-    return {of_each,         vertices.finish(), step.finish(),         label.finish(), value.finish(),
-            weight.finish(), baseline.finish(), candidate_of.finish(), memory.finish()};
+    return {of_each,         vertices.finish(), step.finish(),         label.finish(),  value.finish(),
+            weight.finish(), baseline.finish(), candidate_of.finish(), memory.finish(), codes.finish()};
   }
 };
 

@@ -1,5 +1,6 @@
 // Every rule gives each vertex a whole number, larger = more likely, so that one pass over an event's candidates ranks
-// its destination by all rules. The history is replayed event by event, and only up to the batch's first one.
+// its destination by all rules. The history is replayed event by event, up to the batch's first one or to the time of
+// the event that is ranked.
 #include "models/tasks/link_rules.hpp"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "models/tasks/kept_out.hpp"
+#include "workloads/continuous/time_csr.hpp"
 
 namespace strobe {
 namespace {
@@ -127,11 +129,13 @@ std::map<std::string, double> rule_metrics(const EventGraph& graph, const EventC
   RuleResults all(ties), inductive(ties);
   for (EdgeId first = events.first; first < events.last; first += events.batch) {
     const EdgeId last = std::min(events.last, first + events.batch);
-    history.replay(first);
-    const double newest = first > 0 ? graph.time[first - 1] : 0.0;
+    EdgeId known = first;
     for (EdgeId e = first; e < last; ++e) {
       const std::size_t at = e;
       if (!events.judged.empty() && events.judged[at] == 0) continue;
+      if (events.to_event) known = events_before(graph, graph.time[at]);
+      history.replay(known);
+      const double newest = known > 0 ? graph.time[known - 1] : 0.0;
       history.look_from(graph.source[at], newest - edgebank_window_share * trained);
       const std::vector<VertexId> others = candidates.evaluation(e, events.candidates);
       all.add(history, graph.target[at], others);

@@ -1,6 +1,6 @@
 // Baselines that every model should beat: rules that rank an event's destination by past events and learn nothing
 // (Poursafaei et al., NeurIPS'22; TGB's board). They see the events before the first one of the evaluation batch, like
-// a model whose memory is refreshed once a batch.
+// a model whose memory is refreshed once a batch; or all events of an earlier time.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@ struct RankedEvents {
   std::int64_t candidates = 49;      // of each event; -1 = all
   std::span<const char> kept_out{};  // [N] 1 of vertices that are kept out of training; empty = none
   std::span<const char> judged{};    // [E] 1 of the events that are judged; empty = all
+  bool to_event = false;             // the rules know all events of an earlier time, also in the event's own batch
 };
 
 /// Share of the training span that `edgebank_window` looks back from the newest event that it knows.

@@ -37,8 +37,12 @@ struct Samples {
   /// [n], or empty: what memory of the training steps knows about a sample. For a pair, whether it was an edge: 0 =
   /// never, 1 = before the last step, 2 = in it. For a vertex, its last label there, NaN = none.
   Column<double> memory;
+  /// [n * coded], sample-major, or empty: codes that the head reads after the rows of a sample's vertices.
+  Column<std::int32_t> codes;
 
   std::int64_t count() const { return static_cast<std::int64_t>(step.size()); }
+  /// Codes of each sample.
+  std::size_t coded() const { return step.empty() ? 0 : codes.size() / step.size(); }
   /// The divisor of the loss: the sum of the weights.
   double total_weight() const;
 };
@@ -101,7 +105,7 @@ class Task {
   virtual std::vector<ParameterShape> parameters(std::int64_t embedding_width) const = 0;
   /// Outputs [n, classes], logits or the values of a regression, from this rank's embeddings [R, width]: sample i reads
   /// rows lists[0][i], ..., lists[arity - 1][i], each list i64 [n, 1] (gather_rows and gathered_dense of
-  /// models/ops/ops.hpp).
+  /// models/ops/ops.hpp). Lists of the samples' codes follow.
   virtual Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
                    std::int64_t count) const = 0;
   /// Width of the head's output; 1 in a regression.

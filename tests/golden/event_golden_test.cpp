@@ -79,19 +79,21 @@ class EventGolden : public ::testing::TestWithParam<GoldenRun> {
  protected:
   EventCase load() {
     const GoldenRun& run = GetParam();
+    Json task{{"name", "future-links"}, {"candidates", "3"}};
+    task.update(run.golden.value("task", Json::object()));
     Case request = case_from_json(
         {{"workload", event_folder + run.golden.at("workload").get<std::string>()},
          {"model", run.golden.at("model")},
          {"strategy", {{"name", "sequential"}, {"batch", run.golden.at("batch")}, {"memory_on", run.memory_on}}},
          {"precision", run.precision},
-         {"task", {{"name", "future-links"}, {"candidates", "3"}}}},
+         {"task", task}},
         "");
     EventCase c = begin_event_case(request);
-    auto task = std::make_shared<EventTaskData>(*c.data.task);
+    auto drawn = std::make_shared<EventTaskData>(*c.data.task);
     auto given = read_candidates(run.golden.at("candidates"), c.data.graph->events());
-    task->training_negatives = static_cast<std::int64_t>(given.front().size());
-    task->candidates = std::make_shared<EventCandidates>(*c.data.graph, std::move(given));
-    c.data.task = task;
+    drawn->training_negatives = static_cast<std::int64_t>(given.front().size());
+    drawn->candidates = std::make_shared<EventCandidates>(*c.data.graph, std::move(given));
+    c.data.task = drawn;
     for (const ParameterShape& shape : c.parameters) {
       const std::vector<double>& values = fixture_.at("start." + shape.name);
       EXPECT_EQ(values.size(), static_cast<std::size_t>(shape.rows * shape.columns)) << shape.name;

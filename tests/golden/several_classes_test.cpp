@@ -73,7 +73,7 @@ class SeveralClassesGolden : public ::testing::TestWithParam<int> {
     device->run(Fill{loss, 0.0});
     Tape tape(*device);
     const Var sources = leaf(*device, "sources"), destinations = leaf(*device, "destinations");
-    const Var logits = task->head(tape, parameters, sources, destinations);
+    const Var logits = task->head(tape, parameters, sources, destinations, {});
     task->add_loss(tape, logits, LinkLoss::cross_entropy, device->move_in(sets_.data(), events, 1, ElementType::i64),
                    1.0 / static_cast<double>(events), loss);
     tape.backward();

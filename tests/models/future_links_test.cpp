@@ -259,14 +259,18 @@ TEST(FutureLinksOfSnapshots, HaveTheDecoderOfModelsOfEvents) {
 
 TEST(FutureLinksOfSnapshots, AModelIsComparedWithTheRuleAndTheBestPossible) {
   ReferenceLevels levels;
-  EXPECT_NE(remarks_on_levels({{"mrr", {0.2, 0.3}}, {"recency_mrr", {0.4, 0.4}}}, levels).at(0).find("does not beat"),
+  const auto remarks = [&](const std::map<std::string, std::vector<double>>& metrics, SeenHistory seen = {}) {
+    return remarks_on_levels(metrics, levels, seen);
+  };
+  EXPECT_NE(remarks({{"mrr", {0.2, 0.3}}, {"recency_mrr", {0.4, 0.4}}}).at(0).find("does not beat"), std::string::npos);
+  EXPECT_TRUE(remarks({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}).empty());
+  EXPECT_NE(remarks({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}, {true, false}).at(0).find("sees earlier events"),
             std::string::npos);
-  EXPECT_TRUE(remarks_on_levels({{"mrr", {0.2, 0.5}}, {"recency_mrr", {0.4, 0.4}}}, levels).empty());
-  EXPECT_TRUE(remarks_on_levels({{"mrr", {0.2}}}, levels).empty());
+  EXPECT_TRUE(remarks({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}, {true, true}).empty());
+  EXPECT_TRUE(remarks({{"mrr", {0.2}}}).empty());
   levels.best_possible["mrr"] = 0.45;
-  EXPECT_NE(remarks_on_levels({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}, levels).at(0).find("looks ahead"),
-            std::string::npos);
-  EXPECT_TRUE(remarks_on_levels({{"mrr", {0.44}}, {"recency_mrr", {0.4}}}, levels).empty());
+  EXPECT_NE(remarks({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}).at(0).find("looks ahead"), std::string::npos);
+  EXPECT_TRUE(remarks({{"mrr", {0.44}}, {"recency_mrr", {0.4}}}).empty());
 }
 
 }  // namespace

@@ -61,7 +61,11 @@ double judged(const EventGraph& graph, const EventCandidates& candidates, const 
               const std::string& rule, double tie) {
   double sum = 0, count = 0;
   for (EdgeId e = events.first; e < events.last; ++e) {
-    const EdgeId known = events.first + (e - events.first) / events.batch * events.batch;
+    EdgeId known = events.first + (e - events.first) / events.batch * events.batch;
+    for (EdgeId own = events.to_event ? e : 0; own > 0; --own) {
+      known = own;
+      if (graph.time[own - 1] != graph.time[e]) break;
+    }
     const double span = graph.time[events.train_end - 1] - graph.time[0];
     const Judge judge{graph, known, graph.time[known - 1] - 0.15 * span};
     const std::size_t at = e;
@@ -84,8 +88,9 @@ TEST(LinkRules, EqualTheirDefinitionsOnRandomGraphs) {
     const EventGraph graph = visits(seed, 300);
     const EventCandidates candidates(graph, "auto", seed);
     for (const std::int64_t batch : {1, 7, 1000}) {
-      for (const std::int64_t wanted : {std::int64_t{4}, std::int64_t{-1}}) {
-        const RankedEvents events{210, 255, 300, batch, wanted};
+      for (const auto& [wanted, to_event] :
+           {std::pair{std::int64_t{4}, false}, {std::int64_t{-1}, false}, {std::int64_t{4}, true}}) {
+        const RankedEvents events{210, 255, 300, batch, wanted, {}, {}, to_event};
         for (const auto& [ties, share] :
              {std::pair{TieRule::average, 0.5}, {TieRule::optimistic, 0.0}, {TieRule::pessimistic, 1.0}}) {
           const auto metrics = rule_metrics(graph, candidates, events, ties);

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "models/tasks/future_links/pair_history.hpp"
+
 namespace strobe {
 namespace {
 
@@ -48,6 +50,7 @@ void BatchDrawer::finish(MemoryClock& clock, BatchDraw& drawn) {
   ++tables_->draws;
   number_vertices(clock, drawn);
   find_rows(clock, drawn);
+  find_pair_codes(drawn);
   if (!request_.writes || traits_.memory == 0) return;
   find_writes(request_, drawn);
   if (request_.batch_count == 0) clock.pass(*data_.graph, data_.whole->time[0], request_.first, request_.count);
@@ -172,6 +175,20 @@ void BatchDrawer::find_rows(const MemoryClock& clock, BatchDraw& drawn) {
     level.slot_roots.assign(sample.slot_root.begin(), sample.slot_root.end());
     level.slot_numbers.resize(sample.vertex.size());
     std::iota(level.slot_numbers.begin(), level.slot_numbers.end(), std::int64_t{0});
+  }
+}
+
+void BatchDrawer::find_pair_codes(BatchDraw& drawn) const {
+  const EventTaskData& task = *data_.task;
+  if (!request_.scores || task.pair_history == 0) return;
+  for (std::int64_t i = 0; i < request_.count; ++i) {
+    const EdgeId before = task.history_to_event ? data_.strictly_before(request_.first + i) : request_.batch_first;
+    const std::span<const VertexId> candidates(asked_.vertex.data() + request_.count + i * drawn.candidates,
+                                               static_cast<std::size_t>(drawn.candidates));
+    for (const PairCodes& pair : pair_codes(*data_.graph, *data_.neighbours, asked_.vertex[static_cast<std::size_t>(i)],
+                                            before, task.pair_history, candidates)) {
+      for (std::size_t table = 0; table < pair.size(); ++table) drawn.pair_codes[table].push_back(pair[table]);
+    }
   }
 }
 

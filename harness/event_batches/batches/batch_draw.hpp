@@ -2,6 +2,7 @@
 // whose memory it writes. The host draws it, even in a simulation without values.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -52,6 +53,8 @@ struct BatchDraw {
   std::vector<DrawnLevel> levels;       // innermost first
   std::vector<std::int64_t> root_rows;  // [R] rows of U; only for models without levels
   std::vector<double> root_dt;          // [R]
+  /// [E C] Codes of each pair's past, one list for each table of the decoder; empty where the task reads none.
+  std::array<std::vector<std::int64_t>, 2> pair_codes;
   /// [W] The distinct ends of the batch's events. Each has its vertex, its row of U, and the row of the other end of
   /// its last event.
   std::vector<std::int64_t> written, own_rows, other_rows;
@@ -108,6 +111,7 @@ class BatchDrawer {
 
   BatchDrawer(const EventCase& c, const EventData& data, std::shared_ptr<Tables> tables);
   void ask_events(const BatchRequest& request, BatchDraw& drawn);
+  void find_pair_codes(BatchDraw& drawn) const;
   void add(VertexId vertex, EdgeId event, const BatchRequest& request, std::int64_t number);
   void number_vertices(const MemoryClock& clock, BatchDraw& drawn);
   void find_rows(const MemoryClock& clock, BatchDraw& drawn);

@@ -45,6 +45,16 @@ EventBatchOptions options_of(const Case& c) {
   return options;
 }
 
+/// Weight decay would move what the model keeps as it starts.
+void check_fixed(const EventCase& c) {
+  const Json& optimizer = c.request.optimizer;
+  const double decay = optimizer.value("weight_decay", name_of(optimizer) == "adamw" ? 0.01 : 0.0);
+  if (!c.model->traits().fixed_time_encoding || decay == 0) return;
+  throw InvalidRequest("/optimizer/weight_decay",
+                       "weight decay would shrink the frequencies that time_encoding=fixed keeps; take weight_decay=0, "
+                       "or time_encoding=trained");
+}
+
 void check_batch(const EventCase& c) {
   if (c.options.batch <= c.training_events()) return;
   throw InvalidRequest("/strategy/batch",
@@ -109,6 +119,7 @@ EventCase begin_event_case(const Case& request, const DataCache& cache) {
   c.notes = c.data.graph->provenance.notes;
   c.notes.insert(c.notes.end(), c.data.task->notes.begin(), c.data.task->notes.end());
   check_batch(c);
+  check_fixed(c);
   const std::shared_ptr<const StaticMemory> memory = static_memory_of(c, cache);
   for (EventData* data : {&c.data, &c.training}) {
     data->static_memory = memory;

@@ -128,7 +128,7 @@ void StaticTraining::train(const Draw& drawn) {
   level.slots = {list_on(device_, drawn.slot_rows), list_on(device_, drawn.offsets)};
   const Var embeddings = static_attention(tape, parameters_, request_, list_on(device_, drawn.vertices), level);
   const Var outputs = source_.task->head(tape, parameters_, slice_rows(tape, embeddings, 0, drawn.count),
-                                         slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates));
+                                         slice_rows(tape, embeddings, drawn.count, drawn.count * drawn.candidates), {});
   const Tensor labels = source_.task->labels(device_, *source_.events.graph, drawn.first, drawn.count);
   const LinkLoss loss = source_.model->traits().binary_loss ? LinkLoss::binary_cross_entropy : LinkLoss::cross_entropy;
   source_.task->add_loss(tape, outputs, loss, labels, 1.0 / static_cast<double>(drawn.count), batch_loss_);

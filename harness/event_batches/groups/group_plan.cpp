@@ -118,6 +118,10 @@ void check_distributed(const EventCase& c, const TrainingGroups& groups, std::in
   if (c.options.evaluate == "copy0")
     refuse("/strategy/evaluate",
            "evaluate=copy0 cannot read a distributed memory, which lies on several hosts; take evaluate=replay");
+  if (nodes > 1 && c.data.task->pair_history > 0)
+    refuse("/task/pair_history",
+           "it reads events of any two vertices, and with a distributed memory each node holds a part of them; take "
+           "memory_layout=copy, or pair_history=0");
   if (groups.ranks() % nodes != 0)
     refuse("/strategy/nodes", fmt::format("{} ranks are not a multiple of {} nodes", groups.ranks(), nodes));
 }

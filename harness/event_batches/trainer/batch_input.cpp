@@ -24,6 +24,7 @@ template <class Visit>
 void for_each_list(const BatchDraw& drawn, const Visit& visit) {
   for (const auto* list : {&drawn.vertices, &drawn.written, &drawn.own_rows, &drawn.other_rows, &drawn.root_rows})
     visit(*list);
+  for (const auto& codes : drawn.pair_codes) visit(codes);
   for (const DrawnLevel& level : drawn.levels) {
     for (const auto* list :
          {&level.root_rows, &level.slot_rows, &level.offsets, &level.numbers, &level.slot_roots, &level.slot_numbers})
@@ -135,6 +136,10 @@ void cut_lists(const BatchDraw& drawn, const Tensor& all, BatchInput& input) {
   for (Tensor* to : {&input.lists.vertices, &input.lists.written, &input.lists.own_rows, &input.lists.other_rows,
                      &input.embed.root_rows})
     *to = *next++;
+  for (const auto& codes : drawn.pair_codes) {
+    if (!codes.empty()) input.pair_codes.push_back(*next);
+    ++next;
+  }
   for (std::size_t l = 0; l < drawn.levels.size(); ++l) {
     NeighbourLevel& level = input.embed.levels[l];
     level.roots = drawn.levels[l].roots;

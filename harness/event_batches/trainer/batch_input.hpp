@@ -10,9 +10,10 @@ namespace strobe {
 
 struct BatchInput {
   MemoryLists lists;
-  Tensor mail_dt;    // [M, 1]
-  Tensor mail_edge;  // [M, d_e] or undefined
-  EmbedInput embed;  // without memory and pass
+  Tensor mail_dt;                  // [M, 1]
+  Tensor mail_edge;                // [M, d_e] or undefined
+  EmbedInput embed;                // without memory and pass
+  std::vector<Tensor> pair_codes;  // i64 [E C, 1] each, or none
   DeviceEvent lists_there, values_there;
 
   /// Makes later computations wait until the device has all of the batch.

@@ -25,6 +25,8 @@ Work drawing_work(const EventCase& c, const EventData& data, const BatchRequest&
     const double more = asked * static_cast<double>(traits.neighbours);
     slots += more, asked += more;
   }
+  const std::int64_t paired = request.scores ? data.task->pair_history : 0;
+  if (paired > 0) slots += static_cast<double>(paired) * static_cast<double>(roots_of(request, *data.task));
   const double entries = data.neighbours->entries.size();
   const double read = slots * sizeof(TimedNeighbour);
   return {20.0 * asked, read + 8.0 * asked, 40.0 * slots,
@@ -52,8 +54,9 @@ PassOutput compute_batch(const EventCase& c, Tape& tape, const Parameters& param
   input.embed.pass = pass;
   output.embeddings = c.model->embed(tape, parameters, input.embed);
   const std::int64_t events = drawn.request.count;
-  output.outputs = c.task->head(tape, parameters, slice_rows(tape, output.embeddings, 0, events),
-                                slice_rows(tape, output.embeddings, events, events * drawn.candidates));
+  output.outputs =
+      c.task->head(tape, parameters, slice_rows(tape, output.embeddings, 0, events),
+                   slice_rows(tape, output.embeddings, events, events * drawn.candidates), input.pair_codes);
   return output;
 }
 

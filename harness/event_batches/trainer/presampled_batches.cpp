@@ -29,6 +29,7 @@ void for_each_part(Draw& drawn, Each&& each, Number&& number) {
     each(level.numbers), each(level.slot_roots), each(level.slot_numbers);
   }
   each(drawn.root_rows), each(drawn.root_dt), each(drawn.written), each(drawn.own_rows), each(drawn.other_rows);
+  for (auto& codes : drawn.pair_codes) each(codes);
 }
 
 std::vector<std::byte> packed(const BatchDraw& drawn) {

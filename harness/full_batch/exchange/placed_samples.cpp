@@ -27,7 +27,7 @@ class SamplePlacer {
     for (Rank r = 0; r < placement_.ranks; ++r) {
       const bool needs_some = !needs_.vertices[r].empty();
       halo_rows_.push_back(needs_some ? halo_offsets(needs_, r) : std::vector<std::int64_t>());
-      placed.ranks[r].rows.resize(arity_);
+      placed.ranks[r].rows.resize(arity_ + samples_.coded());
     }
     reserve(placed.ranks);
     for (const Chosen& sample : chosen_) {
@@ -62,6 +62,8 @@ class SamplePlacer {
   void add(const Chosen& sample, LocalSamples& local) {
     const std::size_t i = sample.index;
     for (std::size_t k = 0; k < arity_; ++k) local.rows[k].push_back(row(home(sample), vertex(sample, k), sample.step));
+    const std::size_t coded = samples_.coded();
+    for (std::size_t k = 0; k < coded; ++k) local.rows[arity_ + k].push_back(samples_.codes[i * coded + k]);
     local.index.push_back(static_cast<std::int64_t>(i));
     local.label.push_back(samples_.label[i]);
     if (!samples_.value.empty()) local.value.push_back(samples_.value[i]);

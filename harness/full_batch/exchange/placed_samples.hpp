@@ -9,10 +9,10 @@
 
 namespace strobe {
 
-/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, and the expected
-/// results.
+/// The samples of one rank: rows of its (own + halo) embeddings, one list per vertex of a sample, then a list of each
+/// of the samples' codes; and the expected results.
 struct LocalSamples {
-  std::vector<std::vector<std::int64_t>> rows;  // [arity][n]
+  std::vector<std::vector<std::int64_t>> rows;  // [arity + coded][n]
   std::vector<std::int32_t> label;              // [n]
   std::vector<double> value, weight;            // [n], or empty as in the task's list
   Column<std::int64_t> index;                   // [n] position in the task's list

@@ -127,6 +127,7 @@ Samples keep_existing(const Samples& samples, const Presence& presence) {
     append_element(samples.weight, i, kept.weight);
     append_element(samples.baseline, i, kept.baseline);
     append_element(samples.memory, i, kept.memory);
+    for (std::size_t k = 0; k < samples.coded(); ++k) kept.codes.push_back(samples.codes[i * samples.coded() + k]);
     if (!samples.candidate_of.empty()) kept.candidate_of.push_back(edge < 0 ? -1 : place[edge]);
   }
   return kept.finish(samples.arity);

@@ -66,6 +66,7 @@ void add(const Samples& samples, ListDigest& digest) {
   digest.add(samples.baseline);
   digest.add(samples.candidate_of);
   digest.add(samples.memory);
+  if (!samples.codes.empty()) digest.add(samples.codes);
 }
 
 void add(const Placement& placement, ListDigest& digest) {

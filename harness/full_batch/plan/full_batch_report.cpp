@@ -196,6 +196,8 @@ std::string samples_sha256(const Samples& samples) {
     if (!samples.value.empty()) text += " " + fmt::format("{:a}", samples.value[i]);
     if (!samples.weight.empty()) text += " " + fmt::format("{:a}", samples.weight[i]);
     if (!samples.candidate_of.empty()) text += " " + std::to_string(samples.candidate_of[i]);
+    for (std::size_t k = 0; k < samples.coded(); ++k)
+      text += " " + std::to_string(samples.codes[i * samples.coded() + k]);
     text += "\n";
   }
   return sha256_hex(text);

@@ -160,7 +160,7 @@ HostBytes bytes_of_parts(const PreparedGraph& graph) {
 
 std::uint64_t bytes_of(const Samples& samples) {
   return arrays(samples.vertices, samples.step, samples.label, samples.value, samples.weight, samples.baseline,
-                samples.candidate_of, samples.memory);
+                samples.candidate_of, samples.memory, samples.codes);
 }
 
 HostBytes host_parts(const FullBatchPlan& plan) { return HostCount(plan).parts(); }

@@ -21,10 +21,11 @@ void for_parts(Data& data, const Visit& visit) {
 /// The arrays of one part, by position, so that a new one cannot be left out.
 template <class Part, class Visit>
 void for_arrays(Part& part, const Visit& visit) {
-  auto& [arity, vertices, step, label, value, weight, baseline, candidate_of, memory] = part;
+  auto& [arity, vertices, step, label, value, weight, baseline, candidate_of, memory, codes] = part;
   visit("vertices", vertices), visit("step", step), visit("label", label), visit("value", value);
   visit("weight", weight), visit("baseline", baseline);
   visit("candidate_of", candidate_of), visit("memory", memory);
+  visit("codes", codes);
 }
 
 }  // namespace

@@ -39,6 +39,8 @@ class FutureLinks final : public EventTask {
     data.training_negatives = p_.training_negatives;
     data.negative_groups = p_.negative_groups;
     data.evaluation_candidates = count_;
+    data.pair_history = p_.pair_history;
+    data.history_to_event = p_.history == "event";
     const TimeSplit& split = data.split;
     data.judged = judged_flags(graph, p_, split);
     if (p_.kept_out > 0) keep_out(graph, seed, data);
@@ -55,7 +57,8 @@ class FutureLinks final : public EventTask {
     for (const auto& [prefix, first, last] :
          {std::tuple{"", split.validation_end, graph.events()}, {validation, split.train_end, split.validation_end}}) {
       if (first == last) continue;
-      judge_without_model(graph, *candidates, {split.train_end, first, last, p_.batch, of_rules, apart, data.judged},
+      judge_without_model(graph, *candidates,
+                          {split.train_end, first, last, p_.batch, of_rules, apart, data.judged, data.history_to_event},
                           p_, prefix, data.rules, data.levels);
     }
     data.candidates = candidates;
@@ -63,11 +66,12 @@ class FutureLinks final : public EventTask {
   }
 
   std::vector<ParameterShape> parameters(const EventGraph&, std::int64_t width) const override {
-    return link_decoder_parameters(width);
+    return link_decoder_parameters(width, p_.pair_history > 0);
   }
 
-  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates) const override {
-    return link_scores(tape, parameters, sources, candidates);
+  Var head(Tape& tape, const Parameters& parameters, const Var& sources, const Var& candidates,
+           std::span<const Tensor> codes) const override {
+    return link_scores(tape, parameters, sources, candidates, codes);
   }
 
   Tensor labels(Device& device, const EventGraph&, EdgeId, std::int64_t count) const override {

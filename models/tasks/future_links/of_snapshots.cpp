@@ -17,6 +17,7 @@
 #include "models/tasks/cut_instants.hpp"
 #include "models/tasks/future_links/decoder.hpp"
 #include "models/tasks/future_links/options.hpp"
+#include "models/tasks/future_links/pair_history.hpp"
 #include "models/tasks/future_links/ranking.hpp"
 #include "models/tasks/future_links/without_model.hpp"
 #include "models/tasks/growing_samples.hpp"
@@ -28,7 +29,7 @@ namespace strobe {
 namespace {
 
 /// The bytes of a sample on the host while it is drawn, placed and judged.
-constexpr double bytes_per_sample = 100;
+constexpr double bytes_per_sample = 100, bytes_per_code = 12;
 
 /// The last step that is over at `time`; -1 = none.
 Step last_complete_step(const SnapshotGraph& graph, double time) {
@@ -46,6 +47,10 @@ void add(VertexId source, VertexId target, Step step, bool is_event, std::int32_
   samples.candidate_of.push_back(candidate_of);
 }
 
+void add_codes(const PairCodes& codes, GrowingSamples& samples) {
+  for (const std::int32_t code : codes) samples.codes.push_back(code);
+}
+
 /// Draws the samples of one graph.
 class Draw {
  public:
@@ -57,7 +62,9 @@ class Draw {
         graph_(graph),
         events_(events),
         candidates_(event_candidates(events, options, split, seed)),
-        judged_(judged_flags(events, options, split)) {}
+        judged_(judged_flags(events, options, split)) {
+    if (options.pair_history > 0) adjacency_ = make_time_csr(events);
+  }
 
   TaskData all() {
     if (const auto given = given_candidates(options_, events_, split_, {})) {
@@ -82,12 +89,20 @@ class Draw {
   VertexId source(EdgeId event) const { return events_.source[event]; }
   VertexId target(EdgeId event) const { return events_.target[event]; }
 
+  /// The codes of the source of `event` with these vertices, or nothing. `first`: first event of its batch.
+  std::vector<PairCodes> codes(EdgeId event, EdgeId first, const std::vector<VertexId>& others) const {
+    if (options_.pair_history == 0) return {};
+    const EdgeId before = options_.history == "event" ? events_before(events_, time(event)) : first;
+    return pair_codes(events_, adjacency_, source(event), before, options_.pair_history, others);
+  }
+
   /// Refuses what this machine could not hold, before anything is drawn.
   void check_size() const {
     const double pool = candidates_.pool().size();
     const double each = wanted_ < 0 ? pool : std::min(pool, static_cast<double>(wanted_) + 1);
     const double samples = each * static_cast<double>(events_.events() - split_.train_end);
-    const double bytes = samples * bytes_per_sample, memory = usable_memory_bytes();
+    const double coded = options_.pair_history > 0 ? PairCodes{}.size() : 0;
+    const double bytes = samples * (bytes_per_sample + coded * bytes_per_code), memory = usable_memory_bytes();
     if (bytes <= memory) return;
     throw InvalidRequest("/task/candidates",
                          fmt::format("ranking {} events among {:.0f} vertices each takes {}, this machine has {}; take "
@@ -96,15 +111,25 @@ class Draw {
                                      format_bytes(memory)));
   }
 
+  static void check_trained(const GrowingSamples& samples, EdgeId end) {
+    if (samples.count() > 0) return;
+    throw InvalidRequest("/workload",
+                         fmt::format("the first step is not over before the last of the {} training events, so no "
+                                     "embedding could score one; take narrower windows",
+                                     format_count(end)));
+  }
+
   Samples training(EdgeId end, std::vector<std::string>& notes) const {
     GrowingSamples samples;
     // Steps ascend with the events, so only the pairs of the newest step are looked up.
-    std::map<std::tuple<VertexId, VertexId, bool>, std::size_t> place;
-    const auto put = [&](VertexId from, VertexId to, Step step, bool is_event) {
+    std::map<std::tuple<VertexId, VertexId, bool, PairCodes>, std::size_t> place;
+    const auto put = [&](VertexId from, VertexId to, Step step, bool is_event, const PairCodes* codes) {
       if (samples.count() > 0 && samples.step[samples.step.size() - 1] != step) place.clear();
-      const auto [position, is_new] = place.try_emplace({from, to, is_event}, samples.step.size());
+      const auto [position, is_new] =
+          place.try_emplace({from, to, is_event, codes ? *codes : PairCodes{}}, samples.step.size());
       if (is_new) {
         add(from, to, step, is_event, -1, samples);
+        if (codes) add_codes(*codes, samples);
         samples.weight.push_back(0);
       }
       samples.weight[position->second] += 1;
@@ -116,16 +141,13 @@ class Draw {
         ++early;
         continue;
       }
-      put(source(e), target(e), step, true);
-      for (std::int64_t n = 0; n < options_.training_negatives; ++n)
-        put(source(e), candidates_.negative(e, n, 0), step, false);
+      std::vector<VertexId> ends{target(e)};
+      for (std::int64_t n = 0; n < options_.training_negatives; ++n) ends.push_back(candidates_.negative(e, n, 0));
+      const std::vector<PairCodes> of_pair = codes(e, e / options_.batch * options_.batch, ends);
+      for (std::size_t i = 0; i < ends.size(); ++i)
+        put(source(e), ends[i], step, i == 0, of_pair.empty() ? nullptr : &of_pair[i]);
     }
-    if (samples.count() == 0) {
-      throw InvalidRequest("/workload",
-                           fmt::format("the first step is not over before the last of the {} training events, so no "
-                                       "embedding could score one; take narrower windows",
-                                       format_count(end)));
-    }
+    check_trained(samples, end);
     if (early > 0) {
       notes.push_back(
           fmt::format("future-links: {} of {} training events lie in the first step, after no complete "
@@ -144,12 +166,15 @@ class Draw {
         if (!judged_.empty() && judged_[e] == 0) continue;
         const auto own = static_cast<std::int32_t>(samples.step.size());
         add(source(e), target(e), step, true, -1, samples);
-        for (const VertexId candidate : candidates_.evaluation(e, wanted_))
-          add(source(e), candidate, step, false, own, samples);
+        std::vector<VertexId> ends = candidates_.evaluation(e, wanted_);
+        for (const VertexId candidate : ends) add(source(e), candidate, step, false, own, samples);
+        ends.insert(ends.begin(), target(e));
+        for (const PairCodes& pair : codes(e, batch, ends)) add_codes(pair, samples);
       }
     }
     if (samples.count() > 0) {
-      const RankedEvents ranked{split_.train_end, first, last, options_.batch, wanted_, {}, judged_};
+      const RankedEvents ranked{split_.train_end, first, last,    options_.batch,
+                                wanted_,          {},    judged_, options_.history == "event"};
       judge_without_model(events_, candidates_, ranked, options_, prefix, data.rules, data.levels);
     }
     return samples.finish(2);
@@ -162,6 +187,7 @@ class Draw {
   const EventGraph& events_;
   EventCandidates candidates_;
   std::vector<char> judged_;  // [E] or empty
+  TimeCsr adjacency_;         // both ends of all events, where the decoder reads pairs' pasts
 };
 
 /// Scores event by event, the true destination's first.
@@ -258,7 +284,9 @@ class FutureLinksOfSnapshots final : public Task {
 
   TaskCounts count(const GraphStatistics& shape) const override { return counted_links(options_, shape); }
 
-  std::vector<ParameterShape> parameters(std::int64_t width) const override { return link_decoder_parameters(width); }
+  std::vector<ParameterShape> parameters(std::int64_t width) const override {
+    return link_decoder_parameters(width, options_.pair_history > 0);
+  }
 
   /// Two columns, 0 and the score: their softmax is the score's logistic function.
   Var head(Tape& tape, const Parameters& parameters, const Var& embeddings, const std::vector<Tensor>& lists,
@@ -299,7 +327,7 @@ class FutureLinksOfSnapshots final : public Task {
 
   std::vector<std::string> remarks(const std::map<std::string, std::vector<double>>& metrics,
                                    const ReferenceLevels& levels) const override {
-    return remarks_on_levels(metrics, levels);
+    return remarks_on_levels(metrics, levels, {false, options_.history == "event"});
   }
 
  private:

@@ -54,7 +54,12 @@ const FieldTable& future_links_fields() {
                   "published protocol, which fixes split, candidates, ties and means over batches: tgb (stored "
                   "negatives, MRR), dyglib and tgn (one negative, AP of batches of 200, models of events)")
           .text("negatives_file", &P::negatives_file,
-                "for protocol tgb: TGB's stored negatives, as python -m strobe.tgb_negatives writes them");
+                "for protocol tgb: TGB's stored negatives, as python -m strobe.tgb_negatives writes them")
+          .choice("history", &P::history, {"batch", "event"},
+                  "what rules and pair_history know: events before the batch's first, or all of an earlier time")
+          .integer("pair_history", &P::pair_history, "",
+                   "recent events of each vertex from which the decoder reads when a pair last met; 0 = it reads none",
+                   0, 1 << 20);
   return table;
 }
 

@@ -24,6 +24,8 @@ struct FutureLinksOptions {
   std::string score_with = "last_complete_step";
   std::string protocol = "none";
   std::string negatives_file;
+  std::string history = "batch";
+  std::int64_t pair_history = 0;
 };
 
 const FieldTable& future_links_fields();

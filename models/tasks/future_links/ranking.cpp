@@ -44,7 +44,7 @@ std::map<std::string, double> link_metrics(const EventOutputs& scores, const std
 }
 
 std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
-                                           const ReferenceLevels& levels) {
+                                           const ReferenceLevels& levels, const SeenHistory& seen) {
   const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
   if (model == metrics.end() || model->second.empty()) return {};
   const double own = model->second.back();
@@ -52,11 +52,15 @@ std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vect
     return {fmt::format("mrr {:.4f} exceeds the best possible {:.4f}: by chance, or the model looks ahead", own,
                         best->second)};
   }
-  if (rule == metrics.end() || own > rule->second.back()) return {};
+  if (rule == metrics.end()) return {};
+  const std::string compared =
+      fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, rule->second.back());
+  if (!(own > rule->second.back())) return {"the model does not beat a rule that learns nothing: " + compared};
+  if (!seen.model_sees_batch || seen.rules_see_batch) return {};
   return {
-      fmt::format("the model does not beat a rule that learns nothing: mrr {:.4f}, and the recency rule's at the "
-                  "same evaluation batch {:.4f}",
-                  own, rule->second.back())};
+      "the model beats the recency rule, but sees earlier events of its own batch, which the rule does not see; for a "
+      "rule that does, add history=event to the task: " +
+      compared};
 }
 
 }  // namespace strobe

@@ -23,8 +23,15 @@ void append_scores(const EventOutputs& scores, std::vector<double>& flat);
 std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
                                            const std::string& prefix, TieRule ties);
 
-/// Notes for the row: `mrr` does not beat the recency rule, or exceeds the best possible. Empty without both.
+/// The past that a model and the rules see.
+struct SeenHistory {
+  bool model_sees_batch = false;  // earlier events of the own batch
+  bool rules_see_batch = false;   // history=event
+};
+
+/// Notes for the row about the last `mrr`: it exceeds the best possible; it does not beat the recency rule; or it beats
+/// the rule and sees more than it. Empty without any of these.
 std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
-                                           const ReferenceLevels& levels);
+                                           const ReferenceLevels& levels, const SeenHistory& seen);
 
 }  // namespace strobe

@@ -23,12 +23,12 @@ const FixedOptions& fixed_options(const std::string& protocol) {
   static const FixedOptions none;
   static const FixedOptions tgb = {{"split", "70/15/15"},     {"candidates", "all"}, {"ties", "average"},
                                    {"self_pairs", "allowed"}, {"kept_out", 0.0},     {"evaluation_negatives", "random"},
-                                   {"links", "all"}};
+                                   {"links", "all"},          {"history", "batch"}};
   static const FixedOptions of_batches = {
       {"split", "70/15/15"},     {"candidates", "1"},       {"ties", "average"},
       {"self_pairs", "allowed"}, {"kept_out", 0.1},         {"batch", 200},
       {"negatives", "targets"},  {"training_negatives", 1}, {"evaluation_negatives", "random"},
-      {"links", "all"}};
+      {"links", "all"},          {"history", "batch"}};
   if (protocol == "tgb") return tgb;
   return protocol == "dyglib" || protocol == "tgn" ? of_batches : none;
 }

@@ -12,17 +12,22 @@ import event_models
 import generate
 
 
-def phi(dt, w, name):
-    return torch.cos(float(dt) * w[f"{name}.frequency"][0] + w[f"{name}.phase"][0])
+def phi(dt, w, name, fixed=False):
+    code = torch.cos(float(dt) * w[f"{name}.frequency"][0] + w[f"{name}.phase"][0])
+    return code.detach() if fixed else code
 
 
 class Naive:
+    def phi(self, dt, w, name):
+        return phi(dt, w, name, self.o["time_encoding"] == "fixed")
+
     def __init__(self, options, stream):
         self.name, self.stream = options["name"], stream
         self.o = {**event_models.DEFAULTS, **options}
         if self.name == "tgat":
             self.o.update(output="merge", key_dt="edge")
         self.shapes = event_models.MODELS[self.name](options, stream).shapes
+        self.place_codes = [c for c, n in enumerate([1] * 5 + [2] * 2 + [4] * 2 + [8] * 2 + [16] * 2 + [32] * 2) for _ in range(n)]
         self.memory, self.updated, self.mails = {}, {}, {}
         self.none = [0.0] * self.o["memory"]
 
@@ -44,7 +49,7 @@ class Naive:
         own, other, t, e = self.mails[vertex]
         dt = (t if self.o["mail_dt"] == "mail_minus_memory" else asked) - last
         mail = torch.tensor(own + other)
-        x, w = torch.cat([mail, phi(dt, self.weights, "memory"), self.stream.features[e]])[None], self.weights
+        x, w = torch.cat([mail, self.phi(dt, self.weights, "memory"), self.stream.features[e]])[None], self.weights
         if self.name == "jodie":
             whole = torch.cat([x, s[None]], 1) @ torch.cat([w["memory.weight_x"], w["memory.weight_h"]])
             return torch.tanh(whole + w["memory.bias"])[0], t
@@ -66,13 +71,13 @@ class Naive:
     def attend(self, layer, h, slots):
         """slots: (h of the neighbour, features, time difference)."""
         w, o = self.weights, self.o
-        q = torch.cat([h, phi(0, w, layer)]) @ w[f"{layer}.query"] + w[f"{layer}.query_bias"][0]
+        q = torch.cat([h, self.phi(0, w, layer)]) @ w[f"{layer}.query"] + w[f"{layer}.query_bias"][0]
         width = len(q) // o["heads"]
         a = torch.zeros(len(q))
         if slots:
             each = []
             for h_w, f, dt in slots:
-                kv = h_w @ w[f"{layer}.vertex"] + phi(dt, w, layer) @ w[f"{layer}.time"] + w[f"{layer}.bias"][0]
+                kv = h_w @ w[f"{layer}.vertex"] + self.phi(dt, w, layer) @ w[f"{layer}.time"] + w[f"{layer}.bias"][0]
                 each.append(kv + f @ w[f"{layer}.edge"] if len(f) else kv)
             parts = []
             for first in range(0, len(q), width):
@@ -114,6 +119,30 @@ class Naive:
             slots.append((self.tgat(layer - 1, other, t_e, begin), self.stream.features[e], t - t_e))
         return self.attend(f"layer{layer}", self.tgat(layer - 1, vertex, t, begin), slots)
 
+    def past(self, source, candidate, event, begin):
+        """The rows that the decoder adds for a pair's past. Walks backwards through all events, and counts."""
+        limit, stream = self.o["pair_history"], self.stream
+        early = [e for e in range(len(stream.time)) if (stream.time[e] < stream.time[event] if self.o["history"] == "event" else e < begin)]
+        place, seen, met, left, age, own = [0, 0], [0, 0], set(), limit, 40, limit
+        for e in reversed(early):
+            u, v = int(stream.source[e]), int(stream.destination[e])
+            if source in (u, v) and left > 0:
+                left -= 1
+                way = 0 if u == source else 1
+                other = v if way == 0 else u
+                if (way, other) not in met:
+                    met.add((way, other))
+                    seen[way] += 1
+                    place[way] = seen[way] if other == candidate else place[way]
+            if candidate in (u, v) and own > 0:
+                own -= 1
+                if v == candidate and age == 40:
+                    age = 0
+                    while 2 ** (age + 1) <= (len(early) - e) ** 2 and age < 39:
+                        age += 1
+        pair = sum(factor * (self.place_codes[p] if p < len(self.place_codes) else 15) for factor, p in zip((16, 1), place))
+        return self.weights["decoder.pair"][pair] + self.weights["decoder.recency"][age]
+
     def batch(self, begin, candidates):
         w, sources, others, logits = self.weights, [], [], []
         for i, row in enumerate(candidates.tolist()):
@@ -126,6 +155,8 @@ class Naive:
                 others.append(z)
                 inner = source @ w["decoder.source"] + w["decoder.source_bias"][0]
                 inner = inner + z @ w["decoder.destination"] + w["decoder.destination_bias"][0]
+                if self.o["pair_history"]:
+                    inner = inner + self.past(int(self.stream.source[begin + i]), candidate, begin + i, begin)
                 logits[-1].append(torch.relu(inner).dot(w["decoder.output"][:, 0]) + w["decoder.output_bias"][0, 0])
         logits = torch.stack([torch.stack(row) for row in logits])
         if self.o["loss"] == "cross_entropy":

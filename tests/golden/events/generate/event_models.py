@@ -8,7 +8,10 @@ import torch
 
 DEFAULTS = {"memory": 100, "hidden": 100, "time": 100, "heads": 2, "neighbours": 10, "embedding": 0,
             "attention": "neighbours", "key_dt": "memory", "mail_dt": "mail_minus_memory", "output": "plain",
-            "loss": "cross_entropy", "intra_batch_history": "sampler"}
+            "loss": "cross_entropy", "intra_batch_history": "sampler", "pair_history": 0, "history": "batch",
+            "time_encoding": "trained"}
+# The last place of each code of a place; places are 0 (nowhere), 1, 2, ...
+LAST_PLACES = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]
 
 
 def time_code(dt, frequency, phase):
@@ -81,7 +84,8 @@ class Model:
         f = self.width
         return {**self.own_shapes(), **self.feature_shapes(),
                 "decoder.source": (f, f), "decoder.source_bias": (1, f), "decoder.destination": (f, f),
-                "decoder.destination_bias": (1, f), "decoder.output": (f, 1), "decoder.output_bias": (1, 1)}
+                "decoder.destination_bias": (1, f), "decoder.output": (f, 1), "decoder.output_bias": (1, 1),
+                **({"decoder.pair": (256, f), "decoder.recency": (41, f)} if self.options["pair_history"] else {})}
 
     def feature_shapes(self):
         if self.stream.vertex_features is None:
@@ -97,7 +101,10 @@ class Model:
         return h + self.stream.vertex_features[torch.from_numpy(vertices)] @ w["weight"] + w["bias"]
 
     def part(self, name):
-        return {key[len(name) + 1 :]: value for key, value in self.weights.items() if key.startswith(name + ".")}
+        part = {key[len(name) + 1 :]: value for key, value in self.weights.items() if key.startswith(name + ".")}
+        if self.options["time_encoding"] == "fixed":
+            part.update({key: value.detach() for key, value in part.items() if key in ("frequency", "phase")})
+        return part
 
     def neighbours(self, vertices, times, begin):
         """The other ends and the events [R, k] of the most recent events, and which slots are filled."""
@@ -112,6 +119,27 @@ class Model:
             other[row, : len(recent)] = ends
         return other, event, torch.from_numpy(found)
 
+    def known(self, vertex, before):
+        """The events of the vertex that the decoder knows."""
+        return [e for e in self.events_of[vertex] if e < before][-self.options["pair_history"] :]
+
+    def pair_codes(self, event, begin, row):
+        """The rows of both tables for the source of an event with each candidate of `row`."""
+        stream = self.stream
+        before = begin if self.options["history"] == "batch" else int((stream.time < stream.time[event]).sum())
+        source = stream.source[event]
+        recent = self.known(source, before)[::-1]
+        hit = list(dict.fromkeys(stream.destination[e] for e in recent if stream.source[e] == source))
+        hit_by = list(dict.fromkeys(stream.source[e] for e in recent if stream.source[e] != source))
+        codes = []
+        for candidate in row:
+            places = [1 + others.index(candidate) if candidate in others else 0 for others in (hit, hit_by)]
+            first, second = np.searchsorted(LAST_PLACES, places)
+            hits = [e for e in self.known(candidate, before) if stream.destination[e] == candidate]
+            age = min(39, math.floor(2 * math.log2(before - hits[-1]) + 1e-9)) if hits else 40
+            codes.append((16 * first + second, age))
+        return codes
+
     def batch(self, begin, candidates):
         """Loss, logits [B, C], and embeddings of the sources and then of the candidates event by event."""
         size, count = candidates.shape
@@ -121,6 +149,10 @@ class Model:
         w = self.part("decoder")
         left = z[:size] @ w["source"] + w["source_bias"]
         right = (z[size:] @ w["destination"] + w["destination_bias"]).reshape(size, count, -1)
+        if self.options["pair_history"]:
+            pairs = [self.pair_codes(begin + i, begin, row) for i, row in enumerate(candidates)]
+            chosen = torch.tensor(np.array(pairs)).unbind(2)
+            right = right + w["pair"][chosen[0]] + w["recency"][chosen[1]]
         logits = (torch.relu(left[:, None] + right) @ w["output"] + w["output_bias"])[:, :, 0]
         if self.options["loss"] == "cross_entropy":
             loss = (torch.logsumexp(logits, 1) - logits[:, 0]).mean()

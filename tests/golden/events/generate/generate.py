@@ -37,7 +37,7 @@ def draw_weights(shapes, name):
 
 def load(case, models=event_models.MODELS):
     stream = graphs.Stream(graphs.EVENTS / case["workload"])
-    model = models[case["model"]["name"]](case["model"], stream)
+    model = models[case["model"]["name"]]({**case["model"], **case.get("task", {})}, stream)
     model.weights = draw_weights(model.shapes(), case["name"])
     return model, graphs.read_candidates(graphs.EVENTS / case["candidates"], stream)
 
