@@ -51,17 +51,6 @@ void check_planned_bytes(const PlannedCase& plan, CaseResult& result) {
   }
 }
 
-/// The best rule of each metric: of those known before training, and of those that metrics state as well.
-std::map<std::string, double> best_rules(const MetricNames& metrics,
-                                         const std::map<std::string, std::vector<double>>& curves) {
-  ReferenceLevels levels = metrics.levels;
-  std::map<std::string, double> values;
-  for (const auto& [name, curve] : curves)
-    if (!curve.empty()) values[name] = curve.back();
-  for (const std::string& name : metrics.names) add_best_rule(name, values, levels);
-  return levels.best_rule;
-}
-
 /// Fills in losses and metrics, or the reason why the task has none.
 void fill_values(const PlannedCase& plan, const RankOutcome& outcome, CaseResult& result) {
   const std::string reason = plan.request.numerics == "none" ? "numerics is none: shapes only, no values" : "";

@@ -87,4 +87,14 @@ void state_tuning(const Json& tuning, Row& row) {
   row.absent.erase("/tuning");
 }
 
+std::map<std::string, double> best_rules(const MetricNames& metrics,
+                                         const std::map<std::string, std::vector<double>>& curves) {
+  ReferenceLevels levels = metrics.levels;
+  std::map<std::string, double> values;
+  for (const auto& [name, curve] : curves)
+    if (!curve.empty()) values[name] = curve.back();
+  for (const std::string& name : metrics.names) add_best_rule(name, values, levels);
+  return levels.best_rule;
+}
+
 }  // namespace strobe

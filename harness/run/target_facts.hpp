@@ -14,6 +14,10 @@ void add_target_facts(const PlannedCase& plan, Facts& facts);
 /// checkpoint were measured by another run, so the total of seconds is unknown then.
 void fill_until(const PlannedCase& plan, const RankOutcome& rank, std::int64_t epochs_before, CaseResult& result);
 
+/// The best rule of each metric: of those known before training, and of those that metrics state as well.
+std::map<std::string, double> best_rules(const MetricNames& metrics,
+                                         const std::map<std::string, std::vector<double>>& curves);
+
 /// States in `row` how its settings were chosen: `tuning` is the value of the key, null for a case that was not tuned.
 void state_tuning(const Json& tuning, Row& row);
 

@@ -13,31 +13,40 @@
 
 namespace strobe {
 
+namespace {
+
+/// Which events are judged, and against what.
+FieldTableBuilder<FutureLinksOptions> judged_link_fields() {
+  using P = FutureLinksOptions;
+  return make_fields<P>()
+      .text("candidates", &P::candidates,
+            "vertices that a destination is ranked among: a number, drawn for each event, or all")
+      .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
+              "rank of a destination among candidates of equal score: before, in the middle of, or after them")
+      .integer(
+          "batch", &P::batch, "",
+          "events of an evaluation batch; a model's knowledge ends before the first of them: between two refreshes "
+          "of the memory, or of the step whose embeddings score them",
+          1, 1 << 30)
+      .text("split", &P::split, "shares of the events for training, validation and test, by time")
+      .choice("negatives", &P::negatives, {"auto", "sides", "targets", "any"},
+              "vertices that may be negatives: targets of a two-sided graph, of any graph, or all vertices; auto = "
+              "sides where the graph has them, else targets")
+      .choice("evaluation_negatives", &P::evaluation_negatives, {"random", "historical", "inductive"},
+              "candidates of an evaluation: random, or first the source's destinations in training (historical), or "
+              "those in earlier batches of the same part that are new there (inductive)")
+      .choice("links", &P::links, {"all", "new"},
+              "events that metrics take: all, or new = those whose source and target had no event before")
+      .choice("self_pairs", &P::self_pairs, {"allowed", "left_out"},
+              "whether an event's source may be a candidate of its destination: allowed (as in TGB), or left_out");
+}
+
+}  // namespace
+
 const FieldTable& future_links_fields() {
   using P = FutureLinksOptions;
   static const FieldTable table =
-      make_fields<P>()
-          .text("candidates", &P::candidates,
-                "vertices that a destination is ranked among: a number, drawn for each event, or all")
-          .choice("ties", &P::ties, {"optimistic", "average", "pessimistic"},
-                  "rank of a destination among candidates of equal score: before, in the middle of, or after them")
-          .integer(
-              "batch", &P::batch, "",
-              "events of an evaluation batch; a model's knowledge ends before the first of them: between two refreshes "
-              "of the memory, or of the step whose embeddings score them",
-              1, 1 << 30)
-          .text("split", &P::split, "shares of the events for training, validation and test, by time")
-          .choice("negatives", &P::negatives, {"auto", "sides", "targets", "any"},
-                  "vertices that may be negatives: targets of a two-sided graph, of any graph, or all vertices; auto = "
-                  "sides where the graph has them, else targets")
-          .choice(
-              "evaluation_negatives", &P::evaluation_negatives, {"random", "historical", "inductive"},
-              "candidates of an evaluation: random, or first the source's destinations in training (historical), or "
-              "those in earlier batches of the same part that are new there (inductive)")
-          .choice("links", &P::links, {"all", "new"},
-                  "events that metrics take: all, or new = those whose source and target had no event before")
-          .choice("self_pairs", &P::self_pairs, {"allowed", "left_out"},
-                  "whether an event's source may be a candidate of its destination: allowed (as in TGB), or left_out")
+      judged_link_fields()
           .integer("negative_groups", &P::negative_groups, "",
                    "groups of training negatives; sweeps over the events take them in turn (models of snapshots take "
                    "the first)",
