@@ -85,13 +85,14 @@ double SimDevice::contention_seconds(double ready_seconds, double end_seconds) {
   return std::min((factor - 1) * beside, (1 - 1 / factor) * (end_seconds - ready_seconds));
 }
 
-void SimDevice::complete_communication(double ready_seconds, double end_seconds) {
+void SimDevice::complete_communication(double ready_seconds, double end_seconds, bool holds_host) {
   const double extra = contention_seconds(ready_seconds, end_seconds);
   const double asked = at(Stream::compute), hidden = std::max(asked, end_seconds);
   const double end = std::max(asked + extra, end_seconds);
   at(Stream::communicate) = std::max(at(Stream::communicate), end_seconds);
   at(Stream::compute) = end;
   program_ = std::max(program_, end);  // waiting for a collective holds the program up as well
+  if (holds_host) host_ = std::max(host_, end);
   // The part of it that overlaps the collective's own waiting time counts for the collective.
   if (end == hidden) return;
   spans().append({"contention", Phase::compute, Stream::compute, Traffic::other, true, hidden, end, {}, 0, 0, 0});

@@ -47,7 +47,8 @@ class SimDevice final : public Device {
   /// The number of snapshots that the current operations cover, for a framework's program that handles them one by one.
   double snapshots() const { return snapshots_.count(); }
   /// A collective moved data from `ready_seconds` to `end_seconds`, and the compute stream has waited for its end.
-  void complete_communication(double ready_seconds, double end_seconds);
+  /// `holds_host`: the host has waited too, as in a barrier, and issues neither operations nor copies before.
+  void complete_communication(double ready_seconds, double end_seconds, bool holds_host);
 
  private:
   void do_prepare(Device& memory, SparseMatrix& a, const HostCsr& host, const MatrixUse& use) const override;

@@ -323,7 +323,7 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   const double begin = shares_memory(request_.device.cluster.get())
                            ? std::max(flight.ready_seconds, clocks_[self]->now())
                            : flight.ready_seconds;
-  clocks_[self]->complete_communication(begin, begin + seconds);
+  clocks_[self]->complete_communication(begin, begin + seconds, collective.kind == CollectiveKind::barrier);
   return {begin, begin + seconds};
 }
 
