@@ -1,5 +1,4 @@
-// What somebody would guess who knows a paper's other figures and no program: a model that does not beat it tells
-// nothing.
+// The guess from a paper's other figures alone: a prediction that does not beat it tells nothing.
 #pragma once
 
 #include "harness/validation/published.hpp"

@@ -112,7 +112,7 @@ class WhatIfJudge {
   }
 
   int ran() const { return ran_; }
-  /// Strategies of which no case ran.
+  /// Strategies without a case that ran.
   std::set<std::string> untried() const {
     std::set<std::string> names;
     for (const test::PairSetting& setting : settings_) {

@@ -1,4 +1,5 @@
-// The guess of who knows no program: against a count by hand, and in the summary beside the errors of predictions.
+// The guess from a paper's other figures: compared with a count by hand, and in the summary with the errors of
+// predictions.
 #include "harness/validation/published_guess.hpp"
 
 #include <gtest/gtest.h>
