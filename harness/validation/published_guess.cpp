@@ -1,7 +1,6 @@
 // Returns medians of what is printed; invariant: a value has no part in its own guess. Cost: O(n^2 log n) for n values.
 #include "harness/validation/published_guess.hpp"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
