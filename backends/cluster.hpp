@@ -145,7 +145,7 @@ struct Cluster {
   double message_seconds = 0;        // a rank's time to issue one message; no collective is shorter than its messages
   double nvls_bytes_per_second = 0;  // bus bandwidth of sums inside a node by NVLink SHARP; 0: it has none
   double nvls_latency_seconds = 0;   // for one such sum
-  double nvls_level_seconds = 0;     // for each level of the tree between nodes, up and down
+  double nccl_latency_seconds = 0;   // of the network, as its plug-in tells NCCL; 0: the link's own
   double jitter = 0;                 // standard deviation of the logarithm of a rank's speed from epoch to epoch
   std::uint64_t jitter_seed = 1;     // seed of the drawn speeds
   std::uint64_t draws_seed = 1;      // seed of drawn clusters (drawn_clusters.hpp)

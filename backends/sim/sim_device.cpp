@@ -139,7 +139,7 @@ double SimDevice::contention_seconds(std::size_t lane, double ready_seconds, dou
   return std::min((factor - 1) * computed_since(lane, ready_seconds), (1 - 1 / factor) * (end_seconds - ready_seconds));
 }
 
-void SimDevice::complete_communication(const Instant& ready, const Instant& end) {
+void SimDevice::complete_communication(const Instant& ready, const Instant& end, bool holds_host) {
   const Instant hidden = Instant::each(
       clocks_.size(), [&](std::size_t lane) { return std::max(clocks_[lane].streams[Stream::compute], end[lane]); });
   const Instant over = Instant::each(clocks_.size(), [&](std::size_t lane) {
@@ -150,6 +150,7 @@ void SimDevice::complete_communication(const Instant& ready, const Instant& end)
     Clocks& own = clocks_[lane];
     own.streams[Stream::communicate] = std::max(own.streams[Stream::communicate], end[lane]);
     own.streams[Stream::compute] = over[lane];
+    if (holds_host) own.host = std::max(own.host, over[lane]);
   }
   raise_program(over);  // waiting for a collective holds the program up as well
   note_computed(hidden, over);

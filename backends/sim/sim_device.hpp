@@ -54,7 +54,8 @@ class SimDevice final : public Device {
   /// As `now`, in a lane.
   double now_in(std::size_t lane) const { return clocks_[lane].streams[Stream::compute]; }
   /// A collective moved data from `ready` to `end`, and the compute stream has waited for its end.
-  void complete_communication(const Instant& ready, const Instant& end);
+  /// `holds_host`: the host has waited too, as in a barrier, and issues neither operations nor copies before.
+  void complete_communication(const Instant& ready, const Instant& end, bool holds_host);
   /// As `when`, with the moment in all lanes.
   void when_virtual(const void* order, const std::vector<DeviceEvent>& after, WaitingActions::Action then);
 

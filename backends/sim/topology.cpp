@@ -83,7 +83,7 @@ Topology make_topology(const Cluster& cluster, int ranks) {
   topology.exchange_half_bytes = cluster.all_to_all_half_bytes;
   topology.exchange_peer_seconds = cluster.all_to_all_peer_seconds;
   topology.message_seconds = cluster.message_seconds;
-  topology.nvls_level_seconds = cluster.nvls_level_seconds;
+  topology.nccl_latency_seconds = cluster.nccl_latency_seconds;
   topology.nvls = {cluster.nvls_latency_seconds, cluster.nvls_bytes_per_second};
   topology.calibration = cluster.calibration.get();
   // A node's only GPU has no link inside the node; what leaves it goes straight to the network.

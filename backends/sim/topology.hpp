@@ -42,7 +42,7 @@ struct Topology {
   double exchange_peer_seconds = 0;          // the sender's cost for each peer, when ranks are on several nodes
   double message_seconds = 0;                // a rank's time to issue one message
   Link nvls = {0, 0};                        // sums in the switch of a whole node; bandwidth 0: it has none
-  double nvls_level_seconds = 0;             // such a sum's time for each level of the tree between nodes
+  double nccl_latency_seconds = 0;           // of the network, as its plug-in tells NCCL; 0: the link's own
   const Calibration* calibration = nullptr;  // the cluster's, which outlives this
 
   std::shared_ptr<const Places> places = nullptr;  // for a group; null: ranks fill the nodes in order

@@ -280,7 +280,7 @@ Completion World::await(int rank, Flight& flight, const Collective& collective) 
   in_vain_[self] = false;
   never_came_[self].clear();
   if (!flight.mismatch.empty()) throw Error("ranks disagree: " + flight.mismatch);
-  return complete(self, flight);
+  return complete(self, flight, collective.kind == CollectiveKind::barrier);
 }
 
 std::vector<int> World::missing_for(const Flight& flight) const {

@@ -65,7 +65,7 @@ class World : private VirtualWaits {
   void end_deadlock();
 
   /// The flight is done: its rank goes on at its end.
-  Completion complete(std::size_t rank, const Flight& flight);
+  Completion complete(std::size_t rank, const Flight& flight, bool holds_host);
 
   const LaunchRequest& request_;
   Lanes clusters_;

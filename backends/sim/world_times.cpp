@@ -49,7 +49,7 @@ double World::software_seconds(const Cluster& cluster, const Flight& flight, con
   return framework_collective_seconds(cluster, load, {call.traffic, row_bytes}, members, snapshots);
 }
 
-Completion World::complete(std::size_t rank, const Flight& flight) {
+Completion World::complete(std::size_t rank, const Flight& flight, bool holds_host) {
   // Threads of one memory move the bytes themselves, when they begin to wait for them.
   const bool late = shares_memory(request_.device.cluster.get());
   const Instant begin = Instant::each(clusters_.size(), [&](std::size_t lane) {
@@ -57,7 +57,7 @@ Completion World::complete(std::size_t rank, const Flight& flight) {
   });
   const Instant end = Instant::each(
       clusters_.size(), [&](std::size_t lane) { return begin[lane] + (flight.end[lane] - flight.ready[lane]); });
-  clocks_[rank]->complete_communication(begin, end);
+  clocks_[rank]->complete_communication(begin, end, holds_host);
   return {begin.described(), end.described()};
 }
 

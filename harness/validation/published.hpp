@@ -60,6 +60,9 @@ struct PublishedValue {
   bool software_fits = true;  // the first alternative fitted the memory
   std::optional<double> software;
   double software_error = 0;
+  std::optional<double>
+      guess;               // of who knows no program: the median of the system's other printed values of the column
+  double guess_error = 0;  // NaN without a guess
   std::vector<double> errors_without;  // errors without each of the paper's `terms`; NaN when there is no error
   std::string split;                   // parts of the predicted epoch, largest first; for a mean its terms
 
@@ -98,6 +101,7 @@ void predict(PublishedPaper& paper, const std::function<void(const std::string&)
 /// Summary of the values with a printed and a predicted number.
 struct PublishedSummary {
   ErrorSummary software_times, software_speedups;
+  ErrorSummary guessed_times;  // by the guess of each time
   ErrorSummary times, baseline_times, volumes, speedups, baseline_speedups, loading_reductions, divergences;
   Share order, baseline_order, software_order;            // pairs of times within an order
   Share winners, baseline_winners, software_winners;      // orders where the fastest printed is predicted fastest

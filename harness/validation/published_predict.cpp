@@ -19,6 +19,7 @@
 #include "harness/schedule/planned_case.hpp"
 #include "harness/validation/baseline.hpp"
 #include "harness/validation/published.hpp"
+#include "harness/validation/published_guess.hpp"
 #include "harness/validation/published_orders.hpp"
 #include "harness/validation/span_parts.hpp"
 #include "results/row/row.hpp"
@@ -299,6 +300,7 @@ std::string without(const std::string& software, const std::string& term) {
 void predict(PublishedPaper& paper, const std::function<void(const std::string&)>& progress, bool each_term) {
   const PublishedPaper before = paper;
   predict_own(paper, progress);
+  take_guesses(paper);
   if (paper.software.empty()) return;
   const auto tell = [&progress](const std::string& of) {
     return [&progress, of](const std::string& what) {

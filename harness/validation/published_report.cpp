@@ -50,6 +50,8 @@ Json value_json(const PublishedValue& value) {
           {"error", or_null(value.error)},
           {"baseline", or_null(value.baseline)},
           {"baseline_error", or_null(value.baseline_error)},
+          {"guess", or_null(value.guess)},
+          {"guess_error", value.guess ? or_null(value.guess_error) : Json(nullptr)},
           {"software", or_null(value.software)},
           {"software_error", value.software ? or_null(value.software_error) : Json(nullptr)},
           {"software_status", or_null(value.software_status)},
@@ -118,13 +120,15 @@ std::string terms_table(const PublishedPaper& paper) {
 
 std::string predicted_table(const PublishedPaper& paper) {
   TextTable table(
-      "experiment|row|value|printed>|predicted>|error>|their software>|error>|baseline>|error>|predicted split");
+      "experiment|row|value|printed>|predicted>|error>|their software>|error>|baseline>|error>|guess>|error>|"
+      "predicted split");
   for (const PublishedValue& value : paper.values) {
     if (!value.has_case()) continue;
     table.add({value.experiment, value.row, value.column,
                (value.at_most && value.printed ? "below " : "") + shown(value, value.printed),
                shown(value, value.predicted), judged(value), shown(value, value.software), judged_software(value),
-               shown(value, value.baseline), signed_percent(value.baseline_error), remark(value)});
+               shown(value, value.baseline), signed_percent(value.baseline_error), shown(value, value.guess),
+               value.guess ? signed_percent(value.guess_error) : "-", remark(value)});
   }
   return table.text();
 }
@@ -189,6 +193,7 @@ void add_summary(const std::string& name, const PublishedSummary& s, TextTable& 
   add("times, their software", s.software_times, share(s.software_order), share(s.software_winners), s.software_tau);
   add("times, plain roofline plus ring", s.baseline_times, share(s.baseline_order), share(s.baseline_winners),
       s.baseline_tau);
+  add("times, median of the system's other rows", s.guessed_times, "-", "-");
   add("volumes", s.volumes, "");
   add("speed-ups, strobe", s.speedups, "");
   add("speed-ups, their software", s.software_speedups, "");
@@ -249,6 +254,7 @@ Json overall_json(const PublishedSummary& s) {
   };
   return {{"time_error", errors(s.times)},
           {"baseline_error", errors(s.baseline_times)},
+          {"guess_error", errors(s.guessed_times)},
           {"volume_error", errors(s.volumes)},
           {"speedup_error", errors(s.speedups)},
           {"baseline_speedup_error", errors(s.baseline_speedups)},

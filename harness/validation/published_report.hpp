@@ -8,7 +8,7 @@
 
 namespace strobe {
 
-inline constexpr const char* published_schema_version = "1.2.0";
+inline constexpr const char* published_schema_version = "1.3.0";
 
 /// Every value of every paper; docs/reference/validation_files.md describes the keys. Absent values are null.
 Json published_to_json(const std::vector<PublishedPaper>& papers);

@@ -10,7 +10,7 @@ bool is_time(const PublishedValue& value) { return value.quantity.ends_with("_se
 
 struct PublishedErrors {
   std::vector<double> times, baseline, volumes, speedups, baseline_speedups, loading, divergences, software,
-      software_speedups;
+      software_speedups, guesses;
 };
 
 void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSummary& summary) {
@@ -43,6 +43,7 @@ void add_value(const PublishedValue& value, PublishedErrors& errors, PublishedSu
   }
   (is_time(value) ? errors.times : errors.volumes).push_back(value.error);
   if (is_time(value) && value.software) errors.software.push_back(value.software_error);
+  if (is_time(value) && value.guess) errors.guesses.push_back(value.guess_error);
   if (value.baseline) errors.baseline.push_back(value.baseline_error);
 }
 
@@ -65,6 +66,7 @@ PublishedSummary summarise_published(const std::vector<PublishedPaper>& papers) 
   summary.software_times = summarise_errors(errors.software);
   summary.software_speedups = summarise_errors(errors.software_speedups);
   summary.baseline_times = summarise_errors(errors.baseline);
+  summary.guessed_times = summarise_errors(errors.guesses);
   summary.volumes = summarise_errors(errors.volumes);
   summary.speedups = summarise_errors(errors.speedups);
   summary.baseline_speedups = summarise_errors(errors.baseline_speedups);

@@ -37,7 +37,7 @@ Cluster extended(const Cluster& cluster, int ranks) {
 Cluster without_links(Cluster cluster) {
   cluster.intra_node_latency_seconds = cluster.inter_node_latency_seconds = 0;
   cluster.intra_node_bytes_per_second = cluster.inter_node_bytes_per_second = 1e30;
-  cluster.nvls_bytes_per_second = cluster.nvls_latency_seconds = cluster.nvls_level_seconds = 0;
+  cluster.nvls_bytes_per_second = cluster.nvls_latency_seconds = cluster.nccl_latency_seconds = 0;
   cluster.host_bridge_bytes_per_second = cluster.all_to_all_half_bytes = cluster.all_to_all_peer_seconds = 0;
   cluster.gpu.architecture = "";
   return cluster;

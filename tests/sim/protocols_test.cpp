@@ -77,6 +77,44 @@ TEST(Protocols, RingAllReduceIsItsClosedForm) {
   EXPECT_NEAR(all_reduce(with_architecture("volta"), 8, 8), 6.6e-6 + 14 * 2e-6 + 1.75 * 8 / 39e9, 1e-12);
 }
 
+TEST(Protocols, ChunksBetweenNodesTakeTheLatencyThatThePluginTells) {
+  // Two nodes of hopper: LL keeps the link's 8 us; LL128 counts 75 us once, Simple twice, beyond 8.5 and 14 us of
+  // NCCL's tree, 4 and 14 us of its ring.
+  Cluster told = with_architecture("hopper");
+  const Topology before = sim::make_topology(told, 16);
+  told.nccl_latency_seconds = 75e-6;
+  const Topology topology = sim::make_topology(told, 16);
+  const auto hops = [](const std::vector<sim::ProtocolCost>& protocols) {
+    std::vector<double> seconds;
+    for (const sim::ProtocolCost& p : protocols) seconds.push_back(p.inter_latency_seconds);
+    return seconds;
+  };
+  const std::vector<double> tree = hops(sim::tree_protocols(topology)), ring = hops(sim::ring_protocols(topology));
+  ASSERT_EQ(tree.size(), 3u);
+  for (const auto& [found, expected] : {std::pair{tree[0], 8e-6},
+                                        {ring[0], 8e-6},
+                                        {tree[1], 83.5e-6},
+                                        {ring[1], 79e-6},
+                                        {tree[2], 164e-6},
+                                        {ring[2], 164e-6}}) {
+    EXPECT_NEAR(found, expected, 1e-15);
+  }
+  EXPECT_EQ(hops(sim::tree_protocols(before))[2], 17e-6);
+  EXPECT_EQ(all_reduce(told, 16, 8), all_reduce(with_architecture("hopper"), 16, 8));
+  // A plug-in that tells less than the link's own latency makes nothing faster.
+  told.nccl_latency_seconds = 1e-9;
+  EXPECT_EQ(all_reduce(told, 128, 500000000), all_reduce(with_architecture("hopper"), 128, 500000000));
+}
+
+TEST(Protocols, SumsInTheSwitchOfSeveralNodesHopBySimple) {
+  Cluster nvls = with_architecture("hopper");
+  nvls.nvls_bytes_per_second = 2e11;
+  nvls.nvls_latency_seconds = 1e-5;
+  nvls.nccl_latency_seconds = 75e-6;
+  // Two nodes: one level, up and down.
+  EXPECT_NEAR(all_reduce(nvls, 16, 4000000000), 6.6e-6 + 2e-5 + 2 * 164e-6 + 4e9 / 1e10, 1e-9);
+}
+
 TEST(Protocols, NeverBeatTheLinksAndHalfTheBandwidthIsNeverFaster) {
   for (const char* architecture : {"volta", "turing", "ampere", "hopper", "blackwell"}) {
     const Cluster nccl = with_architecture(architecture);

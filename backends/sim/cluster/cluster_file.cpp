@@ -48,7 +48,7 @@ constexpr Key cluster_keys[] = {{"$comment", Form::text, Need::never},
                                 {"covered_ranks", Form::count, Need::never, true},
                                 {"nvls_bytes_per_second", Form::positive, Need::never, true},
                                 {"nvls_latency_seconds", Form::not_negative, Need::never, true},
-                                {"nvls_level_seconds", Form::not_negative, Need::never, true},
+                                {"nccl_latency_seconds", Form::not_negative, Need::never, true},
                                 {"jitter", Form::not_negative, Need::never},
                                 {"jitter_seed", Form::count, Need::never},
                                 {"draws_seed", Form::count, Need::never},
@@ -147,7 +147,7 @@ void read_collectives(const Json& json, const Numbers& numbers, Cluster& cluster
   cluster.message_seconds = numbers.at("message_seconds", default_message_cost.seconds);
   cluster.nvls_bytes_per_second = numbers.at("nvls_bytes_per_second", 0);
   cluster.nvls_latency_seconds = numbers.at("nvls_latency_seconds", 0);
-  cluster.nvls_level_seconds = numbers.at("nvls_level_seconds", 0);
+  cluster.nccl_latency_seconds = numbers.at("nccl_latency_seconds", 0);
   cluster.jitter = numbers.at("jitter", 0);
   if (cluster.jitter > 2) throw InvalidRequest("/jitter/value", "more than 2 would make epochs e^2 times as long");
   cluster.jitter_seed = static_cast<std::uint64_t>(numbers.at("jitter_seed", 1));

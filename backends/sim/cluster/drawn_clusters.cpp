@@ -63,7 +63,6 @@ const Drawn drawn_constants[] = {
     {{"message_seconds", 0.5, 2, latency_reason}, STROBE_SLOT(message_seconds)},
     {{"nvls_bytes_per_second", 0.7, 1.4, link_reason}, STROBE_SLOT(nvls_bytes_per_second)},
     {{"nvls_latency_seconds", 0.5, 2, latency_reason}, STROBE_SLOT(nvls_latency_seconds)},
-    {{"nvls_level_seconds", 0.5, 2, latency_reason}, STROBE_SLOT(nvls_level_seconds)},
     {{"host.core_operations_per_second", 0.5, 2, host_reason}, STROBE_SLOT(host.core_operations_per_second)},
     {{"host.core_bytes_per_second", 0.5, 2, host_reason}, STROBE_SLOT(host.core_bytes_per_second)},
     {{"host.memory_bytes_per_second", 0.8, 1.25, memory_reason}, STROBE_SLOT(host.memory_bytes_per_second)},

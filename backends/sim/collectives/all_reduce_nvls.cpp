@@ -1,10 +1,10 @@
 // All-reduce of S bytes by sums in the switch (NVLink SHARP), where the cluster states its bandwidth B and latency; all
 // ranks of the nodes take part.
 //   one node:      time = base + alpha + 2 (n-1)/n S / B
-//   several nodes: time = base + 2 alpha + levels (2 alpha_inter + d) + max(2 (g-1)/g S / B, c S / B_inter)
-// with d the `nvls_level_seconds` that a level was measured to take beyond its hops;
-// as a tree between nodes carries S up and S down: on two nodes each direction of a link carries S once (c = 1), on
-// more an inner node's carry it twice (c = 2). Source: NCCL's NVLS and NVLSTree; nccl-tests' definition of bus
+//   several nodes: time = base + 2 alpha + levels 2 alpha_tree + max(2 (g-1)/g S / B, c S / B_inter)
+// with alpha_tree a tree's hop between nodes by Simple, the only protocol of such sums (nccl_protocols.hpp), and with c
+// because a tree between nodes carries S up and S down: on two nodes each direction of a link carries S once (c = 1),
+// on more an inner node's carry it twice (c = 2). Source: NCCL's NVLS and NVLSTree; nccl-tests' definition of bus
 // bandwidth, in which B is stated.
 #include <algorithm>
 #include <limits>
@@ -25,7 +25,7 @@ double all_reduce_nvls_seconds(const CollectiveLoad& load, const Topology& topol
   if (topology.nodes == 1) return base + inside;
   const double crossings = topology.nodes == 2 ? 1 : 2;
   return base + topology.nvls.latency_seconds +
-         topology.tree_levels() * (2 * topology.inter.latency_seconds + topology.nvls_level_seconds) +
+         topology.tree_levels() * 2 * tree_protocols(topology).back().inter_latency_seconds +
          std::max(inside, crossings * bytes / topology.inter.bytes_per_second);
 }
 

@@ -5,6 +5,8 @@
 //   LL     ring half of the bandwidth, tree a third of that (1 / 3.8); at most what the architecture's LL reaches
 //   LL128  ring 0.92, tree 7/9 inside a node and 120/128 over several; from Volta on, where GPUs have NVLink
 //   Simple all of it; a tree 0.92 of its pattern's 0.85
+// Between nodes, LL128 and Simple send in chunks, for which NCCL counts the latency that the network's plug-in tells
+// it: once for LL128, twice for Simple. Where a cluster states it, their hops take at least that.
 // Not taken over: the tree's correction by size (0.4 to 1.0), limits per channel (they depend on the number of
 // channels, which NCCL searches for), NVLS, PAT and CollNet. Invariant: more bandwidth or less latency of a link is
 // never slower. Source: NCCL 2.30, src/graph/tuning.cc.
@@ -23,6 +25,9 @@ constexpr double base_tree[protocols] = {6.8 * us, 14.0 * us, 8.4 * us};
 constexpr double nvlink_ring[protocols] = {0, 1.3 * us, 2.8 * us}, nvlink_tree[protocols] = {0, 0.65 * us, 3.4 * us};
 constexpr double pci_ring[protocols] = {0, 1.5 * us, 4.7 * us}, pci_tree[protocols] = {0, 0.9 * us, 3.0 * us};
 constexpr double net_ring[protocols] = {0, 1.3 * us, 11.3 * us}, net_tree[protocols] = {0, 3.5 * us, 9.0 * us};
+
+/// NCCL's own latency of an LL hop between nodes, which a measured link's latency contains.
+constexpr double net_ll_ring = 2.7 * us, net_ll_tree = 5.0 * us;
 
 /// Most that LL reaches on 1, 2 and at least 4 nodes. Turing counts as Volta.
 struct Limits {
@@ -51,6 +56,13 @@ bool offers(const Topology& topology, int protocol) {
   return protocol != ll128 || (has_nvlink(topology) && topology.architecture != "turing");
 }
 
+/// Latency of a hop between nodes: `beyond` LL's, which NCCL takes as `own`.
+double net_latency(const Topology& topology, int protocol, double beyond, double own) {
+  const double link = topology.inter.latency_seconds + beyond;
+  if (protocol == ll || topology.nccl_latency_seconds == 0) return link;
+  return std::max(link, own + beyond + (protocol == simple ? 2 : 1) * topology.nccl_latency_seconds);
+}
+
 /// Two trees share the bytes, and each node is an inner one of one tree. Beyond two nodes a link between nodes carries
 /// S up and S down in either direction. On two nodes each tree has its root in another node, so a direction
 /// carries half of S up and the other half down: the time of 2 S / B is that of twice the bandwidth there.
@@ -76,7 +88,7 @@ std::vector<ProtocolCost> ring_protocols(const Topology& topology) {
     if (!offers(topology, p)) continue;
     const double bandwidth = p == ll ? std::min(links * share[p], ll_limit(topology)) : links * share[p];
     costs.push_back({names[p], base_ring[p], topology.intra.latency_seconds + inside[p],
-                     topology.inter.latency_seconds + net_ring[p], bandwidth});
+                     net_latency(topology, p, net_ring[p], net_ll_ring), bandwidth});
   }
   return costs;
 }
@@ -91,7 +103,7 @@ std::vector<ProtocolCost> tree_protocols(const Topology& topology) {
     if (!offers(topology, p)) continue;
     const double bandwidth = p == ll ? std::min(links * share[p], ll_limit(topology)) : links * share[p];
     costs.push_back({names[p], base_tree[p], topology.intra.latency_seconds + inside[p],
-                     topology.inter.latency_seconds + net_tree[p], bandwidth});
+                     net_latency(topology, p, net_tree[p], net_ll_tree), bandwidth});
   }
   return costs;
 }

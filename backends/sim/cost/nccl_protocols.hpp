@@ -19,7 +19,7 @@ struct ProtocolCost {
 };
 
 /// The protocols of a ring, or tree, through all ranks. A cluster whose GPUs name no architecture has a single one: the
-/// links as described, with nothing added.
+/// links as described, with nothing added. The last one is Simple, or the links.
 std::vector<ProtocolCost> ring_protocols(const Topology& topology);
 std::vector<ProtocolCost> tree_protocols(const Topology& topology);
 
