@@ -37,7 +37,7 @@ RowField band_field() {
 
 RowField draws_field() {
   return later(field<&Row::time_draws>(
-      "time_draws", "s", or_null(draws_schema()),
+      "time_draws", "", or_null(draws_schema()),
       "With draws: predicted times in clusters whose uncertain constants were drawn within their bands. "
       "`epoch_seconds` has epoch_seconds.median in each draw, `until_seconds` the key of that name. `of` names the "
       "clusters: rows where it is the same compare draw by draw."));

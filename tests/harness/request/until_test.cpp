@@ -194,6 +194,7 @@ std::shared_ptr<const PlannedCase> validated(const Json& json, Samples TaskData:
   plan->evaluation = place_evaluated(*plan, plan->strategy.spatial);
   PlannedCase with{without->request, full_batch_schedule(plan), without->notes};
   with.request.until = until;
+  with.until = resolve_until(with.request, {});
   return std::make_shared<const PlannedCase>(std::move(with));
 }
 
