@@ -310,8 +310,9 @@ class FutureLinksOfSnapshots final : public Task {
   std::int64_t classes() const override { return 2; }
 
   std::vector<double> scores(const std::vector<double>& outputs, const Samples& judged) const override {
+    const EventOutputs all = by_event(outputs, judged);
     std::vector<double> flat;
-    append_scores(by_event(outputs, judged), flat);
+    for (std::size_t i = 0; i < all.counts.size(); ++i) append_scores(all, i, flat);
     return flat;
   }
 

@@ -17,12 +17,10 @@ double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties) {
   return 1.0 / (1.0 + higher + tie_share(ties) * equal);
 }
 
-void append_scores(const EventOutputs& scores, std::vector<double>& flat) {
-  for (std::size_t i = 0; i < scores.counts.size(); ++i) {
-    const auto first = scores.values.begin() + scores.first[i];
-    flat.push_back(static_cast<double>(scores.counts[i]));
-    flat.insert(flat.end(), first, first + scores.counts[i]);
-  }
+void append_scores(const EventOutputs& scores, std::size_t i, std::vector<double>& flat) {
+  const auto first = scores.values.begin() + scores.first[i];
+  flat.push_back(static_cast<double>(scores.counts[i]));
+  flat.insert(flat.end(), first, first + scores.counts[i]);
 }
 
 std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,

@@ -15,8 +15,9 @@ namespace strobe {
 /// 1 / rank of the first of `count` scores among all of them; NaN where one is no number.
 double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
 
-/// Appends the scores of each event to `flat`: their number, then the scores, that of its true destination first.
-void append_scores(const EventOutputs& scores, std::vector<double>& flat);
+/// Appends the scores of event i of `scores` to `flat`: their number, then the scores, that of its true destination
+/// first.
+void append_scores(const EventOutputs& scores, std::size_t i, std::vector<double>& flat);
 
 /// mrr, ap and auc of those judged events that `events` lists; `prefix` comes before their names. An event without a
 /// candidate is left out. The scores of an event begin with its true destination's.
