@@ -30,7 +30,7 @@ struct SeenHistory {
   bool rules_see_batch = false;   // history=event
 };
 
-/// Notes for the row about the last `mrr`: it exceeds the best possible; it does not beat the recency rule; or it beats
+/// Notes for the row about the last `mrr`: it exceeds the best possible; it does not beat the best rule; or it beats
 /// the rule and sees more than it. Empty without any of these.
 std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
                                            const ReferenceLevels& levels, const SeenHistory& seen);
