@@ -101,6 +101,13 @@ void EventCandidates::sample(const EvaluationSampling& sampling) {
   if (sampling.kind != NegativeSampling::random) meetings_ = std::make_shared<const FirstMeetings>(graph_);
 }
 
+std::uint64_t EventCandidates::own_bytes() const {
+  std::uint64_t bytes = pool_.size() * sizeof(VertexId);
+  if (meetings_ != nullptr) bytes += meetings_->own_bytes();
+  if (of_others_ != nullptr) bytes += of_others_->own_bytes();
+  return bytes;
+}
+
 std::vector<VertexId> EventCandidates::preferred(EdgeId event, std::int64_t wanted,
                                                  const std::vector<VertexId>& excluded) const {
   const auto& [train_end, validation_end] = sampling_.split;

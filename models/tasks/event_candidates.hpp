@@ -58,6 +58,9 @@ class EventCandidates {
   /// The SHA-256 of the file of given candidates; "" without one.
   std::string negatives_sha256() const { return of_others_ == nullptr ? "" : of_others_->sha256(); }
 
+  /// Bytes on the host of the tables from which candidates are drawn.
+  std::uint64_t own_bytes() const;
+
   /// The vertices that may be drawn, ascending.
   const std::vector<VertexId>& pool() const { return pool_; }
 

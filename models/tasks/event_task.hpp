@@ -39,6 +39,7 @@ struct EventTaskData {
   std::map<std::string, std::int64_t> metric_events;
   std::vector<std::string> notes;
 
+  bool is_judged(EdgeId event) const { return judged.empty() || judged[event] != 0; }
   std::int64_t training_events() const {
     return trained == nullptr ? split.train_end : static_cast<std::int64_t>(trained->numbers.size());
   }

@@ -16,6 +16,8 @@ class GivenCandidates {
   virtual std::vector<VertexId> of(EdgeId event) const = 0;
   /// The largest number of candidates of one event.
   virtual std::int64_t most() const = 0;
+  /// Bytes on the host, without those of a mapped file.
+  virtual std::uint64_t own_bytes() const = 0;
   /// The SHA-256 of the file that lists them; "" where they come from no file.
   virtual std::string sha256() const { return {}; }
 };

@@ -134,7 +134,17 @@ TEST(TaskCounts, RefuseWhatAShapeDoesNotTell) {
   EXPECT_THROW(task("link-prediction", {{"positives", "new"}})->count(shape), InvalidRequest);
   EXPECT_THROW(task("link-prediction", {{"negatives", "sides"}})->count(shape), InvalidRequest);
   EXPECT_THROW(task("vertex-regression", {{"target", "workload"}})->count(shape), InvalidRequest);
-  EXPECT_THROW(task("future-links", {{"negatives", "sides"}})->count(shape), InvalidRequest);
+  for (const auto& [option, value] : std::map<std::string, Json>{
+           {"negatives", "sides"}, {"links", "new"}, {"pair_history", 9}, {"protocol", "tgb"}}) {
+    Json options{{option, value}};
+    if (option == "protocol") options["negatives_file"] = "none.npz";
+    try {
+      task("future-links", options)->count(shape);
+      ADD_FAILURE() << option << " was not refused";
+    } catch (const InvalidRequest& refused) {
+      EXPECT_EQ(refused.where(), "/task/" + option);
+    }
+  }
   EXPECT_NO_THROW(task("vertex-regression", {{"target", "degree"}})->count(shape));
 }
 

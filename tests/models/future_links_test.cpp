@@ -268,6 +268,9 @@ TEST(FutureLinksOfSnapshots, AModelIsComparedWithTheRuleAndTheBestPossible) {
             std::string::npos);
   EXPECT_TRUE(remarks({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}, {true, true}).empty());
   EXPECT_TRUE(remarks({{"mrr", {0.2}}}).empty());
+  const std::string popular = remarks({{"mrr", {0.5}}, {"recency_mrr", {0.4}}, {"popularity_mrr", {0.6}}}).at(0);
+  EXPECT_NE(popular.find("does not beat"), std::string::npos) << "with new links another rule is the best";
+  EXPECT_NE(popular.find("popularity rule"), std::string::npos) << popular;
   levels.best_possible["mrr"] = 0.45;
   EXPECT_NE(remarks({{"mrr", {0.5}}, {"recency_mrr", {0.4}}}).at(0).find("looks ahead"), std::string::npos);
   EXPECT_TRUE(remarks({{"mrr", {0.44}}, {"recency_mrr", {0.4}}}).empty());

@@ -27,9 +27,9 @@ TEST(ReferenceLevels, TakeTheBestRuleOfTheMetricAndItsPart) {
             (std::map<std::string, double>{
                 {"validation_mrr", 0.6}, {"mrr", 0.7}, {"validation_inductive_mrr", 0.8}, {"validation_rmse", 2}}));
   EXPECT_EQ(levels.rule, (std::map<std::string, std::string>{{"validation_mrr", "popularity"},
-                                                                     {"mrr", "recency"},
-                                                                     {"validation_inductive_mrr", "recency"},
-                                                                     {"validation_rmse", "mean"}}));
+                                                             {"mrr", "recency"},
+                                                             {"validation_inductive_mrr", "recency"},
+                                                             {"validation_rmse", "mean"}}));
 }
 
 TEST(ReferenceLevels, AreTheExtremesOfDrawnRules) {

@@ -12,7 +12,7 @@ namespace strobe {
 namespace {
 
 constexpr double far_in_spans = 5, year_seconds = 31556952, seconds_of_day = 86400;
-constexpr std::int64_t fewest_events = 8, share = 4;
+constexpr std::int64_t fewest_events = 8, outer_parts = 4;
 constexpr const char* empty_steps = " steps are empty";
 constexpr const char* advice = "; outliers=drop leaves them out";
 
@@ -29,7 +29,7 @@ class Search {
   explicit Search(const TimeColumn& times) : times_(times), events_(static_cast<std::int64_t>(times.size())) {}
 
   OutlyingTimes find(bool stepped) {
-    const std::int64_t part = (events_ - 1) / share;
+    const std::int64_t part = (events_ - 1) / outer_parts;
     const double middle = at(events_ - 1 - part) - at(part);
     if (middle == 0 && stepped) return {};
     least_ = middle == 0 ? seconds_of_day : 0;  // seconds apart say nothing of one instant

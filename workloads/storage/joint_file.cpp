@@ -16,18 +16,18 @@
 namespace strobe {
 namespace {
 
-constexpr std::uint64_t page = 4096, beginning = 4 * page;  // of the file, with room for the description
+constexpr std::uint64_t page_bytes = 4096, head_bytes = 4 * page_bytes;  // of the file, with room for the description
 
 std::string joint_path(const std::string& path) { return path + ".joint"; }
 
 }  // namespace
 
 JointFile::JointFile(const BinaryKind& kind, const std::string& path, std::vector<JointSection> sections)
-    : kind_(kind), path_(path), sections_(std::move(sections)), bytes_(beginning) {
+    : kind_(kind), path_(path), sections_(std::move(sections)), bytes_(head_bytes) {
   for (JointSection& section : sections_) {
     section.begin = bytes_;
     const std::uint64_t most = static_cast<std::uint64_t>(section.most) * section.width;
-    bytes_ += (most + page - 1) / page * page;
+    bytes_ += (most + page_bytes - 1) / page_bytes * page_bytes;
   }
   file_ = open(joint_path(path_).c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file_ < 0) cannot_write();
@@ -87,11 +87,11 @@ void JointFile::commit(Json description, const std::vector<std::int64_t>& length
     table.push_back({{"name", sections_[i].name},
                      {"type", sections_[i].type},
                      {"count", lengths[i]},
-                     {"offset", sections_[i].begin - beginning},
+                     {"offset", sections_[i].begin - head_bytes},
                      {"sha256", ""}});
   }
   description["sections"] = std::move(table);
-  const std::string text = binary_beginning(kind_, description, beginning, bytes_);
+  const std::string text = binary_beginning(kind_, description, head_bytes, bytes_);
   write_at(0, text.data(), text.size());
   if (std::rename(joint_path(path_).c_str(), path_.c_str()) != 0) cannot_write();
 }

@@ -50,6 +50,7 @@ void write_link_ranks(const std::string& path, const EventCase& c, const std::ve
   std::string text = "event,part,source,destination,candidates,rank" + columns.header() + "\n";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const EdgeId e = task.split.train_end + static_cast<EdgeId>(i);
+    if (!task.is_judged(e)) continue;
     const std::size_t at = e;
     const VertexId ends[] = {graph.source[at], graph.target[at]};
     text += fmt::format("{},{},{},{},{},{:.17g}{}\n", e, e < task.split.validation_end ? "validation" : "test", ends[0],

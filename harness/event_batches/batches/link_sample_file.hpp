@@ -12,8 +12,8 @@ namespace strobe {
 /// destination is not listed. Numbers of events and vertices count all of the workload from 0. Throws SystemError.
 void write_link_samples(const std::string& path, const EventCase& c);
 
-/// Writes `event,part,source,destination,candidates,rank` for each validation and test event, numbered in the same way.
-/// `ranks` are those of EventViews. `candidates` counts the destination, too. Throws SystemError.
+/// Writes `event,part,source,destination,candidates,rank` for each judged validation and test event, numbered in the
+/// same way. `ranks` are those of EventViews. `candidates` counts the destination, too. Throws SystemError.
 void write_link_ranks(const std::string& path, const EventCase& c, const std::vector<double>& ranks);
 
 }  // namespace strobe

@@ -177,7 +177,7 @@ void JointEvaluation::judge(JointResults& results) const {
     if (outputs.values.empty()) continue;
     const std::vector<double> ranks = case_.task->ranks(outputs);
     results.ranks.insert(results.ranks.end(), ranks.begin(), ranks.end());
-    if (keeps_scores_) results.scores.push_back(scores_of(order_.parts()[part], outputs));
+    if (keeps_scores_) results.scores.push_back(scores_of(case_, order_.parts()[part], outputs));
     add_metrics(case_, order_.parts()[part], outputs, results.metrics);
     results.equal_outputs = all_equal(outputs.values, 1);
   }

@@ -37,10 +37,11 @@ void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventO
     all[events.prefix + name] = value;
 }
 
-SavedMatrix scores_of(const EvaluatedEvents& events, const EventOutputs& outputs) {
+SavedMatrix scores_of(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs) {
   SavedMatrix scores{events.prefix, 0, 0, {}};
   scores.values.reserve(outputs.counts.size() + outputs.values.size());
-  append_scores(outputs, scores.values);
+  for (std::size_t i = 0; i < outputs.counts.size(); ++i)
+    if (c.data.task->is_judged(events.first + static_cast<EdgeId>(i))) append_scores(outputs, i, scores.values);
   return scores;
 }
 
@@ -140,7 +141,7 @@ void EvaluationPass::judge(const Parameters& parameters, const EvaluatedEvents& 
     const std::vector<double> ranks = case_.task->ranks(outputs);
     views_->ranks.insert(views_->ranks.end(), ranks.begin(), ranks.end());
   }
-  if (viewed_.scores) views_->scores.push_back(scores_of(events, outputs));
+  if (viewed_.scores) views_->scores.push_back(scores_of(case_, events, outputs));
   add_metrics(case_, events, outputs, all);
   equal_outputs_ = all_equal(outputs.values, 1);
 }

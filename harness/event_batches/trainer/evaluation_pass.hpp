@@ -31,7 +31,7 @@ struct EventViews {
   std::vector<SavedMatrix> memory;
   /// The destination's rank among the candidates for every validation event, then every test event (EventTask::ranks).
   std::vector<double> ranks;
-  /// The scores of the validation events, then of the test events: each a matrix of write_score_file.
+  /// The scores of the judged validation events, then of the test events: each a matrix of write_score_file.
   std::vector<SavedMatrix> scores;
 };
 
@@ -47,8 +47,8 @@ void reserve(EventOutputs& outputs, std::int64_t events, std::int64_t columns);
 void add_metrics(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs,
                  std::map<std::string, double>& all);
 
-/// The scores of events that have these outputs, as a matrix of write_score_file.
-SavedMatrix scores_of(const EvaluatedEvents& events, const EventOutputs& outputs);
+/// The scores of the judged ones of events that have these outputs, as a matrix of write_score_file.
+SavedMatrix scores_of(const EventCase& c, const EvaluatedEvents& events, const EventOutputs& outputs);
 
 class EvaluationPass {
  public:

@@ -1,6 +1,7 @@
 // Which pairs of vertices meet, and at which event for the first time. A pair is ordered: source and target.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,8 @@ class FirstMeetings {
 
   /// The pairs of `source` whose first event is one of [first, last), in the order of these. O(log).
   std::span<const Meeting> between(VertexId source, EdgeId first, EdgeId last) const;
+
+  std::uint64_t own_bytes() const { return begin_.size() * sizeof begin_[0] + meetings_.size() * sizeof(Meeting); }
 
  private:
   std::vector<std::int64_t> begin_;  // [N + 1]

@@ -99,7 +99,7 @@ class FutureLinks final : public EventTask {
                                         const EventOutputs& outputs) const override {
     std::vector<std::size_t> all, inductive;
     for (std::size_t i = 0; i < outputs.first.size(); ++i)
-      if (is_judged(data, first + static_cast<EdgeId>(i))) all.push_back(i);
+      if (data.is_judged(first + static_cast<EdgeId>(i))) all.push_back(i);
     if (all.empty()) return {};
     std::copy_if(all.begin(), all.end(), std::back_inserter(inductive),
                  [&](std::size_t i) { return is_inductive(graph, data.kept_out, first + static_cast<EdgeId>(i)); });
@@ -143,12 +143,8 @@ class FutureLinks final : public EventTask {
                                    EdgeId last) {
     std::int64_t count = 0;
     for (EdgeId e = first; e < last; ++e)
-      count += is_judged(data, e) && (!inductive || is_inductive(graph, data.kept_out, e)) ? 1 : 0;
+      count += data.is_judged(e) && (!inductive || is_inductive(graph, data.kept_out, e)) ? 1 : 0;
     return count;
-  }
-
-  static bool is_judged(const EventTaskData& data, EdgeId event) {
-    return data.judged.empty() || data.judged[event] != 0;
   }
 
   /// Enters the number of events of each metric that does not take all.

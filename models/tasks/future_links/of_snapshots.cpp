@@ -100,15 +100,16 @@ class Draw {
   void check_size() const {
     const double pool = candidates_.pool().size();
     const double each = wanted_ < 0 ? pool : std::min(pool, static_cast<double>(wanted_) + 1);
-    const double samples = each * static_cast<double>(events_.events() - split_.train_end);
+    const EdgeId judged = judged_.empty() ? events_.events() - split_.train_end
+                                          : std::count(judged_.begin() + split_.train_end, judged_.end(), 1);
+    const double samples = each * static_cast<double>(judged);
     const double coded = options_.pair_history > 0 ? PairCodes{}.size() : 0;
     const double bytes = samples * (bytes_per_sample + coded * bytes_per_code), memory = usable_memory_bytes();
     if (bytes <= memory) return;
     throw InvalidRequest("/task/candidates",
                          fmt::format("ranking {} events among {:.0f} vertices each takes {}, this machine has {}; take "
                                      "a number of candidates, such as 49",
-                                     format_count(events_.events() - split_.train_end), each, format_bytes(bytes),
-                                     format_bytes(memory)));
+                                     format_count(judged), each, format_bytes(bytes), format_bytes(memory)));
   }
 
   static void check_trained(const GrowingSamples& samples, EdgeId end) {
@@ -220,16 +221,24 @@ std::vector<EdgeId> events_before_steps(const GraphStatistics& shape, const std:
   return before;
 }
 
+/// Refuses options that need to know which vertices meet.
+void check_shape(const FutureLinksOptions& options, const GraphStatistics& shape) {
+  const auto refuse = [&](const std::string& option, const std::string& what, const std::string& instead) {
+    throw InvalidRequest("/task/" + option,
+                         fmt::format("the shape {} does not say {}; {}, or take a graph", shape.name, what, instead));
+  };
+  if (options.negatives != "auto" && options.negatives != "any")
+    refuse("negatives", "which vertices are on which side", "leave negatives out");
+  if (options.links != "all") refuse("links", "which events are the first of their pair", "take links=all");
+  if (options.pair_history > 0) refuse("pair_history", "when a pair met", "take pair_history=0");
+  if (options.protocol != "none") refuse("protocol", "which events there are", "leave protocol out");
+}
+
 /// The number of samples that `Draw` gives on a graph of this shape, whose steps follow each other. Events of a step
 /// read the embeddings of the step before. Training events of a pair at a step are one sample. Negatives seldom are the
 /// same pair.
 TaskCounts counted_links(const FutureLinksOptions& options, const GraphStatistics& shape) {
-  if (options.negatives != "auto" && options.negatives != "any") {
-    throw InvalidRequest("/task/negatives",
-                         fmt::format("the shape {} does not say which vertices are on which side; leave negatives "
-                                     "out, or take a graph",
-                                     shape.name));
-  }
+  check_shape(options, shape);
   const std::vector<std::int64_t> edges = step_edges(shape);
   const std::vector<EdgeId> before = events_before_steps(shape, edges);
   const std::array<double, 3> shares = split_shares(options.split, "/task/split");
@@ -301,8 +310,9 @@ class FutureLinksOfSnapshots final : public Task {
   std::int64_t classes() const override { return 2; }
 
   std::vector<double> scores(const std::vector<double>& outputs, const Samples& judged) const override {
+    const EventOutputs all = by_event(outputs, judged);
     std::vector<double> flat;
-    append_scores(by_event(outputs, judged), flat);
+    for (std::size_t i = 0; i < all.counts.size(); ++i) append_scores(all, i, flat);
     return flat;
   }
 

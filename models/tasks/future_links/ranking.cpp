@@ -17,12 +17,10 @@ double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties) {
   return 1.0 / (1.0 + higher + tie_share(ties) * equal);
 }
 
-void append_scores(const EventOutputs& scores, std::vector<double>& flat) {
-  for (std::size_t i = 0; i < scores.counts.size(); ++i) {
-    const auto first = scores.values.begin() + scores.first[i];
-    flat.push_back(static_cast<double>(scores.counts[i]));
-    flat.insert(flat.end(), first, first + scores.counts[i]);
-  }
+void append_scores(const EventOutputs& scores, std::size_t i, std::vector<double>& flat) {
+  const auto first = scores.values.begin() + scores.first[i];
+  flat.push_back(static_cast<double>(scores.counts[i]));
+  flat.insert(flat.end(), first, first + scores.counts[i]);
 }
 
 std::map<std::string, double> link_metrics(const EventOutputs& scores, const std::vector<std::size_t>& events,
@@ -45,22 +43,29 @@ std::map<std::string, double> link_metrics(const EventOutputs& scores, const std
 
 std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
                                            const ReferenceLevels& levels, const SeenHistory& seen) {
-  const auto model = metrics.find("mrr"), rule = metrics.find("recency_mrr");
+  const auto model = metrics.find("mrr");
   if (model == metrics.end() || model->second.empty()) return {};
   const double own = model->second.back();
   if (const auto best = levels.best_possible.find("mrr"); best != levels.best_possible.end() && own > best->second) {
     return {fmt::format("mrr {:.4f} exceeds the best possible {:.4f}: by chance, or the model looks ahead", own,
                         best->second)};
   }
-  if (rule == metrics.end()) return {};
+  ReferenceLevels known = levels;
+  std::map<std::string, double> values;
+  for (const auto& [name, curve] : metrics)
+    if (!curve.empty()) values[name] = curve.back();
+  add_best_rule("mrr", values, known);
+  const auto rule = known.best_rule.find("mrr");
+  if (rule == known.best_rule.end()) return {};
+  const std::string name = known.rule["mrr"];
   const std::string compared =
-      fmt::format("mrr {:.4f}, and the recency rule's at the same evaluation batch {:.4f}", own, rule->second.back());
-  if (!(own > rule->second.back())) return {"the model does not beat a rule that learns nothing: " + compared};
+      fmt::format("mrr {:.4f}, and the {} rule's at the same evaluation batch {:.4f}", own, name, rule->second);
+  if (!(own > rule->second)) return {"the model does not beat a rule that learns nothing: " + compared};
   if (!seen.model_sees_batch || seen.rules_see_batch) return {};
-  return {
-      "the model beats the recency rule, but sees earlier events of its own batch, which the rule does not see; for a "
-      "rule that does, add history=event to the task: " +
-      compared};
+  return {fmt::format(
+      "the model beats the best rule, {}, but sees earlier events of its own batch, which the rule does not see; for a "
+      "rule that does, add history=event to the task: {}",
+      name, compared)};
 }
 
 }  // namespace strobe

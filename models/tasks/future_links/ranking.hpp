@@ -15,8 +15,9 @@ namespace strobe {
 /// 1 / rank of the first of `count` scores among all of them; NaN where one is no number.
 double reciprocal_rank(const double* scores, std::int64_t count, TieRule ties);
 
-/// Appends the scores of each event to `flat`: their number, then the scores, that of its true destination first.
-void append_scores(const EventOutputs& scores, std::vector<double>& flat);
+/// Appends the scores of event i of `scores` to `flat`: their number, then the scores, that of its true destination
+/// first.
+void append_scores(const EventOutputs& scores, std::size_t i, std::vector<double>& flat);
 
 /// mrr, ap and auc of those judged events that `events` lists; `prefix` comes before their names. An event without a
 /// candidate is left out. The scores of an event begin with its true destination's.
@@ -29,7 +30,7 @@ struct SeenHistory {
   bool rules_see_batch = false;   // history=event
 };
 
-/// Notes for the row about the last `mrr`: it exceeds the best possible; it does not beat the recency rule; or it beats
+/// Notes for the row about the last `mrr`: it exceeds the best possible; it does not beat the best rule; or it beats
 /// the rule and sees more than it. Empty without any of these.
 std::vector<std::string> remarks_on_levels(const std::map<std::string, std::vector<double>>& metrics,
                                            const ReferenceLevels& levels, const SeenHistory& seen);

@@ -133,6 +133,7 @@ class StoredNegatives final : public GivenCandidates {
     return vertices;
   }
   std::int64_t most() const override { return most_; }
+  std::uint64_t own_bytes() const override { return query_.size() * sizeof query_[0]; }
   std::string sha256() const override { return file_.sha256(); }
 
  private:

@@ -160,5 +160,21 @@ TEST(BatchDraw, OfAnEvaluationLeavesTheClockAlone) {
   EXPECT_EQ(clock.mail_event, before.mail_event);
 }
 
+TEST(EventCase, CountsTheTablesOfCandidatesOnTheHost) {
+  const test::TemporaryFolder folder;
+  const std::string visits = event_test::random_visits(folder, 8, 300);
+  const auto samples = [&](const Json& task) {
+    return begin_event_case(event_test::event_case(visits, {{"task", task}})).host_parts()[MemoryPart::samples];
+  };
+  const EventCase plain = begin_event_case(event_test::event_case(visits));
+  const EventGraph& graph = *plain.data.graph;
+  std::set<std::pair<VertexId, VertexId>> pairs;
+  for (std::size_t e = 0; e < graph.source.size(); ++e) pairs.insert({graph.source[e], graph.target[e]});
+  const std::uint64_t one = samples(Json::object());
+  EXPECT_EQ(samples({{"evaluation_negatives", "historical"}}) - one,
+            16 * pairs.size() + 8 * static_cast<std::uint64_t>(graph.vertices + 1));
+  EXPECT_EQ(samples({{"links", "new"}}) - one, static_cast<std::uint64_t>(graph.events()));
+}
+
 }  // namespace
 }  // namespace strobe

@@ -239,6 +239,45 @@ TEST(EventViews, EveryOutputNumbersVerticesAndEventsAlike) {
   expect_ids_of_ranks(outputs.files["ranks"], planned);
 }
 
+TEST(EventViews, RanksAndScoresInFilesAreThoseOfTheEventsThatMetricsTake) {
+  const test::TemporaryFolder folder;
+  for (const char* links : {"all", "new"}) {
+    ModelOutputs outputs;
+    outputs.files["ranks"] = folder.file("ranks.csv");
+    const Case c = event_case(event_test::random_visits(folder, 4, 400), {{"task", {{"links", links}}}});
+    const CaseResult result = run_case(c, nullptr, outputs);
+    ASSERT_EQ(result.status, "ok") << result.reason;
+    std::map<std::string, double> reciprocal, events;
+    const std::vector<std::string> lines = lines_of(outputs.files["ranks"]);
+    for (std::size_t i = 1; i < lines.size(); ++i) {
+      const std::string part = lines[i].find(",test,") == std::string::npos ? "validation_mrr" : "mrr";
+      std::size_t begin = 0;
+      for (int comma = 0; comma < 5; ++comma) begin = lines[i].find(',', begin) + 1;
+      reciprocal[part] += 1 / std::stod(lines[i].substr(begin)), events[part] += 1;
+    }
+    const EventCase planned = begin_event_case(c);
+    const auto device = cpu_of(planned);
+    const Parameters parameters(*device, planned.parameters, 4);
+    EvaluationPass replay(planned, *device);
+    replay.keep({"scores"});
+    const std::map<std::string, double> metrics = replay.metrics_and_views(parameters);
+    for (const SavedMatrix& part : replay.views(parameters).scores) {
+      const std::string metric = part.name + "mrr";
+      EXPECT_NEAR(result.metrics.at(metric).per_epoch.back(), reciprocal[metric] / events[metric], 1e-12) << links;
+      EXPECT_EQ(static_cast<double>(result.metric_samples.at(metric)), events[metric]);
+      double sum = 0, count = 0;
+      for (auto at = part.values.begin(); at != part.values.end(); at += 1 + static_cast<std::ptrdiff_t>(*at)) {
+        double rank = 1;
+        for (auto other = at + 2; other < at + 1 + static_cast<std::ptrdiff_t>(*at); ++other)
+          rank += *other > at[1] ? 1 : *other == at[1] ? 0.5 : 0;
+        sum += 1 / rank, count += 1;
+      }
+      EXPECT_EQ(count, events[metric]) << links;
+      EXPECT_NEAR(metrics.at(metric), sum / count, 1e-12) << links;
+    }
+  }
+}
+
 /// Batches of `size` of the events [first, last), and those whose first event has the time of the one before.
 struct Begins {
   int amid = 0, all = 0;

@@ -116,7 +116,7 @@ TEST(JointEvaluation, FilesHaveTheBytesOfOneRank) {
   const test::TemporaryFolder folder;
   const std::string visits = random_visits(folder, 65, 220);
   for (const std::vector<std::string>& names :
-       {std::vector<std::string>{"ranks"}, {"ranks", "embeddings"}, {"memory", "ranks"}}) {
+       {std::vector<std::string>{"ranks"}, {"ranks", "embeddings"}, {"memory", "ranks"}, {"scores"}}) {
     std::map<std::string, std::string> files[2];
     for (const std::int64_t nodes : {1, 2}) {
       ModelOutputs outputs;

@@ -173,5 +173,97 @@ TEST(PairHistory, LetsAModelLearnWhatOnlyThePairShows) {
   EXPECT_GT(mrr(50), mrr(0) + 0.15);
 }
 
+/// A task with some of its options drawn, those that protocols leave open.
+Json drawn_task(std::uint64_t number, bool of_events) {
+  const RandomStream random(11, random_purpose::test, static_cast<std::uint32_t>(number));
+  std::uint64_t place = 0;
+  const auto one_of = [&](const std::vector<Json>& values) { return values[random.below(place++, values.size())]; };
+  Json task = {{"name", "future-links"}, {"pair_history", one_of({0, 1, 25})}};
+  if (of_events && one_of({false, false, true}).get<bool>()) {
+    task["protocol"] = one_of({"dyglib", "tgn"});
+    return task;
+  }
+  task.update({{"candidates", one_of({"1", "9", "all"})},
+               {"batch", one_of({7, 20})},
+               {"links", one_of({"all", "new"})},
+               {"evaluation_negatives", one_of({"random", "historical", "inductive"})},
+               {"history", one_of({"batch", "event"})},
+               {"ties", one_of({"average", "pessimistic"})},
+               {"negatives", one_of({"auto", "any"})}});
+  if (of_events) task["kept_out"] = one_of({0.0, 0.0, 0.2});
+  return task;
+}
+
+void expect_same_values(const CaseResult& found, const CaseResult& wanted, const std::string& what) {
+  expect_near(found.loss.per_epoch, wanted.loss.per_epoch, 1e-10, what);
+  ASSERT_EQ(found.metrics.size(), wanted.metrics.size()) << what;
+  EXPECT_EQ(found.metric_samples, wanted.metric_samples) << what;
+  EXPECT_EQ(found.metric_best_rule, wanted.metric_best_rule) << what;
+  for (const auto& [name, series] : wanted.metrics)
+    expect_near(found.metrics.at(name).per_epoch, series.per_epoch, 1e-10, what + " " + name);
+}
+
+TEST(TaskPairs, OfEventsAreTheSameOnOneRankOnTwoNodesAndAfterAStop) {
+  const test::TemporaryFolder folder;
+  const std::string visits = short_visits(folder, 31, 900);
+  int distributed = 0;
+  for (std::uint64_t number = 0; number < 18; ++number) {
+    const Json task = drawn_task(number, true), model = event_models()[number % 3];
+    const auto run = [&](Json changes, int epochs = 3, const ModelOutputs& outputs = {}) {
+      changes.update({{"model", model}, {"task", task}, {"epochs", epochs}});
+      const CaseResult result = run_case(event_case(visits, changes), nullptr, outputs);
+      EXPECT_EQ(result.status, "ok") << result.reason << task.dump();
+      return result;
+    };
+    const Json alone = {{"strategy", {{"name", "sequential"}, {"batch", 84}}}};
+    const CaseResult one = run(alone);
+    Json two = {{"name", "event_batch"}, {"batch", 42}, {"i", 2}};
+    expect_same_values(run({{"strategy", two}, {"ranks", 2}}), one, "two ranks " + task.dump());
+    if (task.at("pair_history") == 0 && model.at("name") != "tgat") {
+      two.update({{"memory_layout", "distributed"}, {"nodes", 2}});
+      expect_same_values(run({{"strategy", two}, {"ranks", 2}}), one, "two nodes " + task.dump());
+      ++distributed;
+    }
+    ModelOutputs outputs;
+    outputs.checkpoint = folder.file("pairs.safetensors");
+    run(alone, 1, outputs);
+    outputs.resume_training = true;
+    const CaseResult rest = run(alone, 3, outputs);
+    EXPECT_EQ(rest.loss.per_epoch, one.loss.per_epoch) << task.dump();
+    EXPECT_EQ(rest.metrics.at("mrr").per_epoch.back(), one.metrics.at("mrr").per_epoch.back()) << task.dump();
+  }
+  EXPECT_GT(distributed, 2);
+}
+
+TEST(TaskPairs, OfSnapshotsAreTheSameOnAnyNumberOfRanksAndAfterAStop) {
+  const test::TemporaryFolder folder;
+  const std::string visits = short_visits(folder, 32, 500);
+  for (std::uint64_t number = 0; number < 12; ++number) {
+    const Json task = drawn_task(number, false);
+    const auto run = [&](const char* strategy, int ranks, int epochs = 3, const ModelOutputs& outputs = {}) {
+      const Json request = {{"workload", {{"name", visits}, {"window_count", 20}}},
+                            {"model", "t-gcn"},
+                            {"strategy", strategy},
+                            {"ranks", ranks},
+                            {"task", task},
+                            {"precision", "fp64"},
+                            {"epochs", epochs},
+                            {"warmup", 0}};
+      const CaseResult result = run_case(case_from_json(request, ""), nullptr, outputs);
+      EXPECT_EQ(result.status, "ok") << result.reason << task.dump();
+      return result;
+    };
+    const CaseResult one = run("sequential", 1);
+    for (const char* strategy : {"vertex", "snapshot", "chunk"})
+      expect_same_values(run(strategy, 3), one, strategy + task.dump());
+    ModelOutputs outputs;
+    outputs.checkpoint = folder.file("pairs.safetensors");
+    run("vertex", 2, 1, outputs);
+    outputs.resume_training = true;
+    const CaseResult rest = run("vertex", 2, 3, outputs);
+    EXPECT_EQ(rest.loss.per_epoch, run("vertex", 2).loss.per_epoch) << task.dump();
+  }
+}
+
 }  // namespace
 }  // namespace strobe

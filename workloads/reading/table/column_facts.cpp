@@ -11,7 +11,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::string_view digits = "0123456789";
+constexpr std::string_view cell_digits = "0123456789";
 
 bool parse_number(std::string_view cell, double& value) {
   const char* const end = cell.data() + cell.size();
@@ -67,7 +67,7 @@ ColumnFacts facts_of(const std::vector<std::vector<std::string>>& rows, std::siz
     double value = 0;
     const bool number = parse_number(cell, value), date = !number && parse_date_time(cell, value);
     facts.empty_cells |= cell.empty();
-    facts.whole &= !cell.empty() && cell.find_first_not_of(digits) == std::string::npos;
+    facts.whole &= !cell.empty() && cell.find_first_not_of(cell_digits) == std::string::npos;
     facts.numeric &= number;
     facts.dates &= date;
     facts.clock &= is_clock(cell);

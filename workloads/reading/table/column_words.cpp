@@ -20,8 +20,8 @@ const Words likely_sources = {"i",        "node1",  "vertex1", "person1",  "id1"
 const Words likely_targets = {"j",        "node2", "vertex2",  "person2", "id2",   "callee",
                               "followee", "cited", "followed", "seller",  "payee", "merchant"};
 const Words sure_times = {"time", "timestamp", "ts", "datetime", "unixts", "unixtime", "date", "timestampms"};
-const Words steps = {"step", "snapshot"};
-const Words weights = {"weight", "w", "value", "amount", "count", "rating", "score", "strength"};
+const Words step_words = {"step", "snapshot"};
+const Words weight_words = {"weight", "w", "value", "amount", "count", "rating", "score", "strength"};
 const Words labels = {"label", "statelabel", "class", "y", "isfraud", "fraud"};
 const Words relations = {"relation", "rel", "predicate", "edgetype", "relationtype", "type", "r"};
 const Words features = {"properties", "features", "feature", "msg"};
@@ -81,8 +81,8 @@ ColumnWord read_column_word(std::string_view name) {
   if (among(sure_sources, word)) return {ColumnRole::source, true};
   if (among(sure_targets, word)) return {ColumnRole::target, true};
   if (among(sure_times, word)) return {ColumnRole::time, true};
-  if (among(steps, word)) return {ColumnRole::step, true};
-  if (among(weights, word)) return {ColumnRole::weight, word == "weight"};
+  if (among(step_words, word)) return {ColumnRole::step, true};
+  if (among(weight_words, word)) return {ColumnRole::weight, word == "weight"};
   if (among(relations, word)) return {ColumnRole::relation, word.starts_with("rel") || word == "predicate"};
   if (among(likely_sources, word)) return {ColumnRole::source};
   if (among(likely_targets, word)) return {ColumnRole::target};

@@ -17,7 +17,7 @@
 namespace strobe {
 namespace {
 
-constexpr std::size_t none = CsvColumns::none;
+constexpr std::size_t no_csv_column = CsvColumns::none;
 constexpr double alike_share = 0.25, apart = 0.1;  // shares of common cells
 constexpr std::size_t enough_rows = 8;             // to tell a column that numbers the rows from ids
 
@@ -40,9 +40,9 @@ class Guesser {
     const bool elsewhere =
         std::any_of(facts_.begin(), facts_.end(), [](const ColumnFacts& facts) { return facts.dates || facts.epoch; });
     if (!named && time_is_last_ && facts_.back().numeric && !elsewhere) time_ = facts_.size() - 1;
-    if (time_ == none) take_time_by_cells();
-    if (source_ == none || target_ == none) take_vertices_by_cells(named);
-    if (source_ == none || target_ == none) doubt("which columns are the vertices is not plain");
+    if (time_ == no_csv_column) take_time_by_cells();
+    if (source_ == no_csv_column || target_ == no_csv_column) take_vertices_by_cells(named);
+    if (source_ == no_csv_column || target_ == no_csv_column) doubt("which columns are the vertices is not plain");
     check_cells();
     describe_columns();
     add_options();
@@ -62,19 +62,19 @@ class Guesser {
       std::vector<std::size_t> found;
       for (std::size_t c = 0; c < words_.size(); ++c)
         if (words_[c].role == role && words_[c].sure == sure) found.push_back(c);
-      if (found.size() > 1 && role == ColumnRole::weight) return none;
+      if (found.size() > 1 && role == ColumnRole::weight) return no_csv_column;
       if (found.size() > 1)
         doubt(fmt::format("'{}' and '{}' may both be the {}", name(found[0]), name(found[1]), role_name(role)));
       if (!found.empty()) return found.front();
     }
-    return none;
+    return no_csv_column;
   }
 
   void take_names() {
     source_ = by_word(ColumnRole::source), target_ = by_word(ColumnRole::target), time_ = by_word(ColumnRole::time);
     weight_ = by_word(ColumnRole::weight);
-    if (time_ == none) time_ = by_word(ColumnRole::step), stepped_ = time_ != none;
-    if (source_ == none || target_ == none) return;
+    if (time_ == no_csv_column) time_ = by_word(ColumnRole::step), stepped_ = time_ != no_csv_column;
+    if (source_ == no_csv_column || target_ == no_csv_column) return;
     const ColumnWord &from = words_[source_], &to = words_[target_];
     two_kinds_ = from.actor && (to.thing || (to.sure && to.role == ColumnRole::target));
   }
@@ -94,9 +94,9 @@ class Guesser {
       doubt(fmt::format("{} and {} may both be the time", name(dates[0]), name(dates[1])));
     } else {
       const std::vector<std::size_t>& likely = ascending.empty() ? numbers : ascending;
-      time_ = likely.empty() ? none : likely.back();
-      doubt(time_ == none ? "no column looks like a time"
-                          : fmt::format("no column is plainly the time; it may be {}", name(time_)));
+      time_ = likely.empty() ? no_csv_column : likely.back();
+      doubt(time_ == no_csv_column ? "no column looks like a time"
+                                   : fmt::format("no column is plainly the time; it may be {}", name(time_)));
     }
   }
 
@@ -119,13 +119,13 @@ class Guesser {
       std::erase_if(
           ids, [&](std::size_t c) { return words_[c].role == ColumnRole::counter || (enough && facts_[c].counter); });
     }
-    const std::size_t known = source_ != none ? source_ : target_;
-    if (known != none && words_[known].sure) {
+    const std::size_t known = source_ != no_csv_column ? source_ : target_;
+    if (known != no_csv_column && words_[known].sure) {
       std::erase(ids, known);
-      if (!ids.empty()) (source_ == none ? source_ : target_) = ids.front();
+      if (!ids.empty()) (source_ == no_csv_column ? source_ : target_) = ids.front();
       return;
     }
-    source_ = target_ = none;
+    source_ = target_ = no_csv_column;
     if (ids.size() < 2) return;
     source_ = ids[0], target_ = ids[1];
     // One more column may mean that one of these two is no vertex; common cells decide.
@@ -169,12 +169,12 @@ class Guesser {
   /// Checks that the chosen columns hold ids and times.
   void check_cells() {
     for (const std::size_t c : {source_, target_}) {
-      if (c == none) continue;
+      if (c == no_csv_column) continue;
       const ColumnFacts& facts = facts_[c];
       if (facts.empty_cells) doubt(fmt::format("{} has empty cells", name(c)));
       if (facts.value() && !facts.whole) doubt(fmt::format("{} holds numbers or dates that are no ids", name(c)));
     }
-    if (time_ == none) return;
+    if (time_ == no_csv_column) return;
     if (!facts_[time_].value()) doubt(fmt::format("{} holds what is neither a number nor a date", name(time_)));
     const auto clock = std::find_if(facts_.begin(), facts_.end(), [](const ColumnFacts& facts) { return facts.clock; });
     if (facts_[time_].dates && clock != facts_.end())
@@ -201,7 +201,7 @@ class Guesser {
     if (c == time_) return stepped_ ? ColumnRole::step : ColumnRole::time;
     const ColumnFacts& facts = facts_[c];
     if (words_[c].role != ColumnRole::none) return words_[c].role;
-    const bool between = source_ != none && c == source_ + 1 && target_ == c + 1;
+    const bool between = source_ != no_csv_column && c == source_ + 1 && target_ == c + 1;
     if (between && guess_.layout.names.empty()) return ColumnRole::relation;  // head, relation, tail
     if (facts.counter && facts.distinct.size() > 1) return ColumnRole::counter;
     if (facts.numeric && !facts.whole) return ColumnRole::weight;
@@ -216,7 +216,8 @@ class Guesser {
       const ColumnRole role = likely_role(c);
       std::string reason = cells_text(facts_[c]);
       if (words_[c].role == role && role != ColumnRole::none) reason = "by its name; " + reason;
-      if ((c == source_ || c == target_) && source_ != none && target_ != none && words_[c].role != role)
+      if ((c == source_ || c == target_) && source_ != no_csv_column && target_ != no_csv_column &&
+          words_[c].role != role)
         reason += fmt::format("; {:.0f} % of its ids are in both columns",
                               100 * shared_share(facts_[source_], facts_[target_]));
       guess_.columns.push_back({name(c), role, std::move(reason)});
@@ -234,26 +235,26 @@ class Guesser {
 
   std::string columns_option(std::size_t source, std::size_t target, std::size_t weight) const {
     std::string text = fmt::format("columns=source:{}/target:{}", reference(source), reference(target));
-    if (weight != none) text += "/weight:" + reference(weight);
+    if (weight != no_csv_column) text += "/weight:" + reference(weight);
     text += fmt::format("/{}:{}", stepped_ ? "step" : "time", reference(time_));
     return text + (two_kinds_ ? ",ids=offset" : "");
   }
 
   void add_options() {
-    if (source_ == none || target_ == none || time_ == none) return;
-    const bool weighted = weight_ != none && facts_[weight_].numeric;
-    guess_.options.push_back(columns_option(source_, target_, weighted ? weight_ : none));
-    if (others_[0] == none) return;
-    const bool other_weighted = other_weight_ != none && facts_[other_weight_].numeric;
-    guess_.options.push_back(columns_option(others_[0], others_[1], other_weighted ? other_weight_ : none));
+    if (source_ == no_csv_column || target_ == no_csv_column || time_ == no_csv_column) return;
+    const bool weighted = weight_ != no_csv_column && facts_[weight_].numeric;
+    guess_.options.push_back(columns_option(source_, target_, weighted ? weight_ : no_csv_column));
+    if (others_[0] == no_csv_column) return;
+    const bool other_weighted = other_weight_ != no_csv_column && facts_[other_weight_].numeric;
+    guess_.options.push_back(columns_option(others_[0], others_[1], other_weighted ? other_weight_ : no_csv_column));
   }
 
   TableGuess guess_;
   std::vector<ColumnFacts> facts_;
   std::vector<ColumnWord> words_;
-  std::size_t source_ = none, target_ = none, time_ = none, weight_ = none;
-  std::array<std::size_t, 2> others_ = {none, none};  // vertices of the second likeliest reading
-  std::size_t other_weight_ = none;
+  std::size_t source_ = no_csv_column, target_ = no_csv_column, time_ = no_csv_column, weight_ = no_csv_column;
+  std::array<std::size_t, 2> others_ = {no_csv_column, no_csv_column};  // vertices of the second likeliest reading
+  std::size_t other_weight_ = no_csv_column;
   bool time_is_last_, stepped_ = false, two_kinds_ = false;
 };
 
