@@ -157,9 +157,12 @@ def draw(answer, plt):
         looks.readable_log(place.xaxis)
         looks.title(place, "both factors: strategy, ranks")
     handles = [plt.Line2D([], [], color="#000000", marker=mark, linestyle="") for mark in markers.values()]
-    handles += [plt.Line2D([], [], color="#000000", marker="o", fillstyle="none", linestyle="--"), plt.Line2D([], [], color="#000000")]
-    looks.legend_below(figure, handles, [f"{copies} cop{'y' if copies == 1 else 'ies'} of memory" for copies in markers] +
-                       ["size left out of the fit", "law; colours: sizes, dark is small"])
+    handles += [plt.Line2D([], [], color="#000000")]
+    words = [f"{copies} cop{'y' if copies == 1 else 'ies'} of memory" for copies in markers] + ["law; colours: sizes, dark is small"]
+    if any(fitted.left_out for fitted in laws):
+        handles += [plt.Line2D([], [], color="#000000", marker="o", fillstyle="none", linestyle="--")]
+        words += ["size left out of the fit"]
+    looks.legend_below(figure, handles, words)
     return figure
 
 
