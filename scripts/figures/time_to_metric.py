@@ -153,9 +153,9 @@ def draw(answer, plt):
             place.plot([one["total"]], [at], "o", color=looks.BLUE, markersize=4)
         place.set_yticks(range(len(found)), [f"{one['way']}, {one['row']['ranks']}" for one in reversed(found)], fontsize=6)
         place.set_xscale("log")
-        place.set_xlabel("seconds to the metric at full size, 90 % interval")
+        place.set_xlabel("seconds to the metric, 90 % interval")
         looks.readable_log(place.xaxis)
-        looks.title(place, "both factors: strategy, ranks")
+        looks.title(place, "at full size: strategy, ranks")
     handles = [plt.Line2D([], [], color="#000000", marker=mark, linestyle="") for mark in markers.values()]
     handles += [plt.Line2D([], [], color="#000000")]
     words = [f"{copies} cop{'y' if copies == 1 else 'ies'} of memory" for copies in markers] + ["law; colours: sizes, dark is small"]

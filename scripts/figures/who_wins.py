@@ -44,7 +44,7 @@ def graphs_in(paths):
 
 
 def facts_of(question, questions, graphs):
-    """What --graphs says of the question's graph, or None. Raises Refused where several graphs have the name it is said of."""
+    """The facts of --graphs on the question's graph, or None. Raises Refused where several graphs have the name it is said of."""
     named = {one.graph for one in questions if one.workload == question.workload}
     if question.workload in graphs and len(named) > 1:
         raise r.Refused(f"--graphs: {question.workload} is several graphs here: {', '.join(sorted(named))}; leave it out")

@@ -123,7 +123,7 @@ TEST_F(WhoWins, OptionsForStepsDoNotMakeAnotherGraph) {
             "assert [c.kind for c in one.contenders] == ['vertex', 'node memory'], one.contenders\n"
             "assert '| g | c | 8 |' in text and 'node memory' not in text.split('| 2 | 1 |')[0].split('takes')[1]\n"
             "rows[0]['workload']['steps'] = 9\n"
-            "assert 'no two parallelisms' in refused(rows), 'so many steps are another graph'\n"),
+            "assert 'no two parallelisms' in refused(rows), 'a number of steps is a size of the graph'\n"),
       0)
       << output();
 }
